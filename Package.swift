@@ -1,0 +1,58 @@
+// swift-tools-version: 6.1
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import PackageDescription
+
+// What a target of C or Swift sees of the package traits: C by defines, Swift by `#if URCU`.
+let traitDefines: [CSetting] = [
+  .define("EVC_URCU", .when(traits: ["URCU"])),
+  .define("EVC_LGPL_INLINE", .when(traits: ["LGPLInline"])),
+]
+
+let package = Package(
+  name: "EventCore",
+  platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+  products: [
+    .library(name: "EventCore", targets: ["EventCore"]),
+    .library(name: "CEventCore", targets: ["CEventCore"]),
+  ],
+  traits: [
+    .default(enabledTraits: ["URCU"]),
+    .trait(
+      name: "URCU",
+      description: "The lock-free core in C on userspace RCU; needs liburcu on the machine."),
+    .trait(
+      name: "LGPLInline",
+      description: "Compiles liburcu's read sections into the core: faster, and bound by the LGPL.",
+      enabledTraits: ["URCU"]),
+  ],
+  targets: [
+    // The folder's `include` is a symbolic link to the top-level one, where C users look for it.
+    .target(
+      name: "CEventCore",
+      cSettings: traitDefines,
+      linkerSettings: [
+        .linkedLibrary("urcu-bp", .when(traits: ["URCU"])),
+        .linkedLibrary("pthread", .when(platforms: [.linux], traits: ["URCU"])),
+      ]),
+    .target(name: "EventCore", dependencies: ["CEventCore"]),
+
+    // Test suites in C, one function per test, which CEventCoreTests runs and names.
+    .target(
+      name: "CEventCoreSuite",
+      dependencies: ["CEventCore"],
+      path: "Tests/CEventCoreSuite",
+      cSettings: traitDefines + [.headerSearchPath("../../Sources/CEventCore")]),
+    .testTarget(name: "CEventCoreTests", dependencies: ["CEventCoreSuite"]),
+    .target(
+      name: "EventCoreTestSupport",
+      dependencies: ["EventCore"],
+      path: "Tests/EventCoreTestSupport"),
+    .testTarget(name: "EventCoreTests", dependencies: ["EventCore", "EventCoreTestSupport"]),
+    .testTarget(name: "EventCoreStressTests", dependencies: ["EventCore", "EventCoreTestSupport"]),
+    // Compiles every example of the README and the documentation, with the public interface alone.
+    .testTarget(name: "PublicAPIProbe", dependencies: ["EventCore"]),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * The compiler conditionals of the private sources, beside those in base.h.
+ */
+#ifndef EVC_COMPILER_H
+#define EVC_COMPILER_H
+
+#define evc_likely(x) __builtin_expect(!!(x), 1)
+#define evc_unlikely(x) __builtin_expect(!!(x), 0)
+#define evc_container_of(pointer, type, member)                                                    \
+	((type *)((char *)(pointer) - offsetof(type, member)))
+
+/* Under AddressSanitizer slots are not recycled, so that it sees a use after the release. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define EVC_ADDRESS_SANITIZER 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define EVC_ADDRESS_SANITIZER 1
+#endif
+
+/* One turn of a spin loop. */
+static inline void evc_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+	__asm__ __volatile__("yield");
+#endif
+}
+
+#endif

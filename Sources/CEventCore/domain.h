@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * Our whole view of RCU. domain.c is the only file that includes liburcu.
+ *
+ * Flavour: urcu-bp ("bulletproof"), because it registers threads by itself and callers are anybody's
+ * threads (GCD, the cooperative pool, plain pthreads). Its functions are called, not inlined, unless
+ * the trait LGPLInline is on: 9 ns for a section instead of 1, on paths that run when a thread's route
+ * cache misses, never for every event.
+ *
+ * What RCU protects here:
+ *   reader                                          reclaimer
+ *   router: pointer to the current snapshot, until  evc_router_subscribe and _unsubscribe retire the
+ *     a reference is taken                            base reference of the one they replaced
+ *   mailbox: envelopes that evc_mailbox_depths       evc_pool_trim retires a slab before unmapping it
+ *     walks while the consumer may free them
+ *
+ * Nothing waits, calls user code or allocates inside a section.
+ */
+#ifndef EVC_DOMAIN_H
+#define EVC_DOMAIN_H
+
+#include <stdbool.h>
+
+/* Memory for liburcu's own link; the size is asserted in domain.c. */
+struct evc_domain_head {
+	void *words[2];
+	void (*reclaim)(struct evc_domain_head *head);
+};
+
+/* Opens and closes a read section. Threads: any. Progress: wait-free. Sections nest. */
+void evc_domain_enter(void);
+void evc_domain_leave(void);
+
+/*
+ * Calls `reclaim(head)` on the callback thread, after every section that is open now has closed.
+ * Threads: any, also inside a section. Progress: lock-free, but the first call starts the thread.
+ * Ownership: `head` is the domain's until then.
+ */
+void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_domain_head *));
+
+/* Returns when every section that was open before the call has closed. Never inside a section. */
+void evc_domain_wait(void);
+
+/*
+ * A full barrier on every thread of the process, so that the other side of a store-load race needs
+ * only a compiler barrier. False if the system has none; then the caller takes another way.
+ */
+bool evc_domain_barrier_everywhere(void);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "mailbox_private.h"
+
+enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
+{
+	/* A spinning consumer wants the shortest latency; for the others half a microsecond is nothing. */
+	mailbox->pace = mailbox->options.strategy == EVC_WAIT_SPIN ? 0 : EVC_PAUSES;
+	for (;;) {
+		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
+
+		if (evc_likely(envelope != NULL)) {
+			struct evc_subscription *subscription = envelope->subscription;
+			bool moved = subscription->deliver(subscription->context,
+							   evc_envelope_payload_inline(envelope),
+							   envelope,
+							   evc_envelope_owns_payload(envelope));
+
+			evc_envelope_end(envelope, moved, &mailbox->returns);
+			continue;
+		}
+		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
+				 (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))) {
+			if (evc_mailbox_end(mailbox))
+				return EVC_CLOSED;
+			continue;
+		}
+		if (mailbox->options.idle != NULL)
+			mailbox->options.idle(mailbox->options.context);
+		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
+	}
+}
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "eventcore/parker.h"
+
+#ifdef __linux__
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static void futex_wait(void *state, const uint32_t *word, uint32_t expected, uint64_t timeout)
+{
+	struct timespec limit = { (time_t)(timeout / 1000000000u), (long)(timeout % 1000000000u) };
+
+	(void)state;
+	/* Every result means the same to the caller: look again. */
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected,
+		timeout == EVC_FOREVER ? NULL : &limit, NULL, 0);
+}
+
+static void futex_wake(void *state, const uint32_t *word)
+{
+	(void)state;
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static const struct evc_parker_ops futex_ops = { NULL, NULL, futex_wait, futex_wake };
+
+const struct evc_parker_ops *evc_parker_futex(void)
+{
+	return &futex_ops;
+}
+
+#else
+
+const struct evc_parker_ops *evc_parker_futex(void)
+{
+	return NULL;
+}
+
+#endif
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "eventcore/base.h"
+
+const char *evc_status_text(enum evc_status status)
+{
+	switch (status) {
+	case EVC_OK:
+		return "ok";
+	case EVC_EMPTY:
+		return "nothing is waiting";
+	case EVC_CLOSED:
+		return "the mailbox is closed";
+	case EVC_TIMED_OUT:
+		return "the time is over";
+	case EVC_OUT_OF_MEMORY:
+		return "out of memory; nothing that was accepted before is lost";
+	case EVC_INVALID_ARGUMENT:
+		return "an argument breaks a rule that the function's documentation states";
+	case EVC_NOT_FOUND:
+		return "what was named is not there";
+	case EVC_NOT_PERMITTED:
+		return "the system refuses, or this caller may not ask";
+	case EVC_UNSUPPORTED:
+		return "this system has no such thing";
+	}
+	return "no status of EventCore has this value";
+}
+#endif

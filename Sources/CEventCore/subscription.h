@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * What happens with the envelopes of one kind at one sink. Written before it is published, then
+ * constant: any thread reads it. The sink owns it.
+ */
+#ifndef EVC_SUBSCRIPTION_H
+#define EVC_SUBSCRIPTION_H
+
+#include "eventcore/sink.h"
+
+struct evc_subscription {
+	struct evc_sink *sink;
+	bool (*deliver)(void *context, void *payload, const struct evc_envelope *envelope, bool owned);
+	void (*drop)(void *context, void *payload);
+	void *context;
+	void (*finalize)(void *context);
+	/* Of the sink's list; guarded by the sink's mutex. */
+	struct evc_subscription *next;
+};
+
+#endif

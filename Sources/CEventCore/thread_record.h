@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * What the core keeps for each thread that dispatches: its pools and its route cache.
+ *
+ * A record is made at the thread's first dispatch. When the thread ends, a pthread key's destructor
+ * empties the route cache and leaves the record, with its pools, to the next thread that needs one;
+ * the mutex of the orphan list orders the two. Records are never freed, so that a slot's slab can name
+ * its pool for ever.
+ */
+#ifndef EVC_THREAD_RECORD_H
+#define EVC_THREAD_RECORD_H
+
+#include "pool_private.h"
+
+struct evc_route;
+struct evc_snapshot;
+
+#define EVC_ROUTE_CACHE_SIZE 16u
+
+struct evc_route_cache_entry {
+	/* 0 = empty: routers are counted from 1. */
+	uint64_t router_number;
+	uint64_t key;
+	struct evc_route *route;
+	/* With a reference, or NULL for a key that had no subscription. */
+	struct evc_snapshot *snapshot;
+};
+
+struct evc_thread_record {
+	struct evc_pool pools[EVC_CLASS_COUNT];
+	struct evc_route_cache_entry routes[EVC_ROUTE_CACHE_SIZE];
+	/* Dispatches between begin and commit: their snapshots must not leave the cache. */
+	uint32_t pins;
+	/* Set before the record enters the list of all, never changed. */
+	struct evc_thread_record *next;
+	/* Guarded by the orphan mutex. */
+	struct evc_thread_record *next_orphan;
+};
+
+extern _Thread_local struct evc_thread_record *evc_thread_record_current;
+
+/* Makes or adopts a record for this thread. NULL = out of memory. */
+struct evc_thread_record *evc_thread_record_attach(void);
+
+static inline struct evc_thread_record *evc_thread_record(void)
+{
+	struct evc_thread_record *record = evc_thread_record_current;
+
+	return evc_likely(record != NULL) ? record : evc_thread_record_attach();
+}
+
+/* The first of all records, for the trim. They are linked by `next`. */
+struct evc_thread_record *evc_thread_record_first(void);
+
+/* Drops what a thread that ends holds in its route cache (router.c). */
+void evc_route_cache_clear(struct evc_thread_record *record);
+
+#endif

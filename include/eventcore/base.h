@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/**
+ * @file base.h
+ * What every other header needs: result values, lanes, and the few compiler conditionals.
+ */
+#ifndef EVENTCORE_BASE_H
+#define EVENTCORE_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define EVC_BEGIN_DECLS extern "C" {
+#define EVC_END_DECLS }
+#else
+#define EVC_BEGIN_DECLS
+#define EVC_END_DECLS
+#endif
+
+/** A symbol of the public interface. */
+#define EVC_API __attribute__((visibility("default")))
+/** The caller has to look at the result. */
+#define EVC_MUST_USE __attribute__((warn_unused_result))
+
+/**
+ * What a call came to. Anything but EVC_OK left the state as it was, and the caller still owns what
+ * it passed, unless the function says otherwise.
+ */
+enum evc_status {
+	EVC_OK = 0,
+	/** Nothing is waiting. */
+	EVC_EMPTY,
+	/** The mailbox takes no more envelopes. */
+	EVC_CLOSED,
+	/** The time that the caller gave is over. */
+	EVC_TIMED_OUT,
+	/** Memory could not be had; nothing that was accepted before is lost. */
+	EVC_OUT_OF_MEMORY,
+	/** An argument breaks a rule that the function states: a key of 0, a null sink, a lane of 10. */
+	EVC_INVALID_ARGUMENT,
+	/** What was named is not there. */
+	EVC_NOT_FOUND,
+	/** The system refuses, or the caller is the one who may not ask (a thread that joins itself). */
+	EVC_NOT_PERMITTED,
+	/** The system has no such thing (an affinity, a priority). */
+	EVC_UNSUPPORTED
+};
+
+/**
+ * The ten lanes of a mailbox in the order in which a consumer empties them (guarantee D1).
+ * Lanes 0 to 4 are stacks (last in, first out), lanes 5 to 9 are queues (first in, first out).
+ */
+enum evc_lane {
+	EVC_LANE_STACK_HIGHEST = 0,
+	EVC_LANE_STACK_HIGH,
+	EVC_LANE_STACK_NORMAL,
+	EVC_LANE_STACK_LOW,
+	EVC_LANE_STACK_LOWEST,
+	EVC_LANE_QUEUE_HIGHEST,
+	EVC_LANE_QUEUE_HIGH,
+	EVC_LANE_QUEUE_NORMAL,
+	EVC_LANE_QUEUE_LOW,
+	EVC_LANE_QUEUE_LOWEST
+};
+
+/** How many lanes a mailbox has. */
+#define EVC_LANE_COUNT 10u
+/** The first lane that is a queue; those before it are stacks. */
+#define EVC_LANE_FIRST_QUEUE 5u
+/** What is kept on separate cache lines is this far apart, in bytes. */
+#define EVC_CACHE_LINE 64
+/** "No time limit", where a function takes nanoseconds. */
+#define EVC_FOREVER UINT64_MAX
+
+EVC_BEGIN_DECLS
+
+/**
+ * Names a status in words, for a log or a trap message.
+ *
+ * Threads: any. Progress: wait-free. Ownership: the text is static. Errors: an unknown value is
+ * answered with a text that says so.
+ */
+EVC_API const char *evc_status_text(enum evc_status status);
+
+/**
+ * The clock of the core: nanoseconds of CLOCK_MONOTONIC, the same scale as DispatchTime's uptime.
+ *
+ * Threads: any. Progress: wait-free. Errors: none.
+ */
+EVC_API uint64_t evc_clock_now(void);
+
+EVC_END_DECLS
+#endif

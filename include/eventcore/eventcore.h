@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/**
+ * @file eventcore.h
+ * The lock-free core of EventCore, usable on its own from C and C++.
+ *
+ *     evc_dispatch ──► evc_router ──► evc_sink: evc_mailbox ──► consumer ──► deliver
+ *                      (snapshot       (ten lanes)              (evc_thread, or
+ *                       per key)                                 a loop of yours)
+ *
+ * Threads: any thread may dispatch, post, subscribe, unsubscribe, close and interrupt; it needs no
+ * registration. One thread at a time consumes a mailbox.
+ *
+ * Errors are values of `enum evc_status`; nothing is printed. A child of fork may go on using the
+ * core; its event threads stayed in the parent.
+ *
+ * Licence: the core is MIT and calls liburcu (LGPL 2.1) as a shared library.
+ */
+#ifndef EVENTCORE_H
+#define EVENTCORE_H
+
+#include "allocator.h"
+#include "base.h"
+#include "envelope.h"
+#include "mailbox.h"
+#include "parker.h"
+#include "pool.h"
+#include "router.h"
+#include "sink.h"
+#include "thread.h"
+
+#endif

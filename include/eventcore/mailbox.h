@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/**
+ * @file mailbox.h
+ * A mailbox is ten lanes with any number of producers and one consumer.
+ *
+ * The guarantees (D1 to D3): a take returns the oldest envelope of the first queue, or the newest of
+ * the first stack, that is not empty, counting every post that returned before the take began. This is
+ * decided for each envelope, never for a batch.
+ */
+#ifndef EVENTCORE_MAILBOX_H
+#define EVENTCORE_MAILBOX_H
+
+#include "parker.h"
+#include "sink.h"
+
+EVC_BEGIN_DECLS
+
+struct evc_mailbox;
+
+/** What a consumer does while nothing waits. */
+enum evc_wait_strategy {
+	/** Sleeps. An idle consumer takes no processor time. */
+	EVC_WAIT_PARK = 0,
+	/** Spins for `spin_ns`, then sleeps. */
+	EVC_WAIT_SPIN_THEN_PARK,
+	/** Offers the processor to others between two looks. */
+	EVC_WAIT_YIELD,
+	/** Spins: the shortest latency, one processor busy all the time. */
+	EVC_WAIT_SPIN
+};
+
+/** How a mailbox is made. All zero is a good default. */
+struct evc_mailbox_options {
+	enum evc_wait_strategy strategy;
+	/** With EVC_WAIT_SPIN_THEN_PARK: how long to spin, in nanoseconds. */
+	uint64_t spin_ns;
+	/** The system calls of the parker; NULL takes the best that the system has. */
+	const struct evc_parker_ops *parker;
+	/** Called by `evc_mailbox_run` between two envelopes after an interrupt; may be NULL. */
+	void (*control)(void *context);
+	/**
+	 * Called by `evc_mailbox_run` when it has run dry, before it waits; may be NULL. Whatever the
+	 * handlers keep over a run of envelopes can be let go here.
+	 */
+	void (*idle)(void *context);
+	/** Handed to the two functions above. */
+	void *context;
+};
+
+/** A reading of a mailbox's counters. */
+struct evc_mailbox_statistics {
+	/** Envelopes that a consumer took. */
+	uint64_t taken;
+	/** Accepted envelopes that were freed without being handled, because the mailbox closed. */
+	uint64_t dropped;
+};
+
+/**
+ * Makes a mailbox with one reference.
+ *
+ * Threads: any. Progress: as the allocator. Ownership: the caller holds the reference and gives it up
+ * with `evc_mailbox_release`. Errors: EVC_OUT_OF_MEMORY, EVC_INVALID_ARGUMENT.
+ */
+EVC_API EVC_MUST_USE enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
+							struct evc_mailbox **out);
+
+/** Adds a reference. Threads: any. Progress: wait-free. Errors: none. */
+EVC_API void evc_mailbox_retain(struct evc_mailbox *mailbox);
+
+/**
+ * Drops a reference. The last one frees what still waits, the subscriptions and the mailbox.
+ *
+ * Threads: any. Progress: wait-free but for the last. Ownership: ends the caller's. Errors: none.
+ */
+EVC_API void evc_mailbox_release(struct evc_mailbox *mailbox);
+
+/**
+ * The mailbox as a sink. Threads: any. Progress: wait-free. Ownership: part of the mailbox. Errors: none.
+ */
+EVC_API struct evc_sink *evc_mailbox_sink(struct evc_mailbox *mailbox);
+
+/**
+ * Makes a subscription of this mailbox: what happens with envelopes of one kind. Make one for each key
+ * and reuse it; it lives as long as the mailbox.
+ *
+ * Threads: any. Progress: blocking (a mutex, and the allocator). Ownership: the mailbox owns it and
+ * calls `finalize` when it ends. Errors: EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT without `deliver`.
+ */
+EVC_API EVC_MUST_USE enum evc_status
+evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
+			     const struct evc_subscription_options *options,
+			     struct evc_subscription **out);
+
+/**
+ * Posts a chain: its envelopes become visible to the consumer in the order of the chain, with nobody
+ * else's between them.
+ *
+ * Threads: any. Progress: wait-free; one system call if the consumer sleeps. Ownership: with EVC_OK
+ * the mailbox owns the chain; otherwise the caller still does. Errors: EVC_CLOSED;
+ * EVC_INVALID_ARGUMENT for an empty chain.
+ */
+EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox,
+						      const struct evc_chain *chain);
+
+/**
+ * Takes the envelope that is next by D1 to D3, without waiting.
+ *
+ * Threads: the one consumer (a thread at a time). Progress: lock-free; while a producer is between the
+ * two steps of a post, a take that must see it spins until it has done the second. Ownership: the
+ * caller owns `*out` and ends it with `evc_mailbox_recycle`. Errors: EVC_EMPTY, EVC_CLOSED.
+ */
+EVC_API EVC_MUST_USE enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox,
+						      struct evc_envelope **out);
+
+/**
+ * Ends an envelope that `evc_mailbox_take` returned, through the mailbox's chains of free slots.
+ *
+ * Threads: the one consumer. Progress: lock-free. Ownership: ends here. Errors: none.
+ */
+EVC_API void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
+				 bool payload_moved);
+
+/**
+ * Waits until something waits, the mailbox closes, it is interrupted, or the time is over.
+ *
+ * @param timeout nanoseconds, or EVC_FOREVER
+ *
+ * Threads: the one consumer. Progress: blocking. Ownership: none. Errors: EVC_TIMED_OUT.
+ */
+EVC_API enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t timeout);
+
+/**
+ * Delivers envelopes until the mailbox closes: the loop of an event thread.
+ *
+ * Threads: the one consumer. Progress: blocking. Ownership: none. Errors: returns EVC_CLOSED when
+ * everything that was waiting has been handled or dropped.
+ */
+EVC_API enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox);
+
+/**
+ * Has the consumer call `options.control` between two envelopes, at once if it sleeps.
+ *
+ * Threads: any. Progress: wait-free. Ownership: none. Errors: none.
+ */
+EVC_API void evc_mailbox_interrupt(struct evc_mailbox *mailbox);
+
+/**
+ * Closes the mailbox: later posts return EVC_CLOSED; what waits is dropped (and counted) by the
+ * consumer, or by the last release if there is no consumer. A handler that runs is not disturbed.
+ *
+ * Threads: any, also the consumer. Progress: wait-free. Ownership: none. Errors: none.
+ */
+EVC_API void evc_mailbox_close(struct evc_mailbox *mailbox);
+
+/**
+ * Closes the mailbox for posts, and lets the consumer handle what waits before it ends.
+ * `evc_mailbox_close` afterwards cuts it short.
+ *
+ * Threads: any, also the consumer. Progress: wait-free. Ownership: none. Errors: none.
+ */
+EVC_API void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox);
+
+/**
+ * How many envelopes wait in each lane: what the consumer has sorted, and what it has not looked at
+ * yet. Exact while nothing moves; otherwise a momentary figure.
+ *
+ * @param depths receives one figure per lane
+ *
+ * Threads: any. Progress: lock-free; takes time in proportion to the envelopes that the consumer has
+ * not yet sorted, and none from the producers or the consumer. Errors: none.
+ */
+EVC_API void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT]);
+
+/** Reads the counters. Threads: any. Progress: wait-free. Errors: none. */
+EVC_API void evc_mailbox_read_statistics(struct evc_mailbox *mailbox,
+					 struct evc_mailbox_statistics *out);
+
+EVC_END_DECLS
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/**
+ * @file sink.h
+ * A sink accepts envelopes. It is the joint which keeps the flow one-way: a router knows sinks and no
+ * mailbox, a mailbox is a sink and knows no router.
+ */
+#ifndef EVENTCORE_SINK_H
+#define EVENTCORE_SINK_H
+
+#include "envelope.h"
+
+EVC_BEGIN_DECLS
+
+/**
+ * Something that accepts envelopes. Embed it as the first member of your own structure.
+ */
+struct evc_sink {
+	/**
+	 * Takes a chain over. Called on any thread, also on several at once; must not wait and must
+	 * run no user code. EVC_OK: the sink owns the chain. EVC_CLOSED: the caller still owns it.
+	 */
+	enum evc_status (*accept)(struct evc_sink *sink, const struct evc_chain *chain);
+	/** Adds a reference. Called on any thread. */
+	void (*retain)(struct evc_sink *sink);
+	/** Drops a reference; the last one may free the sink. Called on any thread. */
+	void (*release)(struct evc_sink *sink);
+};
+
+/** What a subscription does with the envelopes that reach it. */
+struct evc_subscription_options {
+	/** Handed to the functions below. */
+	void *context;
+	/**
+	 * Handles one envelope, on the consumer's thread, one call at a time.
+	 *
+	 * @param owned true if nobody else reads this payload, so that it may be moved out
+	 * @return true if the payload was moved out; then `drop` is not called for it
+	 */
+	bool (*deliver)(void *context, void *payload, const struct evc_envelope *envelope, bool owned);
+	/** Ends a payload that nobody moved out; NULL if payloads need no ending. Any thread. */
+	void (*drop)(void *context, void *payload);
+	/** Called once, when the subscription's sink frees it; may be NULL. Any thread. */
+	void (*finalize)(void *context);
+};
+
+EVC_END_DECLS
+#endif
