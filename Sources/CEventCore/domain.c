@@ -19,6 +19,7 @@
 #define _LGPL_SOURCE
 #endif
 #include "domain.h"
+#include "eventcore/base.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -111,7 +112,7 @@ void evc_domain_wait(void)
 	urcu_bp_synchronize_rcu();
 }
 
-bool evc_domain_barrier_everywhere(void)
+bool evc_barrier_everywhere(void)
 {
 	pthread_once(&prepared, prepare);
 #if defined(__linux__)

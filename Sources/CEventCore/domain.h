@@ -20,8 +20,6 @@
 #ifndef EVC_DOMAIN_H
 #define EVC_DOMAIN_H
 
-#include <stdbool.h>
-
 /* Memory for liburcu's own link; the size is asserted in domain.c. */
 struct evc_domain_head {
 	void *words[2];
@@ -41,11 +39,5 @@ void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_
 
 /* Returns when every section that was open before the call has closed. Never inside a section. */
 void evc_domain_wait(void);
-
-/*
- * A full barrier on every thread of the process, so that the other side of a store-load race needs
- * only a compiler barrier. False if the system has none; then the caller takes another way.
- */
-bool evc_domain_barrier_everywhere(void);
 
 #endif

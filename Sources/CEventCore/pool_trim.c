@@ -19,15 +19,7 @@
 void evc_slab_destroy(struct evc_domain_head *head);
 size_t evc_slab_bytes(size_t *peak);
 
-/* Held by the one thread that trims; others do not wait for it. */
-static pthread_mutex_t trim_mutex = PTHREAD_MUTEX_INITIALIZER;
-/* Claimed by compare-and-swap: when the last trim was asked for, in nanoseconds. */
-static _Atomic uint64_t last_request;
-/* Written by the trim, read by consumers going to sleep: a pool kept more than its floor. */
-static _Atomic bool surplus;
 static _Atomic uint64_t trims;
-static _Atomic bool requested;
-static struct evc_domain_head request;
 
 void evc_pool_read_statistics(struct evc_pool_statistics *out)
 {
@@ -48,6 +40,15 @@ bool evc_pool_request_trim(uint64_t interval)
 }
 
 #else
+
+/* Held by the one thread that trims; others do not wait for it. */
+static pthread_mutex_t trim_mutex = PTHREAD_MUTEX_INITIALIZER;
+/* Claimed by compare-and-swap: when the last trim was asked for, in nanoseconds. */
+static _Atomic uint64_t last_request;
+/* Written by the trim, read by consumers going to sleep: a pool kept more than its floor. */
+static _Atomic bool surplus;
+static _Atomic bool requested;
+static struct evc_domain_head request;
 
 static size_t count_slots(struct evc_envelope *chains)
 {

@@ -91,5 +91,14 @@ EVC_API const char *evc_status_text(enum evc_status status);
  */
 EVC_API uint64_t evc_clock_now(void);
 
+/**
+ * A full memory barrier on every running thread of the process (membarrier on Linux), so that the
+ * frequent side of a store-then-load race needs none of its own.
+ *
+ * Threads: any. Progress: blocking for a few microseconds. Errors: false if the system has no such
+ * call; then nothing was ordered.
+ */
+EVC_API EVC_MUST_USE bool evc_barrier_everywhere(void);
+
 EVC_END_DECLS
 #endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+extension EventCentral {
+  /// Which implementation a central stands on. Both give the same guarantees.
+  public enum Core: String, CaseIterable, Sendable {
+    /// The C core: lock-free lanes, envelope pools and routes on userspace RCU.
+    case lockFree
+    /// Pure Swift: mutexes and lists. What remains when the package trait `URCU` is off.
+    case locking
+
+    /// The cores that this build contains.
+    public static var available: [Core] {
+      #if URCU
+        [.lockFree, .locking]
+      #else
+        [.locking]
+      #endif
+    }
+
+    /// The fastest of the available cores.
+    public static var `default`: Core { available[0] }
+
+    func makeRouter() -> any RouterCore {
+      switch self {
+      case .locking:
+        return LockingRouter()
+      case .lockFree:
+        #if URCU
+          return LockFreeRouter()
+        #else
+          lockFreeIsMissing()
+        #endif
+      }
+    }
+
+    func makeMailbox(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
+      switch self {
+      case .locking:
+        return LockingMailbox(strategy)
+      case .lockFree:
+        #if URCU
+          return LockFreeMailbox(consumer, strategy)
+        #else
+          lockFreeIsMissing()
+        #endif
+      }
+    }
+  }
+}
+
+#if !URCU
+  private func lockFreeIsMissing() -> Never {
+    preconditionFailure(
+      """
+      A central with the core .lockFree needs the package trait URCU, and this build was made without \
+      it: use .locking or EventCentral.Core.default, or build with the trait.
+      """)
+  }
+#endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// The seam between the module and its two cores: ten lanes with one consumer (D1 to D3).
+protocol MailboxCore: AnyObject, Sendable {
+  /// Makes what the mailbox needs to deliver events of one type. `receiver` lives as long as the mailbox.
+  func addSubscription(_ receiver: Receiver) -> Subscription
+
+  /// Delivers until the mailbox closes. The consumer's thread.
+  func run(_ consumer: Consumer)
+
+  /// Has the consumer's `control()` called between two events, at once if it sleeps. Any thread.
+  func interrupt()
+
+  /// Refuses later posts; what waits is dropped and counted. Any thread.
+  func close()
+
+  /// Refuses later posts; what waits is handled first. Any thread.
+  func closeWhenEmpty()
+
+  /// How many events wait in a lane. Any thread.
+  func depths() -> [Int]
+
+  /// Events taken, and events freed unhandled because the mailbox closed. Any thread.
+  func counts() -> (taken: UInt64, dropped: UInt64)
+
+  /// Orders the caller's writes before its next reads, and the consumer's likewise, so that the
+  /// consumer needs no fence of its own in `Receiver.deliver`. False if that cannot be had.
+  func barrier() -> Bool
+}

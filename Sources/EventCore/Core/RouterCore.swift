@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// The seam between the module and its two cores: who gets an event of a key.
+///
+/// `begin`, then the payloads, then `commit` are one dispatch, on one thread. Implementations: the
+/// lock-free router (C) and the locking router (Swift).
+@usableFromInline
+protocol RouterCore: AnyObject, Sendable {
+  /// First step: finds the receivers and makes their envelopes. Nobody waits.
+  func begin(
+    key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState)
+
+  /// Second step: posts to every receiver. Returns how many accepted.
+  @discardableResult
+  func commit(_ state: inout DispatchState) -> Int
+
+  /// Gives a subscription the events of a key from now on, or changes its generation and `timed`.
+  /// The subscription is of a mailbox of the same core.
+  func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool)
+
+  /// Ends a subscription. What is addressed already still arrives.
+  func unsubscribe(_ key: UInt, _ subscription: Subscription)
+}
+
+/// What a mailbox knows about the events of one type, as its core names it: a pointer that stays valid
+/// as long as the mailbox.
+@usableFromInline
+struct Subscription: @unchecked Sendable {
+  // Only the core reads what it points to, and that is immutable.
+  let pointer: UnsafeMutableRawPointer
+}

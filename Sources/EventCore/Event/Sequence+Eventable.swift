@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+extension Sequence where Element: Eventable {
+  /// Dispatches these events in their order, in batches of up to 64 that stay together.
+  ///
+  /// - Parameters:
+  ///   - priority: Which of the five queues they join.
+  ///   - central: Where their receivers are registered.
+  ///
+  /// **Threads**: any, also inside a handler. The sequence's own iterator is the only user code that
+  /// runs, and it runs between batches.
+  ///
+  /// **Order**: as if each had been queued in turn, with nobody else's events within a batch.
+  ///
+  /// **Complexity**: O(events × receivers), at about a third of the cost of single dispatches.
+  @inlinable
+  public func queue(priority: EventPriority = .normal, on central: EventCentral = .shared) {
+    dispatchBatches(of: self, lane: Lane(.queue, priority), through: central.router)
+  }
+
+  /// Stacks these events in their order, in batches of up to 64 that stay together: the last of the
+  /// sequence is the first to be handled.
+  ///
+  /// - Parameters:
+  ///   - priority: Which of the five stacks they join.
+  ///   - central: Where their receivers are registered.
+  ///
+  /// **Threads**: any, also inside a handler. The sequence's own iterator is the only user code that
+  /// runs, and it runs between batches.
+  ///
+  /// **Complexity**: O(events × receivers), at about a third of the cost of single dispatches.
+  @inlinable
+  public func stack(priority: EventPriority = .normal, on central: EventCentral = .shared) {
+    dispatchBatches(of: self, lane: Lane(.stack, priority), through: central.router)
+  }
+}

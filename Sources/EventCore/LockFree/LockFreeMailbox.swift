@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if URCU
+  internal import CEventCore
+
+  /// The mailbox of the C core, owned by this object.
+  final class LockFreeMailbox: MailboxCore, @unchecked Sendable {
+    // The pointer is constant; which function may be called from where is the seam's contract.
+    private let mailbox: OpaquePointer
+
+    init(_ consumer: Consumer, _ strategy: EventWaitStrategy) {
+      var options = evc_mailbox_options()
+      switch strategy {
+      case .park: options.strategy = EVC_WAIT_PARK
+      case .spinThenPark: options.strategy = EVC_WAIT_SPIN_THEN_PARK
+      case .yield: options.strategy = EVC_WAIT_YIELD
+      case .spin: options.strategy = EVC_WAIT_SPIN
+      }
+      options.spin_ns = strategy.spinNanoseconds ?? 0
+      // Not retained: both are called by the consumer's own run loop only.
+      options.context = Unmanaged.passUnretained(consumer).toOpaque()
+      options.control = { Unmanaged<Consumer>.fromOpaque($0!).takeUnretainedValue().control() }
+      options.idle = { Unmanaged<Consumer>.fromOpaque($0!).takeUnretainedValue().idle() }
+      var made: OpaquePointer?
+      requireCore(evc_mailbox_create(&options, &made), "make a mailbox")
+      mailbox = made!
+    }
+
+    deinit {
+      evc_mailbox_release(mailbox)
+    }
+
+    func addSubscription(_ receiver: Receiver) -> Subscription {
+      var options = evc_subscription_options()
+      // Retained until the core frees the subscription with the mailbox.
+      options.context = Unmanaged.passRetained(receiver).toOpaque()
+      options.deliver = { context, payload, envelope, owned in
+        Unmanaged<Receiver>.fromOpaque(context.unsafelyUnwrapped)._withUnsafeGuaranteedRef {
+          $0.deliver(payload.unsafelyUnwrapped, UnsafeRawPointer(envelope.unsafelyUnwrapped), owned: owned)
+        }
+      }
+      if receiver.drop != nil {
+        options.drop = { context, payload in
+          Unmanaged<Receiver>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.drop!(payload!) }
+        }
+      }
+      options.finalize = { Unmanaged<Receiver>.fromOpaque($0!).release() }
+      var made: OpaquePointer?
+      requireCore(evc_mailbox_add_subscription(mailbox, &options, &made), "add a subscription")
+      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+    }
+
+    func run(_ consumer: Consumer) {
+      withExtendedLifetime(consumer) {
+        _ = evc_mailbox_run(mailbox)
+      }
+    }
+
+    func interrupt() { evc_mailbox_interrupt(mailbox) }
+    func close() { evc_mailbox_close(mailbox) }
+    func closeWhenEmpty() { evc_mailbox_close_when_empty(mailbox) }
+
+    func depths() -> [Int] {
+      withUnsafeTemporaryAllocation(of: UInt64.self, capacity: Lane.count) { counts in
+        evc_mailbox_depths(mailbox, counts.baseAddress!)
+        return counts.map(Int.init)
+      }
+    }
+
+    func counts() -> (taken: UInt64, dropped: UInt64) {
+      var statistics = evc_mailbox_statistics()
+      evc_mailbox_read_statistics(mailbox, &statistics)
+      return (statistics.taken, statistics.dropped)
+    }
+
+    func barrier() -> Bool { evc_barrier_everywhere() }
+  }
+#endif

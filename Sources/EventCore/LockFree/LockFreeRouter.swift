@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if URCU
+  internal import CEventCore
+
+  /// The router of the C core, owned by this object.
+  final class LockFreeRouter: RouterCore, @unchecked Sendable {
+    // The pointer is constant, and every function of the router may be called from any thread.
+    private let router: OpaquePointer
+
+    init() {
+      var made: OpaquePointer?
+      requireCore(evc_router_create(&made), "make a router")
+      router = made!
+    }
+
+    deinit {
+      // No other reference is left, so that no other call runs or follows.
+      evc_router_destroy(router)
+    }
+
+    func begin(
+      key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState
+    ) {
+      let status = withDispatch(&state) {
+        evc_dispatch_begin(
+          router, UInt64(key), evc_lane(rawValue: evc_lane.RawValue(lane)), size, alignment,
+          UInt32(truncatingIfNeeded: events), $0)
+      }
+      if status != EVC_OK {
+        requireCore(status, "dispatch an event")
+      }
+    }
+
+    func commit(_ state: inout DispatchState) -> Int {
+      Int(withDispatch(&state) { evc_dispatch_commit($0) })
+    }
+
+    func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
+      requireCore(
+        evc_router_subscribe(
+          router, UInt64(key), OpaquePointer(subscription.pointer), generation, timed),
+        "subscribe to an event type")
+    }
+
+    func unsubscribe(_ key: UInt, _ subscription: Subscription) {
+      let status = evc_router_unsubscribe(
+        router, UInt64(key), OpaquePointer(subscription.pointer))
+      if status != EVC_NOT_FOUND {
+        requireCore(status, "unsubscribe from an event type")
+      }
+    }
+
+    @inline(__always)
+    private func withDispatch<R>(
+      _ state: inout DispatchState, _ body: (UnsafeMutablePointer<evc_dispatch>) -> R
+    ) -> R {
+      withUnsafeMutableBytes(of: &state) {
+        // Same fields, same layout; EnvelopeLayoutTests compares them.
+        body($0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: evc_dispatch.self))
+      }
+    }
+  }
+
+  /// Swift has no way on when memory is out, and passes no wrong argument: anything but success ends the
+  /// program, with the reason.
+  func requireCore(_ status: evc_status, _ what: StaticString) {
+    precondition(
+      status == EVC_OK, "EventCore could not \(what): \(String(cString: evc_status_text(status))).")
+  }
+#endif

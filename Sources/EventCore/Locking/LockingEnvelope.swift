@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+// The envelopes of the locking core, in the layout of `EnvelopeLayout`.
+
+/// What an envelope of the locking core is addressed to.
+final class LockingSubscription: @unchecked Sendable {
+  let receiver: Receiver
+  // Not retained: the mailbox owns its subscriptions, and a snapshot retains both.
+  unowned(unsafe) let mailbox: LockingMailbox
+
+  init(_ receiver: Receiver, _ mailbox: LockingMailbox) {
+    self.receiver = receiver
+    self.mailbox = mailbox
+  }
+}
+
+enum LockingEnvelope {
+  /// Makes an envelope without a payload.
+  static func make(
+    _ entry: LockingSnapshot.Entry, lane: UInt8, time: UInt64, box: UnsafeMutableRawPointer?
+  ) -> UnsafeMutableRawPointer {
+    let envelope = LockingPool.shared.take()
+    setEnvelopeNext(envelope, nil)
+    envelope.storeBytes(
+      of: Unmanaged.passUnretained(entry.subscription).toOpaque(),
+      toByteOffset: EnvelopeLayout.subscription, as: UnsafeMutableRawPointer.self)
+    envelope.storeBytes(of: time, toByteOffset: EnvelopeLayout.time, as: UInt64.self)
+    envelope.storeBytes(
+      of: entry.generation, toByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+    envelope.storeBytes(of: lane, toByteOffset: EnvelopeLayout.lane, as: UInt8.self)
+    envelope.storeBytes(
+      of: box == nil ? 0 : EnvelopeLayout.boxed, toByteOffset: EnvelopeLayout.flags, as: UInt8.self)
+    if let box {
+      envelope.storeBytes(
+        of: box, toByteOffset: EnvelopeLayout.payload, as: UnsafeMutableRawPointer.self)
+    }
+    return envelope
+  }
+
+  /// Makes a box for a payload that does not fit into an envelope.
+  static func makeBox(size: Int, alignment: Int, references: UInt32) -> UnsafeMutableRawPointer {
+    let offset = max(EnvelopeLayout.boxHeader, alignment)
+    let box = UnsafeMutableRawPointer.allocate(byteCount: offset + size, alignment: offset)
+    box.initializeMemory(as: UInt32.self, repeating: references, count: 1)
+    box.storeBytes(of: UInt32(offset), toByteOffset: EnvelopeLayout.boxOffset, as: UInt32.self)
+    return box
+  }
+
+  static func lane(_ envelope: UnsafeMutableRawPointer) -> Int {
+    Int(envelope.load(fromByteOffset: EnvelopeLayout.lane, as: UInt8.self))
+  }
+
+  static func receiver(_ envelope: UnsafeMutableRawPointer) -> Unmanaged<Receiver> {
+    let subscription = Unmanaged<LockingSubscription>.fromOpaque(
+      envelope.load(fromByteOffset: EnvelopeLayout.subscription, as: UnsafeMutableRawPointer.self))
+    return subscription._withUnsafeGuaranteedRef { Unmanaged.passUnretained($0.receiver) }
+  }
+
+  private static func box(_ envelope: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+    guard envelope.load(fromByteOffset: EnvelopeLayout.flags, as: UInt8.self) & EnvelopeLayout.boxed
+      != 0
+    else { return nil }
+    return envelope.load(
+      fromByteOffset: EnvelopeLayout.payload, as: UnsafeMutableRawPointer.self)
+  }
+
+  private static func references(
+    _ box: UnsafeMutableRawPointer
+  ) -> UnsafeMutablePointer<Atomic<UInt32>> {
+    box.assumingMemoryBound(to: Atomic<UInt32>.self)
+  }
+
+  /// Whether no other envelope shares the payload.
+  static func ownsPayload(_ envelope: UnsafeMutableRawPointer) -> Bool {
+    guard let box = box(envelope) else { return true }
+    // Pairs with the count-down in `end`: the others' reads before our move.
+    return references(box).pointee.load(ordering: .acquiring) == 1
+  }
+
+  /// Ends the payload unless it was moved out, and frees envelope and box.
+  static func end(
+    _ envelope: UnsafeMutableRawPointer, payloadMoved: Bool, _ returns: inout LockingReturns
+  ) {
+    let receiver = receiver(envelope)
+    if let box = box(envelope) {
+      // Pairs with itself and with `ownsPayload`.
+      if references(box).pointee.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 {
+        if !payloadMoved {
+          receiver._withUnsafeGuaranteedRef { $0.drop?(envelopePayload(envelope)) }
+        }
+        box.deallocate()
+      }
+    } else if !payloadMoved {
+      receiver._withUnsafeGuaranteedRef { $0.drop?(envelopePayload(envelope)) }
+    }
+    returns.give(envelope)
+  }
+}

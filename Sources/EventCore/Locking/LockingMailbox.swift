@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// The mailbox in pure Swift: one inbox under a mutex, and ten lanes behind it that only the consumer
+/// touches.
+///
+/// The consumer looks at `news` before each take, and empties the inbox into its lanes if it is set. A
+/// post sets it before it returns, so that a take misses no post that happened before it (D1).
+///
+/// Who touches what: `shared` with the monitor locked; `own` the consumer's thread only; `news` and the
+/// counters are atomic.
+final class LockingMailbox: MailboxCore, @unchecked Sendable {
+  private struct Shared {
+    var head: UnsafeMutableRawPointer?
+    var tail: UnsafeMutableRawPointer?
+    var isAsleep = false
+    var refuses = false
+    var closes = false
+    var isInterrupted = false
+    var subscriptions: [LockingSubscription] = []
+    var posted = [Int](repeating: 0, count: Lane.count)
+    var dropped: UInt64 = 0
+  }
+
+  private struct Own: ~Copyable {
+    var lanes = LockingLanes()
+    var returns = LockingReturns()
+    /// Events since the inbox was emptied last.
+    var sinceLook = 0
+  }
+
+  private let monitor = Monitor()
+  private let shared: UnsafeMutablePointer<Shared>
+  private let own: UnsafeMutablePointer<Own>
+  /// How many events the consumer took from each lane: written by it, read by anybody.
+  private let taken: UnsafeMutablePointer<Atomic<Int>>
+  private let news = Atomic<Bool>(false)
+  private let strategy: EventWaitStrategy
+
+  init(_ strategy: EventWaitStrategy) {
+    self.strategy = strategy
+    shared = .allocate(capacity: 1)
+    shared.initialize(to: Shared())
+    own = .allocate(capacity: 1)
+    own.initialize(to: Own())
+    taken = .allocate(capacity: Lane.count)
+    for lane in 0..<Lane.count {
+      (taken + lane).initialize(to: Atomic(0))
+    }
+  }
+
+  deinit {
+    // Nobody else knows the mailbox any more: this thread is its consumer now.
+    dropAll()
+    own.deinitialize(count: 1)
+    own.deallocate()
+    taken.deinitialize(count: Lane.count)
+    taken.deallocate()
+    shared.deinitialize(count: 1)
+    shared.deallocate()
+  }
+
+  @inline(__always)
+  private func withLock<R>(_ body: (inout Shared) -> R) -> R {
+    monitor.lock()
+    defer { monitor.unlock() }
+    return body(&shared.pointee)
+  }
+
+  // MARK: Any thread
+
+  /// Takes a chain over. False if the mailbox refuses it; then the caller still owns it.
+  func post(_ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int) -> Bool {
+    withLock { shared in
+      guard !shared.refuses else { return false }
+      if let tail = shared.tail {
+        setEnvelopeNext(tail, first)
+      } else {
+        shared.head = first
+      }
+      shared.tail = last
+      shared.posted[LockingEnvelope.lane(first)] += count
+      tell(&shared)
+      return true
+    }
+  }
+
+  /// Has the consumer look. Locked.
+  @inline(__always)
+  private func tell(_ shared: inout Shared) {
+    // Pairs with `take` and `spin`; the data itself is ordered by the mutex.
+    news.store(true, ordering: .releasing)
+    if shared.isAsleep {
+      shared.isAsleep = false
+      monitor.wake()
+    }
+  }
+
+  func interrupt() {
+    withLock { shared in
+      shared.isInterrupted = true
+      tell(&shared)
+    }
+  }
+
+  func close() {
+    withLock { shared in
+      shared.refuses = true
+      shared.closes = true
+      tell(&shared)
+    }
+  }
+
+  func closeWhenEmpty() {
+    withLock { shared in
+      shared.refuses = true
+      tell(&shared)
+    }
+  }
+
+  func addSubscription(_ receiver: Receiver) -> Subscription {
+    let subscription = LockingSubscription(receiver, self)
+    withLock { $0.subscriptions.append(subscription) }
+    return Subscription(pointer: Unmanaged.passUnretained(subscription).toOpaque())
+  }
+
+  func depths() -> [Int] {
+    let posted = withLock { $0.posted }
+    // Relaxed: a momentary figure. Read after `posted`, so it may be ahead of it by a little.
+    return (0..<Lane.count).map { max(0, posted[$0] - taken[$0].load(ordering: .relaxed)) }
+  }
+
+  func counts() -> (taken: UInt64, dropped: UInt64) {
+    let dropped = withLock { $0.dropped }
+    let all = (0..<Lane.count).reduce(0) { $0 + taken[$1].load(ordering: .relaxed) }
+    return (UInt64(all) - dropped, dropped)
+  }
+
+  /// The consumer publishes with sequentially consistent stores here: they are their own barrier.
+  func barrier() -> Bool { true }
+
+  // MARK: The consumer
+
+  private enum Step {
+    case deliver(UnsafeMutableRawPointer)
+    case control
+    case wait
+    case end
+  }
+
+  func run(_ consumer: Consumer) {
+    while true {
+      switch nextStep() {
+      case .deliver(let envelope):
+        let moved = LockingEnvelope.receiver(envelope)._withUnsafeGuaranteedRef {
+          $0.deliver(
+            envelopePayload(envelope), UnsafeRawPointer(envelope),
+            owned: LockingEnvelope.ownsPayload(envelope))
+        }
+        LockingEnvelope.end(envelope, payloadMoved: moved, &own.pointee.returns)
+      case .control:
+        consumer.control()
+      case .wait:
+        consumer.idle()
+        wait()
+      case .end:
+        dropAll()
+        return
+      }
+    }
+  }
+
+  private func nextStep() -> Step {
+    var mustEnd = false
+    // Pairs with `tell`.
+    if news.load(ordering: .acquiring) {
+      letThemGetAhead()
+      let (chain, signal) = withLock { shared -> (UnsafeMutableRawPointer?, Step?) in
+        if shared.isInterrupted {
+          shared.isInterrupted = false
+          return (nil, .control)
+        }
+        if shared.closes {
+          return (nil, .end)
+        }
+        mustEnd = shared.refuses
+        // A mailbox that refuses stays in this branch, to end when it runs dry.
+        news.store(shared.refuses, ordering: .relaxed)
+        defer { (shared.head, shared.tail) = (nil, nil) }
+        return (shared.head, nil)
+      }
+      if let signal { return signal }
+      deal(chain)
+    }
+    if let (envelope, lane) = own.pointee.lanes.takeFirst() {
+      count(lane)
+      own.pointee.sinceLook += 1
+      return .deliver(envelope)
+    }
+    return mustEnd ? .end : .wait
+  }
+
+  /// Dry, and the last look brought little: taking the lock from the producers for each event would
+  /// cost both sides more than half a microsecond's wait.
+  private func letThemGetAhead() {
+    if own.pointee.lanes.occupied == 0, own.pointee.sinceLook < 16, strategy != .spin {
+      let end = monotonicNanoseconds() + 500
+      while monotonicNanoseconds() < end {}
+    }
+    own.pointee.sinceLook = 0
+  }
+
+  private func deal(_ chain: UnsafeMutableRawPointer?) {
+    var next = chain
+    while let envelope = next {
+      next = envelopeNext(envelope)
+      own.pointee.lanes.put(envelope)
+    }
+  }
+
+  @inline(__always)
+  private func count(_ lane: Int) {
+    // Relaxed: only the consumer writes it.
+    taken[lane].store(taken[lane].load(ordering: .relaxed) + 1, ordering: .relaxed)
+  }
+
+  /// Frees what waits, outside the lock: the end of a payload is user code.
+  private func dropAll() {
+    deal(
+      withLock { shared in
+        defer { (shared.head, shared.tail) = (nil, nil) }
+        return shared.head
+      })
+    while let (envelope, lane) = own.pointee.lanes.takeFirst() {
+      count(lane)
+      withLock { $0.dropped += 1 }
+      LockingEnvelope.end(envelope, payloadMoved: false, &own.pointee.returns)
+    }
+  }
+
+  private func wait() {
+    if spin() { return }
+    own.pointee.returns.flush()
+    withLock { shared in
+      while !news.load(ordering: .relaxed) {
+        shared.isAsleep = true
+        _ = monitor.wait(until: nil)
+      }
+      shared.isAsleep = false
+    }
+  }
+
+  /// Looks for as long as the strategy says. True if there is news.
+  private func spin() -> Bool {
+    let limit = strategy.spinNanoseconds
+    let start = limit == nil ? 0 : monotonicNanoseconds()
+    var turns = 0
+    while true {
+      // Pairs with `tell`. Only a hint: `nextStep` looks under the lock.
+      if news.load(ordering: .acquiring) { return true }
+      turns += 1
+      if strategy == .yield {
+        sched_yield()
+      } else if turns % 64 == 0, let limit, monotonicNanoseconds() - start >= limit {
+        return false
+      }
+    }
+  }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// The one that drains a mailbox: what an event thread runs, apart from the `EventThread` object, so
+/// that this object can go away while its last handler is running.
+///
+/// Who touches what:
+/// - `held`: the consumer's thread only.
+/// - `receivers`, `isClosed`: under `registration`.
+/// - `requests`: its own mutex, held for an append or a swap.
+/// - `running`: written by the consumer's thread, read by those who wait for a handler.
+/// Lock order: `registration`, then a router's mutex, then a receiver's `additions`.
+final class Consumer: @unchecked Sendable {
+  /// Whether `mailbox.barrier()` orders `running`, so that publishing it costs a plain store.
+  private let hasBarrier: Bool
+  /// The central's router, and the one for events that are posted straight to this consumer.
+  let routers: [any RouterCore]
+  private(set) var mailbox: (any MailboxCore)!
+
+  private let registration = Mutex(())
+  private var receivers: [UInt: Receiver] = [:]
+  private var isClosed = false
+
+  private struct Requests {
+    var changed: [Receiver] = []
+    var waiting: [Latch] = []
+    var hasEnded = false
+  }
+  private let requests = Mutex(Requests())
+
+  /// The address of the state of the handler that is being called, or 0.
+  private let running = Atomic<UInt>(0)
+  /// The consumer's thread, as a number that no other thread has while it runs; 0 before.
+  private let thread = Atomic<UInt>(0)
+  private let delivered = Atomic<UInt64>(0)
+  private let skipped = Atomic<UInt64>(0)
+  /// Opened when the consumer has handled or dropped its last event.
+  let ended = Latch()
+
+  private weak var owner: EventThread?
+  /// Keeps the owner over a run of events whose handlers need it. In memory of its own, since an access
+  /// check for each event would cost more than the handler.
+  private let held: UnsafeMutablePointer<EventThread?>
+
+  init(core: EventCentral.Core, routers: [any RouterCore], strategy: EventWaitStrategy) {
+    hasBarrier = core == .lockFree
+    held = .allocate(capacity: 1)
+    held.initialize(to: nil)
+    self.routers = routers
+    mailbox = core.makeMailbox(self, strategy)
+  }
+
+  deinit {
+    held.deinitialize(count: 1)
+    held.deallocate()
+  }
+
+  // MARK: Registration, from any thread
+
+  /// Registers a handler for events of one type. False if the consumer is closed.
+  func add(
+    _ handler: EventHandler, key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?
+  ) -> Receiver? {
+    registration.withLock { _ in
+      guard !isClosed else { return nil }
+      let receiver = receivers[key] ?? makeReceiver(key, drop)
+      receiver.add(handler)
+      for router in routers {
+        router.subscribe(
+          key, receiver.subscription, generation: receiver.generation, timed: receiver.isTimed)
+      }
+      return receiver
+    }
+  }
+
+  private func makeReceiver(
+    _ key: UInt, _ drop: ((UnsafeMutableRawPointer) -> Void)?
+  ) -> Receiver {
+    let receiver = Receiver(key: key, consumer: self, drop: drop)
+    receiver.subscription = mailbox.addSubscription(receiver)
+    receivers[key] = receiver
+    return receiver
+  }
+
+  /// Ends a handler. True if it was alive.
+  func remove(_ handler: HandlerState, of receiver: Receiver) -> Bool {
+    guard handler.end() else { return false }
+    registration.withLock { _ in
+      receiver.liveCount -= 1
+      if receiver.liveCount == 0, !isClosed {
+        for router in routers {
+          router.unsubscribe(receiver.key, receiver.subscription)
+        }
+        receiver.isTimed = false
+      }
+    }
+    // The consumer frees the closure between two events.
+    if requests.withLock({ requests in
+      if !requests.hasEnded { requests.changed.append(receiver) }
+      return !requests.hasEnded
+    }) {
+      mailbox.interrupt()
+    }
+    return true
+  }
+
+  /// Returns when no call of a handler that has been ended is running.
+  ///
+  /// The consumer publishes a handler in `running` before it reads `validFrom`; the caller has written
+  /// `validFrom` before it reads `running`. With a full fence on both sides at least one sees the
+  /// other; the consumer's is the mailbox's `barrier`, paid for here and not for each event.
+  func waitUntilDone(_ handler: HandlerState) {
+    let address = handler.address
+    if isCurrent {
+      precondition(
+        running.load(ordering: .relaxed) != address,
+        """
+        removeAndWait() waits until its handler is not running, and was called inside that handler, \
+        where it would wait for itself: call remove().
+        """)
+      return
+    }
+    if mailbox.barrier(), running.load(ordering: .sequentiallyConsistent) != address {
+      return
+    }
+    waitForControl()
+  }
+
+  /// Returns when the consumer has been between two events, or has ended.
+  private func waitForControl() {
+    let latch = Latch()
+    let waits = requests.withLock { requests in
+      if !requests.hasEnded { requests.waiting.append(latch) }
+      return !requests.hasEnded
+    }
+    guard waits else { return }
+    mailbox.interrupt()
+    latch.wait()
+  }
+
+  // MARK: Ending, from any thread
+
+  /// Takes the consumer off its routers and closes the mailbox.
+  func close(whenEmpty: Bool) {
+    registration.withLock { _ in
+      guard !isClosed else { return }
+      isClosed = true
+      for receiver in receivers.values where receiver.liveCount > 0 {
+        for router in routers {
+          router.unsubscribe(receiver.key, receiver.subscription)
+        }
+      }
+    }
+    if whenEmpty {
+      mailbox.closeWhenEmpty()
+    } else {
+      mailbox.close()
+    }
+  }
+
+  /// Whether the caller is the consumer's own thread.
+  var isCurrent: Bool { thread.load(ordering: .relaxed) == currentThreadNumber() }
+
+  var counts: (delivered: UInt64, skipped: UInt64) {
+    (delivered.load(ordering: .relaxed), skipped.load(ordering: .relaxed))
+  }
+
+  // MARK: Running, on the consumer's thread
+
+  /// Tells whose handlers these are. Before the thread starts.
+  func setOwner(_ owner: EventThread) {
+    self.owner = owner
+  }
+
+  /// Delivers until the mailbox closes, then frees every handler.
+  func run() {
+    thread.store(currentThreadNumber(), ordering: .relaxed)
+    mailbox.run(self)
+    held.pointee = nil
+    let receivers = registration.withLock { _ in
+      isClosed = true
+      let all = self.receivers
+      self.receivers.removeAll()
+      return all
+    }
+    for receiver in receivers.values {
+      receiver.end()
+    }
+    running.store(0, ordering: .sequentiallyConsistent)
+    let waiting = requests.withLock { requests in
+      requests.hasEnded = true
+      requests.changed.removeAll()
+      defer { requests.waiting.removeAll() }
+      return requests.waiting
+    }
+    for latch in waiting {
+      latch.open()
+    }
+    ended.open()
+    // The number may be given to another thread from now on.
+    thread.store(0, ordering: .relaxed)
+  }
+
+  /// Between two events, after an interrupt.
+  func control() {
+    let (changed, waiting) = requests.withLock { requests in
+      defer {
+        requests.changed.removeAll()
+        requests.waiting.removeAll()
+      }
+      return (requests.changed, requests.waiting)
+    }
+    for receiver in changed {
+      receiver.apply()
+    }
+    for latch in waiting {
+      latch.open()
+    }
+  }
+
+  /// Before the consumer waits.
+  func idle() {
+    // May free the owner, whose deinit closes the mailbox.
+    held.pointee = nil
+  }
+
+  @inline(__always)
+  func willCall(_ handler: HandlerState) {
+    let address = handler.address
+    if hasBarrier {
+      // Relaxed: whoever reads it has made the barrier on this thread.
+      running.store(address, ordering: .relaxed)
+    } else {
+      running.store(address, ordering: .sequentiallyConsistent)
+    }
+  }
+
+  @inline(__always)
+  func didCall(_ called: Bool) {
+    // Releasing: what the handler did, before a waiter sees it done.
+    running.store(0, ordering: .releasing)
+    // Only this thread writes the counters.
+    if called {
+      delivered.store(delivered.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+    } else {
+      skipped.store(skipped.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+    }
+    if held.pointee != nil, isKnownUniquelyReferenced(&held.pointee) {
+      // The last reference but ours went during this event: the owner ends here and now.
+      held.pointee = nil
+    }
+  }
+
+  /// The owner, kept until the consumer runs dry; nil if it is gone.
+  @inline(__always)
+  func holdOwner() -> Unmanaged<EventThread>? {
+    if held.pointee == nil {
+      held.pointee = owner
+    }
+    return held.pointee.map { Unmanaged.passUnretained($0) }
+  }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+// The generic part of a dispatch: the only place where a typed event becomes the bytes of an envelope.
+// Everything that is not generic is behind `RouterCore`.
+
+/// A dispatch between its two steps. The layout is that of `struct evc_dispatch`; the locking core fills
+/// the same fields. `EnvelopeLayoutTests` compares them.
+@usableFromInline
+struct DispatchState {
+  /// The first envelope, or nil if nobody listens.
+  @usableFromInline var first: UnsafeMutableRawPointer?
+  @usableFromInline var receivers: UInt32 = 0
+  /// How many payloads are to be written: by receiver, then by event; or, if shared, by event.
+  @usableFromInline var payloads: UInt32 = 0
+  @usableFromInline var shared = false
+  var lane: UInt8 = 0
+  var events: UInt16 = 0
+  var record: UnsafeMutableRawPointer?
+  var snapshot: UnsafeMutableRawPointer?
+
+  @inlinable
+  init() { self.init(empty: ()) }
+
+  @usableFromInline
+  init(empty: Void) {}
+}
+
+/// How many events travel together at most; `EVC_DISPATCH_MAX`.
+@usableFromInline let maximumBatch = 64
+
+/// What tells one event type from all others: the address of its metadata (D11).
+@inlinable
+func eventKey<E: Eventable>(_ type: E.Type) -> UInt {
+  UInt(bitPattern: ObjectIdentifier(type))
+}
+
+/// Dispatches one event: finds the receivers, writes the payload once for each, posts.
+@inlinable
+@discardableResult
+func dispatch<E: Eventable>(
+  _ event: consuming E, lane: Lane, through router: any RouterCore
+) -> Int {
+  var state = DispatchState()
+  router.begin(
+    key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
+    alignment: MemoryLayout<E>.alignment, events: 1, &state)
+  guard var envelope = state.first else { return 0 }
+  // All receivers but the last get a copy; the last gets the event itself.
+  var copies = state.payloads &- 1
+  while copies != 0 {
+    envelopePayload(envelope).initializeMemory(as: E.self, to: copy event)
+    envelope = envelopeNext(envelope).unsafelyUnwrapped
+    copies &-= 1
+  }
+  envelopePayload(envelope).initializeMemory(as: E.self, to: event)
+  return router.commit(&state)
+}
+
+/// Dispatches the events of a sequence in batches.
+@inlinable
+func dispatchBatches<S: Sequence>(of events: S, lane: Lane, through router: any RouterCore)
+where S.Element: Eventable {
+  var iterator = events.makeIterator()
+  withUnsafeTemporaryAllocation(of: S.Element.self, capacity: maximumBatch) { batch in
+    while true {
+      // The iterator is user code: it runs before the dispatch begins.
+      var count = 0
+      while count < maximumBatch, let event = iterator.next() {
+        batch.initializeElement(at: count, to: event)
+        count += 1
+      }
+      guard count > 0 else { return }
+      dispatchBatch(UnsafeMutableBufferPointer(rebasing: batch[..<count]), lane, through: router)
+    }
+  }
+}
+
+/// Dispatches up to 64 events, and moves them out of `batch`.
+@inlinable
+func dispatchBatch<E: Eventable>(
+  _ batch: UnsafeMutableBufferPointer<E>, _ lane: Lane, through router: any RouterCore
+) {
+  var state = DispatchState()
+  router.begin(
+    key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
+    alignment: MemoryLayout<E>.alignment, events: batch.count, &state)
+  guard var envelope = state.first else {
+    batch.deinitialize()
+    return
+  }
+  var payloads = Int(state.payloads)
+  while payloads > batch.count {
+    for event in batch {
+      envelopePayload(envelope).initializeMemory(as: E.self, to: event)
+      envelope = envelopeNext(envelope).unsafelyUnwrapped
+    }
+    payloads -= batch.count
+  }
+  for index in batch.indices {
+    envelopePayload(envelope).initializeMemory(as: E.self, to: batch.moveElement(from: index))
+    if index + 1 < batch.count {
+      envelope = envelopeNext(envelope).unsafelyUnwrapped
+    }
+  }
+  router.commit(&state)
+}

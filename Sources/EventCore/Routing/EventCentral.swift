@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// Where events meet their receivers: dispatched by type here, each event goes straight into the mailbox
+/// of every receiver of its type.
+///
+/// ``shared`` is what every verb uses by default. Make others for tests, or for programs with several
+/// worlds; events of one never reach the other.
+///
+/// **Threads**: any, for every member.
+public final class EventCentral: Sendable {
+  /// The central that is used when none is named.
+  public static let shared = EventCentral()
+
+  /// The implementation it stands on.
+  public let core: Core
+  @usableFromInline let router: any RouterCore
+
+  /// Makes a central of its own.
+  ///
+  /// - Parameter core: Which implementation; both give the same guarantees.
+  public init(core: Core = .default) {
+    self.core = core
+    router = core.makeRouter()
+  }
+
+  /// Queues an event for every receiver of its type. See ``Eventable/queue(priority:on:)``.
+  @inlinable
+  @discardableResult
+  public func queueEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Int {
+    dispatch(event, lane: Lane(.queue, priority), through: router)
+  }
+
+  /// Stacks an event for every receiver of its type. See ``Eventable/stack(priority:on:)``.
+  @inlinable
+  @discardableResult
+  public func stackEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Int {
+    dispatch(event, lane: Lane(.stack, priority), through: router)
+  }
+
+  /// Queues an event on the shared central. See ``Eventable/queue(priority:on:)``.
+  @inlinable
+  @discardableResult
+  public static func queueEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Int {
+    dispatch(event, lane: Lane(.queue, priority), through: shared.router)
+  }
+
+  /// Stacks an event on the shared central. See ``Eventable/stack(priority:on:)``.
+  @inlinable
+  @discardableResult
+  public static func stackEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Int {
+    dispatch(event, lane: Lane(.stack, priority), through: shared.router)
+  }
+}

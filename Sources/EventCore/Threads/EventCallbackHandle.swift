@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// A registered callback; ends it.
+///
+/// Letting go of the handle changes nothing: the callback stays until it is removed or its thread ends.
+public final class EventCallbackHandle: Sendable {
+  private let handler: HandlerState
+  private let consumer: Consumer
+  private let receiver: Receiver?
+
+  init(_ handler: HandlerState, _ consumer: Consumer, _ receiver: Receiver?) {
+    self.handler = handler
+    self.consumer = consumer
+    self.receiver = receiver
+  }
+
+  /// Whether the callback can still be called.
+  public var isActive: Bool { !handler.isEnded }
+
+  /// Ends the callback: after the return no further call of it begins (D6). One that runs goes on.
+  ///
+  /// - Returns: False if it had ended already: removed before, or its thread has ended.
+  ///
+  /// **Threads**: any, also inside the callback itself.
+  @discardableResult
+  public func remove() -> Bool {
+    guard let receiver else { return false }
+    return consumer.remove(handler, of: receiver)
+  }
+
+  /// Ends the callback and returns when no call of it is running (D6).
+  ///
+  /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
+  ///
+  /// **Threads**: any. Inside the callback itself it would wait for itself, and traps.
+  @discardableResult
+  public func removeAndWait() -> Bool {
+    let removed = remove()
+    consumer.waitUntilDone(handler)
+    return removed
+  }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+/// A thread that handles events: what is dispatched to its event types waits in its mailbox, and its
+/// callbacks run one at a time on the thread.
+///
+/// ```swift
+/// final class TemperatureProcessor: EventThread, @unchecked Sendable {
+///   override func registerEventListeners() {
+///     addEventCallback(TemperatureProcessor.onTemperature)
+///   }
+///
+///   func onTemperature(_ event: TemperatureEvent) {
+///     print(event.temperatureInCelsius)
+///   }
+/// }
+/// ```
+///
+/// The thread starts with the initialiser and ends when its last reference goes (D9), or with
+/// ``cancel()``. A callback that retains the thread, as a bound method (`addEventCallback(onTemperature,
+/// …)`) does, keeps it alive until ``cancel()``; a method without its object, as above, does not.
+open class EventThread: @unchecked Sendable {
+  // All stored properties are constant; what changes is the consumer's, which says who touches what.
+  // A subclass guards its own state: its callbacks run on one thread, its other methods anywhere.
+
+  /// Where this thread gets its events from.
+  public let central: EventCentral
+  let consumer: Consumer
+  @usableFromInline let direct: any RouterCore
+
+  /// Starts the thread and calls ``registerEventListeners()``.
+  ///
+  /// - Parameters:
+  ///   - central: Where its events are dispatched.
+  ///   - waitStrategy: What it does while nothing waits.
+  ///   - name: How debuggers show it; nil takes the name of the class.
+  public init(
+    on central: EventCentral = .shared, waitStrategy: EventWaitStrategy = .park,
+    name: String? = nil
+  ) {
+    self.central = central
+    direct = central.core.makeRouter()
+    consumer = Consumer(
+      core: central.core, routers: [central.router, direct], strategy: waitStrategy)
+    consumer.setOwner(self)
+    registerEventListeners()
+    startThread(named: name ?? "\(Self.self)") { [consumer] in consumer.run() }
+  }
+
+  deinit {
+    // Wakes the thread, which holds the consumer and not this object, and frees itself.
+    consumer.close(whenEmpty: false)
+  }
+
+  /// Override to register callbacks with ``addEventCallback(_:forEventType:)``. Called once, by the
+  /// initialiser; before the thread handles its first event.
+  open func registerEventListeners() {}
+
+  // MARK: Ending
+
+  /// Ends the thread: the callback that runs finishes, what waits is freed and counted (D10).
+  ///
+  /// **Threads**: any, also inside a callback. Returns at once; an idle thread wakes for it at once.
+  public func cancel() {
+    consumer.close(whenEmpty: false)
+  }
+
+  /// Ends the thread after it has handled what waits; what is dispatched from now on it does not get.
+  ///
+  /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
+  ///   ``cancel()``.
+  /// - Returns: True if everything was handled in time.
+  ///
+  /// **Threads**: any but the thread itself, where it would wait for itself and traps.
+  @discardableResult
+  public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
+    refuseOnOwnThread("drain(until:)", instead: "cancel()")
+    consumer.close(whenEmpty: true)
+    if consumer.ended.wait(until: deadline == .distantFuture ? nil : deadline.uptimeNanoseconds) {
+      return consumer.mailbox.counts().dropped == 0
+    }
+    consumer.close(whenEmpty: false)
+    return false
+  }
+
+  /// Waits until the thread has ended. Does not end it.
+  ///
+  /// **Threads**: any but the thread itself, where it would wait for itself and traps.
+  public func join() {
+    refuseOnOwnThread("join()", instead: "cancel()")
+    consumer.ended.wait()
+  }
+
+  private func refuseOnOwnThread(_ name: StaticString, instead: StaticString) {
+    precondition(
+      !consumer.isCurrent,
+      """
+      \(name) waits for the end of its event thread, and was called on that thread, where it would \
+      wait for itself: call \(instead).
+      """)
+  }
+
+  // MARK: Looking
+
+  /// How many events wait for this thread.
+  ///
+  /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
+  ///
+  /// **Complexity**: O(events that the thread has not sorted into its lanes yet).
+  public var eventCount: Int { consumer.mailbox.depths().reduce(0, +) }
+
+  /// How many events wait in one lane. As ``eventCount``.
+  public func eventCount(priority: EventPriority, method: EventDispatchMethod) -> Int {
+    consumer.mailbox.depths()[Int(Lane(method, priority).index)]
+  }
+
+  /// What this thread has done so far. **Threads**: any.
+  public var statistics: EventThreadStatistics {
+    let (delivered, skipped) = consumer.counts
+    return EventThreadStatistics(
+      delivered: delivered, skipped: skipped, cancelled: consumer.mailbox.counts().dropped)
+  }
+}
+
+/// What an event thread has done so far.
+public struct EventThreadStatistics: Sendable, Equatable {
+  /// Events that at least one callback was called for.
+  public var delivered: UInt64
+  /// Events that no callback was left for when they were taken.
+  public var skipped: UInt64
+  /// Events that were freed because the thread ended.
+  public var cancelled: UInt64
+
+  /// Makes a reading to compare with.
+  public init(delivered: UInt64, skipped: UInt64, cancelled: UInt64) {
+    self.delivered = delivered
+    self.skipped = skipped
+    self.cancelled = cancelled
+  }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// What an event thread does while nothing waits for it.
+public enum EventWaitStrategy: Sendable, Equatable {
+  /// Sleeps, after a look of a few microseconds. An idle thread takes no processor time.
+  case park
+  /// Spins for so long before it sleeps: no wake-up cost within that time.
+  case spinThenPark(Duration)
+  /// Offers the processor to other threads between two looks; never sleeps.
+  case yield
+  /// Spins: the shortest latency, for one processor that is busy all the time.
+  case spin
+
+  /// Nanoseconds to spin before sleeping; nil = never sleeps.
+  var spinNanoseconds: UInt64? {
+    switch self {
+    case .park: return 4_000
+    case .spinThenPark(let limit):
+      let (seconds, attoseconds) = limit.components
+      guard seconds >= 0, attoseconds >= 0 else { return 0 }
+      let (scaled, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
+      return overflow ? .max : scaled &+ UInt64(attoseconds / 1_000_000_000)
+    case .yield, .spin: return nil
+    }
+  }
+}

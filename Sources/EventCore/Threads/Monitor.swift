@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A mutex with a condition variable, which `Synchronization` does not offer: for sleeping.
+final class Monitor: @unchecked Sendable {
+  // Both objects are made for being used by several threads; their addresses never change.
+  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  private let condition: UnsafeMutablePointer<pthread_cond_t>
+
+  init() {
+    mutex = .allocate(capacity: 1)
+    condition = .allocate(capacity: 1)
+    var attributes = pthread_condattr_t()
+    check(pthread_condattr_init(&attributes), "pthread_condattr_init")
+    #if !canImport(Darwin)
+      check(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC), "pthread_condattr_setclock")
+    #endif
+    check(pthread_mutex_init(mutex, nil), "pthread_mutex_init")
+    check(pthread_cond_init(condition, &attributes), "pthread_cond_init")
+    pthread_condattr_destroy(&attributes)
+  }
+
+  deinit {
+    pthread_cond_destroy(condition)
+    pthread_mutex_destroy(mutex)
+    condition.deallocate()
+    mutex.deallocate()
+  }
+
+  func lock() { check(pthread_mutex_lock(mutex), "pthread_mutex_lock") }
+  func unlock() { check(pthread_mutex_unlock(mutex), "pthread_mutex_unlock") }
+  func wake() { pthread_cond_signal(condition) }
+  func wakeAll() { pthread_cond_broadcast(condition) }
+
+  /// Sleeps with the mutex open until woken (or for no reason), or until a time on the monotonic clock.
+  /// The caller holds the mutex before and after. False if the time is over.
+  func wait(until deadline: UInt64?) -> Bool {
+    guard let deadline else {
+      check(pthread_cond_wait(condition, mutex), "pthread_cond_wait")
+      return true
+    }
+    #if canImport(Darwin)
+      let now = monotonicNanoseconds()
+      guard now < deadline else { return false }
+      var span = timespec(nanoseconds: deadline - now)
+      return pthread_cond_timedwait_relative_np(condition, mutex, &span) != ETIMEDOUT
+    #else
+      var time = timespec(nanoseconds: deadline)
+      return pthread_cond_timedwait(condition, mutex, &time) != ETIMEDOUT
+    #endif
+  }
+}
+
+/// Nanoseconds on the scale of `DispatchTime.uptimeNanoseconds`.
+func monotonicNanoseconds() -> UInt64 {
+  var now = timespec()
+  #if canImport(Darwin)
+    clock_gettime(CLOCK_UPTIME_RAW, &now)
+  #else
+    clock_gettime(CLOCK_MONOTONIC, &now)
+  #endif
+  return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
+}
+
+extension timespec {
+  /// Caps at what the type can hold, so that "for ever" is a very long time.
+  fileprivate init(nanoseconds: UInt64) {
+    self.init(
+      tv_sec: time_t(min(nanoseconds / 1_000_000_000, UInt64(Int32.max))),
+      tv_nsec: Int(nanoseconds % 1_000_000_000))
+  }
+}
+
+/// A primitive of the system that fails here is a broken invariant: nothing sensible can follow.
+@inline(__always)
+func check(_ status: Int32, _ call: StaticString) {
+  precondition(status == 0, "\(call) failed with error \(status), which EventCore cannot recover from.")
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Starts a detached thread of the system that runs `body`; whoever wants to know its end keeps a latch.
+///
+/// `Foundation.Thread` is not used: it cannot be subclassed on every platform, and brings Foundation.
+func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
+  var attributes = pthread_attr_t()
+  check(pthread_attr_init(&attributes), "pthread_attr_init")
+  defer { pthread_attr_destroy(&attributes) }
+  check(
+    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED)),
+    "pthread_attr_setdetachstate")
+  let start = Unmanaged.passRetained(ThreadStart(name: name, body: body)).toOpaque()
+  #if canImport(Darwin)
+    var thread: pthread_t?
+    let status = pthread_create(&thread, &attributes, { runThread($0) }, start)
+  #else
+    var thread = pthread_t()
+    let status = pthread_create(&thread, &attributes, { runThread($0!) }, start)
+  #endif
+  check(status, "pthread_create")
+}
+
+/// What a new thread is given.
+private final class ThreadStart: Sendable {
+  let name: String
+  let body: @Sendable () -> Void
+
+  init(name: String, body: @escaping @Sendable () -> Void) {
+    self.name = name
+    self.body = body
+  }
+}
+
+private func runThread(_ opaque: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+  let start = Unmanaged<ThreadStart>.fromOpaque(opaque).takeRetainedValue()
+  setThreadName(start.name)
+  start.body()
+  return nil
+}
+
+/// Names the calling thread, cut to what the system takes. A name is a convenience: if the system
+/// refuses it, the thread goes without.
+private func setThreadName(_ name: String) {
+  #if canImport(Darwin)
+    pthread_setname_np(String(name.prefix(63)))
+  #elseif os(Linux) || os(Android)
+    // `pthread_setname_np` and `prctl` are not visible to Swift here.
+    var short = name
+    while short.utf8.count > 15 {
+      short.removeLast()
+    }
+    let file = open("/proc/thread-self/comm", O_WRONLY)
+    guard file >= 0 else { return }
+    _ = write(file, short, short.utf8.count)
+    close(file)
+  #endif
+}
+
+/// A number that tells the calling thread from all others that run now; never 0.
+func currentThreadNumber() -> UInt {
+  #if canImport(Darwin)
+    UInt(bitPattern: pthread_self())
+  #else
+    UInt(pthread_self())
+  #endif
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Looks until a condition holds that no gate can be set for. False after a minute.
+public func waitUntil(_ condition: () -> Bool) -> Bool {
+  let deadline = DispatchTime.now() + .seconds(60)
+  while !condition() {
+    guard DispatchTime.now() < deadline else { return false }
+    sched_yield()
+  }
+  return true
+}
+
+/// Runs a body on so many threads at once and waits for all of them.
+public func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+  let start = DispatchSemaphore(value: 0)
+  let group = DispatchGroup()
+  for index in 0..<count {
+    let done = DispatchSemaphore(value: 0)
+    group.enter()
+    runThread {
+      start.wait()
+      body(index)
+      done.signal()
+      group.leave()
+    }
+  }
+  for _ in 0..<count {
+    start.signal()
+  }
+  group.wait()
+}
+
+/// A thread of the system's own, so that tests do not share the cooperative pool.
+public func runThread(_ body: @escaping @Sendable () -> Void) {
+  final class Start: Sendable {
+    let body: @Sendable () -> Void
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+  }
+  var attributes = pthread_attr_t()
+  pthread_attr_init(&attributes)
+  pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+  let start = Unmanaged.passRetained(Start(body)).toOpaque()
+  #if canImport(Darwin)
+    var thread: pthread_t?
+    let status = pthread_create(
+      &thread, &attributes,
+      {
+        Unmanaged<Start>.fromOpaque($0).takeRetainedValue().body()
+        return nil
+      }, start)
+  #else
+    var thread = pthread_t()
+    let status = pthread_create(
+      &thread, &attributes,
+      {
+        Unmanaged<Start>.fromOpaque($0!).takeRetainedValue().body()
+        return nil
+      }, start)
+  #endif
+  precondition(status == 0, "A test could not start a thread: error \(status).")
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("D1 to D3: the order of lanes")
+struct LaneOrderTests {
+  struct Numbered: Eventable { var number: Int }
+
+  @Test("D1: an urgent event overtakes a backlog that is already being worked off", arguments: cores)
+  func urgentOvertakesBacklog(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<Int>()
+    let (reached, goOn) = (Gate(), Gate())
+    thread.addEventCallback { (event: Numbered) in
+      log.append(event.number)
+      if event.number == 250 {
+        reached.open()
+        goOn.pass()
+      }
+    }
+    let held = HeldThread(thread)
+    for number in 0..<500 { Numbered(number: number).queue(on: central) }
+    held.letGo()
+    reached.pass()
+    Numbered(number: 1000).queue(priority: .highest, on: central)
+    Numbered(number: 1001).stack(priority: .lowest, on: central)
+    goOn.open()
+    let expected = Array(0...250) + [1001, 1000] + Array(251..<500)
+    #expect(log.entries(atLeast: 502) == expected)
+    thread.cancel()
+  }
+
+  @Test("D1: each take chooses anew, whatever lane the consumer relied on", arguments: cores)
+  func everyTakeChoosesAnew(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    var random = SeededRandom()
+    // Each handled event dispatches up to two more, on lanes of a script that model and thread share.
+    let lanes = (0..<20_000).map { _ in
+      Int.random(in: 0..<10, using: &random) < 6 ? 7 : Int.random(in: 0..<10, using: &random)
+    }
+    let follow = (0..<20_000).map { _ in Int.random(in: 0...2, using: &random) }
+    let log = Log<Int>()
+    final class Script: @unchecked Sendable {
+      // Only the event thread's handler touches it.
+      var next = 1
+    }
+    let script = Script()
+    thread.addEventCallback { (event: Numbered) in
+      log.append(event.number)
+      for _ in 0..<follow[event.number] where script.next < lanes.count {
+        Numbered(number: script.next).dispatch(TestLane.all[lanes[script.next]], on: central)
+        script.next += 1
+      }
+      if script.next < lanes.count, follow[event.number] == 0 {
+        Numbered(number: script.next).dispatch(TestLane.all[lanes[script.next]], on: central)
+        script.next += 1
+      }
+    }
+    Numbered(number: 0).dispatch(TestLane.all[lanes[0]], on: central)
+    var model = LaneModel<Int>()
+    var expected: [Int] = []
+    var next = 1
+    model.post(0, lane: lanes[0])
+    while let number = model.take() {
+      expected.append(number)
+      for _ in 0..<max(1, follow[number]) where next < lanes.count {
+        model.post(next, lane: lanes[next])
+        next += 1
+      }
+    }
+    let seed = random.seed
+    #expect(log.entries(atLeast: expected.count) == expected, "seed \(seed)")
+    thread.cancel()
+  }
+
+  @Test("D1 to D3: all orders of up to 6 posts over the ten lanes are taken as the model says", arguments: cores)
+  func allOrdersOfSixPosts(core: EventCentral.Core) {
+    struct Go: Eventable { var sequence: Int }
+    struct Post: Eventable { var index: UInt8 }
+    // The thread posts a sequence to itself, handles it, and goes on to the next one.
+    final class State: @unchecked Sendable {
+      // Only the event thread's handlers touch it, and the test after they are done.
+      var sequence = 0
+      var got: [UInt8] = []
+      var failure: String?
+    }
+    let thread = EventThread(on: EventCentral(core: core))
+    let (state, done) = (State(), Gate())
+    let length = 6
+    let total = 1_000_000
+    // Digits of the number are the lanes; shorter sequences are prefixes of longer ones, taken apart
+    // by a first digit that stands for "no post".
+    @Sendable func lanes(_ sequence: Int) -> [Int] {
+      var rest = sequence
+      return (0..<length).map { _ in
+        defer { rest /= 10 }
+        return rest % 10
+      }
+    }
+    @Sendable func begin(_ sequence: Int) {
+      state.sequence = sequence
+      state.got.removeAll(keepingCapacity: true)
+      var rest = sequence
+      for index in 0..<UInt8(length) {
+        let lane = rest % 10
+        rest /= 10
+        let priority = EventPriority(rawValue: 4 - lane % 5)!
+        if lane < 5 {
+          thread.stackEvent(Post(index: index), priority: priority)
+        } else {
+          thread.queueEvent(Post(index: index), priority: priority)
+        }
+      }
+    }
+    thread.addEventCallback { [unowned thread] (event: Post) in
+      _ = thread
+      state.got.append(event.index)
+      guard state.got.count == length else { return }
+      // A stable sort by lane, with stacks reversed, is the model.
+      let lanes = lanes(state.sequence)
+      let expected = (0..<10).flatMap { lane in
+        let inLane = (0..<length).filter { lanes[$0] == lane }.map { UInt8($0) }
+        return lane < 5 ? inLane.reversed() : inLane
+      }
+      if state.got != expected {
+        state.failure = "posts to lanes \(lanes) came as \(state.got), expected \(expected)"
+      }
+      if state.failure != nil || state.sequence + orderStep >= total {
+        done.open()
+      } else {
+        begin(state.sequence + orderStep)
+      }
+    }
+    thread.addEventCallback { (go: Go) in begin(go.sequence) }
+    thread.queueEvent(Go(sequence: 0))
+    #expect(done.pass(within: 300))
+    #expect(state.failure == nil)
+    thread.cancel()
+  }
+
+  @Test("D3: a stacked batch comes out last in, first out through the central", arguments: cores)
+  func stackedBatchIsReversed(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<Int>()
+    thread.addEventCallback { (event: Numbered) in log.append(event.number) }
+    for count in [0, 1, 63, 64, 65, 200] {
+      let held = HeldThread(thread)
+      (0..<count).map { Numbered(number: $0) }.stack(on: central)
+      held.letGo()
+      #expect(log.entries(atLeast: count) == (0..<count).reversed())
+      _ = log.take()
+      (0..<count).map { Numbered(number: $0) }.queue(priority: .low, on: central)
+      #expect(log.entries(atLeast: count) == Array(0..<count))
+      _ = log.take()
+    }
+    thread.cancel()
+  }
+
+  @Test("D2: every producer's order is kept, and each event comes once", arguments: cores)
+  func producersKeepTheirOrder(core: EventCentral.Core) {
+    struct FromProducer: Eventable {
+      var producer: Int
+      var number: Int
+    }
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let (producers, each) = (5, 4_000)
+    final class Counts: @unchecked Sendable {
+      // Only the event thread's handler touches it, and the test after `done`.
+      var next = [Int](repeating: 0, count: 5)
+      var disorder = 0
+      var all = 0
+    }
+    let (counts, done) = (Counts(), Gate())
+    thread.addEventCallback { (event: FromProducer) in
+      if counts.next[event.producer] != event.number { counts.disorder += 1 }
+      counts.next[event.producer] = event.number + 1
+      counts.all += 1
+      if counts.all == producers * each { done.open() }
+    }
+    onThreads(producers) { producer in
+      for number in 0..<each { FromProducer(producer: producer, number: number).queue(on: central) }
+    }
+    #expect(done.pass())
+    #expect(counts.disorder == 0)
+    #expect(thread.drain())
+    #expect(thread.statistics == .init(delivered: UInt64(producers * each), skipped: 0, cancelled: 0))
+  }
+}

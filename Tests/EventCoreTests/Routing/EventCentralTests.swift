@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("Centrals")
+struct EventCentralTests {
+  struct Ping: Eventable { var number = 0 }
+  struct OnlyHere: Eventable {}
+
+  @Test("events of one central never reach another, and the instance verbs do what the event's do", arguments: cores)
+  func centralsAreWorldsApart(core: EventCentral.Core) {
+    let (one, two) = (EventCentral(core: core), EventCentral(core: core))
+    #expect(one.core == core)
+    let (first, second) = (EventThread(on: one), EventThread(on: two))
+    let log = Log<String>()
+    first.addEventCallback { (event: Ping) in log.append("one \(event.number)") }
+    second.addEventCallback { (event: Ping) in log.append("two \(event.number)") }
+    #expect(one.queueEvent(Ping(number: 1)) == 1)
+    #expect(two.stackEvent(Ping(number: 2), priority: .high) == 1)
+    #expect(first.drain() && second.drain())
+    #expect(log.entries.sorted() == ["one 1", "two 2"])
+  }
+
+  @Test("the static verbs and the defaults use the shared central")
+  func sharedIsTheDefault() {
+    let thread = EventThread()
+    #expect(thread.central === EventCentral.shared)
+    thread.addEventCallback { (_: OnlyHere) in }
+    #expect(OnlyHere().queue() == 1)
+    #expect(OnlyHere().stack() == 1)
+    #expect(EventCentral.queueEvent(OnlyHere(), priority: .low) == 1)
+    #expect(EventCentral.stackEvent(OnlyHere()) == 1)
+    [OnlyHere(), OnlyHere()].queue()
+    [OnlyHere(), OnlyHere()].stack(priority: .lowest)
+    #expect(thread.drain())
+    #expect(thread.statistics.delivered == 8)
+  }
+
+  @Test("an event that is posted straight to a thread reaches this one alone", arguments: cores)
+  func directPosts(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let (first, second) = (EventThread(on: central), EventThread(on: central))
+    let log = Log<String>()
+    first.addEventCallback { (_: Ping) in log.append("first") }
+    second.addEventCallback { (_: Ping) in log.append("second") }
+    #expect(first.queueEvent(Ping(), priority: .high))
+    #expect(first.stackEvent(Ping()))
+    #expect(first.drain() && second.drain())
+    #expect(log.entries == ["first", "first"])
+  }
+
+  @Test("many event types have a route each", arguments: cores)
+  func manyTypes(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<Int>()
+    func add<each T: Sendable>(_ types: repeat (each T).Type) {
+      for type in repeat each types { register(type) }
+    }
+    func register<T: Sendable>(_ type: T.Type) {
+      thread.addEventCallback { (_: Of<T>) in log.append(MemoryLayout<T>.size) }
+      for _ in 0..<3 { Of<T>().queue(on: central) }
+    }
+    add(
+      Int8.self, Int16.self, Int32.self, Int64.self, UInt8.self, UInt16.self, UInt32.self, UInt64.self,
+      Float.self, Double.self, Bool.self, Character.self, String.self, Int.self, UInt.self,
+      Substring.self, [Int].self, Set<Int>.self, Unicode.Scalar.self, ClosedRange<Int>.self)
+    #expect(thread.drain())
+    #expect(log.entries.count == 60)
+  }
+
+  struct Of<T>: Eventable {}
+}

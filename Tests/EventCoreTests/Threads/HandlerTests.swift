@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("D4, D6, D7, D11: handlers")
+struct HandlerTests {
+  struct Ping: Eventable { var number = 0 }
+  struct Pong: Eventable { var number = 0 }
+
+  @Test("D4: several callbacks for one type are called in the order of their registration", arguments: cores)
+  func callbacksInOrder(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<String>()
+    for name in ["a", "b", "c"] {
+      thread.addEventCallback { (event: Ping) in log.append("\(name)\(event.number)") }
+    }
+    Ping(number: 1).queue(on: central)
+    Ping(number: 2).queue(on: central)
+    #expect(log.entries(atLeast: 6) == ["a1", "b1", "c1", "a2", "b2", "c2"])
+    thread.cancel()
+  }
+
+  @Test("D4: a callback gets exactly what is dispatched while it is registered", arguments: cores)
+  func exactlyWhatIsDispatchedWhileRegistered(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<String>()
+    thread.addEventCallback { (event: Ping) in log.append("first \(event.number)") }
+    let held = HeldThread(thread)
+    Ping(number: 1).queue(on: central)
+    let second = thread.addEventCallback { (event: Ping) in log.append("second \(event.number)") }
+    Ping(number: 2).queue(on: central)
+    second.remove()
+    Ping(number: 3).queue(on: central)
+    held.letGo()
+    // "second 2" had been dispatched to it, but its removal came before its call (D6).
+    #expect(log.entries(atLeast: 3) == ["first 1", "first 2", "first 3"])
+    thread.cancel()
+  }
+
+  @Test("D4: the number of receivers is what dispatch returns: none, n-1, n, n+1 and 3n threads", arguments: cores)
+  func everyThreadGetsItOnce(core: EventCentral.Core) {
+    for count in [0, 1, 2, 3, 6] {
+      let central = EventCentral(core: core)
+      let log = Log<Int>()
+      let threads = (0..<count).map { index in
+        let thread = EventThread(on: central)
+        thread.addEventCallback { (_: Ping) in log.append(index) }
+        return thread
+      }
+      #expect(Ping().queue(on: central) == count)
+      for thread in threads { #expect(thread.drain()) }
+      #expect(log.entries.sorted() == Array(0..<count))
+      #expect(Ping().queue(on: central) == 0)
+    }
+  }
+
+  @Test("D4: an event that no callback is left for is counted as skipped", arguments: cores)
+  func skipsAreCounted(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let handle = thread.addEventCallback { (_: Ping) in }
+    let held = HeldThread(thread)
+    Ping().queue(on: central)
+    handle.remove()
+    held.letGo()
+    #expect(thread.drain())
+    #expect(thread.statistics == .init(delivered: 1, skipped: 1, cancelled: 0))
+  }
+
+  @Test("D6: removing twice is answered, and does nothing", arguments: cores)
+  func removingTwice(core: EventCentral.Core) {
+    let thread = EventThread(on: EventCentral(core: core))
+    let handle = thread.addEventCallback { (_: Ping) in }
+    #expect(handle.isActive)
+    #expect(handle.remove())
+    #expect(!handle.isActive)
+    #expect(!handle.remove())
+    #expect(!handle.removeAndWait())
+    let other = thread.addEventCallback { (_: Ping) in }
+    #expect(other.removeAndWait())
+    thread.cancel()
+    thread.join()
+    #expect(!thread.addEventCallback { (_: Ping) in }.isActive)
+  }
+
+  @Test("D6: removeAndWait returns when the call that runs has ended", arguments: cores)
+  func removeAndWaitWaits(core: EventCentral.Core) {
+    //  event thread        test                    remover
+    //  enters the call
+    //                      sees it in
+    //                                              removeAndWait() begins
+    //                      not returned; lets go
+    //  leaves the call
+    //                                              returns
+    let thread = EventThread(on: EventCentral(core: core))
+    let (entered, leave, begun, returned) = (Gate(), Gate(), Gate(), Gate())
+    let log = Log<String>()
+    let handle = thread.addEventCallback { (_: Ping) in
+      entered.open()
+      leave.pass()
+      log.append("left")
+    }
+    thread.queueEvent(Ping())
+    entered.pass()
+    runThread {
+      begun.open()
+      handle.removeAndWait()
+      log.append("returned")
+      returned.open()
+    }
+    begun.pass()
+    #expect(waitUntil { !handle.isActive })
+    #expect(log.entries.isEmpty)
+    leave.open()
+    returned.pass()
+    #expect(log.entries == ["left", "returned"])
+    thread.cancel()
+  }
+
+  @Test("D6: removeAndWait of an idle callback does not wait for another that runs", arguments: cores)
+  func removeAndWaitDoesNotWaitForOthers(core: EventCentral.Core) {
+    let thread = EventThread(on: EventCentral(core: core))
+    let handle = thread.addEventCallback { (_: Pong) in }
+    let held = HeldThread(thread)
+    if core == .locking || barrierIsAvailable { #expect(handle.removeAndWait()) }
+    held.letGo()
+    thread.cancel()
+  }
+
+  @Test("D6: what a removed callback held is freed without another event", arguments: cores)
+  func removedCallbackIsFreed(core: EventCentral.Core) {
+    let thread = EventThread(on: EventCentral(core: core))
+    let lifetime = Lifetime()
+    var token: Lifetime.Token? = lifetime.token()
+    let handle = thread.addEventCallback { [token] (_: Ping) in _ = token }
+    token = nil
+    #expect(lifetime.alive == 1)
+    handle.remove()
+    #expect(lifetime.waitUntilNone())
+    thread.cancel()
+  }
+
+  @Test("D7: a handler dispatches, subscribes, unsubscribes, and ends its own thread", arguments: cores)
+  func reentry(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<String>()
+    let handles = Log<EventCallbackHandle>()
+    let first = thread.addEventCallback { [unowned thread] (event: Ping) in
+      log.append("ping \(event.number)")
+      // A new event, not a nested call: it comes after this handler, and to the callback added now.
+      thread.addEventCallback { [unowned thread] (event: Pong) in
+        log.append("pong \(event.number)")
+        thread.cancel()
+        log.append("after cancel")
+      }
+      Pong(number: event.number).queue(on: central)
+      handles.entries.first?.remove()
+      Ping(number: 99).queue(on: central)
+      log.append("still ping")
+    }
+    handles.append(first)
+    Ping(number: 7).queue(on: central)
+    thread.join()
+    #expect(log.entries == ["ping 7", "still ping", "pong 7", "after cancel"])
+  }
+
+  @Test("D11: delivery is by the exact type", arguments: cores)
+  func exactType(core: EventCentral.Core) {
+    enum Same: Eventable { case ping(Int) }
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<String>()
+    thread.addEventCallback { (_: Ping) in log.append("ping") }
+    thread.addEventCallback { (_: Same) in log.append("same") }
+    Pong().queue(on: central)
+    Same.ping(1).queue(on: central)
+    Ping().queue(on: central)
+    #expect(thread.drain())
+    #expect(log.entries == ["same", "ping"])
+  }
+
+  @Test("D8: dispatchTime is when the user dispatched, and the priority is the one given", arguments: cores)
+  func dispatchTime(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<(EventPriority, UInt64)>()
+    thread.addEventCallback { (_: Ping, priority: EventPriority, time: DispatchTime) in
+      log.append((priority, time.uptimeNanoseconds))
+    }
+    let held = HeldThread(thread)
+    var bounds: [(UInt64, UInt64)] = []
+    for priority in EventPriority.inOrder {
+      let before = DispatchTime.now().uptimeNanoseconds
+      Ping().queue(priority: priority, on: central)
+      bounds.append((before, DispatchTime.now().uptimeNanoseconds))
+    }
+    held.letGo()
+    let entries = log.entries(atLeast: 5)
+    #expect(entries.map(\.0) == EventPriority.inOrder)
+    for (entry, bound) in zip(entries, bounds) {
+      #expect(entry.1 >= bound.0 && entry.1 <= bound.1)
+    }
+    thread.cancel()
+  }
+
+  @Test("D5: dispatch returns while the receiver is stuck, and runs none of its code", arguments: cores)
+  func dispatchWaitsForNobody(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<Int>()
+    thread.addEventCallback { (event: Ping) in log.append(event.number) }
+    let held = HeldThread(thread)
+    for number in 0..<10_000 { Ping(number: number).queue(on: central) }
+    #expect(log.entries.isEmpty)
+    #expect(thread.eventCount == 10_000)
+    #expect(thread.eventCount(priority: .normal, method: .queue) == 10_000)
+    #expect(thread.eventCount(priority: .normal, method: .stack) == 0)
+    held.letGo()
+    #expect(log.entries(atLeast: 10_000).count == 10_000)
+    #expect(waitUntil { thread.eventCount == 0 })
+    thread.cancel()
+  }
+}
+
+#if os(Linux)
+  /// Linux has the barrier that makes `removeAndWait` precise on the lock-free core.
+  let barrierIsAvailable = true
+#else
+  let barrierIsAvailable = false
+#endif

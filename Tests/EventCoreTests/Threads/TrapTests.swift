@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+/// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its own.
+@Suite("D12: mistakes trap")
+struct TrapTests {
+  struct Ping: Eventable {}
+
+  private static func expectMessage(_ result: ExitTest.Result?, _ words: String) {
+    #if DEBUG
+      // Optimised code keeps the trap and drops the text.
+      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+      #expect(text.contains(words), "the message was: \(text)")
+    #endif
+  }
+
+  @Test("removeAndWait inside the callback itself")
+  func waitingForOneself() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let thread = EventThread(on: EventCentral())
+      let handles = Log<EventCallbackHandle>()
+      let registered = Gate()
+      let handle = thread.addEventCallback { (_: Ping) in
+        registered.pass()
+        handles.entries[0].removeAndWait()
+      }
+      handles.append(handle)
+      registered.open()
+      thread.queueEvent(Ping())
+      thread.join()
+    }
+    Self.expectMessage(result, "removeAndWait() waits until its handler is not running")
+  }
+
+  @Test("drain on the thread itself")
+  func drainingOneself() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let thread = EventThread(on: EventCentral())
+      thread.addEventCallback { [unowned thread] (_: Ping) in thread.drain() }
+      thread.queueEvent(Ping())
+      thread.join()
+    }
+    Self.expectMessage(result, "drain(until:) waits for the end of its event thread")
+  }
+
+  @Test("join on the thread itself")
+  func joiningOneself() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let thread = EventThread(on: EventCentral(core: .locking))
+      thread.addEventCallback { [unowned thread] (_: Ping) in thread.join() }
+      thread.queueEvent(Ping())
+      thread.join()
+    }
+    Self.expectMessage(result, "join() waits for the end of its event thread")
+  }
+
+  @Test("a method of another class")
+  func methodOfAnotherClass() async {
+    final class Other: EventThread, @unchecked Sendable {
+      func onPing(_ event: Ping) {}
+    }
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      EventThread(on: EventCentral()).addEventCallback(Other.onPing)
+    }
+    Self.expectMessage(result, "A method that is registered without its object")
+  }
+
+  #if !URCU
+    @Test("the lock-free core in a build without it")
+    func lockFreeIsMissing() async {
+      let result = await #expect(
+        processExitsWith: .failure, observing: [\.standardErrorContent]
+      ) {
+        _ = EventCentral(core: .lockFree)
+      }
+      Self.expectMessage(result, "needs the package trait URCU")
+    }
+  #endif
+}
