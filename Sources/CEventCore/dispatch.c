@@ -167,7 +167,8 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 	struct evc_envelope *envelope;
 
 	if (evc_unlikely(record == NULL || router == NULL || out == NULL || events != 1 ||
-			 (unsigned)lane >= EVC_LANE_COUNT || evc_payload_is_boxed(size, alignment)))
+			 (unsigned)lane >= EVC_LANE_COUNT || (alignment & (alignment - 1)) != 0 ||
+			 evc_payload_is_boxed(size, alignment)))
 		return begin_any(router, key, lane, size, alignment, events, out);
 	snapshot = evc_router_cached(router, key, record);
 	envelope = record->pools[0].chain;

@@ -124,10 +124,10 @@ struct StressTests {
 
 /// Checks that numbers of one producer come in order. The event thread's handler writes, anybody reads.
 final class Order: Sendable {
-  private let state: Mutex<(last: [Int], calls: Int, disorder: Int)>
+  private let state: Guarded<(last: [Int], calls: Int, disorder: Int)>
 
   init(producers: Int) {
-    state = Mutex((Array(repeating: -1, count: producers), 0, 0))
+    state = Guarded((Array(repeating: -1, count: producers), 0, 0))
   }
 
   func note(_ producer: Int, _ number: Int) {

@@ -11,12 +11,11 @@ public struct HeldThread: Sendable {
     let leave: Gate
   }
 
-  public let thread: EventThread
+  // Not the thread: a test may want it to go away.
   private let leave = Gate()
 
   /// Returns once the thread stands in its handler.
   public init(_ thread: EventThread) {
-    self.thread = thread
     let entered = Gate()
     let handle = thread.addEventCallback { (hold: Hold) in
       hold.entered.open()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Synchronization
+import EventCore
 
 /// What happened, in order, from any thread; and a way to wait for the n-th thing.
 public final class Log<Element: Sendable>: Sendable {
@@ -9,7 +9,7 @@ public final class Log<Element: Sendable>: Sendable {
     var entries: [Element] = []
     var awaited: (count: Int, gate: Gate)?
   }
-  private let state = Mutex(State())
+  private let state = Guarded(State())
 
   public init() {}
 

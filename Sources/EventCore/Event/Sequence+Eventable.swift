@@ -7,6 +7,7 @@ extension Sequence where Element: Eventable {
   /// - Parameters:
   ///   - priority: Which of the five queues they join.
   ///   - central: Where their receivers are registered.
+  /// - Returns: How often an event was accepted by a receiver, in all.
   ///
   /// **Threads**: any, also inside a handler. The sequence's own iterator is the only user code that
   /// runs, and it runs between batches.
@@ -15,7 +16,10 @@ extension Sequence where Element: Eventable {
   ///
   /// **Complexity**: O(events × receivers), at about a third of the cost of single dispatches.
   @inlinable
-  public func queue(priority: EventPriority = .normal, on central: EventCentral = .shared) {
+  @discardableResult
+  public func queue(
+    priority: EventPriority = .normal, on central: EventCentral = .shared
+  ) -> Int {
     dispatchBatches(of: self, lane: Lane(.queue, priority), through: central.router)
   }
 
@@ -25,13 +29,17 @@ extension Sequence where Element: Eventable {
   /// - Parameters:
   ///   - priority: Which of the five stacks they join.
   ///   - central: Where their receivers are registered.
+  /// - Returns: How often an event was accepted by a receiver, in all.
   ///
   /// **Threads**: any, also inside a handler. The sequence's own iterator is the only user code that
   /// runs, and it runs between batches.
   ///
   /// **Complexity**: O(events × receivers), at about a third of the cost of single dispatches.
   @inlinable
-  public func stack(priority: EventPriority = .normal, on central: EventCentral = .shared) {
+  @discardableResult
+  public func stack(
+    priority: EventPriority = .normal, on central: EventCentral = .shared
+  ) -> Int {
     dispatchBatches(of: self, lane: Lane(.stack, priority), through: central.router)
   }
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Synchronization
-
 /// The ten lists of a locking mailbox, behind its inbox: the consumer's alone, but for `taken`.
 struct LockingLanes: ~Copyable {
   private let lists: UnsafeMutablePointer<(head: UnsafeMutableRawPointer?, tail: UnsafeMutableRawPointer?)>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Synchronization
-
 /// The envelopes of the locking core: free slots in one list under one mutex.
 ///
 /// Keeps at most 65,536 free slots (4 MiB); more go back to the allocator.
@@ -10,7 +8,7 @@ final class LockingPool: @unchecked Sendable {
   static let shared = LockingPool()
 
   // Everything below is guarded by the mutex.
-  private let mutex = Mutex(())
+  private let mutex = Guarded(())
   private var free: UnsafeMutableRawPointer?
   private var count = 0
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Synchronization
-
 /// The receivers of one key at one moment. Immutable.
 final class LockingSnapshot: Sendable {
   struct Entry: Sendable {
@@ -23,7 +21,7 @@ final class LockingSnapshot: Sendable {
 
 /// The router in pure Swift: a dictionary of immutable snapshots under one mutex, held for a look-up.
 final class LockingRouter: RouterCore {
-  private let snapshots = Mutex<[UInt: LockingSnapshot]>([:])
+  private let snapshots = Guarded<[UInt: LockingSnapshot]>([:])
 
   func begin(
     key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState

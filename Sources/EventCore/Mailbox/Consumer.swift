@@ -19,7 +19,7 @@ final class Consumer: @unchecked Sendable {
   let routers: [any RouterCore]
   private(set) var mailbox: (any MailboxCore)!
 
-  private let registration = Mutex(())
+  private let registration = Guarded(())
   private var receivers: [UInt: Receiver] = [:]
   private var isClosed = false
 
@@ -28,7 +28,7 @@ final class Consumer: @unchecked Sendable {
     var waiting: [Latch] = []
     var hasEnded = false
   }
-  private let requests = Mutex(Requests())
+  private let requests = Guarded(Requests())
 
   /// The address of the state of the handler that is being called, or 0.
   private let running = Atomic<UInt>(0)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Synchronization
-
 /// What one consumer does with the events of one type: its handlers in the order of their registration.
 ///
 /// Who touches what:
@@ -35,7 +33,7 @@ final class Receiver: @unchecked Sendable {
   var isTimed = false
   var subscription: Subscription!
 
-  private let additions = Mutex<[EventHandler]>([])
+  private let additions = Guarded<[EventHandler]>([])
 
   init(key: UInt, consumer: Consumer, drop: ((UnsafeMutableRawPointer) -> Void)?) {
     self.key = key

@@ -57,11 +57,13 @@ func dispatch<E: Eventable>(
   return router.commit(&state)
 }
 
-/// Dispatches the events of a sequence in batches.
+/// Dispatches the events of a sequence in batches. Returns how often one was accepted.
 @inlinable
-func dispatchBatches<S: Sequence>(of events: S, lane: Lane, through router: any RouterCore)
-where S.Element: Eventable {
+func dispatchBatches<S: Sequence>(
+  of events: S, lane: Lane, through router: any RouterCore
+) -> Int where S.Element: Eventable {
   var iterator = events.makeIterator()
+  var accepted = 0
   withUnsafeTemporaryAllocation(of: S.Element.self, capacity: maximumBatch) { batch in
     while true {
       // The iterator is user code: it runs before the dispatch begins.
@@ -71,23 +73,25 @@ where S.Element: Eventable {
         count += 1
       }
       guard count > 0 else { return }
-      dispatchBatch(UnsafeMutableBufferPointer(rebasing: batch[..<count]), lane, through: router)
+      accepted += dispatchBatch(
+        UnsafeMutableBufferPointer(rebasing: batch[..<count]), lane, through: router)
     }
   }
+  return accepted
 }
 
-/// Dispatches up to 64 events, and moves them out of `batch`.
+/// Dispatches up to 64 events, and moves them out of `batch`. Returns how often one was accepted.
 @inlinable
 func dispatchBatch<E: Eventable>(
   _ batch: UnsafeMutableBufferPointer<E>, _ lane: Lane, through router: any RouterCore
-) {
+) -> Int {
   var state = DispatchState()
   router.begin(
     key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
     alignment: MemoryLayout<E>.alignment, events: batch.count, &state)
   guard var envelope = state.first else {
     batch.deinitialize()
-    return
+    return 0
   }
   var payloads = Int(state.payloads)
   while payloads > batch.count {
@@ -103,5 +107,5 @@ func dispatchBatch<E: Eventable>(
       envelope = envelopeNext(envelope).unsafelyUnwrapped
     }
   }
-  router.commit(&state)
+  return router.commit(&state) * batch.count
 }

@@ -109,11 +109,14 @@ open class EventThread: @unchecked Sendable {
   /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
   ///
   /// **Complexity**: O(events that the thread has not sorted into its lanes yet).
-  public var eventCount: Int { consumer.mailbox.depths().reduce(0, +) }
+  public var eventCount: Int { eventCounts.total }
+
+  /// How many events wait in each lane. As ``eventCount``.
+  public var eventCounts: EventLaneCounts { EventLaneCounts(counts: consumer.mailbox.depths()) }
 
   /// How many events wait in one lane. As ``eventCount``.
   public func eventCount(priority: EventPriority, method: EventDispatchMethod) -> Int {
-    consumer.mailbox.depths()[Int(Lane(method, priority).index)]
+    eventCounts[method, priority]
   }
 
   /// What this thread has done so far. **Threads**: any.
@@ -122,6 +125,19 @@ open class EventThread: @unchecked Sendable {
     return EventThreadStatistics(
       delivered: delivered, skipped: skipped, cancelled: consumer.mailbox.counts().dropped)
   }
+}
+
+/// How many events wait in each of a thread's ten lanes, at one moment.
+public struct EventLaneCounts: Sendable, Equatable {
+  let counts: [Int]
+
+  /// How many wait in one lane.
+  public subscript(method: EventDispatchMethod, priority: EventPriority) -> Int {
+    counts[Int(Lane(method, priority).index)]
+  }
+
+  /// How many wait in all.
+  public var total: Int { counts.reduce(0, +) }
 }
 
 /// What an event thread has done so far.

@@ -222,8 +222,11 @@ struct HandlerTests {
     #expect(thread.eventCount == 10_000)
     #expect(thread.eventCount(priority: .normal, method: .queue) == 10_000)
     #expect(thread.eventCount(priority: .normal, method: .stack) == 0)
+    #expect([Ping(), Ping()].stack(priority: .low, on: central) == 2)
+    #expect(thread.eventCounts[.stack, .low] == 2)
+    #expect(thread.eventCounts.total == 10_002)
     held.letGo()
-    #expect(log.entries(atLeast: 10_000).count == 10_000)
+    #expect(log.entries(atLeast: 10_002).count == 10_002)
     #expect(waitUntil { thread.eventCount == 0 })
     thread.cancel()
   }

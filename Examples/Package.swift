@@ -1,0 +1,41 @@
+// swift-tools-version: 6.1
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import PackageDescription
+
+let package = Package(
+  name: "EventCoreExamples",
+  platforms: [.macOS(.v15)],
+  products: [
+    .executable(name: "eventcore-demo", targets: ["EventCoreDemo"])
+  ],
+  traits: [
+    .default(enabledTraits: ["URCU"]),
+    .trait(
+      name: "URCU",
+      description: "Builds EventCore with its lock-free core; without it, the locking one alone."),
+  ],
+  dependencies: [
+    // The trait is handed on: `swift build --disable-default-traits` needs no liburcu.
+    .package(
+      name: "EventCore", path: "..",
+      traits: [.trait(name: "URCU", condition: .when(traits: ["URCU"]))]),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+  ],
+  targets: [
+    // What the demo looks at: the kernel's counters as typed events, and recordings of them.
+    .target(
+      name: "MachineSamples",
+      dependencies: [.product(name: "EventCore", package: "EventCore")]),
+    .executableTarget(
+      name: "EventCoreDemo",
+      dependencies: [
+        "MachineSamples",
+        .product(name: "EventCore", package: "EventCore"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+    .testTarget(name: "MachineSamplesTests", dependencies: ["MachineSamples"]),
+  ],
+  swiftLanguageModes: [.v6]
+)

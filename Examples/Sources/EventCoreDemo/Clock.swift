@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// The monotonic clock, in nanoseconds: the scale of `DispatchTime.uptimeNanoseconds`.
+enum Clock {
+  static let second: UInt64 = 1_000_000_000
+
+  static func now() -> UInt64 {
+    var time = timespec()
+    #if canImport(Darwin)
+      clock_gettime(CLOCK_UPTIME_RAW, &time)
+    #else
+      clock_gettime(CLOCK_MONOTONIC, &time)
+    #endif
+    return UInt64(time.tv_sec) * second + UInt64(time.tv_nsec)
+  }
+
+  /// Sleeps until a time, not for a span: what happens before the call delays nothing.
+  static func sleep(until deadline: UInt64) {
+    #if canImport(Darwin)
+      while true {
+        let now = now()
+        guard now < deadline else { return }
+        var span = timespec(nanoseconds: deadline - now)
+        nanosleep(&span, nil)
+      }
+    #else
+      var time = timespec(nanoseconds: deadline)
+      while clock_nanosleep(CLOCK_MONOTONIC, Int32(TIMER_ABSTIME), &time, nil) == EINTR {}
+    #endif
+  }
+}
+
+extension timespec {
+  fileprivate init(nanoseconds: UInt64) {
+    self.init(
+      tv_sec: time_t(nanoseconds / Clock.second), tv_nsec: Int(nanoseconds % Clock.second))
+  }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import MachineSamples
+
+/// The same samples through every core that this build has, as fast as they go, with the same
+/// threads.
+///
+/// All events are dispatched at once, so that a latency is mostly the time in the queue.
+struct Comparison {
+  struct Round {
+    var eventsPerSecond: Double
+    var latencies: Latencies
+    var account: Account
+    var spikes: Int
+    var checksum: UInt64
+  }
+
+  struct Result {
+    var core: EventCentral.Core
+    /// The round with the median speed.
+    var median: Round
+    var rounds: [Round]
+  }
+
+  static let roundCount = 5
+  let results: [Result]
+
+  init(of samples: [Sample], waitStrategy: EventWaitStrategy) {
+    var rounds: [EventCentral.Core: [Round]] = [:]
+    // In turns, so that what else the machine does meets all of them.
+    for _ in 0..<Self.roundCount {
+      for core in EventCentral.Core.available {
+        rounds[core, default: []].append(Self.round(samples, core, waitStrategy))
+      }
+    }
+    results = EventCentral.Core.available.map { core in
+      let all = rounds[core, default: []].sorted { $0.eventsPerSecond < $1.eventsPerSecond }
+      return Result(core: core, median: all[all.count / 2], rounds: all)
+    }
+  }
+
+  /// Whether all rounds of all cores, and the live run if it had the same samples, came to the
+  /// same.
+  func agrees(with checksum: UInt64?) -> Bool {
+    let sums = results.flatMap { $0.rounds.map(\.checksum) } + (checksum.map { [$0] } ?? [])
+    return sums.allSatisfy { $0 == sums.first }
+  }
+
+  /// Events that are nowhere, or were there twice, over all rounds.
+  var lost: Int64 {
+    results.flatMap(\.rounds).reduce(0) { $0 + abs($1.account.lost) }
+  }
+
+  private static func round(
+    _ samples: [Sample], _ core: EventCentral.Core, _ waitStrategy: EventWaitStrategy
+  ) -> Round {
+    let engine = Engine(
+      core: core, waitStrategy: waitStrategy, source: ReplaySource(samples, seconds: 0),
+      keepsSamples: false)
+    let start = Clock.now()
+    engine.sensor.start()
+    let account = engine.finish(.whenSamplesEnd)
+    let seconds = Double(Clock.now() - start) / Double(Clock.second)
+    return Round(
+      eventsPerSecond: Double(account.delivered) / seconds,
+      latencies: engine.latencies.reduce(Latencies(), +), account: account,
+      spikes: engine.world.latest.spikes, checksum: engine.checksum)
+  }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import Synchronization
+
+/// What is dispatched beside the samples: bursts of a million events, and a load that the keys
+/// change.
+///
+/// Both go to the rate thread alone, in batches. No more than two millions wait at a time, so that
+/// memory keeps a bound: load beyond that is held back and counted, and a burst waits for its turn.
+final class Filler: @unchecked Sendable {
+  // The sensor thread dispatches and counts; the loop sets `wanted` and `burstWanted`, and looks.
+  private let central: EventCentral
+  private let receiver: RateThread
+
+  static let burstSize: UInt64 = 1_000_000
+  static let highestLoad = 1_024
+  private static let waitingAtMost: UInt64 = 2_000_000
+  /// So many take some ten microseconds: the next sample is hardly delayed.
+  private static let slice: UInt64 = 1_024
+
+  private let wanted: Atomic<Int>
+  private let burstWanted = Atomic(false)
+  private let burstLeft = Atomic<UInt64>(0)
+  private let count = Atomic<UInt64>(0)
+  private let held = Atomic<UInt64>(0)
+
+  init(on central: EventCentral, to receiver: RateThread, load: Int) {
+    self.central = central
+    self.receiver = receiver
+    wanted = Atomic(load)
+  }
+
+  // MARK: The loop, or anybody
+
+  /// Events of load for each sample.
+  var load: Int { wanted.load(ordering: .relaxed) }
+  /// Bursts and load dispatched so far, each to one receiver.
+  var dispatched: UInt64 { count.load(ordering: .relaxed) }
+  /// Load that was held back.
+  var heldBack: UInt64 { held.load(ordering: .relaxed) }
+
+  func raiseLoad() {
+    wanted.store(min(Self.highestLoad, max(1, load * 2)), ordering: .relaxed)
+  }
+
+  func lowerLoad() {
+    wanted.store(load / 2, ordering: .relaxed)
+  }
+
+  /// Fires a burst. False if the one before is not handled yet.
+  func fireBurst() -> Bool {
+    guard !isBursting, waiting < Self.burstSize else { return false }
+    burstWanted.store(true, ordering: .relaxed)
+    return true
+  }
+
+  var isBursting: Bool {
+    burstWanted.load(ordering: .relaxed) || burstLeft.load(ordering: .relaxed) > 0
+  }
+
+  private var waiting: UInt64 {
+    // The handled ones first: the other number only grows meanwhile.
+    let handled = receiver.fillers
+    return dispatched - handled
+  }
+
+  // MARK: The sensor thread
+
+  /// Dispatches a slice of a burst. False if there is none.
+  func dispatchSome() -> Bool {
+    if burstWanted.load(ordering: .relaxed) {
+      burstLeft.store(Self.burstSize, ordering: .relaxed)
+      burstWanted.store(false, ordering: .relaxed)
+    }
+    let left = burstLeft.load(ordering: .relaxed)
+    guard left > 0 else { return false }
+    let slice = min(left, Self.slice)
+    let first = Self.burstSize - left
+    (first..<first + slice).lazy.map { BurstEvent(number: UInt32($0)) }
+      .queue(priority: .low, on: central)
+    count.wrappingAdd(slice, ordering: .relaxed)
+    burstLeft.store(left - slice, ordering: .relaxed)
+    return true
+  }
+
+  /// Dispatches the load of one sample.
+  func dispatchLoad() {
+    let load = UInt64(load)
+    guard load > 0 else { return }
+    guard waiting + load <= Self.waitingAtMost else {
+      held.wrappingAdd(load, ordering: .relaxed)
+      return
+    }
+    (0..<load).lazy.map { LoadEvent(number: $0) }.queue(priority: .lowest, on: central)
+    count.wrappingAdd(load, ordering: .relaxed)
+  }
+}

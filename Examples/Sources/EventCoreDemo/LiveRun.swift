@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+
+/// One run of the loop over an engine: on a live screen if there is a terminal, with a line a
+/// second otherwise.
+struct LiveRun {
+  enum Ending: Equatable {
+    case time
+    case key
+    case signal(Int32)
+    case sensor
+  }
+
+  let engine: Engine
+  /// Where the samples come from, for the heading.
+  let input: String
+  /// When to end; nil for as long as there are samples.
+  let limit: Double?
+  /// How long it will take.
+  let total: Double
+  /// Fires a burst at half time.
+  let burst: Bool
+
+  private var scene = Scene()
+  private var telemetry: Telemetry
+  private var screen: Screen?
+  private var keyboard: Keyboard?
+  private var note = ""
+  private var hasFired = false
+  private var secondsTold = 0
+
+  init(_ engine: Engine, input: String, limit: Double?, total: Double, burst: Bool) {
+    self.engine = engine
+    self.input = input
+    self.limit = limit
+    self.total = total
+    self.burst = burst
+    telemetry = Telemetry(engine)
+  }
+
+  /// Runs until the time is over, the samples are, or somebody asks for the end.
+  mutating func run() -> (ending: Ending, counts: GameLoop) {
+    if Output.isTerminal {
+      screen = Screen()
+      keyboard = Keyboard()
+    }
+    defer {
+      keyboard?.restore()
+      screen?.restore()
+    }
+    var loop = GameLoop()
+    var ending = Ending.time
+    engine.sensor.start()
+    loop.run { time, counts in
+      guard let end = frame(time, counts) else { return true }
+      ending = end
+      return false
+    }
+    return (ending, loop)
+  }
+
+  /// One frame. Tells why it was the last, if it was.
+  private mutating func frame(_ time: UInt64, _ counts: GameLoop) -> Ending? {
+    let seconds = Double(time) / Double(Clock.second)
+    if let signal = Signals.take() { return .signal(signal) }
+    if let limit, seconds >= limit { return .time }
+    if engine.sensor.hasEnded { return .sensor }
+    for key in keyboard?.keys() ?? [] {
+      if let end = press(key) { return end }
+    }
+    if burst, !hasFired, seconds >= total / 2 {
+      hasFired = true
+      _ = press(.burst)
+    }
+    let state = engine.world.latest
+    scene.step(towards: state)
+    telemetry.lookAtDepth(frame: counts.frames)
+    // Ten pictures a second are enough to read.
+    if counts.frames % (GameLoop.rate / 10) == 0 {
+      telemetry.look(at: time)
+      draw(seconds, counts, state)
+    }
+    return nil
+  }
+
+  private mutating func press(_ key: Keyboard.Key) -> Ending? {
+    switch key {
+    case .quit: return .key
+    case .interrupt: return .signal(Signals.interrupt)
+    case .burst:
+      note = engine.filler.fireBurst() ? "burst fired" : "the burst before is not handled yet"
+    case .raise: engine.filler.raiseLoad()
+    case .lower: engine.filler.lowerLoad()
+    }
+    return nil
+  }
+
+  private mutating func draw(_ seconds: Double, _ counts: GameLoop, _ state: World.State) {
+    if let screen {
+      let dashboard = Dashboard(
+        title: "EventCore demo   \(engine.central.core) core   \(input)", time: seconds,
+        total: total,
+        counts: counts, scene: scene, state: state, telemetry: telemetry, load: engine.filler.load,
+        note: note)
+      screen.show(dashboard.lines)
+    } else if Int(seconds) > secondsTold {
+      secondsTold = Int(seconds)
+      Output.line(progress(counts, state))
+    }
+  }
+
+  private func progress(_ counts: GameLoop, _ state: World.State) -> String {
+    let all = telemetry.all
+    let longest = all.count > 0 ? all.maximum : nil
+    return right("\(secondsTold) s", 5) + right(grouped(telemetry.eventsPerSecond), 11)
+      + " events/s"
+      + "   p50 \(latency(all.percentile(0.5)))   p99 \(latency(all.percentile(0.99)))"
+      + "   p99.9 \(latency(all.percentile(0.999)))   max \(latency(longest))"
+      + "   depth \(grouped(telemetry.depth))   late \(counts.late)   spikes \(state.spikes)"
+  }
+}

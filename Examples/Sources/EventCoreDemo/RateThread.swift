@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import MachineSamples
+import Synchronization
+
+/// Keeps the rates: takes every sample, and writes to the world what changed over the last tenth of
+/// a second. Takes alarms, burst and load too, so that their lanes compete for one thread.
+final class RateThread: EventThread, @unchecked Sendable {
+  // The variables belong to the callbacks, which run on this thread alone.
+  let meter = Meter()
+  private let world: World
+  /// Burst and load events handled so far. This thread writes, the sensor thread reads.
+  private let fillersHandled = Atomic<UInt64>(0)
+
+  private static let window: UInt64 = 100_000_000
+  private var processors: [ShareMeter] = []
+  private var interrupts = RateMeter(window: window)
+  private var softInterrupts = RateMeter(window: window)
+  private var switches = RateMeter(window: window)
+  private var received = RateMeter(window: window)
+  private var sent = RateMeter(window: window)
+  private var diskRead = RateMeter(window: window)
+  private var diskWritten = RateMeter(window: window)
+
+  init(on central: EventCentral, waitStrategy: EventWaitStrategy, world: World) {
+    self.world = world
+    super.init(on: central, waitStrategy: waitStrategy, name: "rates")
+  }
+
+  override func registerEventListeners() {
+    addEventCallback(RateThread.onProcessor)
+    addEventCallback(RateThread.onMemory)
+    addEventCallback(RateThread.onInterrupts)
+    addEventCallback(RateThread.onSwitches)
+    addEventCallback(RateThread.onNetwork)
+    addEventCallback(RateThread.onDisk)
+    addEventCallback(RateThread.onAlarm)
+    addEventCallback(RateThread.onBurst)
+    addEventCallback(RateThread.onLoad)
+  }
+
+  /// **Threads**: any.
+  var fillers: UInt64 { fillersHandled.load(ordering: .relaxed) }
+
+  private func onProcessor(_ event: CPUTimeEvent, _ priority: EventPriority, _ time: DispatchTime) {
+    meter.count(DemoLane(queue: priority), dispatchedAt: time)
+    meter.check(.processor, event.time, UInt64(event.index), event.busy, event.total)
+    let index = Int(event.index)
+    while processors.count <= index {
+      processors.append(ShareMeter(window: Self.window))
+    }
+    let share = processors[index].share(at: event.time, busy: event.busy, total: event.total)
+    guard let share else { return }
+    world.update { state in
+      while state.processors.count <= index { state.processors.append(0) }
+      state.processors[index] = share
+    }
+  }
+
+  private func onMemory(_ event: MemoryEvent, _ priority: EventPriority, _ time: DispatchTime) {
+    meter.count(DemoLane(queue: priority), dispatchedAt: time)
+    meter.check(.memory, event.time, event.total, event.available, event.dirty)
+    world.update { state in
+      state.memoryTotal = event.total
+      state.memoryAvailable = event.available
+    }
+  }
+
+  private func onInterrupts(
+    _ event: InterruptEvent, _ priority: EventPriority, _ time: DispatchTime
+  ) {
+    meter.count(DemoLane(queue: priority), dispatchedAt: time)
+    meter.check(.interrupts, event.time, event.hard, event.soft)
+    let hard = interrupts.rate(at: event.time, counter: event.hard)
+    let soft = softInterrupts.rate(at: event.time, counter: event.soft)
+    guard let hard, let soft else { return }
+    world.update { state in
+      state.interrupts = hard
+      state.softInterrupts = soft
+    }
+  }
+
+  private func onSwitches(
+    _ event: ContextSwitchEvent, _ priority: EventPriority, _ time: DispatchTime
+  ) {
+    meter.count(DemoLane(queue: priority), dispatchedAt: time)
+    meter.check(.switches, event.time, event.switches, event.forks)
+    let rate = switches.rate(at: event.time, counter: event.switches)
+    guard let rate else { return }
+    world.update { state in
+      state.switches = rate
+      state.running = event.running
+    }
+  }
+
+  private func onNetwork(_ event: NetworkEvent, _ priority: EventPriority, _ time: DispatchTime) {
+    meter.count(DemoLane(queue: priority), dispatchedAt: time)
+    meter.check(.network, event.time, event.receivedBytes, event.sentBytes, event.packets)
+    let receivedRate = received.rate(at: event.time, counter: event.receivedBytes)
+    let sentRate = sent.rate(at: event.time, counter: event.sentBytes)
+    guard let receivedRate, let sentRate else { return }
+    world.update { state in
+      state.received = receivedRate
+      state.sent = sentRate
+    }
+  }
+
+  private func onDisk(_ event: DiskEvent, _ priority: EventPriority, _ time: DispatchTime) {
+    meter.count(DemoLane(queue: priority), dispatchedAt: time)
+    meter.check(.disk, event.time, event.readBytes, event.writtenBytes, event.operations)
+    let readRate = diskRead.rate(at: event.time, counter: event.readBytes)
+    let writtenRate = diskWritten.rate(at: event.time, counter: event.writtenBytes)
+    guard let readRate, let writtenRate else { return }
+    world.update { state in
+      state.diskRead = readRate
+      state.diskWritten = writtenRate
+    }
+  }
+
+  private func onAlarm(_ event: SpikeAlarm, _ priority: EventPriority, _ time: DispatchTime) {
+    meter.count(.alarms, dispatchedAt: time)
+    meter.check(alarm: event)
+    world.update { state in
+      state.spikes += 1
+      state.lastSpike = event
+    }
+  }
+
+  private func onBurst(_ event: BurstEvent, _ priority: EventPriority, _ time: DispatchTime) {
+    meter.count(.low, dispatchedAt: time)
+    countFiller()
+  }
+
+  private func onLoad(_ event: LoadEvent, _ priority: EventPriority, _ time: DispatchTime) {
+    meter.count(.lowest, dispatchedAt: time)
+    countFiller()
+  }
+
+  private func countFiller() {
+    // Only this thread writes. Relaxed: the number alone is read.
+    fillersHandled.store(fillersHandled.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+  }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import MachineSamples
+
+/// Where the sensor thread gets its samples from, and when.
+///
+/// Times are in nanoseconds since the start of the run. **Threads**: one at a time.
+protocol SampleSource: AnyObject {
+  /// When the next samples are due; nil if there are no more.
+  var due: UInt64? { get }
+
+  /// Appends the samples that are due, and goes on to the next. `now` is the time that has come.
+  func take(at now: UInt64, into samples: inout [Sample]) throws
+
+  /// How many times it was too late for samples, so that they were left out.
+  var missed: Int { get }
+}
+
+/// This machine, a thousand times a second.
+final class LiveSource: SampleSource {
+  static let rate = 1_000
+
+  private static let period = Clock.second / UInt64(rate)
+  private let sampler: MachineSampler
+  private var tick: UInt64 = 0
+  private(set) var missed = 0
+
+  init() throws {
+    sampler = try MachineSampler()
+  }
+
+  var due: UInt64? { tick * Self.period }
+
+  func take(at now: UInt64, into samples: inout [Sample]) throws {
+    try sampler.read(at: now, into: &samples)
+    tick += 1
+    // A machine too busy for a sample gets none instead of two at once.
+    let current = now / Self.period
+    if current > tick {
+      missed += Int(current - tick)
+      tick = current
+    }
+  }
+}
+
+/// A recording in its own time, or faster or slower.
+final class ReplaySource: SampleSource {
+  private let samples: [Sample]
+  private let scale: Double
+  private var next = 0
+  let missed = 0
+
+  /// - Parameter seconds: How long the replay is to last; nil for as long as the recording did.
+  init(_ samples: [Sample], seconds: Double?) {
+    self.samples = samples
+    let length = Self.length(of: samples)
+    scale = seconds.map { length > 0 ? $0 / length : 1 } ?? 1
+  }
+
+  /// How many seconds a recording lasts.
+  static func length(of samples: [Sample]) -> Double {
+    Double(samples.last?.time ?? 0) / Double(Clock.second)
+  }
+
+  var due: UInt64? {
+    next < samples.count ? UInt64(Double(samples[next].time) * scale) : nil
+  }
+
+  func take(at now: UInt64, into samples: inout [Sample]) {
+    // What was sampled together is dispatched together.
+    let time = self.samples[next].time
+    while next < self.samples.count, self.samples[next].time == time {
+      samples.append(self.samples[next])
+      next += 1
+    }
+  }
+}

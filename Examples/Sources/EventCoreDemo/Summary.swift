@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+
+/// What a run came to, as text.
+struct Summary {
+  var engine: Engine
+  var seconds: Double
+  var counts: GameLoop
+  var account: Account
+
+  var text: String {
+    ([heading, sampling, ""] + balance + [""] + latencies).joined(separator: "\n")
+  }
+
+  private var heading: String {
+    let dropped = counts.dropped > 0 ? ", \(grouped(counts.dropped)) dropped" : ""
+    return
+      "\(fixed(seconds, 1)) s on the \(engine.central.core) core: \(grouped(counts.frames)) frames"
+      + " at \(GameLoop.rate) Hz, \(grouped(counts.late)) late\(dropped)."
+  }
+
+  private var sampling: String {
+    let held = engine.filler.heldBack
+    return "Sampled \(grouped(engine.sensor.ticks)) times, \(grouped(engine.sensor.missed)) missed:"
+      + " \(grouped(engine.sensor.sampleCount)) samples,"
+      + " \(grouped(engine.world.latest.spikes)) spikes,"
+      + " \(grouped(engine.filler.dispatched)) of burst and load"
+      + (held > 0 ? ", \(grouped(held)) of load held back." : ".")
+  }
+
+  /// Each receiver of an event counts once.
+  private var balance: [String] {
+    [
+      ("dispatched", grouped(account.dispatched)), ("delivered", grouped(account.delivered)),
+      ("skipped", grouped(account.skipped)), ("cancelled", grouped(account.cancelled)),
+      ("lost", grouped(account.lost)),
+    ].map { left($0.0, 12) + right($0.1, 14) }
+  }
+
+  private var latencies: [String] {
+    let lanes = engine.latencies
+    let rows = DemoLane.allCases.map { lane in
+      Self.row(lane.title, lanes[lane.rawValue])
+    }
+    let heading = left("dispatch to handler", 25) + right("events", 11) + Dashboard.latencyHeading
+    return [heading] + rows + [Self.row("all", lanes.reduce(Latencies(), +))]
+  }
+
+  private static func row(_ name: String, _ latencies: Latencies) -> String {
+    left(name, 25) + right(grouped(latencies.count), 11) + Dashboard.latencyColumns(latencies)
+  }
+}
+
+extension Comparison {
+  /// The cores side by side.
+  func text(samples: Int, checksum: UInt64?) -> String {
+    let medians = results.map(\.median)
+    func row(_ name: String, _ value: (Round) -> String) -> String {
+      left(name, 12) + medians.map { right(value($0), 20) }.joined()
+    }
+    var lines = [
+      "The same \(grouped(samples)) samples at full speed, median of \(Self.roundCount) rounds",
+      "(dispatched all at once: a latency is mostly the wait in the queue):", "",
+      left("", 12) + results.map { right("\($0.core)", 20) }.joined(),
+      row("events/s") { grouped($0.eventsPerSecond) },
+      row("p50") { latency($0.latencies.percentile(0.5)) },
+      row("p99") { latency($0.latencies.percentile(0.99)) },
+      row("max") { latency($0.latencies.maximum) },
+      row("spikes") { grouped($0.spikes) },
+      row("lost") { grouped($0.account.lost) },
+      row("checksum") { String($0.checksum, radix: 16) },
+      "",
+    ]
+    let runs =
+      "\(results.count * Self.roundCount) rounds\(checksum == nil ? "" : " and the live run")"
+    lines.append(
+      agrees(with: checksum)
+        ? "The checksums of \(runs) are equal." : "The checksums of \(runs) DIFFER.")
+    if !EventCentral.Core.available.contains(.lockFree) {
+      lines.append("This build has no lockFree core (package trait URCU): nothing to compare with.")
+    }
+    return lines.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A thread of the system that runs one closure, and can be waited for.
+final class WorkerThread {
+  private let thread: pthread_t
+
+  init(_ body: @escaping @Sendable () -> Void) {
+    let start = Unmanaged.passRetained(Start(body)).toOpaque()
+    #if canImport(Darwin)
+      var thread: pthread_t?
+      let status = pthread_create(&thread, nil, { Start.run($0) }, start)
+      precondition(status == 0, "pthread_create failed with error \(status)")
+      self.thread = thread!
+    #else
+      var thread = pthread_t()
+      let status = pthread_create(&thread, nil, { Start.run($0!) }, start)
+      precondition(status == 0, "pthread_create failed with error \(status)")
+      self.thread = thread
+    #endif
+  }
+
+  /// Waits for the end of the closure. Once.
+  func join() {
+    let status = pthread_join(thread, nil)
+    precondition(status == 0, "pthread_join failed with error \(status)")
+  }
+
+  private final class Start: Sendable {
+    let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) {
+      self.body = body
+    }
+
+    static func run(_ start: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+      Unmanaged<Start>.fromOpaque(start).takeRetainedValue().body()
+      return nil
+    }
+  }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+
+// What the kernel's counters are, as events. Each carries the time of its sample in nanoseconds
+// since the sampling began, and counters since the machine's start: whoever wants a rate takes a
+// difference. All are of 32 bytes or less, so that they travel inside the envelope.
+
+/// How long one processor has worked, in ticks of the kernel.
+package struct CPUTimeEvent: Eventable, Equatable {
+  package var time: UInt64
+  package var index: UInt32
+  package var busy: UInt64
+  package var total: UInt64
+}
+
+/// How much memory there is, in bytes.
+package struct MemoryEvent: Eventable, Equatable {
+  package var time: UInt64
+  package var total: UInt64
+  package var available: UInt64
+  package var dirty: UInt64
+}
+
+/// How often devices and the kernel itself have interrupted.
+package struct InterruptEvent: Eventable, Equatable {
+  package var time: UInt64
+  package var hard: UInt64
+  package var soft: UInt64
+}
+
+/// How often the processors have changed between threads, and what runs now.
+package struct ContextSwitchEvent: Eventable, Equatable {
+  package var time: UInt64
+  package var switches: UInt64
+  package var forks: UInt64
+  package var running: UInt32
+  package var blocked: UInt32
+}
+
+/// What all network interfaces but the loopback have moved.
+package struct NetworkEvent: Eventable, Equatable {
+  package var time: UInt64
+  package var receivedBytes: UInt64
+  package var sentBytes: UInt64
+  package var packets: UInt64
+}
+
+/// What all whole disks have moved.
+package struct DiskEvent: Eventable, Equatable {
+  package var time: UInt64
+  package var readBytes: UInt64
+  package var writtenBytes: UInt64
+  package var operations: UInt64
+}

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+# Copyright the EventCore authors
+#
+# make demo    the main job: the demo on this machine's own counters (installs what is missing)
+# make test    all tests (installs what is missing)
+# make bench   all figures, about twelve minutes; make bench-quick: those of 24 bytes, one minute
+# make check   what CI runs
+
+SHELL := /bin/bash
+CC ?= cc
+DEMO_ARGUMENTS ?=
+TEST_ARGUMENTS ?=
+
+C_SOURCES := $(wildcard Sources/CEventCore/*.c)
+C_HEADERS := $(wildcard include/eventcore/*.h Sources/CEventCore/*.h)
+C_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -DEVC_URCU -Iinclude
+
+.PHONY: demo test bench bench-quick check setup c-program models sanitize clean
+
+demo: setup
+	swift run --package-path Examples -c release eventcore-demo $(DEMO_ARGUMENTS)
+
+test: setup c-program
+	swift test $(TEST_ARGUMENTS)
+
+bench: setup
+	Benchmarks/bench.sh
+
+bench-quick: setup
+	Benchmarks/bench.sh --quick
+
+check:
+	.ci/run
+
+setup:
+	@scripts/setup.sh
+
+# The core from C alone, with the system's compiler and the public headers.
+c-program: .build/c-program
+	.build/c-program
+
+.build/c-program: Tests/CProgram/main.c $(C_SOURCES) $(C_HEADERS)
+	@mkdir -p .build
+	$(CC) $(C_FLAGS) -o $@ Tests/CProgram/main.c $(C_SOURCES) -lurcu-bp -lpthread
+
+# The lock-free algorithms over all interleavings of small cases; needs spin.
+models:
+	Tests/Models/check.sh
+
+sanitize:
+	scripts/sanitize.sh
+
+clean:
+	rm -rf .build .build-* Examples/.build Benchmarks/.build

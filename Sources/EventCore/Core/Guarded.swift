@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// A value that is touched under a mutex only.
+///
+/// `Synchronization.Mutex` alone would do, but ThreadSanitizer does not see inside it (its code is part
+/// of the runtime, which is not instrumented) and reports a race for whatever it guards. The stamp makes
+/// the same edge, from each unlock to the next lock, with an atomic of this module.
+package final class Guarded<Value>: @unchecked Sendable {
+  // `value` is touched with the mutex held only; its address never changes.
+  private let mutex = Mutex(())
+  private let stamp = Atomic<Bool>(false)
+  private let value: UnsafeMutablePointer<Value>
+
+  package init(_ value: Value) {
+    self.value = .allocate(capacity: 1)
+    self.value.initialize(to: value)
+  }
+
+  deinit {
+    value.deinitialize(count: 1)
+    value.deallocate()
+  }
+
+  /// Runs `body` with the mutex held. `body` takes no other lock but as its caller's lock order says, and
+  /// runs no code of the user's.
+  @inline(__always)
+  package func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
+    var result: Result?
+    mutex.withLock { _ in
+      // Pairs with the store below.
+      _ = stamp.load(ordering: .acquiring)
+      result = body(&value.pointee)
+      stamp.store(true, ordering: .releasing)
+    }
+    return result.unsafelyUnwrapped
+  }
+}

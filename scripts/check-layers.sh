@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Copyright the EventCore authors
+#
+# The walls of the house, by looking: what may not be named where.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+status=0
+
+# PATTERN REASON FILES...
+forbid() {
+  local pattern=$1 reason=$2 hits
+  shift 2
+  hits=$(grep -nE "$pattern" "$@" /dev/null || true)
+  [ -z "$hits" ] || { printf '%s\n%s\n' "$reason" "$hits"; status=1; }
+}
+
+mapfile -t swift_files < <(git ls-files 'Sources/EventCore/*.swift')
+mapfile -t c_files < <(git ls-files 'Sources/CEventCore/*.[ch]' | grep -v '/domain\.c$')
+mapfile -t shared_files < <(git ls-files 'Sources/EventCore/*.swift' | grep -v '/LockFree/')
+
+forbid '<urcu' 'Only domain.c includes liburcu:' "${c_files[@]}"
+forbid '^ *(public |@_exported )?import (CEventCore|Foundation)' \
+  'CEventCore is imported internally, Foundation not at all:' "${swift_files[@]}"
+forbid 'evc_|EVC_' 'C is named in LockFree/ alone:' \
+  $(printf '%s\n' "${shared_files[@]}" | grep -v -e Lane.swift -e Dispatch.swift -e EnvelopeLayout.swift)
+forbid '#include "(mailbox|lanes|inbox|parker)' 'A router knows sinks, not mailboxes:' \
+  Sources/CEventCore/router.c Sources/CEventCore/router_private.h Sources/CEventCore/dispatch.c \
+  Sources/CEventCore/snapshot.c Sources/CEventCore/snapshot.h
+forbid '#include "(router|dispatch|snapshot)' 'A mailbox knows no router:' \
+  Sources/CEventCore/mailbox*.[ch] Sources/CEventCore/lanes.h Sources/CEventCore/inbox.h
+forbid 'unsafeFlags' 'A package with unsafe flags cannot be depended on:' Package.swift
+
+[ "$status" -eq 0 ] && echo "layers: ok"
+exit "$status"

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Copyright the EventCore authors
+#
+# Installs what a build of EventCore needs and this machine lacks: liburcu with its headers, a C compiler.
+# Swift itself it only looks for. Asks nothing; says what it does; does nothing if all is there.
+set -euo pipefail
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+# Runs a command as root: directly, or through sudo without asking for a password.
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+    sudo "$@"
+  else
+    fail "this needs root and cannot ask for a password; run it yourself, then make again: $*"
+  fi
+}
+
+has_liburcu() {
+  local prefix
+  for prefix in /usr /usr/local /opt/homebrew /home/linuxbrew/.linuxbrew; do
+    [ -e "$prefix/include/urcu/urcu-bp.h" ] && return 0
+  done
+  ls /usr/include/*/urcu/urcu-bp.h >/dev/null 2>&1
+}
+
+install_packages() { # DEBIAN FEDORA ALPINE HOMEBREW
+  if command -v apt-get >/dev/null 2>&1; then
+    say "installing $1 with apt-get"
+    as_root apt-get update -qq
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $1 >/dev/null
+  elif command -v dnf >/dev/null 2>&1; then
+    say "installing $2 with dnf"
+    as_root dnf install -y -q $2
+  elif command -v apk >/dev/null 2>&1; then
+    say "installing $3 with apk"
+    as_root apk add -q $3
+  elif command -v brew >/dev/null 2>&1; then
+    say "installing $4 with brew"
+    NONINTERACTIVE=1 brew install -q $4
+  else
+    fail "found none of apt-get, dnf, apk, brew: install liburcu with its headers, then make again"
+  fi
+}
+
+command -v swift >/dev/null 2>&1 ||
+  fail "found no swift: install Swift 6.1 or later from https://www.swift.org/install, then make again"
+
+has_liburcu ||
+  install_packages liburcu-dev userspace-rcu-devel userspace-rcu-dev liburcu
+command -v "${CC:-cc}" >/dev/null 2>&1 ||
+  install_packages gcc gcc gcc gcc
