@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * D12: what breaks a rule is a status, changes nothing, and leaves the caller what was the caller's.
+ */
+#ifdef EVC_URCU
+#include "suite.h"
+
+#include <string.h>
+
+static bool handle(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	(void)context, (void)payload, (void)envelope, (void)owned;
+	return false;
+}
+
+
+static const char *mailboxes(void)
+{
+	struct evc_mailbox_options strategy = { .strategy = (enum evc_wait_strategy)17 };
+	struct evc_parker_ops no_calls = { NULL, NULL, NULL, NULL };
+	struct evc_mailbox_options parker = { .parker = &no_calls };
+	struct evc_subscription_options deaf = { NULL, NULL, NULL, NULL };
+	struct evc_subscription_options fine = { NULL, handle, NULL, NULL };
+	struct evc_subscription *subscription;
+	struct evc_chain nothing = EVC_CHAIN_EMPTY;
+	struct evc_mailbox *mailbox;
+	struct evc_envelope *envelope;
+
+	EXPECT_STATUS(evc_mailbox_create(NULL, NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_create(&strategy, &mailbox), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_create(&parker, &mailbox), EVC_INVALID_ARGUMENT);
+	EXPECT_OK(evc_mailbox_create(NULL, &mailbox));
+	EXPECT_STATUS(evc_mailbox_add_subscription(mailbox, &deaf, &subscription),
+		      EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_add_subscription(mailbox, NULL, &subscription),
+		      EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_add_subscription(NULL, &fine, &subscription),
+		      EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_add_subscription(mailbox, &fine, NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_post(mailbox, &nothing), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_take(mailbox, &envelope), EVC_EMPTY);
+	EXPECT_STATUS(evc_mailbox_wait(mailbox, 0), EVC_TIMED_OUT);
+	EXPECT_STATUS(evc_mailbox_wait(mailbox, 100000), EVC_TIMED_OUT);
+	evc_mailbox_release(mailbox);
+	return NULL;
+}
+
+static const char *envelopes(void)
+{
+	struct suite_receiver receiver;
+	struct evc_envelope *envelope;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	EXPECT_STATUS(evc_envelope_create(NULL, EVC_LANE_STACK_LOW, 1, 1, &envelope),
+		      EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_envelope_create(receiver.subscription, (enum evc_lane)10, 1, 1, &envelope),
+		      EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_envelope_create(receiver.subscription, EVC_LANE_STACK_LOW, 1, 3, &envelope),
+		      EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_envelope_create(receiver.subscription, EVC_LANE_STACK_LOW, 1, 8192,
+					  &envelope), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_envelope_create(receiver.subscription, EVC_LANE_STACK_LOW, 1, 1, NULL),
+		      EVC_INVALID_ARGUMENT);
+#if !defined(SUITE_ADDRESS_SANITIZER) && !defined(SUITE_THREAD_SANITIZER)
+	/* The sanitizers end the program at such a size instead. */
+	EXPECT_STATUS(evc_envelope_create(receiver.subscription, EVC_LANE_STACK_LOW, SIZE_MAX / 2, 1,
+					  &envelope), EVC_OUT_OF_MEMORY);
+#endif
+	EXPECT_STATUS(evc_envelope_create(receiver.subscription, EVC_LANE_STACK_LOW, SIZE_MAX, 1,
+					  &envelope), EVC_OUT_OF_MEMORY);
+	/* Alignment 0 counts as 1; an envelope that was never posted ends with its payload. */
+	EXPECT_OK(evc_envelope_create(receiver.subscription, EVC_LANE_STACK_LOW, 100, 0, &envelope));
+	evc_envelope_set_time(envelope, 77);
+	EXPECT_EQUAL(evc_envelope_time(envelope), 77, "the time that was set");
+	memset(evc_envelope_payload(envelope), 1, 100);
+	evc_envelope_release(envelope, false);
+	EXPECT_EQUAL(receiver.drops, 1, "payloads that ended");
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
+static const char *routers(void)
+{
+	/* The core owns what a subscription is; its sink is its first member. */
+	struct evc_sink *no_sink[16] = { NULL };
+	struct suite_receiver receiver;
+	struct evc_dispatch dispatch;
+	struct evc_router *router;
+	struct evc_subscription *s;
+	uint64_t value = 0;
+
+	EXPECT_STATUS(evc_router_create(NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	s = receiver.subscription;
+	EXPECT_STATUS(evc_router_subscribe(NULL, 1, s, 0, false), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_router_subscribe(router, 0, s, 0, false), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_router_subscribe(router, 1, NULL, 0, false), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_router_subscribe(router, 1, (struct evc_subscription *)(void *)no_sink, 0,
+					   false), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_router_unsubscribe(NULL, 1, s), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_router_unsubscribe(router, 0, s), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_router_unsubscribe(router, 1, NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_router_unsubscribe(router, 1, s), EVC_NOT_FOUND);
+	EXPECT_OK(evc_router_subscribe(router, 1, s, 0, false));
+	/* Twice: on a cold and on a warm route, as their ways part. */
+	for (unsigned i = 0; i < 2; i++) {
+		EXPECT_STATUS(evc_dispatch_begin(NULL, 1, EVC_LANE_STACK_LOW, 8, 8, 1, &dispatch),
+			      EVC_INVALID_ARGUMENT);
+		EXPECT_STATUS(evc_dispatch_begin(router, 0, EVC_LANE_STACK_LOW, 8, 8, 1, &dispatch),
+			      EVC_INVALID_ARGUMENT);
+		EXPECT_STATUS(evc_dispatch_begin(router, 1, (enum evc_lane)10, 8, 8, 1, &dispatch),
+			      EVC_INVALID_ARGUMENT);
+		EXPECT_STATUS(evc_dispatch_begin(router, 1, EVC_LANE_STACK_LOW, 8, 3, 1, &dispatch),
+			      EVC_INVALID_ARGUMENT);
+		EXPECT_STATUS(evc_dispatch_begin(router, 1, EVC_LANE_STACK_LOW, 8, 8192, 1,
+						 &dispatch), EVC_INVALID_ARGUMENT);
+		EXPECT_STATUS(evc_dispatch_begin(router, 1, EVC_LANE_STACK_LOW, 8, 8, 0, &dispatch),
+			      EVC_INVALID_ARGUMENT);
+		EXPECT_STATUS(evc_dispatch_begin(router, 1, EVC_LANE_STACK_LOW, 8, 8,
+						 EVC_DISPATCH_MAX + 1, &dispatch),
+			      EVC_INVALID_ARGUMENT);
+		EXPECT_STATUS(evc_dispatch_begin(router, 1, EVC_LANE_STACK_LOW, 8, 8, 1, NULL),
+			      EVC_INVALID_ARGUMENT);
+		EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_STACK_LOW, &value, 8, 8, NULL));
+	}
+	evc_router_destroy(router);
+	evc_mailbox_release(receiver.mailbox);
+	EXPECT(suite_settle(), "the callback thread got stuck");
+	EXPECT_EQUAL(receiver.drops, 2, "events");
+	return NULL;
+}
+
+static const char *others(void)
+{
+	struct evc_allocator half = { NULL, NULL, NULL };
+	struct evc_thread *thread;
+	struct evc_parker *parker;
+
+	EXPECT_STATUS(evc_allocator_install(&half), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_parker_create(NULL, NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_OK(evc_parker_create(NULL, &parker));
+	evc_parker_destroy(parker);
+	EXPECT_STATUS(evc_thread_start(NULL, NULL, &thread), EVC_INVALID_ARGUMENT);
+	for (unsigned i = EVC_OK; i <= EVC_UNSUPPORTED; i++) {
+		for (unsigned j = EVC_OK; j < i; j++)
+			EXPECT(strcmp(evc_status_text((enum evc_status)i),
+				      evc_status_text((enum evc_status)j)) != 0,
+			       "statuses %u and %u have one text", i, j);
+	}
+	EXPECT(evc_status_text((enum evc_status)99) != NULL, "an unknown status has no text");
+	EXPECT(evc_clock_now() <= evc_clock_now(), "the clock goes backwards");
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "D12 a mailbox answers wrong arguments with a status", mailboxes },
+	{ "D12 an envelope answers wrong arguments with a status", envelopes },
+	{ "D12 a router answers wrong arguments with a status", routers },
+	{ "D12 every status has a text of its own", others },
+};
+SUITE_GROUP(suite_errors, tests);
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A child of fork goes on using the core, though the callback thread and all event threads stayed in
+ * the parent.
+ */
+#ifdef EVC_URCU
+#include "suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHILD_SECONDS 20u
+#ifdef SUITE_THREAD_SANITIZER
+#define CHILDREN (getenv("TSAN_OPTIONS") && strstr(getenv("TSAN_OPTIONS"), "die_after_fork=0") ? 5u : 0u)
+#else
+#define CHILDREN 5u
+#endif
+
+static const char *use(struct evc_router *router, struct suite_receiver *receiver)
+{
+	struct suite_receiver fresh;
+	struct evc_thread *thread;
+	uint64_t value = 42;
+	unsigned lane;
+
+	EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_LOW, &value, 8, 8, NULL));
+	value = 0;
+	EXPECT_OK(suite_take(receiver, &lane, &value));
+	EXPECT_EQUAL(value, 42, "the event");
+	EXPECT_NONE(suite_receiver_open(&fresh, NULL));
+	EXPECT_OK(evc_router_subscribe(router, 1, fresh.subscription, 0, false));
+	EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_LOW, &value, 8, 8, NULL));
+	EXPECT_OK(suite_take(&fresh, &lane, &value));
+	EXPECT_OK(evc_router_unsubscribe(router, 1, fresh.subscription));
+	EXPECT(suite_quiesce(), "no grace period came to an end");
+	EXPECT_OK(evc_thread_start(NULL, fresh.mailbox, &thread));
+	EXPECT_OK(suite_post(&fresh, 7, 1));
+	EXPECT(suite_await(&fresh.delivered, 1), "the child's event thread got nothing");
+	evc_thread_cancel(thread);
+	EXPECT_OK(evc_thread_join(thread));
+	return NULL;
+}
+
+static const char *in_child(struct evc_router *router, struct suite_receiver *receiver)
+{
+	char text[256] = "";
+	int channel[2], status;
+	ssize_t length;
+	pid_t child;
+
+	EXPECT(pipe(channel) == 0, "pipe failed");
+	child = fork();
+	EXPECT(child >= 0, "fork failed");
+	if (child == 0) {
+		const char *message;
+
+		/* Ends a child that hangs, which the parent reads as a failure. */
+		alarm(CHILD_SECONDS);
+		message = use(router, receiver);
+		if (message != NULL && write(channel[1], message, strlen(message)) < 0)
+			_exit(2);
+		_exit(message != NULL);
+	}
+	close(channel[1]);
+	length = read(channel[0], text, sizeof(text) - 1);
+	(void)length;
+	close(channel[0]);
+	EXPECT(waitpid(child, &status, 0) == child, "waitpid failed");
+	EXPECT(!WIFSIGNALED(status), "the child was ended by signal %d", WTERMSIG(status));
+	EXPECT(WEXITSTATUS(status) == 0, "in the child: %.200s", text);
+	return NULL;
+}
+
+static const char *forked(void)
+{
+	struct suite_receiver receiver, busy;
+	struct evc_router *router;
+	struct evc_thread *thread;
+	uint64_t value;
+	unsigned lane;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	EXPECT_NONE(suite_receiver_open(&busy, NULL));
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_OK(evc_router_subscribe(router, 1, receiver.subscription, 0, false));
+	EXPECT_OK(evc_thread_start(NULL, busy.mailbox, &thread));
+	/* The callback thread runs, and this thread has a record and a warm cache. */
+	EXPECT_OK(evc_router_subscribe(router, 1, receiver.subscription, 1, false));
+	EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_LOW, "12345678", 8, 1, NULL));
+	EXPECT_OK(suite_take(&receiver, &lane, &value));
+	/*
+	 * ThreadSanitizer ends a child of fork that starts a thread, as liburcu's callback thread is
+	 * one, unless TSAN_OPTIONS says die_after_fork=0: only the parent's side is run there.
+	 */
+	for (unsigned i = 0; i < CHILDREN; i++)
+		EXPECT_NONE(in_child(router, &receiver));
+	/* The parent notices nothing. */
+	EXPECT_OK(suite_post(&busy, 7, 1));
+	EXPECT(suite_await(&busy.delivered, 1), "the parent's event thread got stuck");
+	EXPECT(suite_quiesce(), "the parent's callback thread got stuck");
+	EXPECT_EQUAL(evc_router_count(router, 1), 1, "the parent's subscriptions");
+	evc_thread_cancel(thread);
+	EXPECT_OK(evc_thread_join(thread));
+	evc_router_destroy(router);
+	evc_mailbox_release(receiver.mailbox);
+	evc_mailbox_release(busy.mailbox);
+	EXPECT(suite_settle(), "the callback thread got stuck");
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "a child of fork dispatches, subscribes, starts threads and exits", forked },
+};
+SUITE_GROUP(suite_fork, tests);
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ *     main                      consumer thread
+ *     post gate event           handler: "held"
+ *     pass "held"
+ *     post event, interrupt
+ *     open "go"                 handler returns; control; event
+ */
+#ifdef EVC_URCU
+#include "suite.h"
+
+struct script {
+	struct suite_receiver receiver;
+	struct suite_gate held, go, rested;
+	/* Written by the consumer alone: one letter for each thing that happened. */
+	char log[16];
+	_Atomic uint64_t length;
+	_Atomic uint64_t idles;
+};
+
+static void note(struct script *script, char what)
+{
+	uint64_t length = atomic_load_explicit(&script->length, memory_order_relaxed);
+
+	if (length < sizeof(script->log) - 1)
+		script->log[length] = what;
+	atomic_store_explicit(&script->length, length + 1, memory_order_release);
+}
+
+static void control(void *context)
+{
+	note(context, 'c');
+}
+
+static void idle(void *context)
+{
+	struct script *script = context;
+
+	atomic_fetch_add(&script->idles, 1);
+	suite_gate_open(&script->rested);
+}
+
+static bool hold(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct script *script = context;
+
+	(void)payload, (void)envelope, (void)owned;
+	note(script, 'h');
+	suite_gate_open(&script->held);
+	(void)suite_gate_pass(&script->go);
+	return true;
+}
+
+static bool handle(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	(void)payload, (void)envelope, (void)owned;
+	note(context, 'e');
+	return true;
+}
+
+static const char *expect_log(struct script *script, const char *expected)
+{
+	uint64_t length = __builtin_strlen(expected);
+
+	EXPECT(suite_await(&script->length, length), "expected %s, nothing more happens", expected);
+	EXPECT(__builtin_strncmp(script->log, expected, length) == 0, "expected %s, found %s",
+	       expected, script->log);
+	return NULL;
+}
+
+static const char *open_script(struct script *script, struct evc_subscription **gate,
+			       struct evc_thread **thread)
+{
+	static const struct suite_gate shut = SUITE_GATE;
+	struct evc_mailbox_options options = { .control = control, .idle = idle, .context = script };
+
+	__builtin_memset(script, 0, sizeof(*script));
+	script->held = script->go = script->rested = shut;
+	EXPECT_NONE(suite_receiver_open(&script->receiver, &options));
+	EXPECT_NONE(suite_receiver_add(&script->receiver, handle, script,
+				       &script->receiver.subscription));
+	EXPECT_NONE(suite_receiver_add(&script->receiver, hold, script, gate));
+	EXPECT_OK(evc_thread_start(NULL, script->receiver.mailbox, thread));
+	return NULL;
+}
+
+static const char *close_script(struct script *script, struct evc_thread *thread)
+{
+	evc_thread_cancel(thread);
+	EXPECT_OK(evc_thread_join(thread));
+	evc_mailbox_release(script->receiver.mailbox);
+	return NULL;
+}
+
+static const char *between_two(void)
+{
+	static struct script script;
+	struct evc_subscription *gate, *event;
+	struct evc_thread *thread;
+
+	EXPECT_NONE(open_script(&script, &gate, &thread));
+	event = script.receiver.subscription;
+	script.receiver.subscription = gate;
+	EXPECT_OK(suite_post(&script.receiver, 0, 0));
+	script.receiver.subscription = event;
+	EXPECT(suite_gate_pass(&script.held), "the handler did not begin");
+	EXPECT_OK(suite_post(&script.receiver, 0, 0));
+	evc_mailbox_interrupt(script.receiver.mailbox);
+	suite_gate_open(&script.go);
+	EXPECT_NONE(expect_log(&script, "hce"));
+	return close_script(&script, thread);
+}
+
+/* Ran dry, then spoken to: asleep, or on the way there. */
+static const char *wakes_the_idle(void)
+{
+	static struct script script;
+	struct evc_subscription *gate;
+	struct evc_thread *thread;
+
+	for (unsigned i = 0; i < SUITE_SCALE(500u); i++) {
+		EXPECT_NONE(open_script(&script, &gate, &thread));
+		EXPECT(suite_gate_pass(&script.rested), "idle was not called");
+		evc_mailbox_interrupt(script.receiver.mailbox);
+		EXPECT_NONE(expect_log(&script, "c"));
+		EXPECT_OK(suite_post(&script.receiver, 9, 0));
+		EXPECT_NONE(expect_log(&script, "ce"));
+		EXPECT_NONE(close_script(&script, thread));
+		EXPECT(script.idles >= 1, "idle was not called");
+	}
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "an interrupt has control called before the next envelope", between_two },
+	{ "an interrupt wakes an idle consumer, which goes on afterwards", wakes_the_idle },
+};
+SUITE_GROUP(suite_interrupt, tests);
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * D1 to D3, exhausted: every sequence of a few posts, interleaved with takes in every way, against the
+ * model; in each of the ways that the consumer may find out about a post (mailbox_private.h).
+ */
+#ifdef EVC_URCU
+#include "mailbox_private.h"
+#include "model.h"
+
+enum mode { LOOKING, RELYING, AS_IT_COMES };
+
+struct search {
+	struct suite_receiver receiver;
+	enum mode mode;
+	const unsigned *lanes;
+	unsigned lane_count;
+	unsigned posts;
+	/* One entry per step: a lane, or TAKE. */
+	unsigned steps[16];
+	uint64_t sequences;
+};
+#define TAKE 100u
+/* Lanes 0 to 7: what comes before queue normal is within what raises the alarm. */
+#define RELYING_ON_NORMAL 0xFFu
+
+static const unsigned every_lane[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+/* Both ends of both kinds, and what lies on either side of the lane that is relied on. */
+static const unsigned some_lanes[] = { 0, 4, 5, 7, 8 };
+
+static const char *describe(const struct search *search, unsigned count)
+{
+	static _Thread_local char text[64];
+	unsigned used = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		text[used++] = search->steps[i] == TAKE ? '-' : (char)('0' + search->steps[i]);
+	text[used] = '\0';
+	return text;
+}
+
+static const char *take_and_compare(struct search *search, struct model *model, unsigned at)
+{
+	unsigned lane = 0, model_lane = 0;
+	uint64_t value = 0, model_value = 0;
+	bool expected = model_take(model, &model_lane, &model_value);
+	enum evc_status status = suite_take(&search->receiver, &lane, &value);
+
+	EXPECT(status == (expected ? EVC_OK : EVC_EMPTY) && lane == model_lane &&
+		       value == model_value,
+	       "steps %s (lanes, - for a take): expected lane %u post %u, found lane %u post %u, %s",
+	       describe(search, at), model_lane, (unsigned)model_value, lane, (unsigned)value,
+	       evc_status_text(status));
+	return NULL;
+}
+
+/* Brings the mailbox into the mode that is searched; the sequences themselves move it out of it. */
+static const char *prepare(struct search *search)
+{
+	struct evc_mailbox *mailbox = search->receiver.mailbox;
+
+	if (search->mode == AS_IT_COMES)
+		return NULL;
+	/* Neither a window that fills nor alarms in short order shall end the mode by and by. */
+	mailbox->window_takes = 0;
+	mailbox->close_alarms = 0;
+	if (search->mode == RELYING && mailbox->covered != RELYING_ON_NORMAL) {
+		for (unsigned i = 0; i < EVC_WINDOW; i++)
+			EXPECT_OK(suite_post(&search->receiver, EVC_LANE_QUEUE_NORMAL, i));
+		for (unsigned i = 0; i < EVC_WINDOW; i++) {
+			unsigned lane;
+			uint64_t value;
+
+			EXPECT_OK(suite_take(&search->receiver, &lane, &value));
+		}
+	}
+	EXPECT_EQUAL(mailbox->covered, search->mode == RELYING ? RELYING_ON_NORMAL : 0,
+		     "lanes that need no look");
+	return NULL;
+}
+
+static const char *replay(struct search *search, unsigned count)
+{
+	static struct model model;
+	uint64_t posted = 0;
+
+	search->sequences++;
+	EXPECT_NONE(prepare(search));
+	for (unsigned i = 0; i < count; i++) {
+		if (search->steps[i] == TAKE) {
+			EXPECT_NONE(take_and_compare(search, &model, i + 1));
+		} else {
+			EXPECT_OK(suite_post(&search->receiver, search->steps[i], ++posted));
+			model_post(&model, search->steps[i], posted);
+		}
+	}
+	return NULL;
+}
+
+/* Extends the sequence by every step that may follow; replays it once it is whole, and empty. */
+static const char *extend(struct search *search, unsigned at, unsigned posted, unsigned waiting)
+{
+	if (posted == search->posts && waiting == 0) {
+		/* One more, which must find nothing. */
+		search->steps[at] = TAKE;
+		return replay(search, at + 1);
+	}
+	if (waiting > 0) {
+		search->steps[at] = TAKE;
+		EXPECT_NONE(extend(search, at + 1, posted, waiting - 1));
+	}
+	if (posted < search->posts) {
+		for (unsigned i = 0; i < search->lane_count; i++) {
+			search->steps[at] = search->lanes[i];
+			EXPECT_NONE(extend(search, at + 1, posted + 1, waiting + 1));
+		}
+	}
+	return NULL;
+}
+
+static const char *exhaust(enum mode mode, unsigned posts, const unsigned *lanes, unsigned count)
+{
+	struct search search = { .mode = mode, .lanes = lanes, .lane_count = count };
+
+	EXPECT_NONE(suite_receiver_open(&search.receiver, NULL));
+	for (search.posts = 1; search.posts <= posts; search.posts++)
+		EXPECT_NONE(extend(&search, 0, 0, 0));
+	evc_mailbox_release(search.receiver.mailbox);
+	return NULL;
+}
+
+/* Five posts on ten lanes are 4.2 million sequences: a second. In a slow build four are as many. */
+static const char *looking(void)
+{
+	return exhaust(LOOKING, SUITE_SLOW ? 3 : 5, every_lane, 10);
+}
+
+static const char *relying(void)
+{
+	return exhaust(RELYING, SUITE_SLOW ? 3 : 5, every_lane, 10);
+}
+
+static const char *as_it_comes(void)
+{
+	return exhaust(AS_IT_COMES, SUITE_SLOW ? 3 : 5, every_lane, 10);
+}
+
+static const char *six(void)
+{
+	EXPECT_NONE(exhaust(RELYING, SUITE_SLOW ? 4 : 6, some_lanes, 5));
+	return exhaust(AS_IT_COMES, SUITE_SLOW ? 4 : 6, some_lanes, 5);
+}
+
+static const char *overtakes(void)
+{
+	struct suite_receiver receiver;
+	unsigned lane;
+	uint64_t value;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	for (unsigned i = 0; i < 500; i++)
+		EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_NORMAL, i));
+	for (unsigned i = 0; i < 500; i++) {
+		EXPECT_OK(suite_take(&receiver, &lane, &value));
+		EXPECT_EQUAL(value, i, "the backlog goes on where it was");
+		EXPECT_OK(suite_post(&receiver, i % 5, 1000 + i));
+		EXPECT_OK(suite_take(&receiver, &lane, &value));
+		EXPECT_EQUAL(value, 1000 + i, "the take after a stack post");
+	}
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "D1 a stack post overtakes a queue backlog at the very next take", overtakes },
+	{ "D1 D2 D3 every short sequence while the consumer looks before each take", looking },
+	{ "D1 D2 D3 every short sequence while the consumer relies on the alarm", relying },
+	{ "D1 D2 D3 every short sequence while the consumer chooses its mode", as_it_comes },
+	{ "D1 D2 D3 longer sequences over the lanes where the modes meet", six },
+};
+SUITE_GROUP(suite_order, tests);
+#endif

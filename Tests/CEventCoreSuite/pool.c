@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * Pools: nothing is allocated once warm (D5), they outlive their threads, and they shrink.
+ *
+ * Under AddressSanitizer slots are not recycled, so that there is nothing to hold here.
+ */
+#ifdef EVC_URCU
+#include "suite.h"
+
+#include <sched.h>
+#include <string.h>
+
+#ifndef SUITE_ADDRESS_SANITIZER
+
+#define BURST 500u
+
+static const char *burst(struct evc_router *router, struct suite_receiver *receiver, size_t size)
+{
+	unsigned char payload[4000] = { 0 };
+	uint64_t before = atomic_load(&receiver->delivered);
+
+	for (unsigned i = 0; i < BURST; i++)
+		EXPECT_OK(evc_dispatch_bytes(router, 1, (enum evc_lane)(i % 10), payload, size, 8,
+					     NULL));
+	EXPECT(suite_await(&receiver->delivered, before + BURST), "the consumer got stuck");
+	return NULL;
+}
+
+static const char *warm_body(void)
+{
+	static const size_t sizes[] = { 8, 32, 100, 1000, 4000 };
+	struct suite_receiver receiver;
+	struct evc_router *router;
+	struct evc_thread *thread;
+	uint64_t warm;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_OK(evc_router_subscribe(router, 1, receiver.subscription, 0, false));
+	EXPECT_OK(evc_thread_start(NULL, receiver.mailbox, &thread));
+	/*
+	 * A slab of 4000-byte boxes holds 63, so that warming up means: as many as a burst and what may
+	 * be on its way back, which is at most a chain per pool and consumer.
+	 */
+	for (unsigned i = 0; i < 20; i++)
+		for (unsigned s = 0; s < 5; s++)
+			EXPECT_NONE(burst(router, &receiver, sizes[s]));
+	EXPECT(suite_allocator_read().calls > 0, "the allocator was not asked at all");
+	/*
+	 * A trim holds the free slots of a pool for a moment, and gives slabs back by its rule: what is
+	 * allocated around one is its doing. Trims are a second apart, a run takes a part of that.
+	 */
+	for (unsigned run = 0;; run++) {
+		struct evc_pool_statistics before, after;
+
+		EXPECT(run < 20, "every run had a trim in it");
+		evc_pool_read_statistics(&before);
+		warm = suite_allocator_read().calls;
+		for (unsigned i = 0; i < SUITE_SCALE(300u); i++)
+			for (unsigned s = 0; s < 5; s++)
+				EXPECT_NONE(burst(router, &receiver, sizes[s]));
+		warm = suite_allocator_read().calls - warm;
+		evc_pool_read_statistics(&after);
+		if (warm == 0)
+			break;
+		EXPECT(after.trims != before.trims, "%llu allocations once warm, without a trim",
+		       (unsigned long long)warm);
+	}
+	evc_thread_cancel(thread);
+	EXPECT_OK(evc_thread_join(thread));
+	evc_router_destroy(router);
+	evc_mailbox_release(receiver.mailbox);
+	EXPECT(suite_settle(), "the callback thread got stuck");
+	return NULL;
+}
+
+static const char *warm(void)
+{
+	const char *message;
+
+	suite_allocator_install(0, 0);
+	message = warm_body();
+	suite_allocator_restore();
+	return message;
+}
+
+struct poster {
+	struct suite_receiver receiver;
+	unsigned count;
+	enum evc_status status;
+};
+
+static void *post_some(void *context)
+{
+	struct poster *poster = context;
+
+	for (unsigned i = 0; i < poster->count && poster->status == EVC_OK; i++)
+		poster->status = suite_post(&poster->receiver, 7, i);
+	return NULL;
+}
+
+/* Posts on a thread that ends, then takes it all here. */
+static const char *post_and_take(struct poster *poster)
+{
+	pthread_t thread;
+	uint64_t value;
+	unsigned lane;
+
+	pthread_create(&thread, NULL, post_some, poster);
+	pthread_join(thread, NULL);
+	EXPECT_OK(poster->status);
+	for (unsigned i = 0; i < poster->count; i++)
+		EXPECT_OK(suite_take(&poster->receiver, &lane, &value));
+	return NULL;
+}
+
+static const char *adopted_body(void)
+{
+	struct poster poster = { .count = 10000 };
+	struct suite_allocations first;
+
+	EXPECT_NONE(suite_receiver_open(&poster.receiver, NULL));
+	EXPECT_NONE(post_and_take(&poster));
+	first = suite_allocator_read();
+	for (unsigned i = 0; i < 20; i++) {
+		EXPECT_NONE(post_and_take(&poster));
+		EXPECT_EQUAL(suite_allocator_read().calls, first.calls,
+			     "allocations, once the pool of a thread that ended is there");
+	}
+	evc_mailbox_release(poster.receiver.mailbox);
+	return NULL;
+}
+
+static const char *adopted(void)
+{
+	const char *message;
+
+	suite_allocator_install(0, 0);
+	message = adopted_body();
+	suite_allocator_restore();
+	return message;
+}
+
+/* 64 MB in flight at once; two trims later little more than the floor is left of it. */
+static const char *shrinks(void)
+{
+	struct poster poster = { .count = 1000000 };
+	struct evc_pool_statistics before, full, after;
+
+	EXPECT_NONE(suite_receiver_open(&poster.receiver, NULL));
+	evc_pool_read_statistics(&before);
+	EXPECT_NONE(post_and_take(&poster));
+	evc_pool_read_statistics(&full);
+	EXPECT(full.slab_bytes >= 64000000, "a million envelopes in flight took %zu bytes only",
+	       full.slab_bytes);
+	evc_mailbox_release(poster.receiver.mailbox);
+	/*
+	 * Each with the callback thread at rest: a trim that somebody asked for before would have ours
+	 * return at once. The first still sees the burst in what was taken since the last.
+	 */
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	evc_pool_trim();
+	evc_pool_trim();
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	evc_pool_read_statistics(&after);
+	/* What the owner holds privately and slabs of which a slot is held somewhere stay. */
+	EXPECT(after.slab_bytes <= before.slab_bytes + EVC_POOL_FLOOR_BYTES + ((size_t)2 << 20),
+	       "%zu bytes before the burst, %zu in it, %zu after two trims", before.slab_bytes,
+	       full.slab_bytes, after.slab_bytes);
+	EXPECT(after.slab_bytes_peak >= full.slab_bytes, "the peak is below what was read");
+	EXPECT(after.trims >= before.trims + 2, "%llu trims before, %llu after two more",
+	       (unsigned long long)before.trims, (unsigned long long)after.trims);
+	return NULL;
+}
+
+#define CHURNS SUITE_SCALE(50u)
+#define BATCH 40000u
+
+struct churn {
+	struct suite_receiver receiver;
+	_Atomic uint64_t trims;
+	_Atomic uint64_t done;
+};
+
+static void *keep_posting(void *context)
+{
+	struct churn *churn = context;
+	uint64_t value;
+	unsigned lane;
+
+	/* More than the floor, half of it free while the other half is in flight: whole slabs go. */
+	for (unsigned i = 0; i < CHURNS; i++) {
+		for (unsigned j = 0; j < BATCH; j++)
+			(void)suite_post(&churn->receiver, 7, j);
+		for (unsigned j = 0; suite_take(&churn->receiver, &lane, &value) == EVC_OK; j++) {
+			atomic_fetch_add(&churn->receiver.sum, value + 1);
+			if (j == BATCH / 2)
+				(void)suite_await(&churn->trims, atomic_load(&churn->trims) + 2);
+		}
+	}
+	atomic_store(&churn->done, 1);
+	return NULL;
+}
+
+/* A slot that a trim lost or gave twice would change the sum, or a link. */
+static const char *trims_live(void)
+{
+	static struct churn churn;
+	pthread_t thread;
+
+	churn.done = 0;
+	churn.trims = 0;
+	EXPECT_NONE(suite_receiver_open(&churn.receiver, NULL));
+	pthread_create(&thread, NULL, keep_posting, &churn);
+	while (!atomic_load(&churn.done)) {
+		evc_pool_trim();
+		atomic_fetch_add(&churn.trims, 1);
+	}
+	pthread_join(thread, NULL);
+	EXPECT_EQUAL(atomic_load(&churn.receiver.sum), CHURNS * (BATCH * (BATCH + 1ull) / 2),
+		     "the sum of all payloads");
+	evc_mailbox_release(churn.receiver.mailbox);
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "D5 dispatch and delivery allocate nothing once warm", warm },
+	{ "the pools of a thread that ended serve the next one", adopted },
+	{ "pools shrink to their floor after a burst of a million", shrinks },
+	{ "a trim loses and doubles no slot while its owner works", trims_live },
+};
+
+#else
+
+static const char *nothing(void)
+{
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "pools do not recycle under AddressSanitizer", nothing },
+};
+
+#endif
+SUITE_GROUP(suite_pool, tests);
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#include "suite.h"
+
+#ifdef EVC_URCU
+
+extern const struct suite_group suite_order, suite_order_live, suite_chain, suite_producers,
+	suite_depth, suite_close, suite_close_race, suite_interrupt, suite_parker, suite_parker_race,
+	suite_pool, suite_box, suite_router, suite_router_churn, suite_dispatch, suite_thread,
+	suite_fork, suite_errors, suite_allocation_failure;
+
+static const struct suite_group *const groups[] = {
+	&suite_order,	   &suite_order_live,  &suite_chain,	   &suite_producers,
+	&suite_depth,	   &suite_close,       &suite_close_race,  &suite_interrupt,
+	&suite_parker,	   &suite_parker_race, &suite_pool,	   &suite_box,
+	&suite_router,	   &suite_router_churn, &suite_dispatch,   &suite_thread,
+	&suite_fork,	   &suite_errors,      &suite_allocation_failure,
+};
+
+static struct evc_suite_test all[256];
+static size_t all_count;
+static pthread_once_t collected = PTHREAD_ONCE_INIT;
+
+static void collect(void)
+{
+	for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++)
+		for (size_t t = 0; t < groups[g]->count && all_count < 256; t++)
+			all[all_count++] = groups[g]->tests[t];
+}
+
+const struct evc_suite_test *evc_suite_tests(size_t *count)
+{
+	pthread_once(&collected, collect);
+	*count = all_count;
+	return all;
+}
+
+#else
+
+const struct evc_suite_test *evc_suite_tests(size_t *count)
+{
+	*count = 0;
+	return NULL;
+}
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "suite.h"
+
+#include "domain.h"
+#include "thread_record.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const char *suite_fail(const char *format, ...)
+{
+	static _Thread_local char text[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	return text;
+}
+
+void suite_gate_open(struct suite_gate *gate)
+{
+	pthread_mutex_lock(&gate->mutex);
+	gate->open = true;
+	pthread_cond_broadcast(&gate->condition);
+	pthread_mutex_unlock(&gate->mutex);
+}
+
+bool suite_gate_pass(struct suite_gate *gate)
+{
+	struct timespec end;
+	bool open;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += (time_t)(SUITE_LIMIT_NS / 1000000000u);
+	pthread_mutex_lock(&gate->mutex);
+	while (!gate->open &&
+	       pthread_cond_timedwait(&gate->condition, &gate->mutex, &end) == 0)
+		;
+	open = gate->open;
+	pthread_mutex_unlock(&gate->mutex);
+	return open;
+}
+
+bool suite_await(_Atomic uint64_t *counter, uint64_t least)
+{
+	uint64_t start = evc_clock_now();
+
+	/* Pairs with whoever counts: what it did before. */
+	while (atomic_load_explicit(counter, memory_order_acquire) < least) {
+		if (evc_clock_now() - start > SUITE_LIMIT_NS)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+static bool deliver(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct suite_receiver *receiver = context;
+	uint64_t value;
+
+	(void)envelope, (void)owned;
+	memcpy(&value, payload, sizeof(value));
+	atomic_fetch_add_explicit(&receiver->sum, value, memory_order_relaxed);
+	/* Release: pairs with suite_await. */
+	atomic_fetch_add_explicit(&receiver->delivered, 1, memory_order_release);
+	/* "Moved out", so that `drop` counts what was not handled. */
+	return true;
+}
+
+static void drop(void *context, void *payload)
+{
+	(void)payload;
+	atomic_fetch_add(&((struct suite_receiver *)context)->drops, 1);
+}
+
+static void finalize(void *context)
+{
+	atomic_fetch_add(&((struct suite_receiver *)context)->finalized, 1);
+}
+
+const char *suite_receiver_open(struct suite_receiver *receiver,
+				const struct evc_mailbox_options *options)
+{
+	struct evc_subscription_options subscription = { receiver, deliver, drop, finalize };
+
+	memset(receiver, 0, sizeof(*receiver));
+	EXPECT_OK(evc_mailbox_create(options, &receiver->mailbox));
+	EXPECT_OK(evc_mailbox_add_subscription(receiver->mailbox, &subscription,
+					       &receiver->subscription));
+	return NULL;
+}
+
+const char *suite_receiver_add(struct suite_receiver *receiver,
+			       bool (*handler)(void *, void *, const struct evc_envelope *, bool),
+			       void *context, struct evc_subscription **out)
+{
+	struct evc_subscription_options subscription = { context, handler, NULL, NULL };
+
+	EXPECT_OK(evc_mailbox_add_subscription(receiver->mailbox, &subscription, out));
+	return NULL;
+}
+
+enum evc_status suite_post(struct suite_receiver *receiver, unsigned lane, uint64_t value)
+{
+	struct evc_chain chain = EVC_CHAIN_EMPTY;
+	struct evc_envelope *envelope;
+	enum evc_status status = evc_envelope_create(receiver->subscription, (enum evc_lane)lane,
+						     sizeof(value), _Alignof(uint64_t), &envelope);
+
+	if (status != EVC_OK)
+		return status;
+	memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
+	evc_chain_append(&chain, envelope);
+	status = evc_mailbox_post(receiver->mailbox, &chain);
+	if (status != EVC_OK)
+		evc_envelope_release(envelope, true);
+	return status;
+}
+
+enum evc_status suite_take(struct suite_receiver *receiver, unsigned *lane, uint64_t *value)
+{
+	struct evc_envelope *envelope;
+	enum evc_status status = evc_mailbox_take(receiver->mailbox, &envelope);
+
+	if (status != EVC_OK)
+		return status;
+	*lane = evc_envelope_lane(envelope);
+	memcpy(value, evc_envelope_payload(envelope), sizeof(*value));
+	evc_mailbox_recycle(receiver->mailbox, envelope, true);
+	return EVC_OK;
+}
+
+const char *suite_prime(struct suite_receiver *receiver)
+{
+	unsigned lane;
+	uint64_t value;
+
+	for (unsigned i = 0; i < 40; i++)
+		EXPECT_OK(suite_post(receiver, EVC_LANE_QUEUE_NORMAL, i));
+	for (unsigned i = 0; i < 40; i++)
+		EXPECT_OK(suite_take(receiver, &lane, &value));
+	EXPECT_STATUS(suite_take(receiver, &lane, &value), EVC_EMPTY);
+	return NULL;
+}
+
+uint64_t suite_seed(void)
+{
+	/* A seed from a failure message repeats its run as far as the threads allow. */
+	const char *text = getenv("EVENTCORE_SEED");
+	uint64_t seed = text != NULL ? strtoull(text, NULL, 0) : evc_clock_now();
+
+	return seed != 0 ? seed : 1;
+}
+
+uint64_t suite_random(uint64_t *state)
+{
+	/* xorshift64*, S. Vigna 2016: https://arxiv.org/abs/1402.6246 */
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * UINT64_C(2685821657736338717) >> 16;
+}
+
+struct quiesce {
+	/* First, so that the head leads back to it. */
+	struct evc_domain_head head;
+	struct suite_gate gate;
+};
+
+static void quiesced(struct evc_domain_head *head)
+{
+	suite_gate_open(&((struct quiesce *)(void *)head)->gate);
+}
+
+bool suite_quiesce(void)
+{
+	/* Callbacks run in order on one thread. Static, as it may still be used after a time-out. */
+	static struct quiesce last;
+
+	last = (struct quiesce){ .gate = SUITE_GATE };
+	evc_domain_retire(&last.head, quiesced);
+	return suite_gate_pass(&last.gate);
+}
+
+bool suite_settle(void)
+{
+	if (evc_thread_record_current != NULL)
+		evc_route_cache_clear(evc_thread_record_current);
+	return suite_quiesce();
+}
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+/* For pthread_getname_np. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "suite.h"
+
+#include <string.h>
+
+struct script {
+	struct suite_receiver receiver;
+	struct evc_router *router;
+	struct evc_thread *thread;
+	struct suite_gate started;
+	_Atomic uint64_t calls;
+	/* Written by the handler, read after the join. */
+	enum evc_status status;
+	char name[16];
+};
+
+static const char *start(struct script *script, const struct evc_thread_options *options,
+			 bool (*handler)(void *, void *, const struct evc_envelope *, bool))
+{
+	static const struct suite_gate shut = SUITE_GATE;
+
+	memset(script, 0, sizeof(*script));
+	script->started = shut;
+	EXPECT_NONE(suite_receiver_open(&script->receiver, NULL));
+	if (handler != NULL)
+		EXPECT_NONE(suite_receiver_add(&script->receiver, handler, script,
+					       &script->receiver.subscription));
+	EXPECT_OK(evc_router_create(&script->router));
+	EXPECT_OK(evc_router_subscribe(script->router, 1, script->receiver.subscription, 0, false));
+	EXPECT_OK(evc_thread_start(options, script->receiver.mailbox, &script->thread));
+	suite_gate_open(&script->started);
+	return NULL;
+}
+
+static const char *end(struct script *script)
+{
+	EXPECT_OK(evc_thread_join(script->thread));
+	evc_router_destroy(script->router);
+	evc_mailbox_release(script->receiver.mailbox);
+	return NULL;
+}
+
+static bool join_itself(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct script *script = context;
+
+	(void)payload, (void)envelope, (void)owned;
+	(void)suite_gate_pass(&script->started);
+	script->status = evc_thread_join(script->thread);
+	pthread_getname_np(pthread_self(), script->name, sizeof(script->name));
+	evc_thread_cancel(script->thread);
+	return true;
+}
+
+static const char *not_itself(void)
+{
+	struct evc_thread_options options = { .name = "a name of more than fifteen bytes" };
+	static struct script script;
+
+	EXPECT_NONE(start(&script, &options, join_itself));
+	EXPECT_OK(suite_post(&script.receiver, 7, 1));
+	EXPECT_NONE(end(&script));
+	EXPECT_EQUAL(script.status, EVC_NOT_PERMITTED, "the status of a thread that joins itself");
+	EXPECT(strcmp(script.name, "a name of more ") == 0, "expected a cut name, found \"%s\"",
+	       script.name);
+	return NULL;
+}
+
+/* Each event dispatches the next, subscribes and unsubscribes, all inside the handler. */
+static bool dispatch_next(void *context, void *payload, const struct evc_envelope *envelope,
+			  bool owned)
+{
+	struct script *script = context;
+	struct evc_subscription *own = script->receiver.subscription;
+	uint64_t value;
+
+	(void)envelope, (void)owned;
+	memcpy(&value, payload, sizeof(value));
+	/* The last one ends the thread, with two events waiting that nobody will handle. */
+	if (value == 1000) {
+		(void)suite_post(&script->receiver, 9, 0);
+		(void)suite_post(&script->receiver, 0, 0);
+		(void)suite_gate_pass(&script->started);
+		evc_thread_cancel(script->thread);
+		return true;
+	}
+	value++;
+	script->status = evc_router_subscribe(script->router, 2 + value % 5, own, 0, false);
+	if (script->status == EVC_OK)
+		script->status = evc_dispatch_bytes(script->router, 2 + value % 5,
+						    (enum evc_lane)(value % 10), &value,
+						    sizeof(value), 8, NULL);
+	if (script->status == EVC_OK)
+		script->status = evc_router_unsubscribe(script->router, 2 + value % 5, own);
+	/* Never a nested call: the count would be ahead of the event's number. */
+	if (atomic_fetch_add(&script->calls, 1) + 1 != value)
+		script->status = EVC_NOT_PERMITTED;
+	return true;
+}
+
+static const char *from_inside(void)
+{
+	struct evc_mailbox_statistics statistics;
+	static struct script script;
+
+	EXPECT_NONE(start(&script, NULL, dispatch_next));
+	EXPECT_OK(suite_post(&script.receiver, 7, 0));
+	EXPECT_OK(evc_thread_join(script.thread));
+	EXPECT_OK(script.status);
+	EXPECT_EQUAL(script.calls, 1000, "events that dispatched another");
+	evc_mailbox_read_statistics(script.receiver.mailbox, &statistics);
+	EXPECT_EQUAL(statistics.taken, 1001, "events taken");
+	EXPECT_EQUAL(statistics.dropped, 2, "events dropped");
+	evc_router_destroy(script.router);
+	evc_mailbox_release(script.receiver.mailbox);
+	return NULL;
+}
+
+static const char *keeps_its_mailbox(void)
+{
+	static struct script script;
+
+	EXPECT_NONE(start(&script, NULL, NULL));
+	/* The router's and the thread's references remain. */
+	evc_mailbox_release(script.receiver.mailbox);
+	EXPECT_OK(suite_post(&script.receiver, 7, 1));
+	EXPECT(suite_await(&script.receiver.delivered, 1), "the event did not come");
+	evc_router_destroy(script.router);
+	evc_thread_cancel(script.thread);
+	EXPECT_OK(evc_thread_join(script.thread));
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	EXPECT_EQUAL(script.receiver.finalized, 1, "calls of finalize");
+	return NULL;
+}
+
+static const char *options(void)
+{
+	struct evc_thread_options pinned = { .processor = 1, .stack_size = 1 << 20 };
+	struct evc_thread_options nowhere = { .processor = 1000000 };
+	struct evc_thread_options tiny = { .stack_size = 1 };
+	struct evc_thread_options urgent = { .realtime_priority = 1 };
+	struct suite_receiver receiver;
+	static struct script script;
+	struct evc_thread *thread;
+	enum evc_status status;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+#ifdef __linux__
+	EXPECT_NONE(start(&script, &pinned, NULL));
+	evc_thread_cancel(script.thread);
+	EXPECT_NONE(end(&script));
+	EXPECT_STATUS(evc_thread_start(&nowhere, receiver.mailbox, &thread), EVC_INVALID_ARGUMENT);
+#else
+	(void)script;
+	EXPECT_STATUS(evc_thread_start(&nowhere, receiver.mailbox, &thread), EVC_UNSUPPORTED);
+	EXPECT_STATUS(evc_thread_start(&pinned, receiver.mailbox, &thread), EVC_UNSUPPORTED);
+#endif
+	EXPECT_STATUS(evc_thread_start(&tiny, receiver.mailbox, &thread), EVC_INVALID_ARGUMENT);
+	/* Who runs the test decides about the right. */
+	status = evc_thread_start(&urgent, receiver.mailbox, &thread);
+	EXPECT(status == EVC_OK || status == EVC_NOT_PERMITTED, "real-time priority: found \"%s\"",
+	       evc_status_text(status));
+	if (status == EVC_OK) {
+		evc_thread_cancel(thread);
+		EXPECT_OK(evc_thread_join(thread));
+	}
+	evc_mailbox_release(receiver.mailbox);
+	EXPECT_EQUAL(receiver.finalized, 1, "calls of finalize after refused threads");
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "D6 a thread cannot join itself, but may end itself", not_itself },
+	{ "D7 a handler dispatches, subscribes, unsubscribes and ends its own thread", from_inside },
+	{ "D9 a running thread keeps its mailbox", keeps_its_mailbox },
+	{ "D12 thread options that cannot be had are a status, and leave nothing", options },
+};
+SUITE_GROUP(suite_thread, tests);
+#endif
