@@ -48,13 +48,19 @@ static inline void evc_inbox_post(struct evc_inbox *inbox, struct evc_envelope *
 }
 
 /*
- * True if anything was posted since the last splice. Consumer only. The stub's link first: it is on a
- * line that the first post after a splice writes and the others leave alone, so that looking at it
- * takes nothing from the producers.
+ * True if the first post since the last splice is linked. Consumer only. The stub's link is on a line that
+ * this first post writes and the others leave alone, so that looking at it takes nothing from them.
  */
+static inline bool evc_inbox_has_linked_mail(struct evc_inbox *inbox)
+{
+	/* Relaxed: evc_inbox_splice reads it again, with acquire. */
+	return atomic_load_explicit(&inbox->stub.next, memory_order_relaxed) != NULL;
+}
+
+/* True if anything was posted since the last splice, linked or not. Consumer only. */
 static inline bool evc_inbox_has_mail(struct evc_inbox *inbox)
 {
-	return atomic_load_explicit(&inbox->stub.next, memory_order_relaxed) != NULL ||
+	return evc_inbox_has_linked_mail(inbox) ||
 	       /* Sequentially consistent: the second half of the mailbox's "publish, then look". */
 	       atomic_load_explicit(&inbox->tail, memory_order_seq_cst) != &inbox->stub;
 }

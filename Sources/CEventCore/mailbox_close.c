@@ -62,6 +62,8 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 		return false;
 	}
 	mailbox->ended = true;
+	/* From now on the consumer's side of the inbox belongs to those who reap: no more looks. */
+	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	pthread_mutex_unlock(&mailbox->end_mutex);
 	/* The lanes are this thread's alone; the mutex is free, since a payload's end is user code. */
 	while (lanes->occupied != 0)

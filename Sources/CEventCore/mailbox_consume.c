@@ -93,7 +93,8 @@ static inline void look_for_some(struct evc_mailbox *mailbox)
 	struct evc_envelope *first = pending(mailbox);
 
 	if (first == NULL) {
-		if (!evc_inbox_has_mail(&mailbox->inbox))
+		/* With nothing to take, the tail is left to its producers; see evc_mailbox_take. */
+		if (!evc_inbox_has_linked_mail(&mailbox->inbox))
 			return;
 		let_them_get_ahead(mailbox);
 	}
@@ -168,8 +169,12 @@ static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
 						    ~(EVC_SIGNAL_ALARM | EVC_SIGNAL_CONTROL),
 						    memory_order_seq_cst);
 
-	if (signal & EVC_SIGNAL_CONTROL && mailbox->options.control != NULL)
+	if (signal & EVC_SIGNAL_CONTROL && mailbox->options.control != NULL) {
 		mailbox->options.control(mailbox->options.context);
+		/* It may have posted and closed: the take that follows has to see that (C4 again). */
+		signal |= atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_ALARM,
+						    memory_order_seq_cst);
+	}
 	if (signal & EVC_SIGNAL_CLOSE)
 		return false;
 	if (signal & EVC_SIGNAL_ALARM) {
@@ -190,15 +195,16 @@ struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
 		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0) &&
 		    !attend(mailbox))
 			return NULL;
-		if (mailbox->covered == 0)
-			look(mailbox);
-		else if (lanes->occupied == 0)
+		if (lanes->occupied == 0)
 			look_for_some(mailbox);
 		if (lanes->occupied == 0)
 			return NULL;
-		lane = evc_lanes_first(lanes);
-		if (mailbox->covered == 0)
+		if (mailbox->covered == 0) {
+			look(mailbox);
+			lane = evc_lanes_first(lanes);
 			break;
+		}
+		lane = evc_lanes_first(lanes);
 		if (evc_likely((mailbox->covered >> lane) & 1u))
 			return evc_mailbox_take_from(mailbox, lane);
 		begin_looking(mailbox);
@@ -222,8 +228,13 @@ enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelop
 			return EVC_OK;
 		}
 		if (!(atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
-		      (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN)))
-			return EVC_EMPTY;
+		      (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))) {
+			/* A post that is not linked yet may hide others that are complete. */
+			if (!evc_inbox_has_mail(&mailbox->inbox))
+				return EVC_EMPTY;
+			evc_mailbox_look(mailbox);
+			continue;
+		}
 		if (evc_mailbox_end(mailbox))
 			return EVC_CLOSED;
 	}

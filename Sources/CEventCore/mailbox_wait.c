@@ -4,6 +4,7 @@
 /*
  * What a consumer does while nothing waits.
  */
+#include "clock.h"
 #include "mailbox_private.h"
 
 #include <sched.h>
@@ -29,6 +30,16 @@ static bool has_news(struct evc_mailbox *mailbox)
 	       evc_inbox_has_mail(&mailbox->inbox);
 }
 
+/* The same while spinning: what a producer has not linked yet will be there in a moment. */
+static inline bool has_linked_news(struct evc_mailbox *mailbox)
+{
+	/* Relaxed, as all of it is looked at again; acquire comes with the take. */
+	return atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0 ||
+	       mailbox->lanes.occupied != 0 ||
+	       atomic_load_explicit(&mailbox->pending, memory_order_relaxed) != NULL ||
+	       evc_inbox_has_linked_mail(&mailbox->inbox);
+}
+
 /*
  * Looks for at most `limit` nanoseconds. True if there are news. `pauses` is how long the wait between
  * two looks may become: each look that finds something takes the inbox from its producers, so that
@@ -41,7 +52,7 @@ static bool spin(struct evc_mailbox *mailbox, uint64_t limit, unsigned pauses, b
 	for (unsigned turn = 1;; turn++) {
 		for (unsigned i = 0; i < pauses; i++)
 			evc_pause();
-		if (has_news(mailbox))
+		if (has_linked_news(mailbox))
 			return true;
 		if (yield)
 			sched_yield();
@@ -77,7 +88,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 
 static enum evc_status park(struct evc_mailbox *mailbox, uint64_t timeout)
 {
-	uint64_t end = timeout == EVC_FOREVER ? EVC_FOREVER : evc_clock_now() + timeout;
+	uint64_t end = evc_clock_after(timeout);
 	uint64_t limit = timeout;
 	bool trim = mailbox->returns.given >= TRIM_AFTER;
 
@@ -87,6 +98,7 @@ static enum evc_status park(struct evc_mailbox *mailbox, uint64_t timeout)
 		trim = evc_pool_request_trim(BUSY_TRIM_NS);
 	for (;;) {
 		uint32_t ticket;
+		enum evc_status slept = EVC_OK;
 		bool news;
 
 		if (trim)
@@ -97,7 +109,7 @@ static enum evc_status park(struct evc_mailbox *mailbox, uint64_t timeout)
 					 memory_order_seq_cst);
 		news = has_news(mailbox);
 		if (!news) {
-			(void)evc_parker_wait(mailbox->parker, ticket, limit);
+			slept = evc_parker_wait(mailbox->parker, ticket, limit);
 			news = has_news(mailbox);
 		}
 		/* Relaxed: a wake-up too many does no harm. */
@@ -114,7 +126,7 @@ static enum evc_status park(struct evc_mailbox *mailbox, uint64_t timeout)
 		} else {
 			limit = EVC_FOREVER;
 		}
-		if (trim) {
+		if (trim && slept == EVC_TIMED_OUT) {
 			trim = evc_pool_request_trim(IDLE_TRIM_NS);
 			mailbox->returns.given = 0;
 		}

@@ -20,6 +20,7 @@
  */
 #include "eventcore/parker.h"
 
+#include "clock.h"
 #include "memory.h"
 
 #include <stdatomic.h>
@@ -73,7 +74,7 @@ uint32_t evc_parker_prepare(struct evc_parker *parker)
 enum evc_status evc_parker_wait(struct evc_parker *parker, uint32_t ticket, uint64_t timeout)
 {
 	uint32_t expected = ticket;
-	uint64_t end = timeout == EVC_FOREVER ? EVC_FOREVER : evc_clock_now() + timeout;
+	uint64_t end = evc_clock_after(timeout);
 
 	/* S3. Acquire on failure: pairs with W2, whose news the caller looks for next. */
 	if (!atomic_compare_exchange_strong_explicit(&parker->word, &expected, ticket | 1u,

@@ -3,6 +3,7 @@
 #ifdef EVC_URCU
 #include "eventcore/parker.h"
 
+#include "clock.h"
 #include "memory.h"
 
 #include <pthread.h>
@@ -48,7 +49,7 @@ static void wait_at_most(struct posix_state *state, uint64_t timeout)
 
 	pthread_cond_timedwait_relative_np(&state->condition, &state->mutex, &span);
 #else
-	uint64_t end = evc_clock_now() + timeout;
+	uint64_t end = evc_clock_after(timeout);
 	struct timespec when = { (time_t)(end / 1000000000u), (long)(end % 1000000000u) };
 
 	pthread_cond_timedwait(&state->condition, &state->mutex, &when);

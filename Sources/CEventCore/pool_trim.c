@@ -75,8 +75,8 @@ static struct evc_envelope *join(struct evc_envelope *a, struct evc_envelope *b)
 	return a;
 }
 
-/* Dooms whole slabs while more than `keep` slots remain; returns how many remain. */
-static size_t doom(struct evc_envelope *chains, size_t held, size_t keep)
+/* Dooms whole slabs while more than `keep` slots remain. */
+static void doom(struct evc_envelope *chains, size_t held, size_t keep)
 {
 	for (struct evc_envelope *chain = chains; chain != NULL; chain = chain->next_chain) {
 		for (struct evc_envelope *slot = chain; slot != NULL; slot = evc_slot_next(slot)) {
@@ -89,7 +89,6 @@ static size_t doom(struct evc_envelope *chains, size_t held, size_t keep)
 			}
 		}
 	}
-	return held;
 }
 
 /* Rebuilds chains from the slots that stay, and retires each doomed slab at its last slot. */
@@ -116,20 +115,24 @@ static void send_back(struct evc_envelope *chains)
 
 static bool trim_pool(struct evc_pool *pool)
 {
-	/* Both pair with the release operations of evc_pool_refill and evc_pool_push_chains. */
-	struct evc_envelope *chains =
-		join(atomic_exchange_explicit(&pool->reserve, NULL, memory_order_acquire),
-		     atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire));
 	size_t floor = EVC_POOL_FLOOR_BYTES / pool->slot_size;
 	size_t taken = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed);
-	size_t left;
+	struct evc_envelope *chains;
 
+	/*
+	 * A busy pool is left alone: its owner would find its lists empty for as long as the trim counts,
+	 * and map new slabs meanwhile, more each time. Its memory goes back when it is quiet.
+	 */
+	if (taken > floor)
+		return true;
+	/* Both pair with the release operations of evc_pool_refill and evc_pool_push_chains. */
+	chains = join(atomic_exchange_explicit(&pool->reserve, NULL, memory_order_acquire),
+		     atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire));
 	if (chains == NULL)
 		return false;
-	left = doom(chains, count_slots(chains), taken > floor ? taken : floor);
+	doom(chains, count_slots(chains), floor);
 	send_back(chains);
-	/* A slab more than the floor could still go, once the burst has left `taken`. */
-	return taken > floor && left >= floor + (EVC_SLAB_SIZE / pool->slot_size);
+	return false;
 }
 
 void evc_pool_trim(void)

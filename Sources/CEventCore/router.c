@@ -266,13 +266,19 @@ enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 		return EVC_OK;
 	evicted = entry->snapshot;
 	*entry = (struct evc_route_cache_entry){ router->number, key, route, *snapshot };
-	if (evicted != NULL)
+	if (evicted != NULL) {
+		/* The last release of a sink may run user code, which may dispatch: pin our entry. */
+		record->pins++;
 		evc_snapshot_release(evicted);
+		record->pins--;
+	}
 	return EVC_OK;
 }
 
 void evc_route_cache_clear(struct evc_thread_record *record)
 {
+	/* As above: what user code dispatches now must not fill the cache again. */
+	record->pins++;
 	for (size_t i = 0; i < EVC_ROUTE_CACHE_SIZE; i++) {
 		struct evc_snapshot *snapshot = record->routes[i].snapshot;
 
@@ -280,5 +286,6 @@ void evc_route_cache_clear(struct evc_thread_record *record)
 		if (snapshot != NULL)
 			evc_snapshot_release(snapshot);
 	}
+	record->pins--;
 }
 #endif

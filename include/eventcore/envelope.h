@@ -100,7 +100,8 @@ EVC_API uint32_t evc_envelope_generation(const struct evc_envelope *envelope);
 EVC_API struct evc_subscription *evc_envelope_subscription(const struct evc_envelope *envelope);
 
 /**
- * Ends an envelope that was never posted, or one that `evc_mailbox_take` returned.
+ * Ends an envelope that was never posted, or one that `evc_mailbox_take` returned (for which
+ * `evc_mailbox_recycle` is cheaper).
  *
  * @param payload_moved true if the caller has moved the payload out; false lets the core call the
  *                      subscription's `drop`

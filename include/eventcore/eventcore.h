@@ -11,8 +11,8 @@
  * Threads: any thread may dispatch, post, subscribe, unsubscribe, close and interrupt; it needs no
  * registration. One thread at a time consumes a mailbox.
  *
- * Errors are values of `enum evc_status`; nothing is printed. A child of fork may go on using the
- * core; its event threads stayed in the parent.
+ * Errors are values of `enum evc_status`; nothing is printed. A child of fork may go on using the core if
+ * no other thread was inside one of its functions at the fork; event threads stay in the parent.
  *
  * Licence: the core is MIT and calls liburcu (LGPL 2.1) as a shared library.
  */

@@ -11,9 +11,9 @@
  *
  * The rule by which memory goes back: when a consumer has slept for 100 ms after at least 4,096
  * envelopes, or goes to sleep again and the last trim is a second ago, the pools are trimmed on the
- * thread that also runs the RCU callbacks. A pool keeps as many free slots as its thread took since the trim before, and at
- * least EVC_POOL_FLOOR_BYTES of them; slabs of 256 KiB that are free as a whole and beyond that are
- * unmapped.
+ * thread that also runs the RCU callbacks. A pool from which more than
+ * EVC_POOL_FLOOR_BYTES were taken since the trim before is busy and left alone; of a quiet one that many
+ * free bytes stay, and slabs of 256 KiB that are free as a whole and beyond that are unmapped.
  */
 #ifndef EVENTCORE_POOL_H
 #define EVENTCORE_POOL_H

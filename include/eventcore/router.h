@@ -41,8 +41,9 @@ struct evc_router;
 EVC_API EVC_MUST_USE enum evc_status evc_router_create(struct evc_router **out);
 
 /**
- * Frees a router. Sinks lose the references that it held, at the latest when the threads that
- * dispatched through it dispatch again or end.
+ * Frees a router. Sinks lose the references that it held after a grace period, but for those in the
+ * caches of threads that dispatched through it: a thread keeps its last 16 routes until it dispatches
+ * other keys in their place or ends. The same holds for a subscription that ends.
  *
  * Threads: one, when no other call on this router runs or follows. Progress: blocking. Errors: none.
  */

@@ -21,6 +21,16 @@ extension EventCentral {
     /// The fastest of the available cores.
     public static var `default`: Core { available[0] }
 
+    /// Makes a full fence on every thread, so that a consumer needs none of its own in
+    /// `Receiver.deliver`. False if the core or the system has no such thing.
+    func barrier() -> Bool {
+      #if URCU
+        self == .lockFree && lockFreeBarrier()
+      #else
+        false
+      #endif
+    }
+
     func makeRouter() -> any RouterCore {
       switch self {
       case .locking:

@@ -23,8 +23,4 @@ protocol MailboxCore: AnyObject, Sendable {
 
   /// Events taken, and events freed unhandled because the mailbox closed. Any thread.
   func counts() -> (taken: UInt64, dropped: UInt64)
-
-  /// Orders the caller's writes before its next reads, and the consumer's likewise, so that the
-  /// consumer needs no fence of its own in `Receiver.deliver`. False if that cannot be had.
-  func barrier() -> Bool
 }

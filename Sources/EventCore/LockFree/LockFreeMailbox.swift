@@ -73,7 +73,5 @@
       evc_mailbox_read_statistics(mailbox, &statistics)
       return (statistics.taken, statistics.dropped)
     }
-
-    func barrier() -> Bool { evc_barrier_everywhere() }
   }
 #endif

@@ -63,6 +63,9 @@
     }
   }
 
+  /// The core's barrier on every running thread of the process; false if the system has none.
+  func lockFreeBarrier() -> Bool { evc_barrier_everywhere() }
+
   /// Swift has no way on when memory is out, and passes no wrong argument: anything but success ends the
   /// program, with the reason.
   func requireCore(_ status: evc_status, _ what: StaticString) {

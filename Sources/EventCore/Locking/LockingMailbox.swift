@@ -146,9 +146,6 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
     return (UInt64(all) - dropped, dropped)
   }
 
-  /// The consumer publishes with sequentially consistent stores here: they are their own barrier.
-  func barrier() -> Bool { true }
-
   // MARK: The consumer
 
   private enum Step {
@@ -159,8 +156,11 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
   }
 
   func run(_ consumer: Consumer) {
+    var afterControl = false
     while true {
-      switch nextStep() {
+      let step = nextStep(afterControl: afterControl)
+      afterControl = false
+      switch step {
       case .deliver(let envelope):
         let moved = LockingEnvelope.receiver(envelope)._withUnsafeGuaranteedRef {
           $0.deliver(
@@ -170,6 +170,7 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
         LockingEnvelope.end(envelope, payloadMoved: moved, &own.pointee.returns)
       case .control:
         consumer.control()
+        afterControl = true
       case .wait:
         consumer.idle()
         wait()
@@ -180,13 +181,14 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
     }
   }
 
-  private func nextStep() -> Step {
+  /// `afterControl` puts a further interrupt off by one step, so that a stream of them holds up nothing.
+  private func nextStep(afterControl: Bool) -> Step {
     var mustEnd = false
     // Pairs with `tell`.
     if news.load(ordering: .acquiring) {
       letThemGetAhead()
       let (chain, signal) = withLock { shared -> (UnsafeMutableRawPointer?, Step?) in
-        if shared.isInterrupted {
+        if shared.isInterrupted, !afterControl {
           shared.isInterrupted = false
           return (nil, .control)
         }
@@ -195,7 +197,7 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
         }
         mustEnd = shared.refuses
         // A mailbox that refuses stays in this branch, to end when it runs dry.
-        news.store(shared.refuses, ordering: .relaxed)
+        news.store(shared.refuses || shared.isInterrupted, ordering: .relaxed)
         defer { (shared.head, shared.tail) = (nil, nil) }
         return (shared.head, nil)
       }

@@ -13,7 +13,8 @@ import Synchronization
 /// - `running`: written by the consumer's thread, read by those who wait for a handler.
 /// Lock order: `registration`, then a router's mutex, then a receiver's `additions`.
 final class Consumer: @unchecked Sendable {
-  /// Whether `mailbox.barrier()` orders `running`, so that publishing it costs a plain store.
+  private let core: EventCentral.Core
+  /// Whether `core.barrier()` orders `running`, so that publishing it costs a plain store.
   private let hasBarrier: Bool
   /// The central's router, and the one for events that are posted straight to this consumer.
   let routers: [any RouterCore]
@@ -45,10 +46,11 @@ final class Consumer: @unchecked Sendable {
   private let held: UnsafeMutablePointer<EventThread?>
 
   init(core: EventCentral.Core, routers: [any RouterCore], strategy: EventWaitStrategy) {
-    hasBarrier = core == .lockFree
     held = .allocate(capacity: 1)
     held.initialize(to: nil)
     self.routers = routers
+    self.core = core
+    hasBarrier = core.barrier()
     mailbox = core.makeMailbox(self, strategy)
   }
 
@@ -67,11 +69,17 @@ final class Consumer: @unchecked Sendable {
       guard !isClosed else { return nil }
       let receiver = receivers[key] ?? makeReceiver(key, drop)
       receiver.add(handler)
-      for router in routers {
-        router.subscribe(
-          key, receiver.subscription, generation: receiver.generation, timed: receiver.isTimed)
-      }
+      publish(receiver)
       return receiver
+    }
+  }
+
+  /// Tells the routers the receiver's generation, and whether the clock is needed. Registration locked.
+  private func publish(_ receiver: Receiver) {
+    for router in routers {
+      router.subscribe(
+        receiver.key, receiver.subscription, generation: receiver.generation,
+        timed: receiver.timedCount > 0)
     }
   }
 
@@ -89,11 +97,15 @@ final class Consumer: @unchecked Sendable {
     guard handler.end() else { return false }
     registration.withLock { _ in
       receiver.liveCount -= 1
-      if receiver.liveCount == 0, !isClosed {
+      receiver.timedCount -= handler.isTimed ? 1 : 0
+      guard !isClosed else { return }
+      if receiver.liveCount == 0 {
         for router in routers {
           router.unsubscribe(receiver.key, receiver.subscription)
         }
-        receiver.isTimed = false
+      } else if handler.isTimed, receiver.timedCount == 0 {
+        // Nobody is left who asks for the clock (D8).
+        publish(receiver)
       }
     }
     // The consumer frees the closure between two events.
@@ -110,7 +122,7 @@ final class Consumer: @unchecked Sendable {
   ///
   /// The consumer publishes a handler in `running` before it reads `validFrom`; the caller has written
   /// `validFrom` before it reads `running`. With a full fence on both sides at least one sees the
-  /// other; the consumer's is the mailbox's `barrier`, paid for here and not for each event.
+  /// other; the consumer's is the core's `barrier`, paid for here and not for each event.
   func waitUntilDone(_ handler: HandlerState) {
     let address = handler.address
     if isCurrent {
@@ -122,10 +134,12 @@ final class Consumer: @unchecked Sendable {
         """)
       return
     }
-    if mailbox.barrier(), running.load(ordering: .sequentiallyConsistent) != address {
-      return
+    if hasBarrier {
+      _ = core.barrier()
     }
-    waitForControl()
+    if running.load(ordering: .sequentiallyConsistent) == address {
+      waitForControl()
+    }
   }
 
   /// Returns when the consumer has been between two events, or has ended.
@@ -212,11 +226,12 @@ final class Consumer: @unchecked Sendable {
       }
       return (requests.changed, requests.waiting)
     }
-    for receiver in changed {
-      receiver.apply()
-    }
+    // First those who wait: letting handlers go runs the end of what they held, which is user code.
     for latch in waiting {
       latch.open()
+    }
+    for receiver in changed {
+      receiver.apply()
     }
   }
 
@@ -230,8 +245,9 @@ final class Consumer: @unchecked Sendable {
   func willCall(_ handler: HandlerState) {
     let address = handler.address
     if hasBarrier {
-      // Relaxed: whoever reads it has made the barrier on this thread.
-      running.store(address, ordering: .relaxed)
+      // Whoever reads it has made the barrier on this thread. Releasing: what the handler before it
+      // did, before a waiter sees that it is another's turn.
+      running.store(address, ordering: .releasing)
     } else {
       running.store(address, ordering: .sequentiallyConsistent)
     }

@@ -20,15 +20,14 @@ final class EventHandler: @unchecked Sendable {
   ) -> Void
 
   let body: Body
-  /// Whether the closure wants the time of dispatch.
-  let isTimed: Bool
   /// Whether the closure is given the thread it belongs to, which it does not retain.
   let needsOwner: Bool
-  let state = HandlerState()
+  let state: HandlerState
 
+  /// `isTimed`: whether the closure wants the time of dispatch.
   @usableFromInline
   init(isTimed: Bool, needsOwner: Bool, body: @escaping Body) {
-    self.isTimed = isTimed
+    state = HandlerState(isTimed: isTimed)
     self.needsOwner = needsOwner
     self.body = body
   }
@@ -40,6 +39,12 @@ final class HandlerState: Sendable {
   /// after its end. Written by the registering and the removing thread, read by the consumer before
   /// each call.
   private let validFrom = Atomic<UInt32>(.max)
+  /// Whether the handler wants the time of dispatch.
+  let isTimed: Bool
+
+  init(isTimed: Bool) {
+    self.isTimed = isTimed
+  }
 
   /// Makes the handler count from a generation on. Once, before that generation is published.
   func begin(at generation: UInt32) {
@@ -55,8 +60,9 @@ final class HandlerState: Sendable {
   /// Whether the handler gets an event that was dispatched at a generation.
   @inline(__always)
   func isValid(at generation: UInt32) -> Bool {
-    // Acquiring: the second half of the same; see `Consumer.waitUntilDone`.
-    validFrom.load(ordering: .acquiring) <= generation
+    // Sequentially consistent: the second half of the same. (An acquiring load may overtake the store
+    // of `Consumer.running` on ARM.) On x86 both are a plain load.
+    validFrom.load(ordering: .sequentiallyConsistent) <= generation
   }
 
   var isEnded: Bool { validFrom.load(ordering: .acquiring) == .max }

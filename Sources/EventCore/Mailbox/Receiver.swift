@@ -5,7 +5,7 @@
 ///
 /// Who touches what:
 /// - `list`: the consumer's thread only.
-/// - `generation`, `liveCount`, `isTimed`: under the consumer's registration lock.
+/// - `generation`, `liveCount`, `timedCount`: under the consumer's registration lock.
 /// - `additions`: its own mutex, held for an append or a swap.
 /// - `key`, `drop`, `subscription`: constant once the receiver is registered.
 ///
@@ -30,7 +30,7 @@ final class Receiver: @unchecked Sendable {
 
   var generation: UInt32 = 0
   var liveCount = 0
-  var isTimed = false
+  var timedCount = 0
   var subscription: Subscription!
 
   private let additions = Guarded<[EventHandler]>([])
@@ -59,7 +59,7 @@ final class Receiver: @unchecked Sendable {
       """)
     generation += 1
     liveCount += 1
-    isTimed = isTimed || handler.isTimed
+    timedCount += handler.state.isTimed ? 1 : 0
     handler.state.begin(at: generation)
     additions.withLock { $0.append(handler) }
   }

@@ -128,7 +128,7 @@ struct HandlerTests {
     let thread = EventThread(on: EventCentral(core: core))
     let handle = thread.addEventCallback { (_: Pong) in }
     let held = HeldThread(thread)
-    if core == .locking || barrierIsAvailable { #expect(handle.removeAndWait()) }
+    #expect(handle.removeAndWait())
     held.letGo()
     thread.cancel()
   }
@@ -230,11 +230,61 @@ struct HandlerTests {
     #expect(waitUntil { thread.eventCount == 0 })
     thread.cancel()
   }
-}
 
-#if os(Linux)
-  /// Linux has the barrier that makes `removeAndWait` precise on the lock-free core.
-  let barrierIsAvailable = true
-#else
-  let barrierIsAvailable = false
-#endif
+  @Test("D6: removeAndWait returns at once for a thread that has not started yet", arguments: cores)
+  func removeAndWaitWhileRegistering(core: EventCentral.Core) {
+    final class Undecided: EventThread, @unchecked Sendable {
+      // No state.
+      override func registerEventListeners() {
+        addEventCallback { (_: Ping) in }.removeAndWait()
+      }
+    }
+    #expect(Ping().queue(on: Undecided(on: EventCentral(core: core)).central) == 0)
+  }
+
+  @Test("D1: what a removed callback dispatches as it is freed comes in its turn", arguments: cores)
+  func freedCallbackDispatches(core: EventCentral.Core) {
+    final class Parting: Sendable {
+      let central: EventCentral
+      init(_ central: EventCentral) { self.central = central }
+      deinit { Pong(number: 9).queue(priority: .highest, on: central) }
+    }
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<String>()
+    thread.addEventCallback { (event: Ping) in log.append("ping \(event.number)") }
+    thread.addEventCallback { (event: Pong) in log.append("pong \(event.number)") }
+    var parting: Parting? = Parting(central)
+    let handle = thread.addEventCallback { [parting] (_: Ping) in withExtendedLifetime(parting) {} }
+    parting = nil
+    let held = HeldThread(thread)
+    for number in 0..<3 { Ping(number: number).queue(priority: .low, on: central) }
+    handle.remove()
+    held.letGo()
+    #expect(log.entries(atLeast: 4) == ["pong 9", "ping 0", "ping 1", "ping 2"])
+    thread.cancel()
+  }
+
+  @Test("D7, D10: what a removed callback cancels as it is freed is cancelled", arguments: cores)
+  func freedCallbackCancels(core: EventCentral.Core) {
+    final class Parting: @unchecked Sendable {
+      // Constant.
+      unowned let thread: EventThread
+      init(_ thread: EventThread) { self.thread = thread }
+      deinit { thread.cancel() }
+    }
+    let thread = EventThread(on: EventCentral(core: core))
+    let log = Log<Int>()
+    thread.addEventCallback { (event: Ping) in log.append(event.number) }
+    var parting: Parting? = Parting(thread)
+    let handle = thread.addEventCallback { [parting] (_: Ping) in withExtendedLifetime(parting) {} }
+    parting = nil
+    let held = HeldThread(thread)
+    thread.queueEvent(Ping())
+    handle.remove()
+    held.letGo()
+    thread.join()
+    #expect(log.entries.isEmpty)
+    #expect(thread.statistics.cancelled == 1)
+  }
+}

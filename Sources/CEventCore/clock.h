@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * Deadlines on the core's clock.
+ */
+#ifndef EVC_CLOCK_H
+#define EVC_CLOCK_H
+
+#include "eventcore/base.h"
+
+/* The time `timeout` nanoseconds from now; EVC_FOREVER if that is beyond the clock. */
+static inline uint64_t evc_clock_after(uint64_t timeout)
+{
+	uint64_t now;
+
+	if (timeout == EVC_FOREVER)
+		return EVC_FOREVER;
+	now = evc_clock_now();
+	return timeout < EVC_FOREVER - now ? now + timeout : EVC_FOREVER;
+}
+
+#endif
