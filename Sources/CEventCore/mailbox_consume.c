@@ -40,7 +40,7 @@ static inline void deal(struct evc_mailbox *mailbox, struct evc_envelope *first,
 	while (envelope != NULL && limit-- > 0) {
 		/* The link must be read before the lane overwrites it. */
 		next = envelope == last ? NULL : evc_inbox_link(envelope);
-		evc_slot_prefetch(envelope);
+		/* No prefetch further on: it takes lines away that a producer is writing (60 → 70 ns). */
 		evc_lanes_put(&mailbox->lanes, envelope);
 		envelope = next;
 	}

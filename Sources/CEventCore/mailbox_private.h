@@ -103,6 +103,8 @@ struct evc_mailbox {
 	/* evc_mailbox_run: how long to pause before a look that would find little; and `taken` at the last. */
 	uint32_t pace;
 	uint64_t last_look;
+	/* EVC_WAIT_PARK: how many more spins before a sleep may be in vain. */
+	uint32_t grace_left;
 	/* RELYING: alarms in short order, and `taken` at the last one. */
 	uint32_t close_alarms;
 	uint64_t last_alarm;

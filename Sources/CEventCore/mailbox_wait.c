@@ -12,9 +12,14 @@
 
 /*
  * Sleeping and being woken costs the producer a system call and the consumer tens of microseconds, so
- * that even the parking strategy first looks for about as long as a producer at full speed might pause.
+ * that even the parking strategy first looks for about as long as a producer at full speed might pause:
+ * while that has paid lately. A consumer whose events come seldom sleeps at once, which also lets the
+ * system run it where its producer runs (woken in 5 instead of 14 us here).
  */
 #define GRACE_NS 4000u
+/* So many spins in vain end it; a sleep as short as this begins it again. */
+#define GRACE_TRIES 4u
+#define SHORT_SLEEP_NS 20000u
 /* After so many envelopes the pools may have grown. */
 #define TRIM_AFTER 4096u
 /* How long the last trim must be past for a consumer that has slept so long, and for a busy one. */
@@ -109,8 +114,12 @@ static enum evc_status park(struct evc_mailbox *mailbox, uint64_t timeout)
 					 memory_order_seq_cst);
 		news = has_news(mailbox);
 		if (!news) {
+			uint64_t since = evc_clock_now();
+
 			slept = evc_parker_wait(mailbox->parker, ticket, limit);
 			news = has_news(mailbox);
+			if (news && evc_clock_now() - since < SHORT_SLEEP_NS)
+				mailbox->grace_left = GRACE_TRIES;
 		}
 		/* Relaxed: a wake-up too many does no harm. */
 		atomic_fetch_and_explicit(&mailbox->attention, ~EVC_ATTENTION_SLEEP,
@@ -147,8 +156,13 @@ enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t timeout)
 			return EVC_OK;
 		break;
 	case EVC_WAIT_PARK:
-		if (spin(mailbox, less(grace(), timeout), EVC_PAUSES, false))
+		if (mailbox->grace_left == 0)
+			break;
+		if (spin(mailbox, less(grace(), timeout), EVC_PAUSES, false)) {
+			mailbox->grace_left = GRACE_TRIES;
 			return EVC_OK;
+		}
+		mailbox->grace_left--;
 		break;
 	}
 	return park(mailbox, timeout);

@@ -72,8 +72,7 @@ static inline void evc_slot_set_next(struct evc_envelope *slot, struct evc_envel
 /*
  * Slots go round in the order of their addresses for the most part (pool.c), so that the one that is
  * needed soon lies a little further on; a wrong guess costs nothing. For writing: it was written last on
- * the other core, and will be written here. Measured in phases of 100 events: dispatch 28 instead of
- * 36 ns, consuming 40 instead of 58.
+ * the other core, and will be written here. In phases of 100 events a dispatch takes 28 instead of 36 ns.
  */
 static inline void evc_slot_prefetch(const struct evc_envelope *slot)
 {

@@ -20,7 +20,10 @@ struct evc_mailbox;
 
 /** What a consumer does while nothing waits. */
 enum evc_wait_strategy {
-	/** Sleeps. An idle consumer takes no processor time. */
+	/**
+	 * Sleeps, after a look of a few microseconds if events have come that close together lately. An
+	 * idle consumer takes no processor time.
+	 */
 	EVC_WAIT_PARK = 0,
 	/** Spins for `spin_ns`, then sleeps. */
 	EVC_WAIT_SPIN_THEN_PARK,

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * The shapes in plain C over the structures of CEventCore, and what the machine itself can do: what is
+ * left between these figures and those of the Swift module is the price of Swift.
+ *
+ * Every function checks what its handlers received and ends the program with a sentence if it is wrong.
+ */
+#ifndef RAW_CORE_H
+#define RAW_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+static inline uint64_t evb_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* Lets so many nanoseconds pass, asleep or with the processor busy. */
+void evb_pause_for(uint64_t nanoseconds, bool spinning);
+
+/* One shape of throughput. */
+struct evb_load {
+	unsigned producers;
+	unsigned mailboxes;
+	/* Functions that each mailbox calls for each event. */
+	unsigned handlers;
+	/* Events in one dispatch, 1 to 64. */
+	unsigned batch;
+	/* A random lane of ten for each event, instead of the queue of normal priority. */
+	bool random_lanes;
+	/* Payload bytes: 8, 24 or 200. */
+	size_t size;
+};
+
+struct evb_raw;
+
+struct evb_raw *evb_raw_open(const struct evb_load *load);
+/* Nanoseconds from the first dispatch until the last event was handled. */
+uint64_t evb_raw_run(struct evb_raw *raw, uint64_t events);
+void evb_raw_close(struct evb_raw *raw);
+
+/*
+ * Wakes an idle consumer `count` times, `gap` nanoseconds apart, and writes for each how long it was
+ * from the dispatch to the handler's start.
+ */
+void evb_raw_wakes(unsigned count, uint64_t gap, bool spinning, uint64_t *samples);
+void evb_futex_wakes(unsigned count, uint64_t gap, bool spinning, uint64_t *samples);
+/* False where the system has no futex. */
+bool evb_has_futex(void);
+
+/* Nanoseconds of so many round trips between two spinning threads. */
+uint64_t evb_raw_ping_pong(uint64_t rounds);
+uint64_t evb_cache_line_ping_pong(uint64_t rounds);
+
+/* Nanoseconds for so many events through an inbox alone, one producer, one spinning consumer. */
+uint64_t evb_choice_core_inbox(uint64_t events);
+uint64_t evb_choice_called_wfcq(uint64_t events);
+/* The same on one thread, post and take in turn. */
+uint64_t evb_choice_core_inbox_alone(uint64_t events);
+uint64_t evb_choice_called_wfcq_alone(uint64_t events);
+/* False where liburcu's headers are missing. */
+bool evb_has_wfcq(void);
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// A relation between two figures that the project wants to hold.
+struct Bar: Sendable {
+  let text: String
+  let limit: Double
+  /// The figure to compare with the limit; nil if its rows were not measured.
+  let ratio: @Sendable ([Row]) -> Double?
+
+  /// The lock-free core takes at most `limit` times what `subject` takes in the same shape, or in
+  /// `other`.
+  private static func atMost(
+    _ limit: Double, _ shape: Shape, over other: Shape? = nil, _ subject: Subject
+  ) -> Bar {
+    let against = other.map { "\($0.rawValue) \(subject.rawValue)" } ?? subject.rawValue
+    return Bar(text: "\(shape.rawValue): lockFree / \(against)", limit: limit) { rows in
+      guard
+        let figure = rows.median(shape, .lockFree),
+        let reference = rows.median(other ?? shape, subject)
+      else { return nil }
+      return figure / reference
+    }
+  }
+
+  static let all: [Bar] = [
+    .atMost(1.5, .oneToOne, .rawC),
+    .atMost(0.6, .oneToOne, .mutexSwap),
+    .atMost(1.0 / 30, .oneToOne, .dispatchQueue),
+    .atMost(1.0 / 30, .oneToOne, .asyncStream),
+    .atMost(1.0 / 3, .batch64, over: .oneToOne, .lockFree),
+    .atMost(0.6, .fourToOne, .mutexSwap),
+    .atMost(0.5, .eightHandlers, .mutexSwap),
+    .atMost(2, .randomLane, over: .oneToOne, .lockFree),
+    .atMost(1.15, .idleWake, .futex),
+    .atMost(2.5, .spinOneWay, .cacheLine),
+    Bar(text: "allocations: lockFree, 24 bytes", limit: 0) { $0.median(.allocations, .lockFree) },
+    Bar(text: "allocations: lockFree, String", limit: 0) {
+      $0.median(.allocations, .lockFree, MemoryLayout<StringEvent>.size)
+    },
+  ]
+
+  /// One line: the limit, the measured figure, and whether it holds.
+  func line(_ rows: [Row]) -> String? {
+    guard let ratio = ratio(rows) else { return nil }
+    let verdict = ratio <= limit ? "ok" : "missed"
+    return text.padded(44) + "<= \(limit.figure)".padded(12) + ratio.figure.padded(10) + verdict
+  }
+}
+
+extension [Row] {
+  func median(
+    _ shape: Shape, _ subject: Subject, _ payloadBytes: Int = MemoryLayout<Event24>.size
+  ) -> Double? {
+    first {
+      $0.shape == shape.rawValue && $0.subject == subject.rawValue
+        && $0.payloadBytes == payloadBytes
+    }?.median
+  }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Foundation
+
+/// What the throughput shapes need of a subject: consumers with handlers, and a way to send to them.
+protocol Channel<Event>: AnyObject, Sendable {
+  associatedtype Event: BenchmarkEvent
+  typealias Handler = @Sendable (Event) -> Void
+
+  /// Sends one event to every consumer. Any thread.
+  func send(_ event: consuming Event)
+  /// Sends so many events, from the calling thread.
+  func produce(_ count: Int, _ supply: Event.Supply)
+  /// Ends the consumers.
+  func end()
+}
+
+extension Channel {
+  @inline(__always)
+  func produce(_ count: Int, _ supply: Event.Supply) {
+    var supply = supply
+    for _ in 0..<count {
+      send(supply.next())
+    }
+  }
+}
+
+/// A subject that takes several events at once.
+protocol BatchChannel<Event>: Channel {
+  func send(batch: [Event])
+}
+
+extension BatchChannel {
+  /// Sends in batches of 64; the array is the producer's own and used again.
+  @inline(__always)
+  func produceBatches(_ count: Int, _ supply: Event.Supply) {
+    var supply = supply
+    var batch = (0..<64).map { _ in supply.next() }
+    for sent in stride(from: 64, through: count, by: 64) {
+      send(batch: batch)
+      if sent < count {
+        for index in batch.indices {
+          batch[index] = supply.next()
+        }
+      }
+    }
+  }
+}
+
+/// A subject with ten lanes, in the order in which they are to be emptied.
+protocol LaneChannel<Event>: Channel {
+  func send(_ event: consuming Event, lane: Int)
+}
+
+extension LaneChannel {
+  /// Sends each event to a random lane.
+  @inline(__always)
+  func produceLanes(_ count: Int, _ supply: Event.Supply) {
+    var supply = supply
+    var random: UInt64 = 0x9E37_79B9_7F4A_7C15
+    for _ in 0..<count {
+      random ^= random << 13
+      random ^= random >> 7
+      random ^= random << 17
+      send(supply.next(), lane: Int(truncatingIfNeeded: (random & 0xFFFF_FFFF) &* 10 >> 32))
+    }
+  }
+}
+
+/// Starts a thread that runs `body`.
+func startThread(_ body: @escaping @Sendable () -> Void) {
+  let thread = Thread(block: body)
+  thread.start()
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Foundation
+
+/// Measures the candidates, those of one shape and payload together.
+///
+///     A warm, B warm, ..., A run 1, B run 1, ..., A run 2, B run 2, ...
+///
+/// The machine drifts over seconds (clock, neighbours), and a ratio of two figures should not.
+func measure(_ candidates: [Candidate], runs: Int) -> [Row] {
+  var rows: [Row] = []
+  for group in groups(of: candidates) {
+    progress("\(group[0].shape.rawValue), \(group[0].payloadBytes) bytes")
+    let trials = group.map { $0.make() }
+    for trial in trials {
+      _ = trial.run()
+    }
+    var figures: [[Double]] = group.map { _ in [] }
+    for _ in 0..<runs {
+      for (index, trial) in trials.enumerated() {
+        figures[index].append(trial.run())
+      }
+    }
+    for trial in trials {
+      trial.end()
+    }
+    rows += zip(group, figures).map { Row($0, $1) }
+  }
+  return rows
+}
+
+/// The candidates by shape, then payload, in the order of the shapes.
+private func groups(of candidates: [Candidate]) -> [[Candidate]] {
+  Shape.allCases.flatMap { shape in
+    let ofShape = candidates.filter { $0.shape == shape }
+    return Set(ofShape.map(\.payloadBytes)).sorted().map { bytes in
+      ofShape.filter { $0.payloadBytes == bytes }
+    }
+  }
+}
+
+/// Tells on standard error what is going on; standard output gets the table alone.
+func progress(_ text: String) {
+  FileHandle.standardError.write(Data("\(text)\n".utf8))
+}

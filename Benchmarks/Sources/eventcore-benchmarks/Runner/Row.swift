@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// A measured row. The field names are those of the results file.
+struct Row: Codable {
+  let shape: String
+  let subject: String
+  let payloadBytes: Int
+  let unit: String
+  let median: Double
+  let min: Double
+  let max: Double
+  let runs: Int
+
+  init(_ candidate: Candidate, _ figures: [Double]) {
+    shape = candidate.shape.rawValue
+    subject = candidate.subject.rawValue
+    payloadBytes = candidate.payloadBytes
+    unit = candidate.shape.unit
+    median = figures.median
+    min = figures.min() ?? 0
+    max = figures.max() ?? 0
+    runs = figures.count
+  }
+}
+
+extension [Double] {
+  /// The middle value, or the mean of the two middle ones.
+  var median: Double {
+    precondition(!isEmpty, "There is no median of nothing.")
+    let sorted = sorted()
+    let middle = count / 2
+    return count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+  }
+}

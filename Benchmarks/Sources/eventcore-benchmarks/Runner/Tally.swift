@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import RawCore
+import Synchronization
+
+/// What one handler received.
+final class Tally: @unchecked Sendable {
+  // Written by the handler's thread during a run, and by the main thread between two runs; `Finish`
+  // and the dispatches order the two.
+  private var count = 0
+  private var sum: UInt64 = 0
+  private var target = 0
+  private let finish: Finish
+  // Keeps the tallies of two consumers off each other's cache lines.
+  private let padding: (Event200.Words, Event200.Words) = (
+    (0, 0, 0, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 0, 0, 0)
+  )
+
+  init(_ finish: Finish) {
+    self.finish = finish
+  }
+
+  func expect(_ target: Int) {
+    count = 0
+    sum = 0
+    self.target = target
+  }
+
+  @inline(__always)
+  func receive(_ weight: UInt64) {
+    sum &+= weight
+    count += 1
+    if count == target {
+      finish.arrive()
+    }
+  }
+
+  func check(_ expected: UInt64, _ what: @autoclosure () -> String) {
+    precondition(
+      count == target && sum == expected,
+      "\(what()): a handler received \(count) events of \(target), sum \(sum) of \(expected).")
+  }
+}
+
+/// Notes when the last of several handlers has received its last event.
+final class Finish: @unchecked Sendable {
+  // `end` is written by the last that arrives, before the semaphore is signalled.
+  private let open = Atomic<Int>(0)
+  private let semaphore = DispatchSemaphore(value: 0)
+  private var end: UInt64 = 0
+
+  func expect(_ handlers: Int) {
+    open.store(handlers, ordering: .relaxed)
+  }
+
+  func arrive() {
+    // Acquiring and releasing: every handler's sums before the main thread reads them.
+    if open.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 {
+      end = evb_now()
+      semaphore.signal()
+    }
+  }
+
+  /// Waits, and tells when it was.
+  func wait() -> UInt64 {
+    semaphore.wait()
+    return end
+  }
+}

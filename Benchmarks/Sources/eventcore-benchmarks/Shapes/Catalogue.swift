@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// Everything that can be measured, shape by shape; the 24-byte rows only if that is all that is wanted.
+func catalogue(_ scale: Scale) -> [Candidate] {
+  var all = plainCandidates(Event24.self, scale)
+  all += batchCandidates(Event24.self, scale)
+  all += laneCandidates(Event24.self, scale)
+  all += idleWakeCandidates(scale)
+  all += spinCandidates(scale)
+  all += allocationCandidates(Event24.self)
+  all += choiceCandidates(scale)
+  if !scale.isQuick {
+    all += numberCandidates(Event8.self, scale.halved)
+    all += numberCandidates(Event200.self, scale.halved)
+    all += plainCandidates(StringEvent.self, scale.halved)
+    all += allocationCandidates(StringEvent.self)
+  }
+  return all
+}
+
+private func numberCandidates<E: NumberEvent>(_ type: E.Type, _ scale: Scale) -> [Candidate] {
+  plainCandidates(type, scale) + batchCandidates(type, scale) + laneCandidates(type, scale)
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+
+/// EventCore itself, on either core: an event thread for each consumer, on a central of their own.
+final class EventCoreChannel<Event: BenchmarkEvent>: BatchChannel, LaneChannel {
+  private let central: EventCentral
+  private let threads: [EventThread]
+  private let priorities = EventPriority.inOrder
+
+  init(_ core: EventCentral.Core, _ consumers: [[Handler]]) {
+    let central = EventCentral(core: core)
+    self.central = central
+    threads = consumers.map { handlers in
+      let thread = EventThread(on: central, name: "consumer")
+      for handler in handlers {
+        thread.addEventCallback(handler, forEventType: Event.self)
+      }
+      return thread
+    }
+  }
+
+  @inline(__always)
+  func send(_ event: consuming Event) {
+    event.queue(on: central)
+  }
+
+  func send(batch: [Event]) {
+    batch.queue(on: central)
+  }
+
+  @inline(__always)
+  func send(_ event: consuming Event, lane: Int) {
+    if lane < 5 {
+      event.stack(priority: priorities[lane], on: central)
+    } else {
+      event.queue(priority: priorities[lane - 5], on: central)
+    }
+  }
+
+  func end() {
+    for thread in threads {
+      thread.cancel()
+      thread.join()
+    }
+  }
+}
