@@ -14,7 +14,7 @@ extension Sequence where Element: Eventable {
   ///
   /// **Order**: as if each had been queued in turn, with nobody else's events within a batch.
   ///
-  /// **Complexity**: O(events × receivers), at about a third of the cost of single dispatches.
+  /// **Complexity**: O(events × receivers), at about half the cost of single dispatches.
   @inlinable
   @discardableResult
   public func queue(
@@ -34,7 +34,7 @@ extension Sequence where Element: Eventable {
   /// **Threads**: any, also inside a handler. The sequence's own iterator is the only user code that
   /// runs, and it runs between batches.
   ///
-  /// **Complexity**: O(events × receivers), at about a third of the cost of single dispatches.
+  /// **Complexity**: O(events × receivers), at about half the cost of single dispatches.
   @inlinable
   @discardableResult
   public func stack(
