@@ -33,7 +33,8 @@ final class SeedProcessor: EventThread, @unchecked Sendable {
   ) {}
 }
 
-@Suite("Every example compiles and runs")
+// One after the other: they share the shared central, as the README's reader would.
+@Suite("Every example compiles and runs", .serialized)
 struct ReadmeExamples {
   @Test("the first event")
   func firstEvent() {
