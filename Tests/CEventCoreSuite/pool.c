@@ -30,6 +30,7 @@ static const char *burst(struct evc_router *router, struct suite_receiver *recei
 static const char *warm_body(void)
 {
 	static const size_t sizes[] = { 8, 32, 100, 1000, 4000 };
+	static const unsigned char payload[4000];
 	struct suite_receiver receiver;
 	struct evc_router *router;
 	struct evc_thread *thread;
@@ -38,11 +39,17 @@ static const char *warm_body(void)
 	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
 	EXPECT_OK(evc_router_create(&router));
 	EXPECT_OK(evc_router_subscribe(router, 1, receiver.subscription, 0, false));
-	EXPECT_OK(evc_thread_start(NULL, receiver.mailbox, &thread));
 	/*
-	 * A slab of 4000-byte boxes holds 63, so that warming up means: as many as a burst and what may
-	 * be on its way back, which is at most a chain per pool and consumer.
+	 * Warm is: as many slots as can be in use at once. That is a burst, if the consumer is held up
+	 * meanwhile, and a chain on its way back for each class. Nobody consumes yet, so that all of them
+	 * are in use now, whatever the system's scheduling.
 	 */
+	for (unsigned s = 0; s < 5; s++)
+		for (unsigned i = 0; i < BURST + 10 * 32; i++)
+			EXPECT_OK(evc_dispatch_bytes(router, 1, (enum evc_lane)(i % 10), payload,
+						     sizes[s], 8, NULL));
+	EXPECT_OK(evc_thread_start(NULL, receiver.mailbox, &thread));
+	EXPECT(suite_await(&receiver.delivered, 5 * (BURST + 10 * 32)), "the consumer got stuck");
 	for (unsigned i = 0; i < 20; i++)
 		for (unsigned s = 0; s < 5; s++)
 			EXPECT_NONE(burst(router, &receiver, sizes[s]));
