@@ -87,7 +87,10 @@ static void let_them_get_ahead(struct evc_mailbox *mailbox)
 	mailbox->last_look = taken;
 }
 
-/* RELYING and dry: some of what is pending, or of what the inbox has. */
+/*
+ * Dry: some of what is pending, or of what the inbox has. In the order of the posts, so that what is left
+ * was posted after what is dealt; a LOOKING consumer deals the rest before it takes.
+ */
 static inline void look_for_some(struct evc_mailbox *mailbox)
 {
 	struct evc_envelope *first = pending(mailbox);

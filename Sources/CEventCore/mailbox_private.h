@@ -5,12 +5,12 @@
  *
  * Ten shared lanes would cost 56 to 250 ns for an event, since a producer and the consumer then meet on
  * a line per lane and on the mask that says which lane has something; one shared inbox with private
- * lanes 33, and with the alarm below 12 (figures: design notes, and Benchmarks/README.md).
+ * lanes 33, and with the alarm below 12, on a machine whose cores share a cache.
  *
  * How a take keeps D1 without looking into the inbox for each envelope:
  *
- * The consumer is in one of two modes. LOOKING: it looks into the inbox before each take. That is D1 by
- * itself. RELYING: it has published, in `attention`, a set of lanes; it only looks when the alarm is up,
+ * The consumer is in one of two modes. LOOKING: it looks into the inbox before each take, all of it. That
+ * is D1 by itself. RELYING: it has published, in `attention`, a set of lanes; it only looks when the alarm is up,
  * when its lanes run dry, or before it would take from a lane L with urgent(L) not within that set
  * (then it goes back to LOOKING first). A producer loads `attention` after its post, and raises the
  * alarm if the lane of its post is in the set.
@@ -65,7 +65,7 @@
 #define EVC_WINDOW 16u
 /*
  * Turns of a spin loop between two looks of a consumer that is in no hurry: about half a microsecond.
- * Of 1, 4, 8, 16, 32 and 1,024, one-to-one took 130, 75, 60, 55, 55 and 45 ns.
+ * Of 1, 4, 8, 16, 32 and 1,024, one-to-one took 130, 75, 60, 60, 55 and 45 ns.
  */
 #define EVC_PAUSES 16u
 

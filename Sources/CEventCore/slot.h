@@ -16,7 +16,7 @@
  * be recycling at that moment; it throws such a reading away (mailbox_depth.c). All other fields belong
  * to the envelope's holder alone.
  *
- * Sources/EventCore/LockFree/EnvelopeLayout.swift mirrors the offsets; a test compares them.
+ * Sources/EventCore/Core/EnvelopeLayout.swift mirrors the offsets; a test compares them.
  */
 #ifndef EVC_SLOT_H
 #define EVC_SLOT_H
