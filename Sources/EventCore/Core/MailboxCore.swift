@@ -9,6 +9,11 @@ protocol MailboxCore: AnyObject, Sendable {
   /// Delivers until the mailbox closes. The consumer's thread.
   func run(_ consumer: Consumer)
 
+  /// Delivers up to `limit` events on the calling thread; one pump at a time. Only of a mailbox that was
+  /// made with a `ConsumerPump`, which it wakes when it is armed and gets something to do, once for each
+  /// arming; a new one is armed.
+  func pump(_ consumer: Consumer, limit: Int) -> PumpResult
+
   /// Has the consumer's `control()` called between two events, at once if it sleeps. Any thread.
   func interrupt()
 
@@ -23,4 +28,14 @@ protocol MailboxCore: AnyObject, Sendable {
 
   /// Events taken, and events freed unhandled because the mailbox closed. Any thread.
   func counts() -> (taken: UInt64, dropped: UInt64)
+}
+
+/// What a pump came to.
+enum PumpResult {
+  /// The limit was reached: more may wait.
+  case more
+  /// Nothing is left, and the mailbox is armed.
+  case dry
+  /// The mailbox was closed, and everything is handled or dropped.
+  case ended
 }

@@ -15,6 +15,8 @@ public final class EventCentral: Sendable {
   /// The implementation it stands on.
   public let core: Core
   @usableFromInline let router: any RouterCore
+  /// Where the handlers of its listeners run. Ends with the central.
+  let contexts: ExecutionContexts
 
   /// Makes a central of its own.
   ///
@@ -22,6 +24,8 @@ public final class EventCentral: Sendable {
   public init(core: Core = .default) {
     self.core = core
     router = core.makeRouter()
+    contexts = ExecutionContexts(
+      core: core, router: router, threadName: "EventListener", whenIdle: {})
   }
 
   /// Queues an event for every receiver of its type. See ``Eventable/queue(priority:on:)``.
