@@ -12,6 +12,7 @@ final class ExecutionContexts: @unchecked Sendable {
   /// retains, but for the actor, which is compared again.
   enum Key: Hashable {
     case listenerThread
+    case mainQueue
     case queue(ObjectIdentifier)
     case actor(ObjectIdentifier)
     case thread(ObjectIdentifier)
@@ -63,7 +64,7 @@ final class ExecutionContexts: @unchecked Sendable {
   /// The context that the caller runs in, by the rules of `ExecuteEventOn.requesterThread`.
   func current() -> ExecutionContext {
     if MainQueue.isCurrent {
-      return queue(.main)
+      return mainQueue()
     }
     if let consumer = CurrentConsumer.value {
       return context(of: consumer)
@@ -95,18 +96,22 @@ final class ExecutionContexts: @unchecked Sendable {
   }
 
   func queue(_ queue: DispatchQueue) -> ExecutionContext {
-    let isMain = queue === DispatchQueue.main
+    guard !MainQueue.isMain(queue) else { return mainQueue() }
     return shared(.queue(ObjectIdentifier(queue))) { key in
-      pumped(
-        isMain ? .mainQueue : .dispatchQueue(queue), QueueDriver(queue), key,
-        batch: isMain ? Self.courteousBatch : Self.largeBatch)
+      pumped(.dispatchQueue(queue), QueueDriver(queue), key, batch: Self.largeBatch)
+    }
+  }
+
+  func mainQueue() -> ExecutionContext {
+    shared(.mainQueue) { key in
+      pumped(.mainQueue, QueueDriver(.main), key, batch: Self.courteousBatch)
     }
   }
 
   func actor(_ actor: any Actor) -> ExecutionContext {
     if actor === MainActor.shared {
       // One order for all that runs on the main thread.
-      return queue(.main)
+      return mainQueue()
     }
     return shared(.actor(ObjectIdentifier(actor))) { key in
       pumped(.actor, ActorDriver(actor), key, batch: Self.courteousBatch)

@@ -15,4 +15,8 @@ enum MainQueue {
   /// Dispatch answers for both: under `dispatchMain()` other threads than the first serve the main
   /// queue, and the first thread before that counts as being on it.
   static var isCurrent: Bool { DispatchQueue.getSpecific(key: mark) == true }
+
+  /// Whether a queue is the main queue. Its Swift object does not tell: on Linux each look at
+  /// `DispatchQueue.main` makes a new one.
+  static func isMain(_ queue: DispatchQueue) -> Bool { queue.getSpecific(key: mark) == true }
 }
