@@ -89,12 +89,12 @@ enum LockingEnvelope {
       // Pairs with itself and with `ownsPayload`.
       if references(box).pointee.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 {
         if !payloadMoved {
-          receiver._withUnsafeGuaranteedRef { $0.drop?(envelopePayload(envelope)) }
+          receiver._withUnsafeGuaranteedRef { $0.type.drop?(envelopePayload(envelope)) }
         }
         box.deallocate()
       }
     } else if !payloadMoved {
-      receiver._withUnsafeGuaranteedRef { $0.drop?(envelopePayload(envelope)) }
+      receiver._withUnsafeGuaranteedRef { $0.type.drop?(envelopePayload(envelope)) }
     }
     returns.give(envelope)
   }

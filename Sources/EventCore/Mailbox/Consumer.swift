@@ -12,10 +12,11 @@ import Synchronization
 /// - `requests`: its own mutex, held for an append or a swap.
 /// - `running`: written by the consumer's thread, read by those who wait for a handler.
 /// Lock order: `registration`, then a router's mutex, then a receiver's `additions`.
+@usableFromInline
 final class Consumer: @unchecked Sendable {
   private let core: EventCentral.Core
   /// Whether `core.barrier()` orders `running`, so that publishing it costs a plain store.
-  private let hasBarrier: Bool
+  @usableFromInline let hasBarrier: Bool
   /// The central's router, and the one for events that are posted straight to this consumer.
   let routers: [any RouterCore]
   private(set) var mailbox: (any MailboxCore)!
@@ -32,7 +33,7 @@ final class Consumer: @unchecked Sendable {
   private let requests = Guarded(Requests())
 
   /// The address of the state of the handler that is being called, or 0.
-  private let running = Atomic<UInt>(0)
+  @usableFromInline let running = Atomic<UInt>(0)
   /// The consumer's thread, as a number that no other thread has while it runs; 0 before.
   private let thread = Atomic<UInt>(0)
   private let delivered = Atomic<UInt64>(0)
@@ -62,12 +63,10 @@ final class Consumer: @unchecked Sendable {
   // MARK: Registration, from any thread
 
   /// Registers a handler for events of one type. False if the consumer is closed.
-  func add(
-    _ handler: EventHandler, key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?
-  ) -> Receiver? {
+  func add(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
     registration.withLock { _ in
       guard !isClosed else { return nil }
-      let receiver = receivers[key] ?? makeReceiver(key, drop)
+      let receiver = receivers[type.key] ?? makeReceiver(type)
       receiver.add(handler)
       publish(receiver)
       return receiver
@@ -78,30 +77,28 @@ final class Consumer: @unchecked Sendable {
   private func publish(_ receiver: Receiver) {
     for router in routers {
       router.subscribe(
-        receiver.key, receiver.subscription, generation: receiver.generation,
+        receiver.type.key, receiver.subscription, generation: receiver.generation,
         timed: receiver.timedCount > 0)
     }
   }
 
-  private func makeReceiver(
-    _ key: UInt, _ drop: ((UnsafeMutableRawPointer) -> Void)?
-  ) -> Receiver {
-    let receiver = Receiver(key: key, consumer: self, drop: drop)
+  private func makeReceiver(_ type: EventTypeActions) -> Receiver {
+    let receiver = Receiver(type, consumer: self, isLatestOnly: false)
     receiver.subscription = mailbox.addSubscription(receiver)
-    receivers[key] = receiver
+    receivers[type.key] = receiver
     return receiver
   }
 
   /// Ends a handler. True if it was alive.
   func remove(_ handler: HandlerState, of receiver: Receiver) -> Bool {
-    guard handler.end() else { return false }
+    guard receiver.end(handler) else { return false }
     registration.withLock { _ in
       receiver.liveCount -= 1
       receiver.timedCount -= handler.isTimed ? 1 : 0
       guard !isClosed else { return }
       if receiver.liveCount == 0 {
         for router in routers {
-          router.unsubscribe(receiver.key, receiver.subscription)
+          router.unsubscribe(receiver.type.key, receiver.subscription)
         }
       } else if handler.isTimed, receiver.timedCount == 0 {
         // Nobody is left who asks for the clock (D8).
@@ -163,7 +160,7 @@ final class Consumer: @unchecked Sendable {
       isClosed = true
       for receiver in receivers.values where receiver.liveCount > 0 {
         for router in routers {
-          router.unsubscribe(receiver.key, receiver.subscription)
+          router.unsubscribe(receiver.type.key, receiver.subscription)
         }
       }
     }
@@ -241,6 +238,7 @@ final class Consumer: @unchecked Sendable {
     held.pointee = nil
   }
 
+  @inlinable
   @inline(__always)
   func willCall(_ handler: HandlerState) {
     let address = handler.address
@@ -270,7 +268,7 @@ final class Consumer: @unchecked Sendable {
   }
 
   /// The owner, kept until the consumer runs dry; nil if it is gone.
-  @inline(__always)
+  @usableFromInline
   func holdOwner() -> Unmanaged<EventThread>? {
     if held.pointee == nil {
       held.pointee = owner

@@ -18,6 +18,11 @@ public final class EventCallbackHandle: Sendable {
   /// Whether the callback can still be called.
   public var isActive: Bool { !handler.isEnded }
 
+  /// How many events its interest has turned away so far (``EventListenerInterest``). 0 without one.
+  ///
+  /// **Threads**: any.
+  public var skippedCount: UInt64 { handler.skippedCount }
+
   /// Ends the callback: after the return no further call of it begins (D6). One that runs goes on.
   ///
   /// - Returns: False if it had ended already: removed before, or its thread has ended.
