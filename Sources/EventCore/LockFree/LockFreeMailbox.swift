@@ -40,9 +40,9 @@
           $0.deliver(payload.unsafelyUnwrapped, UnsafeRawPointer(envelope.unsafelyUnwrapped), owned: owned)
         }
       }
-      if receiver.type.drop != nil {
+      if receiver.drop != nil {
         options.drop = { context, payload in
-          Unmanaged<Receiver>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.type.drop!(payload!) }
+          Unmanaged<Receiver>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.drop!(payload!) }
         }
       }
       options.finalize = { Unmanaged<Receiver>.fromOpaque($0!).release() }

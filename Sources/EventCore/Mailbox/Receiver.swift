@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Who touches what:
 /// - `list`: the consumer's thread only.
-/// - `generation`, `liveCount`, `timedCount`: under the consumer's registration lock.
+/// - `liveCount`, `timedCount`: under the consumer's registration lock; `generation` is written there.
 /// - `additions`: its own mutex, held for an append or a swap.
 /// - `ended`: set by whoever ends a handler, cleared by the consumer.
 /// - `type`, `isLatestOnly`, `subscription`: constant once the receiver is registered.
@@ -23,6 +23,9 @@ import Synchronization
 @usableFromInline
 final class Receiver: @unchecked Sendable {
   let type: EventTypeActions
+  var key: UInt { type.key }
+  /// Ends a payload; nil for types without references.
+  var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { type.drop }
   /// Whether its one handler wants the newest of the waiting events only.
   let isLatestOnly: Bool
   // Not retained: envelopes are delivered by the consumer's own run loop, which keeps it alive.
@@ -39,7 +42,13 @@ final class Receiver: @unchecked Sendable {
   /// Whether a handler in `list` may have ended since it was taken over.
   @usableFromInline let ended = Atomic<Bool>(false)
 
-  var generation: UInt32 = 0
+  private let registered = Atomic<UInt32>(0)
+  /// How many handlers were ever registered here. Written under the registration lock; a worker of a shared
+  /// mailbox reads it for each event.
+  var generation: UInt32 {
+    // Pairs with the store in `add`: the handler in `additions` before its generation.
+    registered.load(ordering: .acquiring)
+  }
   var liveCount = 0
   var timedCount = 0
   var subscription: Subscription!
@@ -68,11 +77,12 @@ final class Receiver: @unchecked Sendable {
       An event type can have 4,294,967,294 registrations on one thread, and this one has had them: \
       make a new thread.
       """)
-    generation += 1
+    let next = generation + 1
     liveCount += 1
     timedCount += handler.state.isTimed ? 1 : 0
-    handler.state.begin(at: generation)
+    handler.state.begin(at: next)
     additions.withLock { $0.append(handler) }
+    registered.store(next, ordering: .releasing)
   }
 
   /// Ends a handler of this receiver. True for the first call. Any thread.
