@@ -30,6 +30,12 @@ protocol MailboxCore: AnyObject, Sendable {
   func counts() -> (taken: UInt64, dropped: UInt64)
 }
 
+extension MailboxCore {
+  func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
+    preconditionFailure("A mailbox that was made without a pump has a thread that drains it.")
+  }
+}
+
 /// What a pump came to.
 enum PumpResult {
   /// The limit was reached: more may wait.

@@ -6,7 +6,7 @@
 /// Get one from `ExecutionContexts`, which makes one for each place and shares it; every getting is one
 /// user more, and has to be ended by one `leave()`:
 ///
-///     let context = central.contexts.current()       // "here", whatever here is
+///     let context = central.listener.contexts.current()       // "here", whatever here is
 ///     ...
 ///     context.run { observer.onChange() }            // there, in order; false if it has ended
 ///     ...

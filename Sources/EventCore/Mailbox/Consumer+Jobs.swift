@@ -21,14 +21,7 @@ extension Consumer {
   }
 
   private func addJobHandler() {
-    let handler = EventHandler(isTimed: false, needsOwner: false) { payload, _, _, _, take in
-      let job = payload.assumingMemoryBound(to: ConsumerJob.self)
-      if take {
-        job.move().body()
-      } else {
-        job.pointee.body()
-      }
-    }
-    _ = add(handler, key: eventKey(ConsumerJob.self), drop: payloadDrop(ConsumerJob.self))
+    let handler = TypedHandler<ConsumerJob>(plain: { $0.body() })
+    _ = add(handler, eventTypeActions(ConsumerJob.self))
   }
 }

@@ -8,15 +8,17 @@ import Synchronization
 /// "the consumer's thread" is then the one that pumps, one at a time.
 ///
 /// Who touches what:
-/// - `held`: the consumer's thread only.
+/// - `held`, `shared`: the consumer's thread only.
 /// - `receivers`, `isClosed`: under `registration`.
 /// - `requests`: its own mutex, held for an append or a swap.
 /// - `running`: written by the consumer's thread, read by those who wait for a handler.
-/// Lock order: `hasJobHandler`, then `registration`, then a router's mutex, then a receiver's `additions`.
+/// Lock order: `hasJobHandler`, then `registration`, then a shared mailbox's state, then a router's mutex,
+/// then a receiver's `additions`.
+@usableFromInline
 final class Consumer: @unchecked Sendable {
   private let core: EventCentral.Core
   /// Whether `core.barrier()` orders `running`, so that publishing it costs a plain store.
-  private let hasBarrier: Bool
+  @usableFromInline let hasBarrier: Bool
   /// The central's router, and the one for events that are posted straight to this consumer.
   let routers: [any RouterCore]
   var direct: any RouterCore { routers[1] }
@@ -28,6 +30,10 @@ final class Consumer: @unchecked Sendable {
   /// What a listener thread does before it sleeps; nil for all others.
   private let whenIdle: (@Sendable () -> Void)?
   var isListenerThread: Bool { whenIdle != nil }
+  /// The mailbox that this consumer takes from beside its own, as a worker; nil for most.
+  private let sharedMailbox: SharedMailbox?
+  /// Its types, as this consumer's receivers. In memory of its own, as `held` is.
+  let shared: UnsafeMutablePointer<SharedReceivers>
 
   private let registration = Guarded(())
   private var receivers: [UInt: Receiver] = [:]
@@ -41,7 +47,7 @@ final class Consumer: @unchecked Sendable {
   private let requests = Guarded(Requests())
 
   /// The address of the state of the handler that is being called, or 0.
-  private let running = Atomic<UInt>(0)
+  @usableFromInline let running = Atomic<UInt>(0)
   /// The consumer's thread, as a number that no other thread has while it runs; 0 before, and between
   /// two pumps.
   private let thread = Atomic<UInt>(0)
@@ -55,22 +61,35 @@ final class Consumer: @unchecked Sendable {
   /// check for each event would cost more than the handler.
   private let held: UnsafeMutablePointer<EventThread?>
 
+  /// - Parameters:
+  ///   - pump: Who drives this consumer, if it has no thread of its own.
+  ///   - whenIdle: What a listener thread does before it sleeps.
+  ///   - shared: What this consumer is a worker of. Its handlers then get the events that it takes from
+  ///     there, and those that `routers` address to it alone; the shared mailbox has a router of its own,
+  ///     which is not to be among them.
   init(
     core: EventCentral.Core, routers: [any RouterCore], strategy: EventWaitStrategy,
-    pump: ConsumerPump? = nil, whenIdle: (@Sendable () -> Void)? = nil
+    pump: ConsumerPump? = nil, whenIdle: (@Sendable () -> Void)? = nil,
+    shared sharedMailbox: SharedMailbox? = nil
   ) {
     held = .allocate(capacity: 1)
     held.initialize(to: nil)
+    shared = .allocate(capacity: 1)
+    shared.initialize(to: SharedReceivers())
+    self.sharedMailbox = sharedMailbox
     self.routers = routers
     self.core = core
     self.pump = pump
     self.whenIdle = whenIdle
     hasBarrier = core.barrier()
     pump?.attach(self)
-    mailbox = core.makeMailbox(self, strategy, pump)
+    mailbox =
+      sharedMailbox?.core.makeWorker(self, strategy) ?? core.makeMailbox(self, strategy, pump)
   }
 
   deinit {
+    shared.deinitialize(count: 1)
+    shared.deallocate()
     held.deinitialize(count: 1)
     held.deallocate()
   }
@@ -78,12 +97,10 @@ final class Consumer: @unchecked Sendable {
   // MARK: Registration, from any thread
 
   /// Registers a handler for events of one type. False if the consumer is closed.
-  func add(
-    _ handler: EventHandler, key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?
-  ) -> Receiver? {
+  func add(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
     registration.withLock { _ in
       guard !isClosed else { return nil }
-      let receiver = receivers[key] ?? makeReceiver(key, drop)
+      let receiver = receivers[type.key] ?? makeReceiver(type)
       receiver.add(handler)
       publish(receiver)
       return receiver
@@ -97,28 +114,38 @@ final class Consumer: @unchecked Sendable {
         receiver.key, receiver.subscription, generation: receiver.generation,
         timed: receiver.timedCount > 0)
     }
+    sharedMailbox?.join(receiver, isTimed: receiver.timedCount > 0)
   }
 
-  private func makeReceiver(
-    _ key: UInt, _ drop: ((UnsafeMutableRawPointer) -> Void)?
-  ) -> Receiver {
-    let receiver = Receiver(key: key, consumer: self, drop: drop)
+  /// Takes the receiver off the routers. Registration locked.
+  private func retract(_ receiver: Receiver) {
+    for router in routers {
+      router.unsubscribe(receiver.key, receiver.subscription)
+    }
+    sharedMailbox?.leave(receiver)
+  }
+
+  /// What this consumer does with the events of a type, if it ever had a handler for it.
+  func receiver(for key: UInt) -> Receiver? {
+    registration.withLock { _ in receivers[key] }
+  }
+
+  private func makeReceiver(_ type: EventTypeActions) -> Receiver {
+    let receiver = Receiver(type, consumer: self, isLatestOnly: false)
     receiver.subscription = mailbox.addSubscription(receiver)
-    receivers[key] = receiver
+    receivers[type.key] = receiver
     return receiver
   }
 
   /// Ends a handler. True if it was alive.
   func remove(_ handler: HandlerState, of receiver: Receiver) -> Bool {
-    guard handler.end() else { return false }
+    guard receiver.end(handler) else { return false }
     registration.withLock { _ in
       receiver.liveCount -= 1
       receiver.timedCount -= handler.isTimed ? 1 : 0
       guard !isClosed else { return }
       if receiver.liveCount == 0 {
-        for router in routers {
-          router.unsubscribe(receiver.key, receiver.subscription)
-        }
+        retract(receiver)
       } else if handler.isTimed, receiver.timedCount == 0 {
         // Nobody is left who asks for the clock (D8).
         publish(receiver)
@@ -180,9 +207,7 @@ final class Consumer: @unchecked Sendable {
       guard !isClosed else { return }
       isClosed = true
       for receiver in receivers.values where receiver.liveCount > 0 {
-        for router in routers {
-          router.unsubscribe(receiver.key, receiver.subscription)
-        }
+        retract(receiver)
       }
     }
     if whenEmpty {
@@ -212,6 +237,8 @@ final class Consumer: @unchecked Sendable {
     thread.store(currentThreadNumber(), ordering: .relaxed)
     CurrentConsumer.with(self) {
       mailbox.run(self)
+      // A shared mailbox that closed ended the run without having closed this consumer.
+      close(whenEmpty: false)
       finish()
     }
     // The number may be given to another thread from now on.
@@ -240,7 +267,6 @@ final class Consumer: @unchecked Sendable {
   private func finish() {
     held.pointee = nil
     let receivers = registration.withLock { _ in
-      isClosed = true
       let all = self.receivers
       self.receivers.removeAll()
       return all
@@ -293,6 +319,7 @@ final class Consumer: @unchecked Sendable {
     whenIdle?()
   }
 
+  @inlinable
   @inline(__always)
   func willCall(_ handler: HandlerState) {
     let address = handler.address
@@ -303,6 +330,12 @@ final class Consumer: @unchecked Sendable {
     } else {
       running.store(address, ordering: .sequentiallyConsistent)
     }
+  }
+
+  /// A handler has returned, and what follows is not part of it. Inside its call.
+  func didLeaveHandler() {
+    // Releasing: as in `didCall`.
+    running.store(0, ordering: .releasing)
   }
 
   @inline(__always)
@@ -322,7 +355,7 @@ final class Consumer: @unchecked Sendable {
   }
 
   /// The owner, kept until the consumer runs dry; nil if it is gone.
-  @inline(__always)
+  @usableFromInline
   func holdOwner() -> Unmanaged<EventThread>? {
     if held.pointee == nil {
       held.pointee = owner

@@ -15,8 +15,9 @@ public final class EventCentral: Sendable {
   /// The implementation it stands on.
   public let core: Core
   @usableFromInline let router: any RouterCore
-  /// Where the handlers of its listeners run. Ends with the central.
-  let contexts: ExecutionContexts
+  /// The listeners of this central, and the thread for those that run on the listener thread. It ends
+  /// with the central, or by its own ``EventListener/end()``.
+  public let listener: EventListener
 
   /// Makes a central of its own.
   ///
@@ -24,8 +25,12 @@ public final class EventCentral: Sendable {
   public init(core: Core = .default) {
     self.core = core
     router = core.makeRouter()
-    contexts = ExecutionContexts(
-      core: core, router: router, threadName: "EventListener", whenIdle: {})
+    listener = EventListener(core: core, router: router, name: "EventListener")
+  }
+
+  deinit {
+    // Somebody may hold the listener.
+    listener.end()
   }
 
   /// Queues an event for every receiver of its type. See ``Eventable/queue(priority:on:)``.

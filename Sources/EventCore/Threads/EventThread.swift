@@ -144,7 +144,8 @@ public struct EventLaneCounts: Sendable, Equatable {
 public struct EventThreadStatistics: Sendable, Equatable {
   /// Events that at least one callback was called for.
   public var delivered: UInt64
-  /// Events that no callback was left for when they were taken.
+  /// Events that no callback was called for: none was left when they were taken, or the interests of
+  /// all turned them away.
   public var skipped: UInt64
   /// Events that were freed because the thread ended.
   public var cancelled: UInt64

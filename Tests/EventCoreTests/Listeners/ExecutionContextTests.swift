@@ -38,7 +38,7 @@ struct ExecutionContextTests {
 
   /// A context of that kind, with what has to live as long.
   func context(_ place: Place, of central: EventCentral) -> (ExecutionContext, AnyObject?) {
-    let contexts = central.contexts
+    let contexts = central.listener.contexts
     switch place {
     case .listenerThread: return (contexts.listenerThread(), nil)
     case .mainQueue: return (contexts.queue(.main), nil)
@@ -116,7 +116,7 @@ struct ExecutionContextTests {
       let (context, owner) = context(place, of: central)
       let found = Log<(context: ExecutionContext, isCurrent: Bool)>()
       #expect(
-        context.run { found.append((central.contexts.current(), context.isCurrent)) })
+        context.run { found.append((central.listener.contexts.current(), context.isCurrent)) })
       let inside = found.entries(atLeast: 1)[0]
       #expect(inside.isCurrent)
       #expect(!context.isCurrent)
@@ -141,8 +141,8 @@ struct ExecutionContextTests {
       queue.suspend()
       defer { queue.resume() }
       let lifetime = Lifetime()
-      let first = central.contexts.queue(queue)
-      let second = central.contexts.queue(queue)
+      let first = central.listener.contexts.queue(queue)
+      let second = central.listener.contexts.queue(queue)
       #expect(first === second)
       for _ in 0..<10 {
         let token = lifetime.token()
@@ -155,7 +155,7 @@ struct ExecutionContextTests {
       #expect(lifetime.alive == 0)
       #expect(!first.run {})
       // Another use begins anew.
-      let third = central.contexts.queue(queue)
+      let third = central.listener.contexts.queue(queue)
       #expect(third !== first)
       #expect(third.waitingCount == 0)
       third.leave()
@@ -169,7 +169,7 @@ struct ExecutionContextTests {
       queue.suspend()
       let lifetime = Lifetime()
       var central: EventCentral? = EventCentral(core: core)
-      let context = central!.contexts.queue(queue)
+      let context = central!.listener.contexts.queue(queue)
       let token = lifetime.token()
       #expect(context.run { withExtendedLifetime(token) {} })
       central = nil
@@ -186,7 +186,7 @@ struct ExecutionContextTests {
       let central = EventCentral(core: core)
       let lifetime = Lifetime()
       var home: Home? = Home()
-      let context = central.contexts.actor(home!)
+      let context = central.listener.contexts.actor(home!)
       let ran = Gate()
       #expect(context.run { ran.open() })
       #expect(ran.pass())
@@ -226,7 +226,7 @@ struct ExecutionContextTests {
       guard place != .eventThread, place != .threadOfAnotherCentral else { return }
       let (lifetime, home) = (Lifetime(), Home())
       let queue = DispatchQueue(label: "churn", attributes: .concurrent)
-      let contexts = central.contexts
+      let contexts = central.listener.contexts
       onThreads(3) { _ in
         for round in 0..<200 {
           let context =
@@ -251,7 +251,7 @@ struct ExecutionContextTests {
   @Test("the default is where the caller is: a task, a thread, the main queue", arguments: cores)
   func currentOutside(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
-    let contexts = central.contexts
+    let contexts = central.listener.contexts
     @Sendable func describe(_ context: ExecutionContext) -> String {
       defer { context.leave() }
       return "\(context.place)"
