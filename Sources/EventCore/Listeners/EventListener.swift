@@ -80,27 +80,12 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// Registers a listener. `make` is given the registration, and makes the handler that asks it.
   @usableFromInline
   func add(
-    _ requester: AnyObject?, _ executeOn: ExecuteEventOn, isOnce: Bool, _ type: EventTypeActions,
-    _ make: (ListenerRegistration) -> EventHandler
-  ) -> any EventListenerHandling {
-    add(requester, in: contexts.context(for: executeOn), isOnce: isOnce, type, make)
-  }
-
-  /// The same on an actor.
-  @usableFromInline
-  func add(
-    _ requester: AnyObject?, on actor: any Actor, isOnce: Bool, _ type: EventTypeActions,
-    _ make: (ListenerRegistration) -> EventHandler
-  ) -> any EventListenerHandling {
-    add(requester, in: contexts.actor(actor), isOnce: isOnce, type, make)
-  }
-
-  private func add(
-    _ requester: AnyObject?, in context: ExecutionContext, isOnce: Bool, _ type: EventTypeActions,
-    _ make: (ListenerRegistration) -> EventHandler
+    _ requester: AnyObject?, _ executeOn: ExecuteEventOn, _ actor: (any Actor)?, isOnce: Bool,
+    _ type: EventTypeActions, _ make: (ListenerRegistration) -> EventHandler
   ) -> any EventListenerHandling {
     list.sweep(limit: ListenerList.perRegistration)
-    let registration = ListenerRegistration(requester, isOnce: isOnce, context, list)
+    let registration = ListenerRegistration(
+      requester, isOnce: isOnce, contexts.context(for: executeOn, on: actor), list)
     registration.register(make(registration), type)
     return registration
   }

@@ -53,8 +53,8 @@ extension EventListenerHandling {
 }
 
 extension EventCallbackHandle: EventListenerHandling {
-  /// The event thread that the callback belongs to: ``EventListenerContext/eventThread``.
-  public var executesOn: EventListenerContext { .eventThread }
+  /// The event thread that the callback belongs to, or the main queue for that of a ``UIEventThread``.
+  public var executesOn: EventListenerContext { consumer.pump == nil ? .eventThread : .mainQueue }
 
   /// How many events wait for the thread. As ``EventThread/eventCount``.
   public var waitingEventCount: Int { consumer.mailbox.depths().reduce(0, +) }

@@ -51,10 +51,10 @@ final class ExecutionContexts: @unchecked Sendable {
 
   // MARK: Getting one, with one user more
 
-  /// The context that a listener asks for.
-  func context(for executeOn: ExecuteEventOn) -> ExecutionContext {
+  /// The context that a listener asks for. `actor`: which the caller is on, if it says so.
+  func context(for executeOn: ExecuteEventOn, on actor: (any Actor)?) -> ExecutionContext {
     switch executeOn {
-    case .requesterThread: current()
+    case .requesterThread: actor.map { self.actor($0) } ?? current()
     case .listenerThread: listenerThread()
     case .taskThread: task()
     case .dispatchQueue(let queue): self.queue(queue)

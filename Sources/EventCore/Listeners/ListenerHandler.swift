@@ -70,6 +70,80 @@ struct ListenerCallback<E: Eventable> {
     }
   }
 
+  /// A closure of the MainActor that takes the event. Called on the main queue.
+  @inlinable
+  init(onMain callback: @escaping @MainActor @Sendable (E) -> Void) {
+    self.init(isTimed: false) { event, _, _, _ in
+      MainActor.assumeIsolated { callback(event) }
+    }
+  }
+
+  /// A closure of the MainActor that takes the event, its priority and its time.
+  @inlinable
+  init(onMain callback: @escaping @MainActor @Sendable (E, EventPriority, DispatchTime) -> Void) {
+    self.init(isTimed: true) { event, lane, time, _ in
+      MainActor.assumeIsolated {
+        callback(event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
+      }
+    }
+  }
+
+  /// A method of a requester on the MainActor that takes the event, and perhaps one that judges it.
+  @inlinable
+  init<Owner: AnyObject>(
+    onMain method: @escaping @MainActor (Owner) -> @MainActor (E) -> Void,
+    filter: (@MainActor (Owner) -> @MainActor (E, EventPriority, DispatchTime) -> Bool)?
+  ) {
+    self.init(isTimed: false, judge: filter.map(Self.judgeOnMain)) { event, _, _, requester in
+      // Not sent anywhere: this is the MainActor, which the call checks.
+      nonisolated(unsafe) let owner = unsafeDowncast(
+        requester.unsafelyUnwrapped, to: Owner.self)
+      MainActor.assumeIsolated { method(owner)(event) }
+    }
+  }
+
+  /// A method of a requester on the MainActor that takes the event, its priority and its time, and perhaps
+  /// one that judges it.
+  @inlinable
+  init<Owner: AnyObject>(
+    onMain method: @escaping @MainActor (Owner) -> @MainActor (E, EventPriority, DispatchTime) ->
+      Void,
+    filter: (@MainActor (Owner) -> @MainActor (E, EventPriority, DispatchTime) -> Bool)?
+  ) {
+    self.init(isTimed: true, judge: filter.map(Self.judgeOnMain)) { event, lane, time, requester in
+      // As above.
+      nonisolated(unsafe) let owner = unsafeDowncast(
+        requester.unsafelyUnwrapped, to: Owner.self)
+      MainActor.assumeIsolated {
+        method(owner)(
+          event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
+      }
+    }
+  }
+
+  /// A closure that is given the actor it runs on, and the event.
+  @inlinable
+  init<Owner: Actor>(on callback: @escaping @Sendable (isolated Owner, E) -> Void) {
+    self.init(isTimed: false) { event, _, _, requester in
+      unsafeDowncast(requester.unsafelyUnwrapped, to: Owner.self).assumeIsolated {
+        callback($0, event)
+      }
+    }
+  }
+
+  /// A closure that is given the actor it runs on, the event, its priority and its time.
+  @inlinable
+  init<Owner: Actor>(
+    on callback: @escaping @Sendable (isolated Owner, E, EventPriority, DispatchTime) -> Void
+  ) {
+    self.init(isTimed: true) { event, lane, time, requester in
+      unsafeDowncast(requester.unsafelyUnwrapped, to: Owner.self).assumeIsolated {
+        callback(
+          $0, event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
+      }
+    }
+  }
+
   @inlinable
   static func judge<Owner: AnyObject>(
     _ filter: @escaping (Owner) -> (E, EventPriority, DispatchTime) -> Bool
@@ -79,6 +153,60 @@ struct ListenerCallback<E: Eventable> {
         event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
     }
   }
+}
+
+extension ListenerCallback {
+  @inlinable
+  static func judgeOnMain<Owner: AnyObject>(
+    _ filter: @escaping @MainActor (Owner) -> @MainActor (E, EventPriority, DispatchTime) -> Bool
+  ) -> Judge {
+    { event, lane, time, requester in
+      // As above.
+      nonisolated(unsafe) let owner = unsafeDowncast(
+        requester.unsafelyUnwrapped, to: Owner.self)
+      return MainActor.assumeIsolated {
+        filter(owner)(
+          event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
+      }
+    }
+  }
+}
+
+/// A filter of the MainActor, to be called on the main queue.
+@inlinable
+func onMainActor<E: Eventable>(
+  _ filter: @escaping @MainActor @Sendable (E, EventPriority, DispatchTime) -> Bool
+) -> HandlerInterest<E>.Filter {
+  { event, priority, time in MainActor.assumeIsolated { filter(event, priority, time) } }
+}
+
+extension HandlerInterest {
+  /// An interest whose filter the listener asks itself, since it needs the requester.
+  @inlinable
+  init(_ interest: EventListenerInterest, maximumAge: UInt64, isJudged: Bool) {
+    self.init(
+      interest, maximumAge: maximumAge, customFilter: isJudged ? { _, _, _ in true } : nil)
+  }
+
+  /// All of several interests at once, as above.
+  @inlinable
+  init(_ interests: Set<EventListenerInterest>, maximumAge: UInt64, isJudged: Bool) {
+    self.init(
+      interests, maximumAge: maximumAge, customFilter: isJudged ? { _, _, _ in true } : nil)
+  }
+}
+
+/// The actor of the isolated form.
+@usableFromInline
+func requireIsolation(_ isolation: (any Actor)?) -> any Actor {
+  guard let isolation else {
+    preconditionFailure(
+      """
+      addListener(isolation:) registers on the actor of its caller, and was called outside of any \
+      actor: call it on an actor, pass one, or use the form without isolation.
+      """)
+  }
+  return isolation
 }
 
 extension ListenerRegistration {
@@ -116,13 +244,13 @@ extension ListenerRegistration {
 }
 
 extension EventListener {
-  /// Registers a listener of any form.
+  /// Registers a listener of any form. `actor`: where `.requesterThread` is, if the caller is on one.
   @inlinable
   func addListener<E: Eventable>(
-    _ requester: AnyObject?, _ executeOn: ExecuteEventOn, isOnce: Bool,
+    _ requester: AnyObject?, _ executeOn: ExecuteEventOn, _ actor: (any Actor)?, isOnce: Bool,
     _ interest: HandlerInterest<E>, _ callback: ListenerCallback<E>
   ) -> any EventListenerHandling {
-    add(requester, executeOn, isOnce: isOnce, eventTypeActions(E.self)) {
+    add(requester, executeOn, actor, isOnce: isOnce, eventTypeActions(E.self)) {
       $0.handler(callback, interest)
     }
   }

@@ -75,12 +75,13 @@ final class ConsumerPump: @unchecked Sendable {
 
   // MARK: From the driver
 
-  /// Delivers a batch. Any thread, one at a time or not.
-  func perform() {
-    guard claimJob() else { return }
+  /// Delivers a batch. Any thread, one at a time or not. False if no job was due.
+  @discardableResult
+  func perform() -> Bool {
+    guard claimJob() else { return false }
     guard let consumer else {
       state.store(.ended, ordering: .releasing)
-      return
+      return true
     }
     switch consumer.pump(limit: batch) {
     case .more:
@@ -94,6 +95,7 @@ final class ConsumerPump: @unchecked Sendable {
     case .ended:
       hasEnded()
     }
+    return true
   }
 
   private func claimJob() -> Bool {

@@ -8,7 +8,7 @@
 /// worlds; events of one never reach the other.
 ///
 /// **Threads**: any, for every member.
-public final class EventCentral: Sendable {
+public final class EventCentral: EventListenable, Sendable {
   /// The central that is used when none is named.
   public static let shared = EventCentral()
 
