@@ -81,3 +81,12 @@ public func offThePool(_ body: @escaping @Sendable () -> Void) async {
     }
   }
 }
+
+/// Tells the calling thread from all others that run now.
+public func currentThread() -> UInt {
+  #if canImport(Darwin)
+    UInt(bitPattern: pthread_self())
+  #else
+    UInt(pthread_self())
+  #endif
+}
