@@ -128,7 +128,6 @@ extension Eventable {
   @discardableResult
   public static func addListener(
     isolation: isolated (any Actor)?,
-    _ requester: AnyObject? = nil,
     _ callback: @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     interestedIn interest: EventListenerInterest = .all,
@@ -140,7 +139,7 @@ extension Eventable {
     on central: EventCentral = .shared
   ) -> any EventListenerHandling {
     central.listener.addListener(
-      requester, .requesterThread, requireIsolation(isolation), isOnce: once,
+      nil, .requesterThread, requireIsolation(isolation), isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }
@@ -155,12 +154,11 @@ extension Eventable {
   /// ```
   ///
   /// A closure that is isolated to an actor retains it: the actor lives until the listener is removed. The form
-  /// that is given the actor (`addListener(self) { (self: isolated Model, event) in ... }`) does not.
+  /// that is given the actor (`addListener(self) { (self: isolated Model, event) in ... }`) does not. To end with
+  /// another object, pass it as the requester of the form with a closure, which runs on its caller's actor, too.
   ///
   /// - Parameters:
   ///   - isolation: `#isolation`, or the actor. Nil, which is what it is outside of any actor, traps.
-  ///   - requester: Whom the listener belongs to; not retained. Nil: it lives until it is removed, or its actor
-  ///     is gone.
   ///   - callback: What is called on the actor, one event at a time.
   ///   - interest: As for the other forms, as are `maximumAge`, `customFilter`, `once` and `central`.
   /// - Returns: A handle that removes it.
@@ -173,7 +171,6 @@ extension Eventable {
   @discardableResult
   public static func addListener(
     isolation: isolated (any Actor)?,
-    _ requester: AnyObject? = nil,
     _ callback: @escaping (_ event: Self) -> Void,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
@@ -184,7 +181,7 @@ extension Eventable {
     on central: EventCentral = .shared
   ) -> any EventListenerHandling {
     central.listener.addListener(
-      requester, .requesterThread, requireIsolation(isolation), isOnce: once,
+      nil, .requesterThread, requireIsolation(isolation), isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }
