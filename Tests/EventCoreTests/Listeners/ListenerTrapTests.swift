@@ -23,7 +23,7 @@ struct ListenerTrapTests {
     for place in places {
       let result = await #expect(
         processExitsWith: .failure, observing: [\.standardErrorContent]
-      ) { [core = core.rawValue, place] in
+      ) { [core = core.rawValue as String, place = place as String] in
         let central = EventCentral(core: EventCentral.Core(rawValue: core)!)
         let executeOn = ListenerPlace.allCases.first { "\($0)" == place }!.executeOn
         let (handles, registered, done) = (Log<any EventListenerHandling>(), Gate(), Gate())
