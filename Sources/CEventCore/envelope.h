@@ -33,6 +33,7 @@ static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_
 				    struct evc_return_cache *cache)
 {
 	struct evc_subscription *subscription = envelope->subscription;
+	bool holds = (envelope->flags & EVC_ENVELOPE_HOLDS) != 0;
 
 	if (evc_likely(!(envelope->flags & EVC_ENVELOPE_BOXED))) {
 		if (!payload_moved && subscription->drop != NULL)
@@ -51,6 +52,8 @@ static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_
 		evc_return_cache_give(cache, envelope);
 	else
 		evc_pool_give(envelope);
+	if (evc_unlikely(holds))
+		evc_envelope_let_go(subscription);
 }
 
 #endif

@@ -3,6 +3,7 @@
 #ifdef EVC_URCU
 #include "mailbox_private.h"
 
+#include "latest.h"
 #include "memory.h"
 
 static struct evc_mailbox *mailbox_of(struct evc_sink *sink)
@@ -139,17 +140,11 @@ static __attribute__((noinline)) void post_attention(struct evc_mailbox *mailbox
 		evc_mailbox_reap(mailbox);
 }
 
-enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+static inline void post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
 {
 	uint32_t lanes = chain->lanes;
 	uint32_t attention;
 
-	if (evc_unlikely(chain->first == NULL))
-		return EVC_INVALID_ARGUMENT;
-	/* Relaxed: a post that misses a close at this moment sees it below. */
-	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
-			 EVC_ATTENTION_CLOSED))
-		return EVC_CLOSED;
 	/* P1, P2. */
 	evc_inbox_post(&mailbox->inbox, chain->first, chain->last);
 	/*
@@ -159,6 +154,22 @@ enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_c
 	attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 	if (evc_unlikely(attention & (lanes | EVC_ATTENTION_SLEEP | EVC_ATTENTION_CLOSED)))
 		post_attention(mailbox, attention, lanes);
+}
+
+void evc_mailbox_post_always(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+{
+	post(mailbox, chain);
+}
+
+enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+{
+	if (evc_unlikely(chain->first == NULL))
+		return EVC_INVALID_ARGUMENT;
+	/* Relaxed: a post that misses a close at this moment sees it below. */
+	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
+			 EVC_ATTENTION_CLOSED))
+		return EVC_CLOSED;
+	post(mailbox, chain);
 	return EVC_OK;
 }
 
@@ -172,5 +183,6 @@ void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox
 {
 	out->taken = atomic_load_explicit(&mailbox->taken, memory_order_relaxed);
 	out->dropped = atomic_load_explicit(&mailbox->dropped, memory_order_relaxed);
+	out->superseded = evc_latest_superseded(mailbox);
 }
 #endif

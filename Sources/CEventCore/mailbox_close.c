@@ -6,6 +6,7 @@
  * may still handle or drop); ended (`ended`, under end_mutex: the consumer has taken its last look, and
  * whoever finds something in the inbox frees it).
  */
+#include "latest.h"
 #include "mailbox_private.h"
 
 static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
@@ -44,9 +45,14 @@ void evc_mailbox_interrupt(struct evc_mailbox *mailbox)
 static void drop(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 		 struct evc_return_cache *cache)
 {
+	uint64_t count = 1;
+
+	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_TOKEN))
+		count = evc_latest_drop(envelope, cache);
+	else
+		evc_envelope_end(envelope, false, cache);
 	/* Relaxed: a statistic. */
-	atomic_fetch_add_explicit(&mailbox->dropped, 1, memory_order_relaxed);
-	evc_envelope_end(envelope, false, cache);
+	atomic_fetch_add_explicit(&mailbox->dropped, count, memory_order_relaxed);
 }
 
 bool evc_mailbox_end(struct evc_mailbox *mailbox)

@@ -121,9 +121,16 @@ struct evc_mailbox {
 	/* Guards the list of subscriptions. Never held together with end_mutex. */
 	pthread_mutex_t subscription_mutex;
 	struct evc_subscription *subscriptions;
+	/* Under the same mutex: those in front of the mailbox, and what was superseded in others (latest.h). */
+	struct evc_latest *latests;
+	uint64_t superseded;
 };
 
-
+/* mailbox.c: posts a chain that the mailbox may not refuse, as if it had been posted before the close. */
+void evc_mailbox_post_always(struct evc_mailbox *mailbox, const struct evc_chain *chain);
+/* mailbox_consume.c: goes on after a token was taken, as evc_mailbox_next. */
+struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
+					       struct evc_envelope *token);
 /* mailbox_consume.c: the way of evc_mailbox_next that looks. */
 struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox);
 /* mailbox_consume.c: moves everything from the inbox to the lanes. */
@@ -151,8 +158,14 @@ static inline struct evc_envelope *evc_mailbox_next(struct evc_mailbox *mailbox)
 
 	/* C3; pairs with the raises in post_attention, interrupt and close. */
 	if (evc_likely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) == 0 &&
-		       (occupied & -occupied & mailbox->covered) != 0))
-		return evc_mailbox_take_from(mailbox, evc_lanes_first(&mailbox->lanes));
+		       (occupied & -occupied & mailbox->covered) != 0)) {
+		struct evc_envelope *envelope =
+			evc_mailbox_take_from(mailbox, evc_lanes_first(&mailbox->lanes));
+
+		return evc_likely(!(envelope->flags & EVC_ENVELOPE_TOKEN))
+			       ? envelope
+			       : evc_mailbox_next_by_token(mailbox, envelope);
+	}
 	return evc_mailbox_next_by_look(mailbox);
 }
 

@@ -51,6 +51,10 @@ struct evc_envelope {
 
 /* The payload lies in a box. */
 #define EVC_ENVELOPE_BOXED 1u
+/* No event: a place in the lanes of a latest-only subscription's event (latest.h). Inside a mailbox only. */
+#define EVC_ENVELOPE_TOKEN 2u
+/* Holds a reference of its latest-only subscription, to be let go at its end. */
+#define EVC_ENVELOPE_HOLDS 4u
 
 static_assert(sizeof(struct evc_envelope) == 64, "a slot is one cache line");
 static_assert(offsetof(struct evc_envelope, bytes) == 32, "see EnvelopeLayout.swift");

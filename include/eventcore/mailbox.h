@@ -69,6 +69,8 @@ struct evc_mailbox_statistics {
 	uint64_t taken;
 	/** Accepted envelopes that were freed without being handled, because the mailbox closed. */
 	uint64_t dropped;
+	/** Accepted envelopes of latest-only subscriptions that a newer one took the place of. */
+	uint64_t superseded;
 };
 
 /**
@@ -106,6 +108,43 @@ EVC_API EVC_MUST_USE enum evc_status
 evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
 			     const struct evc_subscription_options *options,
 			     struct evc_subscription **out);
+
+/**
+ * Makes a subscription of which one envelope waits at most. A newer one takes the place of the one that
+ * waits, whatever lanes they are on, and the older one ends and counts as superseded; so the memory does
+ * not grow, however far the consumer is behind. What waits is delivered in the newest envelope's lane, where
+ * the oldest superseded one of that lane stood.
+ *
+ * Its envelopes reach it through its sink, as a router's dispatch posts them; `evc_mailbox_post` takes them
+ * for envelopes of the mailbox and keeps them all. `drop` ends the payload of a superseded envelope on the
+ * thread that posts the newer one.
+ *
+ * In `evc_mailbox_depths` each lane on which an envelope was posted since the consumer came to it counts as
+ * one.
+ *
+ * Threads: any. Progress: blocking (a mutex, and the allocator). Ownership: the caller holds a reference
+ * and gives it up with `evc_latest_subscription_release`; it keeps the mailbox alive. `finalize` is called
+ * when no reference, no route and no envelope is left. Errors: EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT
+ * without `deliver`.
+ */
+EVC_API EVC_MUST_USE enum evc_status
+evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
+				    const struct evc_subscription_options *options,
+				    struct evc_subscription **out);
+
+/**
+ * Gives up the reference of a latest-only subscription. What waits is still delivered: unsubscribe it from
+ * its routers first.
+ *
+ * Threads: any. Progress: wait-free but for the last. Ownership: ends the caller's. Errors: none.
+ */
+EVC_API void evc_latest_subscription_release(struct evc_subscription *subscription);
+
+/**
+ * How many envelopes of a latest-only subscription were superseded. Threads: any, with a reference.
+ * Progress: wait-free. Errors: none.
+ */
+EVC_API uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription);
 
 /**
  * Posts a chain: its envelopes become visible to the consumer in the order of the chain, with nobody
@@ -206,7 +245,7 @@ EVC_API void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox);
  */
 EVC_API void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT]);
 
-/** Reads the counters. Threads: any. Progress: wait-free. Errors: none. */
+/** Reads the counters. Threads: any. Progress: blocking for a moment (a mutex). Errors: none. */
 EVC_API void evc_mailbox_read_statistics(struct evc_mailbox *mailbox,
 					 struct evc_mailbox_statistics *out);
 

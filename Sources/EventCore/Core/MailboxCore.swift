@@ -6,6 +6,17 @@ protocol MailboxCore: AnyObject, Sendable {
   /// Makes what the mailbox needs to deliver events of one type. `receiver` lives as long as the mailbox.
   func addSubscription(_ receiver: Receiver) -> Subscription
 
+  /// The same for a handler that wants only the newest of the waiting events: one waits at most, in the
+  /// place of the oldest of its lane. Until `removeLatestSubscription`.
+  func addLatestSubscription(_ receiver: Receiver) -> Subscription
+
+  /// Lets go of such a subscription, once no router has it. What waits is still delivered.
+  func removeLatestSubscription(_ subscription: Subscription)
+
+  /// Events of such a subscription that a newer one took the place of; of all there ever were.
+  func supersededCount(of subscription: Subscription) -> UInt64
+  var supersededCount: UInt64 { get }
+
   /// Delivers until the mailbox closes. The consumer's thread.
   func run(_ consumer: Consumer)
 
@@ -34,6 +45,20 @@ extension MailboxCore {
   func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
     preconditionFailure("A mailbox that was made without a pump has a thread that drains it.")
   }
+
+  // What a worker of a shared mailbox has: no event is for it in particular.
+
+  func addLatestSubscription(_ receiver: Receiver) -> Subscription {
+    preconditionFailure(
+      """
+      .latestOnly is about the events that wait for one handler, and the threads of a shared mailbox \
+      take from one store: register it on a thread, a listener, or a thread of a pool with a balancer.
+      """)
+  }
+
+  func removeLatestSubscription(_ subscription: Subscription) {}
+  func supersededCount(of subscription: Subscription) -> UInt64 { 0 }
+  var supersededCount: UInt64 { 0 }
 }
 
 /// What a pump came to.

@@ -42,6 +42,31 @@
     }
 
     func addSubscription(_ receiver: Receiver) -> Subscription {
+      var options = Self.options(receiver)
+      var made: OpaquePointer?
+      requireCore(evc_mailbox_add_subscription(mailbox, &options, &made), "add a subscription")
+      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+    }
+
+    func addLatestSubscription(_ receiver: Receiver) -> Subscription {
+      var options = Self.options(receiver)
+      var made: OpaquePointer?
+      requireCore(
+        evc_mailbox_add_latest_subscription(mailbox, &options, &made), "add a subscription")
+      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+    }
+
+    func removeLatestSubscription(_ subscription: Subscription) {
+      evc_latest_subscription_release(OpaquePointer(subscription.pointer))
+    }
+
+    func supersededCount(of subscription: Subscription) -> UInt64 {
+      evc_latest_subscription_superseded(OpaquePointer(subscription.pointer))
+    }
+
+    var supersededCount: UInt64 { statistics.superseded }
+
+    private static func options(_ receiver: Receiver) -> evc_subscription_options {
       var options = evc_subscription_options()
       // Retained until the core frees the subscription with the mailbox.
       options.context = Unmanaged.passRetained(receiver).toOpaque()
@@ -56,9 +81,7 @@
         }
       }
       options.finalize = { Unmanaged<Receiver>.fromOpaque($0!).release() }
-      var made: OpaquePointer?
-      requireCore(evc_mailbox_add_subscription(mailbox, &options, &made), "add a subscription")
-      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+      return options
     }
 
     func run(_ consumer: Consumer) {
@@ -93,10 +116,12 @@
       }
     }
 
-    func counts() -> (taken: UInt64, dropped: UInt64) {
+    func counts() -> (taken: UInt64, dropped: UInt64) { (statistics.taken, statistics.dropped) }
+
+    private var statistics: evc_mailbox_statistics {
       var statistics = evc_mailbox_statistics()
       evc_mailbox_read_statistics(mailbox, &statistics)
-      return (statistics.taken, statistics.dropped)
+      return statistics
     }
   }
 #endif

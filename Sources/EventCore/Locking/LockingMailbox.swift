@@ -20,7 +20,7 @@ import Synchronization
 /// Who touches what: `shared` with the monitor locked; `own` the consumer's thread only; `news` and the
 /// counters are atomic.
 final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
-  private struct Shared {
+  struct Shared {
     var head: UnsafeMutableRawPointer?
     var tail: UnsafeMutableRawPointer?
     var isAsleep = false
@@ -28,6 +28,11 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
     var closes = false
     var isInterrupted = false
     var subscriptions: [LockingSubscription] = []
+    /// By their subscriptions; see LockingLatest.swift.
+    var latests: [UnsafeMutableRawPointer: LockingLatest] = [:]
+    var superseded: UInt64 = 0
+    /// Tokens that were taken and stood for nothing.
+    var empty: UInt64 = 0
     var posted = [Int](repeating: 0, count: Lane.count)
     var dropped: UInt64 = 0
   }
@@ -37,6 +42,8 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
     var returns = LockingReturns()
     /// Events since the inbox was emptied last.
     var sinceLook = 0
+    /// Whose event is being handled.
+    var latest: Unmanaged<LockingLatestSlot>?
   }
 
   private let monitor = Monitor()
@@ -47,7 +54,7 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   private let news = Atomic<Bool>(false)
   private let strategy: EventWaitStrategy
   /// Woken, with the monitor open, by whoever clears `isAsleep`; nil if the consumer has a thread.
-  private let pump: ConsumerPump?
+  let pump: ConsumerPump?
 
   init(_ strategy: EventWaitStrategy, _ pump: ConsumerPump?) {
     self.strategy = strategy
@@ -76,7 +83,7 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   }
 
   @inline(__always)
-  private func withLock<R>(_ body: (inout Shared) -> R) -> R {
+  func withLock<R>(_ body: (inout Shared) -> R) -> R {
     monitor.lock()
     defer { monitor.unlock() }
     return body(&shared.pointee)
@@ -87,17 +94,26 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   func post(_ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int) -> Bool {
     let (accepted, wakes) = withLock { shared -> (Bool, Bool) in
       guard !shared.refuses else { return (false, false) }
-      if let tail = shared.tail {
-        setEnvelopeNext(tail, first)
-      } else {
-        shared.head = first
-      }
-      shared.tail = last
-      shared.posted[LockingEnvelope.lane(first)] += count
-      return (true, tell(&shared))
+      return (true, append(first, last, count: count, &shared))
     }
     if wakes { pump?.wake() }
     return accepted
+  }
+
+  /// Adds a chain. Locked. True if the caller has to wake the pump.
+  @inline(__always)
+  func append(
+    _ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int,
+    _ shared: inout Shared
+  ) -> Bool {
+    if let tail = shared.tail {
+      setEnvelopeNext(tail, first)
+    } else {
+      shared.head = first
+    }
+    shared.tail = last
+    shared.posted[LockingEnvelope.lane(first)] += count
+    return tell(&shared)
   }
 
   /// Has the consumer look. Locked. True if the caller has to wake the pump, with the monitor open.
@@ -148,9 +164,9 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   }
 
   func counts() -> (taken: UInt64, dropped: UInt64) {
-    let dropped = withLock { $0.dropped }
+    let (dropped, empty) = withLock { ($0.dropped, $0.empty) }
     let all = (0..<Lane.count).reduce(0) { $0 + taken[$1].load(ordering: .relaxed) }
-    return (UInt64(all) - dropped, dropped)
+    return (UInt64(all) - dropped - empty, dropped)
   }
 
   // MARK: The consumer
@@ -246,10 +262,13 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
       if let signal { return signal }
       deal(chain)
     }
-    if let (envelope, lane) = own.pointee.lanes.takeFirst() {
+    while let (envelope, lane) = own.pointee.lanes.takeFirst() {
       count(lane)
       own.pointee.sinceLook += 1
-      return .deliver(envelope)
+      guard let slot = LockingLatestSlot.of(envelope) else { return .deliver(envelope) }
+      if let event = take(slot, lane) { return .deliver(event) }
+      // What was posted meanwhile may come before the lane that is next.
+      if news.load(ordering: .acquiring) { return nextStep(afterControl: afterControl) }
     }
     return mustEnd ? .end : .wait
   }
@@ -262,6 +281,21 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
       while monotonicNanoseconds() < end {}
     }
     own.pointee.sinceLook = 0
+  }
+
+  /// The event for a token that was taken, if there is one. The slot stays until the next.
+  private func take(
+    _ slot: Unmanaged<LockingLatestSlot>, _ lane: Int
+  ) -> UnsafeMutableRawPointer? {
+    own.pointee.latest?.release()
+    own.pointee.latest = slot
+    return slot._withUnsafeGuaranteedRef { slot in
+      withLock { shared in
+        let event = slot.take(lane, anyLane: false)
+        shared.empty += event == nil ? 1 : 0
+        return event
+      }
+    }
   }
 
   private func deal(_ chain: UnsafeMutableRawPointer?) {
@@ -287,9 +321,24 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
       })
     while let (envelope, lane) = own.pointee.lanes.takeFirst() {
       count(lane)
-      withLock { $0.dropped += 1 }
-      LockingEnvelope.end(envelope, payloadMoved: false, &own.pointee.returns)
+      guard let slot = LockingLatestSlot.of(envelope) else {
+        withLock { $0.dropped += 1 }
+        LockingEnvelope.end(envelope, payloadMoved: false, &own.pointee.returns)
+        continue
+      }
+      let event = withLock { shared in
+        let event = slot._withUnsafeGuaranteedRef { $0.take(lane, anyLane: true) }
+        shared.empty += event == nil ? 1 : 0
+        shared.dropped += event == nil ? 0 : 1
+        return event
+      }
+      if let event {
+        LockingEnvelope.end(event, payloadMoved: false, &own.pointee.returns)
+      }
+      slot.release()
     }
+    own.pointee.latest?.release()
+    own.pointee.latest = nil
   }
 
   private func wait() {

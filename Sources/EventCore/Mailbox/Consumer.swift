@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// Who touches what:
 /// - `held`, `shared`: the consumer's thread only.
-/// - `receivers`, `isClosed`: under `registration`.
+/// - `receivers`, `latests`, `isClosed`: under `registration`.
 /// - `requests`: its own mutex, held for an append or a swap.
 /// - `running`: written by the consumer's thread, read by those who wait for a handler.
 /// Lock order: `hasJobHandler`, then `registration`, then a shared mailbox's state, then a router's mutex,
@@ -37,6 +37,8 @@ final class Consumer: @unchecked Sendable {
 
   private let registration = Guarded(())
   private var receivers: [UInt: Receiver] = [:]
+  /// Each with one handler, and a subscription of its own.
+  private var latests: [ObjectIdentifier: Receiver] = [:]
   private var isClosed = false
 
   private struct Requests {
@@ -88,6 +90,8 @@ final class Consumer: @unchecked Sendable {
   }
 
   deinit {
+    // If it never ran.
+    latests.values.forEach(endLatest)
     shared.deinitialize(count: 1)
     shared.deallocate()
     held.deinitialize(count: 1)
@@ -100,7 +104,8 @@ final class Consumer: @unchecked Sendable {
   func add(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
     registration.withLock { _ in
       guard !isClosed else { return nil }
-      let receiver = receivers[type.key] ?? makeReceiver(type)
+      let receiver =
+        handler.isLatestOnly ? makeLatest(type) : receivers[type.key] ?? makeReceiver(type)
       receiver.add(handler)
       publish(receiver)
       return receiver
@@ -137,15 +142,41 @@ final class Consumer: @unchecked Sendable {
     return receiver
   }
 
+  private func makeLatest(_ type: EventTypeActions) -> Receiver {
+    let receiver = Receiver(type, consumer: self, isLatestOnly: true)
+    receiver.subscription = mailbox.addLatestSubscription(receiver)
+    latests[ObjectIdentifier(receiver)] = receiver
+    return receiver
+  }
+
+  /// Lets go of a latest-only receiver, which no router has any more. Registration locked; once.
+  private func endLatest(_ receiver: Receiver) {
+    guard latests.removeValue(forKey: ObjectIdentifier(receiver)) != nil else { return }
+    receiver.supersededCount = mailbox.supersededCount(of: receiver.subscription)
+    mailbox.removeLatestSubscription(receiver.subscription)
+  }
+
+  /// How many events of a latest-only receiver were superseded while its handler was alive. 0 for others.
+  func supersededCount(_ receiver: Receiver) -> UInt64 {
+    registration.withLock { _ in
+      latests[ObjectIdentifier(receiver)] == nil
+        ? receiver.supersededCount : mailbox.supersededCount(of: receiver.subscription)
+    }
+  }
+
   /// Ends a handler. True if it was alive.
   func remove(_ handler: HandlerState, of receiver: Receiver) -> Bool {
     guard receiver.end(handler) else { return false }
     registration.withLock { _ in
       receiver.liveCount -= 1
       receiver.timedCount -= handler.isTimed ? 1 : 0
-      guard !isClosed else { return }
+      guard !isClosed else {
+        endLatest(receiver)
+        return
+      }
       if receiver.liveCount == 0 {
         retract(receiver)
+        endLatest(receiver)
       } else if handler.isTimed, receiver.timedCount == 0 {
         // Nobody is left who asks for the clock (D8).
         publish(receiver)
@@ -209,6 +240,9 @@ final class Consumer: @unchecked Sendable {
       for receiver in receivers.values where receiver.liveCount > 0 {
         retract(receiver)
       }
+      for receiver in latests.values {
+        retract(receiver)
+      }
     }
     if whenEmpty {
       mailbox.closeWhenEmpty()
@@ -222,7 +256,7 @@ final class Consumer: @unchecked Sendable {
   var isCurrent: Bool { thread.load(ordering: .relaxed) == currentThreadNumber() }
 
   var counts: (delivered: UInt64, skipped: UInt64) {
-    (delivered.load(ordering: .relaxed), skipped.load(ordering: .relaxed))
+    (delivered.load(ordering: .relaxed), skipped.load(ordering: .relaxed) + mailbox.supersededCount)
   }
 
   // MARK: Running, on the consumer's thread
@@ -267,11 +301,12 @@ final class Consumer: @unchecked Sendable {
   private func finish() {
     held.pointee = nil
     let receivers = registration.withLock { _ in
-      let all = self.receivers
+      let all = Array(self.receivers.values) + Array(latests.values)
       self.receivers.removeAll()
+      latests.values.forEach(endLatest)
       return all
     }
-    for receiver in receivers.values {
+    for receiver in receivers {
       receiver.end()
     }
     running.store(0, ordering: .sequentiallyConsistent)

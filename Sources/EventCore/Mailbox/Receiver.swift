@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Who touches what:
 /// - `list`: the consumer's thread only.
-/// - `liveCount`, `timedCount`: under the consumer's registration lock; `generation` is written there.
+/// - `liveCount`, `timedCount`, `supersededCount`: under the consumer's registration lock; `generation` is written there.
 /// - `additions`: its own mutex, held for an append or a swap.
 /// - `ended`: set by whoever ends a handler, cleared by the consumer.
 /// - `type`, `isLatestOnly`, `subscription`: constant once the receiver is registered.
@@ -51,6 +51,8 @@ final class Receiver: @unchecked Sendable {
   }
   var liveCount = 0
   var timedCount = 0
+  /// Of a latest-only receiver that has ended: how many events were superseded until then.
+  var supersededCount: UInt64 = 0
   var subscription: Subscription!
 
   private let additions = Guarded<[EventHandler]>([])

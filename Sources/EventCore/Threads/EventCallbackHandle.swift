@@ -21,7 +21,9 @@ public final class EventCallbackHandle: Sendable {
   /// How many events its interest has turned away so far (``EventListenerInterest``). 0 without one.
   ///
   /// **Threads**: any.
-  public var skippedCount: UInt64 { handler.skippedCount }
+  public var skippedCount: UInt64 {
+    handler.skippedCount + (receiver.map(consumer.supersededCount) ?? 0)
+  }
 
   /// Ends the callback: after the return no further call of it begins (D6). One that runs goes on.
   ///
