@@ -112,7 +112,10 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   var waitingEventCount: Int { context.waitingCount }
 
   @usableFromInline
-  var skippedCount: UInt64 { state.skippedCount }
+  var skippedCount: UInt64 {
+    let receiver = progress.withLock { $0.receiver }
+    return state.skippedCount + (receiver.map(context.consumer.supersededCount) ?? 0)
+  }
 
   @usableFromInline
   @discardableResult
