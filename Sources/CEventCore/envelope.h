@@ -54,6 +54,9 @@ static inline void evc_payload_end(struct evc_envelope *envelope, bool payload_m
 static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_moved,
 				    struct evc_return_cache *cache)
 {
+	struct evc_subscription *subscription = envelope->subscription;
+	bool holds = (envelope->flags & EVC_ENVELOPE_HOLDS) != 0;
+
 	evc_payload_end(envelope, payload_moved, cache);
 	if (evc_likely(envelope->index != 0))
 		evc_stream_end_slot(envelope, cache);
@@ -61,6 +64,8 @@ static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_
 		evc_return_cache_give(cache, envelope);
 	else
 		evc_pool_give(envelope);
+	if (evc_unlikely(holds))
+		evc_envelope_let_go(subscription);
 }
 
 #endif

@@ -3,6 +3,7 @@
 #ifdef EVC_URCU
 #include "mailbox_private.h"
 
+#include "latest.h"
 #include "lender.h"
 #include "memory.h"
 #include "stream_table.h"
@@ -50,6 +51,9 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	};
 	if (options != NULL)
 		mailbox->options = *options;
+	/* Armed: the first post has it pumped. */
+	if (mailbox->options.wake != NULL)
+		atomic_init(&mailbox->attention, EVC_ATTENTION_SLEEP);
 	status = evc_parker_create(mailbox->options.parker, &mailbox->parker);
 	if (status != EVC_OK)
 		goto no_parker;
@@ -117,6 +121,8 @@ void evc_mailbox_release(struct evc_mailbox *mailbox)
 	pthread_mutex_destroy(&mailbox->subscription_mutex);
 	pthread_mutex_destroy(&mailbox->end_mutex);
 	evc_parker_destroy(mailbox->parker);
+	if (mailbox->options.finalize != NULL)
+		mailbox->options.finalize(mailbox->options.context);
 	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_mailbox));
 }
 
@@ -158,7 +164,7 @@ static __attribute__((noinline)) void post_attention(struct evc_mailbox *mailbox
 	    !(atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) & EVC_SIGNAL_ALARM))
 		atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_ALARM, memory_order_seq_cst);
 	if (attention & EVC_ATTENTION_SLEEP)
-		evc_parker_wake(mailbox->parker);
+		evc_mailbox_wake_consumer(mailbox);
 	if (attention & EVC_ATTENTION_CLOSED)
 		evc_mailbox_reap(mailbox);
 }
@@ -254,26 +260,37 @@ static enum evc_status publish(struct evc_sink *sink, struct evc_stream *stream,
 
 static const struct evc_lender lender = { lend, find, publish };
 
-enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+struct evc_stream *evc_mailbox_prepare_post(struct evc_mailbox *mailbox)
 {
 	struct evc_thread_record *record = evc_thread_record();
+	struct evc_stream *stream = record == NULL ? NULL : stream_for(mailbox, record);
+
+	return stream != NULL && evc_stream_has_room(stream, record) ? stream : NULL;
+}
+
+void evc_mailbox_post_prepared(struct evc_mailbox *mailbox, struct evc_stream *stream,
+			       const struct evc_chain *chain)
+{
+	struct evc_envelope *slot = evc_stream_reserve(stream, stream->record, 1);
+
+	/* The slot stands for the chain, which so gets one place in the order, with nobody between. */
+	evc_slot_set_lane(slot, EVC_SLOT_CHAIN);
+	evc_slot_set_time(slot, (uint64_t)(uintptr_t)chain->first);
+	publish_reserved(mailbox, stream, 1, chain->lanes);
+}
+
+enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+{
 	struct evc_stream *stream;
-	struct evc_envelope *slot;
 
 	if (evc_unlikely(chain->first == NULL))
 		return EVC_INVALID_ARGUMENT;
 	if (is_closed(mailbox))
 		return EVC_CLOSED;
-	if (evc_unlikely(record == NULL))
+	stream = evc_mailbox_prepare_post(mailbox);
+	if (evc_unlikely(stream == NULL))
 		return EVC_OUT_OF_MEMORY;
-	stream = stream_for(mailbox, record);
-	slot = evc_likely(stream != NULL) ? evc_stream_reserve(stream, record, 1) : NULL;
-	if (evc_unlikely(slot == NULL))
-		return EVC_OUT_OF_MEMORY;
-	/* The slot stands for the chain, which so gets one place in the order, with nobody between. */
-	evc_slot_set_lane(slot, EVC_SLOT_CHAIN);
-	evc_slot_set_time(slot, (uint64_t)(uintptr_t)chain->first);
-	publish_reserved(mailbox, stream, 1, chain->lanes);
+	evc_mailbox_post_prepared(mailbox, stream, chain);
 	return EVC_OK;
 }
 
@@ -287,5 +304,6 @@ void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox
 {
 	out->taken = atomic_load_explicit(&mailbox->taken, memory_order_relaxed);
 	out->dropped = atomic_load_explicit(&mailbox->dropped, memory_order_relaxed);
+	out->superseded = evc_latest_superseded(mailbox);
 }
 #endif

@@ -6,6 +6,7 @@
  * The protocol and its proof are in mailbox_private.h; C1 to C5 below name its steps.
  */
 #include "backoff.h"
+#include "latest.h"
 #include "mailbox_private.h"
 
 /* How many envelopes are dealt at once when the lanes ran dry: they stay in the cache until taken. */
@@ -275,7 +276,8 @@ static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
 	return true;
 }
 
-struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
+/* The next envelope or token, or NULL. */
+static struct evc_envelope *next_by_look(struct evc_mailbox *mailbox)
 {
 	struct evc_lanes *lanes = &mailbox->lanes;
 	unsigned lane;
@@ -306,6 +308,30 @@ struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
 		lane = evc_lanes_first(lanes);
 	}
 	return evc_mailbox_take_from(mailbox, lane);
+}
+
+struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
+					       struct evc_envelope *token)
+{
+	struct evc_envelope *envelope;
+
+	while (token != NULL && (token->flags & EVC_ENVELOPE_TOKEN)) {
+		envelope = evc_latest_take(mailbox, token);
+		if (envelope != NULL)
+			return envelope;
+		/* It stood for nothing: it was no event that was taken. Relaxed: only we write it. */
+		atomic_store_explicit(&mailbox->taken,
+				      atomic_load_explicit(&mailbox->taken,
+							   memory_order_relaxed) - 1,
+				      memory_order_relaxed);
+		token = next_by_look(mailbox);
+	}
+	return token;
+}
+
+struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
+{
+	return evc_mailbox_next_by_token(mailbox, next_by_look(mailbox));
 }
 
 enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelope **out)

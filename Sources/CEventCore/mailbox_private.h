@@ -42,6 +42,7 @@
  * lower one. Tests/Models/mailbox.pml checks this protocol over all interleavings of small cases.
  *
  * Sleeping uses the same two steps: set SLEEP (C1), look (C2); a producer that sees SLEEP in P3 wakes.
+ * A mailbox that is pumped is armed by the same bit: mailbox_pump.c.
  * Closing: CLOSED in `attention` refuses later posts; a post that began before and sees CLOSED in P3
  * frees what is left itself, under `end_mutex`, if the consumer has ended.
  */
@@ -82,8 +83,8 @@ struct evc_mailbox {
 	/* Never used twice in a process: by it a thread finds its stream. */
 	uint64_t number;
 	/*
-	 * Lanes and SLEEP: written by the consumer. CLOSED: by whoever closes. Read by producers after
-	 * every post, so it shares its line only with what seldom changes.
+	 * Lanes and SLEEP: written by the consumer, and SLEEP of a pumped one cleared by whoever wakes it.
+	 * CLOSED: by whoever closes. Read by producers after every post, so it shares its line only with what seldom changes.
 	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t attention;
 	_Atomic uint32_t references;
@@ -137,9 +138,21 @@ struct evc_mailbox {
 	/* Guards the list of subscriptions. Never held together with end_mutex. */
 	pthread_mutex_t subscription_mutex;
 	struct evc_subscription *subscriptions;
+	/* Under the same mutex: those in front of the mailbox, and what was superseded in others (latest.h). */
+	struct evc_latest *latests;
+	uint64_t superseded;
 };
 
-
+/*
+ * mailbox.c: a post in two steps, of which only the first may fail: this thread's stream with room for a
+ * chain, or NULL; then a chain that the mailbox does not refuse, as if it had been posted before the close.
+ */
+struct evc_stream *evc_mailbox_prepare_post(struct evc_mailbox *mailbox);
+void evc_mailbox_post_prepared(struct evc_mailbox *mailbox, struct evc_stream *stream,
+			       const struct evc_chain *chain);
+/* mailbox_consume.c: goes on after a token was taken, as evc_mailbox_next. */
+struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
+					       struct evc_envelope *token);
 /* mailbox_consume.c: the way of evc_mailbox_next that looks. */
 struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox);
 /* mailbox_consume.c: moves everything that has drawn a ticket to the lanes. */
@@ -151,6 +164,8 @@ void evc_mailbox_look(struct evc_mailbox *mailbox);
 struct evc_envelope *evc_mailbox_collect(struct evc_mailbox *mailbox, uint64_t count);
 /* mailbox_close.c: the consumer's end. False if it has to handle more first. */
 bool evc_mailbox_end(struct evc_mailbox *mailbox);
+/* mailbox_pump.c: SLEEP was seen in `attention`. */
+void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
 /* mailbox_close.c: frees what came after the consumer's end. */
 void evc_mailbox_reap(struct evc_mailbox *mailbox);
 
@@ -178,8 +193,14 @@ static inline struct evc_envelope *evc_mailbox_next(struct evc_mailbox *mailbox)
 
 	/* C3; pairs with the raises in post_attention, interrupt and close. */
 	if (evc_likely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) == 0 &&
-		       (occupied & -occupied & mailbox->covered) != 0))
-		return evc_mailbox_take_from(mailbox, evc_lanes_first(&mailbox->lanes));
+		       (occupied & -occupied & mailbox->covered) != 0)) {
+		struct evc_envelope *envelope =
+			evc_mailbox_take_from(mailbox, evc_lanes_first(&mailbox->lanes));
+
+		return evc_likely(!(envelope->flags & EVC_ENVELOPE_TOKEN))
+			       ? envelope
+			       : evc_mailbox_next_by_token(mailbox, envelope);
+	}
 	return evc_mailbox_next_by_look(mailbox);
 }
 

@@ -45,7 +45,7 @@ static inline bool has_news_now(struct evc_mailbox *mailbox)
 
 /*
  * Looks for at most `limit` nanoseconds. True if there are news. `pauses` is how long the wait between
- * two looks may become: each look that finds something takes the inbox from its producers, so that
+ * two looks may become: each look takes a line from the producers, so that
  * looking too soon makes both sides pay for a single envelope.
  */
 static bool spin(struct evc_mailbox *mailbox, uint64_t limit, unsigned pauses, bool yield)
@@ -144,6 +144,8 @@ enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t timeout)
 {
 	const struct evc_mailbox_options *options = &mailbox->options;
 
+	if (options->wake != NULL)
+		return EVC_INVALID_ARGUMENT;
 	switch (options->strategy) {
 	case EVC_WAIT_SPIN:
 		return spin(mailbox, timeout, 1, false) ? EVC_OK : EVC_TIMED_OUT;

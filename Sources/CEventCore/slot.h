@@ -4,7 +4,7 @@
  * The 64-byte slot: an envelope while it is in use, a link of a chain while it is free.
  *
  *   bytes   in use                              free, first of a chain
- *   0       next envelope in inbox or lane      next slot of the chain
+ *   0       ticket; then next envelope of lane  next slot of the chain
  *   8       subscription                        first slot of the next chain
  *   16      time of dispatch, or first of a     -
  *           posted chain
@@ -54,6 +54,10 @@ struct evc_envelope {
 
 /* The payload lies in a box. */
 #define EVC_ENVELOPE_BOXED 1u
+/* No event: a place in the lanes of a latest-only subscription's event (latest.h). Inside a mailbox only. */
+#define EVC_ENVELOPE_TOKEN 2u
+/* Holds a reference of its latest-only subscription, to be let go at its end. */
+#define EVC_ENVELOPE_HOLDS 4u
 /* In `lane`: no event itself; stands for the posted chain that begins at `time`. */
 #define EVC_SLOT_CHAIN EVC_LANE_COUNT
 
@@ -63,7 +67,7 @@ static_assert(offsetof(struct evc_envelope, time) == 16, "see EnvelopeLayout.swi
 static_assert(offsetof(struct evc_envelope, generation) == 24, "see EnvelopeLayout.swift");
 static_assert(offsetof(struct evc_envelope, lane) == 28, "see EnvelopeLayout.swift");
 
-/* Relaxed: the link is published by whoever publishes the envelope (inbox.h, pool.c). */
+/* Relaxed: the link is published by whoever publishes the envelope (stream.h, pool.c). */
 static inline struct evc_envelope *evc_slot_next(struct evc_envelope *slot)
 {
 	return atomic_load_explicit(&slot->next, memory_order_relaxed);

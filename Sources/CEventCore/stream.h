@@ -120,6 +120,12 @@ void evc_stream_destroy(struct evc_stream *stream);
 /* The part of reserve that needs another segment. False = out of memory. */
 bool evc_stream_advance(struct evc_stream *stream, struct evc_thread_record *record);
 
+/* True if the next slot can be reserved. False = out of memory. The producer. */
+static inline bool evc_stream_has_room(struct evc_stream *stream, struct evc_thread_record *record)
+{
+	return evc_likely(stream->slot != stream->end) || evc_stream_advance(stream, record);
+}
+
 /* Takes a reservation back. The producer. */
 void evc_stream_withdraw(struct evc_stream *stream);
 
@@ -133,12 +139,12 @@ static inline struct evc_envelope *evc_stream_reserve(struct evc_stream *stream,
 {
 	struct evc_envelope *last;
 
-	if (evc_unlikely(stream->slot == stream->end) && !evc_stream_advance(stream, record))
+	if (evc_unlikely(!evc_stream_has_room(stream, record)))
 		return NULL;
 	stream->reserved_segment = stream->segment;
 	stream->reserved = last = stream->slot++;
 	while (evc_unlikely(--count > 0)) {
-		if (stream->slot == stream->end && !evc_stream_advance(stream, record)) {
+		if (!evc_stream_has_room(stream, record)) {
 			evc_stream_withdraw(stream);
 			return NULL;
 		}

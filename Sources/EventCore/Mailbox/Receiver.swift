@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Synchronization
+
 /// What one consumer does with the events of one type: its handlers in the order of their registration.
 ///
 /// Who touches what:
 /// - `list`: the consumer's thread only.
-/// - `generation`, `liveCount`, `timedCount`: under the consumer's registration lock.
+/// - `liveCount`, `timedCount`, `supersededCount`: under the consumer's registration lock; `generation` is written there.
 /// - `additions`: its own mutex, held for an append or a swap.
-/// - `key`, `drop`, `subscription`: constant once the receiver is registered.
+/// - `ended`: set by whoever ends a handler, cleared by the consumer.
+/// - `type`, `isLatestOnly`, `subscription`: constant once the receiver is registered.
 ///
 /// How D4 stays exact while handlers come and go: each registration raises `generation`, hands the
 /// handler over in `additions`, and only then publishes the new generation in the router. An envelope
 /// carries the generation it was addressed under; if the consumer has not applied that one yet, it takes
 /// the additions first. A handler is called for an envelope exactly if it was valid at its generation.
+///
+/// That is nearly always so for every handler in the list: the envelope's generation is the one that was
+/// applied last, and none of them has ended since. Then no handler's own state is read (`reachesAll` and
+/// `mayHaveEnded`), which is a chain of two loads less for each call.
+@usableFromInline
 final class Receiver: @unchecked Sendable {
-  let key: UInt
+  let type: EventTypeActions
+  var key: UInt { type.key }
   /// Ends a payload; nil for types without references.
-  let drop: ((UnsafeMutableRawPointer) -> Void)?
+  var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { type.drop }
+  /// Whether its one handler wants the newest of the waiting events only.
+  let isLatestOnly: Bool
   // Not retained: envelopes are delivered by the consumer's own run loop, which keeps it alive.
   private let consumer: Unmanaged<Consumer>
 
@@ -28,17 +39,28 @@ final class Receiver: @unchecked Sendable {
   }
   private let list: UnsafeMutablePointer<List>
 
-  var generation: UInt32 = 0
+  /// Whether a handler in `list` may have ended since it was taken over.
+  @usableFromInline let ended = Atomic<Bool>(false)
+
+  private let registered = Atomic<UInt32>(0)
+  /// How many handlers were ever registered here. Written under the registration lock; a worker of a shared
+  /// mailbox reads it for each event.
+  var generation: UInt32 {
+    // Pairs with the store in `add`: the handler in `additions` before its generation.
+    registered.load(ordering: .acquiring)
+  }
   var liveCount = 0
   var timedCount = 0
+  /// Of a latest-only receiver that has ended: how many events were superseded until then.
+  var supersededCount: UInt64 = 0
   var subscription: Subscription!
 
   private let additions = Guarded<[EventHandler]>([])
 
-  init(key: UInt, consumer: Consumer, drop: ((UnsafeMutableRawPointer) -> Void)?) {
-    self.key = key
+  init(_ type: EventTypeActions, consumer: Consumer, isLatestOnly: Bool) {
+    self.type = type
     self.consumer = Unmanaged.passUnretained(consumer)
-    self.drop = drop
+    self.isLatestOnly = isLatestOnly
     list = .allocate(capacity: 1)
     list.initialize(to: List())
   }
@@ -57,11 +79,36 @@ final class Receiver: @unchecked Sendable {
       An event type can have 4,294,967,294 registrations on one thread, and this one has had them: \
       make a new thread.
       """)
-    generation += 1
+    let next = generation + 1
     liveCount += 1
     timedCount += handler.state.isTimed ? 1 : 0
-    handler.state.begin(at: generation)
+    handler.state.begin(at: next)
     additions.withLock { $0.append(handler) }
+    registered.store(next, ordering: .releasing)
+  }
+
+  /// Ends a handler of this receiver. True for the first call. Any thread.
+  func end(_ handler: HandlerState) -> Bool {
+    guard handler.end() else { return false }
+    // Sequentially consistent: with it, `mayHaveEnded` stands for `isValid` in the argument at
+    // `Consumer.waitUntilDone`.
+    ended.store(true, ordering: .sequentiallyConsistent)
+    return true
+  }
+
+  /// Whether a look at a handler's own state is due. After `Consumer.willCall`, before each call: a
+  /// handler may end while the one before it runs, and by its hand.
+  @inlinable
+  @inline(__always)
+  var mayHaveEnded: Bool {
+    // Sequentially consistent, as `HandlerState.isValid`: a plain load on x86.
+    ended.load(ordering: .sequentiallyConsistent)
+  }
+
+  /// As `HandlerState.isValid`, out of line.
+  @usableFromInline
+  func isValid(_ handler: HandlerState, at generation: UInt32) -> Bool {
+    handler.isValid(at: generation)
   }
 
   /// Calls every handler that was alive when the event was dispatched. The consumer only.
@@ -72,38 +119,30 @@ final class Receiver: @unchecked Sendable {
     if generation > list.pointee.appliedGeneration {
       apply()
     }
-    let lane = envelope.load(fromByteOffset: EnvelopeLayout.lane, as: UInt8.self)
-    let time = envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self)
     return consumer._withUnsafeGuaranteedRef { consumer in
-      var called = false
-      var moved = false
       // Nobody else changes the list, and this thread does not while it is in here.
       let count = list.pointee.count
-      let handlers = list.pointee.handlers
-      for index in 0..<count {
-        let isLast = index == count - 1
-        handlers.unsafelyUnwrapped[index]._withUnsafeGuaranteedRef { handler in
-          consumer.willCall(handler.state)
-          guard handler.state.isValid(at: generation) else { return }
-          // The payload goes with the last handler, unless other receivers still read it.
-          let take = owned && isLast
-          if handler.needsOwner {
-            guard let owner = consumer.holdOwner() else { return }
-            handler.body(payload, lane, time, owner, take)
-          } else {
-            handler.body(payload, lane, time, nil, take)
-          }
-          called = true
-          moved = take
-        }
+      guard count > 0, let handlers = list.pointee.handlers else {
+        consumer.didCall(false)
+        return false
       }
-      consumer.didCall(called)
-      return moved
+      let delivery = Delivery(
+        receiver: Unmanaged.passUnretained(self), consumer: self.consumer,
+        handlers: UnsafeRawPointer(handlers), end: UnsafeRawPointer(handlers + count),
+        generation: generation,
+        lane: envelope.load(fromByteOffset: EnvelopeLayout.lane, as: UInt8.self),
+        reachesAll: generation == list.pointee.appliedGeneration,
+        time: envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self))
+      consumer.didCall(type.deliver(delivery, payload, owned))
+      return owned
     }
   }
 
   /// Takes new handlers over and lets removed ones go. The consumer only, never inside a handler.
   func apply() {
+    // Before the look at the handlers: one that ends after it sets the flag again. An exchange, since it
+    // pairs with `end`: whose flag is taken down, his handler is seen ended below.
+    _ = ended.exchange(false, ordering: .sequentiallyConsistent)
     let added = additions.withLock { waiting in
       defer { waiting.removeAll() }
       return waiting
