@@ -42,6 +42,9 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	};
 	if (options != NULL)
 		mailbox->options = *options;
+	/* Armed: the first post has it pumped. */
+	if (mailbox->options.wake != NULL)
+		atomic_init(&mailbox->attention, EVC_ATTENTION_SLEEP);
 	status = evc_parker_create(mailbox->options.parker, &mailbox->parker);
 	if (status != EVC_OK)
 		goto no_parker;
@@ -89,6 +92,8 @@ void evc_mailbox_release(struct evc_mailbox *mailbox)
 	pthread_mutex_destroy(&mailbox->subscription_mutex);
 	pthread_mutex_destroy(&mailbox->end_mutex);
 	evc_parker_destroy(mailbox->parker);
+	if (mailbox->options.finalize != NULL)
+		mailbox->options.finalize(mailbox->options.context);
 	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_mailbox));
 }
 
@@ -130,7 +135,7 @@ static __attribute__((noinline)) void post_attention(struct evc_mailbox *mailbox
 	    !(atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) & EVC_SIGNAL_ALARM))
 		atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_ALARM, memory_order_seq_cst);
 	if (attention & EVC_ATTENTION_SLEEP)
-		evc_parker_wake(mailbox->parker);
+		evc_mailbox_wake_consumer(mailbox);
 	if (attention & EVC_ATTENTION_CLOSED)
 		evc_mailbox_reap(mailbox);
 }

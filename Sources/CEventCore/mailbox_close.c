@@ -21,7 +21,7 @@ static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
 	atomic_fetch_or_explicit(&mailbox->signal, signal, memory_order_seq_cst);
 	attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 	if (attention & EVC_ATTENTION_SLEEP)
-		evc_parker_wake(mailbox->parker);
+		evc_mailbox_wake_consumer(mailbox);
 }
 
 void evc_mailbox_close(struct evc_mailbox *mailbox)
@@ -39,7 +39,7 @@ void evc_mailbox_interrupt(struct evc_mailbox *mailbox)
 	/* Pairs with attend: what the caller did before. Seq_cst: the "publish" of the sleep protocol. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CONTROL, memory_order_seq_cst);
 	if (atomic_load_explicit(&mailbox->attention, memory_order_seq_cst) & EVC_ATTENTION_SLEEP)
-		evc_parker_wake(mailbox->parker);
+		evc_mailbox_wake_consumer(mailbox);
 }
 
 static void drop(struct evc_mailbox *mailbox, struct evc_envelope *envelope,

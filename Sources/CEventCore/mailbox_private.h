@@ -38,6 +38,7 @@
  * of small cases.
  *
  * Sleeping uses the same two steps: set SLEEP (C1), look (C2); a producer that sees SLEEP in P3 wakes.
+ * A mailbox that is pumped is armed by the same bit: mailbox_pump.c.
  * Closing: CLOSED in `attention` refuses later posts; a post that began before and sees CLOSED in P3
  * looks after the inbox itself, under `end_mutex`, if the consumer has ended.
  */
@@ -74,8 +75,8 @@ struct evc_mailbox {
 	struct evc_mailbox_options options;
 	struct evc_parker *parker;
 	/*
-	 * Lanes and SLEEP: written by the consumer. CLOSED: by whoever closes. Read by producers after
-	 * every post, so it shares its line only with what seldom changes.
+	 * Lanes and SLEEP: written by the consumer, and SLEEP of a pumped one cleared by whoever wakes it.
+	 * CLOSED: by whoever closes. Read by producers after every post, so it shares its line only with what seldom changes.
 	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t attention;
 	_Atomic uint32_t references;
@@ -136,6 +137,8 @@ struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox);
 void evc_mailbox_look(struct evc_mailbox *mailbox);
 /* mailbox_close.c: the consumer's end. False if it has to handle more first. */
 bool evc_mailbox_end(struct evc_mailbox *mailbox);
+/* mailbox_pump.c: SLEEP was seen in `attention`. */
+void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
 /* mailbox_close.c: frees what came after the consumer's end. */
 void evc_mailbox_reap(struct evc_mailbox *mailbox);
 

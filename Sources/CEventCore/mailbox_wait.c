@@ -146,6 +146,8 @@ enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t timeout)
 {
 	const struct evc_mailbox_options *options = &mailbox->options;
 
+	if (options->wake != NULL)
+		return EVC_INVALID_ARGUMENT;
 	switch (options->strategy) {
 	case EVC_WAIT_SPIN:
 		return spin(mailbox, timeout, 1, false) ? EVC_OK : EVC_TIMED_OUT;

@@ -44,13 +44,16 @@ extension EventCentral {
       }
     }
 
-    func makeMailbox(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
+    /// `pump`: who drives the consumer, if it has no thread of its own.
+    func makeMailbox(
+      _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?
+    ) -> any MailboxCore {
       switch self {
       case .locking:
-        return LockingMailbox(strategy)
+        return LockingMailbox(strategy, pump)
       case .lockFree:
         #if URCU
-          return LockFreeMailbox(consumer, strategy)
+          return LockFreeMailbox(consumer, strategy, pump)
         #else
           lockFreeIsMissing()
         #endif

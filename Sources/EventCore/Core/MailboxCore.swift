@@ -20,6 +20,11 @@ protocol MailboxCore: AnyObject, Sendable {
   /// Delivers until the mailbox closes. The consumer's thread.
   func run(_ consumer: Consumer)
 
+  /// Delivers up to `limit` events on the calling thread; one pump at a time. Only of a mailbox that was
+  /// made with a `ConsumerPump`, which it wakes when it is armed and gets something to do, once for each
+  /// arming; a new one is armed.
+  func pump(_ consumer: Consumer, limit: Int) -> PumpResult
+
   /// Has the consumer's `control()` called between two events, at once if it sleeps. Any thread.
   func interrupt()
 
@@ -37,6 +42,10 @@ protocol MailboxCore: AnyObject, Sendable {
 }
 
 extension MailboxCore {
+  func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
+    preconditionFailure("A mailbox that was made without a pump has a thread that drains it.")
+  }
+
   // What a worker of a shared mailbox has: no event is for it in particular.
 
   func addLatestSubscription(_ receiver: Receiver) -> Subscription {
@@ -50,4 +59,14 @@ extension MailboxCore {
   func removeLatestSubscription(_ subscription: Subscription) {}
   func supersededCount(of subscription: Subscription) -> UInt64 { 0 }
   var supersededCount: UInt64 { 0 }
+}
+
+/// What a pump came to.
+enum PumpResult {
+  /// The limit was reached: more may wait.
+  case more
+  /// Nothing is left, and the mailbox is armed.
+  case dry
+  /// The mailbox was closed, and everything is handled or dropped.
+  case ended
 }

@@ -9,7 +9,7 @@
     // The pointer is constant; which function may be called from where is the seam's contract.
     private let mailbox: OpaquePointer
 
-    init(_ consumer: Consumer, _ strategy: EventWaitStrategy) {
+    init(_ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?) {
       var options = evc_mailbox_options()
       switch strategy {
       case .park: options.strategy = EVC_WAIT_PARK
@@ -18,10 +18,20 @@
       case .spin: options.strategy = EVC_WAIT_SPIN
       }
       options.spin_ns = strategy.spinNanoseconds ?? 0
-      // Not retained: both are called by the consumer's own run loop only.
-      options.context = Unmanaged.passUnretained(consumer).toOpaque()
-      options.control = { Unmanaged<Consumer>.fromOpaque($0!).takeUnretainedValue().control() }
-      options.idle = { Unmanaged<Consumer>.fromOpaque($0!).takeUnretainedValue().idle() }
+      if let pump {
+        // Retained until the core frees the mailbox: whoever posts may be on its way to `wake` when
+        // nobody else knows the mailbox any more.
+        options.context = Unmanaged.passRetained(pump).toOpaque()
+        options.wake = { Unmanaged<ConsumerPump>.fromOpaque($0!)._withUnsafeGuaranteedRef { $0.wake() } }
+        options.control = { Unmanaged<ConsumerPump>.fromOpaque($0!).takeUnretainedValue().control() }
+        options.idle = { Unmanaged<ConsumerPump>.fromOpaque($0!).takeUnretainedValue().idle() }
+        options.finalize = { Unmanaged<ConsumerPump>.fromOpaque($0!).release() }
+      } else {
+        // Not retained: both are called by the consumer's own run loop only.
+        options.context = Unmanaged.passUnretained(consumer).toOpaque()
+        options.control = { Unmanaged<Consumer>.fromOpaque($0!).takeUnretainedValue().control() }
+        options.idle = { Unmanaged<Consumer>.fromOpaque($0!).takeUnretainedValue().idle() }
+      }
       var made: OpaquePointer?
       requireCore(evc_mailbox_create(&options, &made), "make a mailbox")
       mailbox = made!
@@ -77,6 +87,21 @@
     func run(_ consumer: Consumer) {
       withExtendedLifetime(consumer) {
         _ = evc_mailbox_run(mailbox)
+      }
+    }
+
+    func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
+      withExtendedLifetime(consumer) {
+        let status = evc_mailbox_pump(mailbox, UInt64(limit))
+        switch status {
+        case EVC_OK: return .more
+        case EVC_EMPTY: return .dry
+        default:
+          precondition(
+            status == EVC_CLOSED,
+            "EventCore could not pump a mailbox: \(String(cString: evc_status_text(status))).")
+          return .ended
+        }
       }
     }
 

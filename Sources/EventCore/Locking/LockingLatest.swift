@@ -20,6 +20,7 @@ final class LockingLatest: LockingSink {
 
   func post(_ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int) -> Bool {
     var old: UnsafeMutableRawPointer?
+    var wakes = false
     let isAccepted = mailbox.withLock { shared in
       guard !shared.refuses else { return false }
       let token: UnsafeMutableRawPointer?
@@ -28,11 +29,12 @@ final class LockingLatest: LockingSink {
       slot.superseded += superseded
       shared.superseded += superseded
       if let token {
-        mailbox.append(token, token, count: 1, &shared)
+        wakes = mailbox.append(token, token, count: 1, &shared)
       }
       return true
     }
     guard isAccepted else { return false }
+    if wakes { mailbox.pump?.wake() }
     // Outside the lock: the end of a payload is user code.
     var returns = LockingReturns()
     var next = first

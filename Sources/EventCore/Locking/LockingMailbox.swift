@@ -53,11 +53,16 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   private let taken: UnsafeMutablePointer<Atomic<Int>>
   private let news = Atomic<Bool>(false)
   private let strategy: EventWaitStrategy
+  /// Woken, with the monitor open, by whoever clears `isAsleep`; nil if the consumer has a thread.
+  let pump: ConsumerPump?
 
-  init(_ strategy: EventWaitStrategy) {
+  init(_ strategy: EventWaitStrategy, _ pump: ConsumerPump?) {
     self.strategy = strategy
+    self.pump = pump
     shared = .allocate(capacity: 1)
     shared.initialize(to: Shared())
+    // Armed: the first post has it pumped.
+    shared.pointee.isAsleep = pump != nil
     own = .allocate(capacity: 1)
     own.initialize(to: Own())
     taken = .allocate(capacity: Lane.count)
@@ -87,19 +92,20 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   // MARK: Any thread
 
   func post(_ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int) -> Bool {
-    withLock { shared in
-      guard !shared.refuses else { return false }
-      append(first, last, count: count, &shared)
-      return true
+    let (accepted, wakes) = withLock { shared -> (Bool, Bool) in
+      guard !shared.refuses else { return (false, false) }
+      return (true, append(first, last, count: count, &shared))
     }
+    if wakes { pump?.wake() }
+    return accepted
   }
 
-  /// Adds a chain. Locked.
+  /// Adds a chain. Locked. True if the caller has to wake the pump, with the monitor open.
   @inline(__always)
   func append(
     _ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int,
     _ shared: inout Shared
-  ) {
+  ) -> Bool {
     if let tail = shared.tail {
       setEnvelopeNext(tail, first)
     } else {
@@ -107,40 +113,42 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
     }
     shared.tail = last
     shared.posted[LockingEnvelope.lane(first)] += count
-    tell(&shared)
+    return tell(&shared)
   }
 
-  /// Has the consumer look. Locked.
+  /// Has the consumer look. Locked. True if the caller has to wake the pump, with the monitor open.
   @inline(__always)
-  private func tell(_ shared: inout Shared) {
+  private func tell(_ shared: inout Shared) -> Bool {
     // Pairs with `take` and `spin`; the data itself is ordered by the mutex.
     news.store(true, ordering: .releasing)
-    if shared.isAsleep {
-      shared.isAsleep = false
-      monitor.wake()
+    guard shared.isAsleep else { return false }
+    shared.isAsleep = false
+    if pump != nil { return true }
+    monitor.wake()
+    return false
+  }
+
+  private func tell(_ change: (inout Shared) -> Void) {
+    let wakes = withLock { shared in
+      change(&shared)
+      return tell(&shared)
     }
+    if wakes { pump?.wake() }
   }
 
   func interrupt() {
-    withLock { shared in
-      shared.isInterrupted = true
-      tell(&shared)
-    }
+    tell { $0.isInterrupted = true }
   }
 
   func close() {
-    withLock { shared in
+    tell { shared in
       shared.refuses = true
       shared.closes = true
-      tell(&shared)
     }
   }
 
   func closeWhenEmpty() {
-    withLock { shared in
-      shared.refuses = true
-      tell(&shared)
-    }
+    tell { $0.refuses = true }
   }
 
   func addSubscription(_ receiver: Receiver) -> Subscription {
@@ -177,12 +185,7 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
       afterControl = false
       switch step {
       case .deliver(let envelope):
-        let moved = LockingEnvelope.receiver(envelope)._withUnsafeGuaranteedRef {
-          $0.deliver(
-            envelopePayload(envelope), UnsafeRawPointer(envelope),
-            owned: LockingEnvelope.ownsPayload(envelope))
-        }
-        LockingEnvelope.end(envelope, payloadMoved: moved, &own.pointee.returns)
+        deliver(envelope)
       case .control:
         consumer.control()
         afterControl = true
@@ -194,6 +197,46 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
         return
       }
     }
+  }
+
+  func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
+    var afterControl = false
+    var left = limit
+    while true {
+      let step = nextStep(afterControl: afterControl)
+      afterControl = false
+      switch step {
+      case .deliver(let envelope):
+        deliver(envelope)
+        left -= 1
+        if left == 0 { return .more }
+      case .control:
+        consumer.control()
+        afterControl = true
+      case .wait:
+        consumer.idle()
+        own.pointee.returns.flush()
+        // Armed under the lock, so that a post either comes before and is seen, or finds it armed.
+        if withLock({ shared in
+          shared.isAsleep = !news.load(ordering: .relaxed)
+          return shared.isAsleep
+        }) {
+          return .dry
+        }
+      case .end:
+        dropAll()
+        return .ended
+      }
+    }
+  }
+
+  private func deliver(_ envelope: UnsafeMutableRawPointer) {
+    let moved = LockingEnvelope.receiver(envelope)._withUnsafeGuaranteedRef {
+      $0.deliver(
+        envelopePayload(envelope), UnsafeRawPointer(envelope),
+        owned: LockingEnvelope.ownsPayload(envelope))
+    }
+    LockingEnvelope.end(envelope, payloadMoved: moved, &own.pointee.returns)
   }
 
   /// `afterControl` puts a further interrupt off by one step, so that a stream of them holds up nothing.
@@ -233,7 +276,7 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   /// Dry, and the last look brought little: taking the lock from the producers for each event would
   /// cost both sides more than half a microsecond's wait.
   private func letThemGetAhead() {
-    if own.pointee.lanes.occupied == 0, own.pointee.sinceLook < 16, strategy != .spin {
+    if own.pointee.lanes.occupied == 0, own.pointee.sinceLook < 16, strategy != .spin, pump == nil {
       let end = monotonicNanoseconds() + 500
       while monotonicNanoseconds() < end {}
     }

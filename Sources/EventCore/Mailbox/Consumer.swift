@@ -4,15 +4,16 @@
 import Synchronization
 
 /// The one that drains a mailbox: what an event thread runs, apart from the `EventThread` object, so
-/// that this object can go away while its last handler is running.
+/// that this object can go away while its last handler is running. A consumer with a pump has no thread:
+/// "the consumer's thread" is then the one that pumps, one at a time.
 ///
 /// Who touches what:
 /// - `held`, `shared`: the consumer's thread only.
 /// - `receivers`, `latests`, `isClosed`: under `registration`.
 /// - `requests`: its own mutex, held for an append or a swap.
 /// - `running`: written by the consumer's thread, read by those who wait for a handler.
-/// Lock order: `registration`, then a shared mailbox's state, then a router's mutex, then a receiver's
-/// `additions`.
+/// Lock order: `hasJobHandler`, then `registration`, then a shared mailbox's state, then a router's mutex,
+/// then a receiver's `additions`.
 @usableFromInline
 final class Consumer: @unchecked Sendable {
   private let core: EventCentral.Core
@@ -20,7 +21,15 @@ final class Consumer: @unchecked Sendable {
   @usableFromInline let hasBarrier: Bool
   /// The central's router, and the one for events that are posted straight to this consumer.
   let routers: [any RouterCore]
+  var direct: any RouterCore { routers[1] }
+  /// Whether `post` has registered its handler.
+  let hasJobHandler = Guarded(false)
   private(set) var mailbox: (any MailboxCore)!
+  /// Who drives this consumer; nil if it has a thread of its own.
+  let pump: ConsumerPump?
+  /// What a listener thread does before it sleeps; nil for all others.
+  private let whenIdle: (@Sendable () -> Void)?
+  var isListenerThread: Bool { whenIdle != nil }
   /// The mailbox that this consumer takes from beside its own, as a worker; nil for most.
   private let sharedMailbox: SharedMailbox?
   /// Its types, as this consumer's receivers. In memory of its own, as `held` is.
@@ -41,7 +50,8 @@ final class Consumer: @unchecked Sendable {
 
   /// The address of the state of the handler that is being called, or 0.
   @usableFromInline let running = Atomic<UInt>(0)
-  /// The consumer's thread, as a number that no other thread has while it runs; 0 before.
+  /// The consumer's thread, as a number that no other thread has while it runs; 0 before, and between
+  /// two pumps.
   private let thread = Atomic<UInt>(0)
   private let delivered = Atomic<UInt64>(0)
   private let skipped = Atomic<UInt64>(0)
@@ -53,11 +63,15 @@ final class Consumer: @unchecked Sendable {
   /// check for each event would cost more than the handler.
   private let held: UnsafeMutablePointer<EventThread?>
 
-  /// - Parameter shared: What this consumer is a worker of. Its handlers then get the events that it
-  ///   takes from there, and those that `routers` address to it alone; the shared mailbox has a router
-  ///   of its own, which is not to be among them.
+  /// - Parameters:
+  ///   - pump: Who drives this consumer, if it has no thread of its own.
+  ///   - whenIdle: What a listener thread does before it sleeps.
+  ///   - shared: What this consumer is a worker of. Its handlers then get the events that it takes from
+  ///     there, and those that `routers` address to it alone; the shared mailbox has a router of its own,
+  ///     which is not to be among them.
   init(
     core: EventCentral.Core, routers: [any RouterCore], strategy: EventWaitStrategy,
+    pump: ConsumerPump? = nil, whenIdle: (@Sendable () -> Void)? = nil,
     shared sharedMailbox: SharedMailbox? = nil
   ) {
     held = .allocate(capacity: 1)
@@ -67,8 +81,12 @@ final class Consumer: @unchecked Sendable {
     self.sharedMailbox = sharedMailbox
     self.routers = routers
     self.core = core
+    self.pump = pump
+    self.whenIdle = whenIdle
     hasBarrier = core.barrier()
-    mailbox = sharedMailbox?.core.makeWorker(self, strategy) ?? core.makeMailbox(self, strategy)
+    pump?.attach(self)
+    mailbox =
+      sharedMailbox?.core.makeWorker(self, strategy) ?? core.makeMailbox(self, strategy, pump)
   }
 
   deinit {
@@ -169,7 +187,7 @@ final class Consumer: @unchecked Sendable {
       if !requests.hasEnded { requests.changed.append(receiver) }
       return !requests.hasEnded
     }) {
-      mailbox.interrupt()
+      requestControl()
     }
     return true
   }
@@ -194,18 +212,20 @@ final class Consumer: @unchecked Sendable {
       _ = core.barrier()
     }
     if running.load(ordering: .sequentiallyConsistent) == address {
-      waitForControl()
+      waitForControl(whileRunning: address)
     }
   }
 
-  /// Returns when the consumer has been between two events, or has ended.
-  private func waitForControl() {
+  /// Returns when the consumer has been between two events, has ended, or runs another handler.
+  private func waitForControl(whileRunning address: UInt) {
     let latch = Latch()
     let waits = requests.withLock { requests in
       if !requests.hasEnded { requests.waiting.append(latch) }
       return !requests.hasEnded
     }
-    guard waits else { return }
+    // A pump looks at the requests when it leaves: it sees this one if it was in the handler until now,
+    // and otherwise nobody may come by for a long time.
+    guard waits, running.load(ordering: .sequentiallyConsistent) == address else { return }
     mailbox.interrupt()
     latch.wait()
   }
@@ -228,6 +248,7 @@ final class Consumer: @unchecked Sendable {
       mailbox.closeWhenEmpty()
     } else {
       mailbox.close()
+      pump?.end()
     }
   }
 
@@ -248,9 +269,36 @@ final class Consumer: @unchecked Sendable {
   /// Delivers until the mailbox closes, then frees every handler.
   func run() {
     thread.store(currentThreadNumber(), ordering: .relaxed)
-    mailbox.run(self)
-    // A shared mailbox that closed ended the run without having closed this consumer.
-    close(whenEmpty: false)
+    CurrentConsumer.with(self) {
+      mailbox.run(self)
+      // A shared mailbox that closed ended the run without having closed this consumer.
+      close(whenEmpty: false)
+      finish()
+    }
+    // The number may be given to another thread from now on.
+    thread.store(0, ordering: .relaxed)
+  }
+
+  /// Delivers up to `limit` events, on behalf of the pump and under its exclusion.
+  func pump(limit: Int) -> PumpResult {
+    thread.store(currentThreadNumber(), ordering: .relaxed)
+    let result = CurrentConsumer.with(self) {
+      let result = mailbox.pump(self, limit: limit)
+      if result == .ended {
+        finish()
+      } else {
+        held.pointee = nil
+        // Those who wait for a handler that ran just now: the next pump may be long in coming.
+        control()
+      }
+      return result
+    }
+    thread.store(0, ordering: .relaxed)
+    return result
+  }
+
+  /// After the mailbox has ended.
+  private func finish() {
     held.pointee = nil
     let receivers = registration.withLock { _ in
       let all = Array(self.receivers.values) + Array(latests.values)
@@ -272,8 +320,13 @@ final class Consumer: @unchecked Sendable {
       latch.open()
     }
     ended.open()
-    // The number may be given to another thread from now on.
-    thread.store(0, ordering: .relaxed)
+  }
+
+  /// Has `control` run between two events: here, if nobody delivers, else by an interrupt.
+  private func requestControl() {
+    if pump?.borrow(control) != true {
+      mailbox.interrupt()
+    }
   }
 
   /// Between two events, after an interrupt.
@@ -298,6 +351,7 @@ final class Consumer: @unchecked Sendable {
   func idle() {
     // May free the owner, whose deinit closes the mailbox.
     held.pointee = nil
+    whenIdle?()
   }
 
   @inlinable
@@ -311,6 +365,12 @@ final class Consumer: @unchecked Sendable {
     } else {
       running.store(address, ordering: .sequentiallyConsistent)
     }
+  }
+
+  /// A handler has returned, and what follows is not part of it. Inside its call.
+  func didLeaveHandler() {
+    // Releasing: as in `didCall`.
+    running.store(0, ordering: .releasing)
   }
 
   @inline(__always)

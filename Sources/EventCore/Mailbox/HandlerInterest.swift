@@ -8,7 +8,7 @@ import Dispatch
 struct HandlerInterest<E: Eventable> {
   @usableFromInline
   typealias Filter =
-    @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
 
   /// Only the newest of the waiting events; which it is, the mailbox decides.
   @usableFromInline let isLatestOnly: Bool

@@ -8,13 +8,16 @@
 /// worlds; events of one never reach the other.
 ///
 /// **Threads**: any, for every member.
-public final class EventCentral: Sendable {
+public final class EventCentral: EventListenable, Sendable {
   /// The central that is used when none is named.
   public static let shared = EventCentral()
 
   /// The implementation it stands on.
   public let core: Core
   @usableFromInline let router: any RouterCore
+  /// The listeners of this central, and the thread for those that run on the listener thread. It ends
+  /// with the central, or by its own ``EventListener/end()``.
+  public let listener: EventListener
 
   /// Makes a central of its own.
   ///
@@ -22,6 +25,12 @@ public final class EventCentral: Sendable {
   public init(core: Core = .default) {
     self.core = core
     router = core.makeRouter()
+    listener = EventListener(core: core, router: router, name: "EventListener")
+  }
+
+  deinit {
+    // Somebody may hold the listener.
+    listener.end()
   }
 
   /// Queues an event for every receiver of its type. See ``Eventable/queue(priority:on:)``.

@@ -6,7 +6,7 @@
 /// Letting go of the handle changes nothing: the callback stays until it is removed or its thread ends.
 public final class EventCallbackHandle: Sendable {
   private let handler: HandlerState
-  private let consumer: Consumer
+  let consumer: Consumer
   private let receiver: Receiver?
 
   init(_ handler: HandlerState, _ consumer: Consumer, _ receiver: Receiver?) {

@@ -45,8 +45,25 @@ open class EventThread: @unchecked Sendable {
     consumer = Consumer(
       core: central.core, routers: [central.router, direct], strategy: waitStrategy)
     consumer.setOwner(self)
-    registerEventListeners()
+    registerHandlers()
     startThread(named: name ?? "\(Self.self)") { [consumer] in consumer.run() }
+  }
+
+  /// For a subclass that has no thread: `pump` drives its callbacks.
+  init(on central: EventCentral, pump: ConsumerPump) {
+    self.central = central
+    direct = central.core.makeRouter()
+    consumer = Consumer(
+      core: central.core, routers: [central.router, direct], strategy: .park, pump: pump)
+    consumer.setOwner(self)
+    registerHandlers()
+  }
+
+  private func registerHandlers() {
+    registerEventListeners()
+    for method in eventMethods(of: self) {
+      method.register(thread: self)
+    }
   }
 
   deinit {
