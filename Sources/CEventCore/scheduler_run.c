@@ -83,7 +83,7 @@ static bool settle(struct evc_scheduler *scheduler, struct evc_timer *timer, uin
 	}
 	/* A cancel that comes now finds another generation. */
 	evc_timer_give(&scheduler->store, timer);
-	count(again ? &scheduler->count_dropped : &scheduler->count_ended);
+	count(&scheduler->count_ended);
 	return again;
 }
 

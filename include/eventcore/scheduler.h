@@ -60,7 +60,7 @@ struct evc_scheduler_clock {
 
 /** How a scheduler is made. All zero is a good default. */
 struct evc_scheduler_options {
-	/** NULL: evc_clock_now and the system's sleep. Must outlive the scheduler. */
+	/** NULL: evc_clock_now and the system's sleep. Copied; its context must outlive the scheduler. */
 	const struct evc_scheduler_clock *clock;
 	/** The system calls of the thread's parker; NULL takes the best. Must outlive the scheduler. */
 	const struct evc_parker_ops *parker;
@@ -84,7 +84,7 @@ struct evc_scheduler_statistics {
 	uint64_t pending;
 	/** Calls of `fire` so far. */
 	uint64_t fired;
-	/** Timers cancelled in time. */
+	/** Timers cancelled in time (EVC_OK). */
 	uint64_t cancelled;
 	/** Timers that the close ended. */
 	uint64_t dropped;

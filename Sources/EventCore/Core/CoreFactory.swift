@@ -44,6 +44,20 @@ extension EventCentral {
       }
     }
 
+    /// `clock`: nil for the monotonic clock and a thread of its own.
+    func makeScheduler(clock: ManualClock?) -> any SchedulerCore {
+      switch self {
+      case .locking:
+        return LockingScheduler.make(clock: clock)
+      case .lockFree:
+        #if URCU
+          return LockFreeScheduler(clock: clock)
+        #else
+          lockFreeIsMissing()
+        #endif
+      }
+    }
+
     func makeMailbox(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
       switch self {
       case .locking:

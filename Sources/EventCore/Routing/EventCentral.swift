@@ -15,13 +15,24 @@ public final class EventCentral: Sendable {
   /// The implementation it stands on.
   public let core: Core
   @usableFromInline let router: any RouterCore
+  let scheduler: Scheduler
 
   /// Makes a central of its own.
   ///
   /// - Parameter core: Which implementation; both give the same guarantees.
-  public init(core: Core = .default) {
+  public convenience init(core: Core = .default) {
+    self.init(core: core, clock: nil)
+  }
+
+  /// Makes a central whose schedules follow a manual clock, for tests; nil is the monotonic clock.
+  package init(core: Core, clock: ManualClock?) {
     self.core = core
     router = core.makeRouter()
+    scheduler = Scheduler(core, clock: clock)
+  }
+
+  deinit {
+    scheduler.close()
   }
 
   /// Queues an event for every receiver of its type. See ``Eventable/queue(priority:on:)``.
