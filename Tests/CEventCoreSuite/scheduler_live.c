@@ -14,7 +14,7 @@ static struct {
 	_Atomic uint64_t time;
 	/* Written by the scheduler's thread before it counts the sleep. */
 	_Atomic uint64_t deadline;
-	struct evc_parker *parker;
+	_Atomic(struct evc_parker *) parker;
 	_Atomic uint64_t sleeps;
 	/* How often a sleep comes back at once for no reason. */
 	_Atomic uint64_t restless;

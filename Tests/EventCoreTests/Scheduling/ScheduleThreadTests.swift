@@ -29,13 +29,13 @@ struct ScheduleThreadTests {
       let deadline = start + .microseconds(Int.random(in: 0..<5_000, using: &random))
       Due(deadline: deadline).scheduleQueue(at: deadline, on: central)
     }
+    let areInTime = DispatchTime.now() < start
     let entries = log.entries(atLeast: 200)
     #expect(entries.count == 200)
     #expect(entries.allSatisfy { $0.0 <= $0.1 })
-    // Those that were late already when they were scheduled may overtake.
-    let inTime = entries.filter { $0.0 >= start + .milliseconds(1) }
-    if central.scheduleStatistics.pending == 0, DispatchTime.now() > start {
-      #expect(zip(inTime, inTime.dropFirst()).allSatisfy { $0.1 <= $1.1 })
+    // If this thread was held up, some were late already and were dispatched at once.
+    if areInTime {
+      #expect(zip(entries, entries.dropFirst()).allSatisfy { $0.0 <= $1.0 })
     }
     thread.cancel()
   }
