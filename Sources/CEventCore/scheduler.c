@@ -226,7 +226,7 @@ enum evc_status evc_scheduler_add(struct evc_scheduler *scheduler, uint64_t dead
 	/* Acquire: pairs with the close; seen again below. */
 	if (atomic_load_explicit(&scheduler->closed, memory_order_acquire))
 		return EVC_CLOSED;
-	if (deadline <= scheduler->clock.now(scheduler->clock.context))
+	if (!ops->takes_late && deadline <= scheduler->clock.now(scheduler->clock.context))
 		return EVC_TIMED_OUT;
 	timer = evc_timer_take(&scheduler->store);
 	if (timer == NULL)

@@ -92,7 +92,7 @@ static void note_drop(void *context)
 	atomic_fetch_add(&dropped, 1);
 }
 
-static const struct evc_timer_ops noting = { note, note_drop };
+static const struct evc_timer_ops noting = { .fire = note, .drop = note_drop };
 
 static void reset(void)
 {
@@ -186,7 +186,7 @@ static uint64_t release_inside(void *context, uint64_t deadline)
 
 static const char *released_by_its_thread(void)
 {
-	static const struct evc_timer_ops releasing = { release_inside, NULL };
+	static const struct evc_timer_ops releasing = { .fire = release_inside, .drop = NULL };
 
 	reset();
 	joined = EVC_OK;
@@ -212,7 +212,7 @@ static uint64_t check_real(void *context, uint64_t deadline)
 
 static const char *on_the_real_clock(void)
 {
-	static const struct evc_timer_ops checking = { check_real, NULL };
+	static const struct evc_timer_ops checking = { .fire = check_real, .drop = NULL };
 	struct evc_scheduler *scheduler;
 	uint64_t random = suite_seed(), base_time, added = 0;
 
@@ -289,7 +289,7 @@ static void race_drop(void *context)
 
 static void *race(void *argument)
 {
-	static const struct evc_timer_ops ops = { race_fire, race_drop };
+	static const struct evc_timer_ops ops = { .fire = race_fire, .drop = race_drop };
 	struct racer *racer = argument;
 	uint64_t random = racer->seed;
 
@@ -411,7 +411,7 @@ static uint64_t in_order(void *context, uint64_t deadline)
 
 static void *add_all(void *argument)
 {
-	static const struct evc_timer_ops ops = { in_order, NULL };
+	static const struct evc_timer_ops ops = { .fire = in_order, .drop = NULL };
 	struct orderly *orderly = argument;
 	struct numbered *mine = orderly->scheduler == NULL ? NULL : numbers[orderly->last];
 

@@ -56,3 +56,7 @@ holds mailbox -DPOSTS=4 -DTWO_LANES
 for n in '' 2 3 4 5; do fails mailbox "-DMUTATE$n"; done
 holds pool
 for n in '' 2 3; do fails pool "-DMUTATE$n"; done
+holds scheduler
+holds scheduler -DCLOSE
+for n in '' 2 3 4; do fails scheduler "-DMUTATE$n"; done
+fails scheduler -DCLOSE -DMUTATE5

@@ -43,6 +43,11 @@ struct evc_timer_ops {
 	uint64_t (*fire)(void *context, uint64_t deadline);
 	/** Ends a context whose timer will not fire: the scheduler closed. NULL if there is nothing to end. */
 	void (*drop)(void *context);
+	/**
+	 * What evc_scheduler_add does with a deadline that is not in the future. False: refuse it with
+	 * EVC_TIMED_OUT. True: take it; it is due at once, on the scheduler's thread.
+	 */
+	bool takes_late;
 };
 
 /** Time and sleep, as a table so that a test can put its own in their place. */
@@ -109,8 +114,8 @@ evc_scheduler_create(const struct evc_scheduler_options *options, struct evc_sch
  * @param id names the timer for `evc_scheduler_cancel`, inside `fire` or once this call has returned; no
  *        other timer gets the same (until one place was used 2^32 times). NULL if nobody will cancel.
  * @return EVC_OK: the context is the scheduler's. EVC_TIMED_OUT: the deadline is not in the future and
- *         nothing was added: do now, on this thread, what the timer would have done. EVC_CLOSED,
- *         EVC_OUT_OF_MEMORY, EVC_INVALID_ARGUMENT.
+ *         nothing was added: do now, on this thread, what the timer would have done (unless
+ *         `takes_late`). EVC_CLOSED, EVC_OUT_OF_MEMORY, EVC_INVALID_ARGUMENT.
  *
  * Threads: any, also inside `fire`. Order: of two calls with equal deadlines, of which one returned
  * before the other began, the first fires first. Progress: lock-free, O(log pending), plus the work

@@ -16,6 +16,7 @@
       return next
     }
     table.pointee.drop = { Unmanaged<EventScheduleHandle>.fromOpaque($0!).takeRetainedValue().drop() }
+    table.pointee.takes_late = true
     return UnsafePointer(table)
   }()
 
@@ -52,25 +53,18 @@
       evc_scheduler_release(scheduler)
     }
 
-    func add(_ timer: EventScheduleHandle, at deadline: UInt64) -> SchedulerAddition {
+    func add(_ timer: EventScheduleHandle, at deadline: UInt64) -> Bool {
       let context = Unmanaged.passRetained(timer)
       var id: UInt64 = 0
       let status = evc_scheduler_add(
         scheduler, deadline, timerOperations, context.toOpaque(), &id)
-      switch status {
-      case EVC_OK:
-        timer.ticket = id
-        return .added
-      case EVC_TIMED_OUT:
+      guard status != EVC_CLOSED else {
         context.release()
-        return .late
-      case EVC_CLOSED:
-        context.release()
-        return .closed
-      default:
-        requireCore(status, "schedule an event")
-        return .closed
+        return false
       }
+      requireCore(status, "schedule an event")
+      timer.ticket = id
+      return true
     }
 
     func withdraw(_ timer: EventScheduleHandle) {

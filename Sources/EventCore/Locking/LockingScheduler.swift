@@ -32,18 +32,17 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
 
   private var now: UInt64 { clock?.nanoseconds ?? monotonicNanoseconds() }
 
-  func add(_ timer: EventScheduleHandle, at deadline: UInt64) -> SchedulerAddition {
-    guard deadline > now else { return .late }
+  func add(_ timer: EventScheduleHandle, at deadline: UInt64) -> Bool {
     monitor.lock()
     if isClosed {
       monitor.unlock()
-      return .closed
+      return false
     }
     heap.insert(timer, at: deadline)
     let isEarlier = deadline < sleepsUntil
     monitor.unlock()
     if isEarlier { monitor.wake() }
-    return .added
+    return true
   }
 
   func withdraw(_ timer: EventScheduleHandle) {

@@ -68,8 +68,8 @@ extension Eventable {
   ///
   /// - Parameters:
   ///   - interval: From one deadline to the next; more than 0, or it traps.
-  ///   - first: The first deadline; nil is one interval from now. One that has passed is dispatched at once on
-  ///     the calling thread.
+  ///   - first: The first deadline; nil is one interval from now. One that has passed is dispatched at once
+  ///     on the calling thread; what else was missed, by the scheduler.
   ///   - limit: How often the event is dispatched, at least 1; nil for no end.
   ///   - policy: What becomes of deadlines that have passed before they could be dispatched.
   ///   - priority: Which of the five queues it joins.
@@ -156,8 +156,8 @@ extension Eventable {
   ///
   /// - Parameters:
   ///   - interval: From one deadline to the next; more than 0, or it traps.
-  ///   - first: The first deadline; nil is one interval from now. One that has passed is dispatched at once on
-  ///     the calling thread.
+  ///   - first: The first deadline; nil is one interval from now. One that has passed is dispatched at once
+  ///     on the calling thread; what else was missed, by the scheduler.
   ///   - limit: How often the event is dispatched, at least 1; nil for no end.
   ///   - policy: What becomes of deadlines that have passed before they could be dispatched.
   ///   - priority: Which of the five stacks it joins.

@@ -48,21 +48,17 @@ final class Scheduler: Sendable {
     return { core }
   }
 
-  /// Sets a timer for the first time. If it is late already, fires it on this thread.
+  /// Sets a timer for the first time. If its deadline has passed, fires it on this thread: once, since a
+  /// repetition that has to catch up might never let this thread go.
   func add(_ timer: EventScheduleHandle, at first: UInt64) {
     counts.scheduled.wrappingAdd(1, ordering: .relaxed)
     var deadline = first
-    while true {
-      switch core.add(timer, at: deadline) {
-      case .added:
-        return
-      case .closed:
-        return timer.drop()
-      case .late:
-        let next = timer.fire(deadline)
-        guard next > deadline else { return }
-        deadline = next
-      }
+    if first <= now {
+      deadline = timer.fire(first)
+      guard deadline > first else { return }
+    }
+    if !core.add(timer, at: deadline) {
+      timer.drop()
     }
   }
 

@@ -7,9 +7,12 @@
 /// A core knows nothing of events: it calls `EventScheduleHandle.fire`, which dispatches through the front
 /// door. Implementations: the lock-free scheduler (C) and the locking scheduler (Swift).
 protocol SchedulerCore: AnyObject, Sendable {
-  /// Has `timer.fire` called at a time of the scheduler's clock, on its thread, one timer at a time. If it
-  /// returns a later deadline the timer is set again. The core retains the timer until then. Any thread.
-  func add(_ timer: EventScheduleHandle, at deadline: UInt64) -> SchedulerAddition
+  /// Has `timer.fire` called at a time of the scheduler's clock, on its thread, one timer at a time; at once
+  /// if the time has passed. If it returns a later deadline the timer is set again. The core retains
+  /// the timer until then. Any thread.
+  ///
+  /// - Returns: False if the scheduler is closed.
+  func add(_ timer: EventScheduleHandle, at deadline: UInt64) -> Bool
 
   /// Lets a timer go that need not fire any more: at once, or after the `fire` that runs. If it comes too
   /// late for a `fire`, that one is called. Any thread; once for each timer that was added.
@@ -21,13 +24,4 @@ protocol SchedulerCore: AnyObject, Sendable {
 
   /// Fires what is due at a time, on the calling thread. Only for a scheduler with a manual clock.
   func runDue(at now: UInt64)
-}
-
-/// What became of an `add`.
-enum SchedulerAddition {
-  case added
-  /// The deadline is not in the future: do now, on this thread, what the timer would have done.
-  case late
-  /// The scheduler is closed.
-  case closed
 }

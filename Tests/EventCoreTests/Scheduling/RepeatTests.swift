@@ -92,6 +92,9 @@ struct RepeatTests {
     #expect(skipping.dispatches == 1 && skipping.skipped == 2 && skipping.state == .waiting)
     let catching = Number(value: 3).scheduleQueue(
       every: .nanoseconds(10), first: past, limit: 4, policy: .catchUp, on: world.central)
+    #expect(catching.dispatches == 1 && catching.state == .waiting)
+    // The scheduler catches up.
+    world.clock.advance(by: .zero)
     #expect(catching.dispatches == 3 && catching.state == .waiting)
     world.clock.advance(by: .nanoseconds(4))
     #expect(skipping.dispatches == 1 && catching.dispatches == 3)
@@ -100,6 +103,17 @@ struct RepeatTests {
     #expect(catching.state == .dispatched)
     #expect(skipping.cancel())
     #expect(world.finish() == [1, 1, 2, 3, 3, 3, 2, 3])
+  }
+
+  @Test("a repetition that never catches up holds up nobody, and can be cancelled", arguments: cores)
+  func neverCatchesUp(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let other = Number().scheduleQueue(after: .milliseconds(1), on: central)
+    // A nanosecond is less than any dispatch takes.
+    let handle = Number().scheduleQueue(every: .nanoseconds(1), policy: .catchUp, on: central)
+    #expect(waitUntil { other.state == .dispatched })
+    #expect(handle.cancel())
+    #expect(waitUntil { central.scheduleStatistics.pending == 0 })
   }
 
   @Test("a repetition that would be beyond the clock does not come", arguments: cores)
