@@ -20,6 +20,7 @@
 #define EVENTCORE_H
 
 #include "allocator.h"
+#include "balancer.h"
 #include "base.h"
 #include "envelope.h"
 #include "mailbox.h"
