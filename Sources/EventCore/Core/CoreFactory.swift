@@ -56,6 +56,19 @@ extension EventCentral {
         #endif
       }
     }
+
+    func makeSharedMailbox() -> any SharedMailboxCore {
+      switch self {
+      case .locking:
+        return LockingSharedMailbox()
+      case .lockFree:
+        #if URCU
+          return LockFreeSharedMailbox()
+        #else
+          lockFreeIsMissing()
+        #endif
+      }
+    }
   }
 }
 

@@ -5,16 +5,37 @@ import Synchronization
 
 // The envelopes of the locking core, in the layout of `EnvelopeLayout`.
 
+/// Something that accepts envelopes of the locking core.
+protocol LockingSink: AnyObject, Sendable {
+  /// Takes a chain over, whose envelopes lie on one lane. False if it refuses; then the caller still owns it.
+  func post(_ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int) -> Bool
+}
+
 /// What an envelope of the locking core is addressed to.
 final class LockingSubscription: @unchecked Sendable {
-  let receiver: Receiver
-  // Not retained: the mailbox owns its subscriptions, and a snapshot retains both.
-  unowned(unsafe) let mailbox: LockingMailbox
+  /// Who handles it: a `Receiver`, or at a shared mailbox a `SharedMailbox.Entry`.
+  private let target: AnyObject
+  /// Ends a payload; nil for types without references.
+  let drop: ((UnsafeMutableRawPointer) -> Void)?
+  // Not retained: the sink owns its subscriptions, and a snapshot retains both.
+  unowned(unsafe) let sink: any LockingSink
 
-  init(_ receiver: Receiver, _ mailbox: LockingMailbox) {
-    self.receiver = receiver
-    self.mailbox = mailbox
+  init(_ receiver: Receiver, _ sink: any LockingSink) {
+    target = receiver
+    drop = receiver.drop
+    self.sink = sink
   }
+
+  init(_ entry: SharedMailbox.Entry, _ sink: any LockingSink) {
+    target = entry
+    drop = entry.drop
+    self.sink = sink
+  }
+
+  /// Only of a subscription that was made with one.
+  var receiver: Receiver { unsafeDowncast(target, to: Receiver.self) }
+  /// Only of a subscription that was made with one.
+  var entry: SharedMailbox.Entry { unsafeDowncast(target, to: SharedMailbox.Entry.self) }
 }
 
 enum LockingEnvelope {
@@ -53,10 +74,13 @@ enum LockingEnvelope {
     Int(envelope.load(fromByteOffset: EnvelopeLayout.lane, as: UInt8.self))
   }
 
-  static func receiver(_ envelope: UnsafeMutableRawPointer) -> Unmanaged<Receiver> {
-    let subscription = Unmanaged<LockingSubscription>.fromOpaque(
+  static func subscription(_ envelope: UnsafeMutableRawPointer) -> Unmanaged<LockingSubscription> {
+    Unmanaged.fromOpaque(
       envelope.load(fromByteOffset: EnvelopeLayout.subscription, as: UnsafeMutableRawPointer.self))
-    return subscription._withUnsafeGuaranteedRef { Unmanaged.passUnretained($0.receiver) }
+  }
+
+  static func receiver(_ envelope: UnsafeMutableRawPointer) -> Unmanaged<Receiver> {
+    subscription(envelope)._withUnsafeGuaranteedRef { Unmanaged.passUnretained($0.receiver) }
   }
 
   private static func box(_ envelope: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
@@ -84,17 +108,17 @@ enum LockingEnvelope {
   static func end(
     _ envelope: UnsafeMutableRawPointer, payloadMoved: Bool, _ returns: inout LockingReturns
   ) {
-    let receiver = receiver(envelope)
+    let subscription = subscription(envelope)
     if let box = box(envelope) {
       // Pairs with itself and with `ownsPayload`.
       if references(box).pointee.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 {
         if !payloadMoved {
-          receiver._withUnsafeGuaranteedRef { $0.drop?(envelopePayload(envelope)) }
+          subscription._withUnsafeGuaranteedRef { $0.drop?(envelopePayload(envelope)) }
         }
         box.deallocate()
       }
     } else if !payloadMoved {
-      receiver._withUnsafeGuaranteedRef { $0.drop?(envelopePayload(envelope)) }
+      subscription._withUnsafeGuaranteedRef { $0.drop?(envelopePayload(envelope)) }
     }
     returns.give(envelope)
   }

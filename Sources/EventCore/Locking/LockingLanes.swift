@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The ten lists of a locking mailbox, behind its inbox: the consumer's alone, but for `taken`.
+/// Ten lists of envelopes. No lock of its own.
 struct LockingLanes: ~Copyable {
   private let lists: UnsafeMutablePointer<(head: UnsafeMutableRawPointer?, tail: UnsafeMutableRawPointer?)>
   /// One bit for each lane that holds something.
@@ -34,6 +34,18 @@ struct LockingLanes: ~Copyable {
     }
     occupied |= bit
   }
+
+  /// Puts the envelopes of a chain, in its order.
+  mutating func put(chain: UnsafeMutableRawPointer) {
+    var next: UnsafeMutableRawPointer? = chain
+    while let envelope = next {
+      next = envelopeNext(envelope)
+      put(envelope)
+    }
+  }
+
+  /// The first lane that holds something, or `Lane.count`.
+  var firstLane: Int { occupied == 0 ? Lane.count : occupied.trailingZeroBitCount }
 
   /// Takes the envelope that is next by D1 to D3, with its lane.
   mutating func takeFirst() -> (envelope: UnsafeMutableRawPointer, lane: Int)? {

@@ -19,7 +19,7 @@ import Synchronization
 ///
 /// Who touches what: `shared` with the monitor locked; `own` the consumer's thread only; `news` and the
 /// counters are atomic.
-final class LockingMailbox: MailboxCore, @unchecked Sendable {
+final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   private struct Shared {
     var head: UnsafeMutableRawPointer?
     var tail: UnsafeMutableRawPointer?
@@ -79,7 +79,6 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
 
   // MARK: Any thread
 
-  /// Takes a chain over. False if the mailbox refuses it; then the caller still owns it.
   func post(_ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int) -> Bool {
     withLock { shared in
       guard !shared.refuses else { return false }

@@ -5,7 +5,7 @@
 final class LockingSnapshot: Sendable {
   struct Entry: Sendable {
     let subscription: LockingSubscription
-    let mailbox: LockingMailbox
+    let sink: any LockingSink
     var generation: UInt32
     var timed: Bool
   }
@@ -54,7 +54,7 @@ final class LockingRouter: RouterCore {
     state.shared = isBoxed
     state.lane = lane
     state.events = UInt16(events)
-    // Keeps subscriptions and mailboxes alive until the commit.
+    // Keeps subscriptions and sinks alive until the commit.
     state.snapshot = Unmanaged.passRetained(snapshot).toOpaque()
   }
 
@@ -74,7 +74,7 @@ final class LockingRouter: RouterCore {
         envelope = envelopeNext(last)!
       }
       setEnvelopeNext(last, nil)
-      if entry.mailbox.post(first, last, count: Int(state.events)) {
+      if entry.sink.post(first, last, count: Int(state.events)) {
         accepted += 1
       } else {
         refuse(first)
@@ -96,8 +96,7 @@ final class LockingRouter: RouterCore {
     let subscription = Unmanaged<LockingSubscription>.fromOpaque(subscription.pointer)
       .takeUnretainedValue()
     let entry = LockingSnapshot.Entry(
-      subscription: subscription, mailbox: subscription.mailbox, generation: generation,
-      timed: timed)
+      subscription: subscription, sink: subscription.sink, generation: generation, timed: timed)
     replace(key) { entries in
       if let index = entries.firstIndex(where: { $0.subscription === subscription }) {
         entries[index] = entry

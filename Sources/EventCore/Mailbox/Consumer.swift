@@ -7,11 +7,12 @@ import Synchronization
 /// that this object can go away while its last handler is running.
 ///
 /// Who touches what:
-/// - `held`: the consumer's thread only.
+/// - `held`, `shared`: the consumer's thread only.
 /// - `receivers`, `isClosed`: under `registration`.
 /// - `requests`: its own mutex, held for an append or a swap.
 /// - `running`: written by the consumer's thread, read by those who wait for a handler.
-/// Lock order: `registration`, then a router's mutex, then a receiver's `additions`.
+/// Lock order: `registration`, then a shared mailbox's state, then a router's mutex, then a receiver's
+/// `additions`.
 final class Consumer: @unchecked Sendable {
   private let core: EventCentral.Core
   /// Whether `core.barrier()` orders `running`, so that publishing it costs a plain store.
@@ -19,6 +20,10 @@ final class Consumer: @unchecked Sendable {
   /// The central's router, and the one for events that are posted straight to this consumer.
   let routers: [any RouterCore]
   private(set) var mailbox: (any MailboxCore)!
+  /// The mailbox that this consumer takes from beside its own, as a worker; nil for most.
+  private let sharedMailbox: SharedMailbox?
+  /// Its types, as this consumer's receivers. In memory of its own, as `held` is.
+  let shared: UnsafeMutablePointer<SharedReceivers>
 
   private let registration = Guarded(())
   private var receivers: [UInt: Receiver] = [:]
@@ -45,16 +50,27 @@ final class Consumer: @unchecked Sendable {
   /// check for each event would cost more than the handler.
   private let held: UnsafeMutablePointer<EventThread?>
 
-  init(core: EventCentral.Core, routers: [any RouterCore], strategy: EventWaitStrategy) {
+  /// - Parameter shared: What this consumer is a worker of. Its handlers then get the events that it
+  ///   takes from there, and those that `routers` address to it alone; the shared mailbox has a router
+  ///   of its own, which is not to be among them.
+  init(
+    core: EventCentral.Core, routers: [any RouterCore], strategy: EventWaitStrategy,
+    shared sharedMailbox: SharedMailbox? = nil
+  ) {
     held = .allocate(capacity: 1)
     held.initialize(to: nil)
+    shared = .allocate(capacity: 1)
+    shared.initialize(to: SharedReceivers())
+    self.sharedMailbox = sharedMailbox
     self.routers = routers
     self.core = core
     hasBarrier = core.barrier()
-    mailbox = core.makeMailbox(self, strategy)
+    mailbox = sharedMailbox?.core.makeWorker(self, strategy) ?? core.makeMailbox(self, strategy)
   }
 
   deinit {
+    shared.deinitialize(count: 1)
+    shared.deallocate()
     held.deinitialize(count: 1)
     held.deallocate()
   }
@@ -81,6 +97,20 @@ final class Consumer: @unchecked Sendable {
         receiver.key, receiver.subscription, generation: receiver.generation,
         timed: receiver.timedCount > 0)
     }
+    sharedMailbox?.join(receiver, isTimed: receiver.timedCount > 0)
+  }
+
+  /// Takes the receiver off the routers. Registration locked.
+  private func retract(_ receiver: Receiver) {
+    for router in routers {
+      router.unsubscribe(receiver.key, receiver.subscription)
+    }
+    sharedMailbox?.leave(receiver)
+  }
+
+  /// What this consumer does with the events of a type, if it ever had a handler for it.
+  func receiver(for key: UInt) -> Receiver? {
+    registration.withLock { _ in receivers[key] }
   }
 
   private func makeReceiver(
@@ -100,9 +130,7 @@ final class Consumer: @unchecked Sendable {
       receiver.timedCount -= handler.isTimed ? 1 : 0
       guard !isClosed else { return }
       if receiver.liveCount == 0 {
-        for router in routers {
-          router.unsubscribe(receiver.key, receiver.subscription)
-        }
+        retract(receiver)
       } else if handler.isTimed, receiver.timedCount == 0 {
         // Nobody is left who asks for the clock (D8).
         publish(receiver)
@@ -162,9 +190,7 @@ final class Consumer: @unchecked Sendable {
       guard !isClosed else { return }
       isClosed = true
       for receiver in receivers.values where receiver.liveCount > 0 {
-        for router in routers {
-          router.unsubscribe(receiver.key, receiver.subscription)
-        }
+        retract(receiver)
       }
     }
     if whenEmpty {
@@ -192,9 +218,10 @@ final class Consumer: @unchecked Sendable {
   func run() {
     thread.store(currentThreadNumber(), ordering: .relaxed)
     mailbox.run(self)
+    // A shared mailbox that closed ended the run without having closed this consumer.
+    close(whenEmpty: false)
     held.pointee = nil
     let receivers = registration.withLock { _ in
-      isClosed = true
       let all = self.receivers
       self.receivers.removeAll()
       return all

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Synchronization
+
 /// What one consumer does with the events of one type: its handlers in the order of their registration.
 ///
 /// Who touches what:
 /// - `list`: the consumer's thread only.
-/// - `generation`, `liveCount`, `timedCount`: under the consumer's registration lock.
+/// - `liveCount`, `timedCount`: under the consumer's registration lock; `generation` is written there.
 /// - `additions`: its own mutex, held for an append or a swap.
 /// - `key`, `drop`, `subscription`: constant once the receiver is registered.
 ///
@@ -28,7 +30,13 @@ final class Receiver: @unchecked Sendable {
   }
   private let list: UnsafeMutablePointer<List>
 
-  var generation: UInt32 = 0
+  private let registered = Atomic<UInt32>(0)
+  /// How many handlers were ever registered here. Written under the registration lock; a worker of a shared
+  /// mailbox reads it for each event.
+  var generation: UInt32 {
+    // Pairs with the store in `add`: the handler in `additions` before its generation.
+    registered.load(ordering: .acquiring)
+  }
   var liveCount = 0
   var timedCount = 0
   var subscription: Subscription!
@@ -57,11 +65,12 @@ final class Receiver: @unchecked Sendable {
       An event type can have 4,294,967,294 registrations on one thread, and this one has had them: \
       make a new thread.
       """)
-    generation += 1
+    let next = generation + 1
     liveCount += 1
     timedCount += handler.state.isTimed ? 1 : 0
-    handler.state.begin(at: generation)
+    handler.state.begin(at: next)
     additions.withLock { $0.append(handler) }
+    registered.store(next, ordering: .releasing)
   }
 
   /// Calls every handler that was alive when the event was dispatched. The consumer only.

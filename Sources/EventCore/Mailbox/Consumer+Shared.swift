@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// A worker's way from the types of a shared mailbox to its own receivers. The consumer's thread only.
+struct SharedReceivers: ~Copyable {
+  // Not retained: a receiver lives as long as its consumer's mailbox, whose run loop calls us.
+  private var table: UnsafeMutablePointer<Unmanaged<Receiver>?>?
+  private var count = 0
+
+  deinit {
+    table?.deallocate()
+  }
+
+  subscript(index: Int) -> Unmanaged<Receiver>? {
+    @inline(__always) get {
+      index < count ? table.unsafelyUnwrapped[index] : nil
+    }
+  }
+
+  mutating func set(_ index: Int, _ receiver: Receiver) {
+    if index >= count {
+      let new = UnsafeMutablePointer<Unmanaged<Receiver>?>.allocate(capacity: index + 8)
+      new.initialize(repeating: nil, count: index + 8)
+      if let table {
+        new.update(from: table, count: count)
+        table.deallocate()
+      }
+      table = new
+      count = index + 8
+    }
+    table.unsafelyUnwrapped[index] = Unmanaged.passUnretained(receiver)
+  }
+}
+
+extension Consumer {
+  /// Calls this worker's handlers for an event that it took from the shared mailbox: those that are alive
+  /// now. The consumer's thread only.
+  ///
+  /// - Returns: Whether the payload was moved out.
+  @inline(__always)
+  func deliverShared(
+    _ entry: SharedMailbox.Entry, _ payload: UnsafeMutableRawPointer,
+    _ envelope: UnsafeMutableRawPointer, owned: Bool
+  ) -> Bool {
+    guard let receiver = shared.pointee[entry.index] ?? findReceiver(entry) else {
+      didCall(false)
+      return false
+    }
+    return receiver._withUnsafeGuaranteedRef { receiver in
+      // The event was addressed to the mailbox, whose generation says nothing here: from now on it is
+      // addressed to this worker as it is at this moment. A handler whose registration happened before
+      // the dispatch happened before this load too.
+      envelope.storeBytes(
+        of: receiver.generation, toByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+      return receiver.deliver(payload, UnsafeRawPointer(envelope), owned: owned)
+    }
+  }
+
+  @inline(never)
+  private func findReceiver(_ entry: SharedMailbox.Entry) -> Unmanaged<Receiver>? {
+    guard let receiver = receiver(for: entry.key) else { return nil }
+    shared.pointee.set(entry.index, receiver)
+    return Unmanaged.passUnretained(receiver)
+  }
+}

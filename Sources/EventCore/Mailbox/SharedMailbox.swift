@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// One receiver in a central's router for several consumers: an event of a type that any of them handles
+/// waits here, and whichever is idle first takes it.
+///
+/// A consumer becomes a worker by being made with this mailbox (`Consumer.init(shared:)`); it tells it
+/// the types of its handlers, and leaves it when it ends. The types of all workers ought to be the same: what
+/// a worker takes and has no handler for is counted among its skipped events.
+///
+/// Who touches what: `state` under its mutex; everything else is constant.
+/// Lock order: a consumer's `registration`, then `state`, then a router's mutex.
+final class SharedMailbox: @unchecked Sendable {
+  /// The events of one type, for all workers. Constant once it is made, but for what `state` guards.
+  final class Entry: @unchecked Sendable {
+    let key: UInt
+    /// The place of the type in each worker's table of receivers; from 0 without a gap.
+    let index: Int
+    /// Ends a payload; nil for types without references.
+    let drop: ((UnsafeMutableRawPointer) -> Void)?
+
+    // Guarded by the mailbox's `state`.
+    fileprivate var subscription: Subscription!
+    /// The receivers of the workers that have a handler for the type; true if one of those wants the time.
+    fileprivate var members: [ObjectIdentifier: Bool] = [:]
+    fileprivate var isTimed: Bool { members.values.contains(true) }
+
+    fileprivate init(key: UInt, index: Int, drop: ((UnsafeMutableRawPointer) -> Void)?) {
+      self.key = key
+      self.index = index
+      self.drop = drop
+    }
+  }
+
+  private struct State {
+    var entries: [UInt: Entry] = [:]
+    var isClosed = false
+  }
+
+  let core: any SharedMailboxCore
+  private let router: any RouterCore
+  private let state = Guarded(State())
+
+  /// - Parameters:
+  ///   - core: Of the router's kind.
+  ///   - router: Where the events come from: the central's.
+  init(core: EventCentral.Core, router: any RouterCore) {
+    self.core = core.makeSharedMailbox()
+    self.router = router
+  }
+
+  // MARK: For consumers
+
+  /// A worker's receiver has handlers, and these want the time of dispatch or not. Called again whenever
+  /// that may have changed; under the consumer's registration lock.
+  func join(_ receiver: Receiver, isTimed: Bool) {
+    state.withLock { state in
+      guard !state.isClosed else { return }
+      let entry = state.entries[receiver.key] ?? makeEntry(receiver, &state)
+      let before = (entry.members.isEmpty, entry.isTimed)
+      entry.members[ObjectIdentifier(receiver)] = isTimed
+      if before != (false, entry.isTimed) {
+        router.subscribe(entry.key, entry.subscription, generation: 0, timed: entry.isTimed)
+      }
+    }
+  }
+
+  /// A worker's receiver has no handler any more, or the worker ends. Under its registration lock.
+  func leave(_ receiver: Receiver) {
+    state.withLock { state in
+      guard let entry = state.entries[receiver.key],
+        let wasTimed = entry.members.removeValue(forKey: ObjectIdentifier(receiver)),
+        !state.isClosed
+      else { return }
+      if entry.members.isEmpty {
+        router.unsubscribe(entry.key, entry.subscription)
+      } else if wasTimed, !entry.isTimed {
+        // Nobody is left who asks for the clock (D8).
+        router.subscribe(entry.key, entry.subscription, generation: 0, timed: false)
+      }
+    }
+  }
+
+  private func makeEntry(_ receiver: Receiver, _ state: inout State) -> Entry {
+    let entry = Entry(key: receiver.key, index: state.entries.count, drop: receiver.drop)
+    entry.subscription = core.addSubscription(entry)
+    state.entries[receiver.key] = entry
+    return entry
+  }
+
+  // MARK: For the owner, from any thread
+
+  /// Takes the mailbox off its router and ends it, with all its workers (D10).
+  ///
+  /// `whenEmpty`: what waits is handled first. Without it, what waits is freed and counted.
+  func close(whenEmpty: Bool) {
+    state.withLock { state in
+      guard !state.isClosed else { return }
+      state.isClosed = true
+      for entry in state.entries.values where !entry.members.isEmpty {
+        router.unsubscribe(entry.key, entry.subscription)
+      }
+    }
+    if whenEmpty {
+      core.closeWhenEmpty()
+    } else {
+      core.close()
+    }
+  }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+
+@testable import EventCore
+
+/// A worker of a shared mailbox without an `EventThread` around it.
+final class TestWorker: Sendable {
+  struct Hold: Eventable {
+    let entered: Gate
+    let leave: Gate
+  }
+
+  let consumer: Consumer
+  let direct: any RouterCore
+  private let leave = Gate()
+
+  init(
+    _ mailbox: SharedMailbox, core: EventCentral.Core, strategy: EventWaitStrategy = .park
+  ) {
+    direct = core.makeRouter()
+    consumer = Consumer(core: core, routers: [direct], strategy: strategy, shared: mailbox)
+  }
+
+  @discardableResult
+  func add<E: Eventable>(isTimed: Bool = false, _ body: @escaping @Sendable (E) -> Void)
+    -> EventCallbackHandle
+  {
+    let handler = EventHandler(isTimed: isTimed, needsOwner: false) { payload, _, _, _, take in
+      let event = payload.assumingMemoryBound(to: E.self)
+      if take {
+        body(event.move())
+      } else {
+        body(event.pointee)
+      }
+    }
+    return EventCallbackHandle(
+      handler.state, consumer,
+      consumer.add(handler, key: eventKey(E.self), drop: payloadDrop(E.self)))
+  }
+
+  func start() {
+    startThread(named: "worker") { [consumer] in consumer.run() }
+  }
+
+  /// Posts to this worker alone.
+  @discardableResult
+  func post<E: Eventable>(_ event: E, _ method: EventDispatchMethod, _ priority: EventPriority) -> Bool {
+    dispatch(event, lane: Lane(method, priority), through: direct) != 0
+  }
+
+  /// Has the worker stand in a handler until `letGo`. Returns once it does.
+  func hold() {
+    let entered = Gate()
+    let handle = add { (hold: Hold) in
+      hold.entered.open()
+      hold.leave.pass()
+    }
+    post(Hold(entered: entered, leave: leave), .stack, .highest)
+    entered.pass()
+    handle.remove()
+  }
+
+  func letGo() { leave.open() }
+}
