@@ -18,10 +18,12 @@ final class Consumer: @unchecked Sendable {
   /// Whether `core.barrier()` orders `running`, so that publishing it costs a plain store.
   private let hasBarrier: Bool
   /// The central's router, and the one for events that are posted straight to this consumer.
-  let routers: [any RouterCore]
+  let routers: [any RouteRegistry]
   private(set) var mailbox: (any MailboxCore)!
   /// The mailbox that this consumer takes from beside its own, as a worker; nil for most.
   private let sharedMailbox: SharedMailbox?
+  /// What makes this consumer one of a pool's; nil for most.
+  let member: PoolMember?
   /// Its types, as this consumer's receivers. In memory of its own, as `held` is.
   let shared: UnsafeMutablePointer<SharedReceivers>
 
@@ -53,15 +55,17 @@ final class Consumer: @unchecked Sendable {
   /// - Parameter shared: What this consumer is a worker of. Its handlers then get the events that it
   ///   takes from there, and those that `routers` address to it alone; the shared mailbox has a router
   ///   of its own, which is not to be among them.
+  /// - Parameter member: What counts its events for a pool.
   init(
-    core: EventCentral.Core, routers: [any RouterCore], strategy: EventWaitStrategy,
-    shared sharedMailbox: SharedMailbox? = nil
+    core: EventCentral.Core, routers: [any RouteRegistry], strategy: EventWaitStrategy,
+    shared sharedMailbox: SharedMailbox? = nil, member: PoolMember? = nil
   ) {
     held = .allocate(capacity: 1)
     held.initialize(to: nil)
     shared = .allocate(capacity: 1)
     shared.initialize(to: SharedReceivers())
     self.sharedMailbox = sharedMailbox
+    self.member = member
     self.routers = routers
     self.core = core
     hasBarrier = core.barrier()
@@ -116,6 +120,9 @@ final class Consumer: @unchecked Sendable {
   private func makeReceiver(
     _ key: UInt, _ drop: ((UnsafeMutableRawPointer) -> Void)?
   ) -> Receiver {
+    for router in routers {
+      router.expect(key, drop: drop)
+    }
     let receiver = Receiver(key: key, consumer: self, drop: drop)
     receiver.subscription = mailbox.addSubscription(receiver)
     receivers[key] = receiver
@@ -259,6 +266,9 @@ final class Consumer: @unchecked Sendable {
     }
     for receiver in changed {
       receiver.apply()
+    }
+    if let member, member.load.isFinished {
+      close(whenEmpty: true)
     }
   }
 

@@ -38,13 +38,13 @@ final class SharedMailbox: @unchecked Sendable {
   }
 
   let core: any SharedMailboxCore
-  private let router: any RouterCore
+  private let router: any RouteRegistry
   private let state = Guarded(State())
 
   /// - Parameters:
   ///   - core: Of the router's kind.
   ///   - router: Where the events come from: the central's.
-  init(core: EventCentral.Core, router: any RouterCore) {
+  init(core: EventCentral.Core, router: any RouteRegistry) {
     self.core = core.makeSharedMailbox()
     self.router = router
   }
