@@ -209,15 +209,17 @@ static void link_again(struct evc_envelope *const *envelopes, uint32_t count,
 		evc_slot_set_next(envelopes[i], i + 1 < count ? envelopes[i + 1] : rest);
 }
 
-static enum evc_status place_many(struct evc_balancer *balancer,
-				  const struct evc_snapshot *receivers,
-				  const struct evc_chain *chain)
+/*
+ * Places a chain. What is left over stays in `rest`, addressed to the balancer. As long as nothing was
+ * placed (`*any`), that is the whole chain as it came.
+ */
+static void place_many(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
+		       struct evc_chain *rest, bool *any)
 {
 	struct evc_envelope *envelopes[SLICE];
-	struct evc_envelope *next = chain->first;
+	struct evc_envelope *next = rest->first;
 	struct evc_chain left = EVC_CHAIN_EMPTY;
-	uint32_t remaining = chain->count;
-	bool any = false;
+	uint32_t remaining = rest->count;
 
 	while (remaining > 0) {
 		uint32_t count = remaining < SLICE ? remaining : SLICE;
@@ -227,43 +229,60 @@ static enum evc_status place_many(struct evc_balancer *balancer,
 			next = evc_slot_next(next);
 		}
 		remaining -= count;
-		any |= place_slice(balancer, receivers, envelopes, count, &left) > 0;
-		if (!any) {
-			/* All receivers have closed, which does not change: the whole chain goes back. */
+		*any |= place_slice(balancer, receivers, envelopes, count, &left) > 0;
+		if (!*any) {
+			/* All of these receivers have closed, which does not change. */
 			link_again(envelopes, count, next);
-			return EVC_CLOSED;
+			return;
 		}
 	}
-	/* Some were placed, so the chain is the balancer's, and what is left ends here (D4: counted). */
-	if (evc_unlikely(left.count > 0))
-		drop(balancer, &left);
-	return EVC_OK;
+	*rest = left;
+}
+
+static void place_one(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
+		      struct evc_chain *rest)
+{
+	uint32_t index = promise(receivers, choose(balancer, receivers, rest->first), 1);
+
+	if (evc_likely(post(balancer, receivers, index, rest)))
+		rest->count = 0;
 }
 
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	struct evc_balancer *balancer = balancer_of(sink);
+	struct evc_chain rest = *chain;
 	struct evc_snapshot *receivers;
-	enum evc_status status = EVC_CLOSED;
+	bool any = false, changed;
 
 	if (evc_unlikely(chain->first == NULL))
 		return EVC_INVALID_ARGUMENT;
-	receivers = current_with_reference(balancer);
-	if (evc_likely(receivers != NULL)) {
-		if (evc_likely(chain->count == 1)) {
-			uint32_t index = promise(receivers,
-						 choose(balancer, receivers, chain->first), 1);
-
-			if (evc_likely(post(balancer, receivers, index, chain)))
-				status = EVC_OK;
-		} else {
-			status = place_many(balancer, receivers, chain);
-		}
+	do {
+		receivers = current_with_reference(balancer);
+		if (evc_unlikely(receivers == NULL))
+			break;
+		if (evc_likely(rest.count == 1))
+			place_one(balancer, receivers, &rest);
+		else
+			place_many(balancer, receivers, &rest, &any);
+		/*
+		 * All that this snapshot knew may have gone while others came: a receiver is taken off
+		 * before it is retired, so that the current snapshot knows better. Acquire, for NULL
+		 * too: pairs with publish.
+		 */
+		changed = rest.count > 0 && atomic_load_explicit(&balancer->current,
+								 memory_order_acquire) != receivers;
 		evc_snapshot_release(receivers);
-	}
-	if (evc_unlikely(status != EVC_OK))
+		if (evc_likely(rest.count == 0))
+			return EVC_OK;
+	} while (changed);
+	if (!any) {
 		count_refused(balancer, chain->count);
-	return status;
+		return EVC_CLOSED;
+	}
+	/* Some were placed, so the chain is the balancer's, and what is left ends here (D4: counted). */
+	drop(balancer, &rest);
+	return EVC_OK;
 }
 
 /* Life */

@@ -25,26 +25,53 @@ final class LockingBalancer: BalancerCore, LockingSink, @unchecked Sendable {
   // MARK: Posting
 
   func post(_ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int) -> Bool {
-    guard let snapshot = threads.withLock({ $0 }) else {
-      return refuse(count)
+    var rest = Rest(first: first, count: count)
+    while let snapshot = threads.withLock({ $0 }) {
+      place(&rest, snapshot)
+      if rest.count == 0 { return true }
+      // All that this snapshot knew may have gone while others came: a thread is taken off before it is
+      // retired, so that the current snapshot knows better.
+      if threads.withLock({ $0 === snapshot }) { break }
     }
-    return withUnsafeTemporaryAllocation(of: Int.self, capacity: count) { choices in
-      var envelope: Envelope? = first
-      for index in 0..<count {
-        choices.initializeElement(at: index, to: choose(envelope.unsafelyUnwrapped, snapshot))
-        envelope = envelopeNext(envelope.unsafelyUnwrapped)
+    refusals.wrappingAdd(UInt64(rest.count), ordering: .relaxed)
+    guard rest.isAnyPlaced else { return false }
+    // The chain is the balancer's, and what is left ends here (D4: counted).
+    var returns = LockingReturns()
+    var next: Envelope? = rest.first
+    while let envelope = next {
+      next = envelopeNext(envelope)
+      LockingEnvelope.end(envelope, payloadMoved: false, &returns)
+    }
+    return true
+  }
+
+  /// What is to be placed still, addressed to the balancer. As long as nothing was placed, that is the
+  /// whole chain as it came.
+  private struct Rest {
+    var first: Envelope
+    var count: Int
+    var isAnyPlaced = false
+  }
+
+  /// Has a thread chosen for each envelope, and posts; those for one thread that follow each other stay
+  /// together.
+  private func place(_ rest: inout Rest, _ snapshot: LockingSnapshot) {
+    withUnsafeTemporaryAllocation(of: Int.self, capacity: rest.count) { choices in
+      var envelope = rest.first
+      for index in choices.indices {
+        choices.initializeElement(at: index, to: choose(envelope, snapshot))
+        envelope = envelopeNext(envelope) ?? envelope
       }
-      return place(first, UnsafeBufferPointer(choices), snapshot)
+      place(&rest, UnsafeBufferPointer(choices), snapshot)
     }
   }
 
-  /// Posts what was chosen; envelopes for one thread that follow each other stay together.
   private func place(
-    _ first: Envelope, _ choices: UnsafeBufferPointer<Int>, _ snapshot: LockingSnapshot
-  ) -> Bool {
-    var returns = LockingReturns()
-    var next: Envelope? = first
-    var (done, isAnyPlaced) = (0, false)
+    _ rest: inout Rest, _ choices: UnsafeBufferPointer<Int>, _ snapshot: LockingSnapshot
+  ) {
+    var left: (first: Envelope, last: Envelope, count: Int)?
+    var next: Envelope? = rest.first
+    var done = 0
     while let begin = next {
       var (end, length) = (begin, 1)
       while done + length < choices.count, choices[done + length] == choices[done] {
@@ -54,20 +81,25 @@ final class LockingBalancer: BalancerCore, LockingSink, @unchecked Sendable {
       next = envelopeNext(end)
       setEnvelopeNext(end, nil)
       if post(run: begin, end, length, to: choices[done], snapshot) {
-        isAnyPlaced = true
-      } else if isAnyPlaced {
-        drop(begin, length, &returns)
+        rest.isAnyPlaced = true
+      } else if let before = left {
+        setEnvelopeNext(before.last, begin)
+        left = (before.first, end, before.count + length)
       } else {
-        // All have closed, which does not change: the whole chain goes back.
-        setEnvelopeNext(end, next)
-        for choice in choices[(done + length)...] where choice < snapshot.entries.count {
-          snapshot.entries[choice].load.unsafelyUnwrapped.withdraw(1)
-        }
-        return refuse(choices.count)
+        left = (begin, end, length)
       }
       done += length
+      if !rest.isAnyPlaced {
+        // All of these threads have ended, which does not change.
+        setEnvelopeNext(end, next)
+        for choice in choices[done...] where choice < snapshot.entries.count {
+          snapshot.entries[choice].load.unsafelyUnwrapped.withdraw(1)
+        }
+        return
+      }
     }
-    return true
+    rest.count = left?.count ?? 0
+    rest.first = left?.first ?? rest.first
   }
 
   /// The thread for an envelope, with a promise of one; the number of threads if none takes it. Runs the
@@ -122,21 +154,6 @@ final class LockingBalancer: BalancerCore, LockingSink, @unchecked Sendable {
     while let envelope = next {
       LockingEnvelope.readdress(envelope, subscription, generation, timed: timed)
       next = envelopeNext(envelope)
-    }
-  }
-
-  private func refuse(_ count: Int) -> Bool {
-    refusals.wrappingAdd(UInt64(count), ordering: .relaxed)
-    return false
-  }
-
-  /// Ends envelopes of a chain whose others were placed (D4: counted).
-  private func drop(_ first: Envelope, _ count: Int, _ returns: inout LockingReturns) {
-    _ = refuse(count)
-    var next: Envelope? = first
-    while let envelope = next {
-      next = envelopeNext(envelope)
-      LockingEnvelope.end(envelope, payloadMoved: false, &returns)
     }
   }
 

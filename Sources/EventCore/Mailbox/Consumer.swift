@@ -210,8 +210,10 @@ final class Consumer: @unchecked Sendable {
   /// Whether the caller is the consumer's own thread.
   var isCurrent: Bool { thread.load(ordering: .relaxed) == currentThreadNumber() }
 
-  var counts: (delivered: UInt64, skipped: UInt64) {
-    (delivered.load(ordering: .relaxed), skipped.load(ordering: .relaxed))
+  var statistics: EventThreadStatistics {
+    EventThreadStatistics(
+      delivered: delivered.load(ordering: .relaxed), skipped: skipped.load(ordering: .relaxed),
+      cancelled: mailbox.counts().dropped)
   }
 
   // MARK: Running, on the consumer's thread

@@ -56,9 +56,11 @@ struct EventLoad: @unchecked Sendable {
     // Done first: an event is promised before it is done, so that the difference is not negative but
     // for what a refused post took back.
     let done = word(64).pointee.load(ordering: .acquiring)
-    let promised = word(0).pointee.load(ordering: .sequentiallyConsistent) & ~Self.retired
     return max(0, Int(bitPattern: UInt(promised &- done)))
   }
+
+  /// Events promised so far.
+  var promised: UInt64 { word(0).pointee.load(ordering: .sequentiallyConsistent) & ~Self.retired }
 
   /// Events handled so far.
   var done: UInt64 { word(64).pointee.load(ordering: .acquiring) }

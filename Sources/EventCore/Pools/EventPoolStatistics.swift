@@ -47,8 +47,8 @@ extension EventPool {
     var statistics = EventPoolStatistics(
       threads: active.map { describe($0, isRetiring: false) }
         + retiring.map { describe($0, isRetiring: true) },
-      delivered: past.statistics.delivered, skipped: past.statistics.skipped,
-      cancelled: past.statistics.cancelled + (core.shared?.core.counts().dropped ?? 0),
+      delivered: past.delivered, skipped: past.skipped,
+      cancelled: past.cancelled + (core.shared?.core.counts().dropped ?? 0),
       refused: core.routes.refused)
     for thread in statistics.threads {
       statistics.delivered += thread.counts.delivered

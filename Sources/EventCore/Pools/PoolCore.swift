@@ -4,9 +4,10 @@
 /// What an `EventPool` is, apart from the type of its threads and from its user's reference: the threads,
 /// how many there ought to be, and the end of it all.
 ///
-/// Who touches what: `state` under its mutex, in which nothing else is called; everything else is constant.
-/// Threads are made, retired and let go outside of it, since all of these run user code or take the locks
-/// of others. One at a time does so: whoever finds `isAdjusting` set leaves its wish in `capacity`.
+/// Who touches what: `state` under its mutex; everything else is constant. Threads are made, retired and
+/// let go outside of it, since all of these run user code or take the locks of others. One at a time does
+/// so: whoever finds `isAdjusting` set leaves its wish in `capacity`.
+/// Lock order: `state`, then a mailbox's mutex, to read its counters.
 final class PoolCore: @unchecked Sendable {
   struct Slot {
     let thread: EventThread
@@ -19,13 +20,7 @@ final class PoolCore: @unchecked Sendable {
     var capacity: Int
     var isAdjusting = false
     var isEnded = false
-    var past = Past()
-  }
-
-  /// What threads that have ended have done.
-  struct Past {
-    var statistics = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
-    var handled: UInt64 = 0
+    var past = PoolPast()
   }
 
   let central: EventCentral
@@ -173,17 +168,12 @@ final class PoolCore: @unchecked Sendable {
     let slot = state.withLock { state in
       (state.slots + state.retiring).first { $0.member === member }
     }
-    // Its figures do not change any more. The slot itself goes outside of the mutex: the end of a thread
-    // object is user code.
+    // The slot itself goes outside of the mutex: the end of a thread object is user code.
     guard let slot else { return }
-    let statistics = slot.thread.statistics
     state.withLock { state in
       state.slots.removeAll { $0.member === member }
       state.retiring.removeAll { $0.member === member }
-      state.past.statistics.delivered += statistics.delivered
-      state.past.statistics.skipped += statistics.skipped
-      state.past.statistics.cancelled += statistics.cancelled
-      state.past.handled += member.load.done
+      state.past.add(member, slot.thread.consumer, isCounted: shared == nil)
     }
   }
 
@@ -225,13 +215,13 @@ final class PoolCore: @unchecked Sendable {
   var slots: (active: [Slot], retiring: [Slot]) { state.withLock { ($0.slots, $0.retiring) } }
 
   /// With what threads that have ended have done, as of the same moment.
-  var slotsAndPast: (active: [Slot], retiring: [Slot], past: Past) {
-    state.withLock { ($0.slots, $0.retiring, $0.past) }
+  var slotsAndPast: (active: [Slot], retiring: [Slot], past: EventThreadStatistics) {
+    state.withLock { ($0.slots, $0.retiring, $0.past.statistics) }
   }
 
   var reading: EventPoolReading {
     let (capacity, slots, retiring, past) = state.withLock {
-      ($0.capacity, $0.slots, $0.retiring, $0.past)
+      ($0.capacity, $0.slots, $0.retiring, $0.past.handled)
     }
     let busy = slots.count { $0.member.load.runningSince != nil }
     let waiting =
@@ -242,7 +232,7 @@ final class PoolCore: @unchecked Sendable {
       }
     return EventPoolReading(
       capacity: capacity, threads: slots.count, busyThreads: busy, waiting: waiting,
-      handled: past.handled + (slots + retiring).reduce(0) { $0 + $1.member.load.done })
+      handled: past + (slots + retiring).reduce(0) { $0 + $1.member.load.done })
   }
 
   /// Whether the scaler need not be asked until a thread begins with an event.

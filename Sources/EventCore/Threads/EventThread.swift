@@ -156,11 +156,7 @@ open class EventThread: @unchecked Sendable {
   }
 
   /// What this thread has done so far. **Threads**: any.
-  public var statistics: EventThreadStatistics {
-    let (delivered, skipped) = consumer.counts
-    return EventThreadStatistics(
-      delivered: delivered, skipped: skipped, cancelled: consumer.mailbox.counts().dropped)
-  }
+  public var statistics: EventThreadStatistics { consumer.statistics }
 }
 
 /// How many events wait in each of a thread's ten lanes, at one moment.
