@@ -7,7 +7,7 @@
 extern const struct suite_group suite_reentry, suite_order, suite_order_live, suite_chain, suite_producers,
 	suite_depth, suite_close, suite_close_race, suite_interrupt, suite_parker, suite_parker_race,
 	suite_pool, suite_box, suite_router, suite_router_churn, suite_dispatch, suite_thread,
-	suite_fork, suite_errors, suite_allocation_failure;
+	suite_fork, suite_errors, suite_allocation_failure, suite_shared_order;
 
 static const struct suite_group *const groups[] = {
 	&suite_order,	   &suite_order_live,  &suite_chain,	   &suite_producers,
@@ -15,6 +15,7 @@ static const struct suite_group *const groups[] = {
 	&suite_parker,	   &suite_parker_race, &suite_pool,	   &suite_box,
 	&suite_router,	   &suite_router_churn, &suite_dispatch,   &suite_thread,
 	&suite_reentry,   &suite_fork,	   &suite_errors,      &suite_allocation_failure,
+	&suite_shared_order,
 };
 
 static struct evc_suite_test all[256];
