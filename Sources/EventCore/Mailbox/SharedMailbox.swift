@@ -37,6 +37,9 @@ final class SharedMailbox: @unchecked Sendable {
     var isClosed = false
   }
 
+  /// How many workers it can have at one time. A further one traps.
+  static let maximumWorkers = 256
+
   let core: any SharedMailboxCore
   private let router: any RouteRegistry
   private let state = Guarded(State())
