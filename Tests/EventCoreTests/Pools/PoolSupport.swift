@@ -117,5 +117,5 @@ final class PoolHolder: Sendable {
 
 /// The pool suites by core and way to balance.
 let balances: [(EventCentral.Core, Balance)] = cores.flatMap { core in
-  Balance.allCases.filter { core == .locking || $0 != .shared }.map { (core, $0) }
+  Balance.allCases.map { (core, $0) }
 }
