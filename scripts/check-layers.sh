@@ -29,6 +29,9 @@ forbid '#include "(mailbox|lanes|inbox|parker)' 'A router knows sinks, not mailb
   Sources/CEventCore/snapshot.c Sources/CEventCore/snapshot.h
 forbid '#include "(router|dispatch|snapshot)' 'A mailbox knows no router:' \
   Sources/CEventCore/mailbox*.[ch] Sources/CEventCore/lanes.h Sources/CEventCore/inbox.h
+forbid '#include "(eventcore/)?(mailbox|lanes|inbox|parker|router|dispatch|shared_mailbox)' \
+  'A balancer knows sinks, not what is before or behind them:' \
+  Sources/CEventCore/balancer.c Sources/CEventCore/load.h include/eventcore/balancer.h
 forbid 'unsafeFlags' 'A package with unsafe flags cannot be depended on:' Package.swift
 
 [ "$status" -eq 0 ] && echo "layers: ok"

@@ -14,7 +14,7 @@ import Synchronization
 /// How much one thread of a pool has to do: counters that the pool's balancer and the thread keep, so
 /// that nobody has to walk a list.
 ///
-/// A view; ``Memory`` owns what it points to. The first word is a `struct evc_load`, and works as
+/// A view; ``Memory`` owns what it points to. The first word is the load of the C core, and works as
 /// Sources/CEventCore/load.h proves: adding to it promises an event, unless its highest bit is set.
 ///
 ///     byte  0  promised: whoever posts         64  done: the thread

@@ -7,7 +7,7 @@
 /// struct UrgentFirstBalancer: EventPoolBalancing {
 ///   /// Thread 0 is kept for what is urgent.
 ///   func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
-///     choice.priority >= .high ? 0 : 1 + choice.leastLoaded(from: 1)
+///     choice.priority >= .high ? 0 : choice.leastLoaded(from: 1)
 ///   }
 /// }
 /// ```
@@ -33,7 +33,8 @@ public protocol EventPoolBalancing: Sendable {
 /// A view of what the core has, valid during the call of ``EventPoolBalancing/chooseThread(for:)``; it
 /// cannot be copied. The figures are momentary: other threads dispatch and handle meanwhile.
 public struct EventPoolChoice: ~Copyable {
-  /// How many threads there are to choose from; at least 2.
+  /// How many threads there are to choose from; at least 2. They are numbered from 0, in the order in
+  /// which they came to the pool.
   public let count: Int
   private let loads: UnsafeRawPointer
   private let stride: Int

@@ -6,7 +6,7 @@
 ///
 /// Strict D1 over all threads of the pool, and nothing waits behind a handler that takes long. Passed to an
 /// ``EventPool`` it changes where events wait, so that nobody is asked to choose; anywhere else it chooses
-/// the least loaded thread.
+/// the least loaded thread. Such a pool has at most 128 threads.
 public struct EventPoolSharedBalancer: EventPoolBalancing {
   /// Makes one; it keeps no state.
   public init() {}

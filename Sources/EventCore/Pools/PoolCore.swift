@@ -39,7 +39,6 @@ final class PoolCore: @unchecked Sendable {
     central: EventCentral, name: String, accepts: @escaping (EventThread.Type) -> Bool,
     make: @escaping @Sendable (Int) -> EventThread
   ) {
-    Self.require(capacity: capacity)
     self.central = central
     self.name = name
     self.scaler = scaler
@@ -53,21 +52,32 @@ final class PoolCore: @unchecked Sendable {
       ? SharedMailbox(core: central.core, router: RouterGroup(routers)) : nil
     ticker = scaler.interval.map { PoolTicker(every: $0) }
     state = Guarded(State(capacity: capacity))
+    require(capacity, by: "its maker")
     ticker?.watch(self)
     adjust()
   }
 
-  private static func require(capacity: Int) {
+  private func require(_ capacity: Int, by whom: @autoclosure () -> String) {
     precondition(
-      capacity >= 1, "An EventPool has at least one thread, and \(capacity) were asked for.")
+      capacity >= 1,
+      "An EventPool has at least one thread, and \(whom()) asked for \(capacity).")
+    precondition(
+      shared == nil || capacity <= Self.mostShared,
+      """
+      A pool with an EventPoolSharedBalancer has at most \(Self.mostShared) threads, and \(whom()) \
+      asked for \(capacity). Ask for fewer, or balance the pool.
+      """)
   }
+
+  /// Half of what a shared mailbox can have, so that as many may be retiring.
+  private static let mostShared = 128
 
   // MARK: How many threads
 
   var capacity: Int {
     get { state.withLock { $0.capacity } }
     set {
-      Self.require(capacity: newValue)
+      require(newValue, by: "whoever set its capacity")
       state.withLock { $0.capacity = newValue }
       adjust()
     }
@@ -77,9 +87,7 @@ final class PoolCore: @unchecked Sendable {
   func rescale() {
     let reading = reading
     let wanted = scaler.capacity(for: reading)
-    precondition(
-      wanted >= 1,
-      "An EventPool has at least one thread, and \(type(of: scaler)) asked for \(wanted).")
+    require(wanted, by: "\(type(of: scaler))")
     // Unless the owner has asked for something else meanwhile.
     let isNew = state.withLock { state in
       guard state.capacity == reading.capacity, !state.isEnded else { return false }

@@ -181,3 +181,60 @@ struct PoolEndingTests {
     #expect(log.entries.isEmpty)
   }
 }
+
+/// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its own.
+@Suite("Pools: D12: mistakes trap")
+struct PoolTrapTests {
+  private static func expectMessage(_ result: ExitTest.Result?, _ words: String) {
+    #if DEBUG
+      // Optimised code keeps the trap and drops the text.
+      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+      #expect(text.contains(words), "the message was: \(text)")
+    #endif
+  }
+
+  @Test("a pool without a thread")
+  func noThread() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventPool<EventThread>(capacity: 0, on: EventCentral())
+    }
+    Self.expectMessage(result, "An EventPool has at least one thread")
+  }
+
+  @Test("drain on a thread of the pool")
+  func drainingOneself() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let pools = Log<EventPool<JobThread>>()
+      let jobs = JobPool(.default, 2) { _, _ in pools.entries[0].drain() }
+      pools.append(jobs.pool)
+      Job().queue(on: jobs.central)
+      jobs.pool.join()
+    }
+    Self.expectMessage(result, "drain(until:) waits for the end of a pool's threads")
+  }
+
+  @Test("a balancer that chooses a thread that is not there")
+  func outOfRange() async {
+    struct Beyond: EventPoolBalancing {
+      func chooseThread(for choice: borrowing EventPoolChoice) -> Int { choice.count }
+    }
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let jobs = JobPool(.default, 2, Beyond())
+      Job().queue(on: jobs.central)
+    }
+    Self.expectMessage(result, "there were 2, and Beyond chose number 2")
+  }
+
+  @Test("a closure that returns a thread it has not made, or one of another central")
+  func strangeThreads() async {
+    let old = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let thread = EventThread()
+      _ = EventPool(capacity: 1) { _ in thread }
+    }
+    Self.expectMessage(old, "An EventPool's closure makes a new thread for each call")
+    let elsewhere = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventPool(capacity: 1, on: EventCentral()) { _ in EventThread(on: EventCentral()) }
+    }
+    Self.expectMessage(elsewhere, "A thread of a pool gets its events from the pool")
+  }
+}
