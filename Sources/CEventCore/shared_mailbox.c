@@ -123,7 +123,7 @@ evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
 	return EVC_OK;
 }
 
-bool evc_shared_has_some(struct evc_shared_mailbox *mailbox, bool in_flight)
+bool evc_shared_has_some(struct evc_shared_mailbox *mailbox)
 {
 	bool has_some = false;
 
@@ -132,7 +132,7 @@ bool evc_shared_has_some(struct evc_shared_mailbox *mailbox, bool in_flight)
 			return true;
 	evc_domain_enter();
 	for (unsigned i = 0; i < EVC_QUEUE_LANES && !has_some; i++)
-		has_some = evc_shared_queue_has_some(&mailbox->queues[i], in_flight);
+		has_some = evc_shared_queue_has_some(&mailbox->queues[i]);
 	evc_domain_leave();
 	return has_some;
 }

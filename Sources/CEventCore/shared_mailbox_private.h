@@ -138,7 +138,7 @@ found:
 }
 
 /* shared_mailbox.c: true unless each lane was empty at a moment during the call; see shared_queue.h. */
-bool evc_shared_has_some(struct evc_shared_mailbox *mailbox, bool in_flight);
+bool evc_shared_has_some(struct evc_shared_mailbox *mailbox);
 
 /* shared_mailbox_close.c: frees what waits, and counts it. */
 void evc_shared_drop_all(struct evc_shared_mailbox *mailbox);

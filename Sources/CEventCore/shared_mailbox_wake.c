@@ -76,7 +76,7 @@ void evc_shared_wake_one(struct evc_shared_mailbox *mailbox)
 		/* P7. */
 		atomic_fetch_sub_explicit(&mailbox->looking, 1, memory_order_seq_cst);
 		atomic_thread_fence(memory_order_seq_cst);
-		if (!evc_shared_has_some(mailbox, true))
+		if (!evc_shared_has_some(mailbox))
 			return;
 	}
 }
@@ -134,7 +134,7 @@ void evc_worker_pass_on(struct evc_worker *worker)
 	(void)evc_worker_stop_looking(worker);
 	atomic_thread_fence(memory_order_seq_cst);
 	/* W8. */
-	if (!nobody_sleeps(worker->shared) && evc_shared_has_some(worker->shared, true))
+	if (!nobody_sleeps(worker->shared) && evc_shared_has_some(worker->shared))
 		evc_shared_wake_one(worker->shared);
 }
 

@@ -3,9 +3,6 @@
 #ifdef EVC_URCU
 #include "shared_queue.h"
 
-/* How long a taker waits for a producer between Q2 and Q3: longer than any that is not preempted. */
-#define AWAIT_TURNS 256u
-
 struct evc_queue_segment *evc_queue_segment_create(void)
 {
 	struct evc_thread_record *record = evc_thread_record();
@@ -95,13 +92,13 @@ bool evc_shared_queue_append(struct evc_shared_queue *queue, struct evc_queue_se
 
 bool evc_shared_queue_advance(struct evc_shared_queue *queue, struct evc_queue_segment *done)
 {
-	/* T8. */
+	/* T6. */
 	struct evc_queue_segment *next = atomic_load_explicit(&done->next, memory_order_acquire);
 	struct evc_queue_segment *expected = done;
 
 	if (next == NULL)
 		return false;
-	/* T9. The tail first: once it has left a segment it never comes back to it. */
+	/* T7. The tail first: once it has left a segment it never comes back to it. */
 	if (atomic_load_explicit(&queue->tail, memory_order_relaxed) == done)
 		atomic_compare_exchange_strong_explicit(&queue->tail, &expected, next,
 							memory_order_acq_rel, memory_order_relaxed);
@@ -112,38 +109,21 @@ bool evc_shared_queue_advance(struct evc_shared_queue *queue, struct evc_queue_s
 	return true;
 }
 
-uintptr_t evc_shared_queue_await(_Atomic uintptr_t *cell)
-{
-	uintptr_t value = 0;
-
-	for (unsigned turn = 0; turn < AWAIT_TURNS; turn++) {
-		/* T3. */
-		value = atomic_load_explicit(cell, memory_order_acquire);
-		if (value != 0)
-			return value;
-		evc_pause();
-	}
-	/* T5. Acquire on failure, as T3. */
-	if (atomic_compare_exchange_strong_explicit(cell, &value, EVC_CELL_VOID,
-						    memory_order_acquire, memory_order_acquire))
-		return EVC_CELL_VOID;
-	return value;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 uint64_t evc_shared_queue_depth(struct evc_shared_queue *queue)
 {
 	/* The head first: it is not ahead of what is read of the tail after it. */
 	struct evc_queue_segment *first = atomic_load_explicit(&queue->head, memory_order_acquire);
 	uint64_t head = atomic_load_explicit(&first->head, memory_order_acquire);
 	struct evc_queue_segment *last = atomic_load_explicit(&queue->tail, memory_order_acquire);
-	uint64_t tail = atomic_load_explicit(&last->tail, memory_order_acquire);
+	uint64_t tail = atomic_load_explicit(&last->tail, memory_order_relaxed);
 
-	return (last->number - first->number) * EVC_QUEUE_CELLS + least(tail, EVC_QUEUE_CELLS) - head +
+	/* The hint may be behind. */
+	if (last == first && tail < head)
+		tail = head;
+	while (tail < EVC_QUEUE_CELLS &&
+	       atomic_load_explicit(&last->cells[tail], memory_order_acquire) != 0)
+		tail++;
+	return (last->number - first->number) * EVC_QUEUE_CELLS + tail - head +
 	       atomic_load_explicit(&queue->extra, memory_order_relaxed);
 }
 #endif

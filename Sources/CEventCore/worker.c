@@ -100,7 +100,7 @@ static __attribute__((noinline)) void wake_next(struct evc_worker *worker)
 {
 	if (atomic_load_explicit(&worker->shared->attention, memory_order_relaxed) >=
 		    EVC_SHARED_SLEEPER &&
-	    evc_shared_has_some(worker->shared, false))
+	    evc_shared_has_some(worker->shared))
 		evc_shared_wake_one(worker->shared);
 }
 
@@ -167,7 +167,7 @@ static bool end_if_closed(struct evc_worker *worker, bool *closes)
 		/* From here on late posts look after themselves; those before are still to be seen. */
 		atomic_fetch_or_explicit(&shared->attention, EVC_SHARED_ENDED, memory_order_seq_cst);
 		atomic_thread_fence(memory_order_seq_cst);
-		if (evc_shared_has_some(shared, true))
+		if (evc_shared_has_some(shared))
 			return false;
 		evc_mailbox_close_when_empty(mailbox);
 	}

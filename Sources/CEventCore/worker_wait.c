@@ -18,13 +18,13 @@
 #define IDLE_TRIM_NS 100000000u
 #define BUSY_TRIM_NS 1000000000u
 
-/* Something waits, or the worker is spoken to. `in_flight`: as evc_shared_has_some. */
-static bool has_news(struct evc_worker *worker, bool in_flight)
+/* Something waits, or the worker is spoken to. */
+static bool has_news(struct evc_worker *worker)
 {
 	return atomic_load_explicit(&worker->mailbox->signal, memory_order_seq_cst) != 0 ||
 	       (atomic_load_explicit(&worker->shared->attention, memory_order_seq_cst) &
 		EVC_SHARED_CLOSED) ||
-	       evc_worker_has_mail(worker) || evc_shared_has_some(worker->shared, in_flight);
+	       evc_worker_has_mail(worker) || evc_shared_has_some(worker->shared);
 }
 
 static bool spin(struct evc_worker *worker, uint64_t limit, unsigned pauses, bool yield)
@@ -38,7 +38,7 @@ static bool spin(struct evc_worker *worker, uint64_t limit, unsigned pauses, boo
 	for (unsigned turn = 1;; turn++) {
 		for (unsigned i = 0; i < pauses; i++)
 			evc_pause();
-		if (has_news(worker, false))
+		if (has_news(worker))
 			return true;
 		if (yield)
 			sched_yield();
@@ -81,7 +81,7 @@ static bool sleep_once(struct evc_worker *worker, uint64_t limit, enum evc_statu
 	/* C1 of its own mailbox, W1 to W3 of the shared one; then the look: C2 and W4. */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_SLEEP, memory_order_seq_cst);
 	evc_worker_lie_down(worker);
-	news = has_news(worker, true);
+	news = has_news(worker);
 	if (!news) {
 		uint64_t since = evc_clock_now();
 
@@ -94,7 +94,7 @@ static bool sleep_once(struct evc_worker *worker, uint64_t limit, enum evc_statu
 	evc_worker_get_up(worker);
 	/* Relaxed: a wake-up too many does no harm. */
 	atomic_fetch_and_explicit(&mailbox->attention, ~EVC_ATTENTION_SLEEP, memory_order_relaxed);
-	return news || has_news(worker, true);
+	return news || has_news(worker);
 }
 
 /* The caller may do anything now: nobody may rely on its looking. */
