@@ -449,7 +449,9 @@ static const char *routed(void)
 
 static const char *out_of_memory(void)
 {
+	struct evc_chain chain = EVC_CHAIN_EMPTY;
 	struct evc_balancer *balancer;
+	enum evc_status status;
 	struct crew crew;
 
 	EXPECT_NONE(crew_open(&crew, 3, NULL));
@@ -470,14 +472,13 @@ static const char *out_of_memory(void)
 		      EVC_OUT_OF_MEMORY);
 	suite_allocator_restore();
 	EXPECT_EQUAL(evc_balancer_count(crew.balancer), 2, "receivers after a failed addition");
+	for (unsigned i = 0; i < 64; i++)
+		EXPECT_NONE(append(&crew, &chain, EVC_LANE_QUEUE_NORMAL, i));
 	/* A post needs none. */
 	suite_allocator_install(0, UINT64_MAX);
-	{
-		const char *message = post_values(&crew, 0, 64, EVC_OK);
-
-		suite_allocator_restore();
-		EXPECT_NONE(message);
-	}
+	status = post(&crew, &chain);
+	suite_allocator_restore();
+	EXPECT_STATUS(status, EVC_OK);
 	EXPECT_NONE(crew_close(&crew));
 	return NULL;
 }
