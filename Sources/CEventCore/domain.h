@@ -12,6 +12,7 @@
  *   reader                                          reclaimer
  *   router: pointer to the current snapshot, until  evc_router_subscribe and _unsubscribe retire the
  *     a reference is taken                            base reference of the one they replaced
+ *   balancer: the same for its receivers             evc_balancer_add and _remove, likewise
  *   mailbox: envelopes that evc_mailbox_depths       evc_pool_trim retires a slab before unmapping it
  *     walks while the consumer may free them
  *

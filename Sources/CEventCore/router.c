@@ -163,7 +163,7 @@ enum evc_status evc_router_subscribe(struct evc_router *router, uint64_t key,
 				     struct evc_subscription *subscription, uint32_t generation,
 				     bool timed)
 {
-	struct evc_snapshot_entry entry = { subscription, generation, timed };
+	struct evc_snapshot_entry entry = { subscription, generation, timed, NULL };
 	struct evc_snapshot *snapshot = NULL;
 	struct evc_route *route;
 

@@ -20,6 +20,7 @@
 #define EVENTCORE_H
 
 #include "allocator.h"
+#include "balancer.h"
 #include "base.h"
 #include "envelope.h"
 #include "mailbox.h"
@@ -27,6 +28,7 @@
 #include "pool.h"
 #include "router.h"
 #include "scheduler.h"
+#include "shared_mailbox.h"
 #include "sink.h"
 #include "thread.h"
 

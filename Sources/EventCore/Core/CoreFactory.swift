@@ -74,6 +74,19 @@ extension EventCentral {
       }
     }
 
+    func makeBalancer(_ chooser: PoolChooser) -> any BalancerCore {
+      switch self {
+      case .locking:
+        return LockingBalancer(chooser)
+      case .lockFree:
+        #if URCU
+          return LockFreeBalancer(chooser)
+        #else
+          lockFreeIsMissing()
+        #endif
+      }
+    }
+
     func makeSharedMailbox() -> any SharedMailboxCore {
       switch self {
       case .locking:

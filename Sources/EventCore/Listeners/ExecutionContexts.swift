@@ -87,8 +87,9 @@ final class ExecutionContexts: @unchecked Sendable {
 
   func listenerThread() -> ExecutionContext {
     shared(.listenerThread) { key in
+      let direct = core.makeRouter()
       let consumer = Consumer(
-        core: core, routers: [router, core.makeRouter()], strategy: .park, whenIdle: whenIdle)
+        core: core, routers: [router, direct], direct: direct, strategy: .park, whenIdle: whenIdle)
       startThread(named: threadName) { consumer.run() }
       return ExecutionContext(
         .listenerThread, consumer, key: key, endsWithUsers: false, host: self)
@@ -145,8 +146,9 @@ final class ExecutionContexts: @unchecked Sendable {
   private func pumped(
     _ place: EventListenerContext, _ driver: any PumpDriver, _ key: Key, batch: Int
   ) -> ExecutionContext {
+    let direct = core.makeRouter()
     let consumer = Consumer(
-      core: core, routers: [router, core.makeRouter()], strategy: .park,
+      core: core, routers: [router, direct], direct: direct, strategy: .park,
       pump: ConsumerPump(driver, batch: batch))
     return ExecutionContext(place, consumer, key: key, endsWithUsers: true, host: self)
   }

@@ -47,6 +47,13 @@ open class UIEventThread: EventThread, @unchecked Sendable {
       pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
   }
 
+  /// Makes one on the shared central. As the form with parameters.
+  public required init() {
+    super.init(
+      on: .shared,
+      pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
+  }
+
   /// Ends it after it has handled what waits; what is dispatched from now on it does not get.
   ///
   /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by

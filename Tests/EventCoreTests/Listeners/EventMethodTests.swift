@@ -73,6 +73,9 @@ struct EventMethodTests {
       super.init(on: central)
     }
 
+    @available(*, unavailable, message: "needs the test's objects")
+    required init() { preconditionFailure("needs the test's objects") }
+
     override func registerEventListeners() {
       addEventCallback(Worker.onCarrying)
     }

@@ -18,6 +18,9 @@ struct UIEventThreadTests {
       super.init(on: central)
     }
 
+    @available(*, unavailable, message: "needs the test's objects")
+    required init() { preconditionFailure("needs the test's objects") }
+
     override func registerEventListeners() {
       addEventCallback(StatusBar.onPing)
       addEventCallback(StatusBar.onTimedPing)

@@ -13,14 +13,17 @@ enum Shape: String, CaseIterable {
   case idleWakeSpinningProducer = "idle-wake-spinning-producer"
   case spinOneWay = "spin-one-way"
   case allocations
+  case poolEven = "pool-even"
+  case poolUnevenP99 = "pool-uneven-p99"
   /// Alternatives inside the core; runs only when it is asked for.
   case choices
 
   var unit: String {
     switch self {
-    case .oneToOne, .batch64, .fourToOne, .randomLane, .choices: "ns/event"
+    case .oneToOne, .batch64, .fourToOne, .randomLane, .poolEven, .choices: "ns/event"
     case .eightHandlers, .eightMailboxes: "ns/delivery"
     case .idleWake, .idleWakeSpinningProducer: "ns, p50"
+    case .poolUnevenP99: "ns, p99"
     case .spinOneWay: "ns, one way"
     case .allocations: "allocations/event"
     }
@@ -41,6 +44,10 @@ enum Subject: String, CaseIterable {
   case openCombine = "opencombine"
   case futex
   case cacheLine = "cache-line"
+  case roundRobin = "round-robin"
+  case lowestLoad = "lowest-load"
+  case shared
+  case bareThreads = "bare-threads"
   case coreInbox = "core-inbox"
   case coreInboxAlone = "core-inbox-alone"
   case calledWfcq = "called-wfcq"
