@@ -37,4 +37,16 @@ package final class Guarded<Value>: @unchecked Sendable {
     }
     return result.unsafelyUnwrapped
   }
+
+  /// Runs `body` with the mutex held if nobody holds it now; nil otherwise. As `withLock`.
+  @inline(__always)
+  package func withLockIfAvailable<Result>(_ body: (inout Value) -> Result) -> Result? {
+    mutex.withLockIfAvailable { _ in
+      // Pairs with the store of the last holder.
+      _ = stamp.load(ordering: .acquiring)
+      let result = body(&value.pointee)
+      stamp.store(true, ordering: .releasing)
+      return result
+    }
+  }
 }
