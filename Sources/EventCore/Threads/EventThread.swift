@@ -2,6 +2,7 @@
 // Copyright the EventCore authors
 
 import Dispatch
+import Synchronization
 
 /// A thread that handles events: what is dispatched to its event types waits in its mailbox, and its
 /// callbacks run one at a time on the thread.
@@ -29,6 +30,8 @@ open class EventThread: @unchecked Sendable {
   public let central: EventCentral
   let consumer: Consumer
   @usableFromInline let direct: any RouterCore
+  /// Made when the first observer is added.
+  let observers = AtomicLazyReference<ObserverRegistry>()
 
   /// Starts the thread and calls ``registerEventListeners()``.
   ///

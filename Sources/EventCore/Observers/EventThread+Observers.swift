@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// What an observed event thread knows about its observers.
+final class ObserverRegistry: Sendable {
+  let all = ObserverGroup()
+  let keyed = KeyedObserverGroups()
+}
+
+/// Event threads can be observed: by those that want to be told by this very thread, while its events
+/// reach whoever listens.
+///
+/// **Threads**: any, for every member. A thread that nobody observes pays nothing for it.
+extension EventThread: KeyedObservable {
+  /// The registry, made if it is not there.
+  private var registry: ObserverRegistry {
+    // Acquiring and releasing, both inside: whoever finds the registry finds it whole.
+    observers.load() ?? observers.storeIfNil(ObserverRegistry())
+  }
+
+  /// Adds an observer behind the others, to be called in the caller's context. If it is there already,
+  /// nothing changes.
+  public func addObserver(_ observer: AnyObject) {
+    addObserver(observer, executeOn: .requesterThread)
+  }
+
+  /// Adds an observer behind the others. If it is there already, nothing changes.
+  ///
+  /// - Parameters:
+  ///   - observer: Whom to call.
+  ///   - execution: Where to call it.
+  ///
+  /// **Complexity**: O(observers).
+  ///
+  /// **Ownership**: the observer is not retained.
+  public func addObserver(_ observer: AnyObject, executeOn execution: ObserverExecution) {
+    // Not closed: that happens to groups of keys alone.
+    _ = registry.all.add(observer, execution.context)
+  }
+
+  /// Removes an observer: after the return no call of it begins. One that runs goes on.
+  ///
+  /// **Threads**: any, also inside a callback and in the observer's `deinit`.
+  ///
+  /// **Complexity**: O(observers).
+  public func removeObserver(_ observer: AnyObject) {
+    observers.load()?.all.remove(observer)
+  }
+
+  /// Calls a closure with every observer that is of the type of the closure's parameter, each where it
+  /// wants to be called.
+  ///
+  /// ```swift
+  /// withObservers { (observer: TemperatureProcessorObserver) in
+  ///   observer.onTemperatureEvent(temperatureInCelsius: event.temperatureInCelsius)
+  /// }
+  /// ```
+  ///
+  /// - Parameter code: May be called by several threads at once, and after the return.
+  ///
+  /// **Order**: that in which they were added, among those of one context; each observer gets the
+  /// notifications of one thread in their order.
+  ///
+  /// **Complexity**: O(observers of that type), after the first time since a change.
+  @preconcurrency
+  public func withObservers<Observer>(
+    _ code: @escaping @Sendable (_ observer: Observer) -> Void
+  ) {
+    observers.load()?.all.notify(code)
+  }
+
+  /// Adds an observer of one key, behind the others of that key, to be called in the caller's context.
+  @preconcurrency
+  public func addKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
+    addKeyedObserver(key: key, observer, executeOn: .requesterThread)
+  }
+
+  /// Adds an observer of one key, behind the others of that key.
+  ///
+  /// - Parameters:
+  ///   - key: What it wants to hear about.
+  ///   - observer: Whom to call.
+  ///   - execution: Where to call it.
+  ///
+  /// **Complexity**: O(observers of the key).
+  ///
+  /// **Ownership**: the observer is not retained; the key is, as long as it has observers.
+  @preconcurrency
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    key: Key, _ observer: AnyObject, executeOn execution: ObserverExecution
+  ) {
+    registry.keyed.add(observer, for: AnyHashable(key), execution.context)
+  }
+
+  /// Removes an observer of one key: after the return no call of it for that key begins. It stays with
+  /// its other keys.
+  @preconcurrency
+  public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
+    observers.load()?.keyed.remove(observer, for: AnyHashable(key))
+  }
+
+  /// Calls a closure with every observer of a key that is of the type of the closure's parameter, each
+  /// where it wants to be called.
+  ///
+  /// - Parameters:
+  ///   - key: What the notification is about.
+  ///   - code: May be called by several threads at once, and after the return.
+  @preconcurrency
+  public func withKeyedObservers<Key: Hashable & Sendable, Observer>(
+    key: Key, _ code: @escaping @Sendable (_ key: Key, _ observer: Observer) -> Void
+  ) {
+    observers.load()?.keyed.notify(AnyHashable(key)) { (observer: Observer) in code(key, observer) }
+  }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// One registration of an observer, which it does not retain.
+final class ObserverEntry: @unchecked Sendable {
+  // `object` is written by the initialiser alone, and reading a weak reference is atomic. The rest is
+  // constant or atomic.
+
+  /// Tells the object from all others that are alive.
+  let id: ObjectIdentifier
+  /// Where the observer is called; nil for the thread that notifies.
+  let context: (any ObserverContext)?
+  private weak var object: AnyObject?
+  /// Set by the thread that removes the observer, read before each call.
+  private let hasEnded = Atomic<Bool>(false)
+
+  init(_ object: AnyObject, _ context: (any ObserverContext)?) {
+    id = ObjectIdentifier(object)
+    self.object = object
+    self.context = context
+  }
+
+  /// The observer; nil if it is gone. Letting go of it may run its `deinit`: never under a lock, but
+  /// where the caller holds the object anyway.
+  var observer: AnyObject? { object }
+
+  var isEnded: Bool {
+    // Pairs with `end`: a call that begins after the removal returned sees it.
+    hasEnded.load(ordering: .acquiring)
+  }
+
+  func end() {
+    hasEnded.store(true, ordering: .releasing)
+  }
+}
