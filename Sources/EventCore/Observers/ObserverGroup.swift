@@ -85,6 +85,9 @@ final class ObserverGroup: Sendable {
     withExtendedLifetime(garbage) {}
   }
 
+  /// How many entries it holds, those of gone observers among them.
+  var entryCount: Int { state.withLock { $0.entries.count } }
+
   // MARK: Notifying
 
   /// Calls every observer of a type by the calling thread, wherever it registered.
