@@ -25,14 +25,16 @@ import Synchronization
 /// **Threads**: any, for every member. Copies of the wrapper share one value.
 @propertyWrapper
 public struct ThreadSafeSemaphore<Value> {
-  private let storage: Storage
+  @usableFromInline let storage: SemaphoreStorage<Value>
 
   /// Starts with a value.
+  @inlinable
   public init(wrappedValue: Value) {
-    storage = Storage(wrappedValue)
+    storage = SemaphoreStorage(wrappedValue)
   }
 
   /// The value: a read copies it, a write replaces it, each under the lock.
+  @inlinable
   public var wrappedValue: Value {
     get { storage.hold { $0 } }
     nonmutating set {
@@ -43,6 +45,7 @@ public struct ThreadSafeSemaphore<Value> {
   }
 
   /// The wrapper itself, for those who cannot reach the underscored name.
+  @inlinable
   public var projectedValue: ThreadSafeSemaphore<Value> { self }
 
   /// Runs a closure that may read and change the value in one step.
@@ -50,6 +53,7 @@ public struct ThreadSafeSemaphore<Value> {
   /// - Parameter body: Gets the value. Inside it, the property itself must not be used: that would wait
   ///   for the lock which this very call holds, and traps.
   /// - Returns: What the closure returns.
+  @inlinable
   @discardableResult
   public func withLock<Result, Failure: Error>(
     _ body: (_ value: inout Value) throws(Failure) -> Result
@@ -63,6 +67,7 @@ public struct ThreadSafeSemaphore<Value> {
   ///
   /// - Parameter body: As for ``withLock(_:)``.
   /// - Returns: What the closure returns, or nil if the lock was taken and the closure was not called.
+  @inlinable
   @discardableResult
   public func withTryLock<Result, Failure: Error>(
     _ body: (_ value: inout Value) throws(Failure) -> Result
@@ -77,6 +82,7 @@ public struct ThreadSafeSemaphore<Value> {
   /// - Parameters:
   ///   - onLock: As for ``withLock(_:)``.
   ///   - onCannotLock: Called without the lock.
+  @inlinable
   public func withTryLock(
     _ onLock: (_ value: inout Value) -> Void, _ onCannotLock: () -> Void
   ) {
@@ -89,43 +95,58 @@ public struct ThreadSafeSemaphore<Value> {
 extension ThreadSafeSemaphore: @unchecked Sendable where Value: Sendable {}
 // The storage is touched under its mutex only; what comes out and goes in may cross threads.
 
-extension ThreadSafeSemaphore {
-  fileprivate final class Storage {
-    let guarded: Guarded<Value>
-    /// The thread inside a closure of the user's, or 0. Only for telling a thread about itself.
-    private let holder = Atomic<UInt>(0)
+/// The value of a `ThreadSafeSemaphore`, behind its lock.
+@usableFromInline
+final class SemaphoreStorage<Value>: Sendable {
+  @usableFromInline let guarded: Guarded<Value>
+  /// The thread inside a closure of the user's, or 0. Only for telling a thread about itself.
+  private let holder = Atomic<UInt>(0)
 
-    init(_ value: Value) {
-      guarded = Guarded(value)
-    }
+  @usableFromInline
+  init(_ value: Value) {
+    guarded = Guarded(value)
+  }
 
-    /// Takes the lock, and traps where the calling thread would wait for itself.
-    func hold<Result>(_ body: (inout Value) -> Result) -> Result {
-      if let result = guarded.withLockIfAvailable(body) {
-        return result
-      }
-      // Relaxed: a thread finds its own number only if it stored it itself.
-      precondition(
-        holder.load(ordering: .relaxed) != currentThreadNumber(),
-        """
-        The closure of withLock or withTryLock has the value of a @ThreadSafeSemaphore property to \
-        itself, and the property was used inside it, where it would wait for itself: use the \
-        closure's parameter.
-        """)
-      return guarded.withLock(body)
+  /// Takes the lock, and traps where the calling thread would wait for itself.
+  @inlinable
+  @inline(__always)
+  func hold<Result>(_ body: (inout Value) -> Result) -> Result {
+    if let result = guarded.withLockIfAvailable(body) {
+      return result
     }
+    requireOther()
+    return guarded.withLock(body)
+  }
 
-    /// Calls the user's closure with the lock held.
-    func holding<Result, Failure: Error>(
-      _ body: (inout Value) throws(Failure) -> Result, _ value: inout Value
-    ) -> Swift.Result<Result, Failure> {
-      holder.store(currentThreadNumber(), ordering: .relaxed)
-      defer { holder.store(0, ordering: .relaxed) }
-      do throws(Failure) {
-        return .success(try body(&value))
-      } catch {
-        return .failure(error)
-      }
+  /// Calls the user's closure with the lock held.
+  @inlinable
+  @inline(__always)
+  func holding<Result, Failure: Error>(
+    _ body: (inout Value) throws(Failure) -> Result, _ value: inout Value
+  ) -> Swift.Result<Result, Failure> {
+    setHolder(true)
+    defer { setHolder(false) }
+    do throws(Failure) {
+      return .success(try body(&value))
+    } catch {
+      return .failure(error)
     }
+  }
+
+  @usableFromInline
+  func setHolder(_ isIn: Bool) {
+    holder.store(isIn ? currentThreadNumber() : 0, ordering: .relaxed)
+  }
+
+  @usableFromInline
+  func requireOther() {
+    // Relaxed: a thread finds its own number only if it stored it itself.
+    precondition(
+      holder.load(ordering: .relaxed) != currentThreadNumber(),
+      """
+      The closure of withLock or withTryLock has the value of a @ThreadSafeSemaphore property to \
+      itself, and the property was used inside it, where it would wait for itself: use the closure's \
+      parameter.
+      """)
   }
 }

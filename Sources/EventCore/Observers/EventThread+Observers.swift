@@ -4,9 +4,46 @@
 import Synchronization
 
 /// What an observed event thread knows about its observers.
+@usableFromInline
 final class ObserverRegistry: Sendable {
-  let all = ObserverGroup()
-  let keyed = KeyedObserverGroups()
+  @usableFromInline let all = ObserverGroup()
+  @usableFromInline let keyed = KeyedObserverGroups()
+}
+
+/// A registry that is made when it is first needed.
+///
+/// `Synchronization.AtomicLazyReference` does the same; its `load` goes through generic code that is not
+/// specialised, and took longer than a whole notification.
+struct LazyObserverRegistry: ~Copyable {
+  /// The address of a retained registry, or 0. Written once.
+  private let address = Atomic<UInt>(0)
+
+  deinit {
+    registry(at: address.load(ordering: .acquiring))?.release()
+  }
+
+  /// Nil if it has never been needed.
+  var value: ObserverRegistry? {
+    // Pairs with the release below: whoever finds the registry finds it whole.
+    registry(at: address.load(ordering: .acquiring))?.takeUnretainedValue()
+  }
+
+  /// The registry, made if it is not there.
+  var made: ObserverRegistry {
+    if let value { return value }
+    let new = Unmanaged.passRetained(ObserverRegistry())
+    let (isFirst, found) = address.compareExchange(
+      expected: 0, desired: UInt(bitPattern: new.toOpaque()), ordering: .acquiringAndReleasing)
+    guard isFirst else {
+      new.release()
+      return registry(at: found)!.takeUnretainedValue()
+    }
+    return new.takeUnretainedValue()
+  }
+
+  private func registry(at address: UInt) -> Unmanaged<ObserverRegistry>? {
+    UnsafeRawPointer(bitPattern: address).map { Unmanaged.fromOpaque($0) }
+  }
 }
 
 /// Event threads can be observed: by those that want to be told by this very thread, while its events
@@ -14,11 +51,9 @@ final class ObserverRegistry: Sendable {
 ///
 /// **Threads**: any, for every member. A thread that nobody observes pays nothing for it.
 extension EventThread: KeyedObservable {
-  /// The registry, made if it is not there.
-  private var registry: ObserverRegistry {
-    // Acquiring and releasing, both inside: whoever finds the registry finds it whole.
-    observers.load() ?? observers.storeIfNil(ObserverRegistry())
-  }
+  /// Nil as long as nobody has ever observed this thread.
+  @usableFromInline
+  var registryIfAny: ObserverRegistry? { observers.value }
 
   /// Adds an observer behind the others, to be called in the caller's context. If it is there already,
   /// nothing changes.
@@ -37,7 +72,7 @@ extension EventThread: KeyedObservable {
   /// **Ownership**: the observer is not retained.
   public func addObserver(_ observer: AnyObject, executeOn execution: ObserverExecution) {
     // Not closed: that happens to groups of keys alone.
-    _ = registry.all.add(observer, execution.context)
+    _ = observers.made.all.add(observer, execution.context)
   }
 
   /// Removes an observer: after the return no call of it begins. One that runs goes on.
@@ -46,7 +81,7 @@ extension EventThread: KeyedObservable {
   ///
   /// **Complexity**: O(observers).
   public func removeObserver(_ observer: AnyObject) {
-    observers.load()?.all.remove(observer)
+    registryIfAny?.all.remove(observer)
   }
 
   /// Calls a closure with every observer that is of the type of the closure's parameter, each where it
@@ -64,11 +99,12 @@ extension EventThread: KeyedObservable {
   /// notifications of one thread in their order.
   ///
   /// **Complexity**: O(observers of that type), after the first time since a change.
+  @inlinable
   @preconcurrency
   public func withObservers<Observer>(
     _ code: @escaping @Sendable (_ observer: Observer) -> Void
   ) {
-    observers.load()?.all.notify(code)
+    registryIfAny?.all.notify(code)
   }
 
   /// Adds an observer of one key, behind the others of that key, to be called in the caller's context.
@@ -91,14 +127,14 @@ extension EventThread: KeyedObservable {
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observer: AnyObject, executeOn execution: ObserverExecution
   ) {
-    registry.keyed.add(observer, for: AnyHashable(key), execution.context)
+    observers.made.keyed.add(observer, for: AnyHashable(key), execution.context)
   }
 
   /// Removes an observer of one key: after the return no call of it for that key begins. It stays with
   /// its other keys.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
-    observers.load()?.keyed.remove(observer, for: AnyHashable(key))
+    registryIfAny?.keyed.remove(observer, for: AnyHashable(key))
   }
 
   /// Calls a closure with every observer of a key that is of the type of the closure's parameter, each
@@ -107,10 +143,11 @@ extension EventThread: KeyedObservable {
   /// - Parameters:
   ///   - key: What the notification is about.
   ///   - code: May be called by several threads at once, and after the return.
+  @inlinable
   @preconcurrency
   public func withKeyedObservers<Key: Hashable & Sendable, Observer>(
     key: Key, _ code: @escaping @Sendable (_ key: Key, _ observer: Observer) -> Void
   ) {
-    observers.load()?.keyed.notify(AnyHashable(key)) { (observer: Observer) in code(key, observer) }
+    registryIfAny?.keyed.notify(AnyHashable(key)) { (observer: Observer) in code(key, observer) }
   }
 }

@@ -6,14 +6,18 @@
 /// Hashing and comparing keys is code of the user's, and runs without the lock: the table goes by hash
 /// value, a bucket is looked through outside, and changed only if it is still the one that was looked at.
 /// Lock order: none is taken while another is held.
+@usableFromInline
 final class KeyedObserverGroups: Sendable {
-  private final class Keyed: @unchecked Sendable {
+  @usableFromInline
+  final class Keyed: @unchecked Sendable {
     // Constant; equality of keys is of values, whatever the thread.
     let key: AnyHashable
-    let group = ObserverGroup()
+    let hash: Int
+    @usableFromInline let group = ObserverGroup()
 
-    init(_ key: AnyHashable) {
+    init(_ key: AnyHashable, _ hash: Int) {
       self.key = key
+      self.hash = hash
     }
   }
 
@@ -32,10 +36,10 @@ final class KeyedObserverGroups: Sendable {
       if let keyed = bucket.first(where: { $0.key == key }) {
         if keyed.group.add(observer, context) { return }
         // Its last observer went, and whoever noticed has not come to this yet.
-        remove(keyed, hash)
+        remove(keyed)
         continue
       }
-      let keyed = Keyed(key)
+      let keyed = Keyed(key, hash)
       _ = keyed.group.add(observer, context)
       let (isAdded, isLarge) = table.withLock { table in
         let now = table.buckets[hash] ?? []
@@ -53,43 +57,46 @@ final class KeyedObserverGroups: Sendable {
   }
 
   func remove(_ observer: AnyObject, for key: AnyHashable) {
-    guard let (keyed, hash) = find(key) else { return }
+    guard let keyed = find(key) else { return }
     keyed.group.remove(observer)
-    removeIfEmpty(keyed, hash)
+    removeIfEmpty(keyed)
   }
 
   /// Calls the observers of a key by the calling thread.
+  @inlinable
   func notifyDirectly<Observer>(_ key: AnyHashable, _ code: (Observer) -> Void) {
-    guard let (keyed, hash) = find(key) else { return }
+    guard let keyed = find(key) else { return }
     keyed.group.notifyDirectly(code)
-    removeIfEmpty(keyed, hash)
+    removeIfEmpty(keyed)
   }
 
   /// Has the observers of a key called where they registered.
+  @inlinable
   func notify<Observer>(_ key: AnyHashable, _ code: @escaping @Sendable (Observer) -> Void) {
-    guard let (keyed, hash) = find(key) else { return }
+    guard let keyed = find(key) else { return }
     keyed.group.notify(code)
-    removeIfEmpty(keyed, hash)
+    removeIfEmpty(keyed)
   }
 
   /// How many keys have observers, or had some that nobody has looked for since.
   var keyCount: Int { table.withLock { $0.count } }
 
-  private func find(_ key: AnyHashable) -> (Keyed, hash: Int)? {
+  @usableFromInline
+  func find(_ key: AnyHashable) -> Keyed? {
     let hash = key.hashValue
-    let bucket = table.withLock { $0.buckets[hash] }
-    guard let keyed = bucket?.first(where: { $0.key == key }) else { return nil }
-    return (keyed, hash)
+    return table.withLock { $0.buckets[hash] }?.first { $0.key == key }
   }
 
-  private func removeIfEmpty(_ keyed: Keyed, _ hash: Int) {
+  @usableFromInline
+  func removeIfEmpty(_ keyed: Keyed) {
     if keyed.group.closeIfEmpty() {
-      remove(keyed, hash)
+      remove(keyed)
     }
   }
 
   /// Takes a closed group off the table, if it is still there.
-  private func remove(_ keyed: Keyed, _ hash: Int) {
+  private func remove(_ keyed: Keyed) {
+    let hash = keyed.hash
     // The caller holds it, so that the key does not end under the lock.
     table.withLock { table in
       guard let index = table.buckets[hash]?.firstIndex(where: { $0 === keyed }) else { return }
@@ -102,10 +109,10 @@ final class KeyedObserverGroups: Sendable {
   }
 
   private func sweep() {
-    for (hash, bucket) in table.withLock({ $0.buckets }) {
+    for bucket in table.withLock({ $0.buckets }).values {
       for keyed in bucket {
         keyed.group.sweep()
-        removeIfEmpty(keyed, hash)
+        removeIfEmpty(keyed)
       }
     }
     table.withLock { $0.sweepAt = max(16, 2 * $0.count) }

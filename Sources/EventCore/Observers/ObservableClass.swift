@@ -6,7 +6,7 @@
 /// Observers are called directly, before `withObservers` returns. Where several threads come in, inherit
 /// from ``ObservableThreadSafeClass``.
 open class ObservableClass: Observable {
-  private let observers = ObserverGroup()
+  @usableFromInline let observers = ObserverGroup()
 
   /// Makes an object without observers.
   public init() {}
@@ -33,6 +33,7 @@ open class ObservableClass: Observable {
   /// **Order**: that in which they were added.
   ///
   /// **Complexity**: O(observers of that type), after the first time since a change.
+  @inlinable
   public func withObservers<Observer>(_ code: (_ observer: Observer) -> Void) {
     observers.notifyDirectly(code)
   }
@@ -40,7 +41,7 @@ open class ObservableClass: Observable {
 
 /// An ``ObservableClass`` with keyed observers.
 open class KeyedObservableClass: ObservableClass, KeyedObservable {
-  private let keyedObservers = KeyedObserverGroups()
+  @usableFromInline let keyedObservers = KeyedObserverGroups()
 
   /// Adds an observer of one key, behind the others of that key.
   ///
@@ -59,6 +60,7 @@ open class KeyedObservableClass: ObservableClass, KeyedObservable {
   /// Calls a closure with every observer of a key that is of the type of the closure's parameter.
   ///
   /// **Order**: that in which they were added for the key.
+  @inlinable
   public func withKeyedObservers<Key: Hashable, Observer>(
     key: Key, _ code: (_ key: Key, _ observer: Observer) -> Void
   ) {
@@ -66,6 +68,7 @@ open class KeyedObservableClass: ObservableClass, KeyedObservable {
   }
 
   /// Calls a closure with the observers of each of several keys, key by key.
+  @inlinable
   public func withKeyedObservers<Key: Hashable, Observer>(
     keys: [Key], _ code: (_ key: Key, _ observer: Observer) -> Void
   ) {

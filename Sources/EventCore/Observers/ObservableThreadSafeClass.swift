@@ -9,7 +9,7 @@
 /// **Threads**: any, for every member.
 open class ObservableThreadSafeClass: Observable, @unchecked Sendable {
   // Constant, and Sendable by itself. A subclass guards its own state.
-  private let observers = ObserverGroup()
+  @usableFromInline let observers = ObserverGroup()
 
   /// Makes an object without observers.
   public init() {}
@@ -52,6 +52,7 @@ open class ObservableThreadSafeClass: Observable, @unchecked Sendable {
   /// notifications of one thread in their order.
   ///
   /// **Complexity**: O(observers of that type), after the first time since a change.
+  @inlinable
   @preconcurrency
   public func withObservers<Observer>(
     _ code: @escaping @Sendable (_ observer: Observer) -> Void
@@ -65,7 +66,7 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
   @unchecked Sendable
 {
   // Constant, and Sendable by itself. A subclass guards its own state.
-  private let keyedObservers = KeyedObserverGroups()
+  @usableFromInline let keyedObservers = KeyedObserverGroups()
 
   /// Adds an observer of one key, behind the others of that key, to be called in the caller's context.
   @preconcurrency
@@ -103,6 +104,7 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
   /// - Parameters:
   ///   - key: What the notification is about.
   ///   - code: May be called by several threads at once, and after the return.
+  @inlinable
   @preconcurrency
   public func withKeyedObservers<Key: Hashable & Sendable, Observer>(
     key: Key, _ code: @escaping @Sendable (_ key: Key, _ observer: Observer) -> Void

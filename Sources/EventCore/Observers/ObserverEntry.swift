@@ -4,6 +4,7 @@
 import Synchronization
 
 /// One registration of an observer, which it does not retain.
+@usableFromInline
 final class ObserverEntry: @unchecked Sendable {
   // `object` is written by the initialiser alone, and reading a weak reference is atomic. The rest is
   // constant or atomic.
@@ -24,8 +25,13 @@ final class ObserverEntry: @unchecked Sendable {
 
   /// The observer; nil if it is gone. Letting go of it may run its `deinit`: never under a lock, but
   /// where the caller holds the object anyway.
+  @usableFromInline
   var observer: AnyObject? { object }
 
+  @usableFromInline
+  var isDirect: Bool { context == nil }
+
+  @usableFromInline
   var isEnded: Bool {
     // Pairs with `end`: a call that begins after the removal returned sees it.
     hasEnded.load(ordering: .acquiring)

@@ -6,6 +6,7 @@
 /// Callbacks run from a view, which nobody changes: they may add and remove observers as they like, and
 /// no lock is held. No weak reference is read under the lock either, since letting go of what it gave may
 /// end the object, and its `deinit` may come back here.
+@usableFromInline
 final class ObserverGroup: Sendable {
   private struct State {
     var entries: [ObserverEntry] = []
@@ -72,6 +73,7 @@ final class ObserverGroup: Sendable {
   }
 
   /// Frees the entries of observers that are gone.
+  @usableFromInline
   func sweep() {
     let gone = state.withLock { $0.entries }.filter { $0.observer == nil }
     for entry in gone {
@@ -91,10 +93,11 @@ final class ObserverGroup: Sendable {
   // MARK: Notifying
 
   /// Calls every observer of a type by the calling thread, wherever it registered.
+  @inlinable
   func notifyDirectly<Observer>(_ code: (Observer) -> Void) {
     let view = view(of: Observer.self)
     var sawGone = view.sawGone
-    for index in 0..<view.count where !view.call(at: index, code) {
+    for index in view.entries.indices where !view.call(at: index, code) {
       sawGone = true
     }
     if sawGone {
@@ -103,12 +106,13 @@ final class ObserverGroup: Sendable {
   }
 
   /// Has every observer of a type called where it registered.
+  @inlinable
   func notify<Observer>(_ code: @escaping @Sendable (Observer) -> Void) {
     let view = view(of: Observer.self)
     var sawGone = view.sawGone
-    for index in 0..<view.count {
-      if let context = view.context(at: index) {
-        context.run { _ = view.call(at: index, code) }
+    for index in view.entries.indices {
+      if !view.entries[index].isDirect {
+        view.callElsewhere(at: index, code)
       } else if !view.call(at: index, code) {
         sawGone = true
       }
@@ -118,15 +122,22 @@ final class ObserverGroup: Sendable {
     }
   }
 
-  private func view<Observer>(of type: Observer.Type) -> ObserverView<Observer> {
+  @inlinable
+  func view<Observer>(of type: Observer.Type) -> ObserverView<Observer> {
+    guard let view = findView(ObjectIdentifier(type)) else { return makeView(of: type) }
+    // Stored under this type below.
+    return unsafeDowncast(view, to: ObserverView<Observer>.self)
+  }
+
+  @usableFromInline
+  func findView(_ type: ObjectIdentifier) -> AnyObject? {
+    state.withLock { state in state.views.first { $0.type == type }?.view }
+  }
+
+  @usableFromInline
+  func makeView<Observer>(of type: Observer.Type) -> ObserverView<Observer> {
     let key = ObjectIdentifier(type)
-    let (found, entries, version) = state.withLock { state in
-      (state.views.first { $0.type == key }?.view, state.entries, state.version)
-    }
-    if let found {
-      // Stored under this type below.
-      return unsafeDowncast(found, to: ObserverView<Observer>.self)
-    }
+    let (entries, version) = state.withLock { ($0.entries, $0.version) }
     let view = ObserverView<Observer>(entries)
     state.withLock { state in
       guard state.version == version, !state.views.contains(where: { $0.type == key }) else { return }

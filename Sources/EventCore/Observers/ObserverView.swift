@@ -3,40 +3,43 @@
 
 /// The observers of one list that are of one type, in order, with the result of the cast kept.
 ///
-/// A cast to a protocol costs two to three times what the rest of a call does, and those who do not
-/// conform pay it as well: so it is done once, until the list changes.
+/// A cast to a protocol costs more than the rest of a call does, and those who do not conform pay it as
+/// well: so it is done once, until the list changes.
+///
+/// Inlinable as far as a notification goes, since a call of a generic that is not specialised costs
+/// several times a call of an observer.
+@usableFromInline
 final class ObserverView<Observer>: @unchecked Sendable {
   // Constant after the initialiser.
 
-  private struct Slot {
-    let entry: ObserverEntry
-    /// Whether `observers` holds the cast observer; if not, it is cast for each call.
-    let isKept: Bool
-  }
-  private let slots: [Slot]
+  @usableFromInline let entries: [ObserverEntry]
+  /// Whether `observers` holds an entry's cast observer; if not, it is cast for each call.
+  @usableFromInline let isKept: [Bool]
   /// The cast observers. They own nothing: each is copied only while its object is held, and never
   /// deinitialised. See `keep`.
-  private let observers: UnsafeMutablePointer<Observer>
+  @usableFromInline let observers: UnsafeMutablePointer<Observer>
   /// Whether an observer was gone when the view was made.
-  let sawGone: Bool
+  @usableFromInline let sawGone: Bool
 
-  init(_ entries: [ObserverEntry]) {
-    observers = .allocate(capacity: entries.count)
-    var slots: [Slot] = []
+  init(_ candidates: [ObserverEntry]) {
+    observers = .allocate(capacity: candidates.count)
+    var entries: [ObserverEntry] = []
+    var isKept: [Bool] = []
     var sawGone = false
-    for entry in entries {
+    for entry in candidates {
       guard let object = entry.observer else {
         sawGone = true
         continue
       }
       guard let observer = object as? Observer else { continue }
-      let isKept = Self.isReference(observer, to: object)
-      if isKept {
-        Self.keep(observer, of: object, in: observers + slots.count)
+      isKept.append(Self.isReference(observer, to: object))
+      if isKept[entries.count] {
+        Self.keep(observer, of: object, in: observers + entries.count)
       }
-      slots.append(Slot(entry: entry, isKept: isKept))
+      entries.append(entry)
     }
-    self.slots = slots
+    self.entries = entries
+    self.isKept = isKept
     self.sawGone = sawGone
   }
 
@@ -44,24 +47,26 @@ final class ObserverView<Observer>: @unchecked Sendable {
     observers.deallocate()
   }
 
-  var count: Int { slots.count }
-
-  /// Where an observer is called.
-  func context(at index: Int) -> (any ObserverContext)? { slots[index].entry.context }
-
   /// Calls one observer, unless it was removed. False if it is gone.
+  @inlinable
   func call(at index: Int, _ code: (Observer) -> Void) -> Bool {
-    let slot = slots[index]
-    guard let object = slot.entry.observer else { return false }
-    guard !slot.entry.isEnded else { return true }
+    let entry = entries[index]
+    guard let object = entry.observer else { return false }
+    guard !entry.isEnded else { return true }
     withExtendedLifetime(object) {
-      if slot.isKept {
+      if isKept[index] {
         code(observers[index])
       } else if let observer = object as? Observer {
         code(observer)
       }
     }
     return true
+  }
+
+  /// Has one observer called where it registered.
+  @usableFromInline
+  func callElsewhere(at index: Int, _ code: @escaping @Sendable (Observer) -> Void) {
+    entries[index].context?.run { _ = self.call(at: index, code) }
   }
 
   // MARK: Keeping a cast without retaining

@@ -2,7 +2,6 @@
 // Copyright the EventCore authors
 
 import Dispatch
-import Synchronization
 
 /// A thread that handles events: what is dispatched to its event types waits in its mailbox, and its
 /// callbacks run one at a time on the thread.
@@ -31,7 +30,7 @@ open class EventThread: @unchecked Sendable {
   let consumer: Consumer
   @usableFromInline let direct: any RouterCore
   /// Made when the first observer is added.
-  let observers = AtomicLazyReference<ObserverRegistry>()
+  let observers = LazyObserverRegistry()
 
   /// Starts the thread and calls ``registerEventListeners()``.
   ///
