@@ -57,8 +57,14 @@ extension EventThread: KeyedObservable {
 
   /// Adds an observer behind the others, to be called in the caller's context. If it is there already,
   /// nothing changes.
-  public func addObserver(_ observer: AnyObject) {
-    addObserver(observer, executeOn: .requesterThread)
+  ///
+  /// - Parameters:
+  ///   - observer: Whom to call.
+  ///   - isolation: Leave it out. On an actor, the observer is called there.
+  public func addObserver(
+    _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
+  ) {
+    addObserver(observer, executeOn: .requesterThread, isolation: isolation)
   }
 
   /// Adds an observer behind the others. If it is there already, nothing changes.
@@ -66,13 +72,19 @@ extension EventThread: KeyedObservable {
   /// - Parameters:
   ///   - observer: Whom to call.
   ///   - execution: Where to call it.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
   ///
   /// **Complexity**: O(observers).
   ///
   /// **Ownership**: the observer is not retained.
-  public func addObserver(_ observer: AnyObject, executeOn execution: ObserverExecution) {
-    // Not closed: that happens to groups of keys alone.
-    _ = observers.made.all.add(observer, execution.context)
+  public func addObserver(
+    _ observer: AnyObject, executeOn execution: ObserverExecution,
+    isolation: isolated (any Actor)? = #isolation
+  ) {
+    // Not refused: only groups of keys close.
+    observers.made.all.add(observer) {
+      execution.context(in: central.listener.contexts, on: isolation)
+    }
   }
 
   /// Removes an observer: after the return no call of it begins. One that runs goes on.
@@ -108,9 +120,16 @@ extension EventThread: KeyedObservable {
   }
 
   /// Adds an observer of one key, behind the others of that key, to be called in the caller's context.
+  ///
+  /// - Parameters:
+  ///   - key: What it wants to hear about.
+  ///   - observer: Whom to call.
+  ///   - isolation: Leave it out. On an actor, the observer is called there.
   @preconcurrency
-  public func addKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
-    addKeyedObserver(key: key, observer, executeOn: .requesterThread)
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    key: Key, _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
+  ) {
+    addKeyedObserver(key: key, observer, executeOn: .requesterThread, isolation: isolation)
   }
 
   /// Adds an observer of one key, behind the others of that key.
@@ -119,15 +138,19 @@ extension EventThread: KeyedObservable {
   ///   - key: What it wants to hear about.
   ///   - observer: Whom to call.
   ///   - execution: Where to call it.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
   ///
   /// **Complexity**: O(observers of the key).
   ///
   /// **Ownership**: the observer is not retained; the key is, as long as it has observers.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
-    key: Key, _ observer: AnyObject, executeOn execution: ObserverExecution
+    key: Key, _ observer: AnyObject, executeOn execution: ObserverExecution,
+    isolation: isolated (any Actor)? = #isolation
   ) {
-    observers.made.keyed.add(observer, for: AnyHashable(key), execution.context)
+    observers.made.keyed.add(observer, for: AnyHashable(key)) {
+      execution.context(in: central.listener.contexts, on: isolation)
+    }
   }
 
   /// Removes an observer of one key: after the return no call of it for that key begins. It stays with

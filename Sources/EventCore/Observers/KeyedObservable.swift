@@ -16,8 +16,11 @@
 /// one if their `AnyHashable` forms are equal.
 public protocol KeyedObservable: Observable {
   /// Adds an observer of one key, behind the others of that key.
+  ///
+  /// - Parameter isolation: Which actor the caller is on. The four classes find it out by themselves.
   @preconcurrency
-  func addKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject)
+  func addKeyedObserver<Key: Hashable & Sendable>(
+    key: Key, _ observer: AnyObject, isolation: isolated (any Actor)?)
 
   /// Removes an observer of one key: after the return no call of it for that key begins.
   @preconcurrency
@@ -30,27 +33,41 @@ public protocol KeyedObservable: Observable {
 }
 
 extension KeyedObservable {
-  /// Adds several observers of one key, in their order.
+  /// Adds an observer of one key, behind the others of that key.
   @preconcurrency
-  public func addKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observers: [AnyObject]) {
+  public func addKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
+    addKeyedObserver(key: key, observer, isolation: nil)
+  }
+
+  /// Adds several observers of one key, in their order.
+  ///
+  /// In this and the next two, leave `isolation` out: on an actor, observers are called there.
+  @preconcurrency
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    key: Key, _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
+  ) {
     for observer in observers {
-      addKeyedObserver(key: key, observer)
+      addKeyedObserver(key: key, observer, isolation: isolation)
     }
   }
 
   /// Adds an observer of several keys.
   @preconcurrency
-  public func addKeyedObserver<Key: Hashable & Sendable>(keys: [Key], _ observer: AnyObject) {
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    keys: [Key], _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
+  ) {
     for key in keys {
-      addKeyedObserver(key: key, observer)
+      addKeyedObserver(key: key, observer, isolation: isolation)
     }
   }
 
   /// Adds several observers of several keys.
   @preconcurrency
-  public func addKeyedObserver<Key: Hashable & Sendable>(keys: [Key], _ observers: [AnyObject]) {
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    keys: [Key], _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
+  ) {
     for key in keys {
-      addKeyedObserver(key: key, observers)
+      addKeyedObserver(key: key, observers, isolation: isolation)
     }
   }
 

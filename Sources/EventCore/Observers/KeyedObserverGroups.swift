@@ -29,7 +29,7 @@ final class KeyedObserverGroups: Sendable {
   }
   private let table = Guarded(Table())
 
-  func add(_ observer: AnyObject, for key: AnyHashable, _ context: (any ObserverContext)?) {
+  func add(_ observer: AnyObject, for key: AnyHashable, _ context: () -> (any ObserverContext)?) {
     let hash = key.hashValue
     while true {
       let bucket = table.withLock { $0.buckets[hash] ?? [] }

@@ -25,7 +25,9 @@
 /// - No lock is held while an observer is called.
 public protocol Observable: AnyObject {
   /// Adds an observer behind the others. If it is there already, nothing changes.
-  func addObserver(_ observer: AnyObject)
+  ///
+  /// - Parameter isolation: Which actor the caller is on. The four classes find it out by themselves.
+  func addObserver(_ observer: AnyObject, isolation: isolated (any Actor)?)
 
   /// Removes an observer: after the return no call of it begins. One that runs goes on.
   func removeObserver(_ observer: AnyObject)
@@ -36,14 +38,25 @@ public protocol Observable: AnyObject {
 }
 
 extension Observable {
-  /// Adds several observers, in their order. See ``addObserver(_:)-(AnyObject)``.
-  public func addObserver(_ observers: [AnyObject]) {
+  /// Adds an observer behind the others. If it is there already, nothing changes.
+  public func addObserver(_ observer: AnyObject) {
+    addObserver(observer, isolation: nil)
+  }
+
+  /// Adds several observers, in their order.
+  ///
+  /// - Parameters:
+  ///   - observers: Whom to add.
+  ///   - isolation: Leave it out. On an actor, they are called there.
+  public func addObserver(
+    _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
+  ) {
     for observer in observers {
-      addObserver(observer)
+      addObserver(observer, isolation: isolation)
     }
   }
 
-  /// Removes several observers. See ``removeObserver(_:)-(AnyObject)``.
+  /// Removes several observers.
   public func removeObserver(_ observers: [AnyObject]) {
     for observer in observers {
       removeObserver(observer)

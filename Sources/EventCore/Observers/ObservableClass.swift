@@ -16,9 +16,11 @@ open class ObservableClass: Observable {
   /// **Complexity**: O(observers).
   ///
   /// **Ownership**: the observer is not retained.
-  public func addObserver(_ observer: AnyObject) {
-    // Not closed: that happens to groups of keys alone.
-    _ = observers.add(observer, nil)
+  public func addObserver(
+    _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
+  ) {
+    // Not refused: only groups of keys close.
+    observers.add(observer) { nil }
   }
 
   /// Removes an observer: it is not called again, not even by a notification that is under way.
@@ -48,8 +50,10 @@ open class KeyedObservableClass: ObservableClass, KeyedObservable {
   /// **Complexity**: O(observers of the key).
   ///
   /// **Ownership**: the observer is not retained; the key is, as long as it has observers.
-  public func addKeyedObserver<Key: Hashable>(key: Key, _ observer: AnyObject) {
-    keyedObservers.add(observer, for: AnyHashable(key), nil)
+  public func addKeyedObserver<Key: Hashable>(
+    key: Key, _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
+  ) {
+    keyedObservers.add(observer, for: AnyHashable(key)) { nil }
   }
 
   /// Removes an observer of one key. It stays with its other keys.

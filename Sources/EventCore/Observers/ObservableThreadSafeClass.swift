@@ -16,8 +16,14 @@ open class ObservableThreadSafeClass: Observable, @unchecked Sendable {
 
   /// Adds an observer behind the others, to be called in the caller's context. If it is there already,
   /// nothing changes.
-  public func addObserver(_ observer: AnyObject) {
-    addObserver(observer, executeOn: .requesterThread)
+  ///
+  /// - Parameters:
+  ///   - observer: Whom to call.
+  ///   - isolation: Leave it out. On an actor, the observer is called there.
+  public func addObserver(
+    _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
+  ) {
+    addObserver(observer, executeOn: .requesterThread, isolation: isolation)
   }
 
   /// Adds an observer behind the others. If it is there already, nothing changes.
@@ -25,13 +31,19 @@ open class ObservableThreadSafeClass: Observable, @unchecked Sendable {
   /// - Parameters:
   ///   - observer: Whom to call.
   ///   - execution: Where to call it.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
   ///
   /// **Complexity**: O(observers).
   ///
   /// **Ownership**: the observer is not retained.
-  public func addObserver(_ observer: AnyObject, executeOn execution: ObserverExecution) {
-    // Not closed: that happens to groups of keys alone.
-    _ = observers.add(observer, execution.context)
+  public func addObserver(
+    _ observer: AnyObject, executeOn execution: ObserverExecution,
+    isolation: isolated (any Actor)? = #isolation
+  ) {
+    // Not refused: only groups of keys close.
+    observers.add(observer) {
+      execution.context(in: EventCentral.shared.listener.contexts, on: isolation)
+    }
   }
 
   /// Removes an observer: after the return no call of it begins. One that runs goes on.
@@ -69,9 +81,16 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
   @usableFromInline let keyedObservers = KeyedObserverGroups()
 
   /// Adds an observer of one key, behind the others of that key, to be called in the caller's context.
+  ///
+  /// - Parameters:
+  ///   - key: What it wants to hear about.
+  ///   - observer: Whom to call.
+  ///   - isolation: Leave it out. On an actor, the observer is called there.
   @preconcurrency
-  public func addKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
-    addKeyedObserver(key: key, observer, executeOn: .requesterThread)
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    key: Key, _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
+  ) {
+    addKeyedObserver(key: key, observer, executeOn: .requesterThread, isolation: isolation)
   }
 
   /// Adds an observer of one key, behind the others of that key.
@@ -80,15 +99,19 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
   ///   - key: What it wants to hear about.
   ///   - observer: Whom to call.
   ///   - execution: Where to call it.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
   ///
   /// **Complexity**: O(observers of the key).
   ///
   /// **Ownership**: the observer is not retained; the key is, as long as it has observers.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
-    key: Key, _ observer: AnyObject, executeOn execution: ObserverExecution
+    key: Key, _ observer: AnyObject, executeOn execution: ObserverExecution,
+    isolation: isolated (any Actor)? = #isolation
   ) {
-    keyedObservers.add(observer, for: AnyHashable(key), execution.context)
+    keyedObservers.add(observer, for: AnyHashable(key)) {
+      execution.context(in: EventCentral.shared.listener.contexts, on: isolation)
+    }
   }
 
   /// Removes an observer of one key: after the return no call of it for that key begins. It stays with

@@ -28,16 +28,23 @@ final class ObserverGroup: Sendable {
   private let state = Guarded(State())
 
   /// Adds an observer behind the others, unless it is there. False if the group is closed.
-  func add(_ observer: AnyObject, _ context: (any ObserverContext)?) -> Bool {
-    let new = ObserverEntry(observer, context)
+  ///
+  /// - Parameter context: Asked for where it is to be called, if the observer is new.
+  @discardableResult
+  func add(_ observer: AnyObject, _ context: () -> (any ObserverContext)?) -> Bool {
+    let id = ObjectIdentifier(observer)
+    // The caller holds the only object that these can give.
+    let isThere = state.withLock { state in
+      state.entries.contains { $0.id == id && $0.observer != nil }
+    }
+    if isThere { return true }
+    let new = ObserverEntry(observer, context())
     let (isOpen, isLarge, garbage) = state.withLock { state -> (Bool, Bool, [AnyObject]) in
       guard !state.isClosed else { return (false, false, []) }
       var garbage: [AnyObject] = []
-      if let index = state.entries.firstIndex(where: { $0.id == new.id }) {
-        // The caller holds the only object that this can give.
-        if state.entries[index].observer != nil {
-          return (true, false, [])
-        }
+      if let index = state.entries.firstIndex(where: { $0.id == id }) {
+        // Another thread was faster.
+        if state.entries[index].observer != nil { return (true, false, []) }
         // Another object, gone now, whose place in memory the observer got.
         garbage.append(state.entries.remove(at: index))
       }
@@ -55,12 +62,12 @@ final class ObserverGroup: Sendable {
   /// Removes an observer. No call of it begins after the return.
   func remove(_ observer: AnyObject) {
     let id = ObjectIdentifier(observer)
-    let garbage = state.withLock { state -> [AnyObject] in
-      guard let index = state.entries.firstIndex(where: { $0.id == id }) else { return [] }
+    let (entry, garbage) = state.withLock { state -> (ObserverEntry?, [AnyObject]) in
+      guard let index = state.entries.firstIndex(where: { $0.id == id }) else { return (nil, []) }
       let entry = state.entries.remove(at: index)
-      entry.end()
-      return [entry] + state.changed().map(\.view)
+      return (entry, state.changed().map(\.view))
     }
+    entry?.end()
     withExtendedLifetime(garbage) {}
   }
 
@@ -72,7 +79,7 @@ final class ObserverGroup: Sendable {
     }
   }
 
-  /// Frees the entries of observers that are gone.
+  /// Frees the entries of observers that are gone, and those that have been ended.
   @usableFromInline
   func sweep() {
     let gone = state.withLock { $0.entries }.filter { $0.observer == nil }
@@ -111,9 +118,10 @@ final class ObserverGroup: Sendable {
     let view = view(of: Observer.self)
     var sawGone = view.sawGone
     for index in view.entries.indices {
-      if !view.entries[index].isDirect {
-        view.callElsewhere(at: index, code)
-      } else if !view.call(at: index, code) {
+      if view.entries[index].isDirect {
+        sawGone = !view.call(at: index, code) || sawGone
+      } else if !view.callElsewhere(at: index, code) {
+        view.end(at: index)
         sawGone = true
       }
     }

@@ -63,10 +63,16 @@ final class ObserverView<Observer>: @unchecked Sendable {
     return true
   }
 
-  /// Has one observer called where it registered.
+  /// Has one observer called where it registered. False if it, or that place, is gone.
   @usableFromInline
-  func callElsewhere(at index: Int, _ code: @escaping @Sendable (Observer) -> Void) {
-    entries[index].context?.run { _ = self.call(at: index, code) }
+  func callElsewhere(at index: Int, _ code: @escaping @Sendable (Observer) -> Void) -> Bool {
+    entries[index].run { _ = self.call(at: index, code) }
+  }
+
+  /// Ends an observer that cannot be called any more.
+  @usableFromInline
+  func end(at index: Int) {
+    entries[index].end()
   }
 
   // MARK: Keeping a cast without retaining

@@ -2,6 +2,7 @@
 // Copyright the EventCore authors
 
 import EventCoreTestSupport
+import Synchronization
 import Testing
 
 @testable import EventCore
@@ -13,10 +14,10 @@ struct ObserverGroupTests {
     let group = ObserverGroup()
     let log = Log<String>()
     let staying = Ear("staying", log)
-    #expect(group.add(staying, nil))
+    group.add(staying) { nil }
     do {
       let going = (0..<3).map { _ in Ear("gone", log) }
-      for ear in going { #expect(group.add(ear, nil)) }
+      for ear in going { group.add(ear) { nil } }
     }
     #expect(group.entryCount == 4)
     group.notifyDirectly { (ear: any Listener) in ear.hear("x") }
@@ -25,7 +26,7 @@ struct ObserverGroupTests {
     // Gone after a view was made of it.
     do {
       let leaving = Ear("leaving", log)
-      #expect(group.add(leaving, nil))
+      group.add(leaving) { nil }
       group.notifyDirectly { (ear: any Listener) in ear.hear("y") }
       #expect(group.entryCount == 2)
     }
@@ -39,9 +40,9 @@ struct ObserverGroupTests {
     let group = ObserverGroup()
     let log = Log<String>()
     let staying = (0..<20).map { Ear("\($0)", log) }
-    for ear in staying { #expect(group.add(ear, nil)) }
+    for ear in staying { group.add(ear) { nil } }
     for _ in 0..<10_000 {
-      #expect(group.add(Ear("gone", log), nil))
+      group.add(Ear("gone", log)) { nil }
       #expect(group.entryCount <= 64)
     }
     group.notifyDirectly { (ear: any Listener) in ear.hear("x") }
@@ -63,8 +64,8 @@ struct ObserverGroupTests {
     }
     let (log, lifetime, groups) = (Log<String>(), Lifetime(), KeyedObserverGroups())
     let ear = Ear("ear", log)
-    groups.add(ear, for: Key(0, lifetime.token()), nil)
-    groups.add(Ear("gone", log), for: Key(1, lifetime.token()), nil)
+    groups.add(ear, for: Key(0, lifetime.token())) { nil }
+    groups.add(Ear("gone", log), for: Key(1, lifetime.token())) { nil }
     #expect(lifetime.alive == 2)
     groups.notify(Key(1, lifetime.token())) { (ear: any Listener) in ear.hear("1") }
     #expect(lifetime.alive == 1)
@@ -72,9 +73,9 @@ struct ObserverGroupTests {
     #expect(lifetime.alive == 0)
     #expect(groups.keyCount == 0)
 
-    groups.add(ear, for: Key(0, lifetime.token()), nil)
+    groups.add(ear, for: Key(0, lifetime.token())) { nil }
     for number in 1...1_000 {
-      groups.add(Ear("gone", log), for: Key(number, lifetime.token()), nil)
+      groups.add(Ear("gone", log), for: Key(number, lifetime.token())) { nil }
       #expect(groups.keyCount <= 32)
       #expect(lifetime.alive == groups.keyCount)
     }
@@ -86,36 +87,95 @@ struct ObserverGroupTests {
   func closing() {
     let group = ObserverGroup()
     let ear = Ear("ear", Log())
-    #expect(group.add(ear, nil))
+    group.add(ear) { nil }
     #expect(!group.closeIfEmpty())
     group.remove(ear)
     #expect(group.closeIfEmpty())
-    #expect(!group.add(ear, nil))
+    let isAdded = group.add(ear) { nil }
+    #expect(!isAdded)
   }
 
-  @Test("a context is handed the calls in order, and a removed observer's are not made")
-  func contexts() {
-    final class Held: ObserverContext {
-      let bodies = Log<@Sendable () -> Void>()
-      func run(_ body: @escaping @Sendable () -> Void) { bodies.append(body) }
+  /// A context whose jobs the test runs.
+  final class HeldContext: ObserverContext {
+    let jobs = Log<@Sendable () -> Void>()
+    let uses = Atomic<Int>(0)
+    let hasEnded = Atomic<Bool>(false)
+
+    func run(_ body: @escaping @Sendable () -> Void) -> Bool {
+      guard !hasEnded.load(ordering: .acquiring) else { return false }
+      jobs.append(body)
+      return true
     }
-    let (group, context, log) = (ObserverGroup(), Held(), Log<String>())
+
+    func leave() { uses.wrappingSubtract(1, ordering: .relaxed) }
+
+    func used() -> Self {
+      uses.wrappingAdd(1, ordering: .relaxed)
+      return self
+    }
+
+    var useCount: Int { uses.load(ordering: .relaxed) }
+  }
+
+  @Test("a context is handed the calls in order, and a removed or gone observer's are not made")
+  func contexts() {
+    let (group, context, log) = (ObserverGroup(), HeldContext(), Log<String>())
     let (first, second) = (Ear("1", log), Ear("2", log))
     var third: Ear? = Ear("3", log)
-    #expect(group.add(first, context))
-    #expect(group.add(second, nil))
-    #expect(group.add(third!, context))
+    group.add(first) { context.used() }
+    group.add(second) { nil }
+    group.add(third!) { context.used() }
     for text in ["a", "b"] { group.notify { (ear: any Listener) in ear.hear(text) } }
     #expect(log.take() == ["2 a", "2 b"])
-    let bodies = context.bodies.take()
-    #expect(bodies.count == 4)
-    bodies[0]()
-    bodies[1]()
+    let jobs = context.jobs.take()
+    #expect(jobs.count == 4)
+    jobs[0]()
+    jobs[1]()
     #expect(log.take() == ["1 a", "3 a"])
     group.remove(first)
     third = nil
-    bodies[2]()
-    bodies[3]()
+    jobs[2]()
+    jobs[3]()
     #expect(log.take().isEmpty)
+    // Nobody is handed over for one that is gone.
+    group.notify { (ear: any Listener) in ear.hear("c") }
+    #expect(context.jobs.entries.isEmpty)
+    #expect(log.entries == ["2 c"])
+  }
+
+  @Test("a context is left once: by removal, by the end of the observer, and with the group")
+  func contextsAreLeft() {
+    let context = HeldContext()
+    var group: ObserverGroup? = ObserverGroup()
+    let (first, second) = (Ear("1", Log()), Ear("2", Log()))
+    group!.add(first) { context.used() }
+    group!.add(first) { context.used() }
+    group!.add(second) { context.used() }
+    #expect(context.useCount == 2)
+    group!.remove(first)
+    group!.remove(first)
+    #expect(context.useCount == 1)
+    do {
+      let third = Ear("3", Log())
+      group!.add(third) { context.used() }
+      #expect(context.useCount == 2)
+    }
+    group!.notify { (ear: any Listener) in ear.hear("x") }
+    #expect(context.useCount == 1)
+    group = nil
+    // What waits there may be a call of the group's.
+    _ = context.jobs.take()
+    #expect(context.useCount == 0)
+  }
+
+  @Test("an observer whose context has ended is let go")
+  func endedContext() {
+    let (group, context) = (ObserverGroup(), HeldContext())
+    let ear = Ear("ear", Log())
+    group.add(ear) { context.used() }
+    context.hasEnded.store(true, ordering: .releasing)
+    group.notify { (ear: any Listener) in ear.hear("x") }
+    #expect(group.entryCount == 0)
+    #expect(context.useCount == 0)
   }
 }
