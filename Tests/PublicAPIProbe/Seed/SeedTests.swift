@@ -60,6 +60,30 @@ struct SeedTests {
     temperatureProcessor.removeObserver(display)
   }
 
+  @Test("a scheduled event comes at its time, never before, and no main queue is needed")
+  func scheduling() async {
+    struct Arrival: Sendable {
+      let priority: EventPriority
+      let dispatchTime: DispatchTime
+    }
+    let arrivals = Log<Arrival>()
+    let thread = EventThread()
+    thread.addEventCallback { (_: SeedScheduling.TemperatureEvent, priority, dispatchTime) in
+      arrivals.append(Arrival(priority: priority, dispatchTime: dispatchTime))
+    }
+    let before = EventCentral.shared.scheduleStatistics.pending
+    SeedScheduling.inFourSeconds(.init(temperatureInCelsius: 23.25))
+    // They wait, and nobody waits for them here.
+    #expect(EventCentral.shared.scheduleStatistics.pending >= before + 2)
+    let time = SeedScheduling.soon(.init(temperatureInCelsius: 23.25))
+    await offThePool { _ = arrivals.entries(atLeast: 2) }
+    thread.cancel()
+    for arrival in arrivals.entries {
+      #expect(arrival.priority == .highest)
+      #expect(arrival.dispatchTime >= time)
+    }
+  }
+
   // MARK: Listeners. On the MainActor, as view models are: they register there, and are called there.
 
   @MainActor
