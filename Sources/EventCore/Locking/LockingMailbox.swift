@@ -100,11 +100,7 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
     return accepted
   }
 
-<<<<<<< HEAD
-  /// Adds a chain. Locked. True if the caller has to wake the pump.
-=======
   /// Adds a chain. Locked. True if the caller has to wake the pump, with the monitor open.
->>>>>>> interests
   @inline(__always)
   func append(
     _ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int,
