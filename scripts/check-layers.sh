@@ -29,6 +29,11 @@ forbid '#include "(mailbox|lanes|inbox|parker)' 'A router knows sinks, not mailb
   Sources/CEventCore/snapshot.c Sources/CEventCore/snapshot.h
 forbid '#include "(router|dispatch|snapshot)' 'A mailbox knows no router:' \
   Sources/CEventCore/mailbox*.[ch] Sources/CEventCore/lanes.h Sources/CEventCore/inbox.h
+forbid '#include "(eventcore/)?(router|dispatch|snapshot|mailbox|envelope|sink|lanes|inbox)' \
+  'A scheduler knows time, and no events:' \
+  include/eventcore/scheduler.h Sources/CEventCore/scheduler*.[ch] Sources/CEventCore/timer*.[ch]
+forbid 'Consumer|Receiver|EventThread|Mailbox' 'A scheduler dispatches through the front door:' \
+  Sources/EventCore/Scheduling/*.swift Sources/EventCore/L*/*Scheduler.swift
 forbid 'unsafeFlags' 'A package with unsafe flags cannot be depended on:' Package.swift
 
 [ "$status" -eq 0 ] && echo "layers: ok"

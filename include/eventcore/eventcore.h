@@ -26,6 +26,7 @@
 #include "parker.h"
 #include "pool.h"
 #include "router.h"
+#include "scheduler.h"
 #include "sink.h"
 #include "thread.h"
 

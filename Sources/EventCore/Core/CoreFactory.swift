@@ -44,6 +44,20 @@ extension EventCentral {
       }
     }
 
+    /// `clock`: nil for the monotonic clock and a thread of its own.
+    func makeScheduler(clock: ManualClock?) -> any SchedulerCore {
+      switch self {
+      case .locking:
+        return LockingScheduler.make(clock: clock)
+      case .lockFree:
+        #if URCU
+          return LockFreeScheduler(clock: clock)
+        #else
+          lockFreeIsMissing()
+        #endif
+      }
+    }
+
     /// `pump`: who drives the consumer, if it has no thread of its own.
     func makeMailbox(
       _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?

@@ -42,7 +42,8 @@ final class Consumer: @unchecked Sendable {
   private var isClosed = false
 
   private struct Requests {
-    var changed: [Receiver] = []
+    /// Handlers that have ended.
+    var dropped: [(receiver: Receiver, handler: HandlerState)] = []
     var waiting: [Latch] = []
     var hasEnded = false
   }
@@ -184,7 +185,7 @@ final class Consumer: @unchecked Sendable {
     }
     // The consumer frees the closure between two events.
     if requests.withLock({ requests in
-      if !requests.hasEnded { requests.changed.append(receiver) }
+      if !requests.hasEnded { requests.dropped.append((receiver, handler)) }
       return !requests.hasEnded
     }) {
       requestControl()
@@ -312,7 +313,7 @@ final class Consumer: @unchecked Sendable {
     running.store(0, ordering: .sequentiallyConsistent)
     let waiting = requests.withLock { requests in
       requests.hasEnded = true
-      requests.changed.removeAll()
+      requests.dropped.removeAll()
       defer { requests.waiting.removeAll() }
       return requests.waiting
     }
@@ -331,19 +332,19 @@ final class Consumer: @unchecked Sendable {
 
   /// Between two events, after an interrupt.
   func control() {
-    let (changed, waiting) = requests.withLock { requests in
+    let (dropped, waiting) = requests.withLock { requests in
       defer {
-        requests.changed.removeAll()
+        requests.dropped.removeAll()
         requests.waiting.removeAll()
       }
-      return (requests.changed, requests.waiting)
+      return (requests.dropped, requests.waiting)
     }
     // First those who wait: letting handlers go runs the end of what they held, which is user code.
     for latch in waiting {
       latch.open()
     }
-    for receiver in changed {
-      receiver.apply()
+    for (receiver, handler) in dropped {
+      receiver.drop(handler)
     }
   }
 

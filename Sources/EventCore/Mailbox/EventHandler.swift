@@ -66,7 +66,9 @@ final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
 
 /// Whether a handler is alive, and since when. The consumer and the user's handle share it.
 @usableFromInline
-final class HandlerState: Sendable {
+final class HandlerState: @unchecked Sendable {
+  // Atomic or constant, but for `place`, which is one thread's.
+
   /// The first generation of its subscription whose events it gets; `.max` before its registration and
   /// after its end. Written by the registering and the removing thread, read by the consumer before
   /// each call.
@@ -74,6 +76,8 @@ final class HandlerState: Sendable {
   /// Events that reached the handler and were turned away by its interest. Written by the consumer, read
   /// by anybody.
   private let skipped = Atomic<UInt64>(0)
+  /// Where it is in its receiver's list. The consumer only.
+  var place: Int?
   /// Whether the handler wants the time of dispatch.
   let isTimed: Bool
 

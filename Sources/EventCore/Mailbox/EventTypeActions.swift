@@ -75,8 +75,8 @@ struct Delivery {
         while next != end {
           // All handlers of a receiver are for events of one type. Not a cast inside: that would retain
           // the closure for the call.
-          let handler = next.load(as: Unmanaged<TypedHandler<E>>.self)
-          handler._withUnsafeGuaranteedRef { handler in
+          let handler = next.load(as: Unmanaged<TypedHandler<E>>?.self)
+          handler?._withUnsafeGuaranteedRef { handler in
             let state = handler.state
             consumer.willCall(state)
             // After `willCall`: see `Receiver.mayHaveEnded`.
@@ -89,7 +89,7 @@ struct Delivery {
               called = callGeneral(handler, event, consumer) || called
             }
           }
-          next += MemoryLayout<Unmanaged<TypedHandler<E>>>.stride
+          next += MemoryLayout<Unmanaged<TypedHandler<E>>?>.stride
         }
         return called
       }

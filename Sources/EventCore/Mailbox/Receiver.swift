@@ -9,7 +9,7 @@ import Synchronization
 /// - `list`: the consumer's thread only.
 /// - `liveCount`, `timedCount`, `supersededCount`: under the consumer's registration lock; `generation` is written there.
 /// - `additions`: its own mutex, held for an append or a swap.
-/// - `ended`: set by whoever ends a handler, cleared by the consumer.
+/// - `ended`: counted up by whoever ends a handler, down by the consumer.
 /// - `type`, `isLatestOnly`, `subscription`: constant once the receiver is registered.
 ///
 /// How D4 stays exact while handlers come and go: each registration raises `generation`, hands the
@@ -31,16 +31,15 @@ final class Receiver: @unchecked Sendable {
   // Not retained: envelopes are delivered by the consumer's own run loop, which keeps it alive.
   private let consumer: Unmanaged<Consumer>
 
-  /// The handlers, in memory of its own: an array in a class costs retains and access checks per event.
-  private struct List {
-    var handlers: UnsafeMutablePointer<Unmanaged<EventHandler>>?
-    var count = 0
+  private struct List: ~Copyable {
+    var handlers = HandlerList()
     var appliedGeneration: UInt32 = 0
   }
+  /// In memory of its own, since a property of a class would be checked at each access.
   private let list: UnsafeMutablePointer<List>
 
-  /// Whether a handler in `list` may have ended since it was taken over.
-  @usableFromInline let ended = Atomic<Bool>(false)
+  /// How many handlers have ended that the consumer has not taken out of `list` yet.
+  @usableFromInline let ended = Atomic<Int>(0)
 
   private let registered = Atomic<UInt32>(0)
   /// How many handlers were ever registered here. Written under the registration lock; a worker of a shared
@@ -66,7 +65,7 @@ final class Receiver: @unchecked Sendable {
   }
 
   deinit {
-    replaceHandlers([])
+    list.deinitialize(count: 1)
     list.deallocate()
   }
 
@@ -92,7 +91,7 @@ final class Receiver: @unchecked Sendable {
     guard handler.end() else { return false }
     // Sequentially consistent: with it, `mayHaveEnded` stands for `isValid` in the argument at
     // `Consumer.waitUntilDone`.
-    ended.store(true, ordering: .sequentiallyConsistent)
+    ended.wrappingAdd(1, ordering: .sequentiallyConsistent)
     return true
   }
 
@@ -102,7 +101,7 @@ final class Receiver: @unchecked Sendable {
   @inline(__always)
   var mayHaveEnded: Bool {
     // Sequentially consistent, as `HandlerState.isValid`: a plain load on x86.
-    ended.load(ordering: .sequentiallyConsistent)
+    ended.load(ordering: .sequentiallyConsistent) != 0
   }
 
   /// As `HandlerState.isValid`, out of line.
@@ -121,8 +120,9 @@ final class Receiver: @unchecked Sendable {
     }
     return consumer._withUnsafeGuaranteedRef { consumer in
       // Nobody else changes the list, and this thread does not while it is in here.
-      let count = list.pointee.count
-      guard count > 0, let handlers = list.pointee.handlers else {
+      let handlers = list.pointee.handlers.first
+      let count = list.pointee.handlers.count
+      guard count > 0 else {
         consumer.didCall(false)
         return false
       }
@@ -138,43 +138,37 @@ final class Receiver: @unchecked Sendable {
     }
   }
 
-  /// Takes new handlers over and lets removed ones go. The consumer only, never inside a handler.
+  /// Takes new handlers over; those that have ended already go. The consumer only, never inside a handler.
   func apply() {
-    // Before the look at the handlers: one that ends after it sets the flag again. An exchange, since it
-    // pairs with `end`: whose flag is taken down, his handler is seen ended below.
-    _ = ended.exchange(false, ordering: .sequentiallyConsistent)
     let added = additions.withLock { waiting in
       defer { waiting.removeAll() }
       return waiting
     }
     // One generation for each, in order and without a gap: they come from `add`.
     list.pointee.appliedGeneration += UInt32(added.count)
-    let current = (0..<list.pointee.count).map {
-      list.pointee.handlers![$0].takeUnretainedValue()
+    for handler in added where !handler.state.isEnded {
+      list.pointee.handlers.append(handler)
     }
-    replaceHandlers((current + added).filter { !$0.state.isEnded })
+  }
+
+  /// Lets go of a handler that has ended; once for each. The consumer only, never inside a handler.
+  func drop(_ handler: HandlerState) {
+    if handler.place == nil {
+      // Still among the additions, or it ended before it was taken over.
+      apply()
+    }
+    let dropped = list.pointee.handlers.remove(handler)
+    // Sequentially consistent, as `end`: what it counted is not in the list any more.
+    ended.wrappingSubtract(1, ordering: .sequentiallyConsistent)
+    withExtendedLifetime(dropped) {}
   }
 
   /// Ends all handlers and lets them go: the consumer has ended.
   func end() {
     apply()
-    for index in 0..<list.pointee.count {
-      _ = list.pointee.handlers![index].takeUnretainedValue().state.end()
+    let all = list.pointee.handlers.removeAll()
+    for handler in all {
+      _ = handler.state.end()
     }
-    replaceHandlers([])
-  }
-
-  private func replaceHandlers(_ new: [EventHandler]) {
-    let (old, count) = (list.pointee.handlers, list.pointee.count)
-    list.pointee.handlers = new.isEmpty ? nil : .allocate(capacity: new.count)
-    list.pointee.count = new.count
-    for (index, handler) in new.enumerated() {
-      (list.pointee.handlers! + index).initialize(to: Unmanaged.passRetained(handler))
-    }
-    // Last: what a closure holds may end with it, and that is user code.
-    for index in 0..<count {
-      old![index].release()
-    }
-    old?.deallocate()
   }
 }
