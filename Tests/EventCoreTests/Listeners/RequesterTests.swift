@@ -29,7 +29,7 @@ struct RequesterTests {
       #expect(Ping().queue(on: central) >= 1)
       #expect(waitUntil { Ping().queue(on: central) == 0 })
       #expect(log.entries.isEmpty)
-      #expect(central.listener.listenerCount == 0)
+      #expect(waitUntil { central.listener.listenerCount == 0 })
       #expect(!captured.remove())
     }
   }
