@@ -9,6 +9,9 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += idleWakeCandidates(scale)
   all += spinCandidates(scale)
   all += allocationCandidates(Event24.self)
+  all += listenerCandidates(Event24.self, scale)
+  all += latestOnlyCandidates(scale)
+  all += churnCandidates(scale)
   all += choiceCandidates(scale)
   if !scale.isQuick {
     all += numberCandidates(Event8.self, scale.halved)
