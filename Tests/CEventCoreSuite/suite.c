@@ -7,14 +7,15 @@
 extern const struct suite_group suite_reentry, suite_order, suite_order_live, suite_chain, suite_producers,
 	suite_depth, suite_close, suite_close_race, suite_interrupt, suite_parker, suite_parker_race,
 	suite_pool, suite_box, suite_router, suite_router_churn, suite_dispatch, suite_thread,
-	suite_fork, suite_errors, suite_allocation_failure;
+	suite_fork, suite_errors, suite_allocation_failure, suite_streams;
 
 static const struct suite_group *const groups[] = {
 	&suite_order,	   &suite_order_live,  &suite_chain,	   &suite_producers,
 	&suite_depth,	   &suite_close,       &suite_close_race,  &suite_interrupt,
 	&suite_parker,	   &suite_parker_race, &suite_pool,	   &suite_box,
 	&suite_router,	   &suite_router_churn, &suite_dispatch,   &suite_thread,
-	&suite_reentry,   &suite_fork,	   &suite_errors,      &suite_allocation_failure,
+	&suite_reentry,   &suite_fork,	   &suite_errors,      &suite_streams,
+	&suite_allocation_failure,
 };
 
 static struct evc_suite_test all[256];
