@@ -184,8 +184,12 @@ struct RequesterTests {
           Requester(closure.token()), { _ in withExtendedLifetime(token) {} },
           executeOn: .listenerThread, on: central)
       }
+      // One at a time: a thread that is kept busy does not come to sleep.
+      var sent = 0
       #expect(waitUntil {
         Pong().queue(on: central)
+        sent += 1
+        _ = log.entries(atLeast: sent)
         return closure.alive == 0
       })
     }
