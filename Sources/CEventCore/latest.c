@@ -113,14 +113,15 @@ static void supersede(struct evc_envelope *envelope, struct evc_thread_record *r
 	evc_envelope_end(envelope, false, NULL);
 }
 
-static void post(struct evc_latest *latest, struct evc_envelope *token, unsigned lane)
+static void post(struct evc_latest *latest, struct evc_envelope *token, unsigned lane,
+		 struct evc_stream *stream)
 {
 	struct evc_chain chain = { token, token, 1, 1u << lane };
 
 	/* The token's reference. */
 	ref(latest);
 	evc_slot_set_next(token, NULL);
-	evc_mailbox_post_always(latest->mailbox, &chain);
+	evc_mailbox_post_prepared(latest->mailbox, stream, &chain);
 }
 
 /* A token beside that of the structure. NULL = out of memory. */
@@ -132,15 +133,17 @@ static struct evc_envelope *create_token(struct evc_latest *latest, unsigned lan
 	if (token == NULL)
 		return NULL;
 	token->subscription = &latest->subscription;
-	token->time = 0;
+	evc_slot_set_time(token, 0);
 	token->generation = 0;
-	atomic_store_explicit(&token->lane, (uint8_t)lane, memory_order_relaxed);
+	token->index = 0;
+	evc_slot_set_lane(token, lane);
 	token->flags = EVC_ENVELOPE_TOKEN;
 	return token;
 }
 
 /* The rest of P2, for a state that was not POSTED. */
-static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsigned lane)
+static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsigned lane,
+						 struct evc_stream *stream)
 {
 	_Atomic uint8_t *state = &latest->state[lane];
 
@@ -151,7 +154,7 @@ static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsi
 		if (atomic_compare_exchange_strong_explicit(state, &seen, CLAIMED,
 							    memory_order_seq_cst,
 							    memory_order_seq_cst)) {
-			post(latest, &latest->tokens[lane], lane);
+			post(latest, &latest->tokens[lane], lane, stream);
 			seen = CLAIMED;
 			if (!atomic_compare_exchange_strong_explicit(state, &seen, POSTED,
 								     memory_order_seq_cst,
@@ -164,7 +167,7 @@ static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsi
 		/* Another producer is at it, and may be held up there. */
 		token = create_token(latest, lane);
 		if (evc_likely(token != NULL)) {
-			post(latest, token, lane);
+			post(latest, token, lane, stream);
 			return;
 		}
 		/* Out of memory: then this one has to wait for the other. */
@@ -221,6 +224,7 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 {
 	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
 	struct evc_envelope *newest = chain->last, *old, *next;
+	struct evc_stream *stream;
 	unsigned lane;
 	uint32_t count = chain->count - 1;
 
@@ -230,11 +234,15 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if (evc_unlikely(atomic_load_explicit(&latest->mailbox->attention, memory_order_relaxed) &
 			 EVC_ATTENTION_CLOSED))
 		return EVC_CLOSED;
+	/* Before P1, after which there is no way back. */
+	stream = evc_mailbox_prepare_post(latest->mailbox);
+	if (evc_unlikely(stream == NULL))
+		return EVC_OUT_OF_MEMORY;
 	lane = evc_slot_lane(newest);
 	old = put(latest, newest);
 	/* P2; acquires the post of the token that is there. */
 	if (atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) != POSTED)
-		post_token(latest, lane);
+		post_token(latest, lane, stream);
 	/* P3. Last, since the end of a payload is user code, which may dispatch. */
 	if (evc_unlikely(count > 0)) {
 		struct evc_envelope *envelope = chain->first;
@@ -326,7 +334,7 @@ evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 	if (latest == NULL)
 		return EVC_OUT_OF_MEMORY;
 	memset(latest, 0, sizeof(*latest));
-	latest->sink = (struct evc_sink){ accept, retain, release };
+	latest->sink = (struct evc_sink){ accept, retain, release, NULL };
 	latest->subscription = (struct evc_subscription){
 		.sink = &latest->sink,
 		.deliver = options->deliver,

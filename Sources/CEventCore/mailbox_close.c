@@ -4,7 +4,7 @@
 /*
  * The end of a mailbox. States: open; closed (CLOSED in `attention`: posts are refused, the consumer
  * may still handle or drop); ended (`ended`, under end_mutex: the consumer has taken its last look, and
- * whoever finds something in the inbox frees it).
+ * whoever posts after it frees what is there).
  */
 #include "latest.h"
 #include "mailbox_private.h"
@@ -68,7 +68,7 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 		return false;
 	}
 	mailbox->ended = true;
-	/* From now on the consumer's side of the inbox belongs to those who reap: no more looks. */
+	/* From now on the consumer's side of the streams belongs to those who reap: no more looks. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	pthread_mutex_unlock(&mailbox->end_mutex);
 	/* The lanes are this thread's alone; the mutex is free, since a payload's end is user code. */
@@ -80,14 +80,15 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 
 void evc_mailbox_reap(struct evc_mailbox *mailbox)
 {
-	struct evc_envelope *envelope = NULL, *next, *last = NULL;
+	struct evc_envelope *envelope = NULL, *next;
 
 	pthread_mutex_lock(&mailbox->end_mutex);
 	if (mailbox->ended)
-		envelope = evc_inbox_splice(&mailbox->inbox, &last);
+		envelope = evc_mailbox_collect(
+			mailbox, evc_mailbox_undealt(mailbox, memory_order_seq_cst));
 	pthread_mutex_unlock(&mailbox->end_mutex);
 	for (; envelope != NULL; envelope = next) {
-		next = envelope == last ? NULL : evc_inbox_link(envelope);
+		next = evc_slot_next(envelope);
 		drop(mailbox, envelope, NULL);
 	}
 }

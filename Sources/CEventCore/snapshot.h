@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A snapshot: the subscriptions of one key at one moment. Immutable once published, counted.
+ * A snapshot: the subscriptions of one key at one moment, as a router or a balancer has them. Immutable
+ * once published, counted.
  *
  * Synchronization:
- *   The router holds one reference of its current snapshot, dropped after a grace period (domain.h), so
- *   that a reader inside a section may take one more: the count cannot reach 0 under it. From then on
- *   only the count keeps the snapshot, across dispatches, in the reader's route cache. Each holder's
- *   release (acquire-release) orders its reads before the end.
+ *   Its router or balancer holds one reference of the current snapshot, dropped after a grace period
+ *   (domain.h), so that a reader inside a section may take one more: the count cannot reach 0 under it.
+ *   From then on only the count keeps the snapshot, in a route cache even across dispatches. Each
+ *   holder's release (acquire-release) orders its reads before the end.
  * Ownership: a snapshot holds a reference of the sink of each of its entries.
  */
 #ifndef EVC_SNAPSHOT_H
@@ -18,10 +19,14 @@
 
 #include <stdatomic.h>
 
+struct evc_load;
+
 struct evc_snapshot_entry {
 	struct evc_subscription *subscription;
 	uint32_t generation;
 	bool timed;
+	/* Of a balancer's receiver; NULL in a router. Lives as long as the subscription. */
+	struct evc_load *load;
 };
 
 struct evc_snapshot {
@@ -29,8 +34,6 @@ struct evc_snapshot {
 	uint32_t count;
 	/* True if an entry is. */
 	bool timed;
-	/* One entry, not timed: the case that evc_dispatch_begin has a short way for. */
-	bool plain;
 	struct evc_domain_head retired;
 	struct evc_snapshot_entry entries[];
 };

@@ -4,7 +4,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "eventcore/thread.h"
+#include "eventcore/shared_mailbox.h"
 
 #include "memory.h"
 
@@ -16,6 +16,8 @@
 struct evc_thread {
 	pthread_t handle;
 	struct evc_mailbox *mailbox;
+	/* Whose mailbox that is, or NULL. */
+	struct evc_worker *worker;
 	char name[16];
 };
 
@@ -31,7 +33,10 @@ static void *run(void *opaque)
 		pthread_setname_np(pthread_self(), thread->name);
 #endif
 	}
-	(void)evc_mailbox_run(thread->mailbox);
+	if (thread->worker != NULL)
+		(void)evc_worker_run(thread->worker);
+	else
+		(void)evc_mailbox_run(thread->mailbox);
 	return NULL;
 }
 
@@ -92,19 +97,18 @@ static enum evc_status set_attributes(pthread_attr_t *attributes,
 	return status;
 }
 
-enum evc_status evc_thread_start(const struct evc_thread_options *options,
-				 struct evc_mailbox *mailbox, struct evc_thread **out)
+static enum evc_status start(const struct evc_thread_options *options, struct evc_mailbox *mailbox,
+			     struct evc_worker *worker, struct evc_thread **out)
 {
 	struct evc_thread *thread;
 	pthread_attr_t attributes;
 	enum evc_status status = EVC_OK;
 
-	if (mailbox == NULL || out == NULL)
-		return EVC_INVALID_ARGUMENT;
 	thread = evc_allocate(sizeof(*thread), _Alignof(struct evc_thread));
 	if (thread == NULL)
 		return EVC_OUT_OF_MEMORY;
 	thread->mailbox = mailbox;
+	thread->worker = worker;
 	thread->name[0] = '\0';
 	if (pthread_attr_init(&attributes) != 0) {
 		evc_deallocate(thread, sizeof(*thread), _Alignof(struct evc_thread));
@@ -128,6 +132,22 @@ enum evc_status evc_thread_start(const struct evc_thread_options *options,
 	}
 	*out = thread;
 	return EVC_OK;
+}
+
+enum evc_status evc_thread_start(const struct evc_thread_options *options,
+				 struct evc_mailbox *mailbox, struct evc_thread **out)
+{
+	if (mailbox == NULL || out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	return start(options, mailbox, NULL, out);
+}
+
+enum evc_status evc_thread_start_worker(const struct evc_thread_options *options,
+					struct evc_worker *worker, struct evc_thread **out)
+{
+	if (worker == NULL || out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	return start(options, evc_worker_mailbox(worker), worker, out);
 }
 
 void evc_thread_cancel(struct evc_thread *thread)

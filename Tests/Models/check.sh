@@ -36,12 +36,13 @@ holds() {
 
 fails() {
   search "$@"
-  if ! grep -Eq 'assertion violated|invalid end state' "$work/report"; then
+  # The report also has a line that says that it looked for invalid end states.
+  if ! grep -Eq '^pan:[0-9]+: (assertion violated|invalid end state)' "$work/report"; then
     echo "$*: the mutation was NOT found"
     cat "$work/report"
     exit 1
   fi
-  echo "$*: found, $(grep -Eo 'assertion violated|invalid end state' "$work/report" | head -1)"
+  echo "$*: found, $(grep -Eo '^pan:[0-9]+: (assertion violated|invalid end state)' "$work/report" | cut -d' ' -f2- | head -1)"
 }
 
 holds inbox
@@ -62,3 +63,20 @@ holds pump -DCLOSE
 for n in '' 2 3 4; do fails pump "-DMUTATE$n"; done
 holds latest -DPRODUCERS=2
 for n in '' 2 3 4 5 6 7; do fails latest "-DMUTATE$n"; done
+holds scheduler
+holds scheduler -DCLOSE
+for n in '' 2 3 4; do fails scheduler "-DMUTATE$n"; done
+fails scheduler -DCLOSE -DMUTATE5
+holds shared_stack
+for n in '' 2 3; do fails shared_stack "-DMUTATE$n"; done
+holds shared_queue
+holds shared_queue -DPUTS=4 -DCHAIN
+for n in '' 2 3; do fails shared_queue "-DMUTATE$n"; done
+fails shared_queue -DPUTS=4 -DCHAIN -DMUTATE4
+holds shared_wake
+holds shared_wake -DRETIRE
+holds shared_wake -DSTUCK
+for n in '' 2 3 4; do fails shared_wake "-DMUTATE$n"; done
+fails shared_wake -DSTUCK -DMUTATE5
+fails shared_wake -DSTUCK -DMUTATE7
+fails shared_wake -DRETIRE -DMUTATE6

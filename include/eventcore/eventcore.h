@@ -20,12 +20,15 @@
 #define EVENTCORE_H
 
 #include "allocator.h"
+#include "balancer.h"
 #include "base.h"
 #include "envelope.h"
 #include "mailbox.h"
 #include "parker.h"
 #include "pool.h"
 #include "router.h"
+#include "scheduler.h"
+#include "shared_mailbox.h"
 #include "sink.h"
 #include "thread.h"
 

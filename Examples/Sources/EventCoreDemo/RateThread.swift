@@ -30,6 +30,9 @@ final class RateThread: EventThread, @unchecked Sendable {
     super.init(on: central, waitStrategy: waitStrategy, name: "rates")
   }
 
+  @available(*, unavailable, message: "needs the world")
+  required init() { preconditionFailure("needs the world") }
+
   override func registerEventListeners() {
     addEventCallback(RateThread.onProcessor)
     addEventCallback(RateThread.onMemory)

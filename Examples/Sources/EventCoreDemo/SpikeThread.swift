@@ -31,6 +31,9 @@ final class SpikeThread: EventThread, @unchecked Sendable {
     super.init(on: central, waitStrategy: waitStrategy, name: "spikes")
   }
 
+  @available(*, unavailable, message: "needs the world")
+  required init() { preconditionFailure("needs the world") }
+
   override func registerEventListeners() {
     addEventCallback(SpikeThread.onProcessor)
     addEventCallback(SpikeThread.onMemory)

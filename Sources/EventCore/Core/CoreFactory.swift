@@ -44,6 +44,20 @@ extension EventCentral {
       }
     }
 
+    /// `clock`: nil for the monotonic clock and a thread of its own.
+    func makeScheduler(clock: ManualClock?) -> any SchedulerCore {
+      switch self {
+      case .locking:
+        return LockingScheduler.make(clock: clock)
+      case .lockFree:
+        #if URCU
+          return LockFreeScheduler(clock: clock)
+        #else
+          lockFreeIsMissing()
+        #endif
+      }
+    }
+
     /// `pump`: who drives the consumer, if it has no thread of its own.
     func makeMailbox(
       _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?
@@ -54,6 +68,19 @@ extension EventCentral {
       case .lockFree:
         #if URCU
           return LockFreeMailbox(consumer, strategy, pump)
+        #else
+          lockFreeIsMissing()
+        #endif
+      }
+    }
+
+    func makeBalancer(_ chooser: PoolChooser) -> any BalancerCore {
+      switch self {
+      case .locking:
+        return LockingBalancer(chooser)
+      case .lockFree:
+        #if URCU
+          return LockFreeBalancer(chooser)
         #else
           lockFreeIsMissing()
         #endif

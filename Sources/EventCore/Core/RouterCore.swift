@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The seam between the module and its two cores: who gets an event of a key.
-///
-/// `begin`, then the payloads, then `commit` are one dispatch, on one thread. Implementations: the
-/// lock-free router (C) and the locking router (Swift).
+/// Where a consumer says which events it takes: a router, or a pool that is one receiver for its threads.
 @usableFromInline
-protocol RouterCore: AnyObject, Sendable {
-  /// First step: finds the receivers and makes their envelopes. Nobody waits.
-  func begin(
-    key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState)
-
-  /// Second step: posts to every receiver. Returns how many accepted.
-  @discardableResult
-  func commit(_ state: inout DispatchState) -> Int
+protocol RouteRegistry: AnyObject, Sendable {
+  /// Tells how a payload of a key is ended if nobody handles it, before the first subscription to it.
+  /// Nil for types without references.
+  func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?)
 
   /// Gives a subscription the events of a key from now on, or changes its generation and `timed`.
   /// The subscription is of a mailbox of the same core.
@@ -21,6 +14,27 @@ protocol RouterCore: AnyObject, Sendable {
 
   /// Ends a subscription. What is addressed already still arrives.
   func unsubscribe(_ key: UInt, _ subscription: Subscription)
+}
+
+/// The seam between the module and its two cores: who gets an event of a key.
+///
+/// `begin`, then the payloads, then `commit` are one dispatch, on one thread. Implementations: the
+/// lock-free router (C) and the locking router (Swift).
+@usableFromInline
+protocol RouterCore: RouteRegistry {
+  /// First step: finds the receivers and makes their envelopes. Nobody waits.
+  func begin(
+    key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState)
+
+  /// Second step: posts to every receiver. Returns how many accepted.
+  @discardableResult
+  func commit(_ state: inout DispatchState) -> Int
+}
+
+extension RouterCore {
+  /// A router addresses to subscriptions that know it themselves.
+  @usableFromInline
+  func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) {}
 }
 
 /// What a mailbox knows about the events of one type, as its core names it: a pointer that stays valid

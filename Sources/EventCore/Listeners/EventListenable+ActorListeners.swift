@@ -6,26 +6,32 @@ import Dispatch
 // Listeners on the MainActor and on other actors.
 
 extension EventListenable {
-  /// Has a closure or a method of the MainActor called for every event of a type, with its priority and the time
-  /// of its dispatch: on the main queue, wherever it is registered.
+  /// Has a closure or a method of the MainActor called for every event of a type, with its priority
+  /// and the time of its dispatch: on the main queue, wherever it is registered.
   ///
-  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is removed.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the listener.
+  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is
+  ///   removed.
+  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
+  ///   listener.
   ///
-  /// **Threads**: any, also inside a handler. Somebody has to serve the main queue: an application's run loop,
-  /// `dispatchMain()`, or an `async` main function.
+  /// **Threads**: any, also inside a handler. Somebody has to serve the main queue: an
+  /// application's run loop, `dispatchMain()`, or an `async` main function.
   @inlinable
   @discardableResult
   @preconcurrency
   public func addListener<E: Eventable>(
     _ requester: AnyObject?,
-    _ callback: @escaping @MainActor @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping @MainActor @Sendable (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      )
       -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) ->
+        Bool
     )? = nil,
     once: Bool = false
   ) -> any EventListenerHandling {
@@ -36,11 +42,13 @@ extension EventListenable {
       ListenerCallback(onMain: callback))
   }
 
-  /// Has a closure or a method of the MainActor called for every event of a type: on the main queue, wherever it
-  /// is registered. The clock is not read for it.
+  /// Has a closure or a method of the MainActor called for every event of a type: on the main
+  /// queue, wherever it is registered. The clock is not read for it.
   ///
-  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is removed.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the listener.
+  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is
+  ///   removed.
+  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
+  ///   listener.
   ///
   /// **Threads**: as for the form with three arguments.
   @inlinable
@@ -53,7 +61,8 @@ extension EventListenable {
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) ->
+        Bool
     )? = nil,
     once: Bool = false
   ) -> any EventListenerHandling {
@@ -64,24 +73,28 @@ extension EventListenable {
       ListenerCallback(onMain: callback))
   }
 
-  /// Has a method of a requester on the MainActor called for every event of a type, with its priority and the time
-  /// of its dispatch, on the main queue and without retaining the requester.
+  /// Has a method of a requester on the MainActor called for every event of a type, with its
+  /// priority and the time of its dispatch, on the main queue and without retaining the requester.
   ///
   /// - Parameters: As for other methods that are named without their object.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the listener.
+  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
+  ///   listener.
   ///
   /// **Threads**: any, also inside a handler.
   @inlinable
   @discardableResult
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
-    _ method: @escaping @MainActor (Owner) -> @MainActor (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ method:
+      @escaping @MainActor (Owner) ->
+      @MainActor (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor (Owner) -> @MainActor (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor (Owner) ->
+        @MainActor (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false
   ) -> any EventListenerHandling {
@@ -91,11 +104,12 @@ extension EventListenable {
       ListenerCallback(onMain: method, filter: customFilter))
   }
 
-  /// Has a method of a requester on the MainActor called for every event of a type, on the main queue and without
-  /// retaining the requester. The clock is not read for it.
+  /// Has a method of a requester on the MainActor called for every event of a type, on the main
+  /// queue and without retaining the requester. The clock is not read for it.
   ///
   /// - Parameters: As for other methods that are named without their object.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the listener.
+  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
+  ///   listener.
   ///
   /// **Threads**: any, also inside a handler.
   @inlinable
@@ -107,7 +121,8 @@ extension EventListenable {
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor (Owner) -> @MainActor (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor (Owner) ->
+        @MainActor (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false
   ) -> any EventListenerHandling {
@@ -117,8 +132,8 @@ extension EventListenable {
       ListenerCallback(onMain: method, filter: customFilter))
   }
 
-  /// Has a closure called for every event of a type, with its priority and the time of its dispatch, on the actor
-  /// that registers it.
+  /// Has a closure called for every event of a type, with its priority and the time of its
+  /// dispatch, on the actor that registers it.
   ///
   /// - Parameters: As for the form that takes the event alone.
   /// - Returns: A handle that removes it.
@@ -128,8 +143,8 @@ extension EventListenable {
   @discardableResult
   public func addListener<E: Eventable>(
     isolation: isolated (any Actor)?,
-    _ requester: AnyObject? = nil,
-    _ callback: @escaping (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all,
@@ -140,13 +155,13 @@ extension EventListenable {
     once: Bool = false
   ) -> any EventListenerHandling {
     listener.addListener(
-      requester, .requesterThread, requireIsolation(isolation), isOnce: once,
+      nil, .requesterThread, requireIsolation(isolation), isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }
 
-  /// Has a closure called for every event of a type on the actor that registers it. It may touch what the actor
-  /// guards.
+  /// Has a closure called for every event of a type on the actor that registers it. It may touch
+  /// what the actor guards.
   ///
   /// ```swift
   /// listener.addListener(isolation: #isolation) { (event: TemperatureEvent) in
@@ -154,13 +169,14 @@ extension EventListenable {
   /// }
   /// ```
   ///
-  /// A closure that is isolated to an actor retains it: the actor lives until the listener is removed. The form
-  /// that is given the actor (`addListener(self) { (self: isolated Model, event) in ... }`) does not.
+  /// A closure that is isolated to an actor retains it: the actor lives until the listener is
+  /// removed. The form that is given the actor (`addListener(self) { (self: isolated Model, event)
+  /// in ... }`) does not. To end with another object, pass it as the requester of the form with a
+  /// closure, which runs on its caller's actor, too.
   ///
   /// - Parameters:
-  ///   - isolation: `#isolation`, or the actor. Nil, which is what it is outside of any actor, traps.
-  ///   - requester: Whom the listener belongs to; not retained. Nil: it lives until it is removed, or its actor
-  ///     is gone.
+  ///   - isolation: `#isolation`, or the actor. Nil, which is what it is outside of any actor,
+  ///     traps.
   ///   - callback: What is called on the actor, one event at a time.
   ///   - type: The exact type of event.
   ///   - interest: As for the other forms, as are `maximumAge`, `customFilter`, `once`.
@@ -168,13 +184,13 @@ extension EventListenable {
   ///
   /// **Threads**: the actor.
   ///
-  /// **Order**: as for an event thread (D1 to D3) among all listeners on the same actor. Events that wait
-  /// together are handled with one hop to the actor, in batches that let its other work in between.
+  /// **Order**: as for an event thread (D1 to D3) among all listeners on the same actor. Events
+  /// that wait together are handled with one hop to the actor, in batches that let its other work
+  /// in between.
   @inlinable
   @discardableResult
   public func addListener<E: Eventable>(
     isolation: isolated (any Actor)?,
-    _ requester: AnyObject? = nil,
     _ callback: @escaping (_ event: E) -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all,
@@ -185,13 +201,13 @@ extension EventListenable {
     once: Bool = false
   ) -> any EventListenerHandling {
     listener.addListener(
-      requester, .requesterThread, requireIsolation(isolation), isOnce: once,
+      nil, .requesterThread, requireIsolation(isolation), isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }
 
-  /// Has a closure called for every event of a type, with its priority and the time of its dispatch, on an actor,
-  /// without retaining it.
+  /// Has a closure called for every event of a type, with its priority and the time of its
+  /// dispatch, on an actor, without retaining it.
   ///
   /// - Parameters: As for the form that takes the event alone.
   /// - Returns: A handle that removes it.
@@ -202,7 +218,10 @@ extension EventListenable {
   @preconcurrency
   public func addListener<Owner: Actor, E: Eventable>(
     _ requester: Owner,
-    _ callback: @escaping @Sendable (_ owner: isolated Owner, _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping @Sendable (
+        _ owner: isolated Owner, _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      )
       -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all,
@@ -218,8 +237,8 @@ extension EventListenable {
       ListenerCallback(on: callback))
   }
 
-  /// Has a closure called for every event of a type on an actor, without retaining it: the listener ends with the
-  /// actor (D9).
+  /// Has a closure called for every event of a type on an actor, without retaining it: the listener
+  /// ends with the actor (D9).
   ///
   /// ```swift
   /// listener.addListener(self) { (self: isolated Model, event: TemperatureEvent) in

@@ -4,12 +4,19 @@
 #if URCU
   internal import CEventCore
 
-  /// The mailbox of the C core, owned by this object.
+  /// The mailbox of the C core, owned by this object; of a worker, its own mailbox and the worker itself.
   final class LockFreeMailbox: MailboxCore, @unchecked Sendable {
-    // The pointer is constant; which function may be called from where is the seam's contract.
+    // The pointers are constant; which function may be called from where is the seam's contract.
     private let mailbox: OpaquePointer
+    private let worker: OpaquePointer?
 
-    init(_ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?) {
+    /// - Parameters:
+    ///   - pump: Who drives the consumer, if it has no thread of its own.
+    ///   - shared: The shared mailbox that the consumer is a worker of, if any.
+    init(
+      _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump? = nil,
+      workerOf shared: OpaquePointer? = nil
+    ) {
       var options = evc_mailbox_options()
       switch strategy {
       case .park: options.strategy = EVC_WAIT_PARK
@@ -33,12 +40,25 @@
         options.idle = { Unmanaged<Consumer>.fromOpaque($0!).takeUnretainedValue().idle() }
       }
       var made: OpaquePointer?
-      requireCore(evc_mailbox_create(&options, &made), "make a mailbox")
-      mailbox = made!
+      if let shared {
+        // More than EVC_WORKERS_MAX are refused: `SharedMailbox.maximumWorkers`.
+        requireCore(evc_worker_create(shared, &options, &made), "make a worker")
+        worker = made!
+        mailbox = evc_worker_mailbox(made!)
+      } else {
+        requireCore(evc_mailbox_create(&options, &made), "make a mailbox")
+        worker = nil
+        mailbox = made!
+      }
     }
 
     deinit {
-      evc_mailbox_release(mailbox)
+      // No reference is left, so that the run loop has returned or never began.
+      if let worker {
+        evc_worker_destroy(worker)
+      } else {
+        evc_mailbox_release(mailbox)
+      }
     }
 
     func addSubscription(_ receiver: Receiver) -> Subscription {
@@ -86,7 +106,11 @@
 
     func run(_ consumer: Consumer) {
       withExtendedLifetime(consumer) {
-        _ = evc_mailbox_run(mailbox)
+        if let worker {
+          _ = evc_worker_run(worker)
+        } else {
+          _ = evc_mailbox_run(mailbox)
+        }
       }
     }
 

@@ -2,8 +2,68 @@
 // Copyright the EventCore authors
 
 #if URCU
+  internal import CEventCore
+
   /// The shared mailbox of the C core, owned by this object.
-  func LockFreeSharedMailbox() -> any SharedMailboxCore {
-    preconditionFailure("The shared mailbox of the lock-free core is not there yet: use .locking.")
+  final class LockFreeSharedMailbox: SharedMailboxCore, @unchecked Sendable {
+    // The pointer is constant, and every function of the mailbox may be called from any thread.
+    private let mailbox: OpaquePointer
+
+    init() {
+      var made: OpaquePointer?
+      requireCore(evc_shared_mailbox_create(&made), "make a shared mailbox")
+      mailbox = made!
+    }
+
+    deinit {
+      evc_shared_mailbox_release(mailbox)
+    }
+
+    func addSubscription(_ entry: SharedMailbox.Entry) -> Subscription {
+      var options = evc_shared_subscription_options()
+      // Retained until the core frees the subscription with the mailbox.
+      options.context = Unmanaged.passRetained(entry).toOpaque()
+      options.deliver = { worker, context, payload, envelope, owned in
+        Unmanaged<Consumer>.fromOpaque(worker.unsafelyUnwrapped)._withUnsafeGuaranteedRef { consumer in
+          Unmanaged<SharedMailbox.Entry>.fromOpaque(context.unsafelyUnwrapped)
+            ._withUnsafeGuaranteedRef {
+              consumer.deliverShared(
+                $0, payload.unsafelyUnwrapped,
+                UnsafeMutableRawPointer(envelope.unsafelyUnwrapped), owned: owned)
+            }
+        }
+      }
+      if entry.drop != nil {
+        options.drop = { context, payload in
+          Unmanaged<SharedMailbox.Entry>.fromOpaque(context!)
+            ._withUnsafeGuaranteedRef { $0.drop!(payload!) }
+        }
+      }
+      options.finalize = { Unmanaged<SharedMailbox.Entry>.fromOpaque($0!).release() }
+      var made: OpaquePointer?
+      requireCore(
+        evc_shared_mailbox_add_subscription(mailbox, &options, &made), "add a subscription")
+      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+    }
+
+    func makeWorker(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
+      LockFreeMailbox(consumer, strategy, workerOf: mailbox)
+    }
+
+    func close() { evc_shared_mailbox_close(mailbox) }
+    func closeWhenEmpty() { evc_shared_mailbox_close_when_empty(mailbox) }
+
+    func depths() -> [Int] {
+      withUnsafeTemporaryAllocation(of: UInt64.self, capacity: Lane.count) { counts in
+        evc_shared_mailbox_depths(mailbox, counts.baseAddress!)
+        return counts.map(Int.init)
+      }
+    }
+
+    func counts() -> (taken: UInt64, dropped: UInt64) {
+      var statistics = evc_mailbox_statistics()
+      evc_shared_mailbox_read_statistics(mailbox, &statistics)
+      return (statistics.taken, statistics.dropped)
+    }
   }
 #endif

@@ -43,6 +43,20 @@ final class LockingSubscription: @unchecked Sendable {
     self.sink = sink
   }
 
+  /// Of a sink that addresses anew what it accepts, and handles nothing.
+  init(drop: ((UnsafeMutableRawPointer) -> Void)?, _ sink: any LockingSink) {
+    target = LockingSubscription.nobody
+    self.drop = drop
+    self.sink = sink
+  }
+
+  private static let nobody = Nobody()
+  private final class Nobody: Sendable {}
+
+  static func of(_ subscription: Subscription) -> LockingSubscription {
+    Unmanaged<LockingSubscription>.fromOpaque(subscription.pointer).takeUnretainedValue()
+  }
+
   /// Only of a subscription that was made with one.
   var receiver: Receiver { unsafeDowncast(target, to: Receiver.self) }
   /// Only of a subscription that was made with one.
@@ -79,6 +93,22 @@ enum LockingEnvelope {
     box.initializeMemory(as: UInt32.self, repeating: references, count: 1)
     box.storeBytes(of: UInt32(offset), toByteOffset: EnvelopeLayout.boxOffset, as: UInt32.self)
     return box
+  }
+
+  /// Addresses an envelope to another subscription, on its way.
+  static func readdress(
+    _ envelope: UnsafeMutableRawPointer, _ subscription: LockingSubscription, _ generation: UInt32,
+    timed: Bool
+  ) {
+    envelope.storeBytes(
+      of: Unmanaged.passUnretained(subscription).toOpaque(),
+      toByteOffset: EnvelopeLayout.subscription, as: UnsafeMutableRawPointer.self)
+    envelope.storeBytes(of: generation, toByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+    // Nobody asked for the time when the dispatch began; it has not returned yet (D8).
+    if timed, envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self) == 0 {
+      envelope.storeBytes(
+        of: monotonicNanoseconds(), toByteOffset: EnvelopeLayout.time, as: UInt64.self)
+    }
   }
 
   static func lane(_ envelope: UnsafeMutableRawPointer) -> Int {

@@ -8,6 +8,8 @@ final class LockingSnapshot: Sendable {
     let sink: any LockingSink
     var generation: UInt32
     var timed: Bool
+    /// Of a thread of a pool; nil in a router.
+    var load: EventLoad?
   }
 
   let entries: [Entry]
@@ -16,6 +18,17 @@ final class LockingSnapshot: Sendable {
   init(_ entries: [Entry]) {
     self.entries = entries
     isTimed = entries.contains { $0.timed }
+  }
+
+  /// Where the loads of the entries lie: the first one's address, and how far apart they are.
+  func withLoads<Result>(_ body: (_ first: UnsafeRawPointer, _ stride: Int) -> Result) -> Result {
+    entries.withUnsafeBytes { bytes in
+      // An optional pointer has the layout of a pointer, and a stored property an offset.
+      body(
+        bytes.baseAddress.unsafelyUnwrapped
+          + MemoryLayout<Entry>.offset(of: \.load).unsafelyUnwrapped,
+        MemoryLayout<Entry>.stride)
+    }
   }
 }
 

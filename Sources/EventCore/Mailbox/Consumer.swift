@@ -20,8 +20,8 @@ final class Consumer: @unchecked Sendable {
   /// Whether `core.barrier()` orders `running`, so that publishing it costs a plain store.
   @usableFromInline let hasBarrier: Bool
   /// The central's router, and the one for events that are posted straight to this consumer.
-  let routers: [any RouterCore]
-  var direct: any RouterCore { routers[1] }
+  let routers: [any RouteRegistry]
+  let direct: any RouterCore
   /// Whether `post` has registered its handler.
   let hasJobHandler = Guarded(false)
   private(set) var mailbox: (any MailboxCore)!
@@ -32,6 +32,8 @@ final class Consumer: @unchecked Sendable {
   var isListenerThread: Bool { whenIdle != nil }
   /// The mailbox that this consumer takes from beside its own, as a worker; nil for most.
   private let sharedMailbox: SharedMailbox?
+  /// What makes this consumer one of a pool's; nil for most.
+  let member: PoolMember?
   /// Its types, as this consumer's receivers. In memory of its own, as `held` is.
   let shared: UnsafeMutablePointer<SharedReceivers>
 
@@ -65,22 +67,28 @@ final class Consumer: @unchecked Sendable {
   private let held: UnsafeMutablePointer<EventThread?>
 
   /// - Parameters:
+  ///   - routers: Where its handlers are registered.
+  ///   - direct: The one of them, or behind one of them, for events that are posted straight to it.
   ///   - pump: Who drives this consumer, if it has no thread of its own.
   ///   - whenIdle: What a listener thread does before it sleeps.
   ///   - shared: What this consumer is a worker of. Its handlers then get the events that it takes from
   ///     there, and those that `routers` address to it alone; the shared mailbox has a router of its own,
   ///     which is not to be among them.
+  ///   - member: What counts its events for a pool.
   init(
-    core: EventCentral.Core, routers: [any RouterCore], strategy: EventWaitStrategy,
-    pump: ConsumerPump? = nil, whenIdle: (@Sendable () -> Void)? = nil,
-    shared sharedMailbox: SharedMailbox? = nil
+    core: EventCentral.Core, routers: [any RouteRegistry], direct: any RouterCore,
+    strategy: EventWaitStrategy, pump: ConsumerPump? = nil,
+    whenIdle: (@Sendable () -> Void)? = nil, shared sharedMailbox: SharedMailbox? = nil,
+    member: PoolMember? = nil
   ) {
     held = .allocate(capacity: 1)
     held.initialize(to: nil)
     shared = .allocate(capacity: 1)
     shared.initialize(to: SharedReceivers())
     self.sharedMailbox = sharedMailbox
+    self.member = member
     self.routers = routers
+    self.direct = direct
     self.core = core
     self.pump = pump
     self.whenIdle = whenIdle
@@ -103,7 +111,14 @@ final class Consumer: @unchecked Sendable {
 
   /// Registers a handler for events of one type. False if the consumer is closed.
   func add(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
-    registration.withLock { _ in
+    precondition(
+      !handler.isLatestOnly || sharedMailbox == nil,
+      """
+      The threads of a pool with an EventPoolSharedBalancer take events from one mailbox that none of \
+      them has for itself, so that none can wait for the latest only, and one of them registered a \
+      callback with the interest latestOnly: use another balancer, or another interest.
+      """)
+    return registration.withLock { _ in
       guard !isClosed else { return nil }
       let receiver =
         handler.isLatestOnly ? makeLatest(type) : receivers[type.key] ?? makeReceiver(type)
@@ -136,7 +151,15 @@ final class Consumer: @unchecked Sendable {
     registration.withLock { _ in receivers[key] }
   }
 
+  /// Before the first subscription to a type. Registration locked.
+  private func expect(_ type: EventTypeActions) {
+    for router in routers {
+      router.expect(type.key, drop: type.drop)
+    }
+  }
+
   private func makeReceiver(_ type: EventTypeActions) -> Receiver {
+    expect(type)
     let receiver = Receiver(type, consumer: self, isLatestOnly: false)
     receiver.subscription = mailbox.addSubscription(receiver)
     receivers[type.key] = receiver
@@ -144,6 +167,7 @@ final class Consumer: @unchecked Sendable {
   }
 
   private func makeLatest(_ type: EventTypeActions) -> Receiver {
+    expect(type)
     let receiver = Receiver(type, consumer: self, isLatestOnly: true)
     receiver.subscription = mailbox.addLatestSubscription(receiver)
     latests[ObjectIdentifier(receiver)] = receiver
@@ -256,8 +280,11 @@ final class Consumer: @unchecked Sendable {
   /// Whether the caller is the consumer's own thread.
   var isCurrent: Bool { thread.load(ordering: .relaxed) == currentThreadNumber() }
 
-  var counts: (delivered: UInt64, skipped: UInt64) {
-    (delivered.load(ordering: .relaxed), skipped.load(ordering: .relaxed) + mailbox.supersededCount)
+  var statistics: EventThreadStatistics {
+    EventThreadStatistics(
+      delivered: delivered.load(ordering: .relaxed),
+      skipped: skipped.load(ordering: .relaxed) + mailbox.supersededCount,
+      cancelled: mailbox.counts().dropped)
   }
 
   // MARK: Running, on the consumer's thread
@@ -345,6 +372,9 @@ final class Consumer: @unchecked Sendable {
     }
     for (receiver, handler) in dropped {
       receiver.drop(handler)
+    }
+    if let member, member.load.isFinished {
+      close(whenEmpty: true)
     }
   }
 

@@ -30,6 +30,9 @@ final class Receiver: @unchecked Sendable {
   let isLatestOnly: Bool
   // Not retained: envelopes are delivered by the consumer's own run loop, which keeps it alive.
   private let consumer: Unmanaged<Consumer>
+  /// Counts what is handled, in a pool. Retained, since a pool's balancer looks at the counters as long as
+  /// it may post to the mailbox.
+  private let member: PoolMember?
 
   private struct List: ~Copyable {
     var handlers = HandlerList()
@@ -60,6 +63,7 @@ final class Receiver: @unchecked Sendable {
     self.type = type
     self.consumer = Unmanaged.passUnretained(consumer)
     self.isLatestOnly = isLatestOnly
+    member = consumer.member
     list = .allocate(capacity: 1)
     list.initialize(to: List())
   }
@@ -114,6 +118,22 @@ final class Receiver: @unchecked Sendable {
   ///
   /// - Returns: Whether the payload was moved out.
   func deliver(_ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool) -> Bool {
+    guard let member else {
+      return deliverToHandlers(payload, envelope, owned: owned)
+    }
+    member.willHandle()
+    let moved = deliverToHandlers(payload, envelope, owned: owned)
+    if member.didHandle() {
+      // The last that a retired thread was promised.
+      consumer._withUnsafeGuaranteedRef { $0.close(whenEmpty: true) }
+    }
+    return moved
+  }
+
+  @inline(__always)
+  private func deliverToHandlers(
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
+  ) -> Bool {
     let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
     if generation > list.pointee.appliedGeneration {
       apply()

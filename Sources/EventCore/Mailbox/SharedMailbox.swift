@@ -37,14 +37,17 @@ final class SharedMailbox: @unchecked Sendable {
     var isClosed = false
   }
 
+  /// How many workers it can have at one time. A further one traps.
+  static let maximumWorkers = 256
+
   let core: any SharedMailboxCore
-  private let router: any RouterCore
+  private let router: any RouteRegistry
   private let state = Guarded(State())
 
   /// - Parameters:
   ///   - core: Of the router's kind.
   ///   - router: Where the events come from: the central's.
-  init(core: EventCentral.Core, router: any RouterCore) {
+  init(core: EventCentral.Core, router: any RouteRegistry) {
     self.core = core.makeSharedMailbox()
     self.router = router
   }

@@ -18,17 +18,25 @@ public final class EventCentral: EventListenable, Sendable {
   /// The listeners of this central, and the thread for those that run on the listener thread. It ends
   /// with the central, or by its own ``EventListener/end()``.
   public let listener: EventListener
+  let scheduler: Scheduler
 
   /// Makes a central of its own.
   ///
   /// - Parameter core: Which implementation; both give the same guarantees.
-  public init(core: Core = .default) {
+  public convenience init(core: Core = .default) {
+    self.init(core: core, clock: nil)
+  }
+
+  /// Makes a central whose schedules follow a manual clock, for tests; nil is the monotonic clock.
+  package init(core: Core, clock: ManualClock?) {
     self.core = core
     router = core.makeRouter()
     listener = EventListener(core: core, router: router, name: "EventListener")
+    scheduler = Scheduler(core, clock: clock)
   }
 
   deinit {
+    scheduler.close()
     // Somebody may hold the listener.
     listener.end()
   }

@@ -29,24 +29,62 @@ open class EventThread: @unchecked Sendable {
   public let central: EventCentral
   let consumer: Consumer
   @usableFromInline let direct: any RouterCore
+  /// Made when the first observer is added.
+  let observers = LazyObserverRegistry()
+
+  /// Starts the thread on the shared central and calls ``registerEventListeners()``.
+  ///
+  /// Required, so that `EventPool<SomeThread>(capacity: 5)` can make its threads. A subclass with
+  /// initialisers of its own says how it is made without parameters, or that it cannot be:
+  ///
+  /// ```swift
+  /// @available(*, unavailable, message: "needs a database")
+  /// required init() { preconditionFailure("needs a database") }
+  /// ```
+  ///
+  /// and is then put into a pool by a closure (``EventPool/init(capacity:balancer:scaler:on:name:make:)``).
+  public required init() {
+    let place = PoolConstruction.takePlace(for: Self.self, on: .shared)
+    central = place?.central ?? .shared
+    direct = place?.direct ?? central.core.makeRouter()
+    consumer = Self.makeConsumer(central, direct, place, .park)
+    begin(place, name: nil)
+  }
 
   /// Starts the thread and calls ``registerEventListeners()``.
   ///
   /// - Parameters:
-  ///   - central: Where its events are dispatched.
+  ///   - central: Where its events are dispatched. A thread of a pool gets its events from the pool, and
+  ///     names the pool's central or none.
   ///   - waitStrategy: What it does while nothing waits.
   ///   - name: How debuggers show it; nil takes the name of the class.
   public init(
     on central: EventCentral = .shared, waitStrategy: EventWaitStrategy = .park,
     name: String? = nil
   ) {
-    self.central = central
-    direct = central.core.makeRouter()
-    consumer = Consumer(
-      core: central.core, routers: [central.router, direct], strategy: waitStrategy)
+    let place = PoolConstruction.takePlace(for: Self.self, on: central)
+    self.central = place?.central ?? central
+    direct = place?.direct ?? self.central.core.makeRouter()
+    consumer = Self.makeConsumer(self.central, direct, place, waitStrategy)
+    begin(place, name: name)
+  }
+
+  private static func makeConsumer(
+    _ central: EventCentral, _ direct: any RouterCore, _ place: PoolPlace?,
+    _ strategy: EventWaitStrategy
+  ) -> Consumer {
+    Consumer(
+      core: central.core, routers: place?.routers ?? [central.router, direct], direct: direct,
+      strategy: strategy, shared: place?.shared, member: place?.member)
+  }
+
+  private func begin(_ place: PoolPlace?, name: String?) {
     consumer.setOwner(self)
     registerHandlers()
-    startThread(named: name ?? "\(Self.self)") { [consumer] in consumer.run() }
+    startThread(named: name ?? place?.name ?? "\(Self.self)") { [consumer] in
+      consumer.run()
+      place?.didEnd()
+    }
   }
 
   /// For a subclass that has no thread: `pump` drives its callbacks.
@@ -54,7 +92,8 @@ open class EventThread: @unchecked Sendable {
     self.central = central
     direct = central.core.makeRouter()
     consumer = Consumer(
-      core: central.core, routers: [central.router, direct], strategy: .park, pump: pump)
+      core: central.core, routers: [central.router, direct], direct: direct, strategy: .park,
+      pump: pump)
     consumer.setOwner(self)
     registerHandlers()
   }
@@ -137,11 +176,7 @@ open class EventThread: @unchecked Sendable {
   }
 
   /// What this thread has done so far. **Threads**: any.
-  public var statistics: EventThreadStatistics {
-    let (delivered, skipped) = consumer.counts
-    return EventThreadStatistics(
-      delivered: delivered, skipped: skipped, cancelled: consumer.mailbox.counts().dropped)
-  }
+  public var statistics: EventThreadStatistics { consumer.statistics }
 }
 
 /// How many events wait in each of a thread's ten lanes, at one moment.

@@ -33,7 +33,7 @@ struct SharedMailboxTests {
     }
   }
 
-  @Test("D4: each event is handled by exactly one worker", arguments: sharedCores, [1, 2, 3, 5])
+  @Test("D4: each event is handled by exactly one worker", arguments: cores, [1, 2, 3, 5])
   func exactlyOnce(core: EventCentral.Core, count: Int) {
     let world = World(core, workers: count)
     let log = Log<Int>()
@@ -56,7 +56,7 @@ struct SharedMailboxTests {
     #expect(world.mailbox.core.counts().dropped == 0)
   }
 
-  @Test("D1: the lanes of the shared and the worker's own mailbox are one order", arguments: sharedCores)
+  @Test("D1: the lanes of the shared and the worker's own mailbox are one order", arguments: cores)
   func orderOverBoth(core: EventCentral.Core) {
     let world = World(core, workers: 1)
     let worker = world.workers[0]
@@ -75,5 +75,3 @@ struct SharedMailboxTests {
     world.close()
   }
 }
-
-private let sharedCores: [EventCentral.Core] = [.locking]

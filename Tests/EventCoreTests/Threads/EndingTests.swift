@@ -153,6 +153,9 @@ struct EndingTests {
       super.init(on: central)
     }
 
+    @available(*, unavailable, message: "needs a token")
+    required init() { preconditionFailure("needs a token") }
+
     override func registerEventListeners() { addEventCallback(Owner.onPing) }
 
     func onPing(_ event: Ping) {
@@ -172,6 +175,9 @@ struct EndingTests {
       self.log = log
       super.init(on: central)
     }
+
+    @available(*, unavailable, message: "needs a token")
+    required init() { preconditionFailure("needs a token") }
 
     override func registerEventListeners() { addEventCallback(onPing, forEventType: Ping.self) }
 

@@ -69,6 +69,12 @@ uint64_t evb_choice_called_wfcq(uint64_t events);
 /* The same on one thread, post and take in turn. */
 uint64_t evb_choice_core_inbox_alone(uint64_t events);
 uint64_t evb_choice_called_wfcq_alone(uint64_t events);
+/*
+ * Nanoseconds for so many events from one producer through one shared mailbox to so many workers, whose
+ * handler takes `work` nanoseconds; and the same by ten deques under a mutex.
+ */
+uint64_t evb_choice_shared(unsigned workers, uint64_t work, bool random_lanes, uint64_t events);
+uint64_t evb_choice_mutex_deques(unsigned workers, uint64_t work, bool random_lanes, uint64_t events);
 /* False where liburcu's headers are missing. */
 bool evb_has_wfcq(void);
 

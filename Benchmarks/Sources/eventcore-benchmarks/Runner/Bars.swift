@@ -23,6 +23,17 @@ struct Bar: Sendable {
     }
   }
 
+  /// One subject takes at most `limit` times what another takes in the same shape.
+  private static func between(
+    _ limit: Double, _ shape: Shape, _ subject: Subject, _ other: Subject
+  ) -> Bar {
+    Bar(text: "\(shape.rawValue): \(subject.rawValue) / \(other.rawValue)", limit: limit) { rows in
+      guard let figure = rows.median(shape, subject), let reference = rows.median(shape, other)
+      else { return nil }
+      return figure / reference
+    }
+  }
+
   /// Eight listeners: 8 ns, or 0.6 of eight closures behind a hand-written mailbox; the nearer of the two.
   private static let eightListeners = Bar(
     text: "eight-listeners: lockFree / 8 ns or / 0.6 mutex-swap", limit: 1
@@ -61,6 +72,8 @@ struct Bar: Sendable {
     Bar(text: "allocations: lockFree, String", limit: 0) {
       $0.median(.allocations, .lockFree, MemoryLayout<StringEvent>.size)
     },
+    .between(1 / 0.9, .poolEven, .roundRobin, .bareThreads),
+    .between(0.5, .poolUnevenP99, .shared, .roundRobin),
   ]
 
   /// One line: the limit, the measured figure, and whether it holds.

@@ -13,6 +13,8 @@ enum Shape: String, CaseIterable {
   case idleWakeSpinningProducer = "idle-wake-spinning-producer"
   case spinOneWay = "spin-one-way"
   case allocations
+  case poolEven = "pool-even"
+  case poolUnevenP99 = "pool-uneven-p99"
   case listener
   case eightListeners = "eight-listeners"
   case latestOnlyFlood = "latest-only-flood"
@@ -25,12 +27,13 @@ enum Shape: String, CaseIterable {
 
   var unit: String {
     switch self {
-    case .oneToOne, .batch64, .fourToOne, .randomLane, .listener, .choices: "ns/event"
+    case .oneToOne, .batch64, .fourToOne, .randomLane, .listener, .poolEven, .choices: "ns/event"
     case .eightHandlers, .eightMailboxes, .eightListeners: "ns/delivery"
     case .latestOnlyFlood: "ns/dispatch"
     case .subscribeChurn10, .subscribeChurn10000: "ns, mean of both"
     case .subscribeChurn10Stream, .subscribeChurn10000Stream: "ns, p99"
     case .idleWake, .idleWakeSpinningProducer: "ns, p50"
+    case .poolUnevenP99: "ns, p99"
     case .spinOneWay: "ns, one way"
     case .allocations: "allocations/event"
     }
@@ -55,6 +58,10 @@ enum Subject: String, CaseIterable {
   case quiet
   case futex
   case cacheLine = "cache-line"
+  case roundRobin = "round-robin"
+  case lowestLoad = "lowest-load"
+  case shared
+  case bareThreads = "bare-threads"
   case coreInbox = "core-inbox"
   case coreInboxAlone = "core-inbox-alone"
   case calledWfcq = "called-wfcq"

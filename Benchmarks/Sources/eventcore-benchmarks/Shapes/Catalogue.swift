@@ -9,6 +9,7 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += idleWakeCandidates(scale)
   all += spinCandidates(scale)
   all += allocationCandidates(Event24.self)
+  all += poolCandidates(scale)
   all += listenerCandidates(Event24.self, scale)
   all += latestOnlyCandidates(scale)
   all += churnCandidates(scale)

@@ -37,4 +37,8 @@ struct Scale: Sendable {
   var wakes: Int { isQuick ? 500 : 2_000 }
   /// Round trips of one run.
   var rounds: Int { isQuick ? 100_000 : 400_000 }
+  /// Events of one run whose handlers take a microsecond.
+  var pooledEvents: Int { (1 << 17) / divisor }
+  /// Events of one run that come one by one, 20,000 a second.
+  var pacedEvents: Int { isQuick ? 5_000 : 10_000 }
 }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * The word of a load: how many envelopes were promised to a receiver, and in its highest bit that no more
+ * may be.
+ *
+ * Synchronization: whoever posts adds to the word before the post and looks at what it was; whoever
+ * retires sets the bit and looks at what it was. The single order of changes of one atomic word decides:
+ *   - an addition before the bit is a promise that the retiring side has in its figure, and it is kept
+ *     by a post;
+ *   - an addition after the bit sees it, is taken back, and leads to no post.
+ * So the figure that evc_load_retire returns is final, however long a poster is held up between the two.
+ * A promise that is taken back because the receiver refuses the post leaves that figure too high: a
+ * receiver that refuses has closed already, and needs none.
+ *
+ * Sources/EventCore/Pools/EventLoad.swift does the same with the same bit.
+ */
+#ifndef EVC_LOAD_H
+#define EVC_LOAD_H
+
+#include "eventcore/balancer.h"
+
+#include <stdatomic.h>
+
+#define EVC_LOAD_RETIRED (UINT64_C(1) << 63)
+
+static inline _Atomic uint64_t *evc_load_word(const struct evc_load *load)
+{
+	return (_Atomic uint64_t *)(void *)(uintptr_t)&load->word;
+}
+
+static inline void evc_load_withdraw(struct evc_load *load, uint32_t count)
+{
+	/* Relaxed: the order of changes of the word is all that counts. */
+	atomic_fetch_sub_explicit(evc_load_word(load), count, memory_order_relaxed);
+}
+
+/* False if the receiver takes no more. */
+static inline bool evc_load_promise(struct evc_load *load, uint32_t count)
+{
+	/*
+	 * Sequentially consistent for those who watch from the side (a pool's ticker goes to sleep when it
+	 * sees nothing promised); free on x86.
+	 */
+	if (!(atomic_fetch_add_explicit(evc_load_word(load), count, memory_order_seq_cst) &
+	      EVC_LOAD_RETIRED))
+		return true;
+	evc_load_withdraw(load, count);
+	return false;
+}
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A reference that each thread has for itself, for the length of a call.
+///
+/// `@TaskLocal` would follow a task from thread to thread, and the compiler's own thread-local variables
+/// are not to be had in Swift.
+final class ThreadLocal<Value: AnyObject>: Sendable {
+  // Constant: the key, which the system makes for being used by several threads.
+  private let key: pthread_key_t
+
+  init() {
+    var key = pthread_key_t()
+    check(pthread_key_create(&key, nil), "pthread_key_create")
+    self.key = key
+  }
+
+  deinit {
+    pthread_key_delete(key)
+  }
+
+  /// What the calling thread is inside of, if anything.
+  var value: Value? {
+    pthread_getspecific(key).map { Unmanaged.fromOpaque($0).takeUnretainedValue() }
+  }
+
+  /// Runs `body` with a value, or with none, and puts back what was there before.
+  func with<Result>(_ value: Value?, _ body: () throws -> Result) rethrows -> Result {
+    let before = pthread_getspecific(key)
+    // Not retained by the key: `value` outlives the call.
+    pthread_setspecific(key, value.map { Unmanaged.passUnretained($0).toOpaque() })
+    defer { pthread_setspecific(key, before) }
+    return try withExtendedLifetime(value, body)
+  }
+}

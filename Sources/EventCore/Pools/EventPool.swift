@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+/// Several event threads of one kind as one receiver: each event goes to exactly one of them.
+///
+/// ```swift
+/// let pool = EventPool<TemperatureProcessor>(capacity: 5)
+/// TemperatureEvent(temperatureInCelsius: 23.25).queue()  // one of the five handles it
+/// ```
+///
+/// Which one, the balancer says: by default they take turns. The event travels on as it was dispatched, with
+/// its priority, method and time. How many threads there are, ``capacity`` says, or a scaler.
+///
+/// The pool owns its threads: they are made with it, end with its last reference (D9), and get what is
+/// dispatched to their types only through it. What is sent straight to one of them
+/// (``EventThread/queueEvent(_:priority:)``) reaches that one alone. A callback that is added to one of them
+/// later takes part from then on, and one that is removed does not.
+///
+/// <doc:ThreadsAndPools> tells when to choose what.
+public final class EventPool<Thread: EventThread>: Sendable {
+  let core: PoolCore
+  @usableFromInline let direct: any RouterCore
+
+  /// Makes a pool whose threads are made by a closure, which can give each of them something of its own.
+  ///
+  /// ```swift
+  /// let pool = EventPool(capacity: 4) { index in
+  ///   StorageThread(connection: connections[index])
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - capacity: How many threads; at least 1.
+  ///   - balancer: Which of them gets an event.
+  ///   - scaler: How many threads there are later on.
+  ///   - central: Where the events are dispatched. The threads get theirs through the pool, and need not
+  ///     name it.
+  ///   - name: How debuggers show the threads, with the index behind it; nil takes the name of the class.
+  ///   - make: Makes a new thread and returns it. Called here for each thread, and again whenever the
+  ///     pool grows, on whichever thread has it grow; one call at a time. The index is the lowest that no
+  ///     thread of the pool has.
+  @preconcurrency
+  public init(
+    capacity: Int = 1, balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
+    scaler: any EventPoolScaling = EventPoolStaticScaler(), on central: EventCentral = .shared,
+    name: String? = nil, make: @escaping @Sendable (_ index: Int) -> Thread
+  ) {
+    core = PoolCore(
+      capacity: capacity, balancer: balancer, scaler: scaler, central: central,
+      name: name ?? "\(Thread.self)", accepts: { $0 is Thread.Type }, make: make)
+    direct = core.direct
+  }
+
+  /// Makes a pool whose threads are made by their initialiser without parameters.
+  ///
+  /// - Parameters:
+  ///   - capacity: How many threads; at least 1.
+  ///   - balancer: Which of them gets an event.
+  ///   - scaler: How many threads there are later on.
+  ///   - central: Where the events are dispatched.
+  ///   - name: How debuggers show the threads, with the index behind it; nil takes the name of the class.
+  public convenience init(
+    capacity: Int = 1, balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
+    scaler: any EventPoolScaling = EventPoolStaticScaler(), on central: EventCentral = .shared,
+    name: String? = nil
+  ) {
+    self.init(
+      capacity: capacity, balancer: balancer, scaler: scaler, on: central, name: name
+    ) { _ in Thread() }
+  }
+
+  deinit {
+    core.release()
+  }
+
+  /// Where the events are dispatched.
+  public var central: EventCentral { core.central }
+
+  // MARK: Threads
+
+  /// How many threads the pool is to have; at least 1.
+  ///
+  /// Setting it makes or retires threads before it returns, unless another thread is just doing so, which
+  /// then sees to this too. A thread that is retired gets no new events, handles what waits for it and ends
+  /// by itself: nothing is lost, nothing comes twice, and nobody waits for it. A scaler may change
+  /// the figure again. A thread that was cancelled by itself is replaced then, not before.
+  ///
+  /// **Threads**: any, also inside a handler of the pool.
+  public var capacity: Int {
+    get { core.capacity }
+    set { core.capacity = newValue }
+  }
+
+  /// Asks the scaler now how many threads there are to be, whatever its interval.
+  ///
+  /// **Threads**: any, also inside a handler of the pool.
+  public func rescale() { core.rescale() }
+
+  /// Shows the threads that take events now, by index; those that are being retired are not among them.
+  ///
+  /// **Threads**: any.
+  public func withThreads<Result>(_ body: ([Thread]) throws -> Result) rethrows -> Result {
+    // Made by the pool's own closure, which returns nothing else.
+    try body(core.slots.active.map { unsafeDowncast($0.thread, to: Thread.self) })
+  }
+
+  // MARK: Ending
+
+  /// Ends the pool with all its threads: handlers that run finish, what waits is freed and counted (D10).
+  ///
+  /// **Threads**: any, also inside a handler of the pool. Returns at once.
+  public func cancel() {
+    core.close(whenEmpty: false)
+  }
+
+  /// Ends the pool after its threads have handled what waits; what is dispatched from now on it does not
+  /// get.
+  ///
+  /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
+  ///   ``cancel()``.
+  /// - Returns: True if everything was handled in time.
+  ///
+  /// **Threads**: any but those of the pool, where it would wait for itself and traps.
+  @discardableResult
+  public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
+    refuseOnOwnThread("drain(until:)", instead: "cancel()")
+    let slots = core.close(whenEmpty: true)
+    let limit = deadline == .distantFuture ? nil : deadline.uptimeNanoseconds
+    for slot in slots where !slot.thread.consumer.ended.wait(until: limit) {
+      core.close(whenEmpty: false)
+      return false
+    }
+    return slots.allSatisfy { $0.thread.statistics.cancelled == 0 }
+      && core.shared?.core.counts().dropped ?? 0 == 0
+  }
+
+  /// Waits until all threads of the pool have ended. Does not end them.
+  ///
+  /// **Threads**: any but those of the pool, where it would wait for itself and traps.
+  public func join() {
+    refuseOnOwnThread("join()", instead: "cancel()")
+    let slots = core.slots
+    for slot in slots.active + slots.retiring {
+      slot.thread.consumer.ended.wait()
+    }
+  }
+
+  private func refuseOnOwnThread(_ name: StaticString, instead: StaticString) {
+    let slots = core.slots
+    precondition(
+      !(slots.active + slots.retiring).contains { $0.thread.consumer.isCurrent },
+      """
+      \(name) waits for the end of a pool's threads, and was called on one of them, where it would \
+      wait for itself: call \(instead).
+      """)
+  }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// Adds a thread when events wait too long or too many for a while, and retires one that was idle for a
+/// longer while.
+///
+/// ```swift
+/// EventPool<ImageProcessor>(
+///   capacity: 2, scaler: EventPoolDynamicScaler(minimum: 2, maximum: 8))
+/// ```
+///
+/// It does not flap: the limits for adding and retiring lie apart, each has to hold without a break for
+/// its time, and every change starts both times anew. It adds and retires one thread at a time.
+///
+/// The waiting time is an estimate from what waits and what was handled since the scaler was last asked
+/// (Little's law), so that no event pays for a clock; if nothing was handled and something waits, it counts
+/// as too long. Give each pool a scaler of its own.
+public final class EventPoolDynamicScaler: EventPoolScaling {
+  /// When a pool is too small or too large.
+  public struct Limits: Sendable {
+    /// Too small: events wait longer than this, by the estimate.
+    public var growWait: Duration = .milliseconds(20)
+    /// Too small: more events wait than so many for each thread.
+    public var growDepth = 32
+    /// For so long before a thread is added.
+    public var growAfter: Duration = .milliseconds(100)
+    /// Too large: a thread is idle, and no more events wait than so many for each thread.
+    public var shrinkDepth = 1
+    /// For so long before a thread is retired.
+    public var shrinkAfter: Duration = .seconds(5)
+
+    /// The limits as they are by default.
+    public init() {}
+  }
+
+  private struct State {
+    var last: (time: Duration, handled: UInt64)?
+    var tooSmallSince: Duration?
+    var tooLargeSince: Duration?
+  }
+
+  /// The least threads that the pool is to have.
+  public let minimum: Int
+  /// The most threads that the pool is to have.
+  public let maximum: Int
+  /// When the pool is too small or too large.
+  public let limits: Limits
+  public let interval: Duration?
+  private let now: @Sendable () -> Duration
+  private let state = Guarded(State())
+
+  /// Makes a scaler.
+  ///
+  /// - Parameters:
+  ///   - minimum: The least threads; at least 1.
+  ///   - maximum: The most threads.
+  ///   - limits: When the pool is too small or too large.
+  ///   - interval: How often the pool asks while it is busy. Nil: never by itself; see
+  ///     ``EventPool/rescale()``.
+  ///   - now: A clock that never goes back, from any origin; nil takes the system's. For tests.
+  @preconcurrency
+  public init(
+    minimum: Int = 1, maximum: Int, limits: Limits = Limits(),
+    interval: Duration? = .milliseconds(20), now: (@Sendable () -> Duration)? = nil
+  ) {
+    precondition(
+      minimum >= 1 && maximum >= minimum,
+      """
+      A scaler keeps a pool between a minimum of at least 1 and a maximum that is no less, and these \
+      are \(minimum) and \(maximum).
+      """)
+    self.minimum = minimum
+    self.maximum = maximum
+    self.limits = limits
+    self.interval = interval
+    self.now = now ?? { .nanoseconds(Int64(clamping: monotonicNanoseconds())) }
+  }
+
+  public var restingCapacity: Int { minimum }
+
+  public func capacity(for reading: EventPoolReading) -> Int {
+    let time = now()
+    return state.withLock { state in
+      let wait = estimatedWait(reading, since: state.last, at: time)
+      state.last = (time, reading.handled)
+      let capacity = min(max(reading.capacity, minimum), maximum)
+      if capacity != reading.capacity {
+        (state.tooSmallSince, state.tooLargeSince) = (nil, nil)
+        return capacity
+      }
+      let isTooSmall =
+        reading.waiting > limits.growDepth * max(1, reading.threads)
+        || wait.map { $0 > limits.growWait } ?? false
+      let isTooLarge =
+        !isTooSmall && reading.busyThreads < reading.threads
+        && reading.waiting <= limits.shrinkDepth * reading.threads
+      if hold(&state.tooSmallSince, isTooSmall, at: time, for: limits.growAfter), capacity < maximum {
+        (state.tooSmallSince, state.tooLargeSince) = (nil, nil)
+        return capacity + 1
+      }
+      if hold(&state.tooLargeSince, isTooLarge, at: time, for: limits.shrinkAfter),
+        capacity > minimum
+      {
+        (state.tooSmallSince, state.tooLargeSince) = (nil, nil)
+        return capacity - 1
+      }
+      return capacity
+    }
+  }
+
+  /// How long an event that is dispatched now would wait; nil if that cannot be told yet.
+  private func estimatedWait(
+    _ reading: EventPoolReading, since last: (time: Duration, handled: UInt64)?, at time: Duration
+  ) -> Duration? {
+    guard let last, time > last.time else { return nil }
+    guard reading.waiting > 0 else { return .zero }
+    let handled = reading.handled &- last.handled
+    guard handled > 0 else { return .seconds(Int64.max / 2) }
+    return (time - last.time) / Double(handled) * Double(reading.waiting)
+  }
+
+  /// Whether a condition has held without a break for a time.
+  private func hold(
+    _ since: inout Duration?, _ condition: Bool, at time: Duration, for span: Duration
+  ) -> Bool {
+    guard condition else {
+      since = nil
+      return false
+    }
+    let begin = since ?? time
+    since = begin
+    return time - begin >= span
+  }
+}

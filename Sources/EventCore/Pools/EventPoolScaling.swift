@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// Says how many threads an ``EventPool`` ought to have.
+///
+/// The contract, as a test would ask for it:
+/// - The pool asks ``capacity(for:)`` every ``interval`` while it has something to do, or more threads than
+///   ``restingCapacity``; otherwise not. It never asks a scaler whose interval is nil; then
+///   ``EventPool/rescale()`` does.
+/// - What it answers becomes ``EventPool/capacity``; it is at least 1, or the program ends.
+/// - It is asked on a thread of the system's (Dispatch), never by who dispatches and never by a thread of the
+///   pool, so that a handler that does not end does not hold it up. The threads that it makes necessary
+///   are made there too.
+/// - With ``EventPool/rescale()`` it may be asked on several threads at once.
+public protocol EventPoolScaling: Sendable {
+  /// How often the pool asks while it is busy; nil for never. Read once, when the pool is made.
+  var interval: Duration? { get }
+
+  /// The number of threads with which an idle pool may rest without being asked any more.
+  var restingCapacity: Int { get }
+
+  /// Returns the number of threads that the pool ought to have.
+  func capacity(for reading: EventPoolReading) -> Int
+}
+
+/// How a pool is doing at one moment, for its scaler.
+public struct EventPoolReading: Sendable, Equatable {
+  /// How many threads were asked for last, by the pool's maker, its owner or its scaler.
+  public var capacity: Int
+  /// How many threads take events now.
+  public var threads: Int
+  /// How many of them are inside a handler.
+  public var busyThreads: Int
+  /// How many events wait, those that are being handled not counted.
+  public var waiting: Int
+  /// How many events the pool's threads have handled so far, those that have ended included.
+  public var handled: UInt64
+
+  /// Makes a reading, to try a scaler with.
+  public init(capacity: Int, threads: Int, busyThreads: Int, waiting: Int, handled: UInt64) {
+    self.capacity = capacity
+    self.threads = threads
+    self.busyThreads = busyThreads
+    self.waiting = waiting
+    self.handled = handled
+  }
+}
+
+/// Leaves a pool as it was made, or as ``EventPool/capacity`` was set. The default.
+public struct EventPoolStaticScaler: EventPoolScaling {
+  /// Makes one; it keeps no state.
+  public init() {}
+
+  public var interval: Duration? { nil }
+  public var restingCapacity: Int { 1 }
+  public func capacity(for reading: EventPoolReading) -> Int { reading.capacity }
+}

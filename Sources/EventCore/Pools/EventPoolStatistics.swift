@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// What a pool has done so far, and what its threads are doing.
+public struct EventPoolStatistics: Sendable, Equatable {
+  /// The threads that are there: those that take events by index, then those that are being retired.
+  public var threads: [EventPoolThreadStatistics]
+  /// Events that at least one callback was called for, by any thread that the pool ever had.
+  public var delivered: UInt64
+  /// Events that no callback was left for when they were taken.
+  public var skipped: UInt64
+  /// Events that were freed because the pool, or a thread of it, was cancelled.
+  public var cancelled: UInt64
+  /// Events that the pool did not accept, since no thread was left.
+  public var refused: UInt64
+}
+
+/// What one thread of a pool is doing, at one moment.
+public struct EventPoolThreadStatistics: Sendable, Equatable {
+  /// The place of the thread in the pool.
+  public var index: Int
+  /// Events that wait for this thread alone. In a shared pool only those that were sent straight to it.
+  public var waiting: Int
+  /// For how long the handler that runs now has been running, to a few milliseconds; nil if none runs.
+  public var runningFor: Duration?
+  /// Whether it is being retired: it gets no new events, and ends once it has handled what waits.
+  public var isRetiring: Bool
+  /// What it has done so far.
+  public var counts: EventThreadStatistics
+}
+
+extension EventPool {
+  /// How many events wait in the pool, those that are being handled not counted.
+  ///
+  /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
+  ///
+  /// **Complexity**: O(threads + events that they have not sorted into their lanes yet).
+  public var eventCount: Int {
+    let slots = core.slots
+    return (slots.active + slots.retiring).reduce(0) { $0 + $1.thread.eventCount }
+      + (core.shared?.core.depths().reduce(0, +) ?? 0)
+  }
+
+  /// What the pool has done so far, and what its threads are doing. **Threads**: any.
+  public var statistics: EventPoolStatistics {
+    let (active, retiring, past) = core.slotsAndPast
+    var statistics = EventPoolStatistics(
+      threads: active.map { describe($0, isRetiring: false) }
+        + retiring.map { describe($0, isRetiring: true) },
+      delivered: past.delivered, skipped: past.skipped,
+      cancelled: past.cancelled + (core.shared?.core.counts().dropped ?? 0),
+      refused: core.routes.refused)
+    for thread in statistics.threads {
+      statistics.delivered += thread.counts.delivered
+      statistics.skipped += thread.counts.skipped
+      statistics.cancelled += thread.counts.cancelled
+    }
+    return statistics
+  }
+
+  /// The threads whose handler has been running for longer than a time: what waits for them waits until it
+  /// returns.
+  ///
+  /// In a balanced pool ``EventPoolThreadStatistics/waiting`` tells how much that is; in a shared pool nothing
+  /// waits behind them but what was sent straight to them. The others go on either way.
+  ///
+  /// **Threads**: any.
+  public func stuckThreads(runningFor limit: Duration) -> [EventPoolThreadStatistics] {
+    statistics.threads.filter { $0.runningFor.map { $0 > limit } ?? false }
+  }
+
+  private func describe(_ slot: PoolCore.Slot, isRetiring: Bool) -> EventPoolThreadStatistics {
+    let since = slot.member.load.runningSince
+    let now = coarseNanoseconds()
+    return EventPoolThreadStatistics(
+      index: slot.member.index,
+      waiting: core.shared == nil ? slot.waiting : slot.thread.eventCount,
+      // The mark of "running" is the lowest bit of the time: it may be ahead of the clock by one.
+      runningFor: since.map { .nanoseconds(Int64(clamping: now > $0 ? now - $0 : 0)) },
+      isRetiring: isRetiring, counts: slot.thread.statistics)
+  }
+}

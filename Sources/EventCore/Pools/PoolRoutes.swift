@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// One receiver in a router for several threads: for each event type a balancer's sink, with the threads
+/// that have a callback for it.
+///
+/// Who touches what: `state` under its mutex; everything else is constant.
+/// Lock order: a consumer's `registration`, a member's `state`, then `state`, then a balancer's mutex, then
+/// a router's.
+final class PoolRoutes: @unchecked Sendable {
+  private struct Route {
+    let sink: any BalancerCore
+    /// The subscriptions of the threads; true if one wants the time of dispatch.
+    var members: [UnsafeMutableRawPointer: Bool] = [:]
+    var isTimed: Bool { members.values.contains(true) }
+  }
+
+  private struct State {
+    var routes: [UInt: Route] = [:]
+    var drops: [UInt: (UnsafeMutableRawPointer) -> Void] = [:]
+    var isClosed = false
+  }
+
+  private let core: EventCentral.Core
+  private let routers: [any RouterCore]
+  private let balancer: any EventPoolBalancing
+  private let state = Guarded(State())
+
+  /// - Parameter routers: Where this is one receiver.
+  init(
+    core: EventCentral.Core, routers: [any RouterCore], balancer: any EventPoolBalancing
+  ) {
+    self.core = core
+    self.routers = routers
+    self.balancer = balancer
+  }
+
+  /// As `RouteRegistry.expect`.
+  func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) {
+    guard let drop else { return }
+    state.withLock { $0.drops[key] = drop }
+  }
+
+  /// Gives a thread's subscription its share of the events of a key.
+  func add(
+    _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, load: EventLoad
+  ) {
+    state.withLock { state in
+      var route = state.routes[key] ?? makeRoute(key, state)
+      let before = (route.members.isEmpty, route.isTimed)
+      route.members[subscription.pointer] = timed
+      state.routes[key] = route
+      route.sink.add(subscription, generation: generation, timed: timed, load: load)
+      if before != (false, route.isTimed), !state.isClosed {
+        tell(key, route)
+      }
+    }
+  }
+
+  /// Takes a thread's subscription off.
+  func remove(_ key: UInt, _ subscription: Subscription) {
+    state.withLock { state in
+      guard var route = state.routes[key],
+        let wasTimed = route.members.removeValue(forKey: subscription.pointer)
+      else { return }
+      state.routes[key] = route
+      if !state.isClosed {
+        // Before the sink is empty, so that a dispatch is not refused that nobody needed to begin.
+        if route.members.isEmpty {
+          retract(key, route)
+        } else if wasTimed, !route.isTimed {
+          // Nobody is left who asks for the clock (D8).
+          tell(key, route)
+        }
+      }
+      route.sink.remove(subscription)
+    }
+  }
+
+  /// Takes everything off the routers; the threads keep what was posted to them.
+  func close() {
+    state.withLock { state in
+      guard !state.isClosed else { return }
+      state.isClosed = true
+      for (key, route) in state.routes where !route.members.isEmpty {
+        retract(key, route)
+      }
+    }
+  }
+
+  /// How many events no thread was left for.
+  var refused: UInt64 {
+    state.withLock { $0.routes.values.reduce(0) { $0 + $1.sink.refused } }
+  }
+
+  private func makeRoute(_ key: UInt, _ state: State) -> Route {
+    Route(sink: core.makeBalancer(PoolChooser(balancer, key: key, drop: state.drops[key])))
+  }
+
+  private func tell(_ key: UInt, _ route: Route) {
+    for router in routers {
+      router.subscribe(key, route.sink.subscription, generation: 0, timed: route.isTimed)
+    }
+  }
+
+  private func retract(_ key: UInt, _ route: Route) {
+    for router in routers {
+      router.unsubscribe(key, route.sink.subscription)
+    }
+  }
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * Receivers come, retire and close while several threads post: each event is handled exactly once (D4),
+ * and a receiver that has handled what was promised to it gets no more.
+ */
+#ifdef EVC_URCU
+#include "suite.h"
+
+#include <string.h>
+
+#define POSTERS 3u
+#define EVENTS SUITE_SCALE(100000u)
+
+struct worker {
+	struct suite_receiver receiver;
+	struct evc_load load;
+	struct evc_thread *thread;
+};
+
+struct churn {
+	struct evc_balancer *balancer;
+	struct evc_router *router;
+	struct worker stays;
+	_Atomic uint64_t posting;
+	_Atomic uint64_t accepted;
+	/* Of those that came and went. */
+	uint64_t delivered, drops, sum;
+};
+
+static void *post_events(void *context)
+{
+	struct churn *churn = context;
+	uint64_t accepted = 0;
+
+	for (uint64_t i = 0; i < EVENTS; i++) {
+		uint32_t receivers = 0;
+
+		if (evc_dispatch_bytes(churn->router, 1, (enum evc_lane)(i % 10), &i, sizeof(i), 8,
+				       &receivers) == EVC_OK)
+			accepted += receivers;
+	}
+	atomic_fetch_add(&churn->accepted, accepted);
+	atomic_fetch_sub(&churn->posting, 1);
+	return NULL;
+}
+
+static const char *come(struct churn *churn, struct worker *worker)
+{
+	memset(worker, 0, sizeof(*worker));
+	EXPECT_NONE(suite_receiver_open(&worker->receiver, NULL));
+	EXPECT_OK(evc_thread_start(NULL, worker->receiver.mailbox, &worker->thread));
+	EXPECT_OK(evc_balancer_add(churn->balancer, worker->receiver.subscription, 1, false,
+				   &worker->load));
+	return NULL;
+}
+
+static const char *go(struct churn *churn, struct worker *worker)
+{
+	uint64_t promised;
+
+	EXPECT_OK(evc_balancer_remove(churn->balancer, worker->receiver.subscription));
+	promised = evc_load_retire(&worker->load);
+	EXPECT(suite_await(&worker->receiver.delivered, promised), "promises were not kept");
+	evc_mailbox_close(worker->receiver.mailbox);
+	EXPECT_OK(evc_thread_join(worker->thread));
+	evc_mailbox_release(worker->receiver.mailbox);
+	/* Who still holds a snapshot lets go of the mailbox later; its counters are on our stack. */
+	EXPECT(suite_await(&worker->receiver.finalized, 1), "the mailbox was not freed");
+	EXPECT_EQUAL(worker->receiver.delivered, promised, "events after the last promise");
+	churn->delivered += worker->receiver.delivered;
+	churn->drops += worker->receiver.drops;
+	churn->sum += worker->receiver.sum;
+	return NULL;
+}
+
+static const char *churns(void)
+{
+	static struct churn churn;
+	static struct worker workers[3];
+	pthread_t posters[POSTERS];
+
+	memset(&churn, 0, sizeof(churn));
+	EXPECT_OK(evc_balancer_create(NULL, &churn.balancer));
+	EXPECT_OK(evc_router_create(&churn.router));
+	EXPECT_NONE(come(&churn, &churn.stays));
+	EXPECT_OK(evc_router_subscribe(churn.router, 1, evc_balancer_subscription(churn.balancer),
+				       0, false));
+	atomic_store(&churn.posting, POSTERS);
+	for (unsigned i = 0; i < POSTERS; i++)
+		pthread_create(&posters[i], NULL, post_events, &churn);
+	while (atomic_load(&churn.posting) > 0) {
+		for (unsigned i = 0; i < 3; i++)
+			EXPECT_NONE(come(&churn, &workers[i]));
+		for (unsigned i = 0; i < 3; i++)
+			EXPECT_NONE(go(&churn, &workers[i]));
+	}
+	for (unsigned i = 0; i < POSTERS; i++)
+		pthread_join(posters[i], NULL);
+	EXPECT_NONE(go(&churn, &churn.stays));
+	EXPECT_EQUAL(churn.accepted, POSTERS * EVENTS, "accepted events");
+	EXPECT_EQUAL(churn.delivered, POSTERS * EVENTS, "delivered events");
+	EXPECT_EQUAL(churn.drops, 0, "dropped events");
+	EXPECT_EQUAL(churn.sum, POSTERS * ((uint64_t)EVENTS * (EVENTS - 1) / 2),
+		     "the sum of their payloads");
+	EXPECT_EQUAL(evc_balancer_refused(churn.balancer), 0, "refused events");
+	evc_router_destroy(churn.router);
+	evc_balancer_release(churn.balancer);
+	EXPECT(suite_settle(), "the callback thread got stuck");
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "D4 receivers of a balancer churn, and each event is handled once", churns },
+};
+SUITE_GROUP(suite_balancer_churn, tests);
+#endif

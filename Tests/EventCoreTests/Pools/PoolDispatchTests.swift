@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("Pools: what an event is when it arrives")
+struct PoolDispatchTests {
+  struct Ping: Eventable { var number = 0 }
+  struct Large: Eventable {
+    var words: (Int, Int, Int, Int, Int, Int) = (1, 2, 3, 4, 5, 6)
+    var token: Lifetime.Token
+  }
+
+  @Test("D1 to D3: order, priority and method survive on each thread", arguments: balances)
+  func lanesSurvive(_ kind: (EventCentral.Core, Balance)) {
+    let jobs = JobPool(kind.0, 1, kind.1.make())
+    let held = jobs.holdAll()
+    var (model, number) = (LaneModel<Int>(), 0)
+    for (lane, testLane) in TestLane.all.enumerated().reversed() {
+      for _ in 0..<3 {
+        Job(number: number).dispatch(testLane, on: jobs.central)
+        model.post(number, lane: lane)
+        number += 1
+      }
+    }
+    held.forEach { $0.letGo() }
+    #expect(jobs.log.entries(atLeast: 30).map(\.number) == model.takeAll())
+    jobs.pool.cancel()
+  }
+
+  @Test("D8: the time is when the user dispatched, the priority what he gave", arguments: balances)
+  func timeSurvives(_ kind: (EventCentral.Core, Balance)) {
+    let central = EventCentral(core: kind.0)
+    let log = Log<(EventPriority, DispatchTime)>()
+    let pool = EventPool<EventThread>(capacity: 2, balancer: kind.1.make(), on: central) { _ in
+      let thread = EventThread()
+      thread.addEventCallback { (_: Ping, priority, time) in log.append((priority, time)) }
+      return thread
+    }
+    let held = pool.withThreads { $0.map { HeldThread($0) } }
+    let before = DispatchTime.now()
+    Ping().queue(priority: .low, on: central)
+    let after = DispatchTime.now()
+    // The handlers run later; what they are told is the moment of the dispatch.
+    while DispatchTime.now() <= after {}
+    held.forEach { $0.letGo() }
+    let (priority, time) = log.entries(atLeast: 1)[0]
+    #expect(priority == .low)
+    #expect(time >= before && time <= after)
+    pool.cancel()
+  }
+
+  @Test("D8: the clock is read as soon as one thread asks for it, and no longer", arguments: cores)
+  func clockByNeed(core: EventCentral.Core) {
+    let jobs = JobPool(core, 3, EventPoolRoundRobinBalancer())
+    let times = Log<DispatchTime>()
+    let handles = jobs.pool.withThreads { threads in
+      threads.map { $0.addEventCallback { (_: Job, _, time) in times.append(time) } }
+    }
+    let before = DispatchTime.now()
+    for number in 0..<6 { Job(number: number).queue(on: jobs.central) }
+    #expect(times.entries(atLeast: 6).allSatisfy { $0 >= before })
+    handles[0].removeAndWait()
+    handles[1].removeAndWait()
+    for number in 6..<12 { Job(number: number).queue(on: jobs.central) }
+    #expect(times.entries(atLeast: 8).count == 8)
+    #expect(times.entries.allSatisfy { $0 >= before })
+    _ = jobs.log.entries(atLeast: 12)
+    jobs.pool.cancel()
+  }
+
+  @Test("a pool is one receiver beside others, and shares large events with them", arguments: balances)
+  func oneReceiver(_ kind: (EventCentral.Core, Balance)) {
+    let central = EventCentral(core: kind.0)
+    let (lifetime, log) = (Lifetime(), Log<String>())
+    let pool = EventPool<EventThread>(capacity: 3, balancer: kind.1.make(), on: central) { _ in
+      let thread = EventThread()
+      thread.addEventCallback { (event: Large) in log.append("pool \(event.words.5)") }
+      return thread
+    }
+    let other = EventThread(on: central)
+    other.addEventCallback { (event: Large) in log.append("other \(event.words.5)") }
+    for _ in 0..<10 {
+      #expect(Large(token: lifetime.token()).queue(on: central) == 2)
+    }
+    #expect(
+      log.entries(atLeast: 20).sorted()
+        == Array(repeating: "other 6", count: 10) + Array(repeating: "pool 6", count: 10))
+    #expect(lifetime.waitUntilNone())
+    pool.cancel()
+    #expect(Large(token: lifetime.token()).queue(on: central) == 1)
+    #expect(lifetime.waitUntilNone())
+  }
+
+  @Test("what is sent to the pool reaches one thread, what is sent to a thread that one", arguments: balances)
+  func directDispatch(_ kind: (EventCentral.Core, Balance)) {
+    let jobs = JobPool(kind.0, 3, kind.1.make())
+    #expect(jobs.pool.queueEvent(Job(number: 1)))
+    #expect(jobs.pool.stackEvent(Job(number: 2), priority: .high))
+    #expect(jobs.log.entries(atLeast: 2).map(\.number).sorted() == [1, 2])
+    let threads = jobs.pool.withThreads { $0 }
+    for (index, thread) in threads.enumerated() {
+      #expect(thread.central === jobs.central)
+      #expect(thread.queueEvent(Job(number: 10 + index)))
+      #expect(thread.stackEvent(Job(number: 20 + index)))
+    }
+    let handled = jobs.log.entries(atLeast: 8).dropFirst(2)
+    #expect(handled.allSatisfy { $0.thread == $0.number % 10 })
+    jobs.pool.cancel()
+    jobs.pool.join()
+    #expect(!jobs.pool.queueEvent(Job()))
+    #expect(!threads[0].queueEvent(Job()))
+  }
+
+  @Test("a callback that comes or goes later changes who takes part", arguments: cores)
+  func laterCallbacks(core: EventCentral.Core) {
+    let jobs = JobPool(core, 3)
+    let log = Log<Handled>()
+    #expect(Ping().queue(on: jobs.central) == 0)
+    let threads = jobs.pool.withThreads { $0 }
+    func listen(_ index: Int) -> EventCallbackHandle {
+      threads[index].addEventCallback { (event: Ping) in
+        log.append(Handled(thread: index, number: event.number))
+      }
+    }
+    let first = listen(2)
+    for number in 0..<4 { #expect(Ping(number: number).queue(on: jobs.central) == 1) }
+    #expect(log.entries(atLeast: 4).allSatisfy { $0.thread == 2 })
+    let second = listen(0)
+    for number in 4..<8 { Ping(number: number).queue(on: jobs.central) }
+    #expect(Set(log.entries(atLeast: 8)[4...].map(\.thread)) == [0, 2])
+    first.remove()
+    for number in 8..<12 { Ping(number: number).queue(on: jobs.central) }
+    #expect(log.entries(atLeast: 12)[8...].allSatisfy { $0.thread == 0 })
+    second.removeAndWait()
+    #expect(Ping().queue(on: jobs.central) == 0)
+    // The pool's own type is as it was.
+    #expect(Job().queue(on: jobs.central) == 1)
+    jobs.pool.cancel()
+  }
+
+  @Test("D7: a handler dispatches to its own pool", arguments: balances)
+  func handlerDispatches(_ kind: (EventCentral.Core, Balance)) {
+    let jobs = JobPool(kind.0, 3, kind.1.make()) { thread, job in
+      if job.number < 500 { Job(number: job.number + 1).queue(on: thread.central) }
+    }
+    Job(number: 0).queue(on: jobs.central)
+    #expect(jobs.log.entries(atLeast: 501).map(\.number).sorted() == Array(0...500))
+    jobs.pool.cancel()
+  }
+
+  @Test("two pools of one class on one central get every event each", arguments: cores)
+  func twoPools(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let logs = [Log<Handled>(), Log<Handled>()]
+    let pools = logs.map { log in
+      EventPool(capacity: 2, on: central) { index in JobThread(index, log) }
+    }
+    for number in 0..<10 { #expect(Job(number: number).queue(on: central) == 2) }
+    for log in logs {
+      #expect(log.entries(atLeast: 10).map(\.number).sorted() == Array(0..<10))
+    }
+    pools.forEach { $0.cancel() }
+  }
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("Pools: D9, D10: the end")
+struct PoolEndingTests {
+  @Test("D10: cancel finishes the handlers that run, and frees and counts what waits", arguments: balances)
+  func cancelCounts(_ kind: (EventCentral.Core, Balance)) {
+    let jobs = JobPool(kind.0, 3, kind.1.make())
+    let held = jobs.holdAll()
+    let lifetime = Lifetime()
+    for number in 0..<60 { Job(number: number, key: number, token: lifetime.token()).queue(on: jobs.central) }
+    #expect(jobs.pool.eventCount == 60)
+    jobs.pool.cancel()
+    #expect(Job(token: lifetime.token()).queue(on: jobs.central) == 0)
+    held.forEach { $0.letGo() }
+    jobs.pool.join()
+    #expect(waitUntil { jobs.pool.statistics.threads.isEmpty })
+    #expect(jobs.log.entries.isEmpty)
+    #expect(lifetime.waitUntilNone())
+    let statistics = jobs.pool.statistics
+    // The three gates were delivered.
+    #expect(statistics.delivered == 3)
+    #expect(statistics.cancelled == 60)
+    #expect(jobs.pool.eventCount == 0)
+  }
+
+  @Test("D10: drain handles what waits first", arguments: balances)
+  func drainHandlesFirst(_ kind: (EventCentral.Core, Balance)) {
+    let jobs = JobPool(kind.0, 3, kind.1.make())
+    let held = jobs.holdAll()
+    for number in 0..<300 { Job(number: number, key: number).queue(on: jobs.central) }
+    runThread { held.forEach { $0.letGo() } }
+    #expect(jobs.pool.drain(until: .now() + .seconds(60)))
+    #expect(jobs.log.entries.map(\.number).sorted() == Array(0..<300))
+    #expect(jobs.pool.statistics.cancelled == 0)
+    #expect(Job().queue(on: jobs.central) == 0)
+  }
+
+  @Test("D10: a drain whose time is over frees the rest", arguments: balances)
+  func drainGivesUp(_ kind: (EventCentral.Core, Balance)) {
+    let jobs = JobPool(kind.0, 2, kind.1.make())
+    let held = jobs.holdAll()
+    for number in 0..<10 { Job(number: number, key: number).queue(on: jobs.central) }
+    #expect(!jobs.pool.drain(until: .now()))
+    held.forEach { $0.letGo() }
+    jobs.pool.join()
+    #expect(waitUntil { jobs.pool.statistics.cancelled == 10 })
+  }
+
+  @Test("D9: a pool that is released takes its idle threads along", arguments: balances)
+  func releaseIdle(_ kind: (EventCentral.Core, Balance)) {
+    let lifetime = Lifetime()
+    let central = EventCentral(core: kind.0)
+    for _ in 0..<20 {
+      let log = Log<Handled>()
+      let pool = EventPool(capacity: 3, balancer: kind.1.make(), on: central) { index in
+        JobThread(index, log, token: lifetime.token())
+      }
+      Job(number: 1, token: lifetime.token()).queue(on: central)
+      withExtendedLifetime(pool) {}
+    }
+    #expect(lifetime.waitUntilNone())
+    #expect(waitUntil { Job().queue(on: central) == 0 })
+  }
+
+  @Test("D9: released while all its threads are inside a handler and more waits", arguments: balances)
+  func releaseBusy(_ kind: (EventCentral.Core, Balance)) {
+    let (lifetime, log) = (Lifetime(), Log<Handled>())
+    let central = EventCentral(core: kind.0)
+    let (entered, leave) = ((0..<3).map { _ in Gate() }, (0..<3).map { _ in Gate() })
+    let holder = PoolHolder(
+      EventPool(capacity: 3, balancer: kind.1.make(), on: central) { index in
+        JobThread(index, log, token: lifetime.token())
+      })
+    for number in 0..<3 {
+      // The keyed and the custom balancer may have two of them wait on one thread.
+      Job(number: number, key: number, token: lifetime.token(), entered: entered[number], leave: leave[number])
+        .queue(on: central)
+    }
+    if kind.1 == .roundRobin || kind.1 == .shared { entered.forEach { $0.pass() } }
+    for number in 3..<30 { Job(number: number, token: lifetime.token()).queue(on: central) }
+    holder.letGo()
+    #expect(Job(token: lifetime.token()).queue(on: central) == 0)
+    leave.forEach { $0.open() }
+    #expect(lifetime.waitUntilNone())
+    #expect(log.entries.allSatisfy { $0.number < 3 })
+  }
+
+  @Test("D9: the last reference may go inside a handler of one of its own threads", arguments: balances)
+  func releaseInsideAHandler(_ kind: (EventCentral.Core, Balance)) {
+    let (lifetime, log) = (Lifetime(), Log<Handled>())
+    let central = EventCentral(core: kind.0)
+    let released = Gate()
+    let holder = Log<PoolHolder>()
+    do {
+      let pool = EventPool(capacity: 3, balancer: kind.1.make(), on: central) { index in
+        JobThread(index, log, token: lifetime.token()) { thread, job in
+          holder.take().forEach { $0.letGo() }
+          // The handler's own thread object is still there.
+          #expect(thread.central === central)
+          released.open()
+        }
+      }
+      holder.append(PoolHolder(pool))
+    }
+    Job(number: 1, token: lifetime.token()).queue(on: central)
+    released.pass()
+    #expect(lifetime.waitUntilNone())
+    #expect(waitUntil { Job().queue(on: central) == 0 })
+    #expect(log.entries.count == 1)
+  }
+
+  @Test("D9: threads that bound methods keep alive end with their pool all the same", arguments: cores)
+  func boundMethods(core: EventCentral.Core) {
+    final class Bound: EventThread, @unchecked Sendable {
+      // Constant from the registration on.
+      private let token: Lifetime.Token
+      init(_ token: Lifetime.Token) {
+        self.token = token
+        super.init()
+      }
+      @available(*, unavailable) required init() { preconditionFailure() }
+      override func registerEventListeners() { addEventCallback(onJob, forEventType: Job.self) }
+      func onJob(_ job: Job, _ priority: EventPriority, _ time: DispatchTime) {}
+    }
+    let (lifetime, central) = (Lifetime(), EventCentral(core: core))
+    do {
+      let pool = EventPool(capacity: 4, on: central) { _ in Bound(lifetime.token()) }
+      for _ in 0..<10 { Job().queue(on: central) }
+      withExtendedLifetime(pool) {}
+    }
+    #expect(lifetime.waitUntilNone())
+  }
+
+  @Test("a thread that is cancelled by itself leaves its share to the others", arguments: balances)
+  func oneThreadCancelled(_ kind: (EventCentral.Core, Balance)) {
+    let jobs = JobPool(kind.0, 3, kind.1.make())
+    jobs.pool.withThreads { $0[1] }.cancel()
+    for number in 0..<30 { #expect(Job(number: number, key: number).queue(on: jobs.central) == 1) }
+    let handled = jobs.log.entries(atLeast: 30)
+    #expect(handled.map(\.number).sorted() == Array(0..<30))
+    #expect(handled.allSatisfy { $0.thread != 1 })
+    #expect(waitUntil { jobs.pool.withThreads { $0.count } == 2 })
+    // Setting the capacity replaces it, at its place.
+    jobs.pool.capacity = 3
+    #expect(jobs.pool.statistics.threads.map(\.index) == [0, 1, 2])
+    jobs.pool.cancel()
+  }
+
+  @Test("D10: with all threads cancelled one by one the pool refuses, and counts", arguments: Balance.balanced)
+  func allThreadsCancelled(_ balance: Balance) {
+    for core in cores {
+      let jobs = JobPool(core, 3, balance.make())
+      jobs.pool.withThreads { $0.forEach { $0.cancel() } }
+      #expect(Job().queue(on: jobs.central) == 0)
+      #expect(!jobs.pool.queueEvent(Job()))
+      jobs.pool.cancel()
+    }
+  }
+
+  @Test("D9: retiring threads go along with their pool too", arguments: balances)
+  func releaseWhileRetiring(_ kind: (EventCentral.Core, Balance)) {
+    let (lifetime, log) = (Lifetime(), Log<Handled>())
+    let central = EventCentral(core: kind.0)
+    let held: [HeldThread]
+    do {
+      let pool = EventPool(capacity: 3, balancer: kind.1.make(), on: central) { index in
+        JobThread(index, log, token: lifetime.token())
+      }
+      held = pool.withThreads { $0.map { HeldThread($0) } }
+      for number in 0..<30 { Job(number: number, key: number, token: lifetime.token()).queue(on: central) }
+      pool.capacity = 1
+    }
+    held.forEach { $0.letGo() }
+    #expect(lifetime.waitUntilNone())
+    #expect(log.entries.isEmpty)
+  }
+}
+
+/// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its own.
+@Suite("Pools: D12: mistakes trap")
+struct PoolTrapTests {
+  private static func expectMessage(_ result: ExitTest.Result?, _ words: String) {
+    #if DEBUG
+      // Optimised code keeps the trap and drops the text.
+      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+      #expect(text.contains(words), "the message was: \(text)")
+    #endif
+  }
+
+  @Test("a pool without a thread")
+  func noThread() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventPool<EventThread>(capacity: 0, on: EventCentral())
+    }
+    Self.expectMessage(result, "An EventPool has at least one thread")
+  }
+
+  @Test("drain on a thread of the pool")
+  func drainingOneself() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let pools = Log<EventPool<JobThread>>()
+      let jobs = JobPool(.default, 2) { _, _ in pools.entries[0].drain() }
+      pools.append(jobs.pool)
+      Job().queue(on: jobs.central)
+      jobs.pool.join()
+    }
+    Self.expectMessage(result, "drain(until:) waits for the end of a pool's threads")
+  }
+
+  @Test("a balancer that chooses a thread that is not there")
+  func outOfRange() async {
+    struct Beyond: EventPoolBalancing {
+      func chooseThread(for choice: borrowing EventPoolChoice) -> Int { choice.count }
+    }
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let jobs = JobPool(.default, 2, Beyond())
+      Job().queue(on: jobs.central)
+    }
+    Self.expectMessage(result, "there were 2, and Beyond chose number 2")
+  }
+
+  @Test("a closure that returns a thread it has not made, or one of another central")
+  func strangeThreads() async {
+    let old = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let thread = EventThread()
+      _ = EventPool(capacity: 1) { _ in thread }
+    }
+    Self.expectMessage(old, "An EventPool's closure makes a new thread for each call")
+    let elsewhere = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventPool(capacity: 1, on: EventCentral()) { _ in EventThread(on: EventCentral()) }
+    }
+    Self.expectMessage(elsewhere, "A thread of a pool gets its events from the pool")
+  }
+}
