@@ -10,12 +10,12 @@ import Synchronization
 /// ```
 ///
 /// This is an aid for programs that come from EventDrivenSwift, whose name it keeps. New code does
-/// better with `Synchronization.Mutex` in a `let`: the compiler then checks what this wrapper can only
-/// promise, and the lock shows where it is taken.
+/// better with `Synchronization.Mutex` in a `let`: the compiler then checks what this wrapper can
+/// only promise, and the lock shows where it is taken.
 ///
-/// Each read and each write is atomic by itself, and two of them are not one: `count += 1` reads, and
-/// then writes, so that another thread's write between the two is lost. ``withLock(_:)`` makes one step
-/// of several, through the underscored name or the projected value:
+/// Each read and each write is atomic by itself, and two of them are not one: `count += 1` reads,
+/// and then writes, so that another thread's write between the two is lost. ``withLock(_:)`` makes
+/// one step of several, through the underscored name or the projected value:
 ///
 /// ```swift
 /// _count.withLock { $0 += 1 }
@@ -50,8 +50,8 @@ public struct ThreadSafeSemaphore<Value> {
 
   /// Runs a closure that may read and change the value in one step.
   ///
-  /// - Parameter body: Gets the value. Inside it, the property itself must not be used: that would wait
-  ///   for the lock which this very call holds, and traps.
+  /// - Parameter body: Gets the value. Inside it, the property itself must not be used: that would
+  ///   wait for the lock which this very call holds, and traps.
   /// - Returns: What the closure returns.
   @inlinable
   @discardableResult
@@ -66,7 +66,8 @@ public struct ThreadSafeSemaphore<Value> {
   /// Runs a closure on the value if nobody else holds the lock now.
   ///
   /// - Parameter body: As for ``withLock(_:)``.
-  /// - Returns: What the closure returns, or nil if the lock was taken and the closure was not called.
+  /// - Returns: What the closure returns, or nil if the lock was taken and the closure was not
+  ///   called.
   @inlinable
   @discardableResult
   public func withTryLock<Result, Failure: Error>(
@@ -77,7 +78,8 @@ public struct ThreadSafeSemaphore<Value> {
     }?.get()
   }
 
-  /// Runs one closure on the value if nobody else holds the lock now, and another one if somebody does.
+  /// Runs one closure on the value if nobody else holds the lock now, and another one if somebody
+  /// does.
   ///
   /// - Parameters:
   ///   - onLock: As for ``withLock(_:)``.
@@ -145,8 +147,8 @@ final class SemaphoreStorage<Value>: Sendable {
       holder.load(ordering: .relaxed) != currentThreadNumber(),
       """
       The closure of withLock or withTryLock has the value of a @ThreadSafeSemaphore property to \
-      itself, and the property was used inside it, where it would wait for itself: use the closure's \
-      parameter.
+      itself, and the property was used inside it, where it would wait for itself: use the \
+      closure's parameter.
       """)
   }
 }

@@ -12,8 +12,8 @@ final class ObserverRegistry: Sendable {
 
 /// A registry that is made when it is first needed.
 ///
-/// `Synchronization.AtomicLazyReference` does the same; its `load` goes through generic code that is not
-/// specialised, and took longer than a whole notification.
+/// `Synchronization.AtomicLazyReference` does the same; its `load` goes through generic code that
+/// is not specialised, and took longer than a whole notification.
 struct LazyObserverRegistry: ~Copyable {
   /// The address of a retained registry, or 0. Written once.
   private let address = Atomic<UInt>(0)
@@ -46,8 +46,8 @@ struct LazyObserverRegistry: ~Copyable {
   }
 }
 
-/// Event threads can be observed: by those that want to be told by this very thread, while its events
-/// reach whoever listens.
+/// Event threads can be observed: by those that want to be told by this very thread, while its
+/// events reach whoever listens.
 ///
 /// **Threads**: any, for every member. A thread that nobody observes pays nothing for it.
 extension EventThread: KeyedObservable {
@@ -55,8 +55,8 @@ extension EventThread: KeyedObservable {
   @usableFromInline
   var registryIfAny: ObserverRegistry? { observers.value }
 
-  /// Adds an observer behind the others, to be called in the caller's context. If it is there already,
-  /// nothing changes.
+  /// Adds an observer behind the others, to be called in the caller's context. If it is there
+  /// already, nothing changes.
   ///
   /// - Parameters:
   ///   - observer: Whom to call.
@@ -96,8 +96,8 @@ extension EventThread: KeyedObservable {
     registryIfAny?.all.remove(observer)
   }
 
-  /// Calls a closure with every observer that is of the type of the closure's parameter, each where it
-  /// wants to be called.
+  /// Calls a closure with every observer that is of the type of the closure's parameter, each where
+  /// it wants to be called.
   ///
   /// ```swift
   /// withObservers { (observer: TemperatureProcessorObserver) in
@@ -119,7 +119,8 @@ extension EventThread: KeyedObservable {
     registryIfAny?.all.notify(code)
   }
 
-  /// Adds an observer of one key, behind the others of that key, to be called in the caller's context.
+  /// Adds an observer of one key, behind the others of that key, to be called in the caller's
+  /// context.
   ///
   /// - Parameters:
   ///   - key: What it wants to hear about.
@@ -153,15 +154,15 @@ extension EventThread: KeyedObservable {
     }
   }
 
-  /// Removes an observer of one key: after the return no call of it for that key begins. It stays with
-  /// its other keys.
+  /// Removes an observer of one key: after the return no call of it for that key begins. It stays
+  /// with its other keys.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
     registryIfAny?.keyed.remove(observer, for: AnyHashable(key))
   }
 
-  /// Calls a closure with every observer of a key that is of the type of the closure's parameter, each
-  /// where it wants to be called.
+  /// Calls a closure with every observer of a key that is of the type of the closure's parameter,
+  /// each where it wants to be called.
   ///
   /// - Parameters:
   ///   - key: What the notification is about.

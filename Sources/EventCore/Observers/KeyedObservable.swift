@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// An ``Observable`` object whose observers can ask for what concerns one key alone: a model's number, a
-/// name in a dictionary.
+/// An ``Observable`` object whose observers can ask for what concerns one key alone: a model's
+/// number, a name in a dictionary.
 ///
 /// ```swift
 /// prices.addKeyedObserver(keys: ["ACME", "ROAD"], display)
@@ -11,13 +11,14 @@
 /// }
 /// ```
 ///
-/// The rules of ``Observable`` hold for each key by itself. Observers with keys and observers without
-/// are apart: `withObservers` does not reach the former, `withKeyedObservers` not the latter. Keys are
-/// one if their `AnyHashable` forms are equal.
+/// The rules of ``Observable`` hold for each key by itself. Observers with keys and observers
+/// without are apart: `withObservers` does not reach the former, `withKeyedObservers` not the
+/// latter. Keys are one if their `AnyHashable` forms are equal.
 public protocol KeyedObservable: Observable {
   /// Adds an observer of one key, behind the others of that key.
   ///
-  /// - Parameter isolation: Which actor the caller is on. The four classes find it out by themselves.
+  /// - Parameter isolation: Which actor the caller is on. All who conform here find it out by
+  ///   themselves.
   @preconcurrency
   func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observer: AnyObject, isolation: isolated (any Actor)?)

@@ -3,9 +3,9 @@
 
 /// A group of observers for each key.
 ///
-/// Hashing and comparing keys is code of the user's, and runs without the lock: the table goes by hash
-/// value, a bucket is looked through outside, and changed only if it is still the one that was looked at.
-/// Lock order: none is taken while another is held.
+/// Hashing and comparing keys is code of the user's, and runs without the lock: the table goes by
+/// hash value, a bucket is looked through outside, and changed only if it is still the one that was
+/// looked at. Lock order: none is taken while another is held.
 @usableFromInline
 final class KeyedObserverGroups: Sendable {
   @usableFromInline

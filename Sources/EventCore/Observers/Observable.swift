@@ -14,19 +14,22 @@
 /// }
 /// ```
 ///
-/// Four classes bring it: ``ObservableClass``, ``ObservableThreadSafeClass``, their keyed forms, and
-/// ``EventThread``. They keep these rules:
-/// - Observers are held weakly. One that is gone is never called again, and what is kept about it is
-///   freed at the next notification, or as others are added.
+/// Four classes bring it, ``ObservableClass``, ``ObservableThreadSafeClass`` and their keyed forms,
+/// and so does ``EventThread``. They keep these rules:
+/// - Observers are held weakly. One that is gone is never called again, and what is kept about it
+///   is freed at the next notification, or as others are added.
 /// - They are called in the order in which they were added. An object that is added twice is called
 ///   once, in its first place.
 /// - A callback may add and remove observers, itself among them, and notify again. Who is added
 ///   meanwhile is called from the next notification on; who is removed, no more.
 /// - No lock is held while an observer is called.
+/// - A call that waits in the observer's own context comes, also if the observed object is gone by
+///   then.
 public protocol Observable: AnyObject {
   /// Adds an observer behind the others. If it is there already, nothing changes.
   ///
-  /// - Parameter isolation: Which actor the caller is on. The four classes find it out by themselves.
+  /// - Parameter isolation: Which actor the caller is on. All who conform here find it
+  ///   out by themselves.
   func addObserver(_ observer: AnyObject, isolation: isolated (any Actor)?)
 
   /// Removes an observer: after the return no call of it begins. One that runs goes on.

@@ -3,8 +3,8 @@
 
 /// A class whose objects can be observed, for use by one thread or one actor.
 ///
-/// Observers are called directly, before `withObservers` returns. Where several threads come in, inherit
-/// from ``ObservableThreadSafeClass``.
+/// Observers are called directly, before `withObservers` returns. Where several threads come in,
+/// inherit from ``ObservableThreadSafeClass``.
 open class ObservableClass: Observable {
   @usableFromInline let observers = ObserverGroup()
 

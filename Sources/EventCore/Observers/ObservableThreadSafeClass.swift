@@ -3,8 +3,8 @@
 
 /// A class whose objects can be observed and notified by any thread.
 ///
-/// Each observer is called in the context in which it was added, or by the thread that notifies if it was
-/// added with ``ObserverExecution/notifyingThread``.
+/// Each observer is called in the context in which it was added, or by the thread that notifies if
+/// it was added with ``ObserverExecution/notifyingThread``.
 ///
 /// **Threads**: any, for every member.
 open class ObservableThreadSafeClass: Observable, @unchecked Sendable {
@@ -14,8 +14,8 @@ open class ObservableThreadSafeClass: Observable, @unchecked Sendable {
   /// Makes an object without observers.
   public init() {}
 
-  /// Adds an observer behind the others, to be called in the caller's context. If it is there already,
-  /// nothing changes.
+  /// Adds an observer behind the others, to be called in the caller's context. If it is there
+  /// already, nothing changes.
   ///
   /// - Parameters:
   ///   - observer: Whom to call.
@@ -55,8 +55,8 @@ open class ObservableThreadSafeClass: Observable, @unchecked Sendable {
     observers.remove(observer)
   }
 
-  /// Calls a closure with every observer that is of the type of the closure's parameter, each where it
-  /// wants to be called.
+  /// Calls a closure with every observer that is of the type of the closure's parameter, each where
+  /// it wants to be called.
   ///
   /// - Parameter code: May be called by several threads at once, and after the return.
   ///
@@ -80,7 +80,8 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
   // Constant, and Sendable by itself. A subclass guards its own state.
   @usableFromInline let keyedObservers = KeyedObserverGroups()
 
-  /// Adds an observer of one key, behind the others of that key, to be called in the caller's context.
+  /// Adds an observer of one key, behind the others of that key, to be called in the caller's
+  /// context.
   ///
   /// - Parameters:
   ///   - key: What it wants to hear about.
@@ -114,15 +115,15 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
     }
   }
 
-  /// Removes an observer of one key: after the return no call of it for that key begins. It stays with
-  /// its other keys.
+  /// Removes an observer of one key: after the return no call of it for that key begins. It stays
+  /// with its other keys.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
     keyedObservers.remove(observer, for: AnyHashable(key))
   }
 
-  /// Calls a closure with every observer of a key that is of the type of the closure's parameter, each
-  /// where it wants to be called.
+  /// Calls a closure with every observer of a key that is of the type of the closure's parameter,
+  /// each where it wants to be called.
   ///
   /// - Parameters:
   ///   - key: What the notification is about.

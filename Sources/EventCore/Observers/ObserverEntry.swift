@@ -6,8 +6,8 @@ import Synchronization
 /// One registration of an observer, which it does not retain.
 @usableFromInline
 final class ObserverEntry: @unchecked Sendable {
-  // `object` is written by the initialiser alone, and reading a weak reference is atomic. The rest is
-  // constant or atomic.
+  // `object` is written by the initialiser alone, and reading a weak reference is atomic. The rest
+  // is constant or atomic.
 
   /// Tells the object from all others that are alive.
   let id: ObjectIdentifier
@@ -28,8 +28,8 @@ final class ObserverEntry: @unchecked Sendable {
     end()
   }
 
-  /// The observer; nil if it is gone. Letting go of it may run its `deinit`: never under a lock, but
-  /// where the caller holds the object anyway.
+  /// The observer; nil if it is gone. Letting go of it may run its `deinit`: never under a lock,
+  /// but where the caller holds the object anyway.
   @usableFromInline
   var observer: AnyObject? { object }
 
@@ -42,15 +42,18 @@ final class ObserverEntry: @unchecked Sendable {
     hasEnded.load(ordering: .acquiring)
   }
 
-  /// Has a closure called where the observer registered. False if the observer or that place is gone.
+  /// Has a closure called where the observer registered. False if the observer or that place is
+  /// gone.
   func run(_ body: @escaping @Sendable () -> Void) -> Bool {
     guard let context, object != nil else { return false }
     return context.run(body)
   }
 
-  /// No call of the observer begins after this. What waits in its context may be freed: with no lock held.
+  /// No call of the observer begins after this. What waits in its context may be freed: with no
+  /// lock held.
   func end() {
-    // Releasing: for `isEnded`. Acquiring is not needed, since nothing is read that the first caller wrote.
+    // Releasing: for `isEnded`. Acquiring is not needed, since nothing is read that the first
+    // caller wrote.
     guard !hasEnded.exchange(true, ordering: .releasing) else { return }
     context?.leave()
   }

@@ -5,8 +5,8 @@ import Dispatch
 
 /// Where an observer is called.
 public enum ObserverExecution: Sendable {
-  /// In the context in which it was added, in the order of the notifications. What that is, the table of
-  /// ``ExecuteEventOn/requesterThread`` tells: it is the same for listeners and observers.
+  /// In the context in which it was added, in the order of the notifications. What that is, the
+  /// table of ``ExecuteEventOn/requesterThread`` tells: it is the same for listeners and observers.
   case requesterThread
   /// By the thread that notifies, before `withObservers` returns. The observer answers for its own
   /// safety if several threads notify.
@@ -28,8 +28,8 @@ public enum ObserverExecution: Sendable {
 
 /// The seam between observers and the places where they are called.
 protocol ObserverContext: Sendable {
-  /// Has a closure called there, after those that were handed over before it. Any thread. False if the
-  /// place has ended.
+  /// Has a closure called there, after those that were handed over before it. Any thread. False if
+  /// the place has ended.
   func run(_ body: @escaping @Sendable () -> Void) -> Bool
 
   /// The observer does not need it any more. Once, with no lock held.

@@ -3,9 +3,9 @@
 
 /// Observers in the order of their registration, each once.
 ///
-/// Callbacks run from a view, which nobody changes: they may add and remove observers as they like, and
-/// no lock is held. No weak reference is read under the lock either, since letting go of what it gave may
-/// end the object, and its `deinit` may come back here.
+/// Callbacks run from a view, which nobody changes: they may add and remove observers as they like,
+/// and no lock is held. No weak reference is read under the lock either, since letting go of what
+/// it gave may end the object, and its `deinit` may come back here.
 @usableFromInline
 final class ObserverGroup: Sendable {
   private struct State {
@@ -18,7 +18,8 @@ final class ObserverGroup: Sendable {
     var sweepAt = 16
     var isClosed = false
 
-    /// For each change of `entries`. What is returned may end user code: let go of it without the lock.
+    /// For each change of `entries`. What is returned may end user code: let go of it without the
+    /// lock.
     mutating func changed() -> [(type: ObjectIdentifier, view: AnyObject)] {
       version &+= 1
       defer { views = [] }
@@ -148,7 +149,8 @@ final class ObserverGroup: Sendable {
     let (entries, version) = state.withLock { ($0.entries, $0.version) }
     let view = ObserverView<Observer>(entries)
     state.withLock { state in
-      guard state.version == version, !state.views.contains(where: { $0.type == key }) else { return }
+      let isKnown = state.views.contains { $0.type == key }
+      guard state.version == version, !isKnown else { return }
       state.views.append((key, view))
     }
     return view

@@ -3,8 +3,8 @@
 
 /// The observers of one list that are of one type, in order, with the result of the cast kept.
 ///
-/// A cast to a protocol costs more than the rest of a call does, and those who do not conform pay it as
-/// well: so it is done once, until the list changes.
+/// A cast to a protocol costs more than the rest of a call does, and those who do not conform pay
+/// it as well: so it is done once, until the list changes.
 ///
 /// Inlinable as far as a notification goes, since a call of a generic that is not specialised costs
 /// several times a call of an observer.
@@ -77,8 +77,8 @@ final class ObserverView<Observer>: @unchecked Sendable {
 
   // MARK: Keeping a cast without retaining
 
-  /// Whether a value is nothing but one reference to an object: a class, or a protocol that holds the
-  /// object in place. Not so a value that bridging made, or the box of an `Error`.
+  /// Whether a value is nothing but one reference to an object: a class, or a protocol that holds
+  /// the object in place. Not so a value that bridging made, or the box of an `Error`.
   private static func isReference(_ observer: Observer, to object: AnyObject) -> Bool {
     let address = UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque())
     return withUnsafeBytes(of: observer) { bytes in
@@ -86,9 +86,10 @@ final class ObserverView<Observer>: @unchecked Sendable {
     } && type(of: observer as Any) == type(of: object)
   }
 
-  /// Stores a value that is one reference, and gives back the retain that storing it took. What else
-  /// such a value holds are pointers to static tables; copying it retains the object, which its reader
-  /// holds. So the memory needs the object only while somebody reads, and must not be deinitialised.
+  /// Stores a value that is one reference, and gives back the retain that storing it took. What
+  /// else such a value holds are pointers to static tables; copying it retains the object, which
+  /// its reader holds. So the memory needs the object only while somebody reads, and must not be
+  /// deinitialised.
   private static func keep(
     _ observer: Observer, of object: AnyObject, in memory: UnsafeMutablePointer<Observer>
   ) {

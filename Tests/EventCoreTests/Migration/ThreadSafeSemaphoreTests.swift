@@ -69,13 +69,21 @@ struct ThreadSafeSemaphoreTests {
     holds.pass()
     #expect(thermometer.lock.withTryLock { $0.count } == nil)
     var refused = false
-    thermometer.lock.withTryLock { $0.append(0) } _: { refused = true }
+    thermometer.lock.withTryLock {
+      $0.append(0)
+    } _: {
+      refused = true
+    }
     #expect(refused)
     letGo.open()
     done.pass()
     #expect(thermometer.lock.withTryLock { $0.count } == 1)
     refused = false
-    thermometer.lock.withTryLock { $0.append(2) } _: { refused = true }
+    thermometer.lock.withTryLock {
+      $0.append(2)
+    } _: {
+      refused = true
+    }
     #expect(!refused)
     #expect(thermometer.readings == [1, 2])
   }

@@ -62,7 +62,9 @@ struct EventThreadObserverTests {
     #expect(lifetime.alive == 0)
   }
 
-  @Test("D7: an observer ends the thread, removes itself and dispatches, called by the handler", arguments: cores)
+  @Test(
+    "D7: an observer ends the thread, removes itself and dispatches, called by the handler",
+    arguments: cores)
   func reentry(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let processor = Processor(on: central)

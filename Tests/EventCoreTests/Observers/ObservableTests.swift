@@ -98,8 +98,12 @@ struct ObservableTests {
       observed.addDirectly(failing)
       observed.addDirectly(held)
       for _ in 0..<3 {
-        observed.withObservers { (error: any Error) in log.append("error \((error as! Failing).code)") }
-        observed.withObservers { (key: AnyHashable) in log.append("key \((key.base as! Failing).code)") }
+        observed.withObservers { (error: any Error) in
+          log.append("error \((error as! Failing).code)")
+        }
+        observed.withObservers { (key: AnyHashable) in
+          log.append("key \((key.base as! Failing).code)")
+        }
         observed.withObservers { (one: Failing?) in log.append("optional \(one!.code)") }
         observed.withObservers { (any: Any) in log.append(any is Held ? "held" : "failing") }
         #expect(log.take() == ["error 7", "key 7", "optional 7", "failing", "held"])
@@ -131,7 +135,8 @@ struct ObservableTests {
     #expect(log.take().isEmpty)
   }
 
-  @Test("a new object in the place of a gone one is called, and called last", arguments: Kind.allCases)
+  @Test(
+    "a new object in the place of a gone one is called, and called last", arguments: Kind.allCases)
   func reusedMemory(kind: Kind) {
     let observed = kind.make()
     let log = Log<String>()
@@ -167,7 +172,9 @@ struct ObservableTests {
     #expect(log.entries == ["left y"])
   }
 
-  @Test("an observer that ends by its own callback ends when the callback does", arguments: Kind.allCases)
+  @Test(
+    "an observer that ends by its own callback ends when the callback does",
+    arguments: Kind.allCases)
   func endsInsideCallback(kind: Kind) {
     final class Box { var ear: Ear? }
     let observed = kind.make()
@@ -202,7 +209,9 @@ struct ObservableTests {
     first = nil
   }
 
-  @Test("who is added inside a callback is called from the next notification on", arguments: Kind.allCases)
+  @Test(
+    "who is added inside a callback is called from the next notification on",
+    arguments: Kind.allCases)
   func additionInside(kind: Kind) {
     let observed = kind.make()
     let log = Log<String>()

@@ -31,7 +31,9 @@ struct ObserverContextTests {
     let central = EventCentral(core: core)
     let (observed, home) = (EventThread(on: central), EventThread(on: central))
     let thread = Atomic<UInt>(0)
-    let observer = Placed { currentThread() == thread.load(ordering: .relaxed) ? "home" : "elsewhere" }
+    let observer = Placed {
+      currentThread() == thread.load(ordering: .relaxed) ? "home" : "elsewhere"
+    }
     let added = Gate()
     home.addEventCallback { (ping: Ping) in ping.body() }
     home.queueEvent(
@@ -181,7 +183,9 @@ struct ObserverContextTests {
     struct Note: Sendable { let producer: Int, number: Int }
     final class Collecting: Sendable {
       let log = Log<Note>()
-      func note(_ producer: Int, _ number: Int) { log.append(Note(producer: producer, number: number)) }
+      func note(_ producer: Int, _ number: Int) {
+        log.append(Note(producer: producer, number: number))
+      }
     }
     let central = EventCentral(core: core)
     let observed = EventThread(on: central)

@@ -16,7 +16,8 @@ struct ObserverRaceTests {
     func hear(_ text: String) { calls.wrappingAdd(1, ordering: .relaxed) }
   }
 
-  @Test("adding, removing and notifying from many threads: who stays gets all, who was removed nothing")
+  @Test(
+    "adding, removing and notifying from many threads: who stays gets all, who was removed nothing")
   func churn() {
     let observed = KeyedObservableThreadSafeClass()
     let lifetime = Lifetime()
@@ -51,7 +52,8 @@ struct ObserverRaceTests {
   func nothingAfterRemoval() {
     let observed = ObservableThreadSafeClass()
     let isDone = Atomic<Bool>(false)
-    // The callback notes that it began; what began before the removal returned is let finish by a lock.
+    // The callback notes that it began; what began before the removal returned is let finish by a
+    // lock.
     final class Strict: Listener, Sendable {
       let isRemoved = Atomic<Bool>(false)
       let late = Atomic<Int>(0)
