@@ -45,10 +45,9 @@ fails() {
   echo "$*: found, $(grep -Eo '^pan:[0-9]+: (assertion violated|invalid end state)' "$work/report" | cut -d' ' -f2- | head -1)"
 }
 
-holds inbox
-holds inbox -DCHAIN
-fails inbox -DMUTATE
-fails inbox -DMUTATE2
+holds stream -DPOSTS=2 -DOTHERS=2
+holds stream -DPOSTS=4 -DOTHERS=1 -DALONE
+for n in '' 2 3 4 5 6 7; do fails stream "-DMUTATE$n" -DPOSTS=3 -DOTHERS=1; done
 holds parker
 fails parker -DMUTATE
 fails parker -DMUTATE2
