@@ -185,7 +185,7 @@ struct SharedMailboxTests {
     for number in 0..<10 { Numbered(number: number).queue(on: world.central) }
     handle.remove()
     worker.letGo()
-    #expect(waitUntil { worker.consumer.counts.skipped == 10 })
+    #expect(waitUntil { worker.consumer.statistics.skipped == 10 })
     #expect(log.entries.isEmpty)
     world.close()
   }
@@ -199,7 +199,7 @@ struct SharedMailboxTests {
     world.workers[0].hold()
     world.workers[1].start()
     for number in 0..<10 { Numbered(number: number).queue(on: world.central) }
-    #expect(waitUntil { world.workers[1].consumer.counts.skipped == 10 })
+    #expect(waitUntil { world.workers[1].consumer.statistics.skipped == 10 })
     world.workers[0].letGo()
     world.close()
     #expect(log.entries.isEmpty)
@@ -210,10 +210,11 @@ struct SharedMailboxTests {
     let world = World(core, workers: 2)
     let times = Log<UInt64>()
     for worker in world.workers {
-      let handler = EventHandler(isTimed: false, needsOwner: false) { _, _, time, _, _ in
+      let handler = TypedHandler<Numbered>(isTimed: false) { _, _, time, _ in
         times.append(time)
+        return true
       }
-      _ = worker.consumer.add(handler, key: eventKey(Numbered.self), drop: nil)
+      _ = worker.consumer.add(handler, eventTypeActions(Numbered.self))
       worker.start()
     }
     Numbered(number: 0).queue(on: world.central)
