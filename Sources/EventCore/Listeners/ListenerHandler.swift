@@ -231,16 +231,16 @@ extension ListenerRegistration {
     }
     return TypedHandler(isTimed: isTimed, isLatestOnly: interest.isLatestOnly) {
       event, lane, time, _ in
-      // Held over the call, the filters' too: they may be the requester's methods.
-      guard let requester = self.holdRequester() else { return false }
-      let isWanted =
-        interest.admits(event, lane, time) && judge?(event, lane, time, requester) != false
-        && (!isOnce || self.claimOnlyCall())
-      if isWanted {
+      // Held over the call and the filters', which may be the requester's methods; and on for a while.
+      guard let held = self.holdRequester() else { return false }
+      return held._withUnsafeGuaranteedRef { requester in
+        guard
+          interest.admits(event, lane, time), judge?(event, lane, time, requester) != false,
+          !isOnce || self.claimOnlyCall()
+        else { return false }
         call(event, lane, time, requester)
+        return true
       }
-      self.letGo(consume requester)
-      return isWanted
     }
   }
 }

@@ -13,7 +13,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   // knows the registration.
 
   /// Not retained: the listener ends with it (D9).
-  private weak let requester: AnyObject?
+  private let requester: HeldReference
   @usableFromInline let hasRequester: Bool
   @usableFromInline let isOnce: Bool
   let context: ExecutionContext
@@ -30,7 +30,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   private let hasRun = Atomic<Bool>(false)
 
   init(_ requester: AnyObject?, isOnce: Bool, _ context: ExecutionContext, _ list: ListenerList) {
-    self.requester = requester
+    self.requester = HeldReference(requester)
     hasRequester = requester != nil
     self.isOnce = isOnce
     self.context = context
@@ -65,8 +65,8 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
 
   /// The requester, for the duration of a call. Nil if it is gone: then the listener ends.
   @usableFromInline
-  func holdRequester() -> AnyObject? {
-    if let requester { return requester }
+  func holdRequester() -> Unmanaged<AnyObject>? {
+    if let object = context.consumer.hold(requester) { return object }
     remove()
     return nil
   }
@@ -80,18 +80,10 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     return true
   }
 
-  /// Lets the requester go after a call. If nobody else holds it any more it ends here, after the
-  /// handler: its end may wait for its own listeners to be done.
-  @usableFromInline
-  func letGo(_ requester: consuming AnyObject) {
-    context.consumer.didLeaveHandler()
-    _ = consume requester
-  }
-
   // MARK: From the sweep
 
   /// Whether nothing will call this listener again.
-  var isSpent: Bool { state.isEnded || (hasRequester && requester == nil) }
+  var isSpent: Bool { state.isEnded || (hasRequester && requester.isGone) }
 
   /// Ends what an ended listener still holds.
   func endSpent() {
@@ -102,7 +94,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
 
   @usableFromInline
   var isActive: Bool {
-    !state.isEnded && !(hasRequester && requester == nil)
+    !state.isEnded && !(hasRequester && requester.isGone)
   }
 
   @usableFromInline

@@ -62,9 +62,9 @@ final class Consumer: @unchecked Sendable {
   let ended = Latch()
 
   private weak var owner: EventThread?
-  /// Keeps the owner over a run of events whose handlers need it. In memory of its own, since an access
-  /// check for each event would cost more than the handler.
-  private let held: UnsafeMutablePointer<EventThread?>
+  /// Keeps the owner and others over a run of events whose handlers need them. In memory of its own, since
+  /// an access check for each event would cost more than the handler.
+  let held: UnsafeMutablePointer<Held>
 
   /// - Parameters:
   ///   - routers: Where its handlers are registered.
@@ -82,7 +82,7 @@ final class Consumer: @unchecked Sendable {
     member: PoolMember? = nil
   ) {
     held = .allocate(capacity: 1)
-    held.initialize(to: nil)
+    held.initialize(to: Held())
     shared = .allocate(capacity: 1)
     shared.initialize(to: SharedReceivers())
     self.sharedMailbox = sharedMailbox
@@ -315,7 +315,7 @@ final class Consumer: @unchecked Sendable {
       if result == .ended {
         finish()
       } else {
-        held.pointee = nil
+        letGoOfAll()
         // Those who wait for a handler that ran just now: the next pump may be long in coming.
         control()
       }
@@ -327,7 +327,7 @@ final class Consumer: @unchecked Sendable {
 
   /// After the mailbox has ended.
   private func finish() {
-    held.pointee = nil
+    letGoOfAll()
     let receivers = registration.withLock { _ in
       let all = Array(self.receivers.values) + Array(latests.values)
       self.receivers.removeAll()
@@ -380,8 +380,7 @@ final class Consumer: @unchecked Sendable {
 
   /// Before the consumer waits.
   func idle() {
-    // May free the owner, whose deinit closes the mailbox.
-    held.pointee = nil
+    letGoOfAll()
     whenIdle?()
   }
 
@@ -414,18 +413,18 @@ final class Consumer: @unchecked Sendable {
     } else {
       skipped.store(skipped.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
     }
-    if held.pointee != nil, isKnownUniquelyReferenced(&held.pointee) {
+    if held.pointee.owner != nil, isKnownUniquelyReferenced(&held.pointee.owner) {
       // The last reference but ours went during this event: the owner ends here and now.
-      held.pointee = nil
+      held.pointee.owner = nil
     }
   }
 
   /// The owner, kept until the consumer runs dry; nil if it is gone.
   @usableFromInline
   func holdOwner() -> Unmanaged<EventThread>? {
-    if held.pointee == nil {
-      held.pointee = owner
+    if held.pointee.owner == nil {
+      held.pointee.owner = owner
     }
-    return held.pointee.map { Unmanaged.passUnretained($0) }
+    return held.pointee.owner.map { Unmanaged.passUnretained($0) }
   }
 }
