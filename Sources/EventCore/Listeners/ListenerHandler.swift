@@ -23,18 +23,23 @@ struct ListenerCallback<E: Eventable> {
   @usableFromInline let call: Call
   /// A filter that needs the requester; nil if there is none.
   @usableFromInline let judge: Judge?
+  /// The same as `call`, if it takes nothing but the event: one closure less on the way.
+  @usableFromInline let plain: ((E) -> Void)?
 
   @inlinable
-  init(isTimed: Bool, judge: Judge? = nil, call: @escaping Call) {
+  init(
+    isTimed: Bool, judge: Judge? = nil, plain: ((E) -> Void)? = nil, call: @escaping Call
+  ) {
     self.isTimed = isTimed || judge != nil
     self.judge = judge
+    self.plain = plain
     self.call = call
   }
 
   /// A closure that takes the event.
   @inlinable
   init(_ callback: @escaping (E) -> Void) {
-    self.init(isTimed: false) { event, _, _, _ in callback(event) }
+    self.init(isTimed: false, plain: callback) { event, _, _, _ in callback(event) }
   }
 
   /// A closure that takes the event, its priority and its time.
@@ -221,6 +226,9 @@ extension ListenerRegistration {
     let isOnce = isOnce
     let isTimed = callback.isTimed || interest.isTimed
     guard hasRequester else {
+      if let plain = callback.plain, interest.takesAny, !isOnce {
+        return TypedHandler(plain: plain, isLatestOnly: interest.isLatestOnly)
+      }
       return TypedHandler(isTimed: isTimed, isLatestOnly: interest.isLatestOnly) {
         event, lane, time, _ in
         guard interest.admits(event, lane, time), !isOnce || self.claimOnlyCall()
@@ -231,9 +239,9 @@ extension ListenerRegistration {
     }
     return TypedHandler(isTimed: isTimed, isLatestOnly: interest.isLatestOnly) {
       event, lane, time, _ in
-      // Held over the call and the filters', which may be the requester's methods; and on for a while.
+      // Held over the call and the filters', which may be the requester's methods.
       guard let held = self.holdRequester() else { return false }
-      return held._withUnsafeGuaranteedRef { requester in
+      let isWanted = held.object._withUnsafeGuaranteedRef { requester in
         guard
           interest.admits(event, lane, time), judge?(event, lane, time, requester) != false,
           !isOnce || self.claimOnlyCall()
@@ -241,6 +249,8 @@ extension ListenerRegistration {
         call(event, lane, time, requester)
         return true
       }
+      if held.isForOneCall { self.letGo(held.object) }
+      return isWanted
     }
   }
 }

@@ -13,8 +13,8 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   // knows the registration.
 
   /// Not retained: the listener ends with it (D9).
-  private let requester: HeldReference
-  @usableFromInline let hasRequester: Bool
+  let requester: SharedReference?
+  @usableFromInline var hasRequester: Bool { requester != nil }
   @usableFromInline let isOnce: Bool
   let context: ExecutionContext
   private var state: HandlerState!
@@ -30,8 +30,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   private let hasRun = Atomic<Bool>(false)
 
   init(_ requester: AnyObject?, isOnce: Bool, _ context: ExecutionContext, _ list: ListenerList) {
-    self.requester = HeldReference(requester)
-    hasRequester = requester != nil
+    self.requester = requester.map(list.reference)
     self.isOnce = isOnce
     self.context = context
     self.list = list
@@ -44,6 +43,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     state = handler.state
     guard let receiver = context.consumer.add(handler, type) else {
       // The context has ended, and so has the listener.
+      list?.forget(requester)
       context.leave()
       return
     }
@@ -55,6 +55,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     }
     if !isListed {
       remove()
+      list?.forget(requester)
       context.leave()
     } else if hasToEnd {
       remove()
@@ -63,12 +64,19 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
 
   // MARK: From the handler, on the consumer's thread
 
-  /// The requester, for the duration of a call. Nil if it is gone: then the listener ends.
+  /// The requester, for the duration of a call, which `letGo` ends. Nil if it is gone: then the listener
+  /// ends.
   @usableFromInline
-  func holdRequester() -> Unmanaged<AnyObject>? {
-    if let object = context.consumer.hold(requester) { return object }
+  func holdRequester() -> HeldObject? {
+    if let requester, let held = context.consumer.hold(requester) { return held }
     remove()
     return nil
+  }
+
+  /// Ends a call of a requester that is held for it alone.
+  @usableFromInline
+  func letGo(_ requester: Unmanaged<AnyObject>) {
+    context.consumer.letGo(requester)
   }
 
   /// True for the one call of a `once` listener, which ends with it.
@@ -83,7 +91,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   // MARK: From the sweep
 
   /// Whether nothing will call this listener again.
-  var isSpent: Bool { state.isEnded || (hasRequester && requester.isGone) }
+  var isSpent: Bool { state.isEnded || requester?.isGone == true }
 
   /// Ends what an ended listener still holds.
   func endSpent() {
@@ -94,7 +102,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
 
   @usableFromInline
   var isActive: Bool {
-    !state.isEnded && !(hasRequester && requester.isGone)
+    !state.isEnded && requester?.isGone != true
   }
 
   @usableFromInline

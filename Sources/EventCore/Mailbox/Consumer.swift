@@ -413,9 +413,8 @@ final class Consumer: @unchecked Sendable {
     } else {
       skipped.store(skipped.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
     }
-    if held.pointee.owner != nil, isKnownUniquelyReferenced(&held.pointee.owner) {
-      // The last reference but ours went during this event: the owner ends here and now.
-      held.pointee.owner = nil
+    if held.pointee.isAny {
+      lookAtHeld()
     }
   }
 
@@ -424,6 +423,7 @@ final class Consumer: @unchecked Sendable {
   func holdOwner() -> Unmanaged<EventThread>? {
     if held.pointee.owner == nil {
       held.pointee.owner = owner
+      held.pointee.isAny = true
     }
     return held.pointee.owner.map { Unmanaged.passUnretained($0) }
   }

@@ -9,7 +9,9 @@ import Testing
 
 @Suite("D9: a listener dies with its requester")
 struct RequesterTests {
-  @Test("before an event: the handler is not called, and what it held is freed at that event", arguments: cores, ListenerPlace.allCases)
+  @Test(
+    "before an event: the handler is not called, and what it held is freed at that event",
+    arguments: cores, ListenerPlace.allCases)
   func goneBefore(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -34,7 +36,9 @@ struct RequesterTests {
     }
   }
 
-  @Test("before an event: the closure's own captures are freed at that event", arguments: cores, ListenerPlace.allCases)
+  @Test(
+    "before an event: the closure's own captures are freed at that event", arguments: cores,
+    ListenerPlace.allCases)
   func capturesFreed(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -53,7 +57,9 @@ struct RequesterTests {
     }
   }
 
-  @Test("during a handler: it is kept alive over the call, and ends after it", arguments: cores, ListenerPlace.allCases)
+  @Test(
+    "during a handler: it is kept alive over the call, and ends after it", arguments: cores,
+    ListenerPlace.allCases)
   func goneDuring(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -76,7 +82,9 @@ struct RequesterTests {
     }
   }
 
-  @Test("its last reference may go inside its own handler, and its end may wait for its listener", arguments: cores, ListenerPlace.allCases)
+  @Test(
+    "its last reference may go inside its own handler, and its end may wait for its listener",
+    arguments: cores, ListenerPlace.allCases)
   func endingInside(core: EventCentral.Core, place: ListenerPlace) async {
     /// Removes its listener as it ends.
     final class Careful: Sendable {
@@ -106,7 +114,9 @@ struct RequesterTests {
     }
   }
 
-  @Test("after the handlers: while other threads dispatch, it ends once and nothing is left", arguments: cores, ListenerPlace.allCases)
+  @Test(
+    "after the handlers: while other threads dispatch, it ends once and nothing is left",
+    arguments: cores, ListenerPlace.allCases)
   func goneUnderFire(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -132,6 +142,85 @@ struct RequesterTests {
       #expect(payloads.waitUntilNone())
       central.listener.sweep()
       #expect(central.listener.listenerCount == 0)
+    }
+  }
+
+  @Test(
+    "with several listeners in one place, none is called any more once the last reference is gone",
+    arguments: cores, ListenerPlace.allCases)
+  func severalListeners(core: EventCentral.Core, place: ListenerPlace) async {
+    await offThePool {
+      guard place != .task else { return }  // One place each.
+      let central = EventCentral(core: core)
+      let (owner, log, executeOn) = (Lifetime(), Log<Int>(), place.executeOn)
+      let box = Box<Requester>(nil)
+      // The last reference goes inside the first handler for the 100th event.
+      box.value = Requester(owner.token(), log) { event in
+        if event.number == 100 { box.value = nil }
+      }
+      let held = HeldPlace(executeOn, on: central)
+      for _ in 0..<3 {
+        Ping.addListener(box.value!, Requester.onPing, executeOn: executeOn, on: central)
+      }
+      for number in 0..<200 { Ping(number: number).queue(on: central) }
+      held.letGo()
+      #expect(owner.waitUntilNone())
+      #expect(waitUntil { central.listener.listenerCount == 0 })
+      #expect(log.entries == (0..<100).flatMap { [$0, $0, $0] } + [100])
+    }
+  }
+
+  @Test("with listeners in several busy places it ends soon", arguments: cores)
+  func severalBusyPlaces(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, over) = (Lifetime(), Box<Gate>(Gate()))
+      let others = (0..<2).map { EventListener(on: central, name: "busy \($0)") }
+      let box = Box<Requester>(Requester(owner.token()))
+      // These go on, so that the threads hardly ever run dry.
+      let handles = others.map { other in
+        other.addListener(box.value!, Requester.onPing, executeOn: .listenerThread)
+        return other.addListener(nil, { (_: Ping) in }, executeOn: .listenerThread)
+      }
+      let ended = Gate()
+      runThread {
+        #expect(owner.waitUntilNone())
+        over.value = nil
+        ended.open()
+      }
+      runThread {
+        // Bounded, so that a slow consumer gets no unbounded backlog.
+        while over.value != nil {
+          Ping().queue(on: central)
+          _ = waitUntil { handles.allSatisfy { $0.waitingEventCount < 1000 } }
+        }
+      }
+      box.value = nil
+      #expect(ended.pass())
+    }
+  }
+
+  @Test(
+    "D6: removeAndWait leaves no call of a requester's listener running, under fire",
+    arguments: cores, ListenerPlace.allCases)
+  func removeAndWaitUnderFire(core: EventCentral.Core, place: ListenerPlace) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let lifetime = Lifetime()
+      for round in 0..<10 {
+        let inside = Log<Int>()
+        let requester = Requester(lifetime.token()) { _ in inside.append(1) }
+        let executeOn = place.executeOn
+        let handle = Ping.addListener(
+          requester, Requester.onPing, executeOn: executeOn, on: central)
+        for number in 0..<(500 + round * 100) { Ping(number: number).queue(on: central) }
+        _ = inside.entries(atLeast: 200 + 50 * round)
+        handle.removeAndWait()
+        // `onPing` appends to both; a call that runs has done the first alone.
+        let (begun, done) = (inside.entries.count, requester.log.entries.count)
+        #expect(begun == done)
+        #expect(requester.log.entries.count == done)
+      }
     }
   }
 
@@ -172,7 +261,8 @@ struct RequesterTests {
     }
   }
 
-  @Test("without an event of its type: the listener thread finds it before it sleeps", arguments: cores)
+  @Test(
+    "without an event of its type: the listener thread finds it before it sleeps", arguments: cores)
   func listenerThreadSweeps(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -186,12 +276,13 @@ struct RequesterTests {
       }
       // One at a time: a thread that is kept busy does not come to sleep.
       var sent = 0
-      #expect(waitUntil {
-        Pong().queue(on: central)
-        sent += 1
-        _ = log.entries(atLeast: sent)
-        return closure.alive == 0
-      })
+      #expect(
+        waitUntil {
+          Pong().queue(on: central)
+          sent += 1
+          _ = log.entries(atLeast: sent)
+          return closure.alive == 0
+        })
     }
   }
 
@@ -216,7 +307,9 @@ struct RequesterTests {
     }
   }
 
-  @Test("a bound method, as the documents of EventDrivenSwift print it, retains its object until the listener is removed", arguments: cores)
+  @Test(
+    "a bound method, as the documents of EventDrivenSwift print it, retains its object until the listener is removed",
+    arguments: cores)
   func boundMethodRetains(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -241,7 +334,9 @@ struct RequesterTests {
     }
   }
 
-  @Test("a filter that is a method of the requester retains nothing and is not asked without it", arguments: cores)
+  @Test(
+    "a filter that is a method of the requester retains nothing and is not asked without it",
+    arguments: cores)
   func methodFilter(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
