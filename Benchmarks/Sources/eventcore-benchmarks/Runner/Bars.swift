@@ -34,6 +34,15 @@ struct Bar: Sendable {
     .atMost(2, .randomLane, over: .oneToOne, .lockFree),
     .atMost(1.15, .idleWake, .futex),
     .atMost(2.5, .spinOneWay, .cacheLine),
+    Bar(text: "timers-insert: lockFree, ns", limit: 1_000) {
+      $0.median(.timersInsert, .lockFree)
+    },
+    Bar(text: "timers-cancel: lockFree, ns", limit: 1_000) {
+      $0.median(.timersCancel, .lockFree)
+    },
+    Bar(text: "timers-late-p99: lockFree, ns", limit: 1_000_000) {
+      $0.median(.timersLate99, .lockFree)
+    },
     Bar(text: "allocations: lockFree, 24 bytes", limit: 0) { $0.median(.allocations, .lockFree) },
     Bar(text: "allocations: lockFree, String", limit: 0) {
       $0.median(.allocations, .lockFree, MemoryLayout<StringEvent>.size)

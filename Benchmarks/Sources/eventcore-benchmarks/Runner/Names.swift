@@ -13,6 +13,10 @@ enum Shape: String, CaseIterable {
   case idleWakeSpinningProducer = "idle-wake-spinning-producer"
   case spinOneWay = "spin-one-way"
   case allocations
+  case timersInsert = "timers-insert"
+  case timersCancel = "timers-cancel"
+  case timersLateMedian = "timers-late-p50"
+  case timersLate99 = "timers-late-p99"
   /// Alternatives inside the core; runs only when it is asked for.
   case choices
 
@@ -23,6 +27,9 @@ enum Shape: String, CaseIterable {
     case .idleWake, .idleWakeSpinningProducer: "ns, p50"
     case .spinOneWay: "ns, one way"
     case .allocations: "allocations/event"
+    case .timersInsert, .timersCancel: "ns"
+    case .timersLateMedian: "ns late, p50"
+    case .timersLate99: "ns late, p99"
     }
   }
 }
@@ -41,10 +48,19 @@ enum Subject: String, CaseIterable {
   case openCombine = "opencombine"
   case futex
   case cacheLine = "cache-line"
+  case dispatchSource = "dispatch-source"
   case coreInbox = "core-inbox"
   case coreInboxAlone = "core-inbox-alone"
   case calledWfcq = "called-wfcq"
   case calledWfcqAlone = "called-wfcq-alone"
+  case timerHeapInsert = "timer-heap-insert"
+  case timerHeapCancel = "timer-heap-cancel"
+  case timerHeapFire = "timer-heap-fire"
+  case timerHeapLongest = "timer-heap-longest"
+  case timerWheelInsert = "timer-wheel-insert"
+  case timerWheelCancel = "timer-wheel-cancel"
+  case timerWheelFire = "timer-wheel-fire"
+  case timerWheelLongest = "timer-wheel-longest"
 
   /// Calls the handlers on the thread that posts, so that nothing crosses threads.
   var isSynchronous: Bool { self == .notificationCenter || self == .openCombine }

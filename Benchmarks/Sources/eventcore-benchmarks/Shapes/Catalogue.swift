@@ -9,6 +9,7 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += idleWakeCandidates(scale)
   all += spinCandidates(scale)
   all += allocationCandidates(Event24.self)
+  all += timerCandidates(scale)
   all += choiceCandidates(scale)
   if !scale.isQuick {
     all += numberCandidates(Event8.self, scale.halved)
