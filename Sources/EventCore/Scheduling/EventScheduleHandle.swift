@@ -39,25 +39,25 @@ public class EventScheduleHandle: @unchecked Sendable {
     case cancelled
     case dropped
   }
+  // First what a cancel touches, on the line of the object's header.
   private let phase = Atomic<Phase>(.waiting)
-  private let dispatchCount = Atomic<Int>(0)
-  private let skipCount = Atomic<Int>(0)
-  /// The thread that is in `dispatching`, so that a cancel on it does not wait for itself.
-  private let dispatchingThread = Atomic<UInt>(0)
-
   private let scheduler: Scheduler
-  /// 0: once.
-  private let interval: UInt64
-  /// Dispatches that are left; -1: no limit.
-  private var remaining: Int
-  private let policy: EventRepeatPolicy
-
   /// The lock-free core's id of the timer. Written before anybody else has the handle.
   final var ticket: UInt64 = 0
   /// The locking core's: the timer's place in its heap, -1 for none. Under its lock.
   final var position = -1
   /// The locking core's: withdrawn while it fired. Under its lock.
   final var isWithdrawn = false
+
+  private let policy: EventRepeatPolicy
+  /// 0: once.
+  private let interval: UInt64
+  /// Dispatches that are left; -1: no limit.
+  private var remaining: Int
+  private let dispatchCount = Atomic<Int>(0)
+  private let skipCount = Atomic<Int>(0)
+  /// The thread that is in `dispatching`, so that a cancel on it does not wait for itself.
+  private let dispatchingThread = Atomic<UInt>(0)
 
   @usableFromInline
   init(_ plan: SchedulePlan) {

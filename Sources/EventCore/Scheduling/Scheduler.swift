@@ -11,7 +11,9 @@ final class Scheduler: Sendable {
   private let kind: EventCentral.Core
   /// nil: the monotonic clock and a thread.
   private let clock: ManualClock?
-  private let made = AtomicLazyReference<Made>()
+  /// The address of the core, retained, once it is made; 0 before. (`AtomicLazyReference` costs 50 ns a look here: its code is generic
+  /// and not inlined.)
+  private let made = Atomic<UInt>(0)
   /// Held while the core is made, so that there is one thread; takes no other lock.
   private let making = Guarded(())
   let counts = ScheduleCounts()
@@ -26,25 +28,42 @@ final class Scheduler: Sendable {
     self.clock = clock
   }
 
+  deinit {
+    unmanaged?.release()
+  }
+
   /// Nanoseconds on the clock that deadlines are compared with.
   var now: UInt64 { clock?.nanoseconds ?? monotonicNanoseconds() }
 
+  private var unmanaged: Unmanaged<Made>? {
+    // Acquiring: pairs with the store in `core`.
+    UnsafeRawPointer(bitPattern: made.load(ordering: .acquiring)).map(Unmanaged.fromOpaque)
+  }
+
+  /// The core, if anybody has scheduled anything.
+  private var existing: (any SchedulerCore)? {
+    unmanaged?._withUnsafeGuaranteedRef { $0.core }
+  }
+
   private var core: any SchedulerCore {
-    if let made = made.load() { return made.core }
+    if let existing { return existing }
     return making.withLock { _ in
-      if let made = made.load() { return made.core }
-      let new = Made(kind.makeScheduler(clock: clock))
-      clock?.attach(new.core)
-      return made.storeIfNil(new).core
+      if let existing { return existing }
+      let new = kind.makeScheduler(clock: clock)
+      clock?.attach(new)
+      // Releasing: pairs with `existing`: the scheduler before its pointer.
+      made.store(
+        UInt(bitPattern: Unmanaged.passRetained(Made(new)).toOpaque()), ordering: .releasing)
+      return new
     }
   }
 
   /// Whether anybody has scheduled anything.
-  var isMade: Bool { made.load() != nil }
+  var isMade: Bool { existing != nil }
 
   /// Looks at the core without keeping it; for tests of its end.
   var weakCore: () -> AnyObject? {
-    weak let core: AnyObject? = made.load()?.core
+    weak let core: AnyObject? = existing
     return { core }
   }
 
@@ -68,7 +87,7 @@ final class Scheduler: Sendable {
 
   /// The central ends. Nothing was made: nothing to end.
   func close() {
-    made.load()?.core.close()
+    existing?.close()
   }
 }
 

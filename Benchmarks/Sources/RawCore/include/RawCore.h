@@ -62,6 +62,7 @@ uint64_t evb_cache_line_ping_pong(uint64_t rounds);
 
 /* Bytes that the core has mapped for its envelopes. */
 uint64_t evb_slab_bytes(void);
+struct evb_timers;
 
 /* Nanoseconds for so many events through an inbox alone, one producer, one spinning consumer. */
 uint64_t evb_choice_core_inbox(uint64_t events);
@@ -75,6 +76,22 @@ uint64_t evb_choice_called_wfcq_alone(uint64_t events);
  */
 uint64_t evb_choice_shared(unsigned workers, uint64_t work, bool random_lanes, uint64_t events);
 uint64_t evb_choice_mutex_deques(unsigned workers, uint64_t work, bool random_lanes, uint64_t events);
+/* A scheduler with so many timers pending; a power of two. */
+struct evb_timers *evb_timers_open(uint64_t count);
+/* Cancels so many at random and adds as many, and tells the nanoseconds of both. */
+void evb_timers_churn(struct evb_timers *timers, uint64_t count, uint64_t *insert, uint64_t *cancel);
+void evb_timers_close(struct evb_timers *timers);
+
+/* Writes how late each of `count` timers was, `ahead` nanoseconds after it was set; the same for a sleep. */
+void evb_raw_lateness(unsigned count, uint64_t ahead, uint64_t *samples);
+void evb_futex_lateness(unsigned count, uint64_t ahead, uint64_t *samples);
+
+/* Nanoseconds for each step of an order of timers, a million pending, and the longest single step. */
+struct evb_timer_order {
+	double insert, cancel, fire, longest;
+};
+struct evb_timer_order evb_choice_timer_order(bool is_wheel);
+
 /* False where liburcu's headers are missing. */
 bool evb_has_wfcq(void);
 

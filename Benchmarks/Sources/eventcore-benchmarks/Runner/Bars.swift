@@ -68,6 +68,15 @@ struct Bar: Sendable {
     .atMost(nanoseconds: 5_000, .subscribeChurn10000),
     .atMost(2, .subscribeChurn10Stream, .quiet),
     .atMost(2, .subscribeChurn10000Stream, .quiet),
+    Bar(text: "timers-insert: lockFree, ns", limit: 1_000) {
+      $0.median(.timersInsert, .lockFree)
+    },
+    Bar(text: "timers-cancel: lockFree, ns", limit: 1_000) {
+      $0.median(.timersCancel, .lockFree)
+    },
+    Bar(text: "timers-late-p99: lockFree, ns", limit: 1_000_000) {
+      $0.median(.timersLate99, .lockFree)
+    },
     Bar(text: "allocations: lockFree, 24 bytes", limit: 0) { $0.median(.allocations, .lockFree) },
     Bar(text: "allocations: lockFree, String", limit: 0) {
       $0.median(.allocations, .lockFree, MemoryLayout<StringEvent>.size)

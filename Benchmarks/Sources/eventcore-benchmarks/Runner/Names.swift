@@ -22,6 +22,10 @@ enum Shape: String, CaseIterable {
   case subscribeChurn10000 = "subscribe-churn-10000"
   case subscribeChurn10Stream = "subscribe-churn-10-stream-p99"
   case subscribeChurn10000Stream = "subscribe-churn-10000-stream-p99"
+  case timersInsert = "timers-insert"
+  case timersCancel = "timers-cancel"
+  case timersLateMedian = "timers-late-p50"
+  case timersLate99 = "timers-late-p99"
   /// Alternatives inside the core; runs only when it is asked for.
   case choices
 
@@ -36,6 +40,9 @@ enum Shape: String, CaseIterable {
     case .poolUnevenP99: "ns, p99"
     case .spinOneWay: "ns, one way"
     case .allocations: "allocations/event"
+    case .timersInsert, .timersCancel: "ns"
+    case .timersLateMedian: "ns late, p50"
+    case .timersLate99: "ns late, p99"
     }
   }
 }
@@ -62,10 +69,19 @@ enum Subject: String, CaseIterable {
   case lowestLoad = "lowest-load"
   case shared
   case bareThreads = "bare-threads"
+  case dispatchSource = "dispatch-source"
   case coreInbox = "core-inbox"
   case coreInboxAlone = "core-inbox-alone"
   case calledWfcq = "called-wfcq"
   case calledWfcqAlone = "called-wfcq-alone"
+  case timerHeapInsert = "timer-heap-insert"
+  case timerHeapCancel = "timer-heap-cancel"
+  case timerHeapFire = "timer-heap-fire"
+  case timerHeapLongest = "timer-heap-longest"
+  case timerWheelInsert = "timer-wheel-insert"
+  case timerWheelCancel = "timer-wheel-cancel"
+  case timerWheelFire = "timer-wheel-fire"
+  case timerWheelLongest = "timer-wheel-longest"
 
   /// Calls the handlers on the thread that posts, so that nothing crosses threads.
   var isSynchronous: Bool { self == .notificationCenter || self == .openCombine }

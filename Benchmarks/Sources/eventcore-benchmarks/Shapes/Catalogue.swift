@@ -13,6 +13,7 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += listenerCandidates(Event24.self, scale)
   all += latestOnlyCandidates(scale)
   all += churnCandidates(scale)
+  all += timerCandidates(scale)
   all += choiceCandidates(scale)
   if !scale.isQuick {
     all += numberCandidates(Event8.self, scale.halved)

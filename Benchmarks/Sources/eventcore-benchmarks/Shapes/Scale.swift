@@ -35,6 +35,10 @@ struct Scale: Sendable {
 
   /// Wake-ups of one run.
   var wakes: Int { isQuick ? 500 : 2_000 }
+  /// Timers that wait while others are set and cancelled; a power of two.
+  var pendingTimers: Int { 1 << 20 }
+  /// Timers whose lateness is noted in one run.
+  var lateTimers: Int { isQuick ? 200 : 500 }
   /// Round trips of one run.
   var rounds: Int { isQuick ? 100_000 : 400_000 }
   /// Events of one run whose handlers take a microsecond.
