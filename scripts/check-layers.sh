@@ -32,6 +32,11 @@ forbid '#include "(router|dispatch|snapshot)' 'A mailbox knows no router:' \
 forbid '#include "(eventcore/)?(mailbox|lanes|inbox|parker|router|dispatch|shared_mailbox)' \
   'A balancer knows sinks, not what is before or behind them:' \
   Sources/CEventCore/balancer.c Sources/CEventCore/load.h include/eventcore/balancer.h
+forbid '#include "(eventcore/)?(router|dispatch|snapshot|mailbox|envelope|sink|lanes|inbox)' \
+  'A scheduler knows time, and no events:' \
+  include/eventcore/scheduler.h Sources/CEventCore/scheduler*.[ch] Sources/CEventCore/timer*.[ch]
+forbid 'Consumer|Receiver|EventThread|Mailbox' 'A scheduler dispatches through the front door:' \
+  Sources/EventCore/Scheduling/*.swift Sources/EventCore/L*/*Scheduler.swift
 forbid 'unsafeFlags' 'A package with unsafe flags cannot be depended on:' Package.swift
 
 [ "$status" -eq 0 ] && echo "layers: ok"

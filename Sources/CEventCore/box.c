@@ -10,9 +10,9 @@ static size_t class_for(uint64_t size)
 {
 	size_t index = 1;
 
-	while (index < EVC_CLASS_COUNT && ((uint64_t)64 << index) < size)
+	while (index < EVC_CLASS_FIRST_SEGMENT && ((uint64_t)64 << index) < size)
 		index++;
-	return index < EVC_CLASS_COUNT ? index : 0;
+	return index < EVC_CLASS_FIRST_SEGMENT ? index : 0;
 }
 
 struct evc_box *evc_box_create(struct evc_thread_record *record, size_t size, size_t alignment,

@@ -29,7 +29,8 @@ enum evc_status evc_envelope_create(struct evc_subscription *subscription, enum 
 	}
 	evc_slot_set_next(envelope, NULL);
 	envelope->subscription = subscription;
-	envelope->time = 0;
+	evc_slot_set_time(envelope, 0);
+	envelope->index = 0;
 	envelope->generation = 0;
 	atomic_store_explicit(&envelope->lane, (uint8_t)lane, memory_order_relaxed);
 	envelope->flags = box != NULL ? EVC_ENVELOPE_BOXED : 0;
@@ -62,12 +63,12 @@ enum evc_lane evc_envelope_lane(const struct evc_envelope *envelope)
 
 uint64_t evc_envelope_time(const struct evc_envelope *envelope)
 {
-	return envelope->time;
+	return evc_slot_time(envelope);
 }
 
 void evc_envelope_set_time(struct evc_envelope *envelope, uint64_t time)
 {
-	envelope->time = time;
+	evc_slot_set_time(envelope, time);
 }
 
 uint32_t evc_envelope_generation(const struct evc_envelope *envelope)

@@ -7,6 +7,7 @@
 #define EVC_ENVELOPE_PRIVATE_H
 
 #include "box.h"
+#include "stream.h"
 #include "subscription.h"
 
 static inline bool evc_payload_is_boxed(size_t size, size_t alignment)
@@ -28,9 +29,9 @@ static inline bool evc_envelope_owns_payload(struct evc_envelope *envelope)
 	       atomic_load_explicit(&envelope->box->references, memory_order_acquire) == 1;
 }
 
-/* Ends the payload unless it was moved out, and gives slot and box back. `cache` may be NULL. */
-static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_moved,
-				    struct evc_return_cache *cache)
+/* Ends the payload unless it was moved out, and gives the box back. `cache` may be NULL. */
+static inline void evc_payload_end(struct evc_envelope *envelope, bool payload_moved,
+				   struct evc_return_cache *cache)
 {
 	struct evc_subscription *subscription = envelope->subscription;
 
@@ -47,10 +48,24 @@ static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_
 			evc_box_free(box, cache);
 		}
 	}
-	if (cache != NULL)
+}
+
+/* The same, and gives the slot back. */
+static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_moved,
+				    struct evc_return_cache *cache)
+{
+	struct evc_subscription *subscription = envelope->subscription;
+	bool holds = (envelope->flags & EVC_ENVELOPE_HOLDS) != 0;
+
+	evc_payload_end(envelope, payload_moved, cache);
+	if (evc_likely(envelope->index != 0))
+		evc_stream_end_slot(envelope, cache);
+	else if (cache != NULL)
 		evc_return_cache_give(cache, envelope);
 	else
 		evc_pool_give(envelope);
+	if (evc_unlikely(holds))
+		evc_envelope_let_go(subscription);
 }
 
 #endif

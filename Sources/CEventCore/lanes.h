@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The ten lanes of a mailbox, behind the inbox: lists that only the consumer touches.
+ * The ten lanes of a mailbox, behind the streams: lists that only the consumer touches.
  *
  * `depths` is written by the consumer and read by anybody (relaxed: a momentary figure). Everything
  * else belongs to the consumer. Ownership: the lanes hold what was put and not yet taken.

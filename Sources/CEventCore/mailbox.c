@@ -3,7 +3,10 @@
 #ifdef EVC_URCU
 #include "mailbox_private.h"
 
+#include "latest.h"
+#include "lender.h"
 #include "memory.h"
+#include "stream_table.h"
 
 static struct evc_mailbox *mailbox_of(struct evc_sink *sink)
 {
@@ -15,6 +18,9 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	return evc_mailbox_post(mailbox_of(sink), chain);
 }
 
+/* Counts the mailboxes; the first is 1. */
+static _Atomic uint64_t mailbox_number;
+
 static void retain(struct evc_sink *sink)
 {
 	evc_mailbox_retain(mailbox_of(sink));
@@ -24,6 +30,8 @@ static void release(struct evc_sink *sink)
 {
 	evc_mailbox_release(mailbox_of(sink));
 }
+
+static const struct evc_lender lender;
 
 enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 				   struct evc_mailbox **out)
@@ -37,10 +45,15 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	if (mailbox == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_mailbox){
-		.sink = { accept, retain, release },
+		.sink = { accept, retain, release, &lender },
+		/* Relaxed: only that nobody else has it. */
+		.number = atomic_fetch_add_explicit(&mailbox_number, 1, memory_order_relaxed) + 1,
 	};
 	if (options != NULL)
 		mailbox->options = *options;
+	/* Armed: the first post has it pumped. */
+	if (mailbox->options.wake != NULL)
+		atomic_init(&mailbox->attention, EVC_ATTENTION_SLEEP);
 	status = evc_parker_create(mailbox->options.parker, &mailbox->parker);
 	if (status != EVC_OK)
 		goto no_parker;
@@ -49,7 +62,6 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	if (pthread_mutex_init(&mailbox->subscription_mutex, NULL) != 0)
 		goto no_subscription_mutex;
 	atomic_init(&mailbox->references, 1);
-	evc_inbox_init(&mailbox->inbox);
 	*out = mailbox;
 	return EVC_OK;
 
@@ -69,6 +81,26 @@ void evc_mailbox_retain(struct evc_mailbox *mailbox)
 	atomic_fetch_add_explicit(&mailbox->references, 1, memory_order_relaxed);
 }
 
+/* Nobody posts and nobody takes any more. */
+static void end_streams(struct evc_mailbox *mailbox)
+{
+	/* Acquire, pairs with add_stream. */
+	struct evc_stream *stream = atomic_load_explicit(&mailbox->streams, memory_order_acquire);
+	struct evc_stream *next;
+
+	for (; stream != NULL; stream = next) {
+		struct evc_thread_record *record = stream->record;
+
+		next = stream->next_in_mailbox;
+		/* From here on the stream may be freed by its thread. */
+		evc_stream_end(stream);
+		evc_thread_record_forget(record, mailbox->number);
+	}
+	/* Other threads free theirs when they add some, or end. */
+	if (evc_thread_record_current != NULL)
+		evc_stream_table_forget(&evc_thread_record_current->streams, mailbox->number);
+}
+
 void evc_mailbox_release(struct evc_mailbox *mailbox)
 {
 	struct evc_subscription *subscription, *next;
@@ -79,6 +111,7 @@ void evc_mailbox_release(struct evc_mailbox *mailbox)
 	/* Nobody else knows the mailbox any more, so that this thread is its consumer now. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	(void)evc_mailbox_end(mailbox);
+	end_streams(mailbox);
 	for (subscription = mailbox->subscriptions; subscription != NULL; subscription = next) {
 		next = subscription->next;
 		if (subscription->finalize != NULL)
@@ -88,6 +121,8 @@ void evc_mailbox_release(struct evc_mailbox *mailbox)
 	pthread_mutex_destroy(&mailbox->subscription_mutex);
 	pthread_mutex_destroy(&mailbox->end_mutex);
 	evc_parker_destroy(mailbox->parker);
+	if (mailbox->options.finalize != NULL)
+		mailbox->options.finalize(mailbox->options.context);
 	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_mailbox));
 }
 
@@ -129,24 +164,26 @@ static __attribute__((noinline)) void post_attention(struct evc_mailbox *mailbox
 	    !(atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) & EVC_SIGNAL_ALARM))
 		atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_ALARM, memory_order_seq_cst);
 	if (attention & EVC_ATTENTION_SLEEP)
-		evc_parker_wake(mailbox->parker);
+		evc_mailbox_wake_consumer(mailbox);
 	if (attention & EVC_ATTENTION_CLOSED)
 		evc_mailbox_reap(mailbox);
 }
 
-enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+/* P1 to P4. The reserved slots become visible to the consumer, as the next tickets. */
+static inline void publish_reserved(struct evc_mailbox *mailbox, struct evc_stream *stream,
+				 uint32_t count, uint32_t lanes)
 {
-	uint32_t lanes = chain->lanes;
+	/* P1: the moment of the post. */
+	uint64_t ticket =
+		atomic_fetch_add_explicit(&mailbox->tickets, count, memory_order_seq_cst);
 	uint32_t attention;
 
-	if (evc_unlikely(chain->first == NULL))
-		return EVC_INVALID_ARGUMENT;
-	/* Relaxed: a post that misses a close at this moment sees it below. */
-	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
-			 EVC_ATTENTION_CLOSED))
-		return EVC_CLOSED;
-	/* P1, P2. */
-	evc_inbox_post(&mailbox->inbox, chain->first, chain->last);
+	/* Relaxed: a hint, which the consumer checks. */
+	if (evc_unlikely(atomic_load_explicit(&mailbox->announces, memory_order_relaxed)))
+		atomic_store_explicit(&mailbox->announced[ticket % EVC_ANNOUNCED], stream,
+				      memory_order_relaxed);
+	/* P2. */
+	evc_stream_publish(stream, ticket);
 	/*
 	 * P3. The mailbox must still be there although the envelopes may be gone by now: whoever posts
 	 * holds a reference, directly or through the route cache.
@@ -154,6 +191,106 @@ enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_c
 	attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 	if (evc_unlikely(attention & (lanes | EVC_ATTENTION_SLEEP | EVC_ATTENTION_CLOSED)))
 		post_attention(mailbox, attention, lanes);
+}
+
+static inline bool is_closed(struct evc_mailbox *mailbox)
+{
+	/* Relaxed: a post that misses a close at this moment sees it after P2. */
+	return evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
+			    EVC_ATTENTION_CLOSED);
+}
+
+/* This thread's first post to the mailbox, or one inside another dispatch to it. NULL = out of memory. */
+static __attribute__((noinline)) struct evc_stream *add_stream(struct evc_mailbox *mailbox,
+							       struct evc_thread_record *record)
+{
+	struct evc_stream *stream = evc_stream_create(record, mailbox->number);
+	struct evc_stream *head;
+
+	if (stream == NULL)
+		return NULL;
+	if (!evc_stream_table_add(&record->streams, stream)) {
+		evc_stream_end(stream);
+		evc_stream_destroy(stream);
+		return NULL;
+	}
+	head = atomic_load_explicit(&mailbox->streams, memory_order_relaxed);
+	do {
+		stream->next_in_mailbox = head;
+		/* Pairs with the loads of `streams`: the stream's fields. */
+	} while (!atomic_compare_exchange_weak_explicit(&mailbox->streams, &head, stream,
+							memory_order_release,
+							memory_order_relaxed));
+	/* Relaxed: a hint. */
+	if (atomic_fetch_add_explicit(&mailbox->stream_count, 1, memory_order_relaxed) ==
+	    EVC_FEW_STREAMS)
+		atomic_store_explicit(&mailbox->announces, true, memory_order_relaxed);
+	return stream;
+}
+
+static inline struct evc_stream *stream_for(struct evc_mailbox *mailbox,
+					    struct evc_thread_record *record)
+{
+	struct evc_stream *stream = evc_stream_for(&record->streams, mailbox->number);
+
+	return evc_likely(stream != NULL) ? stream : add_stream(mailbox, record);
+}
+
+static struct evc_stream *lend(struct evc_sink *sink, struct evc_thread_record *record)
+{
+	return stream_for(mailbox_of(sink), record);
+}
+
+static struct evc_stream *find(struct evc_sink *sink, struct evc_thread_record *record,
+			       const struct evc_envelope *first)
+{
+	return evc_stream_with(&record->streams, mailbox_of(sink)->number, first);
+}
+
+static enum evc_status publish(struct evc_sink *sink, struct evc_stream *stream, uint32_t count,
+			       uint32_t lanes)
+{
+	struct evc_mailbox *mailbox = mailbox_of(sink);
+
+	if (is_closed(mailbox))
+		return EVC_CLOSED;
+	publish_reserved(mailbox, stream, count, lanes);
+	return EVC_OK;
+}
+
+static const struct evc_lender lender = { lend, find, publish };
+
+struct evc_stream *evc_mailbox_prepare_post(struct evc_mailbox *mailbox)
+{
+	struct evc_thread_record *record = evc_thread_record();
+	struct evc_stream *stream = record == NULL ? NULL : stream_for(mailbox, record);
+
+	return stream != NULL && evc_stream_has_room(stream, record) ? stream : NULL;
+}
+
+void evc_mailbox_post_prepared(struct evc_mailbox *mailbox, struct evc_stream *stream,
+			       const struct evc_chain *chain)
+{
+	struct evc_envelope *slot = evc_stream_reserve(stream, stream->record, 1);
+
+	/* The slot stands for the chain, which so gets one place in the order, with nobody between. */
+	evc_slot_set_lane(slot, EVC_SLOT_CHAIN);
+	evc_slot_set_time(slot, (uint64_t)(uintptr_t)chain->first);
+	publish_reserved(mailbox, stream, 1, chain->lanes);
+}
+
+enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+{
+	struct evc_stream *stream;
+
+	if (evc_unlikely(chain->first == NULL))
+		return EVC_INVALID_ARGUMENT;
+	if (is_closed(mailbox))
+		return EVC_CLOSED;
+	stream = evc_mailbox_prepare_post(mailbox);
+	if (evc_unlikely(stream == NULL))
+		return EVC_OUT_OF_MEMORY;
+	evc_mailbox_post_prepared(mailbox, stream, chain);
 	return EVC_OK;
 }
 
@@ -167,5 +304,6 @@ void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox
 {
 	out->taken = atomic_load_explicit(&mailbox->taken, memory_order_relaxed);
 	out->dropped = atomic_load_explicit(&mailbox->dropped, memory_order_relaxed);
+	out->superseded = evc_latest_superseded(mailbox);
 }
 #endif

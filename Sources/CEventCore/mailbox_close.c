@@ -4,8 +4,9 @@
 /*
  * The end of a mailbox. States: open; closed (CLOSED in `attention`: posts are refused, the consumer
  * may still handle or drop); ended (`ended`, under end_mutex: the consumer has taken its last look, and
- * whoever finds something in the inbox frees it).
+ * whoever posts after it frees what is there).
  */
+#include "latest.h"
 #include "mailbox_private.h"
 
 static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
@@ -20,7 +21,7 @@ static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
 	atomic_fetch_or_explicit(&mailbox->signal, signal, memory_order_seq_cst);
 	attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 	if (attention & EVC_ATTENTION_SLEEP)
-		evc_parker_wake(mailbox->parker);
+		evc_mailbox_wake_consumer(mailbox);
 }
 
 void evc_mailbox_close(struct evc_mailbox *mailbox)
@@ -38,15 +39,20 @@ void evc_mailbox_interrupt(struct evc_mailbox *mailbox)
 	/* Pairs with attend: what the caller did before. Seq_cst: the "publish" of the sleep protocol. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CONTROL, memory_order_seq_cst);
 	if (atomic_load_explicit(&mailbox->attention, memory_order_seq_cst) & EVC_ATTENTION_SLEEP)
-		evc_parker_wake(mailbox->parker);
+		evc_mailbox_wake_consumer(mailbox);
 }
 
 static void drop(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 		 struct evc_return_cache *cache)
 {
+	uint64_t count = 1;
+
+	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_TOKEN))
+		count = evc_latest_drop(envelope, cache);
+	else
+		evc_envelope_end(envelope, false, cache);
 	/* Relaxed: a statistic. */
-	atomic_fetch_add_explicit(&mailbox->dropped, 1, memory_order_relaxed);
-	evc_envelope_end(envelope, false, cache);
+	atomic_fetch_add_explicit(&mailbox->dropped, count, memory_order_relaxed);
 }
 
 bool evc_mailbox_end(struct evc_mailbox *mailbox)
@@ -62,7 +68,7 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 		return false;
 	}
 	mailbox->ended = true;
-	/* From now on the consumer's side of the inbox belongs to those who reap: no more looks. */
+	/* From now on the consumer's side of the streams belongs to those who reap: no more looks. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	pthread_mutex_unlock(&mailbox->end_mutex);
 	/* The lanes are this thread's alone; the mutex is free, since a payload's end is user code. */
@@ -74,14 +80,15 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 
 void evc_mailbox_reap(struct evc_mailbox *mailbox)
 {
-	struct evc_envelope *envelope = NULL, *next, *last = NULL;
+	struct evc_envelope *envelope = NULL, *next;
 
 	pthread_mutex_lock(&mailbox->end_mutex);
 	if (mailbox->ended)
-		envelope = evc_inbox_splice(&mailbox->inbox, &last);
+		envelope = evc_mailbox_collect(
+			mailbox, evc_mailbox_undealt(mailbox, memory_order_seq_cst));
 	pthread_mutex_unlock(&mailbox->end_mutex);
 	for (; envelope != NULL; envelope = next) {
-		next = envelope == last ? NULL : evc_inbox_link(envelope);
+		next = evc_slot_next(envelope);
 		drop(mailbox, envelope, NULL);
 	}
 }

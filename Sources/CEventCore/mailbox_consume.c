@@ -2,15 +2,23 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * The consumer's side of a mailbox: moving envelopes from the inbox to the lanes, and choosing the next.
+ * The consumer's side of a mailbox: moving envelopes from the streams to the lanes, and choosing the next.
  * The protocol and its proof are in mailbox_private.h; C1 to C5 below name its steps.
  */
+#include "backoff.h"
+#include "latest.h"
 #include "mailbox_private.h"
 
 /* How many envelopes are dealt at once when the lanes ran dry: they stay in the cache until taken. */
 #define DEAL_SOME 32u
-/* A look that brought fewer than this many is followed by a pause before the next. */
+/* The dry consumer that finds fewer than this many pauses before it takes them. */
 #define PACE_BELOW 16u
+/* How long, in turns of evc_pause of about 30 ns: see let_them_get_ahead. */
+#define PACE_LEAST 4u
+#define PACE_MOST 128u
+/* One post in so many turns is thick; one in so many is thin. */
+#define PACE_THICK 8u
+#define PACE_THIN 16u
 
 /* Tells evc_mailbox_depths that envelopes are on the move. */
 static inline void moves_begin(struct evc_mailbox *mailbox)
@@ -30,41 +38,115 @@ static inline void moves_end(struct evc_mailbox *mailbox)
 	atomic_store_explicit(&mailbox->moves, moves + 1, memory_order_release);
 }
 
-/* Deals at most `limit` envelopes of `first ... pending_last`; what remains stays pending. */
-static inline void deal(struct evc_mailbox *mailbox, struct evc_envelope *first, uint32_t limit)
+/*
+ * The stream whose next slot has this ticket is not the one of the ticket before. Its producer may be
+ * between P1 and P2, so that no stream shows the ticket yet.
+ */
+static __attribute__((noinline)) struct evc_envelope *search(struct evc_mailbox *mailbox,
+							     uint64_t ticket)
 {
-	struct evc_envelope *last = mailbox->pending_last;
-	struct evc_envelope *envelope = first;
-	struct evc_envelope *next;
+	for (unsigned turn = 0;; turn++) {
+		/* Acquire, pairs with add_stream, here and below; an announced stream is in the list. */
+		struct evc_stream *head =
+			atomic_load_explicit(&mailbox->streams, memory_order_acquire);
+		struct evc_stream *stream = atomic_load_explicit(
+			&mailbox->announced[ticket % EVC_ANNOUNCED], memory_order_relaxed);
+		struct evc_envelope *slot;
 
-	while (envelope != NULL && limit-- > 0) {
-		/* The link must be read before the lane overwrites it. */
-		next = envelope == last ? NULL : evc_inbox_link(envelope);
-		/* No prefetch further on: it takes lines away that a producer is writing (60 → 70 ns). */
-		evc_lanes_put(&mailbox->lanes, envelope);
-		envelope = next;
+		if (stream != NULL &&
+		    (slot = evc_stream_peek(stream, ticket, &mailbox->returns)) != NULL) {
+			mailbox->current = stream;
+			return slot;
+		}
+		for (stream = head; stream != NULL; stream = stream->next_in_mailbox) {
+			slot = evc_stream_peek(stream, ticket, &mailbox->returns);
+			if (slot != NULL) {
+				mailbox->current = stream;
+				return slot;
+			}
+		}
+		evc_backoff(turn);
 	}
-	atomic_store_explicit(&mailbox->pending, envelope, memory_order_relaxed);
 }
 
-static inline struct evc_envelope *pending(struct evc_mailbox *mailbox)
+/* Takes the post with the next ticket out of its stream; it has been drawn. */
+static inline struct evc_envelope *take_posted(struct evc_mailbox *mailbox)
 {
-	/* Relaxed: only this thread writes it. */
-	return atomic_load_explicit(&mailbox->pending, memory_order_relaxed);
+	/* Relaxed, here and below: only this thread writes it. */
+	uint64_t ticket = atomic_load_explicit(&mailbox->dealt, memory_order_relaxed);
+	struct evc_envelope *slot = NULL;
+
+	if (evc_likely(mailbox->current != NULL))
+		slot = evc_stream_peek(mailbox->current, ticket, &mailbox->returns);
+	if (evc_unlikely(slot == NULL))
+		slot = search(mailbox, ticket);
+	evc_stream_take(mailbox->current);
+	atomic_store_explicit(&mailbox->dealt, ticket + 1, memory_order_relaxed);
+	return slot;
+}
+
+/* The first envelope of the chain that a slot stands for. */
+static inline struct evc_envelope *chain_of(const struct evc_envelope *slot)
+{
+	return (struct evc_envelope *)(uintptr_t)evc_slot_time(slot);
+}
+
+/* Deals the next `count` posts. */
+static inline void deal(struct evc_mailbox *mailbox, uint64_t count)
+{
+	while (count-- > 0) {
+		struct evc_envelope *slot = take_posted(mailbox);
+		struct evc_envelope *envelope, *next;
+
+		if (evc_likely(evc_slot_lane(slot) != EVC_SLOT_CHAIN)) {
+			evc_lanes_put(&mailbox->lanes, slot);
+			continue;
+		}
+		for (envelope = chain_of(slot); envelope != NULL; envelope = next) {
+			next = evc_slot_next(envelope);
+			evc_lanes_put(&mailbox->lanes, envelope);
+		}
+		evc_slot_set_next(slot, NULL);
+		evc_stream_end_slot(slot, &mailbox->returns);
+	}
+}
+
+struct evc_envelope *evc_mailbox_collect(struct evc_mailbox *mailbox, uint64_t count)
+{
+	struct evc_envelope *first = NULL, *last = NULL;
+
+	moves_begin(mailbox);
+	while (count-- > 0) {
+		struct evc_envelope *slot = take_posted(mailbox);
+		struct evc_envelope *envelope = slot;
+
+		if (evc_slot_lane(slot) == EVC_SLOT_CHAIN) {
+			envelope = chain_of(slot);
+			evc_slot_set_next(slot, NULL);
+			evc_stream_end_slot(slot, NULL);
+		} else {
+			evc_slot_set_next(slot, NULL);
+		}
+		if (first == NULL)
+			first = envelope;
+		else
+			evc_slot_set_next(last, envelope);
+		for (last = envelope; evc_slot_next(last) != NULL;)
+			last = evc_slot_next(last);
+	}
+	moves_end(mailbox);
+	return first;
 }
 
 static inline void look(struct evc_mailbox *mailbox)
 {
-	struct evc_envelope *first = pending(mailbox);
+	/* C2, C5. */
+	uint64_t count = evc_mailbox_undealt(mailbox, memory_order_seq_cst);
 
-	if (evc_likely(first == NULL && !evc_inbox_has_mail(&mailbox->inbox)))
+	if (evc_likely(count == 0))
 		return;
 	moves_begin(mailbox);
-	if (first != NULL)
-		deal(mailbox, first, UINT32_MAX);
-	first = evc_inbox_splice(&mailbox->inbox, &mailbox->pending_last);
-	if (first != NULL)
-		deal(mailbox, first, UINT32_MAX);
+	deal(mailbox, count);
 	moves_end(mailbox);
 }
 
@@ -74,37 +156,43 @@ void evc_mailbox_look(struct evc_mailbox *mailbox)
 }
 
 /*
- * The last look brought only a few envelopes. Taking the inbox costs both sides some cache lines each
- * way, whether it holds one envelope or a hundred: let the producers get ahead by a few.
+ * Pauses for longer while posts come thick, up to a few microseconds, and hardly at all while they do not,
+ * so that an event that comes alone does not wait. Returns how many have been posted then.
  */
-static void let_them_get_ahead(struct evc_mailbox *mailbox)
+static uint64_t let_them_get_ahead(struct evc_mailbox *mailbox, uint64_t count)
 {
-	uint64_t taken = atomic_load_explicit(&mailbox->taken, memory_order_relaxed);
+	uint32_t pace = mailbox->pace;
+	uint64_t came;
 
-	if (taken - mailbox->last_look < PACE_BELOW)
-		for (unsigned i = 0; i < mailbox->pace; i++)
-			evc_pause();
-	mailbox->last_look = taken;
+	for (unsigned i = 0; i < pace; i++)
+		evc_pause();
+	/* Relaxed: as in look_for_some. */
+	came = evc_mailbox_undealt(mailbox, memory_order_relaxed) - count;
+	if (came * PACE_THICK >= pace)
+		mailbox->pace = pace < PACE_MOST / 2 ? pace * 2 : PACE_MOST;
+	else if (came * PACE_THIN < pace)
+		mailbox->pace = pace > PACE_LEAST * 2 ? pace / 2 : PACE_LEAST;
+	return count + came;
 }
 
 /*
- * Dry: some of what is pending, or of what the inbox has. In the order of the posts, so that what is left
- * was posted after what is dealt; a LOOKING consumer deals the rest before it takes.
+ * Dry: some of what has been posted. In the order of the posts, so that what is left was posted after
+ * what is dealt; a LOOKING consumer deals the rest before it takes.
+ *
+ * Few posts are no good: the consumer then reads lines that their producer is about to write to, and
+ * both wait for each other at every event. It lets the producers get ahead by some first.
  */
 static inline void look_for_some(struct evc_mailbox *mailbox)
 {
-	struct evc_envelope *first = pending(mailbox);
+	/* Relaxed: with nothing to take, nothing is ordered by it. */
+	uint64_t count = evc_mailbox_undealt(mailbox, memory_order_relaxed);
 
-	if (first == NULL) {
-		/* With nothing to take, the tail is left to its producers; see evc_mailbox_take. */
-		if (!evc_inbox_has_linked_mail(&mailbox->inbox))
-			return;
-		let_them_get_ahead(mailbox);
-	}
+	if (count == 0)
+		return;
+	if (count < PACE_BELOW && mailbox->paces)
+		count = let_them_get_ahead(mailbox, count);
 	moves_begin(mailbox);
-	if (first == NULL)
-		first = evc_inbox_splice(&mailbox->inbox, &mailbox->pending_last);
-	deal(mailbox, first, DEAL_SOME);
+	deal(mailbox, count < DEAL_SOME ? count : DEAL_SOME);
 	moves_end(mailbox);
 }
 
@@ -188,7 +276,8 @@ static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
 	return true;
 }
 
-struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
+/* The next envelope or token, or NULL. */
+static struct evc_envelope *next_by_look(struct evc_mailbox *mailbox)
 {
 	struct evc_lanes *lanes = &mailbox->lanes;
 	unsigned lane;
@@ -221,6 +310,30 @@ struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
 	return evc_mailbox_take_from(mailbox, lane);
 }
 
+struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
+					       struct evc_envelope *token)
+{
+	struct evc_envelope *envelope;
+
+	while (token != NULL && (token->flags & EVC_ENVELOPE_TOKEN)) {
+		envelope = evc_latest_take(mailbox, token);
+		if (envelope != NULL)
+			return envelope;
+		/* It stood for nothing: it was no event that was taken. Relaxed: only we write it. */
+		atomic_store_explicit(&mailbox->taken,
+				      atomic_load_explicit(&mailbox->taken,
+							   memory_order_relaxed) - 1,
+				      memory_order_relaxed);
+		token = next_by_look(mailbox);
+	}
+	return token;
+}
+
+struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
+{
+	return evc_mailbox_next_by_token(mailbox, next_by_look(mailbox));
+}
+
 enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelope **out)
 {
 	for (;;) {
@@ -232,10 +345,8 @@ enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelop
 		}
 		if (!(atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
 		      (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))) {
-			/* A post that is not linked yet may hide others that are complete. */
-			if (!evc_inbox_has_mail(&mailbox->inbox))
+			if (evc_mailbox_undealt(mailbox, memory_order_seq_cst) == 0)
 				return EVC_EMPTY;
-			evc_mailbox_look(mailbox);
 			continue;
 		}
 		if (evc_mailbox_end(mailbox))

@@ -5,8 +5,11 @@
 
 enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 {
-	/* A spinning consumer wants the shortest latency; for the others half a microsecond is nothing. */
-	mailbox->pace = mailbox->options.strategy == EVC_WAIT_SPIN ? 0 : EVC_PAUSES;
+	if (mailbox->options.wake != NULL)
+		return EVC_INVALID_ARGUMENT;
+	/* A spinning consumer wants the shortest latency; for the others a microsecond is nothing. */
+	mailbox->paces = mailbox->options.strategy != EVC_WAIT_SPIN;
+	mailbox->pace = EVC_PAUSES;
 	for (;;) {
 		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
 

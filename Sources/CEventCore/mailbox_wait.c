@@ -31,23 +31,21 @@ static bool has_news(struct evc_mailbox *mailbox)
 {
 	return atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) != 0 ||
 	       mailbox->lanes.occupied != 0 ||
-	       atomic_load_explicit(&mailbox->pending, memory_order_relaxed) != NULL ||
-	       evc_inbox_has_mail(&mailbox->inbox);
+	       evc_mailbox_undealt(mailbox, memory_order_seq_cst) != 0;
 }
 
-/* The same while spinning: what a producer has not linked yet will be there in a moment. */
-static inline bool has_linked_news(struct evc_mailbox *mailbox)
+/* The same while spinning. */
+static inline bool has_news_now(struct evc_mailbox *mailbox)
 {
 	/* Relaxed, as all of it is looked at again; acquire comes with the take. */
 	return atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0 ||
 	       mailbox->lanes.occupied != 0 ||
-	       atomic_load_explicit(&mailbox->pending, memory_order_relaxed) != NULL ||
-	       evc_inbox_has_linked_mail(&mailbox->inbox);
+	       evc_mailbox_undealt(mailbox, memory_order_relaxed) != 0;
 }
 
 /*
  * Looks for at most `limit` nanoseconds. True if there are news. `pauses` is how long the wait between
- * two looks may become: each look that finds something takes the inbox from its producers, so that
+ * two looks may become: each look takes a line from the producers, so that
  * looking too soon makes both sides pay for a single envelope.
  */
 static bool spin(struct evc_mailbox *mailbox, uint64_t limit, unsigned pauses, bool yield)
@@ -57,7 +55,7 @@ static bool spin(struct evc_mailbox *mailbox, uint64_t limit, unsigned pauses, b
 	for (unsigned turn = 1;; turn++) {
 		for (unsigned i = 0; i < pauses; i++)
 			evc_pause();
-		if (has_linked_news(mailbox))
+		if (has_news_now(mailbox))
 			return true;
 		if (yield)
 			sched_yield();
@@ -146,6 +144,8 @@ enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t timeout)
 {
 	const struct evc_mailbox_options *options = &mailbox->options;
 
+	if (options->wake != NULL)
+		return EVC_INVALID_ARGUMENT;
 	switch (options->strategy) {
 	case EVC_WAIT_SPIN:
 		return spin(mailbox, timeout, 1, false) ? EVC_OK : EVC_TIMED_OUT;

@@ -5,6 +5,7 @@
 
 #include "memory.h"
 #include "slab.h"
+#include "stream.h"
 
 #ifdef EVC_ADDRESS_SANITIZER
 #include "domain.h"
@@ -20,7 +21,11 @@ void evc_pool_init(struct evc_pool *pool, size_t class_index, uint32_t number)
 	pool->chains = NULL;
 	pool->bump = NULL;
 	pool->bump_end = NULL;
-	pool->slot_size = 64u << class_index;
+	pool->slot_size = class_index == EVC_CLASS_SEGMENT	   ? EVC_SEGMENT_SIZE
+			  : class_index == EVC_CLASS_FIRST_SEGMENT ? EVC_FIRST_SEGMENT_SIZE
+								   : 64u << class_index;
+	pool->holds_segments = class_index >= EVC_CLASS_FIRST_SEGMENT;
+	pool->chain_length = pool->holds_segments ? EVC_SEGMENT_CHAIN_LENGTH : EVC_CHAIN_LENGTH;
 	pool->number = number;
 	atomic_init(&pool->taken, 0);
 	atomic_init(&pool->returned, NULL);
@@ -53,6 +58,8 @@ struct evc_envelope *evc_pool_refill(struct evc_pool *pool)
 	if (block == NULL)
 		return NULL;
 	*(struct evc_pool **)(void *)block = pool;
+	if (pool->holds_segments)
+		evc_segment_prepare(block + HEADER, pool->slot_size);
 	return (struct evc_envelope *)(void *)(block + HEADER);
 }
 
@@ -66,7 +73,9 @@ void evc_pool_give(void *slot)
 	struct evc_pool *pool = evc_pool_of(slot);
 	char *block = (char *)slot - HEADER;
 
-	__asan_poison_memory_region((char *)slot + 32, pool->slot_size - 32);
+	/* A segment's slots are poisoned as they end (stream.h); their first half may still be looked at. */
+	if (!pool->holds_segments)
+		__asan_poison_memory_region((char *)slot + 32, pool->slot_size - 32);
 	evc_domain_retire((struct evc_domain_head *)(void *)(block + 8), reclaim_block);
 }
 
@@ -84,7 +93,7 @@ void evc_return_cache_give(struct evc_return_cache *cache, void *slot)
 
 void evc_return_cache_flush(struct evc_return_cache *cache)
 {
-	(void)cache;
+	evc_stream_flush(cache);
 }
 
 #else
@@ -121,6 +130,8 @@ static struct evc_envelope *bump(struct evc_pool *pool)
 	}
 	slot = (struct evc_envelope *)(void *)pool->bump;
 	pool->bump += pool->slot_size;
+	if (pool->holds_segments)
+		evc_segment_prepare(slot, pool->slot_size);
 	return slot;
 }
 
@@ -211,14 +222,15 @@ void evc_return_cache_give(struct evc_return_cache *cache, void *memory)
 	else
 		evc_slot_set_next(cache->ways[way].tail, slot);
 	cache->ways[way].tail = slot;
-	if (++cache->ways[way].count == EVC_CHAIN_LENGTH) {
-		cache->given += EVC_CHAIN_LENGTH;
+	if (++cache->ways[way].count == pool->chain_length) {
+		cache->given += pool->chain_length * (pool->slot_size / 64);
 		flush_way(cache, way);
 	}
 }
 
 void evc_return_cache_flush(struct evc_return_cache *cache)
 {
+	evc_stream_flush(cache);
 	for (unsigned way = 0; way < EVC_RETURN_WAYS; way++)
 		flush_way(cache, way);
 }

@@ -25,10 +25,19 @@
 #include "slot.h"
 
 #define EVC_SLAB_SIZE ((size_t)256 * 1024)
-/* Class 0 holds envelopes; class n holds boxes of 64 << n bytes: 128 to 4096. */
-#define EVC_CLASS_COUNT 7u
+/*
+ * Class 0 holds envelopes; class n holds boxes of 64 << n bytes: 128 to 4096. Segments of streams have
+ * classes of their own, since evc_mailbox_depths follows the links at their beginning: that memory must
+ * never hold anything else.
+ */
+#define EVC_CLASS_FIRST_SEGMENT 7u
+#define EVC_CLASS_SEGMENT 8u
+#define EVC_CLASS_COUNT 9u
+#define EVC_FIRST_SEGMENT_SIZE 512u
+#define EVC_SEGMENT_SIZE 4096u
 /* How many slots go back at once: few enough to be in the cache, enough to share out the cost. */
 #define EVC_CHAIN_LENGTH 32u
+#define EVC_SEGMENT_CHAIN_LENGTH 2u
 
 struct evc_pool {
 	struct evc_envelope *chain;
@@ -36,6 +45,9 @@ struct evc_pool {
 	char *bump;
 	char *bump_end;
 	uint32_t slot_size;
+	/* How many slots go back at once. */
+	uint32_t chain_length;
+	bool holds_segments;
 	/* Tells the pools of a return cache apart. */
 	uint32_t number;
 	_Atomic uint64_t taken;
@@ -54,7 +66,10 @@ struct evc_return_cache {
 		struct evc_envelope *tail;
 		uint32_t count;
 	} ways[EVC_RETURN_WAYS];
-	/* Slots given since the last flush that asked for a trim. */
+	/* The segment whose slots ended last, and how many of them it has not been told of. */
+	struct evc_segment *segment;
+	uint32_t segment_ended;
+	/* Given since the last flush that asked for a trim, in units of 64 bytes. */
 	uint64_t given;
 };
 

@@ -4,17 +4,20 @@
  * The 64-byte slot: an envelope while it is in use, a link of a chain while it is free.
  *
  *   bytes   in use                              free, first of a chain
- *   0       next envelope in inbox or lane      next slot of the chain
+ *   0       ticket; then next envelope of lane  next slot of the chain
  *   8       subscription                        first slot of the next chain
- *   16      time of dispatch                    -
+ *   16      time of dispatch, or first of a     -
+ *           posted chain
  *   24      generation                          slots in the chain
  *   28      lane                                -
  *   29      flags                               -
+ *   30      index in its segment, from 1        0
  *   32      payload, or the pointer to its box  -
  *
- * `next` and `lane` are atomic because evc_mailbox_depths reads them of envelopes that the consumer may
- * be recycling at that moment; it throws such a reading away (mailbox_depth.c). All other fields belong
- * to the envelope's holder alone.
+ * `next`, `time` and `lane` are atomic because evc_mailbox_depths reads them of envelopes that the
+ * consumer may be recycling at that moment; it throws such a reading away (mailbox_depth.c). All other
+ * fields belong to the envelope's holder alone. A slot is one of a stream's segment (stream.h), or one of
+ * a thread's pool (pool_private.h), whose index is 0.
  *
  * Sources/EventCore/Core/EnvelopeLayout.swift mirrors the offsets; a test compares them.
  */
@@ -35,14 +38,14 @@ struct evc_envelope {
 		struct evc_subscription *subscription;
 		struct evc_envelope *next_chain;
 	};
-	uint64_t time;
+	_Atomic uint64_t time;
 	union {
 		uint32_t generation;
 		uint32_t chain_count;
 	};
 	_Atomic uint8_t lane;
 	uint8_t flags;
-	uint16_t spare;
+	uint16_t index;
 	union {
 		_Alignas(EVC_INLINE_ALIGNMENT) unsigned char bytes[EVC_INLINE_SIZE];
 		struct evc_box *box;
@@ -51,6 +54,12 @@ struct evc_envelope {
 
 /* The payload lies in a box. */
 #define EVC_ENVELOPE_BOXED 1u
+/* No event: a place in the lanes of a latest-only subscription's event (latest.h). Inside a mailbox only. */
+#define EVC_ENVELOPE_TOKEN 2u
+/* Holds a reference of its latest-only subscription, to be let go at its end. */
+#define EVC_ENVELOPE_HOLDS 4u
+/* In `lane`: no event itself; stands for the posted chain that begins at `time`. */
+#define EVC_SLOT_CHAIN EVC_LANE_COUNT
 
 static_assert(sizeof(struct evc_envelope) == 64, "a slot is one cache line");
 static_assert(offsetof(struct evc_envelope, bytes) == 32, "see EnvelopeLayout.swift");
@@ -58,7 +67,7 @@ static_assert(offsetof(struct evc_envelope, time) == 16, "see EnvelopeLayout.swi
 static_assert(offsetof(struct evc_envelope, generation) == 24, "see EnvelopeLayout.swift");
 static_assert(offsetof(struct evc_envelope, lane) == 28, "see EnvelopeLayout.swift");
 
-/* Relaxed: the link is published by whoever publishes the envelope (inbox.h, pool.c). */
+/* Relaxed: the link is published by whoever publishes the envelope (stream.h, pool.c). */
 static inline struct evc_envelope *evc_slot_next(struct evc_envelope *slot)
 {
 	return atomic_load_explicit(&slot->next, memory_order_relaxed);
@@ -79,10 +88,26 @@ static inline void evc_slot_prefetch(const struct evc_envelope *slot)
 	__builtin_prefetch((const char *)slot + 4 * sizeof(struct evc_envelope), 1);
 }
 
+/* Relaxed: by the holder, before the post or after the take. */
+static inline uint64_t evc_slot_time(const struct evc_envelope *slot)
+{
+	return atomic_load_explicit(&((struct evc_envelope *)slot)->time, memory_order_relaxed);
+}
+
+static inline void evc_slot_set_time(struct evc_envelope *slot, uint64_t time)
+{
+	atomic_store_explicit(&slot->time, time, memory_order_relaxed);
+}
+
 /* Relaxed: written by the holder before the post, which publishes it. */
 static inline unsigned evc_slot_lane(struct evc_envelope *slot)
 {
 	return atomic_load_explicit(&slot->lane, memory_order_relaxed);
+}
+
+static inline void evc_slot_set_lane(struct evc_envelope *slot, unsigned lane)
+{
+	atomic_store_explicit(&slot->lane, (uint8_t)lane, memory_order_relaxed);
 }
 
 #endif

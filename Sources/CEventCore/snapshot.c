@@ -21,7 +21,6 @@ static struct evc_snapshot *create(uint32_t capacity)
 	atomic_init(&snapshot->references, 1);
 	snapshot->count = 0;
 	snapshot->timed = false;
-	snapshot->plain = false;
 	return snapshot;
 }
 
@@ -32,7 +31,6 @@ static void append(struct evc_snapshot *snapshot, struct evc_snapshot_entry entr
 	sink->retain(sink);
 	snapshot->entries[snapshot->count++] = entry;
 	snapshot->timed |= entry.timed;
-	snapshot->plain = snapshot->count == 1 && !entry.timed;
 }
 
 struct evc_snapshot *evc_snapshot_with(const struct evc_snapshot *old,

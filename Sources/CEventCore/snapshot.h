@@ -34,8 +34,6 @@ struct evc_snapshot {
 	uint32_t count;
 	/* True if an entry is. */
 	bool timed;
-	/* One entry, not timed: the case that evc_dispatch_begin has a short way for. */
-	bool plain;
 	struct evc_domain_head retired;
 	struct evc_snapshot_entry entries[];
 };

@@ -19,4 +19,7 @@ struct evc_subscription {
 	struct evc_subscription *next;
 };
 
+/* latest.c: an envelope that held a reference of its subscription has ended. */
+void evc_envelope_let_go(struct evc_subscription *subscription);
+
 #endif

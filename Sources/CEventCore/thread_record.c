@@ -4,6 +4,7 @@
 #include "thread_record.h"
 
 #include "memory.h"
+#include "stream_table.h"
 
 #include <pthread.h>
 
@@ -30,6 +31,9 @@ static void orphan(void *memory)
 	pthread_mutex_lock(&orphan_mutex);
 	record->next_orphan = orphans;
 	orphans = record;
+	record->is_orphan = true;
+	/* A mailbox that ends from now on sees the orphan; one that ended before is seen here. */
+	evc_stream_table_sweep(&record->streams);
 	pthread_mutex_unlock(&orphan_mutex);
 }
 
@@ -44,8 +48,10 @@ static struct evc_thread_record *adopt(void)
 
 	pthread_mutex_lock(&orphan_mutex);
 	record = orphans;
-	if (record != NULL)
+	if (record != NULL) {
 		orphans = record->next_orphan;
+		record->is_orphan = false;
+	}
 	pthread_mutex_unlock(&orphan_mutex);
 	return record;
 }
@@ -62,9 +68,11 @@ static struct evc_thread_record *create(void)
 		evc_pool_init(&record->pools[i], i,
 			      atomic_fetch_add_explicit(&pool_number, 1, memory_order_relaxed));
 	for (size_t i = 0; i < EVC_ROUTE_CACHE_SIZE; i++)
-		record->routes[i] = (struct evc_route_cache_entry){ 0, 0, NULL, NULL };
+		record->routes[i] = (struct evc_route_cache_entry){ 0, 0, NULL, NULL, NULL };
+	record->streams = (struct evc_stream_table){ .lists = NULL };
 	record->pins = 0;
 	record->next_orphan = NULL;
+	record->is_orphan = false;
 	head = atomic_load_explicit(&all, memory_order_relaxed);
 	do {
 		record->next = head;
@@ -91,6 +99,14 @@ struct evc_thread_record *evc_thread_record_attach(void)
 	}
 	evc_thread_record_current = record;
 	return record;
+}
+
+void evc_thread_record_forget(struct evc_thread_record *record, uint64_t mailbox_number)
+{
+	pthread_mutex_lock(&orphan_mutex);
+	if (record->is_orphan)
+		evc_stream_table_forget(&record->streams, mailbox_number);
+	pthread_mutex_unlock(&orphan_mutex);
 }
 
 struct evc_thread_record *evc_thread_record_first(void)

@@ -126,7 +126,7 @@ static inline struct evc_envelope *next(struct evc_worker *worker)
 	if (evc_unlikely(atomic_load_explicit(&shared->attention, memory_order_acquire) &
 			 EVC_SHARED_DROP))
 		return NULL;
-	if (evc_unlikely(evc_inbox_has_mail(&mailbox->inbox)))
+	if (evc_unlikely(evc_mailbox_undealt(mailbox, memory_order_seq_cst) != 0))
 		evc_mailbox_look(mailbox);
 	if (evc_unlikely(mailbox->lanes.occupied != 0))
 		own = evc_lanes_first(&mailbox->lanes);

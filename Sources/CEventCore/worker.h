@@ -15,8 +15,7 @@ static inline bool evc_worker_has_mail(struct evc_worker *worker)
 	struct evc_mailbox *mailbox = worker->mailbox;
 
 	return mailbox->lanes.occupied != 0 ||
-	       atomic_load_explicit(&mailbox->pending, memory_order_relaxed) != NULL ||
-	       evc_inbox_has_mail(&mailbox->inbox);
+	       evc_mailbox_undealt(mailbox, memory_order_seq_cst) != 0;
 }
 
 #endif

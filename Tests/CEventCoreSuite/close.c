@@ -2,6 +2,7 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 #include "mailbox_private.h"
+#include "stream_table.h"
 #include "suite.h"
 
 static const char *expect_end(struct suite_receiver *receiver, uint64_t taken, uint64_t dropped)
@@ -117,23 +118,35 @@ static const char *without_consumer(void)
 }
 
 /*
- * A producer that was held up between its look at CLOSED and its exchange, until the consumer had
+ * A producer that was held up between its look at CLOSED and its ticket, until the consumer had
  * ended: the steps of evc_mailbox_post by hand, as no thread can be stopped there.
  */
 static const char *after_the_end(void)
 {
 	struct suite_receiver receiver;
-	struct evc_envelope *envelope;
+	struct evc_thread_record *record;
+	struct evc_stream *stream;
+	struct evc_envelope *envelope, *slot;
 	uint64_t value;
 	unsigned lane;
 
 	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	/* The first post makes this thread's stream. */
+	EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 1));
+	EXPECT_OK(suite_take(&receiver, &lane, &value));
 	EXPECT_OK(evc_envelope_create(receiver.subscription, EVC_LANE_QUEUE_LOW, 8, 8, &envelope));
+	record = evc_thread_record();
+	stream = evc_stream_for(&record->streams, receiver.mailbox->number);
+	EXPECT(stream != NULL, "no stream");
+	slot = evc_stream_reserve(stream, record, 1);
+	EXPECT(slot != NULL, "no slot");
+	evc_slot_set_lane(slot, EVC_SLOT_CHAIN);
+	evc_slot_set_time(slot, (uint64_t)(uintptr_t)envelope);
 	evc_mailbox_close(receiver.mailbox);
 	EXPECT_STATUS(suite_take(&receiver, &lane, &value), EVC_CLOSED);
-	evc_inbox_post(&receiver.mailbox->inbox, envelope, envelope);
+	evc_stream_publish(stream, atomic_fetch_add(&receiver.mailbox->tickets, 1));
 	evc_mailbox_reap(receiver.mailbox);
-	EXPECT_NONE(expect_end(&receiver, 0, 1));
+	EXPECT_NONE(expect_end(&receiver, 1, 1));
 	evc_mailbox_release(receiver.mailbox);
 	EXPECT_EQUAL(atomic_load(&receiver.drops), 1, "calls of drop after the release");
 	return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Depths are exact while nothing moves, wherever the envelopes are at that moment: in the inbox, taken
+ * Depths are exact while nothing moves, wherever the envelopes are at that moment: in a stream, taken
  * out and not dealt, or in their lanes.
  */
 #ifdef EVC_URCU
@@ -54,12 +54,12 @@ static const char *with_pending(void)
 	EXPECT_NONE(expect_depths(&receiver, &model, "empty"));
 	for (unsigned i = 0; i < 100; i++)
 		EXPECT_NONE(post(&receiver, &model, i % 10 == 9 ? 9 : 7, i));
-	EXPECT_NONE(expect_depths(&receiver, &model, "all in the inbox"));
+	EXPECT_NONE(expect_depths(&receiver, &model, "all in the stream"));
 	EXPECT_NONE(take(&receiver, &model));
-	EXPECT_NONE(expect_depths(&receiver, &model, "some dealt, some pending"));
+	EXPECT_NONE(expect_depths(&receiver, &model, "some dealt, some not"));
 	for (unsigned i = 0; i < 5; i++)
 		EXPECT_NONE(post(&receiver, &model, 8, i));
-	EXPECT_NONE(expect_depths(&receiver, &model, "dealt, pending and in the inbox"));
+	EXPECT_NONE(expect_depths(&receiver, &model, "dealt, not dealt, and posted since"));
 	EXPECT_NONE(post(&receiver, &model, 0, 7));
 	EXPECT_NONE(take(&receiver, &model));
 	EXPECT_NONE(expect_depths(&receiver, &model, "all dealt by the alarm"));
@@ -150,7 +150,7 @@ static const char *while_moving(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "depths are exact in the inbox, half dealt and dealt", with_pending },
+	{ "depths are exact undealt, half dealt and dealt", with_pending },
 	{ "depths are exact after any posts and takes", at_random },
 	{ "depths can be read while envelopes move", while_moving },
 };

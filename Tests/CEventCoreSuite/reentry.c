@@ -60,7 +60,7 @@ static const char *control_closes(void)
 	evc_mailbox_interrupt(receiver.mailbox);
 	EXPECT_EQUAL(suite_take(&receiver, &lane, &value), EVC_CLOSED, "the take after a close");
 	EXPECT_EQUAL(atomic_load(&receiver.drops), 1, "drops");
-	/* The end is the end: the inbox belongs to late posters now. */
+	/* The end is the end: the streams belong to late posters now. */
 	EXPECT_EQUAL(suite_take(&receiver, &lane, &value), EVC_CLOSED, "the take after the end");
 	evc_mailbox_release(receiver.mailbox);
 	return NULL;

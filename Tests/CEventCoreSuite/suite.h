@@ -108,7 +108,12 @@ const char *suite_receiver_open(struct suite_receiver *receiver,
 const char *suite_receiver_add(struct suite_receiver *receiver,
 			       bool (*deliver)(void *, void *, const struct evc_envelope *, bool),
 			       void *context, struct evc_subscription **out);
-/* Posts one envelope by itself; a refused one ends without `drop`, since nobody accepted it. */
+/* A latest-only subscription of the receiver's mailbox, which counts as its own does. */
+const char *suite_receiver_latest(struct suite_receiver *receiver, struct evc_subscription **out);
+/*
+ * Posts one envelope by itself to the subscription's sink; a refused one ends without `drop`, since
+ * nobody accepted it.
+ */
 enum evc_status suite_post(struct suite_receiver *receiver, unsigned lane, uint64_t value);
 /* Takes and recycles one, whose payload counts as handled. */
 enum evc_status suite_take(struct suite_receiver *receiver, unsigned *lane, uint64_t *value);

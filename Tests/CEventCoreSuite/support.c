@@ -4,6 +4,7 @@
 #include "suite.h"
 
 #include "domain.h"
+#include "subscription.h"
 #include "thread_record.h"
 
 #include <sched.h>
@@ -108,10 +109,19 @@ const char *suite_receiver_add(struct suite_receiver *receiver,
 	return NULL;
 }
 
+const char *suite_receiver_latest(struct suite_receiver *receiver, struct evc_subscription **out)
+{
+	struct evc_subscription_options subscription = { receiver, deliver, drop, finalize };
+
+	EXPECT_OK(evc_mailbox_add_latest_subscription(receiver->mailbox, &subscription, out));
+	return NULL;
+}
+
 enum evc_status suite_post(struct suite_receiver *receiver, unsigned lane, uint64_t value)
 {
 	struct evc_chain chain = EVC_CHAIN_EMPTY;
 	struct evc_envelope *envelope;
+	struct evc_sink *sink;
 	enum evc_status status = evc_envelope_create(receiver->subscription, (enum evc_lane)lane,
 						     sizeof(value), _Alignof(uint64_t), &envelope);
 
@@ -119,7 +129,8 @@ enum evc_status suite_post(struct suite_receiver *receiver, unsigned lane, uint6
 		return status;
 	memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
 	evc_chain_append(&chain, envelope);
-	status = evc_mailbox_post(receiver->mailbox, &chain);
+	sink = receiver->subscription->sink;
+	status = sink->accept(sink, &chain);
 	if (status != EVC_OK)
 		evc_envelope_release(envelope, true);
 	return status;

@@ -70,3 +70,23 @@ public func runThread(_ body: @escaping @Sendable () -> Void) {
   #endif
   precondition(status == 0, "A test could not start a thread: error \(status).")
 }
+
+/// Runs a body that waits for others on a thread of its own: a test that waits in a task takes one of
+/// the few threads from all tasks and actors, and waits for ever for what needs one.
+public func offThePool(_ body: @escaping @Sendable () -> Void) async {
+  await withCheckedContinuation { continuation in
+    runThread {
+      body()
+      continuation.resume()
+    }
+  }
+}
+
+/// Tells the calling thread from all others that run now.
+public func currentThread() -> UInt {
+  #if canImport(Darwin)
+    UInt(bitPattern: pthread_self())
+  #else
+    UInt(pthread_self())
+  #endif
+}

@@ -56,3 +56,13 @@ holds mailbox -DPOSTS=4 -DTWO_LANES
 for n in '' 2 3 4 5; do fails mailbox "-DMUTATE$n"; done
 holds pool
 for n in '' 2 3; do fails pool "-DMUTATE$n"; done
+holds pump
+holds pump -DPOSTERS=3 -DROUNDS=1
+holds pump -DCLOSE
+for n in '' 2 3 4; do fails pump "-DMUTATE$n"; done
+holds latest -DPRODUCERS=2
+for n in '' 2 3 4 5 6 7; do fails latest "-DMUTATE$n"; done
+holds scheduler
+holds scheduler -DCLOSE
+for n in '' 2 3 4; do fails scheduler "-DMUTATE$n"; done
+fails scheduler -DCLOSE -DMUTATE5

@@ -27,6 +27,7 @@
 #include "parker.h"
 #include "pool.h"
 #include "router.h"
+#include "scheduler.h"
 #include "shared_mailbox.h"
 #include "sink.h"
 #include "thread.h"

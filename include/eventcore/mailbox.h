@@ -40,14 +40,26 @@ struct evc_mailbox_options {
 	uint64_t spin_ns;
 	/** The system calls of the parker; NULL takes the best that the system has. */
 	const struct evc_parker_ops *parker;
-	/** Called by `evc_mailbox_run` between two envelopes after an interrupt; may be NULL. */
+	/**
+	 * Called by `evc_mailbox_run` and `evc_mailbox_pump` between two envelopes after an interrupt; may
+	 * be NULL.
+	 */
 	void (*control)(void *context);
 	/**
-	 * Called by `evc_mailbox_run` when it has run dry, before it waits; may be NULL. Whatever the
-	 * handlers keep over a run of envelopes can be let go here.
+	 * Called by `evc_mailbox_run` and `evc_mailbox_pump` when they have run dry, before they wait or
+	 * return; may be NULL. Whatever the handlers keep over a run of envelopes can be let go here.
 	 */
 	void (*idle)(void *context);
-	/** Handed to the two functions above. */
+	/**
+	 * For a mailbox that is drained by `evc_mailbox_pump` alone: called when the mailbox is armed and
+	 * gets something to do (a post, an interrupt, a close), once for each arming, to have it pumped.
+	 * A new mailbox is armed. Called on the thread that posts, interrupts or closes: must not wait, and
+	 * must not pump by itself. NULL: nobody is called, and the pump's caller comes by when it likes.
+	 */
+	void (*wake)(void *context);
+	/** Called once, when the mailbox is freed, after all others; may be NULL. Any thread. */
+	void (*finalize)(void *context);
+	/** Handed to the functions above. */
 	void *context;
 };
 
@@ -57,6 +69,8 @@ struct evc_mailbox_statistics {
 	uint64_t taken;
 	/** Accepted envelopes that were freed without being handled, because the mailbox closed. */
 	uint64_t dropped;
+	/** Accepted envelopes of latest-only subscriptions that a newer one took the place of. */
+	uint64_t superseded;
 };
 
 /**
@@ -96,10 +110,48 @@ evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
 			     struct evc_subscription **out);
 
 /**
+ * Makes a subscription of which one envelope waits at most. A newer one takes the place of the one that
+ * waits, whatever lanes they are on, and the older one ends and counts as superseded; so the memory does
+ * not grow, however far the consumer is behind. What waits is delivered in the newest envelope's lane, where
+ * the oldest superseded one of that lane stood.
+ *
+ * Its envelopes reach it through its sink, as a router's dispatch posts them; `evc_mailbox_post` takes them
+ * for envelopes of the mailbox and keeps them all. `drop` ends the payload of a superseded envelope on the
+ * thread that posts the newer one.
+ *
+ * In `evc_mailbox_depths` each lane on which an envelope was posted since the consumer came to it counts as
+ * one.
+ *
+ * Threads: any. Progress: blocking (a mutex, and the allocator). Ownership: the caller holds a reference
+ * and gives it up with `evc_latest_subscription_release`; it keeps the mailbox alive. `finalize` is called
+ * when no reference, no route and no envelope is left. Errors: EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT
+ * without `deliver`.
+ */
+EVC_API EVC_MUST_USE enum evc_status
+evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
+				    const struct evc_subscription_options *options,
+				    struct evc_subscription **out);
+
+/**
+ * Gives up the reference of a latest-only subscription. What waits is still delivered: unsubscribe it from
+ * its routers first.
+ *
+ * Threads: any. Progress: wait-free but for the last. Ownership: ends the caller's. Errors: none.
+ */
+EVC_API void evc_latest_subscription_release(struct evc_subscription *subscription);
+
+/**
+ * How many envelopes of a latest-only subscription were superseded. Threads: any, with a reference.
+ * Progress: wait-free. Errors: none.
+ */
+EVC_API uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription);
+
+/**
  * Posts a chain: its envelopes become visible to the consumer in the order of the chain, with nobody
  * else's between them.
  *
- * Threads: any. Progress: wait-free; one system call if the consumer sleeps. Ownership: with EVC_OK
+ * Threads: any. Progress: wait-free; one system call, or one call of `wake`, if the consumer sleeps.
+ * Ownership: with EVC_OK
  * the mailbox owns the chain; otherwise the caller still does. Errors: EVC_CLOSED;
  * EVC_INVALID_ARGUMENT for an empty chain.
  */
@@ -129,7 +181,8 @@ EVC_API void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelop
  *
  * @param timeout nanoseconds, or EVC_FOREVER
  *
- * Threads: the one consumer. Progress: blocking. Ownership: none. Errors: EVC_TIMED_OUT.
+ * Threads: the one consumer. Progress: blocking. Ownership: none. Errors: EVC_TIMED_OUT;
+ * EVC_INVALID_ARGUMENT for a mailbox with a `wake`.
  */
 EVC_API enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t timeout);
 
@@ -137,9 +190,26 @@ EVC_API enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t t
  * Delivers envelopes until the mailbox closes: the loop of an event thread.
  *
  * Threads: the one consumer. Progress: blocking. Ownership: none. Errors: returns EVC_CLOSED when
- * everything that was waiting has been handled or dropped.
+ * everything that was waiting has been handled or dropped; EVC_INVALID_ARGUMENT for a mailbox with a
+ * `wake`, which is pumped.
  */
 EVC_API enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox);
+
+/**
+ * Delivers up to `limit` envelopes on the calling thread and returns: for a consumer that has no thread
+ * of its own, but is driven by jobs on a queue, by an executor or by a loop of the caller's.
+ *
+ * @param limit how many at most; at least 1
+ * @return EVC_OK if the limit was reached: more may wait, pump again; EVC_EMPTY if nothing is left: the
+ * mailbox is armed (if it has a `wake`) and the next pump belongs to whoever that function has do it;
+ * EVC_CLOSED as `evc_mailbox_run`
+ *
+ * Threads: any, one at a time; what one pump did must happen before the next begins. With EVC_EMPTY the
+ * next one, which `wake` caused on another thread, may have begun before this one returns. Progress:
+ * lock-free, but for a producer between the two steps of its post. Ownership: the caller's reference must
+ * outlive the call. Errors: EVC_INVALID_ARGUMENT.
+ */
+EVC_API EVC_MUST_USE enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbox, uint64_t limit);
 
 /**
  * Has the consumer call `options.control` between two envelopes, at once if it sleeps.
@@ -175,7 +245,7 @@ EVC_API void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox);
  */
 EVC_API void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT]);
 
-/** Reads the counters. Threads: any. Progress: wait-free. Errors: none. */
+/** Reads the counters. Threads: any. Progress: blocking for a moment (a mutex). Errors: none. */
 EVC_API void evc_mailbox_read_statistics(struct evc_mailbox *mailbox,
 					 struct evc_mailbox_statistics *out);
 

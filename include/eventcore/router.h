@@ -98,6 +98,7 @@ struct evc_dispatch {
 	uint16_t events;
 	void *record;
 	void *snapshot;
+	void *stream;
 };
 
 /**

@@ -25,6 +25,8 @@ struct evc_sink {
 	void (*retain)(struct evc_sink *sink);
 	/** Drops a reference; the last one may free the sink. Called on any thread. */
 	void (*release)(struct evc_sink *sink);
+	/** NULL. Sinks of the core that have events written in place have something here. */
+	const struct evc_lender *lender;
 };
 
 /** What a subscription does with the envelopes that reach it. */

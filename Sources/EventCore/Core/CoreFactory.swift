@@ -44,13 +44,30 @@ extension EventCentral {
       }
     }
 
-    func makeMailbox(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
+    /// `clock`: nil for the monotonic clock and a thread of its own.
+    func makeScheduler(clock: ManualClock?) -> any SchedulerCore {
       switch self {
       case .locking:
-        return LockingMailbox(strategy)
+        return LockingScheduler.make(clock: clock)
       case .lockFree:
         #if URCU
-          return LockFreeMailbox(consumer, strategy)
+          return LockFreeScheduler(clock: clock)
+        #else
+          lockFreeIsMissing()
+        #endif
+      }
+    }
+
+    /// `pump`: who drives the consumer, if it has no thread of its own.
+    func makeMailbox(
+      _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?
+    ) -> any MailboxCore {
+      switch self {
+      case .locking:
+        return LockingMailbox(strategy, pump)
+      case .lockFree:
+        #if URCU
+          return LockFreeMailbox(consumer, strategy, pump)
         #else
           lockFreeIsMissing()
         #endif

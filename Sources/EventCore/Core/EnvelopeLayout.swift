@@ -18,6 +18,8 @@ enum EnvelopeLayout {
   @usableFromInline static let inlineSize = 32
   /// The payload lies in a box, whose address is where the payload would be.
   @usableFromInline static let boxed: UInt8 = 1
+  /// No event, but a place in the lanes for one that waits elsewhere.
+  @usableFromInline static let token: UInt8 = 2
   /// In a box: where the payload begins, in bytes.
   @usableFromInline static let boxOffset = 4
   /// In a box: the size of the header.

@@ -11,7 +11,10 @@
     private let worker: OpaquePointer?
 
     /// - Parameter shared: The shared mailbox that the consumer is a worker of, if any.
-    init(_ consumer: Consumer, _ strategy: EventWaitStrategy, workerOf shared: OpaquePointer? = nil) {
+    init(
+      _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?,
+      workerOf shared: OpaquePointer? = nil
+    ) {
       var options = evc_mailbox_options()
       switch strategy {
       case .park: options.strategy = EVC_WAIT_PARK
@@ -20,10 +23,20 @@
       case .spin: options.strategy = EVC_WAIT_SPIN
       }
       options.spin_ns = strategy.spinNanoseconds ?? 0
-      // Not retained: both are called by the consumer's own run loop only.
-      options.context = Unmanaged.passUnretained(consumer).toOpaque()
-      options.control = { Unmanaged<Consumer>.fromOpaque($0!).takeUnretainedValue().control() }
-      options.idle = { Unmanaged<Consumer>.fromOpaque($0!).takeUnretainedValue().idle() }
+      if let pump {
+        // Retained until the core frees the mailbox: whoever posts may be on its way to `wake` when
+        // nobody else knows the mailbox any more.
+        options.context = Unmanaged.passRetained(pump).toOpaque()
+        options.wake = { Unmanaged<ConsumerPump>.fromOpaque($0!)._withUnsafeGuaranteedRef { $0.wake() } }
+        options.control = { Unmanaged<ConsumerPump>.fromOpaque($0!).takeUnretainedValue().control() }
+        options.idle = { Unmanaged<ConsumerPump>.fromOpaque($0!).takeUnretainedValue().idle() }
+        options.finalize = { Unmanaged<ConsumerPump>.fromOpaque($0!).release() }
+      } else {
+        // Not retained: both are called by the consumer's own run loop only.
+        options.context = Unmanaged.passUnretained(consumer).toOpaque()
+        options.control = { Unmanaged<Consumer>.fromOpaque($0!).takeUnretainedValue().control() }
+        options.idle = { Unmanaged<Consumer>.fromOpaque($0!).takeUnretainedValue().idle() }
+      }
       var made: OpaquePointer?
       if let shared {
         // More than EVC_WORKERS_MAX are refused: `SharedMailbox.maximumWorkers`.
@@ -47,6 +60,31 @@
     }
 
     func addSubscription(_ receiver: Receiver) -> Subscription {
+      var options = Self.options(receiver)
+      var made: OpaquePointer?
+      requireCore(evc_mailbox_add_subscription(mailbox, &options, &made), "add a subscription")
+      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+    }
+
+    func addLatestSubscription(_ receiver: Receiver) -> Subscription {
+      var options = Self.options(receiver)
+      var made: OpaquePointer?
+      requireCore(
+        evc_mailbox_add_latest_subscription(mailbox, &options, &made), "add a subscription")
+      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+    }
+
+    func removeLatestSubscription(_ subscription: Subscription) {
+      evc_latest_subscription_release(OpaquePointer(subscription.pointer))
+    }
+
+    func supersededCount(of subscription: Subscription) -> UInt64 {
+      evc_latest_subscription_superseded(OpaquePointer(subscription.pointer))
+    }
+
+    var supersededCount: UInt64 { statistics.superseded }
+
+    private static func options(_ receiver: Receiver) -> evc_subscription_options {
       var options = evc_subscription_options()
       // Retained until the core frees the subscription with the mailbox.
       options.context = Unmanaged.passRetained(receiver).toOpaque()
@@ -61,9 +99,7 @@
         }
       }
       options.finalize = { Unmanaged<Receiver>.fromOpaque($0!).release() }
-      var made: OpaquePointer?
-      requireCore(evc_mailbox_add_subscription(mailbox, &options, &made), "add a subscription")
-      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+      return options
     }
 
     func run(_ consumer: Consumer) {
@@ -72,6 +108,21 @@
           _ = evc_worker_run(worker)
         } else {
           _ = evc_mailbox_run(mailbox)
+        }
+      }
+    }
+
+    func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
+      withExtendedLifetime(consumer) {
+        let status = evc_mailbox_pump(mailbox, UInt64(limit))
+        switch status {
+        case EVC_OK: return .more
+        case EVC_EMPTY: return .dry
+        default:
+          precondition(
+            status == EVC_CLOSED,
+            "EventCore could not pump a mailbox: \(String(cString: evc_status_text(status))).")
+          return .ended
         }
       }
     }
@@ -87,10 +138,12 @@
       }
     }
 
-    func counts() -> (taken: UInt64, dropped: UInt64) {
+    func counts() -> (taken: UInt64, dropped: UInt64) { (statistics.taken, statistics.dropped) }
+
+    private var statistics: evc_mailbox_statistics {
       var statistics = evc_mailbox_statistics()
       evc_mailbox_read_statistics(mailbox, &statistics)
-      return (statistics.taken, statistics.dropped)
+      return statistics
     }
   }
 #endif

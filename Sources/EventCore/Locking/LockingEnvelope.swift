@@ -18,11 +18,22 @@ final class LockingSubscription: @unchecked Sendable {
   /// Ends a payload; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
   // Not retained: the sink owns its subscriptions, and a snapshot retains both.
-  unowned(unsafe) let sink: any LockingSink
+  private(set) unowned(unsafe) var sink: (any LockingSink)!
 
   init(_ receiver: Receiver, _ sink: any LockingSink) {
     target = receiver
     drop = receiver.drop
+    self.sink = sink
+  }
+
+  /// For a sink that is made with its subscription: see `setSink`.
+  init(_ receiver: Receiver) {
+    target = receiver
+    drop = receiver.drop
+  }
+
+  /// Once, before anybody else knows the subscription.
+  func setSink(_ sink: any LockingSink) {
     self.sink = sink
   }
 

@@ -20,7 +20,7 @@ import Synchronization
 /// Who touches what: `shared` with the monitor locked; `own` the consumer's thread only; `news` and the
 /// counters are atomic.
 final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
-  private struct Shared {
+  struct Shared {
     var head: UnsafeMutableRawPointer?
     var tail: UnsafeMutableRawPointer?
     var isAsleep = false
@@ -28,6 +28,11 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
     var closes = false
     var isInterrupted = false
     var subscriptions: [LockingSubscription] = []
+    /// By their subscriptions; see LockingLatest.swift.
+    var latests: [UnsafeMutableRawPointer: LockingLatest] = [:]
+    var superseded: UInt64 = 0
+    /// Tokens that were taken and stood for nothing.
+    var empty: UInt64 = 0
     var posted = [Int](repeating: 0, count: Lane.count)
     var dropped: UInt64 = 0
   }
@@ -37,6 +42,8 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
     var returns = LockingReturns()
     /// Events since the inbox was emptied last.
     var sinceLook = 0
+    /// Whose event is being handled.
+    var latest: Unmanaged<LockingLatestSlot>?
   }
 
   private let monitor = Monitor()
@@ -46,11 +53,16 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   private let taken: UnsafeMutablePointer<Atomic<Int>>
   private let news = Atomic<Bool>(false)
   private let strategy: EventWaitStrategy
+  /// Woken, with the monitor open, by whoever clears `isAsleep`; nil if the consumer has a thread.
+  let pump: ConsumerPump?
 
-  init(_ strategy: EventWaitStrategy) {
+  init(_ strategy: EventWaitStrategy, _ pump: ConsumerPump?) {
     self.strategy = strategy
+    self.pump = pump
     shared = .allocate(capacity: 1)
     shared.initialize(to: Shared())
+    // Armed: the first post has it pumped.
+    shared.pointee.isAsleep = pump != nil
     own = .allocate(capacity: 1)
     own.initialize(to: Own())
     taken = .allocate(capacity: Lane.count)
@@ -71,7 +83,7 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   }
 
   @inline(__always)
-  private func withLock<R>(_ body: (inout Shared) -> R) -> R {
+  func withLock<R>(_ body: (inout Shared) -> R) -> R {
     monitor.lock()
     defer { monitor.unlock() }
     return body(&shared.pointee)
@@ -80,51 +92,63 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   // MARK: Any thread
 
   func post(_ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int) -> Bool {
-    withLock { shared in
-      guard !shared.refuses else { return false }
-      if let tail = shared.tail {
-        setEnvelopeNext(tail, first)
-      } else {
-        shared.head = first
-      }
-      shared.tail = last
-      shared.posted[LockingEnvelope.lane(first)] += count
-      tell(&shared)
-      return true
+    let (accepted, wakes) = withLock { shared -> (Bool, Bool) in
+      guard !shared.refuses else { return (false, false) }
+      return (true, append(first, last, count: count, &shared))
     }
+    if wakes { pump?.wake() }
+    return accepted
   }
 
-  /// Has the consumer look. Locked.
+  /// Adds a chain. Locked. True if the caller has to wake the pump, with the monitor open.
   @inline(__always)
-  private func tell(_ shared: inout Shared) {
+  func append(
+    _ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int,
+    _ shared: inout Shared
+  ) -> Bool {
+    if let tail = shared.tail {
+      setEnvelopeNext(tail, first)
+    } else {
+      shared.head = first
+    }
+    shared.tail = last
+    shared.posted[LockingEnvelope.lane(first)] += count
+    return tell(&shared)
+  }
+
+  /// Has the consumer look. Locked. True if the caller has to wake the pump, with the monitor open.
+  @inline(__always)
+  private func tell(_ shared: inout Shared) -> Bool {
     // Pairs with `take` and `spin`; the data itself is ordered by the mutex.
     news.store(true, ordering: .releasing)
-    if shared.isAsleep {
-      shared.isAsleep = false
-      monitor.wake()
+    guard shared.isAsleep else { return false }
+    shared.isAsleep = false
+    if pump != nil { return true }
+    monitor.wake()
+    return false
+  }
+
+  private func tell(_ change: (inout Shared) -> Void) {
+    let wakes = withLock { shared in
+      change(&shared)
+      return tell(&shared)
     }
+    if wakes { pump?.wake() }
   }
 
   func interrupt() {
-    withLock { shared in
-      shared.isInterrupted = true
-      tell(&shared)
-    }
+    tell { $0.isInterrupted = true }
   }
 
   func close() {
-    withLock { shared in
+    tell { shared in
       shared.refuses = true
       shared.closes = true
-      tell(&shared)
     }
   }
 
   func closeWhenEmpty() {
-    withLock { shared in
-      shared.refuses = true
-      tell(&shared)
-    }
+    tell { $0.refuses = true }
   }
 
   func addSubscription(_ receiver: Receiver) -> Subscription {
@@ -140,9 +164,9 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   }
 
   func counts() -> (taken: UInt64, dropped: UInt64) {
-    let dropped = withLock { $0.dropped }
+    let (dropped, empty) = withLock { ($0.dropped, $0.empty) }
     let all = (0..<Lane.count).reduce(0) { $0 + taken[$1].load(ordering: .relaxed) }
-    return (UInt64(all) - dropped, dropped)
+    return (UInt64(all) - dropped - empty, dropped)
   }
 
   // MARK: The consumer
@@ -161,12 +185,7 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
       afterControl = false
       switch step {
       case .deliver(let envelope):
-        let moved = LockingEnvelope.receiver(envelope)._withUnsafeGuaranteedRef {
-          $0.deliver(
-            envelopePayload(envelope), UnsafeRawPointer(envelope),
-            owned: LockingEnvelope.ownsPayload(envelope))
-        }
-        LockingEnvelope.end(envelope, payloadMoved: moved, &own.pointee.returns)
+        deliver(envelope)
       case .control:
         consumer.control()
         afterControl = true
@@ -178,6 +197,46 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
         return
       }
     }
+  }
+
+  func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
+    var afterControl = false
+    var left = limit
+    while true {
+      let step = nextStep(afterControl: afterControl)
+      afterControl = false
+      switch step {
+      case .deliver(let envelope):
+        deliver(envelope)
+        left -= 1
+        if left == 0 { return .more }
+      case .control:
+        consumer.control()
+        afterControl = true
+      case .wait:
+        consumer.idle()
+        own.pointee.returns.flush()
+        // Armed under the lock, so that a post either comes before and is seen, or finds it armed.
+        if withLock({ shared in
+          shared.isAsleep = !news.load(ordering: .relaxed)
+          return shared.isAsleep
+        }) {
+          return .dry
+        }
+      case .end:
+        dropAll()
+        return .ended
+      }
+    }
+  }
+
+  private func deliver(_ envelope: UnsafeMutableRawPointer) {
+    let moved = LockingEnvelope.receiver(envelope)._withUnsafeGuaranteedRef {
+      $0.deliver(
+        envelopePayload(envelope), UnsafeRawPointer(envelope),
+        owned: LockingEnvelope.ownsPayload(envelope))
+    }
+    LockingEnvelope.end(envelope, payloadMoved: moved, &own.pointee.returns)
   }
 
   /// `afterControl` puts a further interrupt off by one step, so that a stream of them holds up nothing.
@@ -203,10 +262,13 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
       if let signal { return signal }
       deal(chain)
     }
-    if let (envelope, lane) = own.pointee.lanes.takeFirst() {
+    while let (envelope, lane) = own.pointee.lanes.takeFirst() {
       count(lane)
       own.pointee.sinceLook += 1
-      return .deliver(envelope)
+      guard let slot = LockingLatestSlot.of(envelope) else { return .deliver(envelope) }
+      if let event = take(slot, lane) { return .deliver(event) }
+      // What was posted meanwhile may come before the lane that is next.
+      if news.load(ordering: .acquiring) { return nextStep(afterControl: afterControl) }
     }
     return mustEnd ? .end : .wait
   }
@@ -214,11 +276,26 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   /// Dry, and the last look brought little: taking the lock from the producers for each event would
   /// cost both sides more than half a microsecond's wait.
   private func letThemGetAhead() {
-    if own.pointee.lanes.occupied == 0, own.pointee.sinceLook < 16, strategy != .spin {
+    if own.pointee.lanes.occupied == 0, own.pointee.sinceLook < 16, strategy != .spin, pump == nil {
       let end = monotonicNanoseconds() + 500
       while monotonicNanoseconds() < end {}
     }
     own.pointee.sinceLook = 0
+  }
+
+  /// The event for a token that was taken, if there is one. The slot stays until the next.
+  private func take(
+    _ slot: Unmanaged<LockingLatestSlot>, _ lane: Int
+  ) -> UnsafeMutableRawPointer? {
+    own.pointee.latest?.release()
+    own.pointee.latest = slot
+    return slot._withUnsafeGuaranteedRef { slot in
+      withLock { shared in
+        let event = slot.take(lane, anyLane: false)
+        shared.empty += event == nil ? 1 : 0
+        return event
+      }
+    }
   }
 
   private func deal(_ chain: UnsafeMutableRawPointer?) {
@@ -244,9 +321,24 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
       })
     while let (envelope, lane) = own.pointee.lanes.takeFirst() {
       count(lane)
-      withLock { $0.dropped += 1 }
-      LockingEnvelope.end(envelope, payloadMoved: false, &own.pointee.returns)
+      guard let slot = LockingLatestSlot.of(envelope) else {
+        withLock { $0.dropped += 1 }
+        LockingEnvelope.end(envelope, payloadMoved: false, &own.pointee.returns)
+        continue
+      }
+      let event = withLock { shared in
+        let event = slot._withUnsafeGuaranteedRef { $0.take(lane, anyLane: true) }
+        shared.empty += event == nil ? 1 : 0
+        shared.dropped += event == nil ? 0 : 1
+        return event
+      }
+      if let event {
+        LockingEnvelope.end(event, payloadMoved: false, &own.pointee.returns)
+      }
+      slot.release()
     }
+    own.pointee.latest?.release()
+    own.pointee.latest = nil
   }
 
   private func wait() {

@@ -4,22 +4,33 @@
 import Synchronization
 
 /// The one that drains a mailbox: what an event thread runs, apart from the `EventThread` object, so
-/// that this object can go away while its last handler is running.
+/// that this object can go away while its last handler is running. A consumer with a pump has no thread:
+/// "the consumer's thread" is then the one that pumps, one at a time.
 ///
 /// Who touches what:
 /// - `held`, `shared`: the consumer's thread only.
-/// - `receivers`, `isClosed`: under `registration`.
+/// - `receivers`, `latests`, `isClosed`: under `registration`.
 /// - `requests`: its own mutex, held for an append or a swap.
 /// - `running`: written by the consumer's thread, read by those who wait for a handler.
-/// Lock order: `registration`, then a shared mailbox's state, then a router's mutex, then a receiver's
-/// `additions`.
+/// Lock order: `hasJobHandler`, then `registration`, then a shared mailbox's state, then a router's mutex,
+/// then a receiver's `additions`.
+@usableFromInline
 final class Consumer: @unchecked Sendable {
   private let core: EventCentral.Core
   /// Whether `core.barrier()` orders `running`, so that publishing it costs a plain store.
-  private let hasBarrier: Bool
+  @usableFromInline let hasBarrier: Bool
   /// The central's router, and the one for events that are posted straight to this consumer.
   let routers: [any RouteRegistry]
+  /// The second of these, for what is posted to this consumer alone.
+  let direct: any RouterCore
+  /// Whether `post` has registered its handler.
+  let hasJobHandler = Guarded(false)
   private(set) var mailbox: (any MailboxCore)!
+  /// Who drives this consumer; nil if it has a thread of its own.
+  let pump: ConsumerPump?
+  /// What a listener thread does before it sleeps; nil for all others.
+  private let whenIdle: (@Sendable () -> Void)?
+  var isListenerThread: Bool { whenIdle != nil }
   /// The mailbox that this consumer takes from beside its own, as a worker; nil for most.
   private let sharedMailbox: SharedMailbox?
   /// What makes this consumer one of a pool's; nil for most.
@@ -29,18 +40,22 @@ final class Consumer: @unchecked Sendable {
 
   private let registration = Guarded(())
   private var receivers: [UInt: Receiver] = [:]
+  /// Each with one handler, and a subscription of its own.
+  private var latests: [ObjectIdentifier: Receiver] = [:]
   private var isClosed = false
 
   private struct Requests {
-    var changed: [Receiver] = []
+    /// Handlers that have ended.
+    var dropped: [(receiver: Receiver, handler: HandlerState)] = []
     var waiting: [Latch] = []
     var hasEnded = false
   }
   private let requests = Guarded(Requests())
 
   /// The address of the state of the handler that is being called, or 0.
-  private let running = Atomic<UInt>(0)
-  /// The consumer's thread, as a number that no other thread has while it runs; 0 before.
+  @usableFromInline let running = Atomic<UInt>(0)
+  /// The consumer's thread, as a number that no other thread has while it runs; 0 before, and between
+  /// two pumps.
   private let thread = Atomic<UInt>(0)
   private let delivered = Atomic<UInt64>(0)
   private let skipped = Atomic<UInt64>(0)
@@ -52,13 +67,20 @@ final class Consumer: @unchecked Sendable {
   /// check for each event would cost more than the handler.
   private let held: UnsafeMutablePointer<EventThread?>
 
-  /// - Parameter shared: What this consumer is a worker of. Its handlers then get the events that it
-  ///   takes from there, and those that `routers` address to it alone; the shared mailbox has a router
-  ///   of its own, which is not to be among them.
-  /// - Parameter member: What counts its events for a pool.
+  /// - Parameters:
+  ///   - routers: Where its handlers are registered.
+  ///   - direct: The router for what is posted to this consumer alone; of the routers, or of the member's.
+  ///   - pump: Who drives this consumer, if it has no thread of its own.
+  ///   - whenIdle: What a listener thread does before it sleeps.
+  ///   - shared: What this consumer is a worker of. Its handlers then get the events that it takes from
+  ///     there, and those that `routers` address to it alone; the shared mailbox has a router of its own,
+  ///     which is not to be among them.
+  ///   - member: What counts its events for a pool.
   init(
-    core: EventCentral.Core, routers: [any RouteRegistry], strategy: EventWaitStrategy,
-    shared sharedMailbox: SharedMailbox? = nil, member: PoolMember? = nil
+    core: EventCentral.Core, routers: [any RouteRegistry], direct: any RouterCore,
+    strategy: EventWaitStrategy, pump: ConsumerPump? = nil,
+    whenIdle: (@Sendable () -> Void)? = nil, shared sharedMailbox: SharedMailbox? = nil,
+    member: PoolMember? = nil
   ) {
     held = .allocate(capacity: 1)
     held.initialize(to: nil)
@@ -67,12 +89,19 @@ final class Consumer: @unchecked Sendable {
     self.sharedMailbox = sharedMailbox
     self.member = member
     self.routers = routers
+    self.direct = direct
     self.core = core
+    self.pump = pump
+    self.whenIdle = whenIdle
     hasBarrier = core.barrier()
-    mailbox = sharedMailbox?.core.makeWorker(self, strategy) ?? core.makeMailbox(self, strategy)
+    pump?.attach(self)
+    mailbox =
+      sharedMailbox?.core.makeWorker(self, strategy) ?? core.makeMailbox(self, strategy, pump)
   }
 
   deinit {
+    // If it never ran.
+    latests.values.forEach(endLatest)
     shared.deinitialize(count: 1)
     shared.deallocate()
     held.deinitialize(count: 1)
@@ -82,12 +111,11 @@ final class Consumer: @unchecked Sendable {
   // MARK: Registration, from any thread
 
   /// Registers a handler for events of one type. False if the consumer is closed.
-  func add(
-    _ handler: EventHandler, key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?
-  ) -> Receiver? {
+  func add(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
     registration.withLock { _ in
       guard !isClosed else { return nil }
-      let receiver = receivers[key] ?? makeReceiver(key, drop)
+      let receiver =
+        handler.isLatestOnly ? makeLatest(type) : receivers[type.key] ?? makeReceiver(type)
       receiver.add(handler)
       publish(receiver)
       return receiver
@@ -117,27 +145,56 @@ final class Consumer: @unchecked Sendable {
     registration.withLock { _ in receivers[key] }
   }
 
-  private func makeReceiver(
-    _ key: UInt, _ drop: ((UnsafeMutableRawPointer) -> Void)?
-  ) -> Receiver {
-    for router in routers {
-      router.expect(key, drop: drop)
-    }
-    let receiver = Receiver(key: key, consumer: self, drop: drop)
+  private func makeReceiver(_ type: EventTypeActions) -> Receiver {
+    expect(type)
+    let receiver = Receiver(type, consumer: self, isLatestOnly: false)
     receiver.subscription = mailbox.addSubscription(receiver)
-    receivers[key] = receiver
+    receivers[type.key] = receiver
     return receiver
+  }
+
+  private func expect(_ type: EventTypeActions) {
+    for router in routers {
+      router.expect(type.key, drop: type.drop)
+    }
+  }
+
+  private func makeLatest(_ type: EventTypeActions) -> Receiver {
+    expect(type)
+    let receiver = Receiver(type, consumer: self, isLatestOnly: true)
+    receiver.subscription = mailbox.addLatestSubscription(receiver)
+    latests[ObjectIdentifier(receiver)] = receiver
+    return receiver
+  }
+
+  /// Lets go of a latest-only receiver, which no router has any more. Registration locked; once.
+  private func endLatest(_ receiver: Receiver) {
+    guard latests.removeValue(forKey: ObjectIdentifier(receiver)) != nil else { return }
+    receiver.supersededCount = mailbox.supersededCount(of: receiver.subscription)
+    mailbox.removeLatestSubscription(receiver.subscription)
+  }
+
+  /// How many events of a latest-only receiver were superseded while its handler was alive. 0 for others.
+  func supersededCount(_ receiver: Receiver) -> UInt64 {
+    registration.withLock { _ in
+      latests[ObjectIdentifier(receiver)] == nil
+        ? receiver.supersededCount : mailbox.supersededCount(of: receiver.subscription)
+    }
   }
 
   /// Ends a handler. True if it was alive.
   func remove(_ handler: HandlerState, of receiver: Receiver) -> Bool {
-    guard handler.end() else { return false }
+    guard receiver.end(handler) else { return false }
     registration.withLock { _ in
       receiver.liveCount -= 1
       receiver.timedCount -= handler.isTimed ? 1 : 0
-      guard !isClosed else { return }
+      guard !isClosed else {
+        endLatest(receiver)
+        return
+      }
       if receiver.liveCount == 0 {
         retract(receiver)
+        endLatest(receiver)
       } else if handler.isTimed, receiver.timedCount == 0 {
         // Nobody is left who asks for the clock (D8).
         publish(receiver)
@@ -145,10 +202,10 @@ final class Consumer: @unchecked Sendable {
     }
     // The consumer frees the closure between two events.
     if requests.withLock({ requests in
-      if !requests.hasEnded { requests.changed.append(receiver) }
+      if !requests.hasEnded { requests.dropped.append((receiver, handler)) }
       return !requests.hasEnded
     }) {
-      mailbox.interrupt()
+      requestControl()
     }
     return true
   }
@@ -173,18 +230,20 @@ final class Consumer: @unchecked Sendable {
       _ = core.barrier()
     }
     if running.load(ordering: .sequentiallyConsistent) == address {
-      waitForControl()
+      waitForControl(whileRunning: address)
     }
   }
 
-  /// Returns when the consumer has been between two events, or has ended.
-  private func waitForControl() {
+  /// Returns when the consumer has been between two events, has ended, or runs another handler.
+  private func waitForControl(whileRunning address: UInt) {
     let latch = Latch()
     let waits = requests.withLock { requests in
       if !requests.hasEnded { requests.waiting.append(latch) }
       return !requests.hasEnded
     }
-    guard waits else { return }
+    // A pump looks at the requests when it leaves: it sees this one if it was in the handler until now,
+    // and otherwise nobody may come by for a long time.
+    guard waits, running.load(ordering: .sequentiallyConsistent) == address else { return }
     mailbox.interrupt()
     latch.wait()
   }
@@ -199,11 +258,15 @@ final class Consumer: @unchecked Sendable {
       for receiver in receivers.values where receiver.liveCount > 0 {
         retract(receiver)
       }
+      for receiver in latests.values {
+        retract(receiver)
+      }
     }
     if whenEmpty {
       mailbox.closeWhenEmpty()
     } else {
       mailbox.close()
+      pump?.end()
     }
   }
 
@@ -212,7 +275,8 @@ final class Consumer: @unchecked Sendable {
 
   var statistics: EventThreadStatistics {
     EventThreadStatistics(
-      delivered: delivered.load(ordering: .relaxed), skipped: skipped.load(ordering: .relaxed),
+      delivered: delivered.load(ordering: .relaxed),
+      skipped: skipped.load(ordering: .relaxed) + mailbox.supersededCount,
       cancelled: mailbox.counts().dropped)
   }
 
@@ -226,22 +290,50 @@ final class Consumer: @unchecked Sendable {
   /// Delivers until the mailbox closes, then frees every handler.
   func run() {
     thread.store(currentThreadNumber(), ordering: .relaxed)
-    mailbox.run(self)
-    // A shared mailbox that closed ended the run without having closed this consumer.
-    close(whenEmpty: false)
+    CurrentConsumer.with(self) {
+      mailbox.run(self)
+      // A shared mailbox that closed ended the run without having closed this consumer.
+      close(whenEmpty: false)
+      finish()
+    }
+    // The number may be given to another thread from now on.
+    thread.store(0, ordering: .relaxed)
+  }
+
+  /// Delivers up to `limit` events, on behalf of the pump and under its exclusion.
+  func pump(limit: Int) -> PumpResult {
+    thread.store(currentThreadNumber(), ordering: .relaxed)
+    let result = CurrentConsumer.with(self) {
+      let result = mailbox.pump(self, limit: limit)
+      if result == .ended {
+        finish()
+      } else {
+        held.pointee = nil
+        // Those who wait for a handler that ran just now: the next pump may be long in coming.
+        control()
+      }
+      return result
+    }
+    thread.store(0, ordering: .relaxed)
+    return result
+  }
+
+  /// After the mailbox has ended.
+  private func finish() {
     held.pointee = nil
     let receivers = registration.withLock { _ in
-      let all = self.receivers
+      let all = Array(self.receivers.values) + Array(latests.values)
       self.receivers.removeAll()
+      latests.values.forEach(endLatest)
       return all
     }
-    for receiver in receivers.values {
+    for receiver in receivers {
       receiver.end()
     }
     running.store(0, ordering: .sequentiallyConsistent)
     let waiting = requests.withLock { requests in
       requests.hasEnded = true
-      requests.changed.removeAll()
+      requests.dropped.removeAll()
       defer { requests.waiting.removeAll() }
       return requests.waiting
     }
@@ -249,25 +341,30 @@ final class Consumer: @unchecked Sendable {
       latch.open()
     }
     ended.open()
-    // The number may be given to another thread from now on.
-    thread.store(0, ordering: .relaxed)
+  }
+
+  /// Has `control` run between two events: here, if nobody delivers, else by an interrupt.
+  private func requestControl() {
+    if pump?.borrow(control) != true {
+      mailbox.interrupt()
+    }
   }
 
   /// Between two events, after an interrupt.
   func control() {
-    let (changed, waiting) = requests.withLock { requests in
+    let (dropped, waiting) = requests.withLock { requests in
       defer {
-        requests.changed.removeAll()
+        requests.dropped.removeAll()
         requests.waiting.removeAll()
       }
-      return (requests.changed, requests.waiting)
+      return (requests.dropped, requests.waiting)
     }
     // First those who wait: letting handlers go runs the end of what they held, which is user code.
     for latch in waiting {
       latch.open()
     }
-    for receiver in changed {
-      receiver.apply()
+    for (receiver, handler) in dropped {
+      receiver.drop(handler)
     }
     if let member, member.load.isFinished {
       close(whenEmpty: true)
@@ -278,8 +375,10 @@ final class Consumer: @unchecked Sendable {
   func idle() {
     // May free the owner, whose deinit closes the mailbox.
     held.pointee = nil
+    whenIdle?()
   }
 
+  @inlinable
   @inline(__always)
   func willCall(_ handler: HandlerState) {
     let address = handler.address
@@ -290,6 +389,12 @@ final class Consumer: @unchecked Sendable {
     } else {
       running.store(address, ordering: .sequentiallyConsistent)
     }
+  }
+
+  /// A handler has returned, and what follows is not part of it. Inside its call.
+  func didLeaveHandler() {
+    // Releasing: as in `didCall`.
+    running.store(0, ordering: .releasing)
   }
 
   @inline(__always)
@@ -309,7 +414,7 @@ final class Consumer: @unchecked Sendable {
   }
 
   /// The owner, kept until the consumer runs dry; nil if it is gone.
-  @inline(__always)
+  @usableFromInline
   func holdOwner() -> Unmanaged<EventThread>? {
     if held.pointee == nil {
       held.pointee = owner

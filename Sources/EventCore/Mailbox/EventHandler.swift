@@ -3,42 +3,81 @@
 
 import Synchronization
 
-/// One registered callback: the typed closure behind a raw pointer.
-///
-/// The closure is built inside an inlinable generic, where the event's type is known, so that calling it
-/// needs no box, no cast and no allocation. The class itself is not generic, and all of it is constant:
-/// what changes is in `state`, which outlives it in the user's handle.
+/// One registered callback, as far as the type of its events is of no account; `TypedHandler` adds the
+/// closure. All of it is constant: what changes is in `state`, which outlives it in the user's handle.
 @usableFromInline
-final class EventHandler: @unchecked Sendable {
-  // Constant. `body` is called on the consumer's thread only.
+class EventHandler: @unchecked Sendable {
+  // Constant. The closures of the subclass are called on the consumer's thread only.
 
-  /// Calls the user's closure. The payload is moved out if `take` is true, and left alone otherwise.
-  @usableFromInline
-  typealias Body = (
-    _ payload: UnsafeMutableRawPointer, _ lane: UInt8, _ time: UInt64,
-    _ owner: Unmanaged<EventThread>?, _ take: Bool
-  ) -> Void
-
-  let body: Body
+  @usableFromInline let state: HandlerState
   /// Whether the closure is given the thread it belongs to, which it does not retain.
-  let needsOwner: Bool
-  let state: HandlerState
+  @usableFromInline let needsOwner: Bool
+  /// Whether the closure takes the event and nothing else, and judges none.
+  @usableFromInline let isPlain: Bool
+  /// Whether of the waiting events only the newest is for this handler, which then has a subscription of
+  /// its own.
+  let isLatestOnly: Bool
 
-  /// `isTimed`: whether the closure wants the time of dispatch.
   @usableFromInline
-  init(isTimed: Bool, needsOwner: Bool, body: @escaping Body) {
+  init(isTimed: Bool, needsOwner: Bool, isPlain: Bool, isLatestOnly: Bool) {
     state = HandlerState(isTimed: isTimed)
     self.needsOwner = needsOwner
-    self.body = body
+    self.isPlain = isPlain
+    self.isLatestOnly = isLatestOnly
+  }
+}
+
+/// A callback for events of one type.
+///
+/// It is made and called inside inlinable generics, where the type is known: calling it needs no box, no
+/// cast, no copy and no allocation.
+@usableFromInline
+final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
+  /// Calls the user's closure, unless its interest turns the event away; then it returns false. `time`
+  /// is that of the dispatch if the handler is timed; `owner` is there if it needs one.
+  @usableFromInline
+  typealias General = (
+    _ event: E, _ lane: UInt8, _ time: UInt64, _ owner: Unmanaged<EventThread>?
+  ) -> Bool
+
+  // One of the two is the user's; not optional, since unwrapping a closure retains it for the call.
+  @usableFromInline let plain: (E) -> Void
+  @usableFromInline let general: General
+
+  /// A handler that takes the event and nothing beside it, without judging it.
+  @inlinable
+  init(plain: @escaping (E) -> Void, isLatestOnly: Bool = false) {
+    self.plain = plain
+    general = { _, _, _, _ in false }
+    super.init(isTimed: false, needsOwner: false, isPlain: true, isLatestOnly: isLatestOnly)
+  }
+
+  /// A handler of any kind. `isTimed`: whether it wants the time of dispatch.
+  @inlinable
+  init(
+    isTimed: Bool, needsOwner: Bool = false, isLatestOnly: Bool = false, general: @escaping General
+  ) {
+    plain = { _ in }
+    self.general = general
+    super.init(
+      isTimed: isTimed, needsOwner: needsOwner, isPlain: false, isLatestOnly: isLatestOnly)
   }
 }
 
 /// Whether a handler is alive, and since when. The consumer and the user's handle share it.
-final class HandlerState: Sendable {
+@usableFromInline
+final class HandlerState: @unchecked Sendable {
+  // Atomic or constant, but for `place`, which is one thread's.
+
   /// The first generation of its subscription whose events it gets; `.max` before its registration and
   /// after its end. Written by the registering and the removing thread, read by the consumer before
   /// each call.
   private let validFrom = Atomic<UInt32>(.max)
+  /// Events that reached the handler and were turned away by its interest. Written by the consumer, read
+  /// by anybody.
+  private let skipped = Atomic<UInt64>(0)
+  /// Where it is in its receiver's list. The consumer only.
+  var place: Int?
   /// Whether the handler wants the time of dispatch.
   let isTimed: Bool
 
@@ -58,7 +97,6 @@ final class HandlerState: Sendable {
   }
 
   /// Whether the handler gets an event that was dispatched at a generation.
-  @inline(__always)
   func isValid(at generation: UInt32) -> Bool {
     // Sequentially consistent: the second half of the same. (An acquiring load may overtake the store
     // of `Consumer.running` on ARM.) On x86 both are a plain load.
@@ -67,7 +105,17 @@ final class HandlerState: Sendable {
 
   var isEnded: Bool { validFrom.load(ordering: .acquiring) == .max }
 
+  /// Counts an event that the interest turned away. The consumer only.
+  @usableFromInline
+  func skip() {
+    // Relaxed: only the consumer writes it.
+    skipped.store(skipped.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+  }
+
+  var skippedCount: UInt64 { skipped.load(ordering: .relaxed) }
+
   /// What `Consumer.running` holds while the handler is called.
+  @inlinable
   @inline(__always)
   var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 }

@@ -7,31 +7,42 @@ import Synchronization
 ///
 /// Who touches what:
 /// - `list`: the consumer's thread only.
-/// - `liveCount`, `timedCount`: under the consumer's registration lock; `generation` is written there.
+/// - `liveCount`, `timedCount`, `supersededCount`: under the consumer's registration lock; `generation` is written there.
 /// - `additions`: its own mutex, held for an append or a swap.
-/// - `key`, `drop`, `subscription`: constant once the receiver is registered.
+/// - `ended`: counted up by whoever ends a handler, down by the consumer.
+/// - `type`, `isLatestOnly`, `subscription`: constant once the receiver is registered.
 ///
 /// How D4 stays exact while handlers come and go: each registration raises `generation`, hands the
 /// handler over in `additions`, and only then publishes the new generation in the router. An envelope
 /// carries the generation it was addressed under; if the consumer has not applied that one yet, it takes
 /// the additions first. A handler is called for an envelope exactly if it was valid at its generation.
+///
+/// That is nearly always so for every handler in the list: the envelope's generation is the one that was
+/// applied last, and none of them has ended since. Then no handler's own state is read (`reachesAll` and
+/// `mayHaveEnded`), which is a chain of two loads less for each call.
+@usableFromInline
 final class Receiver: @unchecked Sendable {
-  let key: UInt
+  let type: EventTypeActions
+  var key: UInt { type.key }
   /// Ends a payload; nil for types without references.
-  let drop: ((UnsafeMutableRawPointer) -> Void)?
+  var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { type.drop }
+  /// Whether its one handler wants the newest of the waiting events only.
+  let isLatestOnly: Bool
   // Not retained: envelopes are delivered by the consumer's own run loop, which keeps it alive.
   private let consumer: Unmanaged<Consumer>
   /// Counts what is handled, in a pool. Retained, since a pool's balancer looks at the counters as long as
   /// it may post to the mailbox.
   private let member: PoolMember?
 
-  /// The handlers, in memory of its own: an array in a class costs retains and access checks per event.
-  private struct List {
-    var handlers: UnsafeMutablePointer<Unmanaged<EventHandler>>?
-    var count = 0
+  private struct List: ~Copyable {
+    var handlers = HandlerList()
     var appliedGeneration: UInt32 = 0
   }
+  /// In memory of its own, since a property of a class would be checked at each access.
   private let list: UnsafeMutablePointer<List>
+
+  /// How many handlers have ended that the consumer has not taken out of `list` yet.
+  @usableFromInline let ended = Atomic<Int>(0)
 
   private let registered = Atomic<UInt32>(0)
   /// How many handlers were ever registered here. Written under the registration lock; a worker of a shared
@@ -42,21 +53,23 @@ final class Receiver: @unchecked Sendable {
   }
   var liveCount = 0
   var timedCount = 0
+  /// Of a latest-only receiver that has ended: how many events were superseded until then.
+  var supersededCount: UInt64 = 0
   var subscription: Subscription!
 
   private let additions = Guarded<[EventHandler]>([])
 
-  init(key: UInt, consumer: Consumer, drop: ((UnsafeMutableRawPointer) -> Void)?) {
-    self.key = key
+  init(_ type: EventTypeActions, consumer: Consumer, isLatestOnly: Bool) {
+    self.type = type
     self.consumer = Unmanaged.passUnretained(consumer)
     member = consumer.member
-    self.drop = drop
+    self.isLatestOnly = isLatestOnly
     list = .allocate(capacity: 1)
     list.initialize(to: List())
   }
 
   deinit {
-    replaceHandlers([])
+    list.deinitialize(count: 1)
     list.deallocate()
   }
 
@@ -77,6 +90,30 @@ final class Receiver: @unchecked Sendable {
     registered.store(next, ordering: .releasing)
   }
 
+  /// Ends a handler of this receiver. True for the first call. Any thread.
+  func end(_ handler: HandlerState) -> Bool {
+    guard handler.end() else { return false }
+    // Sequentially consistent: with it, `mayHaveEnded` stands for `isValid` in the argument at
+    // `Consumer.waitUntilDone`.
+    ended.wrappingAdd(1, ordering: .sequentiallyConsistent)
+    return true
+  }
+
+  /// Whether a look at a handler's own state is due. After `Consumer.willCall`, before each call: a
+  /// handler may end while the one before it runs, and by its hand.
+  @inlinable
+  @inline(__always)
+  var mayHaveEnded: Bool {
+    // Sequentially consistent, as `HandlerState.isValid`: a plain load on x86.
+    ended.load(ordering: .sequentiallyConsistent) != 0
+  }
+
+  /// As `HandlerState.isValid`, out of line.
+  @usableFromInline
+  func isValid(_ handler: HandlerState, at generation: UInt32) -> Bool {
+    handler.isValid(at: generation)
+  }
+
   /// Calls every handler that was alive when the event was dispatched. The consumer only.
   ///
   /// - Returns: Whether the payload was moved out.
@@ -86,9 +123,11 @@ final class Receiver: @unchecked Sendable {
     }
     member.willHandle()
     let moved = deliverToHandlers(payload, envelope, owned: owned)
-    if member.didHandle() {
-      // The last that a retired thread was promised.
-      consumer._withUnsafeGuaranteedRef { $0.close(whenEmpty: true) }
+    consumer._withUnsafeGuaranteedRef { consumer in
+      if member.didHandle(superseded: isLatestOnly ? consumer.mailbox.supersededCount : nil) {
+        // The last that a retired thread was promised.
+        consumer.close(whenEmpty: true)
+      }
     }
     return moved
   }
@@ -101,37 +140,27 @@ final class Receiver: @unchecked Sendable {
     if generation > list.pointee.appliedGeneration {
       apply()
     }
-    let lane = envelope.load(fromByteOffset: EnvelopeLayout.lane, as: UInt8.self)
-    let time = envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self)
     return consumer._withUnsafeGuaranteedRef { consumer in
-      var called = false
-      var moved = false
       // Nobody else changes the list, and this thread does not while it is in here.
-      let count = list.pointee.count
-      let handlers = list.pointee.handlers
-      for index in 0..<count {
-        let isLast = index == count - 1
-        handlers.unsafelyUnwrapped[index]._withUnsafeGuaranteedRef { handler in
-          consumer.willCall(handler.state)
-          guard handler.state.isValid(at: generation) else { return }
-          // The payload goes with the last handler, unless other receivers still read it.
-          let take = owned && isLast
-          if handler.needsOwner {
-            guard let owner = consumer.holdOwner() else { return }
-            handler.body(payload, lane, time, owner, take)
-          } else {
-            handler.body(payload, lane, time, nil, take)
-          }
-          called = true
-          moved = take
-        }
+      let handlers = list.pointee.handlers.first
+      let count = list.pointee.handlers.count
+      guard count > 0 else {
+        consumer.didCall(false)
+        return false
       }
-      consumer.didCall(called)
-      return moved
+      let delivery = Delivery(
+        receiver: Unmanaged.passUnretained(self), consumer: self.consumer,
+        handlers: UnsafeRawPointer(handlers), end: UnsafeRawPointer(handlers + count),
+        generation: generation,
+        lane: envelope.load(fromByteOffset: EnvelopeLayout.lane, as: UInt8.self),
+        reachesAll: generation == list.pointee.appliedGeneration,
+        time: envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self))
+      consumer.didCall(type.deliver(delivery, payload, owned))
+      return owned
     }
   }
 
-  /// Takes new handlers over and lets removed ones go. The consumer only, never inside a handler.
+  /// Takes new handlers over; those that have ended already go. The consumer only, never inside a handler.
   func apply() {
     let added = additions.withLock { waiting in
       defer { waiting.removeAll() }
@@ -139,32 +168,29 @@ final class Receiver: @unchecked Sendable {
     }
     // One generation for each, in order and without a gap: they come from `add`.
     list.pointee.appliedGeneration += UInt32(added.count)
-    let current = (0..<list.pointee.count).map {
-      list.pointee.handlers![$0].takeUnretainedValue()
+    for handler in added where !handler.state.isEnded {
+      list.pointee.handlers.append(handler)
     }
-    replaceHandlers((current + added).filter { !$0.state.isEnded })
+  }
+
+  /// Lets go of a handler that has ended; once for each. The consumer only, never inside a handler.
+  func drop(_ handler: HandlerState) {
+    if handler.place == nil {
+      // Still among the additions, or it ended before it was taken over.
+      apply()
+    }
+    let dropped = list.pointee.handlers.remove(handler)
+    // Sequentially consistent, as `end`: what it counted is not in the list any more.
+    ended.wrappingSubtract(1, ordering: .sequentiallyConsistent)
+    withExtendedLifetime(dropped) {}
   }
 
   /// Ends all handlers and lets them go: the consumer has ended.
   func end() {
     apply()
-    for index in 0..<list.pointee.count {
-      _ = list.pointee.handlers![index].takeUnretainedValue().state.end()
+    let all = list.pointee.handlers.removeAll()
+    for handler in all {
+      _ = handler.state.end()
     }
-    replaceHandlers([])
-  }
-
-  private func replaceHandlers(_ new: [EventHandler]) {
-    let (old, count) = (list.pointee.handlers, list.pointee.count)
-    list.pointee.handlers = new.isEmpty ? nil : .allocate(capacity: new.count)
-    list.pointee.count = new.count
-    for (index, handler) in new.enumerated() {
-      (list.pointee.handlers! + index).initialize(to: Unmanaged.passRetained(handler))
-    }
-    // Last: what a closure holds may end with it, and that is user code.
-    for index in 0..<count {
-      old![index].release()
-    }
-    old?.deallocate()
   }
 }

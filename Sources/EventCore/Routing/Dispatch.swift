@@ -18,6 +18,7 @@ struct DispatchState {
   var events: UInt16 = 0
   var record: UnsafeMutableRawPointer?
   var snapshot: UnsafeMutableRawPointer?
+  var stream: UnsafeMutableRawPointer?
 
   @inlinable
   init() { self.init(empty: ()) }

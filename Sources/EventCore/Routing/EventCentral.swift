@@ -8,20 +8,37 @@
 /// worlds; events of one never reach the other.
 ///
 /// **Threads**: any, for every member.
-public final class EventCentral: Sendable {
+public final class EventCentral: EventListenable, Sendable {
   /// The central that is used when none is named.
   public static let shared = EventCentral()
 
   /// The implementation it stands on.
   public let core: Core
   @usableFromInline let router: any RouterCore
+  /// The listeners of this central, and the thread for those that run on the listener thread. It ends
+  /// with the central, or by its own ``EventListener/end()``.
+  public let listener: EventListener
+  let scheduler: Scheduler
 
   /// Makes a central of its own.
   ///
   /// - Parameter core: Which implementation; both give the same guarantees.
-  public init(core: Core = .default) {
+  public convenience init(core: Core = .default) {
+    self.init(core: core, clock: nil)
+  }
+
+  /// Makes a central whose schedules follow a manual clock, for tests; nil is the monotonic clock.
+  package init(core: Core, clock: ManualClock?) {
     self.core = core
     router = core.makeRouter()
+    listener = EventListener(core: core, router: router, name: "EventListener")
+    scheduler = Scheduler(core, clock: clock)
+  }
+
+  deinit {
+    scheduler.close()
+    // Somebody may hold the listener.
+    listener.end()
   }
 
   /// Queues an event for every receiver of its type. See ``Eventable/queue(priority:on:)``.

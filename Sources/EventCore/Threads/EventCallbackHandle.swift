@@ -6,7 +6,7 @@
 /// Letting go of the handle changes nothing: the callback stays until it is removed or its thread ends.
 public final class EventCallbackHandle: Sendable {
   private let handler: HandlerState
-  private let consumer: Consumer
+  let consumer: Consumer
   private let receiver: Receiver?
 
   init(_ handler: HandlerState, _ consumer: Consumer, _ receiver: Receiver?) {
@@ -17,6 +17,13 @@ public final class EventCallbackHandle: Sendable {
 
   /// Whether the callback can still be called.
   public var isActive: Bool { !handler.isEnded }
+
+  /// How many events its interest has turned away so far (``EventListenerInterest``). 0 without one.
+  ///
+  /// **Threads**: any.
+  public var skippedCount: UInt64 {
+    handler.skippedCount + (receiver.map(consumer.supersededCount) ?? 0)
+  }
 
   /// Ends the callback: after the return no further call of it begins (D6). One that runs goes on.
   ///

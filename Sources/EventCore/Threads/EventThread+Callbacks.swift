@@ -10,31 +10,31 @@ extension EventThread {
   ///   - callback: Runs on this thread. It is retained until it is removed or the thread ends: a bound
   ///     method or a closure over this thread keeps the thread alive until ``cancel()``.
   ///   - type: The exact type of event.
+  ///   - interest: Which of these events it wants; the others are skipped and counted
+  ///     (``EventCallbackHandle/skippedCount``).
+  ///   - maximumAge: With `.youngerThan`: from how many nanoseconds on an event is too old, judged when
+  ///     the callback would run. Left out with every other interest.
+  ///   - customFilter: With `.custom`: returns true for an event that the callback wants. It runs on
+  ///     this thread, right before the callback would. Left out with every other interest.
   /// - Returns: A handle that ends the callback.
   ///
   /// **Threads**: any, also inside a callback. Several callbacks for one type are called in the order of
-  /// their registration; each gets the events that are dispatched after this call returns (D4).
+  /// their registration; each gets the events that are dispatched after this call returns (D4). A
+  /// callback with `.latestOnly` has a place of its own in the mailbox, which keeps no order with them.
   @inlinable
   @discardableResult
   @preconcurrency
   public func addEventCallback<E: Eventable>(
     _ callback: @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
-    forEventType type: E.Type = E.self
+    forEventType type: E.Type = E.self,
+    interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil
   ) -> EventCallbackHandle {
-    let body: EventHandler.Body = { payload, lane, time, _, take in
-      let event = payload.assumingMemoryBound(to: E.self)
-      let priority = Lane(index: lane).priority
-      let dispatchTime = DispatchTime(uptimeNanoseconds: time)
-      if take {
-        callback(event.move(), priority, dispatchTime)
-      } else {
-        callback(event.pointee, priority, dispatchTime)
-      }
-    }
-    return addHandler(
-      EventHandler(isTimed: true, needsOwner: false, body: body), key: eventKey(E.self),
-      drop: payloadDrop(E.self))
+    let interest = HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter)
+    return addHandler(TypedHandler(callback, interest), eventTypeActions(E.self))
   }
 
   /// Has a closure called for every event of a type; the clock is not read for it.
@@ -43,6 +43,8 @@ extension EventThread {
   ///   - callback: Runs on this thread. It is retained until it is removed or the thread ends: a bound
   ///     method or a closure over this thread keeps the thread alive until ``cancel()``.
   ///   - type: The exact type of event.
+  ///   - interest: As for the form with three parameters, as are `maximumAge` and `customFilter`. Both
+  ///     need the clock.
   /// - Returns: A handle that ends the callback.
   ///
   /// **Threads**: as for the form with three parameters.
@@ -50,19 +52,14 @@ extension EventThread {
   @discardableResult
   @preconcurrency
   public func addEventCallback<E: Eventable>(
-    _ callback: @escaping @Sendable (_ event: E) -> Void, forEventType type: E.Type = E.self
+    _ callback: @escaping @Sendable (_ event: E) -> Void, forEventType type: E.Type = E.self,
+    interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil
   ) -> EventCallbackHandle {
-    let body: EventHandler.Body = { payload, _, _, _, take in
-      let event = payload.assumingMemoryBound(to: E.self)
-      if take {
-        callback(event.move())
-      } else {
-        callback(event.pointee)
-      }
-    }
-    return addHandler(
-      EventHandler(isTimed: false, needsOwner: false, body: body), key: eventKey(E.self),
-      drop: payloadDrop(E.self))
+    let interest = HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter)
+    return addHandler(TypedHandler(callback, interest), eventTypeActions(E.self))
   }
 
   /// Has a method of this thread called for every event of a type, without retaining the thread.
@@ -71,7 +68,10 @@ extension EventThread {
   /// addEventCallback(TemperatureProcessor.onTemperature)
   /// ```
   ///
-  /// - Parameter method: A method of the thread's class, named without its object.
+  /// - Parameters:
+  ///   - method: A method of the thread's class, named without its object.
+  ///   - type: The exact type of event.
+  ///   - interest: As for the closure with three parameters, as are `maximumAge` and `customFilter`.
   /// - Returns: A handle that ends the callback.
   ///
   /// **Threads**: any, also inside a callback.
@@ -79,30 +79,25 @@ extension EventThread {
   @discardableResult
   @preconcurrency
   public func addEventCallback<Owner: EventThread, E: Eventable>(
-    _ method: @escaping @Sendable (Owner) -> (_ event: E) -> Void
+    _ method: @escaping @Sendable (Owner) -> (_ event: E) -> Void,
+    forEventType type: E.Type = E.self,
+    interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil
   ) -> EventCallbackHandle {
     requireOwner(Owner.self)
-    let body: EventHandler.Body = { payload, _, _, owner, take in
-      let event = payload.assumingMemoryBound(to: E.self)
-      // The thread is of this class: checked at the registration.
-      owner.unsafelyUnwrapped._withUnsafeGuaranteedRef { thread in
-        let call = method(unsafeDowncast(thread, to: Owner.self))
-        if take {
-          call(event.move())
-        } else {
-          call(event.pointee)
-        }
-      }
-    }
-    return addHandler(
-      EventHandler(isTimed: false, needsOwner: true, body: body), key: eventKey(E.self),
-      drop: payloadDrop(E.self))
+    let interest = HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter)
+    return addHandler(TypedHandler(method, interest), eventTypeActions(E.self))
   }
 
   /// Has a method of this thread called for every event of a type, with its priority and the time of its
   /// dispatch, without retaining the thread.
   ///
-  /// - Parameter method: A method of the thread's class, named without its object.
+  /// - Parameters:
+  ///   - method: A method of the thread's class, named without its object.
+  ///   - type: The exact type of event.
+  ///   - interest: As for the closure with three parameters, as are `maximumAge` and `customFilter`.
   /// - Returns: A handle that ends the callback.
   ///
   /// **Threads**: any, also inside a callback.
@@ -112,33 +107,21 @@ extension EventThread {
   public func addEventCallback<Owner: EventThread, E: Eventable>(
     _ method: @escaping @Sendable (Owner) -> (
       _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
-    ) -> Void
+    ) -> Void,
+    forEventType type: E.Type = E.self,
+    interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil
   ) -> EventCallbackHandle {
     requireOwner(Owner.self)
-    let body: EventHandler.Body = { payload, lane, time, owner, take in
-      let event = payload.assumingMemoryBound(to: E.self)
-      let priority = Lane(index: lane).priority
-      let dispatchTime = DispatchTime(uptimeNanoseconds: time)
-      // The thread is of this class: checked at the registration.
-      owner.unsafelyUnwrapped._withUnsafeGuaranteedRef { thread in
-        let call = method(unsafeDowncast(thread, to: Owner.self))
-        if take {
-          call(event.move(), priority, dispatchTime)
-        } else {
-          call(event.pointee, priority, dispatchTime)
-        }
-      }
-    }
-    return addHandler(
-      EventHandler(isTimed: true, needsOwner: true, body: body), key: eventKey(E.self),
-      drop: payloadDrop(E.self))
+    let interest = HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter)
+    return addHandler(TypedHandler(method, interest), eventTypeActions(E.self))
   }
 
   @usableFromInline
-  func addHandler(
-    _ handler: EventHandler, key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?
-  ) -> EventCallbackHandle {
-    EventCallbackHandle(handler.state, consumer, consumer.add(handler, key: key, drop: drop))
+  func addHandler(_ handler: EventHandler, _ type: EventTypeActions) -> EventCallbackHandle {
+    EventCallbackHandle(handler.state, consumer, consumer.add(handler, type))
   }
 
   @usableFromInline
@@ -151,13 +134,4 @@ extension EventThread {
       of that class, or pass a closure.
       """)
   }
-}
-
-/// How a payload that nobody took is ended; nil for types that need no ending.
-@inlinable
-func payloadDrop<E: Eventable>(_ type: E.Type) -> ((UnsafeMutableRawPointer) -> Void)? {
-  if _isPOD(type) {
-    return nil
-  }
-  return { payload in payload.assumingMemoryBound(to: E.self).deinitialize(count: 1) }
 }

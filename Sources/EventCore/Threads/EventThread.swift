@@ -72,16 +72,34 @@ open class EventThread: @unchecked Sendable {
     _ strategy: EventWaitStrategy
   ) -> Consumer {
     Consumer(
-      core: central.core, routers: place?.routers ?? [central.router, direct], strategy: strategy,
-      shared: place?.shared, member: place?.member)
+      core: central.core, routers: place?.routers ?? [central.router, direct], direct: direct,
+      strategy: strategy, shared: place?.shared, member: place?.member)
   }
 
   private func begin(_ place: PoolPlace?, name: String?) {
     consumer.setOwner(self)
-    registerEventListeners()
+    registerHandlers()
     startThread(named: name ?? place?.name ?? "\(Self.self)") { [consumer] in
       consumer.run()
       place?.didEnd()
+    }
+  }
+
+  /// For a subclass that has no thread: `pump` drives its callbacks.
+  init(on central: EventCentral, pump: ConsumerPump) {
+    self.central = central
+    direct = central.core.makeRouter()
+    consumer = Consumer(
+      core: central.core, routers: [central.router, direct], direct: direct, strategy: .park,
+      pump: pump)
+    consumer.setOwner(self)
+    registerHandlers()
+  }
+
+  private func registerHandlers() {
+    registerEventListeners()
+    for method in eventMethods(of: self) {
+      method.register(thread: self)
     }
   }
 
@@ -176,7 +194,8 @@ public struct EventLaneCounts: Sendable, Equatable {
 public struct EventThreadStatistics: Sendable, Equatable {
   /// Events that at least one callback was called for.
   public var delivered: UInt64
-  /// Events that no callback was left for when they were taken.
+  /// Events that no callback was called for: none was left when they were taken, or the interests of
+  /// all turned them away.
   public var skipped: UInt64
   /// Events that were freed because the thread ended.
   public var cancelled: UInt64

@@ -74,3 +74,8 @@ func currentThreadNumber() -> UInt {
     UInt(pthread_self())
   #endif
 }
+
+/// Lets another thread run first.
+func yieldThread() {
+  _ = sched_yield()
+}

@@ -26,6 +26,9 @@
       #expect(
         MemoryLayout<DispatchState>.offset(of: \.snapshot)
           == MemoryLayout<evc_dispatch>.offset(of: \.snapshot))
+      #expect(
+        MemoryLayout<DispatchState>.offset(of: \.stream)
+          == MemoryLayout<evc_dispatch>.offset(of: \.stream))
       #expect(maximumBatch == Int(EVC_DISPATCH_MAX))
     }
 

@@ -20,24 +20,19 @@ final class TestWorker: Sendable {
     _ mailbox: SharedMailbox, core: EventCentral.Core, strategy: EventWaitStrategy = .park
   ) {
     direct = core.makeRouter()
-    consumer = Consumer(core: core, routers: [direct], strategy: strategy, shared: mailbox)
+    consumer = Consumer(core: core, routers: [direct], direct: direct, strategy: strategy, shared: mailbox)
   }
 
   @discardableResult
   func add<E: Eventable>(isTimed: Bool = false, _ body: @escaping @Sendable (E) -> Void)
     -> EventCallbackHandle
   {
-    let handler = EventHandler(isTimed: isTimed, needsOwner: false) { payload, _, _, _, take in
-      let event = payload.assumingMemoryBound(to: E.self)
-      if take {
-        body(event.move())
-      } else {
-        body(event.pointee)
-      }
+    let handler = TypedHandler<E>(isTimed: isTimed) { event, _, _, _ in
+      body(event)
+      return true
     }
     return EventCallbackHandle(
-      handler.state, consumer,
-      consumer.add(handler, key: eventKey(E.self), drop: payloadDrop(E.self)))
+      handler.state, consumer, consumer.add(handler, eventTypeActions(E.self)))
   }
 
   func start() {

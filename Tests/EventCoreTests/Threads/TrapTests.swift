@@ -77,6 +77,34 @@ struct TrapTests {
     Self.expectMessage(result, "A method that is registered without its object")
   }
 
+  @Test("an interest without what it needs, or with what it does not")
+  func contradictoryInterests() async {
+    let youngerThan = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      EventThread(on: EventCentral())
+        .addEventCallback({ (_: Ping) in }, interestedIn: .youngerThan)
+    }
+    Self.expectMessage(youngerThan, "The interest .youngerThan needs a maximum age")
+    let custom = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      EventThread(on: EventCentral())
+        .addEventCallback({ (_: Ping) in }, interestedIn: [.custom, .latestOnly])
+    }
+    Self.expectMessage(custom, "The interest .custom needs a filter")
+    let age = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      EventThread(on: EventCentral())
+        .addEventCallback({ (_: Ping) in }, interestedIn: .latestOnly, maximumAge: 5)
+    }
+    Self.expectMessage(age, "maximumAge is 5 for an interest that asks for no age")
+    let filter = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      EventThread(on: EventCentral())
+        .addEventCallback({ (_: Ping) in }, customFilter: { _, _, _ in true })
+    }
+    Self.expectMessage(filter, "A filter belongs to the interest .custom")
+  }
+
   #if !URCU
     @Test("the lock-free core in a build without it")
     func lockFreeIsMissing() async {

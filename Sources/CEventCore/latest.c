@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "latest.h"
+
+#include "memory.h"
+
+#include <sched.h>
+#include <string.h>
+
+enum { NONE, CLAIMED, POSTED, CONSUMED };
+
+static struct evc_latest *latest_of(struct evc_subscription *subscription)
+{
+	return evc_container_of(subscription, struct evc_latest, subscription);
+}
+
+/* References */
+
+static void deallocate(struct evc_domain_head *head)
+{
+	struct evc_latest *latest = evc_container_of(head, struct evc_latest, retired);
+
+	evc_deallocate(latest, sizeof(*latest), _Alignof(struct evc_latest));
+}
+
+static void ref(struct evc_latest *latest)
+{
+	/* Relaxed: the caller has a reference already. */
+	atomic_fetch_add_explicit(&latest->references, 1, memory_order_relaxed);
+}
+
+/* The mailbox is still there: the caller holds it, or is its consumer, or its end. */
+static void unref(struct evc_latest *latest)
+{
+	struct evc_mailbox *mailbox = latest->mailbox;
+
+	/* Pairs with itself: everything that other holders did before the end. */
+	if (atomic_fetch_sub_explicit(&latest->references, 1, memory_order_acq_rel) != 1)
+		return;
+	/* The slot is empty: what it held had a token to come, which held a reference (claim 2). */
+	pthread_mutex_lock(&mailbox->subscription_mutex);
+	*latest->link = latest->next;
+	if (latest->next != NULL)
+		latest->next->link = latest->link;
+	mailbox->superseded +=
+		atomic_load_explicit(&latest->superseded, memory_order_relaxed);
+	pthread_mutex_unlock(&mailbox->subscription_mutex);
+	if (latest->subscription.finalize != NULL)
+		latest->subscription.finalize(latest->subscription.context);
+	evc_domain_retire(&latest->retired, deallocate);
+}
+
+void evc_envelope_let_go(struct evc_subscription *subscription)
+{
+	unref(latest_of(subscription));
+}
+
+static void retain(struct evc_sink *sink)
+{
+	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
+
+	ref(latest);
+	evc_mailbox_retain(latest->mailbox);
+}
+
+static void release(struct evc_sink *sink)
+{
+	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
+	struct evc_mailbox *mailbox = latest->mailbox;
+
+	unref(latest);
+	evc_mailbox_release(mailbox);
+}
+
+void evc_latest_subscription_release(struct evc_subscription *subscription)
+{
+	release(&latest_of(subscription)->sink);
+}
+
+/* Producers */
+
+static void count_superseded(struct evc_latest *latest, uint32_t count)
+{
+	atomic_fetch_add_explicit(&latest->superseded, count, memory_order_relaxed);
+}
+
+/*
+ * Ends an envelope that a newer one took the place of. Nearly always it is of this thread's own pool:
+ * then the slot goes straight back, and is the next to be used.
+ */
+static void supersede(struct evc_envelope *envelope, struct evc_thread_record *record)
+{
+	if (envelope->flags == 0 && record != NULL &&
+	    evc_pool_of(envelope) == &record->pools[0]) {
+		struct evc_subscription *subscription = envelope->subscription;
+
+		/* User code, which may dispatch: the slot must not be free before. */
+		if (subscription->drop != NULL)
+			subscription->drop(subscription->context, envelope->bytes);
+		evc_pool_untake(&record->pools[0], envelope);
+		return;
+	}
+	evc_envelope_end(envelope, false, NULL);
+}
+
+static void post(struct evc_latest *latest, struct evc_envelope *token, unsigned lane,
+		 struct evc_stream *stream)
+{
+	struct evc_chain chain = { token, token, 1, 1u << lane };
+
+	/* The token's reference. */
+	ref(latest);
+	evc_slot_set_next(token, NULL);
+	evc_mailbox_post_prepared(latest->mailbox, stream, &chain);
+}
+
+/* A token beside that of the structure. NULL = out of memory. */
+static struct evc_envelope *create_token(struct evc_latest *latest, unsigned lane)
+{
+	struct evc_thread_record *record = evc_thread_record();
+	struct evc_envelope *token = record == NULL ? NULL : evc_pool_take(&record->pools[0]);
+
+	if (token == NULL)
+		return NULL;
+	token->subscription = &latest->subscription;
+	evc_slot_set_time(token, 0);
+	token->generation = 0;
+	token->index = 0;
+	evc_slot_set_lane(token, lane);
+	token->flags = EVC_ENVELOPE_TOKEN;
+	return token;
+}
+
+/* The rest of P2, for a state that was not POSTED. */
+static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsigned lane,
+						 struct evc_stream *stream)
+{
+	_Atomic uint8_t *state = &latest->state[lane];
+
+	for (;;) {
+		uint8_t seen = NONE;
+		struct evc_envelope *token;
+
+		if (atomic_compare_exchange_strong_explicit(state, &seen, CLAIMED,
+							    memory_order_seq_cst,
+							    memory_order_seq_cst)) {
+			post(latest, &latest->tokens[lane], lane, stream);
+			seen = CLAIMED;
+			if (!atomic_compare_exchange_strong_explicit(state, &seen, POSTED,
+								     memory_order_seq_cst,
+								     memory_order_seq_cst))
+				atomic_store_explicit(state, NONE, memory_order_seq_cst);
+			return;
+		}
+		if (seen == POSTED)
+			return;
+		/* Another producer is at it, and may be held up there. */
+		token = create_token(latest, lane);
+		if (evc_likely(token != NULL)) {
+			post(latest, token, lane, stream);
+			return;
+		}
+		/* Out of memory: then this one has to wait for the other. */
+		sched_yield();
+	}
+}
+
+static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
+	struct evc_envelope *newest = chain->last, *old, *next;
+	struct evc_stream *stream;
+	unsigned lane;
+	uint32_t count = chain->count - 1;
+
+	if (evc_unlikely(newest == NULL))
+		return EVC_INVALID_ARGUMENT;
+	/* Relaxed: as in evc_mailbox_post. */
+	if (evc_unlikely(atomic_load_explicit(&latest->mailbox->attention, memory_order_relaxed) &
+			 EVC_ATTENTION_CLOSED))
+		return EVC_CLOSED;
+	/* Before P1, after which there is no way back. */
+	stream = evc_mailbox_prepare_post(latest->mailbox);
+	if (evc_unlikely(stream == NULL))
+		return EVC_OUT_OF_MEMORY;
+	lane = evc_slot_lane(newest);
+	/* P1. Releases the envelope, and acquires the one that is superseded. */
+	old = atomic_exchange_explicit(&latest->slot, newest, memory_order_seq_cst);
+	/* P2; acquires the post of the token that is there. */
+	if (atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) != POSTED)
+		post_token(latest, lane, stream);
+	/* P3. Last, since the end of a payload is user code, which may dispatch. */
+	if (evc_unlikely(count > 0)) {
+		struct evc_envelope *envelope = chain->first;
+
+		count_superseded(latest, count);
+		for (; count > 0; count--, envelope = next) {
+			next = evc_slot_next(envelope);
+			supersede(envelope, evc_thread_record_current);
+		}
+	}
+	if (old != NULL) {
+		count_superseded(latest, 1);
+		supersede(old, evc_thread_record_current);
+	}
+	return EVC_OK;
+}
+
+/* The consumer, and whoever drops */
+
+/* K1. After it the token is its producers' again. */
+static void give_token(struct evc_latest *latest, struct evc_envelope *token,
+		       struct evc_return_cache *cache)
+{
+	unsigned lane = evc_slot_lane(token);
+	uint8_t seen = CLAIMED;
+
+	if (token != &latest->tokens[lane]) {
+		if (cache != NULL)
+			evc_return_cache_give(cache, token);
+		else
+			evc_pool_give(token);
+	} else if (!atomic_compare_exchange_strong_explicit(&latest->state[lane], &seen, CONSUMED,
+							    memory_order_seq_cst,
+							    memory_order_seq_cst)) {
+		/* It was POSTED, from which nobody but us moves it. */
+		atomic_store_explicit(&latest->state[lane], NONE, memory_order_seq_cst);
+	}
+}
+
+struct evc_envelope *evc_latest_take(struct evc_mailbox *mailbox, struct evc_envelope *token)
+{
+	struct evc_latest *latest = latest_of(token->subscription);
+	unsigned lane = evc_slot_lane(token);
+	struct evc_envelope *envelope, *newer = NULL;
+
+	give_token(latest, token, &mailbox->returns);
+	/* K2; pairs with P1. */
+	envelope = atomic_exchange_explicit(&latest->slot, NULL, memory_order_seq_cst);
+	if (evc_likely(envelope != NULL && evc_slot_lane(envelope) <= lane)) {
+		/* The token's reference goes with it. */
+		envelope->flags |= EVC_ENVELOPE_HOLDS;
+		return envelope;
+	}
+	/* K3: its own token comes later. */
+	if (envelope != NULL &&
+	    !atomic_compare_exchange_strong_explicit(&latest->slot, &newer, envelope,
+						     memory_order_seq_cst,
+						     memory_order_relaxed)) {
+		count_superseded(latest, 1);
+		evc_envelope_end(envelope, false, &mailbox->returns);
+	}
+	unref(latest);
+	return NULL;
+}
+
+uint64_t evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache)
+{
+	struct evc_latest *latest = latest_of(token->subscription);
+	struct evc_envelope *envelope;
+
+	give_token(latest, token, cache);
+	envelope = atomic_exchange_explicit(&latest->slot, NULL, memory_order_seq_cst);
+	if (envelope != NULL)
+		evc_envelope_end(envelope, false, cache);
+	unref(latest);
+	return envelope != NULL;
+}
+
+/* Making and looking */
+
+enum evc_status
+evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
+				    const struct evc_subscription_options *options,
+				    struct evc_subscription **out)
+{
+	struct evc_latest *latest;
+
+	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	latest = evc_allocate(sizeof(*latest), _Alignof(struct evc_latest));
+	if (latest == NULL)
+		return EVC_OUT_OF_MEMORY;
+	memset(latest, 0, sizeof(*latest));
+	latest->sink = (struct evc_sink){ accept, retain, release, NULL };
+	latest->subscription = (struct evc_subscription){
+		.sink = &latest->sink,
+		.deliver = options->deliver,
+		.drop = options->drop,
+		.context = options->context,
+		.finalize = options->finalize,
+	};
+	latest->mailbox = mailbox;
+	atomic_init(&latest->references, 1);
+	atomic_init(&latest->slot, NULL);
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
+		atomic_init(&latest->state[lane], NONE);
+		latest->tokens[lane].subscription = &latest->subscription;
+		latest->tokens[lane].flags = EVC_ENVELOPE_TOKEN;
+		atomic_init(&latest->tokens[lane].lane, (uint8_t)lane);
+	}
+	evc_mailbox_retain(mailbox);
+	pthread_mutex_lock(&mailbox->subscription_mutex);
+	latest->next = mailbox->latests;
+	latest->link = &mailbox->latests;
+	if (latest->next != NULL)
+		latest->next->link = &latest->next;
+	mailbox->latests = latest;
+	pthread_mutex_unlock(&mailbox->subscription_mutex);
+	*out = &latest->subscription;
+	return EVC_OK;
+}
+
+uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription)
+{
+	return atomic_load_explicit(&latest_of(subscription)->superseded, memory_order_relaxed);
+}
+
+uint64_t evc_latest_superseded(struct evc_mailbox *mailbox)
+{
+	uint64_t sum;
+
+	pthread_mutex_lock(&mailbox->subscription_mutex);
+	sum = mailbox->superseded;
+	for (struct evc_latest *latest = mailbox->latests; latest != NULL; latest = latest->next)
+		sum += atomic_load_explicit(&latest->superseded, memory_order_relaxed);
+	pthread_mutex_unlock(&mailbox->subscription_mutex);
+	return sum;
+}
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A subscription of which one envelope waits at most: a sink of its own, in front of the mailbox, that
+ * keeps the newest envelope in a slot and ends the one that was there. What goes into the mailbox is a
+ * token, which tells the consumer where in the lanes to look into the slot.
+ *
+ * For each lane there is one token, part of this structure, and a state that says where it is:
+ *
+ *   NONE      nowhere                                POSTED    in the mailbox
+ *   CLAIMED   a producer is about to post it         CONSUMED  taken before its producer said POSTED
+ *
+ *   producer of an envelope of lane L                consumer that takes a token of lane L
+ *   P1 exchange the slot with it       seq_cst       K1 CLAIMED → CONSUMED, or    seq_cst RMW
+ *   P2 load state[L]                   seq_cst          POSTED → NONE             seq_cst store
+ *      POSTED: done                                  K2 exchange the slot         seq_cst
+ *      NONE:   → CLAIMED               seq_cst RMW      with NULL
+ *              post the token                           nothing: no event
+ *              CLAIMED → POSTED, or    seq_cst RMW      of a lane after L:
+ *              CONSUMED → NONE         seq_cst store    K3 NULL → put it back,    seq_cst RMW
+ *      else:   post a token from the pool                  or end it if a newer
+ *   P3 end what P1 found                                   one is there
+ *                                                       else: this is the event
+ * A token from the pool has no state: for it K1 is left out.
+ *
+ * Claim 1: when a dispatch of an envelope e of lane L returns, a token of lane L has been posted whose K2
+ * follows P1(e) in the single order of seq_cst operations.
+ *   - P2 saw POSTED: the post of that token happened before (the change to POSTED releases, P2 acquires),
+ *     and its K1 replaces the POSTED that P2 read, so that it follows P2, and K2 follows K1.
+ *   - Otherwise the producer has posted a token itself after P1, and its K2 follows its post.
+ *   In particular nobody relies on a token that another producer has still to post: an event would then
+ *   wait for a producer that may be preempted, although its own dispatch has returned (D1, D10).
+ * Claim 2: an envelope that is in the slot and belongs to lane L has a token of lane L to come, or its own
+ * producer is still before the end of P2.
+ *   By claim 1 there was one whose K2 follows P1(e). The consumer is one thread, so that this K2 does not
+ *   come between another's K2 and K3. If it has been, it found e (then e is not in the slot: it was on its
+ *   lane) or a newer one (then e was not in the slot). So it is still to come.
+ * Hence each envelope is delivered, or ended and counted because a newer one was accepted (D4); the newest
+ * is delivered on its own lane, or sooner where an older token of a later lane comes to it before its own
+ * post is done; and it is never delivered later than D1 asks: its own token is in its lane.
+ * The token of a lane stands where the oldest of the superseded events of that lane stood.
+ *
+ * Closing: a token that the mailbox drops empties the slot (K1 and K2), whoever drops it. A producer that
+ * is past the first look at CLOSED posts its token in any case, as evc_mailbox_post does: the consumer's
+ * last look or evc_mailbox_reap finds it.
+ *
+ * Ownership: `references` counts the owner, sinks that routers hold, tokens in the mailbox, and the
+ * envelope that a token was exchanged for until it ends (EVC_ENVELOPE_HOLDS). The first two hold
+ * the mailbox too; the others must not, since they would keep it from ending. The memory waits for a
+ * grace period, since evc_mailbox_depths may look at a token (mailbox_depth.c).
+ *
+ * Memory: one envelope, and ten tokens here. A token from the pool only for a producer that meets another
+ * between CLAIMED and POSTED, so never more than there are producers.
+ * Tests/Models/latest.pml checks this over all interleavings of small cases.
+ */
+#ifndef EVC_LATEST_H
+#define EVC_LATEST_H
+
+#include "domain.h"
+#include "mailbox_private.h"
+
+struct evc_latest {
+	struct evc_sink sink;
+	/* What routers know: its sink is the one above. Constant. */
+	struct evc_subscription subscription;
+	struct evc_mailbox *mailbox;
+	/* Of the mailbox's list; guarded by its subscription mutex. */
+	struct evc_latest *next;
+	struct evc_latest **link;
+	struct evc_domain_head retired;
+	_Atomic uint32_t references;
+
+	/* Producers and the consumer. */
+	_Alignas(EVC_CACHE_LINE) _Atomic(struct evc_envelope *) slot;
+	_Atomic uint8_t state[EVC_LANE_COUNT];
+	/* Relaxed: a statistic. */
+	_Atomic uint64_t superseded;
+
+	/* Whoever moved the state to CLAIMED, then the mailbox. `subscription` is the one above. */
+	_Alignas(EVC_CACHE_LINE) struct evc_envelope tokens[EVC_LANE_COUNT];
+};
+
+/*
+ * A token was taken: the event that it stands for, or NULL. The token is not the caller's any more; the
+ * event is. Consumer only.
+ */
+struct evc_envelope *evc_latest_take(struct evc_mailbox *mailbox, struct evc_envelope *token);
+
+/* A token is dropped, and with it what is in the slot. Returns how many events that were. Any thread. */
+uint64_t evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache);
+
+/* The sum of what was superseded in a mailbox. Any thread. */
+uint64_t evc_latest_superseded(struct evc_mailbox *mailbox);
+
+#endif

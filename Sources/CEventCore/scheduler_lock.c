@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "scheduler_private.h"
+
+/* How often the runner looks before it sleeps: about as long as another's step in the heap takes. */
+#define RUNNER_SPINS 64u
+
+bool evc_scheduler_try_lock(struct evc_scheduler *scheduler)
+{
+	uint32_t free = 0;
+
+	/* Acquire: pairs with the unlock: the heap as the last holder left it. */
+	return atomic_compare_exchange_strong_explicit(&scheduler->lock, &free, 1,
+						       memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+void evc_scheduler_lock(struct evc_scheduler *scheduler)
+{
+	for (unsigned i = 0; i < RUNNER_SPINS; i++) {
+		if (evc_scheduler_try_lock(scheduler))
+			return;
+		evc_pause();
+	}
+	for (;;) {
+		uint32_t ticket = evc_parker_prepare(scheduler->lock_parker);
+
+		/* Acquire: as above. The holder that finds 2 at its unlock wakes. */
+		if (atomic_exchange_explicit(&scheduler->lock, 2, memory_order_acquire) == 0)
+			return;
+		(void)evc_parker_wait(scheduler->lock_parker, ticket, EVC_FOREVER);
+	}
+}
+
+void evc_scheduler_unlock(struct evc_scheduler *scheduler)
+{
+	/* Release: pairs with the two above. */
+	if (atomic_exchange_explicit(&scheduler->lock, 0, memory_order_release) == 2)
+		(void)evc_parker_wake(scheduler->lock_parker);
+}
+
+/* Into the order in which they were added. */
+static struct evc_timer *reversed(struct evc_timer *timer)
+{
+	struct evc_timer *first = NULL;
+
+	while (timer != NULL) {
+		/* Relaxed: the list was acquired as a whole. */
+		struct evc_timer *next = (struct evc_timer *)atomic_load_explicit(
+			&timer->link, memory_order_relaxed);
+
+		atomic_store_explicit(&timer->link, (uintptr_t)first, memory_order_relaxed);
+		first = timer;
+		timer = next;
+	}
+	return first;
+}
+
+static void deal_added(struct evc_scheduler *scheduler)
+{
+	struct evc_timer *timer;
+
+	/* R4. Acquire: pairs with the push in evc_scheduler_add: the fields of the timers. */
+	timer = reversed(
+		atomic_exchange_explicit(&scheduler->added, NULL, memory_order_seq_cst));
+	while (timer != NULL) {
+		struct evc_timer *next = (struct evc_timer *)atomic_load_explicit(
+			&timer->link, memory_order_relaxed);
+
+		/* One that was cancelled already goes into the heap too: its canceller takes it out. */
+		evc_timer_heap_insert(&scheduler->heap, &scheduler->store, timer);
+		timer = next;
+	}
+}
+
+void evc_scheduler_deal(struct evc_scheduler *scheduler)
+{
+	struct evc_timer *timer = NULL;
+
+	/*
+	 * First the cancelled: each was added before, so that it is in the heap when the added ones are
+	 * dealt after this. The look spares an exchange; one that comes later waits for the next deal.
+	 */
+	if (atomic_load_explicit(&scheduler->cancelled, memory_order_relaxed) != NULL)
+		/* Acquire: pairs with the push in evc_scheduler_cancel. */
+		timer = atomic_exchange_explicit(&scheduler->cancelled, NULL, memory_order_acquire);
+	if (atomic_load_explicit(&scheduler->added, memory_order_seq_cst) != NULL)
+		deal_added(scheduler);
+	while (timer != NULL) {
+		struct evc_timer *next = timer->next_cancelled;
+
+		if (timer->position != EVC_TIMER_NOWHERE)
+			evc_timer_heap_remove(&scheduler->heap, &scheduler->store, timer);
+		evc_timer_give(&scheduler->store, timer);
+		timer = next;
+	}
+}
+#endif

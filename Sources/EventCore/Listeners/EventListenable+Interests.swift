@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+// The forms that take several interests at once.
+
+extension EventListenable {
+  /// The same for the events that meet several interests, with priority and time.
+  ///
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
+  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  @inlinable
+  @discardableResult
+  public func addListener<Owner: AnyObject, E: Eventable>(
+    _ requester: Owner,
+    _ callback: @escaping (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+      -> Void,
+    forEventType type: E.Type = E.self,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interests: Set<EventListenerInterest>,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation
+  ) -> any EventListenerHandling {
+    listener.addListener(
+      requester, executeOn, isolation, isOnce: once,
+      HandlerInterest(interests, maximumAge: maximumAge, customFilter: customFilter),
+      ListenerCallback(callback))
+  }
+
+  /// The same for the events that meet several interests.
+  ///
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
+  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  @inlinable
+  @discardableResult
+  public func addListener<Owner: AnyObject, E: Eventable>(
+    _ requester: Owner,
+    _ callback: @escaping (_ event: E) -> Void,
+    forEventType type: E.Type = E.self,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interests: Set<EventListenerInterest>,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation
+  ) -> any EventListenerHandling {
+    listener.addListener(
+      requester, executeOn, isolation, isOnce: once,
+      HandlerInterest(interests, maximumAge: maximumAge, customFilter: customFilter),
+      ListenerCallback(callback))
+  }
+
+  /// The same for the events that meet several interests, with priority and time.
+  ///
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
+  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  @inlinable
+  @discardableResult
+  @preconcurrency
+  public func addListener<E: Eventable>(
+    _ requester: AnyObject?,
+    _ callback: @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+      -> Void,
+    forEventType type: E.Type = E.self,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interests: Set<EventListenerInterest>,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false
+  ) -> any EventListenerHandling {
+    listener.addListener(
+      requester, executeOn, nil, isOnce: once,
+      HandlerInterest(interests, maximumAge: maximumAge, customFilter: customFilter),
+      ListenerCallback(callback))
+  }
+
+  /// The same for the events that meet several interests.
+  ///
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
+  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  @inlinable
+  @discardableResult
+  @preconcurrency
+  public func addListener<E: Eventable>(
+    _ requester: AnyObject?,
+    _ callback: @escaping @Sendable (_ event: E) -> Void,
+    forEventType type: E.Type = E.self,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interests: Set<EventListenerInterest>,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false
+  ) -> any EventListenerHandling {
+    listener.addListener(
+      requester, executeOn, nil, isOnce: once,
+      HandlerInterest(interests, maximumAge: maximumAge, customFilter: customFilter),
+      ListenerCallback(callback))
+  }
+
+  /// The same for the events that meet several interests, with priority and time.
+  ///
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
+  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  @inlinable
+  @discardableResult
+  public func addListener<Owner: AnyObject, E: Eventable>(
+    _ requester: Owner,
+    _ method: @escaping (Owner) -> (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+      -> Void,
+    forEventType type: E.Type = E.self,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interests: Set<EventListenerInterest>,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      (Owner) -> (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false
+  ) -> any EventListenerHandling {
+    listener.addListener(
+      requester, executeOn, nil, isOnce: once,
+      HandlerInterest(interests, maximumAge: maximumAge, isJudged: customFilter != nil),
+      ListenerCallback(method, filter: customFilter))
+  }
+
+  /// The same for the events that meet several interests.
+  ///
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
+  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  @inlinable
+  @discardableResult
+  public func addListener<Owner: AnyObject, E: Eventable>(
+    _ requester: Owner,
+    _ method: @escaping (Owner) -> (_ event: E) -> Void,
+    forEventType type: E.Type = E.self,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interests: Set<EventListenerInterest>,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      (Owner) -> (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false
+  ) -> any EventListenerHandling {
+    listener.addListener(
+      requester, executeOn, nil, isOnce: once,
+      HandlerInterest(interests, maximumAge: maximumAge, isJudged: customFilter != nil),
+      ListenerCallback(method, filter: customFilter))
+  }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// A registered listener, or a callback of an event thread: tells where it runs, and ends it.
+///
+/// Letting go of the handle changes nothing: the listener stays until it is removed, its requester or its
+/// central is gone, or (with `once`) it has been called.
+public protocol EventListenerHandling: AnyObject, Sendable {
+  /// Whether the listener can still be called.
+  var isActive: Bool { get }
+
+  /// Where it is called: what its ``ExecuteEventOn`` came to.
+  var executesOn: EventListenerContext { get }
+
+  /// How many events wait there to be handled, of all listeners that are called there.
+  ///
+  /// On a queue that nobody serves this grows with every event: what waits is freed when the last of the
+  /// listeners there is removed, or the central ends.
+  ///
+  /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
+  var waitingEventCount: Int { get }
+
+  /// How many events its interest has turned away so far (``EventListenerInterest``).
+  var skippedCount: UInt64 { get }
+
+  /// Ends the listener: after the return no further call of it begins (D6). One that runs goes on.
+  ///
+  /// - Returns: False if it had ended already.
+  ///
+  /// **Threads**: any, also inside the callback itself.
+  @discardableResult
+  func remove() -> Bool
+
+  /// Ends the listener and returns when no call of it is running (D6).
+  ///
+  /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
+  ///
+  /// **Threads**: any. Inside the callback itself it would wait for itself, and traps. It blocks its
+  /// thread while the callback runs: from a task or an actor prefer ``remove()``.
+  @discardableResult
+  func removeAndWait() -> Bool
+}
+
+extension EventListenerHandling {
+  /// Puts the listener into a scope, which removes it when the scope ends.
+  ///
+  /// - Returns: The same handle.
+  @discardableResult
+  public func stored(in scope: EventListenerScope) -> Self {
+    scope.add(self)
+    return self
+  }
+}
+
+extension EventCallbackHandle: EventListenerHandling {
+  /// The event thread that the callback belongs to, or the main queue for that of a ``UIEventThread``.
+  public var executesOn: EventListenerContext { consumer.pump == nil ? .eventThread : .mainQueue }
+
+  /// How many events wait for the thread. As ``EventThread/eventCount``.
+  public var waitingEventCount: Int { consumer.mailbox.depths().reduce(0, +) }
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+/// Makes a property that holds a closure a handler of its object.
+///
+/// ```swift
+/// final class Display: EventListening {
+///   var celsius: Float = 0
+///
+///   @EventMethod<Display, TemperatureEvent>(interestedIn: .latestOnly)
+///   private var onTemperature = { (self, event, priority, dispatchTime) in
+///     self.celsius = event.temperatureInCelsius
+///   }
+///
+///   init() { registerListeners() }
+/// }
+/// ```
+///
+/// The object comes as the closure's first argument, so that nothing retains it: the handler ends with it
+/// (D9). In an ``EventThread`` subclass the property is registered by the initialiser, and the closure runs
+/// on the thread; elsewhere ``EventListening/registerListeners()`` does it.
+///
+/// The projected value (`$onTemperature`) is the handle, once it is registered.
+@propertyWrapper
+public struct EventMethod<Owner: AnyObject, Event: Eventable> {
+  /// What is called: with the object, the event, its priority and the time of its dispatch.
+  public typealias Callback = (
+    _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
+  ) -> Void
+  /// What judges an event: with the object, before the callback would be called.
+  public typealias Filter = (
+    _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
+  ) -> Bool
+
+  /// The closure.
+  public let wrappedValue: Callback
+  private let executeOn: ExecuteEventOn
+  private let interest: HandlerInterest<Event>
+  private let filter: Filter?
+  private let registration = EventMethodRegistration()
+
+  /// Called by the compiler for the property.
+  ///
+  /// - Parameters:
+  ///   - wrappedValue: The closure.
+  ///   - executeOn: Where it is called. By default in the context that registers it, which for an
+  ///     ``EventThread`` is that thread.
+  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
+  ///   - customFilter: With `.custom`: returns true for an event that it wants.
+  public init(
+    wrappedValue: @escaping Callback, executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
+    customFilter: Filter? = nil
+  ) {
+    self.wrappedValue = wrappedValue
+    self.executeOn = executeOn
+    self.interest = HandlerInterest(
+      interest, maximumAge: maximumAge, isJudged: customFilter != nil)
+    filter = customFilter
+  }
+
+  /// The same for the events that meet several interests.
+  public init(
+    wrappedValue: @escaping Callback, executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interests: Set<EventListenerInterest>, maximumAge: UInt64 = 0,
+    customFilter: Filter? = nil
+  ) {
+    self.wrappedValue = wrappedValue
+    self.executeOn = executeOn
+    self.interest = HandlerInterest(
+      interests, maximumAge: maximumAge, isJudged: customFilter != nil)
+    filter = customFilter
+  }
+
+  /// The handle of the registered handler; nil before it is registered.
+  public var projectedValue: (any EventListenerHandling)? { registration.handle }
+}
+
+/// The part of an `EventMethod` that a reflected copy shares with the property.
+private final class EventMethodRegistration: Sendable {
+  private let state = Guarded<(any EventListenerHandling)?>(nil)
+
+  var handle: (any EventListenerHandling)? { state.withLock { $0 } }
+
+  /// Registers what is not registered yet. Two at once make a mistake of the caller's that costs a
+  /// second registration, which is taken back.
+  func register(_ make: () -> any EventListenerHandling) {
+    guard handle?.isActive != true else { return }
+    let made = make()
+    let isFirst = state.withLock { handle in
+      guard handle?.isActive != true else { return false }
+      handle = made
+      return true
+    }
+    if !isFirst { made.remove() }
+  }
+}
+
+/// An `EventMethod` whose types are not known.
+protocol AnyEventMethod {
+  /// Registers it as a listener of `owner`.
+  func register(owner: AnyObject, on listener: EventListener)
+  /// Registers it as a callback of a thread, which is its owner.
+  func register(thread: EventThread)
+}
+
+extension EventMethod: AnyEventMethod {
+  func register(owner: AnyObject, on listener: EventListener) {
+    requireOwner(owner)
+    registration.register {
+      let (call, filter) = (wrappedValue, filter)
+      return listener.addListener(
+        owner, executeOn, nil, isOnce: false, interest,
+        ListenerCallback(
+          isTimed: true,
+          judge: filter.map { filter in
+            { event, lane, time, owner in
+              filter(
+                unsafeDowncast(owner.unsafelyUnwrapped, to: Owner.self), event,
+                Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
+            }
+          }
+        ) { event, lane, time, owner in
+          // Of this class: checked above.
+          call(
+            unsafeDowncast(owner.unsafelyUnwrapped, to: Owner.self), event,
+            Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
+        })
+    }
+  }
+
+  func register(thread: EventThread) {
+    guard case .requesterThread = executeOn else {
+      register(owner: thread, on: thread.central.listener)
+      return
+    }
+    requireOwner(thread)
+    registration.register {
+      let (call, filter, interest) = (wrappedValue, filter, interest)
+      let handler = TypedHandler<Event>(
+        isTimed: true, needsOwner: true, isLatestOnly: interest.isLatestOnly
+      ) { event, lane, time, thread in
+        guard interest.admits(event, lane, time) else { return false }
+        return thread.unsafelyUnwrapped._withUnsafeGuaranteedRef { thread in
+          // Of this class: checked above.
+          let owner = unsafeDowncast(thread, to: Owner.self)
+          let priority = Lane(index: lane).priority
+          let dispatchTime = DispatchTime(uptimeNanoseconds: time)
+          guard filter?(owner, event, priority, dispatchTime) != false else { return false }
+          call(owner, event, priority, dispatchTime)
+          return true
+        }
+      }
+      return thread.addHandler(handler, eventTypeActions(Event.self))
+    }
+  }
+
+  private func requireOwner(_ owner: AnyObject) {
+    precondition(
+      owner is Owner,
+      """
+      An @EventMethod<\(Owner.self), \(Event.self)> is a handler of a \(Owner.self), and was found in a \
+      \(type(of: owner)): name the class that declares the property, or a base class of it.
+      """)
+  }
+}
+
+/// The event methods among an object's properties, those of its base classes first.
+func eventMethods(of object: AnyObject) -> [any AnyEventMethod] {
+  var found: [[any AnyEventMethod]] = []
+  var mirror: Mirror? = Mirror(reflecting: object)
+  while let level = mirror {
+    found.append(level.children.compactMap { $0.value as? any AnyEventMethod })
+    mirror = level.superclassMirror
+  }
+  return found.reversed().flatMap { $0 }
+}

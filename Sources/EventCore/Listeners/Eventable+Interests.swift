@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+// The forms that take several interests at once.
+
+extension Eventable {
+  /// The same for the events that meet several interests, with priority and time.
+  ///
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
+  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  @inlinable
+  @discardableResult
+  public static func addListener<Owner: AnyObject>(
+    _ requester: Owner,
+    _ callback: @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+      -> Void,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interests: Set<EventListenerInterest>,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false,
+    on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation
+  ) -> any EventListenerHandling {
+    central.listener.addListener(
+      requester, executeOn, isolation, isOnce: once,
+      HandlerInterest(interests, maximumAge: maximumAge, customFilter: customFilter),
+      ListenerCallback(callback))
+  }
+
+  /// The same for the events that meet several interests.
+  ///
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
+  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  @inlinable
+  @discardableResult
+  public static func addListener<Owner: AnyObject>(
+    _ requester: Owner,
+    _ callback: @escaping (_ event: Self) -> Void,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interests: Set<EventListenerInterest>,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false,
+    on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation
+  ) -> any EventListenerHandling {
+    central.listener.addListener(
+      requester, executeOn, isolation, isOnce: once,
+      HandlerInterest(interests, maximumAge: maximumAge, customFilter: customFilter),
+      ListenerCallback(callback))
+  }
+
+  /// The same for the events that meet several interests, with priority and time.
+  ///
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
+  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  @inlinable
+  @discardableResult
+  @preconcurrency
+  public static func addListener(
+    _ requester: AnyObject?,
+    _ callback: @escaping @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+      -> Void,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interests: Set<EventListenerInterest>,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false,
+    on central: EventCentral = .shared
+  ) -> any EventListenerHandling {
+    central.listener.addListener(
+      requester, executeOn, nil, isOnce: once,
+      HandlerInterest(interests, maximumAge: maximumAge, customFilter: customFilter),
+      ListenerCallback(callback))
+  }
+
+  /// The same for the events that meet several interests.
+  ///
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
+  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  @inlinable
+  @discardableResult
+  @preconcurrency
+  public static func addListener(
+    _ requester: AnyObject?,
+    _ callback: @escaping @Sendable (_ event: Self) -> Void,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interests: Set<EventListenerInterest>,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false,
+    on central: EventCentral = .shared
+  ) -> any EventListenerHandling {
+    central.listener.addListener(
+      requester, executeOn, nil, isOnce: once,
+      HandlerInterest(interests, maximumAge: maximumAge, customFilter: customFilter),
+      ListenerCallback(callback))
+  }
+
+  /// The same for the events that meet several interests, with priority and time.
+  ///
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
+  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  @inlinable
+  @discardableResult
+  public static func addListener<Owner: AnyObject>(
+    _ requester: Owner,
+    _ method: @escaping (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+      -> Void,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interests: Set<EventListenerInterest>,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false,
+    on central: EventCentral = .shared
+  ) -> any EventListenerHandling {
+    central.listener.addListener(
+      requester, executeOn, nil, isOnce: once,
+      HandlerInterest(interests, maximumAge: maximumAge, isJudged: customFilter != nil),
+      ListenerCallback(method, filter: customFilter))
+  }
+
+  /// The same for the events that meet several interests.
+  ///
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
+  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  @inlinable
+  @discardableResult
+  public static func addListener<Owner: AnyObject>(
+    _ requester: Owner,
+    _ method: @escaping (Owner) -> (_ event: Self) -> Void,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interests: Set<EventListenerInterest>,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false,
+    on central: EventCentral = .shared
+  ) -> any EventListenerHandling {
+    central.listener.addListener(
+      requester, executeOn, nil, isOnce: once,
+      HandlerInterest(interests, maximumAge: maximumAge, isJudged: customFilter != nil),
+      ListenerCallback(method, filter: customFilter))
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+// Listeners with a method that is named without its object, which retain nothing.
+
+extension Eventable {
+  /// Has a method of the requester called for every event of this type, with its priority and the time of its
+  /// dispatch, without retaining the requester.
+  ///
+  /// ```swift
+  /// TemperatureRatingEvent.addListener(self, Model.onRating)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - requester: Whose method it is. The listener ends with it (D9).
+  ///   - method: A method of the requester's class, named without its object.
+  ///   - executeOn: Where it is called; by default in the context that registers it.
+  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
+  ///   - customFilter: With `.custom`: a method that returns true for an event that it wants, named without its
+  ///     object, too.
+  ///   - once: Ends the listener with its first call.
+  ///   - central: Where the events are dispatched.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**, **Order**: as for the form with a closure.
+  @inlinable
+  @discardableResult
+  public static func addListener<Owner: AnyObject>(
+    _ requester: Owner,
+    _ method: @escaping (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+      -> Void,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interest: EventListenerInterest = .all,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false,
+    on central: EventCentral = .shared
+  ) -> any EventListenerHandling {
+    central.listener.addListener(
+      requester, executeOn, nil, isOnce: once,
+      HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
+      ListenerCallback(method, filter: customFilter))
+  }
+
+  /// Has a method of the requester called for every event of this type, without retaining the requester. The clock
+  /// is not read for it.
+  ///
+  /// - Parameters: As for a method with three arguments.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**, **Order**: as for the form with a closure.
+  @inlinable
+  @discardableResult
+  public static func addListener<Owner: AnyObject>(
+    _ requester: Owner,
+    _ method: @escaping (Owner) -> (_ event: Self) -> Void,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interest: EventListenerInterest = .all,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false,
+    on central: EventCentral = .shared
+  ) -> any EventListenerHandling {
+    central.listener.addListener(
+      requester, executeOn, nil, isOnce: once,
+      HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
+      ListenerCallback(method, filter: customFilter))
+  }
+}

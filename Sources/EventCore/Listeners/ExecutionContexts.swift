@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+/// The execution contexts of one central (or of one `EventListener`): finds the one that is wanted, makes
+/// it if nobody has yet, and ends it when nobody wants it any more.
+final class ExecutionContexts: @unchecked Sendable {
+  // Everything that changes is under the lock. Lock order: this one, then a consumer's.
+
+  /// What tells a shared context from the others. The identifiers are of objects that the context
+  /// retains, but for the actor, which is compared again.
+  enum Key: Hashable {
+    case listenerThread
+    case mainQueue
+    case queue(ObjectIdentifier)
+    case actor(ObjectIdentifier)
+    case thread(ObjectIdentifier)
+    case task(ObjectIdentifier)
+  }
+
+  private struct State {
+    var open: [Key: ExecutionContext] = [:]
+    var isClosed = false
+  }
+  private let state = Guarded(State())
+  private let core: EventCentral.Core
+  private let router: any RouterCore
+  private let threadName: String
+  /// What the listener thread does before it sleeps.
+  private let whenIdle: @Sendable () -> Void
+
+  /// Events per job. On the main queue and on actors others want their turn: with handlers of 50 µs a
+  /// job takes 3 ms of a frame. Elsewhere it spreads the cost of a job, some 2 µs, over enough events.
+  static let courteousBatch = 64
+  static let largeBatch = 512
+
+  init(
+    core: EventCentral.Core, router: any RouterCore, threadName: String,
+    whenIdle: @escaping @Sendable () -> Void
+  ) {
+    self.core = core
+    self.router = router
+    self.threadName = threadName
+    self.whenIdle = whenIdle
+  }
+
+  deinit {
+    close()
+  }
+
+  // MARK: Getting one, with one user more
+
+  /// The context that a listener asks for. `actor`: which the caller is on, if it says so.
+  func context(for executeOn: ExecuteEventOn, on actor: (any Actor)?) -> ExecutionContext {
+    switch executeOn {
+    case .requesterThread: actor.map { self.actor($0) } ?? current()
+    case .listenerThread: listenerThread()
+    case .taskThread: task()
+    case .dispatchQueue(let queue): self.queue(queue)
+    }
+  }
+
+  /// The context that the caller runs in, by the rules of `ExecuteEventOn.requesterThread`.
+  func current() -> ExecutionContext {
+    if MainQueue.isCurrent {
+      return mainQueue()
+    }
+    if let consumer = CurrentConsumer.value {
+      return context(of: consumer)
+    }
+    return withUnsafeCurrentTask { $0 != nil } ? task() : listenerThread()
+  }
+
+  /// The context that a consumer's handlers run in.
+  private func context(of consumer: Consumer) -> ExecutionContext {
+    guard let driver = consumer.pump?.driver else { return thread(consumer) }
+    switch driver {
+    case let driver as QueueDriver: return queue(driver.queue)
+    case let driver as ThreadDriver: return thread(driver.consumer)
+    case let driver as ActorDriver:
+      // Its handlers run on it, so that it is there.
+      return driver.actor.map { actor($0) } ?? listenerThread()
+    default: return task()
+    }
+  }
+
+  func listenerThread() -> ExecutionContext {
+    shared(.listenerThread) { key in
+      let direct = core.makeRouter()
+      let consumer = Consumer(
+        core: core, routers: [router, direct], direct: direct, strategy: .park, whenIdle: whenIdle)
+      startThread(named: threadName) { consumer.run() }
+      return ExecutionContext(
+        .listenerThread, consumer, key: key, endsWithUsers: false, host: self)
+    }
+  }
+
+  func queue(_ queue: DispatchQueue) -> ExecutionContext {
+    guard !MainQueue.isMain(queue) else { return mainQueue() }
+    return shared(.queue(ObjectIdentifier(queue))) { key in
+      pumped(.dispatchQueue(queue), QueueDriver(queue), key, batch: Self.largeBatch)
+    }
+  }
+
+  func mainQueue() -> ExecutionContext {
+    shared(.mainQueue) { key in
+      pumped(.mainQueue, QueueDriver(.main), key, batch: Self.courteousBatch)
+    }
+  }
+
+  func actor(_ actor: any Actor) -> ExecutionContext {
+    if actor === MainActor.shared {
+      // One order for all that runs on the main thread.
+      return mainQueue()
+    }
+    return shared(.actor(ObjectIdentifier(actor))) { key in
+      pumped(.actor, ActorDriver(actor), key, batch: Self.courteousBatch)
+    }
+  }
+
+  func task() -> ExecutionContext {
+    let driver = TaskDriver()
+    let context = shared(.task(ObjectIdentifier(driver))) { key in
+      pumped(.task, driver, key, batch: Self.courteousBatch)
+    }
+    if let pump = context.consumer.pump {
+      driver.start(pump)
+    }
+    return context
+  }
+
+  private func thread(_ consumer: Consumer) -> ExecutionContext {
+    if consumer.routers[0] === router {
+      // Its own mailbox. Not shared and not ended from here.
+      return ExecutionContext(
+        consumer.isListenerThread ? .listenerThread : .eventThread, consumer, key: nil,
+        endsWithUsers: false, host: self)
+    }
+    // A thread that listens elsewhere has no mailbox on this router: one that its events drive.
+    return shared(.thread(ObjectIdentifier(consumer))) { key in
+      pumped(.eventThread, ThreadDriver(consumer), key, batch: Self.largeBatch)
+    }
+  }
+
+  private func pumped(
+    _ place: EventListenerContext, _ driver: any PumpDriver, _ key: Key, batch: Int
+  ) -> ExecutionContext {
+    let direct = core.makeRouter()
+    let consumer = Consumer(
+      core: core, routers: [router, direct], direct: direct, strategy: .park,
+      pump: ConsumerPump(driver, batch: batch))
+    return ExecutionContext(place, consumer, key: key, endsWithUsers: true, host: self)
+  }
+
+  /// The open context of a key with one user more, or a new one.
+  private func shared(_ key: Key, _ make: (Key) -> ExecutionContext) -> ExecutionContext {
+    let (context, isClosed) = state.withLock { state in
+      if let context = state.open[key], context.isUsable {
+        context.users += 1
+        return (context, state.isClosed)
+      }
+      let context = make(key)
+      if !state.isClosed {
+        state.open[key] = context
+      }
+      return (context, state.isClosed)
+    }
+    if isClosed {
+      // The central is on its end, and this is one of its last handlers.
+      context.consumer.close(whenEmpty: false)
+    }
+    return context
+  }
+
+  // MARK: Ending
+
+  /// One user less. The last one takes the context along, if it is of that kind.
+  func leave(_ context: ExecutionContext) {
+    guard let key = context.key else { return }
+    let isLast = state.withLock { state in
+      context.users -= 1
+      guard context.users == 0, context.endsWithUsers else { return false }
+      if state.open[key] === context {
+        state.open[key] = nil
+      }
+      return true
+    }
+    if isLast {
+      context.consumer.close(whenEmpty: false)
+    }
+  }
+
+  /// Ends all contexts and every later one. What waits is freed and counted (D10).
+  func close() {
+    let contexts = state.withLock { state in
+      state.isClosed = true
+      defer { state.open.removeAll() }
+      return Array(state.open.values)
+    }
+    for context in contexts {
+      context.consumer.close(whenEmpty: false)
+    }
+  }
+}

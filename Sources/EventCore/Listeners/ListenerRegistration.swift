@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// One listener: what its handler asks before each call, and what the user's handle is.
+///
+/// It is retained by the handler's closure, the handle and the `ListenerList`, and retains none of the
+/// user's objects.
+@usableFromInline
+final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
+  // Constant but for `state` and `receiver`, which are set once, under the lock or before anybody else
+  // knows the registration.
+
+  /// Not retained: the listener ends with it (D9).
+  private weak let requester: AnyObject?
+  @usableFromInline let hasRequester: Bool
+  @usableFromInline let isOnce: Bool
+  let context: ExecutionContext
+  private var state: HandlerState!
+  private weak let list: ListenerList?
+
+  private struct Progress {
+    /// Nil until the consumer has taken the handler.
+    var receiver: Receiver?
+    /// The listener ended before that.
+    var hasToEnd = false
+  }
+  private let progress = Guarded(Progress())
+  private let hasRun = Atomic<Bool>(false)
+
+  init(_ requester: AnyObject?, isOnce: Bool, _ context: ExecutionContext, _ list: ListenerList) {
+    self.requester = requester
+    hasRequester = requester != nil
+    self.isOnce = isOnce
+    self.context = context
+    self.list = list
+  }
+
+  // MARK: Registering
+
+  /// Hands the handler to the context's consumer. Once, before anybody else knows the registration.
+  func register(_ handler: EventHandler, _ type: EventTypeActions) {
+    state = handler.state
+    guard let receiver = context.consumer.add(handler, type) else {
+      // The context has ended, and so has the listener.
+      context.leave()
+      return
+    }
+    // On the list before anybody can end it, since whoever ends it takes it off.
+    let isListed = list?.add(self) == true
+    let hasToEnd = progress.withLock { progress in
+      progress.receiver = receiver
+      return progress.hasToEnd
+    }
+    if !isListed {
+      remove()
+      context.leave()
+    } else if hasToEnd {
+      remove()
+    }
+  }
+
+  // MARK: From the handler, on the consumer's thread
+
+  /// The requester, for the duration of a call. Nil if it is gone: then the listener ends.
+  @usableFromInline
+  func holdRequester() -> AnyObject? {
+    if let requester { return requester }
+    remove()
+    return nil
+  }
+
+  /// True for the one call of a `once` listener, which ends with it.
+  @usableFromInline
+  func claimOnlyCall() -> Bool {
+    // Relaxed: calls of one listener are in order anyway; this is about a second one that waits already.
+    guard !hasRun.exchange(true, ordering: .relaxed) else { return false }
+    remove()
+    return true
+  }
+
+  /// Lets the requester go after a call. If nobody else holds it any more it ends here, after the handler:
+  /// its end may wait for its own listeners to be done.
+  @usableFromInline
+  func letGo(_ requester: consuming AnyObject) {
+    context.consumer.didLeaveHandler()
+    _ = consume requester
+  }
+
+  // MARK: From the sweep
+
+  /// Whether nothing will call this listener again.
+  var isSpent: Bool { state.isEnded || (hasRequester && requester == nil) }
+
+  /// Ends what an ended listener still holds.
+  func endSpent() {
+    if !remove() { release() }
+  }
+
+  // MARK: The handle
+
+  @usableFromInline
+  var isActive: Bool {
+    !state.isEnded && !(hasRequester && requester == nil)
+  }
+
+  @usableFromInline
+  var executesOn: EventListenerContext { context.place }
+
+  @usableFromInline
+  var waitingEventCount: Int { context.waitingCount }
+
+  @usableFromInline
+  var skippedCount: UInt64 {
+    let receiver = progress.withLock { $0.receiver }
+    return state.skippedCount + (receiver.map(context.consumer.supersededCount) ?? 0)
+  }
+
+  @usableFromInline
+  @discardableResult
+  func remove() -> Bool {
+    let receiver = progress.withLock { progress -> Receiver? in
+      if progress.receiver == nil { progress.hasToEnd = true }
+      return progress.receiver
+    }
+    guard let receiver, context.consumer.remove(state, of: receiver) else { return false }
+    release()
+    return true
+  }
+
+  @usableFromInline
+  @discardableResult
+  func removeAndWait() -> Bool {
+    let removed = remove()
+    context.consumer.waitUntilDone(state)
+    return removed
+  }
+
+  /// Gives the context back, once.
+  private func release() {
+    // Whoever takes the registration off the list is the one.
+    if list?.remove(self) == true {
+      context.leave()
+    }
+  }
+
+  /// Where the list has it; the list's.
+  var place: Int?
+}

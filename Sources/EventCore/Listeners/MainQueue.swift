@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+/// The main queue, which is where the main thread is at home and where the MainActor runs.
+enum MainQueue {
+  private static let mark: DispatchSpecificKey<Bool> = {
+    let key = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: key, value: true)
+    return key
+  }()
+
+  /// Whether the caller is on the main thread or runs on the main queue. Both have to be asked, since
+  /// Dispatch answers for both: under `dispatchMain()` other threads than the first serve the main
+  /// queue, and the first thread before that counts as being on it.
+  static var isCurrent: Bool { DispatchQueue.getSpecific(key: mark) == true }
+
+  /// Whether a queue is the main queue. Its Swift object does not tell: on Linux each look at
+  /// `DispatchQueue.main` makes a new one.
+  static func isMain(_ queue: DispatchQueue) -> Bool { queue.getSpecific(key: mark) == true }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+/// Runs the jobs of a pump on a dispatch queue, serial or not: the pump sees to it that only one is at
+/// work.
+final class QueueDriver: PumpDriver {
+  let queue: DispatchQueue
+
+  init(_ queue: DispatchQueue) {
+    self.queue = queue
+  }
+
+  func schedule(_ pump: ConsumerPump) {
+    queue.async { pump.perform() }
+  }
+
+  func finish() {}
+}
+
+/// Runs the jobs of a pump on an actor.
+final class ActorDriver: PumpDriver {
+  // Not retained: whether the actor lives is not for its listeners to say.
+  private weak let weakActor: (any Actor)?
+
+  init(_ actor: any Actor) {
+    weakActor = actor
+  }
+
+  /// Nil once it is gone.
+  var actor: (any Actor)? { weakActor }
+
+  func schedule(_ pump: ConsumerPump) {
+    guard let actor else {
+      // Not here: what ends with the consumer is user code, and this is a dispatch.
+      Task { pump.abandon() }
+      return
+    }
+    Task { await Self.perform(pump, on: actor) }
+  }
+
+  /// The hop is in the call: the handlers of a batch run without another.
+  private static func perform(_ pump: ConsumerPump, on actor: isolated any Actor) {
+    pump.perform()
+  }
+
+  func finish() {}
+}
+
+/// Runs the jobs of a pump in one task that lives as long as the consumer and sleeps between two jobs.
+final class TaskDriver: PumpDriver {
+  private struct State {
+    /// The task, while it sleeps.
+    var sleeper: UnsafeContinuation<Void, Never>?
+    /// A job came before the task went to sleep.
+    var isDue = false
+    var isOver = false
+  }
+  private let state = Guarded(State())
+
+  /// Starts the task. It inherits priority and task-local values of the caller.
+  func start(_ pump: ConsumerPump) {
+    Task {
+      while await nextJob() {
+        pump.perform()
+      }
+    }
+  }
+
+  func schedule(_ pump: ConsumerPump) {
+    wake { $0.isDue = true }
+  }
+
+  func finish() {
+    wake { $0.isOver = true }
+  }
+
+  private func wake(_ change: (inout State) -> Void) {
+    let sleeper = state.withLock { state in
+      change(&state)
+      defer { state.sleeper = nil }
+      return state.sleeper
+    }
+    sleeper?.resume()
+  }
+
+  /// Returns when there is a job to do. False if there is none any more.
+  private func nextJob() async -> Bool {
+    // A job that follows the last one at once lets the executor's others go first.
+    if state.withLock({ $0.isDue && !$0.isOver }) {
+      await Task.yield()
+    }
+    await withUnsafeContinuation { continuation in
+      let goesOn = state.withLock { state in
+        if state.isDue || state.isOver { return true }
+        state.sleeper = continuation
+        return false
+      }
+      if goesOn { continuation.resume() }
+    }
+    return state.withLock { state in
+      state.isDue = false
+      return !state.isOver
+    }
+  }
+}
+
+/// Runs the jobs of a pump as events of another consumer: in the handlers of an event thread.
+final class ThreadDriver: PumpDriver {
+  let consumer: Consumer
+
+  init(_ consumer: Consumer) {
+    self.consumer = consumer
+  }
+
+  func schedule(_ pump: ConsumerPump) {
+    if !consumer.post({ pump.perform() }) {
+      // The thread has ended. Not here, as above.
+      Task { pump.abandon() }
+    }
+  }
+
+  func finish() {}
+}

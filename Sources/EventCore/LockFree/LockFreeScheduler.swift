@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if URCU
+  internal import CEventCore
+
+  /// What the C scheduler does with a timer, whose context is a retained handle.
+  nonisolated(unsafe) private let timerOperations: UnsafePointer<evc_timer_ops> = {
+    // Never changed and never freed.
+    let table = UnsafeMutablePointer<evc_timer_ops>.allocate(capacity: 1)
+    table.initialize(to: evc_timer_ops())
+    table.pointee.fire = { context, deadline in
+      let timer = Unmanaged<EventScheduleHandle>.fromOpaque(context.unsafelyUnwrapped)
+      let next = timer._withUnsafeGuaranteedRef { $0.fire(deadline) }
+      if next <= deadline { timer.release() }
+      return next
+    }
+    table.pointee.drop = { Unmanaged<EventScheduleHandle>.fromOpaque($0!).takeRetainedValue().drop() }
+    table.pointee.takes_late = true
+    return UnsafePointer(table)
+  }()
+
+  /// The scheduler of the C core, owned by this object.
+  final class LockFreeScheduler: SchedulerCore, @unchecked Sendable {
+    // Constant. Every function of the C scheduler may be called from any thread.
+    private let scheduler: OpaquePointer
+    private let clock: ManualClock?
+
+    init(clock: ManualClock?) {
+      self.clock = clock
+      var options = evc_scheduler_options()
+      var made: OpaquePointer?
+      if let clock {
+        // Not retained: this object keeps the clock, and the C scheduler no longer than itself.
+        var table = evc_scheduler_clock()
+        table.context = Unmanaged.passUnretained(clock).toOpaque()
+        table.now = { Unmanaged<ManualClock>.fromOpaque($0!).takeUnretainedValue().nanoseconds }
+        // A driven scheduler does not sleep.
+        table.sleep = { _, _, _, _ in }
+        options.driven = true
+        withUnsafePointer(to: table) {
+          options.clock = $0
+          requireCore(evc_scheduler_create(&options, &made), "make a scheduler")
+        }
+      } else {
+        requireCore(evc_scheduler_create(&options, &made), "make a scheduler")
+      }
+      scheduler = made!
+    }
+
+    deinit {
+      evc_scheduler_close(scheduler)
+      evc_scheduler_release(scheduler)
+    }
+
+    func add(_ timer: EventScheduleHandle, at deadline: UInt64) -> Bool {
+      let context = Unmanaged.passRetained(timer)
+      var id: UInt64 = 0
+      let status = evc_scheduler_add(
+        scheduler, deadline, timerOperations, context.toOpaque(), &id)
+      guard status != EVC_CLOSED else {
+        context.release()
+        return false
+      }
+      requireCore(status, "schedule an event")
+      timer.ticket = id
+      return true
+    }
+
+    func withdraw(_ timer: EventScheduleHandle) {
+      if evc_scheduler_cancel(scheduler, timer.ticket) == EVC_OK {
+        Unmanaged.passUnretained(timer).release()
+      }
+    }
+
+    func close() { evc_scheduler_close(scheduler) }
+
+    func runDue(at now: UInt64) {
+      _ = evc_scheduler_run_due(scheduler, now, nil)
+    }
+  }
+#endif

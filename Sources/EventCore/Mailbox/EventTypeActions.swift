@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// What only generic code can do with the events of one type, as closures of raw pointers: made once for
+/// each registration, where the type is known.
+@usableFromInline
+struct EventTypeActions: Sendable {
+  /// Calls the handlers for one event.
+  ///
+  /// With `owned` the payload is moved out, whoever is called; otherwise it is read only, since other
+  /// receivers share it. Returns whether a handler was called.
+  @usableFromInline
+  typealias Deliver =
+    @Sendable (
+      _ delivery: Delivery, _ payload: UnsafeMutableRawPointer, _ owned: Bool
+    ) -> Bool
+
+  let key: UInt
+  let deliver: Deliver
+  /// Ends a payload that nobody took; nil for types that need no ending.
+  let drop: (@Sendable (UnsafeMutableRawPointer) -> Void)?
+
+  @usableFromInline
+  init(
+    key: UInt, deliver: @escaping Deliver, drop: (@Sendable (UnsafeMutableRawPointer) -> Void)?
+  ) {
+    self.key = key
+    self.deliver = deliver
+    self.drop = drop
+  }
+}
+
+/// The actions for one type.
+@inlinable
+func eventTypeActions<E: Eventable>(_ type: E.Type) -> EventTypeActions {
+  let deliver: EventTypeActions.Deliver = { delivery, payload, owned in
+    let pointer = payload.assumingMemoryBound(to: E.self)
+    // One value for all handlers, which borrow it: no copy for any of them.
+    let event = owned ? pointer.move() : pointer.pointee
+    return delivery.call(event)
+  }
+  return EventTypeActions(key: eventKey(type), deliver: deliver, drop: payloadDrop(type))
+}
+
+/// How a payload that nobody took is ended; nil for types that need no ending.
+@inlinable
+func payloadDrop<E: Eventable>(_ type: E.Type) -> (@Sendable (UnsafeMutableRawPointer) -> Void)? {
+  if _isPOD(type) {
+    return nil
+  }
+  return { payload in payload.assumingMemoryBound(to: E.self).deinitialize(count: 1) }
+}
+
+/// One event on its way to the handlers of a receiver. The consumer's thread only.
+@usableFromInline
+struct Delivery {
+  @usableFromInline let receiver: Unmanaged<Receiver>
+  @usableFromInline let consumer: Unmanaged<Consumer>
+  @usableFromInline let handlers: UnsafeRawPointer
+  @usableFromInline let end: UnsafeRawPointer
+  @usableFromInline let generation: UInt32
+  @usableFromInline let lane: UInt8
+  /// Whether every handler in the list was alive when the event was dispatched.
+  @usableFromInline let reachesAll: Bool
+  @usableFromInline let time: UInt64
+
+  /// Calls every handler that was alive at the dispatch and is alive still. True if one was called.
+  @inlinable
+  @inline(__always)
+  func call<E: Eventable>(_ event: E) -> Bool {
+    consumer._withUnsafeGuaranteedRef { consumer in
+      receiver._withUnsafeGuaranteedRef { receiver in
+        var called = false
+        var next = handlers
+        while next != end {
+          // All handlers of a receiver are for events of one type. Not a cast inside: that would retain
+          // the closure for the call.
+          let handler = next.load(as: Unmanaged<TypedHandler<E>>?.self)
+          handler?._withUnsafeGuaranteedRef { handler in
+            let state = handler.state
+            consumer.willCall(state)
+            // After `willCall`: see `Receiver.mayHaveEnded`.
+            guard reachesAll && !receiver.mayHaveEnded || receiver.isValid(state, at: generation)
+            else { return }
+            if handler.isPlain {
+              handler.plain(event)
+              called = true
+            } else {
+              called = callGeneral(handler, event, consumer) || called
+            }
+          }
+          next += MemoryLayout<Unmanaged<TypedHandler<E>>?>.stride
+        }
+        return called
+      }
+    }
+  }
+
+  /// Calls a handler that is not plain. False if its interest turned the event away, or its owner is gone.
+  @inlinable
+  @inline(never)
+  func callGeneral<E: Eventable>(
+    _ handler: TypedHandler<E>, _ event: E, _ consumer: Consumer
+  ) -> Bool {
+    var owner: Unmanaged<EventThread>?
+    if handler.needsOwner {
+      owner = consumer.holdOwner()
+      if owner == nil { return false }
+    }
+    if handler.general(event, lane, time, owner) { return true }
+    handler.state.skip()
+    return false
+  }
+}

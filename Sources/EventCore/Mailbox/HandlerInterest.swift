@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+/// What a handler is interested in, checked and put together from the public parameters.
+@usableFromInline
+struct HandlerInterest<E: Eventable> {
+  @usableFromInline
+  typealias Filter =
+    (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+
+  /// Only the newest of the waiting events; which it is, the mailbox decides.
+  @usableFromInline let isLatestOnly: Bool
+  /// Nanoseconds; 0 = any age.
+  @usableFromInline let maximumAge: UInt64
+  @usableFromInline let filter: Filter?
+
+  /// Traps if the parameters contradict each other.
+  @inlinable
+  init(_ interest: EventListenerInterest, maximumAge: UInt64, customFilter: Filter?) {
+    requireInterest(
+      youngerThan: interest == .youngerThan, custom: interest == .custom, maximumAge: maximumAge,
+      hasFilter: customFilter != nil)
+    isLatestOnly = interest == .latestOnly
+    self.maximumAge = maximumAge
+    filter = customFilter
+  }
+
+  /// All of several interests at once. Traps if the parameters contradict each other.
+  @inlinable
+  init(_ interests: Set<EventListenerInterest>, maximumAge: UInt64, customFilter: Filter?) {
+    requireInterest(
+      youngerThan: interests.contains(.youngerThan), custom: interests.contains(.custom),
+      maximumAge: maximumAge, hasFilter: customFilter != nil)
+    isLatestOnly = interests.contains(.latestOnly)
+    self.maximumAge = maximumAge
+    filter = customFilter
+  }
+
+  /// Whether nothing is judged when the handler would run.
+  @inlinable
+  var takesAny: Bool { maximumAge == 0 && filter == nil }
+
+  /// Whether judging needs the time of dispatch.
+  @inlinable
+  var isTimed: Bool { maximumAge != 0 || filter != nil }
+
+  /// Judges an event, right before the handler would run. The age first: it costs less than a filter.
+  @inlinable
+  func admits(_ event: E, _ lane: UInt8, _ time: UInt64) -> Bool {
+    if maximumAge != 0, !isYounger(than: maximumAge, dispatched: time, now: eventClockNow()) {
+      return false
+    }
+    guard let filter else { return true }
+    return filter(
+      event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
+  }
+}
+
+/// Whether an event's age, in nanoseconds, is below a limit.
+@usableFromInline
+func isYounger(than maximumAge: UInt64, dispatched: UInt64, now: UInt64) -> Bool {
+  // An event that was dispatched after the clock was read has no age.
+  now < dispatched || now - dispatched < maximumAge
+}
+
+/// The clock that dispatch reads.
+@usableFromInline
+func eventClockNow() -> UInt64 { monotonicNanoseconds() }
+
+@usableFromInline
+func requireInterest(youngerThan: Bool, custom: Bool, maximumAge: UInt64, hasFilter: Bool) {
+  precondition(
+    youngerThan == (maximumAge != 0),
+    youngerThan
+      ? """
+      The interest .youngerThan needs a maximum age, and maximumAge is 0, than which nothing is \
+      younger: pass maximumAge, in nanoseconds.
+      """
+      : """
+      A maximum age belongs to the interest .youngerThan, and maximumAge is \(maximumAge) for an \
+      interest that asks for no age: add .youngerThan to interestedIn, or leave maximumAge out.
+      """)
+  precondition(
+    custom == hasFilter,
+    custom
+      ? """
+      The interest .custom needs a filter, and customFilter is nil: pass customFilter, which returns \
+      true for the events that the handler wants.
+      """
+      : """
+      A filter belongs to the interest .custom, and customFilter was passed for an interest that asks \
+      for none: add .custom to interestedIn, or leave customFilter out.
+      """)
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+// How the forms of callback become handlers.
+
+extension TypedHandler {
+  /// A closure that takes the event alone.
+  @inlinable
+  convenience init(
+    _ callback: @escaping @Sendable (_ event: E) -> Void, _ interest: HandlerInterest<E>
+  ) {
+    if interest.takesAny {
+      self.init(plain: callback, isLatestOnly: interest.isLatestOnly)
+      return
+    }
+    self.init(isTimed: interest.isTimed, isLatestOnly: interest.isLatestOnly) {
+      event, lane, time, _ in
+      guard interest.admits(event, lane, time) else { return false }
+      callback(event)
+      return true
+    }
+  }
+
+  /// A closure that takes the event, its priority and its time.
+  @inlinable
+  convenience init(
+    _ callback: @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+      -> Void, _ interest: HandlerInterest<E>
+  ) {
+    self.init(isTimed: true, isLatestOnly: interest.isLatestOnly) { event, lane, time, _ in
+      guard interest.admits(event, lane, time) else { return false }
+      callback(event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
+      return true
+    }
+  }
+
+  /// A method of the thread's class that takes the event alone. The class has been checked.
+  @inlinable
+  convenience init<Owner: EventThread>(
+    _ method: @escaping @Sendable (Owner) -> (_ event: E) -> Void, _ interest: HandlerInterest<E>
+  ) {
+    self.init(
+      isTimed: interest.isTimed, needsOwner: true, isLatestOnly: interest.isLatestOnly
+    ) { event, lane, time, owner in
+      guard interest.admits(event, lane, time) else { return false }
+      owner.unsafelyUnwrapped._withUnsafeGuaranteedRef { thread in
+        method(unsafeDowncast(thread, to: Owner.self))(event)
+      }
+      return true
+    }
+  }
+
+  /// A method of the thread's class that takes the event, its priority and its time. The class has been
+  /// checked.
+  @inlinable
+  convenience init<Owner: EventThread>(
+    _ method: @escaping @Sendable (Owner) -> (
+      _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+    ) -> Void, _ interest: HandlerInterest<E>
+  ) {
+    self.init(isTimed: true, needsOwner: true, isLatestOnly: interest.isLatestOnly) {
+      event, lane, time, owner in
+      guard interest.admits(event, lane, time) else { return false }
+      let priority = Lane(index: lane).priority
+      let dispatchTime = DispatchTime(uptimeNanoseconds: time)
+      owner.unsafelyUnwrapped._withUnsafeGuaranteedRef { thread in
+        method(unsafeDowncast(thread, to: Owner.self))(event, priority, dispatchTime)
+      }
+      return true
+    }
+  }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import Synchronization
+
+/// An event that is scheduled; cancels it.
+///
+/// ```swift
+/// let reminder = Reminder(text: "tea").scheduleQueue(after: .seconds(180))
+/// if reminder.cancel() { print("in time") }
+/// ```
+///
+/// Letting go of the handle changes nothing: the event is dispatched all the same. Keeping it keeps nothing of
+/// the event, which is freed with its last dispatch or when it is cancelled.
+///
+/// **Threads**: any, for every member, also inside a handler.
+public class EventScheduleHandle: @unchecked Sendable {
+  // Constant, but for: `phase` (atomic), which says who owns the event; what is written by the thread that
+  // owns `.dispatching` or `.finishing` alone (`remaining`); counts (atomic); what a core keeps here for
+  // itself, under its own rules (`ticket`, `position`, `isWithdrawn`).
+
+  /// Where a schedule is in its life.
+  ///
+  ///     waiting ⇄ dispatching ──► ending ──► cancelled
+  ///        │ └──► finishing ──► dispatched
+  ///        └────► cancelled, dropped
+  ///
+  /// Who makes a step out of `waiting`, or holds `dispatching`, `ending` or `finishing`, owns the event.
+  private enum Phase: UInt8, AtomicRepresentable {
+    case waiting
+    /// Being dispatched, and will be again.
+    case dispatching
+    /// Being dispatched, and cancelled meanwhile.
+    case ending
+    /// Being dispatched for the last time.
+    case finishing
+    case dispatched
+    case cancelled
+    case dropped
+  }
+  private let phase = Atomic<Phase>(.waiting)
+  private let dispatchCount = Atomic<Int>(0)
+  private let skipCount = Atomic<Int>(0)
+  /// The thread that is in `dispatching`, so that a cancel on it does not wait for itself.
+  private let dispatchingThread = Atomic<UInt>(0)
+
+  private let scheduler: Scheduler
+  /// 0: once.
+  private let interval: UInt64
+  /// Dispatches that are left; -1: no limit.
+  private var remaining: Int
+  private let policy: EventRepeatPolicy
+
+  /// The lock-free core's id of the timer. Written before anybody else has the handle.
+  final var ticket: UInt64 = 0
+  /// The locking core's: the timer's place in its heap, -1 for none. Under its lock.
+  final var position = -1
+  /// The locking core's: withdrawn while it fired. Under its lock.
+  final var isWithdrawn = false
+
+  @usableFromInline
+  init(_ plan: SchedulePlan) {
+    scheduler = plan.scheduler
+    interval = plan.interval
+    remaining = plan.limit
+    policy = plan.policy
+  }
+
+  // MARK: For the user
+
+  /// What became of a schedule.
+  public enum State: Sendable {
+    /// Waits for its (next) deadline.
+    case waiting
+    /// Was dispatched, for the last time if it repeats.
+    case dispatched
+    /// Was cancelled.
+    case cancelled
+    /// Its central was released first.
+    case dropped
+  }
+
+  /// What became of it, at this moment.
+  public var state: State {
+    // Acquiring: pairs with the steps below: what was done before the step is seen.
+    switch phase.load(ordering: .acquiring) {
+    case .waiting, .dispatching: .waiting
+    case .finishing, .dispatched: .dispatched
+    case .ending, .cancelled: .cancelled
+    case .dropped: .dropped
+    }
+  }
+
+  /// How often the event was dispatched.
+  public var dispatches: Int { dispatchCount.load(ordering: .acquiring) }
+
+  /// How many repetitions ``EventRepeatPolicy/skip`` has left out.
+  public var skipped: Int { skipCount.load(ordering: .acquiring) }
+
+  /// Ends the schedule: after a return of true the event is not dispatched, or not dispatched again.
+  ///
+  /// - Returns: False if it was too late: the (last) dispatch has been made or is being made, it was cancelled
+  ///   before, or its central has gone.
+  ///
+  /// **Threads**: any, also inside a handler of the very event. If a repetition is being dispatched at this
+  /// moment on another thread, waits until that dispatch is over, which takes no longer than a dispatch
+  /// does (D5); so nothing comes after the return.
+  ///
+  /// **Complexity**: O(log pending); no lock on the lock-free core.
+  @discardableResult
+  public final func cancel() -> Bool {
+    var seen = phase.load(ordering: .acquiring)
+    while true {
+      switch seen {
+      case .waiting:
+        // Acquiring and releasing: pairs with `fire`: one of the two owns the event.
+        let (done, now) = phase.compareExchange(
+          expected: .waiting, desired: .cancelled, ordering: .acquiringAndReleasing)
+        guard done else {
+          seen = now
+          continue
+        }
+        scheduler.counts.cancelled.wrappingAdd(1, ordering: .releasing)
+        scheduler.withdraw(self)
+        freeEvent()
+        return true
+      case .dispatching:
+        let (done, now) = phase.compareExchange(
+          expected: .dispatching, desired: .ending, ordering: .acquiringAndReleasing)
+        guard done else {
+          seen = now
+          continue
+        }
+        waitForDispatch()
+        return true
+      case .ending, .finishing, .dispatched, .cancelled, .dropped:
+        return false
+      }
+    }
+  }
+
+  private func waitForDispatch() {
+    // The dispatch may free an event whose end cancels it.
+    guard dispatchingThread.load(ordering: .relaxed) != currentThreadNumber() else { return }
+    // Acquiring: pairs with the end of `fire`.
+    while phase.load(ordering: .acquiring) == .ending {
+      yieldThread()
+    }
+  }
+
+  // MARK: For the scheduler
+
+  /// Dispatches the event. One thread at a time: the scheduler's, or the scheduling one if it is late.
+  ///
+  /// - Returns: The next deadline; 0 if it was the last.
+  final func fire(_ deadline: UInt64) -> UInt64 {
+    let isLast = interval == 0 || remaining == 1
+    // Acquiring: pairs with the last step of this function, which another thread may have made.
+    guard
+      phase.compareExchange(
+        expected: .waiting, desired: isLast ? .finishing : .dispatching,
+        ordering: .acquiringAndReleasing
+      ).exchanged
+    else { return 0 }
+    let counts = scheduler.counts
+    dispatchCount.wrappingAdd(1, ordering: .relaxed)
+    counts.dispatched.wrappingAdd(1, ordering: .relaxed)
+    if isLast {
+      post(isLast: true)
+      counts.finished.wrappingAdd(1, ordering: .releasing)
+      phase.store(.dispatched, ordering: .releasing)
+      return 0
+    }
+    dispatchingThread.store(currentThreadNumber(), ordering: .relaxed)
+    post(isLast: false)
+    remaining -= remaining > 0 ? 1 : 0
+    let next = nextDeadline(after: deadline)
+    // Releasing: pairs with `cancel` and the next `fire`.
+    if phase.compareExchange(
+      expected: .dispatching, desired: .waiting, ordering: .acquiringAndReleasing
+    ).exchanged {
+      return next
+    }
+    counts.cancelled.wrappingAdd(1, ordering: .releasing)
+    freeEvent()
+    phase.store(.cancelled, ordering: .releasing)
+    return 0
+  }
+
+  /// Repetitions stay on the grid of their deadlines, however late one of them comes.
+  private func nextDeadline(after deadline: UInt64) -> UInt64 {
+    var steps: UInt64 = 1
+    let now = policy == .skip ? scheduler.now : 0
+    if now > deadline {
+      let missed = (now - deadline) / interval
+      steps += missed
+      skipCount.wrappingAdd(Int(clamping: missed), ordering: .relaxed)
+      scheduler.counts.skipped.wrappingAdd(Int(clamping: missed), ordering: .relaxed)
+    }
+    let (distance, isFar) = interval.multipliedReportingOverflow(by: steps)
+    let (next, isBeyond) = deadline.addingReportingOverflow(distance)
+    // What is beyond the clock never comes.
+    return isFar || isBeyond ? .max : next
+  }
+
+  /// The central has gone. The scheduler's thread, or the one that closes or schedules.
+  final func drop() {
+    // Not waiting: cancelled while the core had it in its hands.
+    guard
+      phase.compareExchange(
+        expected: .waiting, desired: .dropped, ordering: .acquiringAndReleasing
+      ).exchanged
+    else { return }
+    scheduler.counts.dropped.wrappingAdd(1, ordering: .releasing)
+    freeEvent()
+  }
+
+  // MARK: For the typed subclass
+
+  /// Dispatches the event through the front door; moves it out if it is the last time.
+  @usableFromInline
+  func post(isLast: Bool) {
+    preconditionFailure("A schedule without an event: EventScheduleHandle has one subclass.")
+  }
+
+  /// Frees the event.
+  @usableFromInline
+  func freeEvent() {}
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// When and how often an event is dispatched, before the event itself is known.
+@usableFromInline
+struct SchedulePlan {
+  let scheduler: Scheduler
+  /// The first deadline, on the scheduler's clock.
+  let first: UInt64
+  /// Nanoseconds; 0 for once.
+  let interval: UInt64
+  /// How many dispatches; -1 for no limit.
+  let limit: Int
+  let policy: EventRepeatPolicy
+}
+
+/// The handle with its event in it: one allocation for both.
+@usableFromInline
+final class ScheduledEvent<E: Eventable>: EventScheduleHandle, @unchecked Sendable {
+  // `event` is touched by the owner of the handle's phase alone; the rest is constant.
+  @usableFromInline var event: E?
+  @usableFromInline let lane: Lane
+  @usableFromInline let router: any RouterCore
+
+  @inlinable
+  init(_ event: consuming E, _ lane: Lane, _ router: any RouterCore, _ plan: SchedulePlan) {
+    self.event = event
+    self.lane = lane
+    self.router = router
+    super.init(plan)
+  }
+
+  @inlinable
+  override func post(isLast: Bool) {
+    if isLast {
+      guard let event = event.take() else { return }
+      dispatch(event, lane: lane, through: router)
+    } else {
+      guard let event else { return }
+      dispatch(event, lane: lane, through: router)
+    }
+  }
+
+  @inlinable
+  override func freeEvent() {
+    event = nil
+  }
+}
+
+/// The one way in for all verbs: makes the handle and sets its timer.
+@inlinable
+func schedule<E: Eventable>(
+  _ event: consuming E, lane: Lane, through router: any RouterCore, _ plan: SchedulePlan
+) -> EventScheduleHandle {
+  let handle = ScheduledEvent(event, lane, router, plan)
+  begin(handle, plan)
+  return handle
+}
+
+@usableFromInline
+func begin(_ handle: EventScheduleHandle, _ plan: SchedulePlan) {
+  plan.scheduler.add(handle, at: plan.first)
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// An event thread whose callbacks run on the MainActor.
+///
+/// ```swift
+/// final class StatusBar: UIEventThread, @unchecked Sendable {
+///   override func registerEventListeners() {
+///     addEventCallback(StatusBar.onTemperature)
+///   }
+///
+///   @MainActor func onTemperature(_ event: TemperatureEvent) { ... }
+/// }
+/// ```
+///
+/// It has a mailbox of its own, like every event thread, but no thread: what waits is handled on the main
+/// queue, one event at a time, the most urgent first (D1 to D3), in batches of at most 64 that let the main
+/// thread do other things in between.
+///
+/// Somebody has to serve the main queue. In an application that is its run loop. A program without one
+/// either has an `async` main function, which serves it whenever it waits (`await`), or ends its main
+/// function with `dispatchMain()`, or with `RunLoop.main.run()`. Where nobody does, ``eventCount`` grows with every event;
+/// ``cancel()`` and the last release free what waits all the same.
+open class UIEventThread: EventThread, @unchecked Sendable {
+  /// Makes the mailbox on the shared central and calls ``EventThread/registerEventListeners()``.
+  public required init() {
+    super.init(
+      on: .shared,
+      pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
+  }
+
+  /// Makes the mailbox and calls ``EventThread/registerEventListeners()``.
+  ///
+  /// - Parameters:
+  ///   - central: Where its events are dispatched.
+  ///   - waitStrategy: Of no account: it never waits by itself.
+  ///   - name: Of no account: it has no thread.
+  public override init(
+    on central: EventCentral = .shared, waitStrategy: EventWaitStrategy = .park,
+    name: String? = nil
+  ) {
+    super.init(
+      on: central,
+      pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
+  }
+
+  /// Ends it after it has handled what waits; what is dispatched from now on it does not get.
+  ///
+  /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
+  ///   ``EventThread/cancel()``.
+  /// - Returns: True if everything was handled in time.
+  ///
+  /// **Threads**: any. On the main thread it handles what waits there and then. Inside one of its own
+  /// callbacks it would wait for itself, and traps.
+  @discardableResult
+  public override func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
+    guard MainQueue.isCurrent, !consumer.isCurrent, let pump = consumer.pump else {
+      return super.drain(until: deadline)
+    }
+    consumer.close(whenEmpty: true)
+    while !consumer.ended.wait(until: 0) {
+      guard DispatchTime.now() < deadline else {
+        consumer.close(whenEmpty: false)
+        return false
+      }
+      // A job of the pump's, before its turn. Somebody may be freeing a removed callback just now.
+      if !pump.perform() { sched_yield() }
+    }
+    return consumer.mailbox.counts().dropped == 0
+  }
+
+  /// Waits until it has ended. Does not end it.
+  ///
+  /// **Threads**: any but the main thread, on which it would never end, unless it has ended already.
+  public override func join() {
+    precondition(
+      !MainQueue.isCurrent || consumer.isCurrent || consumer.ended.wait(until: 0),
+      """
+      join() waits for the end of a UIEventThread, whose callbacks run on the main thread, and was called \
+      there, where it would wait for itself: call drain(until:) or cancel().
+      """)
+    super.join()
+  }
+}
+
+extension UIEventThread {
+  /// Has a closure or a method of the MainActor called for every event of a type, with its priority and
+  /// the time of its dispatch.
+  ///
+  /// - Parameters: As for the forms of ``EventThread``. A bound method retains this object until
+  ///   ``EventThread/cancel()``; a method without its object does not.
+  /// - Returns: A handle that ends the callback.
+  ///
+  /// **Threads**: any, also inside a callback.
+  @inlinable
+  @discardableResult
+  @preconcurrency
+  public func addEventCallback<E: Eventable>(
+    _ callback: @escaping @MainActor @Sendable (
+      _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+    ) -> Void,
+    forEventType type: E.Type = E.self,
+    interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
+    customFilter: (
+      @MainActor @Sendable (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Bool
+    )? = nil
+  ) -> EventCallbackHandle {
+    let interest = HandlerInterest<E>(
+      interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) })
+    return addHandler(
+      TypedHandler(
+        { event, priority, time in MainActor.assumeIsolated { callback(event, priority, time) } },
+        interest), eventTypeActions(E.self))
+  }
+
+  /// Has a closure or a method of the MainActor called for every event of a type; the clock is not read for
+  /// it.
+  ///
+  /// - Parameters: As for the form with three arguments.
+  /// - Returns: A handle that ends the callback.
+  ///
+  /// **Threads**: any, also inside a callback.
+  @inlinable
+  @discardableResult
+  @preconcurrency
+  public func addEventCallback<E: Eventable>(
+    _ callback: @escaping @MainActor @Sendable (_ event: E) -> Void,
+    forEventType type: E.Type = E.self,
+    interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
+    customFilter: (
+      @MainActor @Sendable (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Bool
+    )? = nil
+  ) -> EventCallbackHandle {
+    let interest = HandlerInterest<E>(
+      interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) })
+    return addHandler(
+      TypedHandler({ event in MainActor.assumeIsolated { callback(event) } }, interest),
+      eventTypeActions(E.self))
+  }
+
+  /// Has a method of this object on the MainActor called for every event of a type, without retaining the
+  /// object.
+  ///
+  /// - Parameter method: A method of the class, named without its object.
+  /// - Returns: A handle that ends the callback.
+  ///
+  /// **Threads**: any, also inside a callback.
+  @inlinable
+  @discardableResult
+  public func addEventCallback<Owner: UIEventThread, E: Eventable>(
+    _ method: @escaping @MainActor (Owner) -> @MainActor (_ event: E) -> Void,
+    forEventType type: E.Type = E.self,
+    interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
+    customFilter: (
+      @MainActor @Sendable (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Bool
+    )? = nil
+  ) -> EventCallbackHandle {
+    let call: @Sendable (Owner) -> (E) -> Void = { owner in
+      { event in MainActor.assumeIsolated { method(owner)(event) } }
+    }
+    requireOwner(Owner.self)
+    let interest = HandlerInterest<E>(
+      interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) })
+    return addHandler(TypedHandler(call, interest), eventTypeActions(E.self))
+  }
+
+  /// Has a method of this object on the MainActor called for every event of a type, with its priority and
+  /// the time of its dispatch, without retaining the object.
+  ///
+  /// - Parameter method: A method of the class, named without its object.
+  /// - Returns: A handle that ends the callback.
+  ///
+  /// **Threads**: any, also inside a callback.
+  @inlinable
+  @discardableResult
+  public func addEventCallback<Owner: UIEventThread, E: Eventable>(
+    _ method: @escaping @MainActor (Owner) -> @MainActor (
+      _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+    ) -> Void,
+    forEventType type: E.Type = E.self,
+    interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
+    customFilter: (
+      @MainActor @Sendable (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Bool
+    )? = nil
+  ) -> EventCallbackHandle {
+    let call: @Sendable (Owner) -> (E, EventPriority, DispatchTime) -> Void = { owner in
+      { event, priority, time in
+        MainActor.assumeIsolated { method(owner)(event, priority, time) }
+      }
+    }
+    requireOwner(Owner.self)
+    let interest = HandlerInterest<E>(
+      interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) })
+    return addHandler(TypedHandler(call, interest), eventTypeActions(E.self))
+  }
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/* Latest-only subscriptions, on one thread: which envelope is delivered, where, and what is counted. */
+#ifdef EVC_URCU
+#include "suite.h"
+
+#include "subscription.h"
+
+#include <string.h>
+
+/* Opens a receiver whose subscription is a latest-only one; `plain` receives an ordinary one. */
+static const char *open_latest(struct suite_receiver *receiver, struct evc_subscription **plain)
+{
+	EXPECT_NONE(suite_receiver_open(receiver, NULL));
+	*plain = receiver->subscription;
+	return suite_receiver_latest(receiver, &receiver->subscription);
+}
+
+static enum evc_status post_to(struct suite_receiver *receiver, struct evc_subscription *subscription,
+			       unsigned lane, uint64_t value)
+{
+	struct evc_subscription *own = receiver->subscription;
+	enum evc_status status;
+
+	receiver->subscription = subscription;
+	status = suite_post(receiver, lane, value);
+	receiver->subscription = own;
+	return status;
+}
+
+static const char *expect_take(struct suite_receiver *receiver, unsigned lane, uint64_t value)
+{
+	unsigned found_lane;
+	uint64_t found;
+
+	EXPECT_OK(suite_take(receiver, &found_lane, &found));
+	EXPECT_EQUAL(found, value, "the event that was taken");
+	EXPECT_EQUAL(found_lane, lane, "its lane");
+	return NULL;
+}
+
+static const char *expect_end(struct suite_receiver *receiver, uint64_t taken, uint64_t superseded)
+{
+	struct evc_mailbox_statistics statistics;
+	unsigned lane;
+	uint64_t value;
+
+	EXPECT_STATUS(suite_take(receiver, &lane, &value), EVC_EMPTY);
+	evc_mailbox_read_statistics(receiver->mailbox, &statistics);
+	EXPECT_EQUAL(statistics.taken, taken, "taken");
+	EXPECT_EQUAL(statistics.superseded, superseded, "superseded");
+	EXPECT_EQUAL(evc_latest_subscription_superseded(receiver->subscription), superseded,
+		     "superseded of the subscription");
+	EXPECT_EQUAL(receiver->drops, superseded, "calls of drop");
+	evc_latest_subscription_release(receiver->subscription);
+	evc_mailbox_release(receiver->mailbox);
+	EXPECT_EQUAL(receiver->finalized, 2, "calls of finalize");
+	return NULL;
+}
+
+static const char *newest_of_some(void)
+{
+	static const unsigned counts[] = { 0, 1, 2, 3, 64, 1000 };
+
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		struct suite_receiver receiver;
+		struct evc_subscription *plain;
+
+		EXPECT_NONE(open_latest(&receiver, &plain));
+		for (unsigned value = 1; value <= counts[i]; value++)
+			EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_NORMAL, value));
+		if (counts[i] > 0)
+			EXPECT_NONE(expect_take(&receiver, EVC_LANE_QUEUE_NORMAL, counts[i]));
+		EXPECT_NONE(expect_end(&receiver, counts[i] > 0, counts[i] > 1 ? counts[i] - 1 : 0));
+	}
+	return NULL;
+}
+
+/* Every order of three posts on any lanes, with an ordinary event on each lane beside them. */
+static const char *every_three_lanes(void)
+{
+	for (unsigned code = 0; code < EVC_LANE_COUNT * EVC_LANE_COUNT * EVC_LANE_COUNT; code++) {
+		unsigned lanes[3] = { code % EVC_LANE_COUNT, code / EVC_LANE_COUNT % EVC_LANE_COUNT,
+				      code / EVC_LANE_COUNT / EVC_LANE_COUNT };
+		struct suite_receiver receiver;
+		struct evc_subscription *plain;
+
+		EXPECT_NONE(open_latest(&receiver, &plain));
+		for (unsigned i = 0; i < 3; i++)
+			EXPECT_OK(suite_post(&receiver, lanes[i], 100 + i));
+		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+			EXPECT_OK(post_to(&receiver, plain, lane, lane));
+		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
+			bool stack = lane < EVC_LANE_FIRST_QUEUE;
+
+			if (stack)
+				EXPECT_NONE(expect_take(&receiver, lane, lane));
+			if (lane == lanes[2])
+				EXPECT_NONE(expect_take(&receiver, lane, 102));
+			if (!stack)
+				EXPECT_NONE(expect_take(&receiver, lane, lane));
+		}
+		EXPECT_NONE(expect_end(&receiver, 1 + EVC_LANE_COUNT, 2));
+	}
+	return NULL;
+}
+
+static const char *place_of_the_oldest(void)
+{
+	struct suite_receiver receiver;
+	struct evc_subscription *plain;
+
+	EXPECT_NONE(open_latest(&receiver, &plain));
+	EXPECT_OK(post_to(&receiver, plain, EVC_LANE_QUEUE_LOW, 1));
+	EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 2));
+	EXPECT_OK(post_to(&receiver, plain, EVC_LANE_QUEUE_LOW, 3));
+	EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 4));
+	EXPECT_NONE(expect_take(&receiver, EVC_LANE_QUEUE_LOW, 1));
+	EXPECT_NONE(expect_take(&receiver, EVC_LANE_QUEUE_LOW, 4));
+	EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 5));
+	EXPECT_NONE(expect_take(&receiver, EVC_LANE_QUEUE_LOW, 3));
+	EXPECT_NONE(expect_take(&receiver, EVC_LANE_QUEUE_LOW, 5));
+	return expect_end(&receiver, 4, 1);
+}
+
+static const char *chains(void)
+{
+	struct suite_receiver receiver;
+	struct evc_subscription *plain;
+
+	EXPECT_NONE(open_latest(&receiver, &plain));
+	for (unsigned length = 1; length <= 65; length++) {
+		struct evc_chain chain = EVC_CHAIN_EMPTY;
+
+		for (uint64_t value = 1; value <= length; value++) {
+			struct evc_envelope *envelope;
+
+			EXPECT_OK(evc_envelope_create(receiver.subscription, EVC_LANE_STACK_LOW,
+						      sizeof(value), _Alignof(uint64_t), &envelope));
+			memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
+			evc_chain_append(&chain, envelope);
+		}
+		EXPECT_OK(receiver.subscription->sink->accept(receiver.subscription->sink, &chain));
+		EXPECT_NONE(expect_take(&receiver, EVC_LANE_STACK_LOW, length));
+	}
+	return expect_end(&receiver, 65, 64 * 65 / 2);
+}
+
+static const char *depth(void)
+{
+	struct suite_receiver receiver;
+	struct evc_subscription *plain;
+	uint64_t depths[EVC_LANE_COUNT];
+
+	EXPECT_NONE(open_latest(&receiver, &plain));
+	for (unsigned i = 0; i < 100; i++)
+		EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_HIGH, i));
+	evc_mailbox_depths(receiver.mailbox, depths);
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		EXPECT_EQUAL(depths[lane], lane == EVC_LANE_QUEUE_HIGH, "depth of a lane");
+	EXPECT_NONE(expect_take(&receiver, EVC_LANE_QUEUE_HIGH, 99));
+	evc_mailbox_depths(receiver.mailbox, depths);
+	EXPECT_EQUAL(depths[EVC_LANE_QUEUE_HIGH], 0, "depth after the take");
+	return expect_end(&receiver, 1, 99);
+}
+
+/* `lanes` tokens wait for one event; then the mailbox closes, or ends without ever having had a consumer. */
+static const char *closing(unsigned lanes, bool close)
+{
+	struct evc_mailbox_statistics statistics;
+	struct suite_receiver receiver;
+	struct evc_subscription *plain;
+	unsigned lane;
+	uint64_t value;
+
+	EXPECT_NONE(open_latest(&receiver, &plain));
+	for (unsigned i = 0; i < lanes; i++)
+		EXPECT_OK(suite_post(&receiver, EVC_LANE_COUNT - 1 - i, i));
+	if (close) {
+		evc_mailbox_close(receiver.mailbox);
+		EXPECT_STATUS(suite_post(&receiver, 0, 0), EVC_CLOSED);
+		EXPECT_STATUS(suite_take(&receiver, &lane, &value), EVC_CLOSED);
+		evc_mailbox_read_statistics(receiver.mailbox, &statistics);
+		EXPECT_EQUAL(statistics.dropped, lanes > 0, "dropped");
+		EXPECT_EQUAL(statistics.taken, 0, "taken");
+		EXPECT_EQUAL(statistics.superseded, lanes > 0 ? lanes - 1 : 0, "superseded");
+	}
+	evc_latest_subscription_release(receiver.subscription);
+	evc_mailbox_release(receiver.mailbox);
+	EXPECT_EQUAL(receiver.drops, lanes, "calls of drop");
+	EXPECT_EQUAL(receiver.finalized, 2, "calls of finalize");
+	return NULL;
+}
+
+static const char *close_it(void)
+{
+	for (unsigned lanes = 0; lanes <= EVC_LANE_COUNT; lanes++)
+		EXPECT_NONE(closing(lanes, true));
+	return NULL;
+}
+
+static const char *abandon_it(void)
+{
+	for (unsigned lanes = 0; lanes <= EVC_LANE_COUNT; lanes++)
+		EXPECT_NONE(closing(lanes, false));
+	return NULL;
+}
+
+static const char *release_first(void)
+{
+	struct evc_envelope *envelope;
+	struct suite_receiver receiver;
+	struct evc_subscription *plain;
+	uint64_t value;
+
+	EXPECT_NONE(open_latest(&receiver, &plain));
+	EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOWEST, 6));
+	EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_HIGH, 7));
+	evc_latest_subscription_release(receiver.subscription);
+	EXPECT_OK(evc_mailbox_take(receiver.mailbox, &envelope));
+	memcpy(&value, evc_envelope_payload(envelope), sizeof(value));
+	EXPECT_EQUAL(value, 7, "the event that was taken");
+	evc_mailbox_recycle(receiver.mailbox, envelope, true);
+	EXPECT_EQUAL(receiver.finalized, 0, "calls of finalize while a token waits");
+	EXPECT_STATUS(evc_mailbox_take(receiver.mailbox, &envelope), EVC_EMPTY);
+	EXPECT_EQUAL(receiver.finalized, 1, "calls of finalize when nothing waits");
+	evc_mailbox_release(receiver.mailbox);
+	EXPECT(suite_quiesce(), "the end of a subscription is held up");
+	return NULL;
+}
+
+/* Payloads in boxes: the last of several receivers ends them, whether it superseded or handled it. */
+static const char *boxes(void)
+{
+	struct suite_receiver first, second;
+	struct evc_subscription *plain;
+	struct evc_router *router;
+	uint64_t payload[32] = { 0 };
+	uint32_t receivers;
+	unsigned lane;
+	uint64_t value;
+
+	EXPECT_NONE(open_latest(&first, &plain));
+	EXPECT_NONE(suite_receiver_open(&second, NULL));
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_OK(evc_router_subscribe(router, 1, first.subscription, 0, false));
+	EXPECT_OK(evc_router_subscribe(router, 1, second.subscription, 0, false));
+	for (unsigned i = 1; i <= 100; i++) {
+		payload[0] = i;
+		EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_NORMAL, payload, sizeof(payload),
+					     _Alignof(uint64_t), &receivers));
+		EXPECT_EQUAL(receivers, 2, "receivers");
+	}
+	for (unsigned i = 1; i <= 100; i++) {
+		EXPECT_OK(suite_take(&second, &lane, &value));
+		EXPECT_EQUAL(value, i, "the event of the ordinary receiver");
+	}
+	EXPECT_NONE(expect_take(&first, EVC_LANE_QUEUE_NORMAL, 100));
+	EXPECT_EQUAL(evc_latest_subscription_superseded(first.subscription), 99, "superseded");
+	evc_latest_subscription_release(first.subscription);
+	evc_router_destroy(router);
+	EXPECT(suite_settle(), "the router is held up");
+	evc_mailbox_release(first.mailbox);
+	evc_mailbox_release(second.mailbox);
+	EXPECT_EQUAL(first.finalized, 2, "calls of finalize");
+	EXPECT(suite_quiesce(), "the end of a subscription is held up");
+	return NULL;
+}
+
+static const char *wrong_arguments(void)
+{
+	struct evc_subscription_options options = { 0 };
+	struct evc_subscription *subscription;
+	struct suite_receiver receiver;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	EXPECT_STATUS(evc_mailbox_add_latest_subscription(receiver.mailbox, &options, &subscription),
+		      EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_add_latest_subscription(receiver.mailbox, NULL, &subscription),
+		      EVC_INVALID_ARGUMENT);
+	suite_allocator_install(0, 1);
+	EXPECT_STATUS(suite_receiver_latest(&receiver, &subscription) == NULL ? EVC_OK
+									       : EVC_OUT_OF_MEMORY,
+		      EVC_OUT_OF_MEMORY);
+	suite_allocator_restore();
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "D4 of 0, 1 and more events that wait the newest is delivered, the others are counted",
+	  newest_of_some },
+	{ "D1 the newest is delivered on its own lane, for every three lanes", every_three_lanes },
+	{ "D2 the newest stands where the oldest of its lane stood", place_of_the_oldest },
+	{ "D4 of a chain the last is the newest", chains },
+	{ "an event in the slot counts as one that waits", depth },
+	{ "D10 closing drops one event, whatever tokens wait", close_it },
+	{ "D10 a mailbox without a consumer frees the slot", abandon_it },
+	{ "a released subscription ends with its last token", release_first },
+	{ "D4 boxes are shared by superseded and handled envelopes", boxes },
+	{ "wrong arguments and no memory are answered", wrong_arguments },
+};
+SUITE_GROUP(suite_latest, tests);
+#endif

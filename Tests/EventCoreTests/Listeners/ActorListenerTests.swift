@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("Listeners on actors")
+struct ActorListenerTests {
+  actor Model {
+    var numbers: [Int] = []
+    let token: Lifetime.Token
+    let reached: Gate
+    let limit: Int
+
+    init(_ token: Lifetime.Token, _ limit: Int, _ reached: Gate) {
+      (self.token, self.limit, self.reached) = (token, limit, reached)
+    }
+
+    func append(_ number: Int) {
+      preconditionIsolated()
+      numbers.append(number)
+      if numbers.count == limit { reached.open() }
+    }
+
+    func register(on central: EventCentral) -> any EventListenerHandling {
+      Ping.addListener(isolation: #isolation, { self.append($0.number) }, on: central)
+    }
+
+    /// Without a word about isolation: a closure that is isolated to the actor must run there.
+    func registerByDefault(on central: EventCentral) -> any EventListenerHandling {
+      Ping.addListener(self, { self.append($0.number) }, on: central)
+    }
+
+    func registerWeakly(on central: EventCentral) -> any EventListenerHandling {
+      Ping.addListener(
+        self, { (self: isolated Model, event) in self.append(event.number) }, on: central)
+    }
+  }
+
+  enum Form: CaseIterable {
+    case isolation, byDefault, weak
+  }
+
+  @Test("all events reach the actor, on it, once, in order", arguments: cores, Form.allCases)
+  func inOrder(core: EventCentral.Core, form: Form) async {
+    let central = EventCentral(core: core)
+    let (lifetime, reached) = (Lifetime(), Gate())
+    let model = Model(lifetime.token(), 1000, reached)
+    let handle =
+      switch form {
+      case .isolation: await model.register(on: central)
+      case .byDefault: await model.registerByDefault(on: central)
+      case .weak: await model.registerWeakly(on: central)
+      }
+    #expect("\(handle.executesOn)" == "actor")
+    for number in 0..<1000 { Ping(number: number).queue(on: central) }
+    await offThePool { #expect(reached.pass()) }
+    #expect(await model.numbers == Array(0..<1000))
+    handle.remove()
+    #expect(Ping().queue(on: central) == 0)
+  }
+
+  @Test("D9: given the actor, the listener does not retain it and ends with it", arguments: cores)
+  func endsWithTheActor(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (lifetime, reached) = (Lifetime(), Gate())
+    let handle: any EventListenerHandling
+    do {
+      let model = Model(lifetime.token(), 1, reached)
+      handle = await model.registerWeakly(on: central)
+      Ping(number: 1).queue(on: central)
+      await offThePool { #expect(reached.pass()) }
+    }
+    await offThePool {
+      #expect(lifetime.waitUntilNone())
+      #expect(!handle.isActive)
+      #expect(waitUntil { Ping().queue(on: central) == 0 })
+    }
+  }
+
+  @Test("a closure that is isolated to an actor retains it until the listener is removed", arguments: cores)
+  func isolatedClosureRetains(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (lifetime, reached) = (Lifetime(), Gate())
+    let handle: any EventListenerHandling
+    do {
+      let model = Model(lifetime.token(), 1, reached)
+      handle = await model.register(on: central)
+    }
+    #expect(lifetime.alive == 1)
+    handle.remove()
+    await offThePool { #expect(lifetime.waitUntilNone()) }
+  }
+
+  @MainActor
+  final class Screen {
+    var numbers: [Int] = []
+    let reached: Gate
+    init(_ reached: Gate) { self.reached = reached }
+
+    func onPing(_ event: Ping) {
+      MainActor.preconditionIsolated()
+      numbers.append(event.number)
+      if event.number < 0 { reached.open() }
+    }
+
+    func onTimedPing(_ event: Ping, _ priority: EventPriority, _ time: DispatchTime) {
+      onPing(event)
+    }
+
+    func isEven(_ event: Ping, _ priority: EventPriority, _ time: DispatchTime) -> Bool {
+      event.number % 2 == 0
+    }
+  }
+
+  @Test("the MainActor: bound and unapplied methods and closures run on it, wherever they are registered", arguments: cores)
+  @MainActor
+  func mainActor(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let reached = Gate()
+    let screen = Screen(reached)
+    let handles: [any EventListenerHandling] = [
+      Ping.addListener(screen, screen.onPing, on: central),
+      Ping.addListener(screen, screen.onTimedPing, on: central),
+      Ping.addListener(screen, Screen.onPing, on: central),
+      Ping.addListener(
+        screen, Screen.onTimedPing, interestedIn: .custom, customFilter: Screen.isEven,
+        on: central),
+      Ping.addListener(screen, { event in screen.onPing(event) }, on: central),
+      Ping.addListener(isolation: #isolation, { event in screen.onPing(event) }, on: central),
+      Ping.addListener(
+        nil, { @MainActor event in MainActor.preconditionIsolated() }, on: central),
+    ]
+    #expect(handles.allSatisfy { "\($0.executesOn)" == "mainQueue" })
+    Ping(number: 1).queue(on: central)
+    Ping(number: 2).queue(on: central)
+    Ping(number: -2).queue(on: central)
+    // Another event of the same lane, behind all calls for the last of these.
+    let last = Gate()
+    let end = Pong.addListener(nil, { @MainActor _ in last.open() }, on: central)
+    Pong().queue(on: central)
+    await offThePool { #expect(last.pass()) }
+    #expect(screen.numbers == [1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, -2, -2, -2, -2, -2, -2])
+    #expect(handles[3].skippedCount == 1)
+    for handle in handles + [end] { handle.remove() }
+  }
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCoreTestSupport
+import Synchronization
+import Testing
+
+@testable import EventCore
+
+@Suite("Execution contexts: where closures run, in order, one at a time")
+struct ExecutionContextTests {
+  /// Notices two closures at once.
+  final class Turnstile: Sendable {
+    private let inside = Atomic<Int>(0)
+    private let met = Atomic<Int>(0)
+
+    func pass(_ body: () -> Void = {}) {
+      if inside.wrappingAdd(1, ordering: .acquiring).oldValue != 0 {
+        met.wrappingAdd(1, ordering: .relaxed)
+      }
+      body()
+      inside.wrappingSubtract(1, ordering: .releasing)
+    }
+
+    var encounters: Int { met.load(ordering: .acquiring) }
+  }
+
+  actor Home {}
+
+  /// Every kind of context that is driven by somebody in a test process.
+  enum Place: CaseIterable, CustomTestStringConvertible {
+    case listenerThread, mainQueue, serialQueue, concurrentQueue, actor, task, eventThread
+    case threadOfAnotherCentral
+
+    var testDescription: String { "\(self)" }
+  }
+
+  /// A context of that kind, with what has to live as long.
+  func context(_ place: Place, of central: EventCentral) -> (ExecutionContext, AnyObject?) {
+    let contexts = central.listener.contexts
+    switch place {
+    case .listenerThread: return (contexts.listenerThread(), nil)
+    case .mainQueue: return (contexts.queue(.main), nil)
+    case .serialQueue: return (contexts.queue(DispatchQueue(label: "serial")), nil)
+    case .concurrentQueue:
+      return (contexts.queue(DispatchQueue(label: "all at once", attributes: .concurrent)), nil)
+    case .actor:
+      let home = Home()
+      return (contexts.actor(home), home)
+    case .task: return (contexts.task(), nil)
+    case .eventThread: return inHandler(of: EventThread(on: central), contexts)
+    case .threadOfAnotherCentral:
+      return inHandler(of: EventThread(on: EventCentral(core: central.core)), contexts)
+    }
+  }
+
+  struct Here: Eventable {
+    let body: @Sendable () -> Void
+  }
+
+  func inHandler(
+    of thread: EventThread, _ contexts: ExecutionContexts
+  ) -> (ExecutionContext, AnyObject?) {
+    let found = Log<ExecutionContext>()
+    thread.addEventCallback { (here: Here) in here.body() }
+    thread.queueEvent(Here { found.append(contexts.current()) })
+    return (found.entries(atLeast: 1)[0], thread)
+  }
+
+  @Test("all closures run, once, in the order of the calls", arguments: cores, Place.allCases)
+  func order(core: EventCentral.Core, place: Place) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (context, owner) = context(place, of: central)
+      let log = Log<Int>()
+      for count in [1, 63, 64, 65, 192, 511, 512, 513, 1536] {
+        for number in 0..<count {
+          #expect(context.run { log.append(number) })
+        }
+        #expect(log.entries(atLeast: count) == Array(0..<count))
+        _ = log.take()
+      }
+      context.leave()
+      withExtendedLifetime((central, owner)) {}
+    }
+  }
+
+  @Test(
+    "closures of many threads run one at a time, each thread's in order", arguments: cores,
+    Place.allCases)
+  func oneAtATime(core: EventCentral.Core, place: Place) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (context, owner) = context(place, of: central)
+      let (log, turnstile) = (Log<(thread: Int, number: Int)>(), Turnstile())
+      onThreads(3) { thread in
+        for number in 0..<500 {
+          _ = context.run { turnstile.pass { log.append((thread, number)) } }
+        }
+      }
+      let entries = log.entries(atLeast: 1500)
+      #expect(turnstile.encounters == 0)
+      for thread in 0..<3 {
+        #expect(entries.filter { $0.thread == thread }.map(\.number) == Array(0..<500))
+      }
+      context.leave()
+      withExtendedLifetime((central, owner)) {}
+    }
+  }
+
+  @Test("a closure finds its context again, as the current one", arguments: cores, Place.allCases)
+  func currentInside(core: EventCentral.Core, place: Place) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (context, owner) = context(place, of: central)
+      let found = Log<(context: ExecutionContext, isCurrent: Bool)>()
+      #expect(
+        context.run { found.append((central.listener.contexts.current(), context.isCurrent)) })
+      let inside = found.entries(atLeast: 1)[0]
+      #expect(inside.isCurrent)
+      #expect(!context.isCurrent)
+      if place == .task {
+        // A task of its own.
+        #expect(inside.context.consumer !== context.consumer)
+      } else {
+        #expect(inside.context.consumer === context.consumer)
+      }
+      #expect("\(inside.context.place)" == "\(context.place)")
+      inside.context.leave()
+      context.leave()
+      withExtendedLifetime((central, owner)) {}
+    }
+  }
+
+  @Test("the last user's leaving frees what waits, on a queue that nobody serves", arguments: cores)
+  func unservedQueue(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let queue = DispatchQueue(label: "unserved")
+      queue.suspend()
+      defer { queue.resume() }
+      let lifetime = Lifetime()
+      let first = central.listener.contexts.queue(queue)
+      let second = central.listener.contexts.queue(queue)
+      #expect(first === second)
+      for _ in 0..<10 {
+        let token = lifetime.token()
+        #expect(first.run { withExtendedLifetime(token) {} })
+      }
+      #expect(first.waitingCount == 10)
+      first.leave()
+      #expect(lifetime.alive == 10)
+      second.leave()
+      #expect(lifetime.alive == 0)
+      #expect(!first.run {})
+      // Another use begins anew.
+      let third = central.listener.contexts.queue(queue)
+      #expect(third !== first)
+      #expect(third.waitingCount == 0)
+      third.leave()
+    }
+  }
+
+  @Test("the central's end frees what waits, on a queue that nobody serves", arguments: cores)
+  func unservedQueueAndCentral(core: EventCentral.Core) async {
+    await offThePool {
+      let queue = DispatchQueue(label: "unserved")
+      queue.suspend()
+      let lifetime = Lifetime()
+      var central: EventCentral? = EventCentral(core: core)
+      let context = central!.listener.contexts.queue(queue)
+      let token = lifetime.token()
+      #expect(context.run { withExtendedLifetime(token) {} })
+      central = nil
+      #expect(context.waitingCount == 0)
+      #expect(!context.run {})
+      queue.resume()
+      context.leave()
+    }
+  }
+
+  @Test("an actor's context ends with its actor", arguments: cores)
+  func actorGoes(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let lifetime = Lifetime()
+      var home: Home? = Home()
+      let context = central.listener.contexts.actor(home!)
+      let ran = Gate()
+      #expect(context.run { ran.open() })
+      #expect(ran.pass())
+      weak let gone = home
+      home = nil
+      #expect(waitUntil { gone == nil })
+      let token = lifetime.token()
+      _ = context.run { withExtendedLifetime(token) {} }
+      #expect(waitUntil { context.consumer.ended.wait(until: 0) })
+      #expect(!context.run {})
+      context.leave()
+    }
+  }
+
+  @Test("leaving inside the context's own closure is allowed", arguments: cores, Place.allCases)
+  func leavingInside(core: EventCentral.Core, place: Place) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (context, owner) = context(place, of: central)
+      let left = Gate()
+      #expect(context.run {
+        context.leave()
+        left.open()
+      })
+      #expect(left.pass())
+      if context.endsWithUsers {
+        #expect(waitUntil { context.consumer.ended.wait(until: 0) })
+      }
+      withExtendedLifetime((central, owner)) {}
+    }
+  }
+
+  @Test("uses that come and go on many threads leave nothing behind", arguments: cores, Place.allCases)
+  func churn(core: EventCentral.Core, place: Place) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      guard place != .eventThread, place != .threadOfAnotherCentral else { return }
+      let (lifetime, home) = (Lifetime(), Home())
+      let queue = DispatchQueue(label: "churn", attributes: .concurrent)
+      let contexts = central.listener.contexts
+      onThreads(3) { _ in
+        for round in 0..<200 {
+          let context =
+            switch place {
+            case .listenerThread: contexts.listenerThread()
+            case .mainQueue: contexts.queue(.main)
+            case .actor: contexts.actor(home)
+            case .task: contexts.task()
+            default: contexts.queue(queue)
+            }
+          for _ in 0...(round % 3) {
+            let token = lifetime.token()
+            #expect(context.run { withExtendedLifetime(token) {} })
+          }
+          context.leave()
+        }
+      }
+      #expect(lifetime.waitUntilNone())
+    }
+  }
+
+  @Test("the default is where the caller is: a task, a thread, the main queue", arguments: cores)
+  func currentOutside(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let contexts = central.listener.contexts
+    @Sendable func describe(_ context: ExecutionContext) -> String {
+      defer { context.leave() }
+      return "\(context.place)"
+    }
+    #expect(describe(contexts.current()) == "task")
+    let onMainActor = await MainActor.run { describe(contexts.current()) }
+    #expect(onMainActor == "mainQueue")
+    let (log, done) = (Log<String>(), Gate())
+    runThread {
+      log.append(describe(contexts.current()))
+      done.open()
+    }
+    #expect(log.entries(atLeast: 1) == ["listenerThread"])
+    done.pass()
+  }
+}

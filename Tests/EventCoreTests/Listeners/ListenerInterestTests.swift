@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("Listeners with an interest")
+struct ListenerInterestTests {
+  @Test("latestOnly: of what waits only the newest, in constant memory, and the rest is counted", arguments: cores, ListenerPlace.allCases)
+  func latestOnly(core: EventCentral.Core, place: ListenerPlace) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (log, payloads) = (Log<Int>(), Lifetime())
+      let (entered, leave) = (Gate(), Gate())
+      let requester = Requester(payloads.token(), log) { event in
+        if event.number == 0 {
+          entered.open()
+          leave.pass()
+        }
+      }
+      let handle = Ping.addListener(
+        requester, Requester.onPing, executeOn: place.executeOn, interestedIn: .latestOnly,
+        on: central)
+      Ping(number: 0).queue(on: central)
+      entered.pass()
+      for number in 1...10_000 { Ping(number: number).queue(on: central) }
+      #expect(handle.waitingEventCount == 1)
+      leave.open()
+      #expect(log.entries(atLeast: 2) == [0, 10_000])
+      #expect(waitUntil { handle.skippedCount == 9_999 })
+      handle.remove()
+    }
+  }
+
+  @Test("youngerThan: judged when the handler would run", arguments: cores, ListenerPlace.allCases)
+  func youngerThan(core: EventCentral.Core, place: ListenerPlace) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let log = Log<Int>()
+      let executeOn = place.executeOn
+      let never = Ping.addListener(
+        nil, { _ in log.append(-1) }, executeOn: executeOn, interestedIn: .youngerThan,
+        maximumAge: 1, on: central)
+      let always = Ping.addListener(
+        nil, { log.append($0.number) }, executeOn: executeOn, interestedIn: .youngerThan,
+        maximumAge: 3_600 * 1_000_000_000, on: central)
+      for number in 0..<10 { Ping(number: number).queue(on: central) }
+      #expect(log.entries(atLeast: 10) == Array(0..<10))
+      #expect(waitUntil { never.skippedCount == 10 })
+      #expect(always.skippedCount == 0)
+      never.remove()
+      always.remove()
+    }
+  }
+
+  @Test("several interests at once", arguments: cores)
+  func several(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (log, lifetime) = (Log<Int>(), Lifetime())
+      let requester = Requester(lifetime.token(), log)
+      let queue = DispatchQueue(label: "held")
+      queue.suspend()
+      let handle = Ping.addListener(
+        requester, Requester.onPing, executeOn: .dispatchQueue(queue),
+        interestedIn: [.latestOnly, .youngerThan, .custom], maximumAge: 3_600 * 1_000_000_000,
+        customFilter: Requester.isEven, on: central)
+      // The newest is odd: none of the older ones comes in its place.
+      for number in 0..<10 { Ping(number: number).queue(on: central) }
+      queue.resume()
+      #expect(waitUntil { handle.skippedCount == 10 })
+      queue.suspend()
+      for number in 0...10 { Ping(number: number).queue(on: central) }
+      queue.resume()
+      #expect(log.entries(atLeast: 1) == [10])
+      handle.remove()
+    }
+  }
+}

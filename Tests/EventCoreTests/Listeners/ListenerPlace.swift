@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+/// Where a listener runs, as tests enumerate it.
+enum ListenerPlace: CaseIterable, CustomTestStringConvertible {
+  case listenerThread, task, serialQueue, concurrentQueue, mainQueue
+
+  var testDescription: String { "\(self)" }
+
+  var executeOn: ExecuteEventOn {
+    switch self {
+    case .listenerThread: .listenerThread
+    case .task: .taskThread
+    case .serialQueue: .dispatchQueue(DispatchQueue(label: "serial"))
+    case .concurrentQueue:
+      .dispatchQueue(DispatchQueue(label: "concurrent", attributes: .concurrent))
+    case .mainQueue: .dispatchQueue(.main)
+    }
+  }
+}
+
+struct Ping: Eventable { var number = 0 }
+struct Pong: Eventable { var number = 0 }
+struct Carrying: Eventable { var token: Lifetime.Token }
+
+/// An object that owns listeners.
+final class Requester: Sendable {
+  let token: Lifetime.Token
+  let log: Log<Int>
+  let inHandler: (@Sendable (Ping) -> Void)?
+
+  init(
+    _ token: Lifetime.Token, _ log: Log<Int> = Log(),
+    inHandler: (@Sendable (Ping) -> Void)? = nil
+  ) {
+    self.token = token
+    self.log = log
+    self.inHandler = inHandler
+  }
+
+  func onPing(_ event: Ping) {
+    inHandler?(event)
+    log.append(event.number)
+  }
+
+  func onTimedPing(_ event: Ping, _ priority: EventPriority, _ dispatchTime: DispatchTime) {
+    log.append(event.number)
+  }
+
+  func isEven(_ event: Ping, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool {
+    event.number % 2 == 0
+  }
+}
+
+/// A reference that a test drops when it likes.
+final class Box<Value: AnyObject & Sendable>: Sendable {
+  private let state: Guarded<Value?>
+
+  init(_ value: Value?) { state = Guarded(value) }
+
+  var value: Value? {
+    get { state.withLock { $0 } }
+    set {
+      // What ends with the old value ends outside of the lock.
+      let old = state.withLock { state in
+        defer { state = newValue }
+        return state
+      }
+      withExtendedLifetime(old) {}
+    }
+  }
+}
+
+/// Holds a place until it is let go, so that what is dispatched meanwhile waits.
+struct HeldPlace: Sendable {
+  struct Hold: Eventable {
+    let entered: Gate
+    let leave: Gate
+  }
+  private let leave = Gate()
+
+  /// Returns once the place stands in a handler. `executeOn` is the same value as the listener's.
+  init(_ executeOn: ExecuteEventOn, on central: EventCentral) {
+    let entered = Gate()
+    let handle = Hold.addListener(
+      nil,
+      { hold in
+        hold.entered.open()
+        hold.leave.pass()
+      }, executeOn: executeOn, on: central)
+    Hold(entered: entered, leave: leave).stack(priority: .highest, on: central)
+    entered.pass()
+    handle.remove()
+  }
+
+  func letGo() { leave.open() }
+}

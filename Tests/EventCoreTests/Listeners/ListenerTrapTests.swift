@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+/// D12: each in a process of its own.
+@Suite("D12: mistakes with listeners trap")
+struct ListenerTrapTests {
+  private static func expectMessage(_ result: ExitTest.Result?, _ words: String) {
+    #if DEBUG
+      // Optimised code keeps the trap and drops the text.
+      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+      #expect(text.contains(words), "the message was: \(text)")
+    #endif
+  }
+
+  @Test("removeAndWait inside the callback itself, wherever it runs", arguments: cores)
+  func waitingForOneself(core: EventCentral.Core) async {
+    let places = ["listenerThread", "task", "concurrentQueue", "mainQueue"]
+    for place in places {
+      let result = await #expect(
+        processExitsWith: .failure, observing: [\.standardErrorContent]
+      ) { [core = core.rawValue as String, place = place as String] in
+        let central = EventCentral(core: EventCentral.Core(rawValue: core)!)
+        let executeOn = ListenerPlace.allCases.first { "\($0)" == place }!.executeOn
+        let (handles, registered, done) = (Log<any EventListenerHandling>(), Gate(), Gate())
+        let handle = Ping.addListener(
+          nil,
+          { _ in
+            registered.pass()
+            handles.entries[0].removeAndWait()
+            done.open()
+          }, executeOn: executeOn, on: central)
+        handles.append(handle)
+        registered.open()
+        Ping().queue(on: central)
+        await offThePool { done.pass() }
+      }
+      Self.expectMessage(result, "removeAndWait() waits until its handler is not running")
+    }
+  }
+
+  @Test("the isolated form outside of any actor")
+  func noActor() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      Ping.addListener(isolation: nil) { _ in }
+    }
+    Self.expectMessage(result, "was called outside of any actor")
+  }
+
+  final class Other {}
+
+  final class Confused: EventListening {
+    @EventMethod<Other, Ping>
+    var onPing = { (self, event: Ping, priority: EventPriority, time: DispatchTime) in }
+  }
+
+  @Test("an event method of another class")
+  func anotherClass() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      Confused().registerListeners()
+    }
+    Self.expectMessage(result, "name the class that declares the property")
+  }
+
+  @Test("join of a UIEventThread on the main thread")
+  func joiningOnMain() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      await MainActor.run { UIEventThread(on: EventCentral()).join() }
+    }
+    Self.expectMessage(result, "whose callbacks run on the main thread")
+  }
+}

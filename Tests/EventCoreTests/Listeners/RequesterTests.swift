@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Synchronization
+import Testing
+
+@Suite("D9: a listener dies with its requester")
+struct RequesterTests {
+  @Test("before an event: the handler is not called, and what it held is freed at that event", arguments: cores, ListenerPlace.allCases)
+  func goneBefore(core: EventCentral.Core, place: ListenerPlace) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, closure, log) = (Lifetime(), Lifetime(), Log<Int>())
+      var requester: Requester? = Requester(owner.token(), log)
+      let token = closure.token()
+      let method = Ping.addListener(
+        requester!, Requester.onPing, executeOn: place.executeOn, on: central)
+      let captured = Ping.addListener(
+        requester!, { _ in withExtendedLifetime(token) { log.append(-1) } },
+        executeOn: place.executeOn, on: central)
+      requester = nil
+      #expect(owner.alive == 0)
+      #expect(!method.isActive)
+      #expect(!captured.isActive)
+      // Both are registered still: nothing has told them.
+      #expect(Ping().queue(on: central) >= 1)
+      #expect(waitUntil { Ping().queue(on: central) == 0 })
+      #expect(log.entries.isEmpty)
+      #expect(central.listener.listenerCount == 0)
+      #expect(!captured.remove())
+    }
+  }
+
+  @Test("before an event: the closure's own captures are freed at that event", arguments: cores, ListenerPlace.allCases)
+  func capturesFreed(core: EventCentral.Core, place: ListenerPlace) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, closure) = (Lifetime(), Lifetime())
+      var requester: Requester? = Requester(owner.token())
+      do {
+        let token = closure.token()
+        Ping.addListener(
+          requester!, { _ in withExtendedLifetime(token) {} }, executeOn: place.executeOn,
+          on: central)
+      }
+      requester = nil
+      #expect(closure.alive == 1)
+      Ping().queue(on: central)
+      #expect(closure.waitUntilNone())
+    }
+  }
+
+  @Test("during a handler: it is kept alive over the call, and ends after it", arguments: cores, ListenerPlace.allCases)
+  func goneDuring(core: EventCentral.Core, place: ListenerPlace) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, log) = (Lifetime(), Log<Int>())
+      let (entered, leave) = (Gate(), Gate())
+      let box = Box<Requester>(nil)
+      box.value = Requester(owner.token(), log) { _ in
+        entered.open()
+        leave.pass()
+      }
+      Ping.addListener(box.value!, Requester.onPing, executeOn: place.executeOn, on: central)
+      for number in 0..<5 { Ping(number: number).queue(on: central) }
+      entered.pass()
+      box.value = nil
+      #expect(owner.alive == 1)
+      leave.open()
+      #expect(owner.waitUntilNone())
+      #expect(waitUntil { central.listener.listenerCount == 0 })
+      #expect(log.entries == [0])
+    }
+  }
+
+  @Test("its last reference may go inside its own handler, and its end may wait for its listener", arguments: cores, ListenerPlace.allCases)
+  func endingInside(core: EventCentral.Core, place: ListenerPlace) async {
+    /// Removes its listener as it ends.
+    final class Careful: Sendable {
+      let handle = Box<HandleBox>(nil)
+      let ended: Gate
+      let box: Box<Careful>
+      init(_ ended: Gate, _ box: Box<Careful>) { (self.ended, self.box) = (ended, box) }
+      func onPing(_ event: Ping) { box.value = nil }
+      deinit {
+        handle.value?.handle.removeAndWait()
+        ended.open()
+      }
+    }
+    final class HandleBox: Sendable {
+      let handle: any EventListenerHandling
+      init(_ handle: any EventListenerHandling) { self.handle = handle }
+    }
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (ended, box) = (Gate(), Box<Careful>(nil))
+      box.value = Careful(ended, box)
+      box.value!.handle.value = HandleBox(
+        Ping.addListener(box.value!, Careful.onPing, executeOn: place.executeOn, on: central))
+      Ping().queue(on: central)
+      #expect(ended.pass())
+      #expect(Ping().queue(on: central) == 0)
+    }
+  }
+
+  @Test("after the handlers: while other threads dispatch, it ends once and nothing is left", arguments: cores, ListenerPlace.allCases)
+  func goneUnderFire(core: EventCentral.Core, place: ListenerPlace) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, payloads, over) = (Lifetime(), Lifetime(), Box<Gate>(Gate()))
+      let executeOn = place.executeOn
+      onThreads(3) { thread in
+        if thread == 0 {
+          for _ in 0..<300 {
+            let requester = Requester(owner.token())
+            Carrying.addListener(
+              requester, { _ in }, executeOn: executeOn, on: central)
+            Carrying.addListener(
+              requester, { [weak requester] _ in #expect(requester != nil) },
+              executeOn: executeOn, on: central)
+          }
+          over.value = nil
+        } else {
+          while over.value != nil { Carrying(token: payloads.token()).queue(on: central) }
+        }
+      }
+      #expect(waitUntil { Carrying(token: payloads.token()).queue(on: central) == 0 })
+      #expect(owner.waitUntilNone())
+      #expect(payloads.waitUntilNone())
+      central.listener.sweep()
+      #expect(central.listener.listenerCount == 0)
+    }
+  }
+
+  @Test("without an event: the sweep finds it", arguments: cores, ListenerPlace.allCases)
+  func sweep(core: EventCentral.Core, place: ListenerPlace) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, closure, executeOn) = (Lifetime(), Lifetime(), place.executeOn)
+      let living = Requester(owner.token())
+      Ping.addListener(living, Requester.onPing, executeOn: executeOn, on: central)
+      for count in [0, 1, 5] {
+        for _ in 0..<count {
+          let token = closure.token()
+          Ping.addListener(
+            Requester(owner.token()), { _ in withExtendedLifetime(token) {} },
+            executeOn: executeOn, on: central)
+        }
+        // Registrations sweep as well.
+        #expect(central.listener.sweep() <= count)
+        #expect(closure.waitUntilNone())
+        #expect(central.listener.listenerCount == 1)
+      }
+      withExtendedLifetime(living) {}
+    }
+  }
+
+  @Test("without an event and without a call: registrations find it", arguments: cores)
+  func registrationsSweep(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let owner = Lifetime()
+      for _ in 0..<1000 {
+        Ping.addListener(
+          Requester(owner.token()), Requester.onPing, executeOn: .listenerThread, on: central)
+      }
+      // Each looks at four: what is spent does not pile up.
+      #expect(central.listener.listenerCount < 10)
+    }
+  }
+
+  @Test("without an event of its type: the listener thread finds it before it sleeps", arguments: cores)
+  func listenerThreadSweeps(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (closure, log) = (Lifetime(), Log<Int>())
+      Pong.addListener(nil, { _ in log.append(0) }, executeOn: .listenerThread, on: central)
+      do {
+        let token = closure.token()
+        Ping.addListener(
+          Requester(closure.token()), { _ in withExtendedLifetime(token) {} },
+          executeOn: .listenerThread, on: central)
+      }
+      #expect(waitUntil {
+        Pong().queue(on: central)
+        return closure.alive == 0
+      })
+    }
+  }
+
+  @Test("a nil requester: until it is removed", arguments: cores, ListenerPlace.allCases)
+  func noRequester(core: EventCentral.Core, place: ListenerPlace) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (closure, log) = (Lifetime(), Log<Int>())
+      let handle: any EventListenerHandling
+      do {
+        let token = closure.token()
+        handle = Ping.addListener(
+          nil, { event in withExtendedLifetime(token) { log.append(event.number) } },
+          executeOn: place.executeOn, on: central)
+      }
+      central.listener.sweep()
+      Ping(number: 1).queue(on: central)
+      #expect(log.entries(atLeast: 1) == [1])
+      handle.remove()
+      #expect(closure.waitUntilNone())
+      #expect(central.listener.listenerCount == 0)
+    }
+  }
+
+  @Test("a bound method, as the documents of EventDrivenSwift print it, retains its object until the listener is removed", arguments: cores)
+  func boundMethodRetains(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, log) = (Lifetime(), Log<Int>())
+      let handles: [any EventListenerHandling]
+      do {
+        let requester = Requester(owner.token(), log)
+        handles = [
+          Ping.addListener(requester, requester.onPing, executeOn: .listenerThread, on: central),
+          Ping.addListener(
+            requester, requester.onTimedPing, executeOn: .listenerThread, on: central),
+        ]
+      }
+      Ping(number: 3).queue(on: central)
+      #expect(log.entries(atLeast: 2) == [3, 3])
+      #expect(owner.alive == 1)
+      handles[0].remove()
+      Ping(number: 4).queue(on: central)
+      #expect(log.entries(atLeast: 3) == [3, 3, 4])
+      handles[1].remove()
+      #expect(owner.waitUntilNone())
+    }
+  }
+
+  @Test("a filter that is a method of the requester retains nothing and is not asked without it", arguments: cores)
+  func methodFilter(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, log) = (Lifetime(), Log<Int>())
+      var requester: Requester? = Requester(owner.token(), log)
+      let handle = Ping.addListener(
+        requester!, Requester.onPing, executeOn: .listenerThread, interestedIn: .custom,
+        customFilter: Requester.isEven, on: central)
+      for number in 0..<10 { Ping(number: number).queue(on: central) }
+      #expect(log.entries(atLeast: 5) == [0, 2, 4, 6, 8])
+      #expect(waitUntil { handle.skippedCount == 5 })
+      requester = nil
+      #expect(owner.waitUntilNone())
+      #expect(waitUntil { Ping().queue(on: central) == 0 })
+    }
+  }
+}

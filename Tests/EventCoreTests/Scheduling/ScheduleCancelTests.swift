@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCoreTestSupport
+import Testing
+
+@testable import EventCore
+
+@Suite("Scheduling: cancelling, and who owns what")
+struct ScheduleCancelTests {
+  typealias Number = ScheduleWorld.Number
+  struct Owned: Eventable { var token: Lifetime.Token }
+
+  @Test("a cancel says whether it was in time", arguments: cores)
+  func inTime(core: EventCentral.Core) {
+    let world = ScheduleWorld(core)
+    let (one, two) = (
+      Number(value: 1).scheduleQueue(after: .nanoseconds(5), on: world.central),
+      Number(value: 2).scheduleQueue(after: .nanoseconds(5), on: world.central)
+    )
+    #expect(one.cancel())
+    #expect(!one.cancel())
+    #expect(one.state == .cancelled)
+    world.clock.advance(by: .nanoseconds(5))
+    #expect(!two.cancel())
+    #expect(two.state == .dispatched)
+    #expect(!Number(value: 3).scheduleQueue(after: .zero, on: world.central).cancel())
+    #expect(world.finish() == [2, 3])
+    #expect(
+      world.central.scheduleStatistics
+        == EventScheduleStatistics(
+          pending: 0, dispatched: 2, skipped: 0, cancelled: 1, dropped: 0))
+  }
+
+  @Test("a cancelled event is freed at once, whoever keeps the handle", arguments: cores)
+  func freedByCancel(core: EventCentral.Core) {
+    let (world, lifetime) = (ScheduleWorld(core), Lifetime())
+    let once = Owned(token: lifetime.token()).scheduleQueue(after: .seconds(1), on: world.central)
+    let often = Owned(token: lifetime.token()).scheduleQueue(every: .seconds(1), on: world.central)
+    #expect(lifetime.alive == 2)
+    #expect(once.cancel())
+    #expect(lifetime.alive == 1)
+    #expect(often.cancel())
+    #expect(lifetime.alive == 0)
+    #expect(world.finish() == [])
+  }
+
+  @Test("a dispatched event is not kept by its handle", arguments: cores)
+  func freedByDispatch(core: EventCentral.Core) {
+    let (world, lifetime) = (ScheduleWorld(core), Lifetime())
+    // Nobody listens, so that it ends with its dispatch.
+    let handle = Owned(token: lifetime.token()).scheduleQueue(after: .seconds(1), on: world.central)
+    world.clock.advance(by: .seconds(1))
+    #expect(lifetime.alive == 0)
+    #expect(handle.state == .dispatched)
+    #expect(world.finish() == [])
+  }
+
+  @Test("a handle that is let go changes nothing", arguments: cores)
+  func fireAndForget(core: EventCentral.Core) {
+    let world = ScheduleWorld(core)
+    weak var handle: EventScheduleHandle?
+    do {
+      let made = Number(value: 7).scheduleQueue(after: .nanoseconds(1), on: world.central)
+      handle = made
+    }
+    #expect(handle != nil, "the scheduler lets go of it before its time")
+    world.clock.advance(by: .nanoseconds(1))
+    #expect(handle == nil, "the scheduler keeps it after its time")
+    #expect(world.finish() == [7])
+  }
+
+  @Test("a handler may cancel the repetition that called it", arguments: cores)
+  func insideTheHandler(core: EventCentral.Core) {
+    let world = ScheduleWorld(core)
+    let (handles, results) = (Log<EventScheduleHandle>(), Log<Bool>())
+    world.thread.addEventCallback { (event: Number) in
+      if event.value == 9 { results.append(handles.entries[0].cancel()) }
+    }
+    handles.append(Number(value: 9).scheduleQueue(every: .nanoseconds(1), on: world.central))
+    world.clock.advance(by: .nanoseconds(1))
+    #expect(results.entries(atLeast: 1) == [true])
+    world.clock.advance(by: .nanoseconds(10))
+    #expect(world.finish() == [9])
+    #expect(handles.entries[0].state == .cancelled)
+  }
+
+  /// An event whose end cancels a schedule.
+  private final class Canceller: Sendable {
+    let handles = Log<EventScheduleHandle>()
+    let results = Log<Bool>()
+    deinit { for handle in handles.entries { results.append(handle.cancel()) } }
+  }
+  private struct Cancelling: Eventable { let canceller: Canceller }
+
+  @Test("the end of an event, on the scheduler's thread, may cancel schedules", arguments: cores)
+  func insideTheDispatch(core: EventCentral.Core) {
+    let world = ScheduleWorld(core)
+    let other = Number(value: 1).scheduleQueue(every: .nanoseconds(2), on: world.central)
+    let results: Log<Bool>
+    do {
+      let canceller = Canceller()
+      results = canceller.results
+      canceller.handles.append(other)
+      Cancelling(canceller: canceller).scheduleQueue(after: .nanoseconds(1), on: world.central)
+    }
+    world.clock.advance(by: .nanoseconds(10))
+    #expect(results.entries == [true])
+    #expect(world.finish() == [])
+  }
+
+  @Test("D9: a central that is released frees what is scheduled, and its handles say so", arguments: cores)
+  func centralReleased(core: EventCentral.Core) {
+    let lifetime = Lifetime()
+    var handles: [EventScheduleHandle] = []
+    // With a thread of its own, and driven by the test.
+    for clock in [nil, ManualClock()] {
+      var central: EventCentral? = EventCentral(core: core, clock: clock)
+      handles += (0..<100).map { index in
+        Owned(token: lifetime.token()).scheduleQueue(
+          after: .seconds(1000 + index % 7), on: central!)
+      }
+      let counts = central!.scheduler.counts
+      #expect(counts.statistics.pending == 100)
+      central = nil
+      #expect(lifetime.waitUntilNone())
+      #expect(waitUntil { counts.statistics.dropped == 100 })
+      #expect(counts.statistics.pending == 0)
+      clock?.advance(by: .seconds(5000))
+    }
+    #expect(waitUntil { handles.allSatisfy { $0.state == .dropped } })
+    #expect(handles.allSatisfy { !$0.cancel() })
+  }
+
+  private struct Last: Eventable { let central: EventCentral }
+
+  @Test("D9: the event may hold the last reference of its own central", arguments: cores)
+  func centralReleasedByItsScheduler(core: EventCentral.Core) {
+    for clock in [nil, ManualClock()] {
+      let handle: EventScheduleHandle
+      let waiting: EventScheduleHandle
+      do {
+        let central = EventCentral(core: core, clock: clock)
+        waiting = Number().scheduleQueue(after: .seconds(1000), on: central)
+        handle = Last(central: central).scheduleQueue(after: .milliseconds(1), on: central)
+      }
+      clock?.advance(by: .milliseconds(1))
+      #expect(waitUntil { handle.state == .dispatched && waiting.state == .dropped })
+    }
+  }
+
+  @Test("D9: a central's thread ends with it", arguments: cores)
+  func threadEnds(core: EventCentral.Core) {
+    let central = Log<EventCentral>()
+    central.append(EventCentral(core: core))
+    Number().scheduleQueue(after: .seconds(1000), on: central.entries[0])
+    let scheduler = central.entries[0].scheduler.weakCore
+    #expect(scheduler() != nil)
+    _ = central.take()
+    #expect(waitUntil { scheduler() == nil })
+  }
+
+  @Test("no schedule keeps its central", arguments: cores)
+  func centralIsNotKept(core: EventCentral.Core) {
+    weak var central: EventCentral?
+    let handle: EventScheduleHandle
+    do {
+      let made = EventCentral(core: core)
+      central = made
+      handle = Number().scheduleQueue(every: .seconds(1000), on: made)
+    }
+    #expect(central == nil)
+    #expect(waitUntil { handle.state == .dropped })
+  }
+}

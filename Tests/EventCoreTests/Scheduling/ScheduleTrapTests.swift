@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+/// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its own.
+@Suite("D12: mistakes in scheduling trap")
+struct ScheduleTrapTests {
+  struct Ping: Eventable {}
+
+  private static func expectMessage(_ result: ExitTest.Result?, _ words: String) {
+    #if DEBUG
+      // Optimised code keeps the trap and drops the text.
+      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+      #expect(text.contains(words), "the message was: \(text)")
+    #endif
+  }
+
+  @Test("an interval of zero")
+  func zeroInterval() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      Ping().scheduleQueue(every: .zero, on: EventCentral())
+    }
+    Self.expectMessage(result, "repeats after a time that is greater than 0")
+  }
+
+  @Test("a negative interval")
+  func negativeInterval() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      EventCentral(core: .locking).scheduleStack(Ping(), every: .seconds(-1))
+    }
+    Self.expectMessage(result, "repeats after a time that is greater than 0")
+  }
+
+  @Test("a limit below one")
+  func noLimit() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      Ping().scheduleQueue(every: .seconds(1), limit: 0, on: EventCentral())
+    }
+    Self.expectMessage(result, "A limit is how often an event is dispatched")
+  }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("UIEventThread: callbacks on the MainActor")
+struct UIEventThreadTests {
+  final class StatusBar: UIEventThread, @unchecked Sendable {
+    // Constant, or the MainActor's.
+    let token: Lifetime.Token
+    let log: Log<String>
+
+    init(_ token: Lifetime.Token, _ log: Log<String>, on central: EventCentral) {
+      (self.token, self.log) = (token, log)
+      super.init(on: central)
+    }
+
+    @available(*, unavailable, message: "needs a token")
+    required init() { preconditionFailure("needs a token") }
+
+    override func registerEventListeners() {
+      addEventCallback(StatusBar.onPing)
+      addEventCallback(StatusBar.onTimedPing)
+      addEventCallback(StatusBar.onPong)
+    }
+
+    @MainActor func onPing(_ event: Ping) {
+      MainActor.preconditionIsolated()
+      log.append("ping \(event.number)")
+    }
+
+    @MainActor func onTimedPing(_ event: Ping, _ priority: EventPriority, _ time: DispatchTime) {
+      MainActor.preconditionIsolated()
+      log.append("\(priority) ping \(event.number)")
+    }
+
+    func onPong(_ event: Pong) {
+      MainActor.preconditionIsolated()
+      log.append("pong \(event.number)")
+    }
+  }
+
+  @Test("all callbacks run on the MainActor, in order, and it frees itself", arguments: cores)
+  func onTheMainActor(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (lifetime, log) = (Lifetime(), Log<String>())
+      var bar: StatusBar? = StatusBar(lifetime.token(), log, on: central)
+      for number in 0..<200 {
+        Ping(number: number).queue(on: central)
+        Pong(number: number).queue(on: central)
+      }
+      let expected = (0..<200).flatMap { ["ping \($0)", "normal ping \($0)", "pong \($0)"] }
+      #expect(log.entries(atLeast: 600) == expected)
+      #expect(waitUntil { bar!.statistics == .init(delivered: 400, skipped: 0, cancelled: 0) })
+      bar = nil
+      #expect(lifetime.waitUntilNone())
+      #expect(Ping().queue(on: central) == 0)
+    }
+  }
+
+  @Test("D1: the most urgent first; D10: cancel frees and counts what waits", arguments: cores)
+  func urgentAndCancelled(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (lifetime, log) = (Lifetime(), Log<String>())
+      let bar = StatusBar(lifetime.token(), log, on: central)
+      let payloads = Lifetime()
+      bar.addEventCallback { (_: Carrying) in log.append("carrying") }
+      // The main queue stands still for as long as the test dispatches.
+      let (entered, leave) = (Gate(), Gate())
+      DispatchQueue.main.async {
+        entered.open()
+        leave.pass()
+      }
+      entered.pass()
+      Pong(number: 1).queue(priority: .low, on: central)
+      Pong(number: 2).queue(on: central)
+      Pong(number: 3).stack(priority: .lowest, on: central)
+      Pong(number: 4).queue(priority: .highest, on: central)
+      #expect(bar.eventCount == 4)
+      leave.open()
+      #expect(log.entries(atLeast: 4) == ["pong 3", "pong 4", "pong 2", "pong 1"])
+      DispatchQueue.main.async {
+        entered.open()
+        leave.pass()
+      }
+      entered.pass()
+      for _ in 0..<10 { Carrying(token: payloads.token()).queue(on: central) }
+      bar.cancel()
+      // Freed although the main queue stands still.
+      #expect(payloads.alive == 0)
+      #expect(bar.statistics.cancelled == 10)
+      bar.join()
+      leave.open()
+      #expect(log.entries.count == 4)
+    }
+  }
+
+  @Test("D10: drain handles what waits, also on the main thread itself", arguments: cores)
+  func drains(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (lifetime, log) = (Lifetime(), Log<String>())
+    await offThePool {
+      let bar = StatusBar(lifetime.token(), log, on: central)
+      for number in 0..<300 { Pong(number: number).queue(on: central) }
+      #expect(bar.drain(until: .now() + .seconds(60)))
+      #expect(log.take() == (0..<300).map { "pong \($0)" })
+    }
+    await MainActor.run {
+      let bar = StatusBar(lifetime.token(), log, on: central)
+      for number in 0..<300 { Pong(number: number).queue(on: central) }
+      #expect(bar.drain())
+      #expect(log.take() == (0..<300).map { "pong \($0)" })
+      bar.join()
+      let late = StatusBar(lifetime.token(), log, on: central)
+      Pong().queue(on: central)
+      #expect(!late.drain(until: .now()))
+      #expect(late.statistics.cancelled == 1)
+    }
+    await offThePool { #expect(lifetime.waitUntilNone()) }
+  }
+}

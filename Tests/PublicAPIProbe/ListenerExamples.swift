@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+// The examples of "Where handlers run" and of the listeners' symbols, compiled as a user would.
+
+import Dispatch
+import EventCore
+import Testing
+
+enum TemperatureRating {
+  case freezing, warm
+}
+
+struct TemperatureRatingEvent: Eventable {
+  var temperatureInCelsius: Float
+  var temperatureRating: TemperatureRating
+}
+
+// "The places".
+final class TemperatureRatingModel {
+  var rating: TemperatureRating = .freezing
+
+  init() {
+    TemperatureRatingEvent.addListener(self, TemperatureRatingModel.onRating)
+  }
+
+  func onRating(_ event: TemperatureRatingEvent) {
+    rating = event.temperatureRating
+  }
+}
+
+// "A listener dies with its requester".
+final class Dashboard {
+  private let listeners = EventListenerScope()
+
+  init() {
+    TemperatureEvent.addListener(nil) { event in
+      print(event.temperatureInCelsius)
+    }.stored(in: listeners)
+  }
+}
+
+// "A property can be a handler".
+final class Thermometer: EventListening {
+  var celsius: Float = 0
+
+  @EventMethod<Thermometer, TemperatureEvent>(interestedIn: .latestOnly)
+  private var onTemperature = { (self, event, priority, dispatchTime) in
+    self.celsius = event.temperatureInCelsius
+  }
+
+  init() { registerListeners() }
+}
+
+// "On an actor".
+actor Recorder {
+  var temperatures: [Float] = []
+
+  func start() {
+    TemperatureEvent.addListener(self) { (self: isolated Recorder, event) in
+      self.temperatures.append(event.temperatureInCelsius)
+    }
+  }
+
+  func startIsolated() {
+    TemperatureEvent.addListener(isolation: #isolation) { event in
+      self.temperatures.append(event.temperatureInCelsius)
+    }
+  }
+}
+
+// "Somebody has to serve the main queue".
+struct Server {
+  static func main() async throws {
+    TemperatureEvent.addListener(nil) { @MainActor event in
+      print(event.temperatureInCelsius)
+    }
+    try await Task.sleep(for: .seconds(3600))
+  }
+}
+
+// EventListener.
+final class Mixer: Sendable {
+  func onBuffer(_ event: TemperatureEvent) {}
+}
+
+func ownListener(_ mixer: Mixer) {
+  let audio = EventListener(name: "audio")
+  audio.addListener(mixer, Mixer.onBuffer, executeOn: .listenerThread)
+}
+
+// UIEventThread.
+final class StatusBar: UIEventThread, @unchecked Sendable {
+  override func registerEventListeners() {
+    addEventCallback(StatusBar.onTemperature)
+  }
+
+  @MainActor func onTemperature(_ event: TemperatureEvent) {}
+}
+
+// Every form of the documents of EventDrivenSwift, in a class that is not Sendable.
+class TemperatureRatingViewModel {
+  var temperatureInCelsius: Float = 0
+  var temperatureRating: TemperatureRating = .freezing
+
+  var listenerHandle: EventListenerHandling?
+
+  func onTemperatureRatingEvent(
+    _ event: TemperatureRatingEvent, _ priority: EventPriority, _ dispatchTime: DispatchTime
+  ) {
+    temperatureInCelsius = event.temperatureInCelsius
+    temperatureRating = event.temperatureRating
+  }
+
+  func onTemperatureRatingEventFilter(
+    _ event: TemperatureRatingEvent, _ priority: EventPriority, _ dispatchTime: DispatchTime
+  ) -> Bool {
+    event.temperatureInCelsius <= 50
+  }
+
+  init() {
+    listenerHandle = TemperatureRatingEvent.addListener(self, onTemperatureRatingEvent)
+    listenerHandle?.remove()
+    listenerHandle = TemperatureRatingEvent.addListener(
+      self, onTemperatureRatingEvent, executeOn: .listenerThread)
+    listenerHandle?.remove()
+    listenerHandle = TemperatureRatingEvent.addListener(
+      self, onTemperatureRatingEvent, executeOn: .taskThread)
+    listenerHandle?.remove()
+    listenerHandle = TemperatureRatingEvent.addListener(
+      self, onTemperatureRatingEvent, interestedIn: .latestOnly)
+    listenerHandle?.remove()
+    listenerHandle = TemperatureRatingEvent.addListener(
+      self, onTemperatureRatingEvent, interestedIn: .youngerThan,
+      maximumAge: 1 * 1_000_000_000)
+    listenerHandle?.remove()
+    listenerHandle = TemperatureRatingEvent.addListener(
+      self, onTemperatureRatingEvent, interestedIn: .custom,
+      customFilter: onTemperatureRatingEventFilter)
+    listenerHandle?.remove()
+  }
+}
+
+@Suite("The listeners' examples compile and run", .serialized)
+struct ListenerExamples {
+  @Test("all of them can be made and let go")
+  func make() async {
+    _ = TemperatureRatingModel()
+    _ = Dashboard()
+    _ = Thermometer()
+    let recorder = Recorder()
+    await recorder.start()
+    ownListener(Mixer())
+    _ = StatusBar()
+    _ = TemperatureRatingViewModel()
+    TemperatureRatingEvent(temperatureInCelsius: 1, temperatureRating: .warm).queue()
+    TemperatureEvent(temperatureInCelsius: 1).queue()
+  }
+}

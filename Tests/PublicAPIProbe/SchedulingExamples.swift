@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+// The examples of the page Scheduling and of the README's paragraph, with the public interface alone.
+
+import Dispatch
+import EventCore
+import Foundation
+import Testing
+
+struct ReminderEvent: Eventable {
+  var text: String
+}
+
+struct HeartbeatEvent: Eventable {}
+
+struct FrameEvent: Eventable {}
+
+@Suite("The examples of Scheduling compile and run")
+struct SchedulingExamples {
+  @Test("at, after, every, cancel")
+  func overview() {
+    let reminder = ReminderEvent(text: "tea")
+
+    reminder.scheduleQueue(at: .now() + .seconds(4), priority: .highest)
+    reminder.scheduleStack(after: .milliseconds(250))
+
+    let heartbeat = HeartbeatEvent().scheduleQueue(every: .seconds(1))
+    heartbeat.cancel()
+
+    let frames = FrameEvent().scheduleQueue(
+      every: .microseconds(16_667), limit: 600, policy: .skip, priority: .high)
+    print(frames.dispatches, frames.skipped)
+    #expect(frames.cancel())
+    #expect(heartbeat.state == .cancelled)
+  }
+
+  @Test("times as programs for EventDrivenSwift write them")
+  func foundationTimes() {
+    let temperatureEvent = TemperatureEvent(temperatureInCelsius: 23.25)
+    temperatureEvent.scheduleQueue(
+      at: DispatchTime.now() + TimeInterval().advanced(by: 4), priority: .highest)
+    temperatureEvent.scheduleStack(
+      at: DispatchTime.now() + TimeInterval().advanced(by: 4), priority: .highest)
+    let central = EventCentral()
+    let handle = central.scheduleQueue(temperatureEvent, at: .now() + .seconds(4))
+    #expect(handle.cancel())
+    #expect(central.scheduleStatistics.cancelled == 1)
+  }
+
+  @Test("the example of the handle")
+  func handle() {
+    let reminder = ReminderEvent(text: "tea").scheduleQueue(after: .seconds(180))
+    if reminder.cancel() { print("in time") }
+    #expect(reminder.state == .cancelled)
+  }
+}
