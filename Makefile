@@ -2,7 +2,7 @@
 # Copyright the EventCore authors
 #
 # make demo    the main job: the demo on this machine's own counters (installs what is missing)
-# make test    all tests (installs what is missing)
+# make test    all tests (installs what is missing), one after the other: they make threads of their own
 # make bench   all figures, about twelve minutes; make bench-quick: those of 24 bytes, one minute
 # make check   what CI runs
 
@@ -21,7 +21,7 @@ demo: setup
 	swift run --package-path Examples -c release eventcore-demo $(DEMO_ARGUMENTS)
 
 test: setup c-program
-	swift test $(TEST_ARGUMENTS)
+	swift test --no-parallel $(TEST_ARGUMENTS)
 
 bench: setup
 	Benchmarks/bench.sh

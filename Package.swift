@@ -52,7 +52,13 @@ let package = Package(
     .testTarget(name: "EventCoreTests", dependencies: ["EventCore", "EventCoreTestSupport"]),
     .testTarget(name: "EventCoreStressTests", dependencies: ["EventCore", "EventCoreTestSupport"]),
     // Compiles every example of the README and the documentation, with the public interface alone.
-    .testTarget(name: "PublicAPIProbe", dependencies: ["EventCore"]),
+    .testTarget(name: "PublicAPIProbe", dependencies: ["EventCore", "EventCoreTestSupport"]),
+    // The examples of EventDrivenSwift once more, through a symbolic link, as a user in Swift 5 mode has
+    // them.
+    .testTarget(
+      name: "PublicAPIProbeSwift5",
+      dependencies: ["EventCore", "EventCoreTestSupport"],
+      swiftSettings: [.swiftLanguageMode(.v5)]),
   ],
   swiftLanguageModes: [.v6]
 )

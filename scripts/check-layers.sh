@@ -24,19 +24,19 @@ forbid '^ *(public |@_exported )?import (CEventCore|Foundation)' \
   'CEventCore is imported internally, Foundation not at all:' "${swift_files[@]}"
 forbid 'evc_|EVC_' 'C is named in LockFree/ alone:' \
   $(printf '%s\n' "${shared_files[@]}" | grep -v -e Lane.swift -e Dispatch.swift -e EnvelopeLayout.swift)
-forbid '#include "(mailbox|lanes|inbox|parker)' 'A router knows sinks, not mailboxes:' \
+forbid '#include "(mailbox|lanes|stream_table|parker)' 'A router knows sinks, not mailboxes:' \
   Sources/CEventCore/router.c Sources/CEventCore/router_private.h Sources/CEventCore/dispatch.c \
   Sources/CEventCore/snapshot.c Sources/CEventCore/snapshot.h
 forbid '#include "(router|dispatch|snapshot)' 'A mailbox knows no router:' \
-  Sources/CEventCore/mailbox*.[ch] Sources/CEventCore/lanes.h Sources/CEventCore/inbox.h
-forbid '#include "(eventcore/)?(mailbox|lanes|inbox|parker|router|dispatch|shared_mailbox)' \
-  'A balancer knows sinks, not what is before or behind them:' \
-  Sources/CEventCore/balancer.c Sources/CEventCore/load.h include/eventcore/balancer.h
+  Sources/CEventCore/mailbox*.[ch] Sources/CEventCore/lanes.h Sources/CEventCore/stream*.[ch]
 forbid '#include "(eventcore/)?(router|dispatch|snapshot|mailbox|envelope|sink|lanes|inbox)' \
   'A scheduler knows time, and no events:' \
   include/eventcore/scheduler.h Sources/CEventCore/scheduler*.[ch] Sources/CEventCore/timer*.[ch]
 forbid 'Consumer|Receiver|EventThread|Mailbox' 'A scheduler dispatches through the front door:' \
   Sources/EventCore/Scheduling/*.swift Sources/EventCore/L*/*Scheduler.swift
+forbid '#include "(eventcore/)?(mailbox|lanes|stream_table|parker|router|dispatch|shared_mailbox)' \
+  'A balancer knows sinks, not what is before or behind them:' \
+  Sources/CEventCore/balancer.c Sources/CEventCore/load.h include/eventcore/balancer.h
 forbid 'unsafeFlags' 'A package with unsafe flags cannot be depended on:' Package.swift
 
 [ "$status" -eq 0 ] && echo "layers: ok"

@@ -16,8 +16,16 @@
 #if __has_feature(address_sanitizer)
 #define EVC_ADDRESS_SANITIZER 1
 #endif
-#elif defined(__SANITIZE_ADDRESS__)
+#if __has_feature(thread_sanitizer)
+#define EVC_THREAD_SANITIZER 1
+#endif
+#else
+#if defined(__SANITIZE_ADDRESS__)
 #define EVC_ADDRESS_SANITIZER 1
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define EVC_THREAD_SANITIZER 1
+#endif
 #endif
 
 /* One turn of a spin loop. */

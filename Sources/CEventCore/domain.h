@@ -6,7 +6,7 @@
  * Flavour: urcu-bp ("bulletproof"), because it registers threads by itself and callers are anybody's
  * threads (GCD, the cooperative pool, plain pthreads). Its functions are called, not inlined, unless
  * the trait LGPLInline is on: 9 ns for a section instead of 1, on paths that run when a thread's route
- * cache misses, never for every event.
+ * cache misses, and for every post and take of a shared mailbox.
  *
  * What RCU protects here:
  *   reader                                          reclaimer
@@ -15,6 +15,10 @@
  *   balancer: the same for its receivers             evc_balancer_add and _remove, likewise
  *   mailbox: envelopes that evc_mailbox_depths       evc_pool_trim retires a slab before unmapping it
  *     walks while the consumer may free them
+ *   shared mailbox: envelopes whose link a taker     the same
+ *     looks at while another takes them
+ *   shared mailbox: segments of its queues, in       evc_shared_queue_advance retires a segment that
+ *     which others may still be looking                it has taken out of the queue
  *
  * Nothing waits, calls user code or allocates inside a section.
  */

@@ -10,6 +10,14 @@
 
 enum { NONE, CLAIMED, POSTED, CONSUMED };
 
+#define COUNT_MASK ((uintptr_t)63)
+#define COUNT_MAX ((uintptr_t)63)
+
+static inline struct evc_envelope *envelope_in(uintptr_t slot)
+{
+	return (struct evc_envelope *)(slot & ~COUNT_MASK);
+}
+
 static struct evc_latest *latest_of(struct evc_subscription *subscription)
 {
 	return evc_container_of(subscription, struct evc_latest, subscription);
@@ -43,6 +51,7 @@ static void unref(struct evc_latest *latest)
 	*latest->link = latest->next;
 	if (latest->next != NULL)
 		latest->next->link = latest->link;
+	/* The slot is empty, and counts nothing. */
 	mailbox->superseded +=
 		atomic_load_explicit(&latest->superseded, memory_order_relaxed);
 	pthread_mutex_unlock(&mailbox->subscription_mutex);
@@ -166,6 +175,51 @@ static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsi
 	}
 }
 
+/* P1. Returns the envelope that was superseded, if any, which it counts. */
+static inline struct evc_envelope *put(struct evc_latest *latest, struct evc_envelope *newest)
+{
+	uintptr_t old = atomic_load_explicit(&latest->slot, memory_order_relaxed);
+	uintptr_t count;
+
+	do {
+		count = old & COUNT_MASK;
+		count = old == 0 || count == COUNT_MAX ? 0 : count + 1;
+		/* Releases the envelope, and acquires the one that is superseded. */
+	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &old,
+							(uintptr_t)newest | count,
+							memory_order_seq_cst,
+							memory_order_relaxed));
+	if (evc_unlikely((old & COUNT_MASK) == COUNT_MAX))
+		count_superseded(latest, COUNT_MAX + 1);
+	return envelope_in(old);
+}
+
+/* K2. Takes the envelope, and counts what it superseded. */
+static struct evc_envelope *take(struct evc_latest *latest)
+{
+	/* Pairs with P1. */
+	uintptr_t slot = atomic_exchange_explicit(&latest->slot, 0, memory_order_seq_cst);
+
+	if (slot & COUNT_MASK)
+		count_superseded(latest, (uint32_t)(slot & COUNT_MASK));
+	return envelope_in(slot);
+}
+
+/* What was superseded so far; exact while nobody dispatches. */
+static uint64_t read_superseded(struct evc_latest *latest)
+{
+	uint64_t before, counted = atomic_load_explicit(&latest->superseded, memory_order_relaxed);
+	uintptr_t slot;
+
+	/* Neither twice nor not at all what is moved from the one to the other meanwhile. */
+	do {
+		before = counted;
+		slot = atomic_load_explicit(&latest->slot, memory_order_acquire);
+		counted = atomic_load_explicit(&latest->superseded, memory_order_acquire);
+	} while (counted != before);
+	return counted + (slot & COUNT_MASK);
+}
+
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
@@ -185,8 +239,7 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if (evc_unlikely(stream == NULL))
 		return EVC_OUT_OF_MEMORY;
 	lane = evc_slot_lane(newest);
-	/* P1. Releases the envelope, and acquires the one that is superseded. */
-	old = atomic_exchange_explicit(&latest->slot, newest, memory_order_seq_cst);
+	old = put(latest, newest);
 	/* P2; acquires the post of the token that is there. */
 	if (atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) != POSTED)
 		post_token(latest, lane, stream);
@@ -200,10 +253,8 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 			supersede(envelope, evc_thread_record_current);
 		}
 	}
-	if (old != NULL) {
-		count_superseded(latest, 1);
+	if (old != NULL)
 		supersede(old, evc_thread_record_current);
-	}
 	return EVC_OK;
 }
 
@@ -233,11 +284,11 @@ struct evc_envelope *evc_latest_take(struct evc_mailbox *mailbox, struct evc_env
 {
 	struct evc_latest *latest = latest_of(token->subscription);
 	unsigned lane = evc_slot_lane(token);
-	struct evc_envelope *envelope, *newer = NULL;
+	struct evc_envelope *envelope;
+	uintptr_t newer = 0;
 
 	give_token(latest, token, &mailbox->returns);
-	/* K2; pairs with P1. */
-	envelope = atomic_exchange_explicit(&latest->slot, NULL, memory_order_seq_cst);
+	envelope = take(latest);
 	if (evc_likely(envelope != NULL && evc_slot_lane(envelope) <= lane)) {
 		/* The token's reference goes with it. */
 		envelope->flags |= EVC_ENVELOPE_HOLDS;
@@ -245,7 +296,7 @@ struct evc_envelope *evc_latest_take(struct evc_mailbox *mailbox, struct evc_env
 	}
 	/* K3: its own token comes later. */
 	if (envelope != NULL &&
-	    !atomic_compare_exchange_strong_explicit(&latest->slot, &newer, envelope,
+	    !atomic_compare_exchange_strong_explicit(&latest->slot, &newer, (uintptr_t)envelope,
 						     memory_order_seq_cst,
 						     memory_order_relaxed)) {
 		count_superseded(latest, 1);
@@ -261,7 +312,7 @@ uint64_t evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *ca
 	struct evc_envelope *envelope;
 
 	give_token(latest, token, cache);
-	envelope = atomic_exchange_explicit(&latest->slot, NULL, memory_order_seq_cst);
+	envelope = take(latest);
 	if (envelope != NULL)
 		evc_envelope_end(envelope, false, cache);
 	unref(latest);
@@ -293,7 +344,7 @@ evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 	};
 	latest->mailbox = mailbox;
 	atomic_init(&latest->references, 1);
-	atomic_init(&latest->slot, NULL);
+	atomic_init(&latest->slot, 0);
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
 		atomic_init(&latest->state[lane], NONE);
 		latest->tokens[lane].subscription = &latest->subscription;
@@ -314,7 +365,7 @@ evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 
 uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription)
 {
-	return atomic_load_explicit(&latest_of(subscription)->superseded, memory_order_relaxed);
+	return read_superseded(latest_of(subscription));
 }
 
 uint64_t evc_latest_superseded(struct evc_mailbox *mailbox)
@@ -324,7 +375,7 @@ uint64_t evc_latest_superseded(struct evc_mailbox *mailbox)
 	pthread_mutex_lock(&mailbox->subscription_mutex);
 	sum = mailbox->superseded;
 	for (struct evc_latest *latest = mailbox->latests; latest != NULL; latest = latest->next)
-		sum += atomic_load_explicit(&latest->superseded, memory_order_relaxed);
+		sum += read_superseded(latest);
 	pthread_mutex_unlock(&mailbox->subscription_mutex);
 	return sum;
 }

@@ -178,10 +178,11 @@ static inline void publish_reserved(struct evc_mailbox *mailbox, struct evc_stre
 		atomic_fetch_add_explicit(&mailbox->tickets, count, memory_order_seq_cst);
 	uint32_t attention;
 
-	/* Relaxed: a hint, which the consumer checks. */
+	/* Relaxed: whether a few tickets are announced or not does not matter. */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->announces, memory_order_relaxed)))
+		/* Pairs with search: the stream's fields. A hint, which the consumer checks. */
 		atomic_store_explicit(&mailbox->announced[ticket % EVC_ANNOUNCED], stream,
-				      memory_order_relaxed);
+				      memory_order_release);
 	/* P2. */
 	evc_stream_publish(stream, ticket);
 	/*

@@ -42,24 +42,23 @@ static inline void moves_end(struct evc_mailbox *mailbox)
  * The stream whose next slot has this ticket is not the one of the ticket before. Its producer may be
  * between P1 and P2, so that no stream shows the ticket yet.
  */
-static __attribute__((noinline)) struct evc_envelope *search(struct evc_mailbox *mailbox,
-							     uint64_t ticket)
+static __attribute__((noinline)) struct evc_envelope *
+search(struct evc_mailbox *mailbox, uint64_t ticket, struct evc_return_cache *cache)
 {
 	for (unsigned turn = 0;; turn++) {
-		/* Acquire, pairs with add_stream, here and below; an announced stream is in the list. */
-		struct evc_stream *head =
-			atomic_load_explicit(&mailbox->streams, memory_order_acquire);
+		/* Acquire, pairs with publish_reserved: a stream may be newer than our view of the list. */
 		struct evc_stream *stream = atomic_load_explicit(
-			&mailbox->announced[ticket % EVC_ANNOUNCED], memory_order_relaxed);
+			&mailbox->announced[ticket % EVC_ANNOUNCED], memory_order_acquire);
 		struct evc_envelope *slot;
 
-		if (stream != NULL &&
-		    (slot = evc_stream_peek(stream, ticket, &mailbox->returns)) != NULL) {
+		if (stream != NULL && (slot = evc_stream_peek(stream, ticket, cache)) != NULL) {
 			mailbox->current = stream;
 			return slot;
 		}
-		for (stream = head; stream != NULL; stream = stream->next_in_mailbox) {
-			slot = evc_stream_peek(stream, ticket, &mailbox->returns);
+		/* Acquire, pairs with add_stream. */
+		stream = atomic_load_explicit(&mailbox->streams, memory_order_acquire);
+		for (; stream != NULL; stream = stream->next_in_mailbox) {
+			slot = evc_stream_peek(stream, ticket, cache);
 			if (slot != NULL) {
 				mailbox->current = stream;
 				return slot;
@@ -69,17 +68,21 @@ static __attribute__((noinline)) struct evc_envelope *search(struct evc_mailbox 
 	}
 }
 
-/* Takes the post with the next ticket out of its stream; it has been drawn. */
-static inline struct evc_envelope *take_posted(struct evc_mailbox *mailbox)
+/*
+ * Takes the post with the next ticket out of its stream; it has been drawn. Segments that this goes past
+ * are given back through the cache, which may be NULL.
+ */
+static inline struct evc_envelope *take_posted(struct evc_mailbox *mailbox,
+					       struct evc_return_cache *cache)
 {
 	/* Relaxed, here and below: only this thread writes it. */
 	uint64_t ticket = atomic_load_explicit(&mailbox->dealt, memory_order_relaxed);
 	struct evc_envelope *slot = NULL;
 
 	if (evc_likely(mailbox->current != NULL))
-		slot = evc_stream_peek(mailbox->current, ticket, &mailbox->returns);
+		slot = evc_stream_peek(mailbox->current, ticket, cache);
 	if (evc_unlikely(slot == NULL))
-		slot = search(mailbox, ticket);
+		slot = search(mailbox, ticket, cache);
 	evc_stream_take(mailbox->current);
 	atomic_store_explicit(&mailbox->dealt, ticket + 1, memory_order_relaxed);
 	return slot;
@@ -95,7 +98,7 @@ static inline struct evc_envelope *chain_of(const struct evc_envelope *slot)
 static inline void deal(struct evc_mailbox *mailbox, uint64_t count)
 {
 	while (count-- > 0) {
-		struct evc_envelope *slot = take_posted(mailbox);
+		struct evc_envelope *slot = take_posted(mailbox, &mailbox->returns);
 		struct evc_envelope *envelope, *next;
 
 		if (evc_likely(evc_slot_lane(slot) != EVC_SLOT_CHAIN)) {
@@ -117,7 +120,8 @@ struct evc_envelope *evc_mailbox_collect(struct evc_mailbox *mailbox, uint64_t c
 
 	moves_begin(mailbox);
 	while (count-- > 0) {
-		struct evc_envelope *slot = take_posted(mailbox);
+		/* Without the cache, which belongs to the consumer even after its end. */
+		struct evc_envelope *slot = take_posted(mailbox, NULL);
 		struct evc_envelope *envelope = slot;
 
 		if (evc_slot_lane(slot) == EVC_SLOT_CHAIN) {

@@ -54,7 +54,11 @@ static bool count_chain(struct reading *reading, struct evc_envelope *slot)
 	if (moved(reading->mailbox, reading->moves))
 		return false;
 	for (; envelope != NULL; envelope = evc_slot_next(envelope)) {
-		if (!count(reading, envelope))
+		/*
+		 * An envelope that its consumer has taken from a stream and posted on may be a slot in use
+		 * again by now, whose link is a ticket.
+		 */
+		if (evc_slot_is_ticket(envelope) || !count(reading, envelope))
 			return false;
 	}
 	return true;

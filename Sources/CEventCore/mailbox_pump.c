@@ -12,7 +12,7 @@
  *   poster, interrupter, closer                pump
  *   P1 publish (post, signal)     seq_cst      C1 set SLEEP                   seq_cst RMW
  *   P3 load attention             seq_cst      C2 look: signal and tickets    seq_cst loads
- *   P5 if SLEEP: clear it         acquire RMW  C6 if there is news: clear it  relaxed RMW
+ *   P5 if SLEEP: clear it         acquire RMW  C6 if there is news: clear it  acquire RMW
  *   P6 if P5 found it set: wake                C7 if C6 found it set: go on; else leave
  *
  * - No wake-up is lost: of P1 and C1 one precedes the other in the single order of seq_cst operations, so
@@ -22,7 +22,9 @@
  *   or by C6, since both are read-modify-write. From C1 on the pump touches nothing that is the consumer's
  *   until C6 has won the bit back: the next pump may be running by then.
  * - What one pump did happens before the next: C1 releases, P5 acquires (the read-modify-writes between
- *   them keep the release sequence), and the wake function orders itself before the pump it causes.
+ *   them keep the release sequence), and the wake function orders itself before the pump it causes. C6
+ *   acquires, too: between C1 and C6 another pump may have run and armed the mailbox again, and then it
+ *   is that one's bit which C6 clears.
  *
  * Tests/Models/pump.pml checks this over all interleavings of small cases.
  */
@@ -65,23 +67,26 @@ static void rest(struct evc_mailbox *mailbox)
 	}
 }
 
-/* What anybody may have done to a mailbox that has run dry. Touches nothing of the consumer's. */
-static inline bool has_news(struct evc_mailbox *mailbox)
+/*
+ * What anybody may have done to a mailbox that has run dry when so many posts were dealt. Touches nothing
+ * of the consumer's.
+ */
+static inline bool has_news(struct evc_mailbox *mailbox, uint64_t dealt)
 {
 	return atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) != 0 ||
-	       evc_mailbox_undealt(mailbox, memory_order_seq_cst) != 0;
+	       atomic_load_explicit(&mailbox->tickets, memory_order_seq_cst) != dealt;
 }
 
 /* Nothing is left. True if the caller is not the consumer any more. */
-static bool arm(struct evc_mailbox *mailbox)
+static bool arm(struct evc_mailbox *mailbox, uint64_t dealt)
 {
 	/* C1, then C2. */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_SLEEP, memory_order_seq_cst);
-	if (!has_news(mailbox))
+	if (!has_news(mailbox, dealt))
 		return true;
-	/* C6, C7. Relaxed: if the bit is still ours, so is everything that the consumer wrote. */
+	/* C6, C7. Acquire: pairs with C1, of whichever pump it was. */
 	return !(atomic_fetch_and_explicit(&mailbox->attention, ~EVC_ATTENTION_SLEEP,
-					   memory_order_relaxed) &
+					   memory_order_acquire) &
 		 EVC_ATTENTION_SLEEP);
 }
 
@@ -91,6 +96,7 @@ enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbox, uint64_t limit)
 		return EVC_INVALID_ARGUMENT;
 	for (;;) {
 		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
+		uint64_t dealt;
 
 		if (evc_likely(envelope != NULL)) {
 			deliver(mailbox, envelope);
@@ -107,7 +113,9 @@ enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbox, uint64_t limit)
 		if (mailbox->options.idle != NULL)
 			mailbox->options.idle(mailbox->options.context);
 		rest(mailbox);
-		if (mailbox->options.wake == NULL ? !has_news(mailbox) : arm(mailbox))
+		/* Before C1: afterwards it may be the next pump's. Relaxed: only the consumer writes it. */
+		dealt = atomic_load_explicit(&mailbox->dealt, memory_order_relaxed);
+		if (mailbox->options.wake == NULL ? !has_news(mailbox, dealt) : arm(mailbox, dealt))
 			return EVC_EMPTY;
 	}
 }

@@ -25,8 +25,8 @@
  *   P7 there was none: subtract 1    seq_cst RMW      it is looking by P5
  *      from looking; look at all                   W7 before the next take, if it is
  *      lanes; if any: P4                              looking: subtract 1 from looking   seq_cst RMW
- *                                                  W8 take; if it was looking, and more
- *                                                     waits: P4
+ *                                                  W8 take; if it was looking, or comes
+ *                                                     from W6, and more waits: P4
  *
  * Claim: when a post has returned and its envelope still waits, then some worker is awake and will look at all
  * lanes before it sleeps, or a wake-up is under way to one, or there is no worker.
@@ -35,8 +35,9 @@
  *   P4 or P5 found somebody looking: its W2 or W7 follows in the order, and W4 or W8's take follows that; or
  *   it was another producer at P5 without a sleeper, whose look at P7 follows.
  *   P6 woke one: it comes to W7 and takes.
- * A worker that ends runs W6 to W8 for the last time: if anything waits then, it wakes the next (and so does a
- * worker that came for one envelope and finds two). Tests/Models/shared_wake.pml checks this.
+ * And if one worker stays in its handler, another one comes for what waits, if any sleeps: whoever takes after a
+ * look that posts may have relied on (W7, or W4 by way of W6) wakes the next one if more waits. A worker that
+ * ends does so too. Tests/Models/shared_wake.pml checks all of this.
  *
  * So a post makes at most one system call, and none while somebody is on the way: a burst wakes
  * workers one after the other, each by the one before it, until one finds nothing left.
@@ -80,8 +81,12 @@ struct evc_worker {
 	void *context;
 	/* Its place in `workers`, its bit in `asleep`. */
 	unsigned slot;
-	/* The worker's thread only: it is counted in `looking`; how often another has cleared its bit. */
+	/*
+	 * The worker's thread only: it is counted in `looking`; the next take has to wake another worker if
+	 * more waits; how often another has cleared its bit.
+	 */
 	bool is_looking;
+	bool passes_on;
 	uint32_t claims;
 	/* How often one that cleared its bit is done with it: written by those, read before it is freed. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t wakes;
@@ -151,8 +156,8 @@ bool evc_shared_wake_any(struct evc_shared_mailbox *mailbox);
 /* W1, and W6. The worker's thread. */
 void evc_worker_lie_down(struct evc_worker *worker);
 void evc_worker_get_up(struct evc_worker *worker);
-/* W2, W7: true if it was looking. The worker's thread. */
-bool evc_worker_stop_looking(struct evc_worker *worker);
+/* W2, W7. The worker's thread. */
+void evc_worker_stop_looking(struct evc_worker *worker);
 /* Counts the worker among those looking. The worker's thread. */
 void evc_worker_begin_looking(struct evc_worker *worker);
 /* The worker will not look for a while: another one is to come for what waits. Its thread. */

@@ -90,7 +90,7 @@ void evc_worker_lie_down(struct evc_worker *worker)
 	atomic_fetch_or_explicit(&mailbox->asleep[worker->slot / 64],
 				 UINT64_C(1) << worker->slot % 64, memory_order_seq_cst);
 	/* W2. */
-	(void)evc_worker_stop_looking(worker);
+	evc_worker_stop_looking(worker);
 	/* W3. */
 	atomic_thread_fence(memory_order_seq_cst);
 }
@@ -110,6 +110,8 @@ void evc_worker_get_up(struct evc_worker *worker)
 		worker->claims++;
 		worker->is_looking = true;
 	}
+	/* W8. Also by itself: a post may have relied on its looking, before W2. */
+	worker->passes_on = true;
 }
 
 void evc_worker_begin_looking(struct evc_worker *worker)
@@ -117,21 +119,22 @@ void evc_worker_begin_looking(struct evc_worker *worker)
 	if (worker->is_looking)
 		return;
 	worker->is_looking = true;
+	worker->passes_on = true;
 	atomic_fetch_add_explicit(&worker->shared->looking, 1, memory_order_seq_cst);
 }
 
-bool evc_worker_stop_looking(struct evc_worker *worker)
+void evc_worker_stop_looking(struct evc_worker *worker)
 {
-	if (evc_likely(!worker->is_looking))
-		return false;
+	if (!worker->is_looking)
+		return;
 	worker->is_looking = false;
 	atomic_fetch_sub_explicit(&worker->shared->looking, 1, memory_order_seq_cst);
-	return true;
 }
 
 void evc_worker_pass_on(struct evc_worker *worker)
 {
-	(void)evc_worker_stop_looking(worker);
+	evc_worker_stop_looking(worker);
+	worker->passes_on = false;
 	atomic_thread_fence(memory_order_seq_cst);
 	/* W8. */
 	if (!nobody_sleeps(worker->shared) && evc_shared_has_some(worker->shared))

@@ -56,7 +56,7 @@
 #include "thread_record.h"
 
 /* A segment is a block of the largest pool class: 4096 bytes, of which 192 are not cells. */
-#define EVC_QUEUE_CLASS (EVC_CLASS_COUNT - 1)
+#define EVC_QUEUE_CLASS (EVC_CLASS_FIRST_SEGMENT - 1)
 #define EVC_QUEUE_CELLS 488u
 
 /* A cell holds 0, or the address of an envelope and in its lowest bit whether more of its chain follow. */

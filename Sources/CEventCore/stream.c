@@ -76,17 +76,12 @@ struct evc_stream *evc_stream_create(struct evc_thread_record *record, uint64_t 
 
 bool evc_stream_advance(struct evc_stream *stream, struct evc_thread_record *record)
 {
-	/* Relaxed: this thread wrote it. Left over from a reservation that was withdrawn. */
-	struct evc_segment *next =
-		atomic_load_explicit(&stream->segment->next, memory_order_relaxed);
+	struct evc_segment *next = make_segment(record, EVC_CLASS_SEGMENT, stream);
 
-	if (next == NULL) {
-		next = make_segment(record, EVC_CLASS_SEGMENT, stream);
-		if (next == NULL)
-			return false;
-		/* Pairs with evc_stream_peek. From here on the consumer may go past the old segment. */
-		atomic_store_explicit(&stream->segment->next, next, memory_order_release);
-	}
+	if (next == NULL)
+		return false;
+	/* Pairs with evc_stream_peek. From here on the consumer may go past the old segment. */
+	atomic_store_explicit(&stream->segment->next, next, memory_order_release);
 	begin_segment(stream, next);
 	return true;
 }
@@ -94,9 +89,24 @@ bool evc_stream_advance(struct evc_stream *stream, struct evc_thread_record *rec
 void evc_stream_withdraw(struct evc_stream *stream)
 {
 	struct evc_envelope *slot = stream->reserved;
+	struct evc_segment *segment = stream->reserved_segment;
+	/* Relaxed: this thread wrote it. */
+	struct evc_segment *added = atomic_load_explicit(&segment->next, memory_order_relaxed);
+	struct evc_segment *next;
 
-	/* What was added stays linked, for the next reservation. */
-	begin_segment(stream, stream->reserved_segment);
+	/*
+	 * What was added goes back: were it left linked, the consumer might go past this segment as soon
+	 * as it is full, while it is still the producer's. It cannot have seen the link, since it looks for
+	 * it behind the last slot only, and the reserved slot shows no ticket. Relaxed: the next P2 of
+	 * that slot publishes it.
+	 */
+	atomic_store_explicit(&segment->next, NULL, memory_order_relaxed);
+	for (; added != NULL; added = next) {
+		next = atomic_load_explicit(&added->next, memory_order_relaxed);
+		evc_pool_untake(&stream->record->pools[EVC_CLASS_SEGMENT],
+				(struct evc_envelope *)(void *)added);
+	}
+	begin_segment(stream, segment);
 	stream->slot = slot;
 	stream->reserved = NULL;
 }

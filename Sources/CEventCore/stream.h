@@ -33,7 +33,9 @@
  *
  * Ownership: the slots of a segment belong to their envelopes. Whoever ends the last of them gives the
  * segment back to its pool, but not before the consumer has gone past it (which counts as one more), and
- * it goes past only when the producer has linked the next one and so will not touch this one again.
+ * it goes past only when the producer has linked the next one and so will not touch this one again: a
+ * producer whose next slot lies in a segment, or will once a reservation is withdrawn, leaves it unlinked
+ * or a slot of it without its ticket.
  * Tests/Models/stream.pml models evc_stream_publish, evc_stream_peek and the end of a segment.
  */
 #ifndef EVC_STREAM_H
@@ -176,9 +178,11 @@ static inline void evc_stream_publish(struct evc_stream *stream, uint64_t ticket
 static inline void evc_segment_end(struct evc_segment *segment, uint32_t count,
 				   struct evc_return_cache *cache)
 {
+	/* Before the count: afterwards whoever counts the last may give the segment back. */
+	uint32_t all = atomic_load_explicit(&segment->capacity, memory_order_relaxed) + 1;
+
 	/* Acquire-release, pairs with itself: all uses of the slots before the segment is used anew. */
-	if (atomic_fetch_add_explicit(&segment->ended, count, memory_order_acq_rel) + count !=
-	    atomic_load_explicit(&segment->capacity, memory_order_relaxed) + 1)
+	if (atomic_fetch_add_explicit(&segment->ended, count, memory_order_acq_rel) + count != all)
 		return;
 	if (cache != NULL)
 		evc_return_cache_give(cache, segment);

@@ -95,7 +95,7 @@ static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
 	return !(signal & EVC_SIGNAL_CLOSE);
 }
 
-/* It came because of one envelope: if more wait, the next one has to come as well. */
+/* W8: it came because of one post: if more waits, the next one has to come as well. */
 static __attribute__((noinline)) void wake_next(struct evc_worker *worker)
 {
 	if (atomic_load_explicit(&worker->shared->attention, memory_order_relaxed) >=
@@ -110,13 +110,20 @@ static inline struct evc_envelope *next(struct evc_worker *worker)
 	struct evc_mailbox *mailbox = worker->mailbox;
 	struct evc_shared_mailbox *shared = worker->shared;
 	struct evc_envelope *envelope = NULL;
-	/* W7. */
-	bool was_looking = evc_worker_stop_looking(worker);
+	bool passes_on = worker->passes_on;
 	bool is_retiring = false;
 	unsigned own = EVC_LANE_COUNT, lane;
 
+	if (evc_unlikely(passes_on)) {
+		worker->passes_on = false;
+		/* W7. */
+		evc_worker_stop_looking(worker);
+	}
 	/* Pairs with the raises in evc_mailbox_interrupt and _close. */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0)) {
+		/* Before what may take a while. */
+		if (passes_on)
+			wake_next(worker);
 		if (!attend(mailbox))
 			return NULL;
 		is_retiring = atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
@@ -126,8 +133,7 @@ static inline struct evc_envelope *next(struct evc_worker *worker)
 	if (evc_unlikely(atomic_load_explicit(&shared->attention, memory_order_acquire) &
 			 EVC_SHARED_DROP))
 		return NULL;
-	if (evc_unlikely(evc_mailbox_undealt(mailbox, memory_order_seq_cst) != 0))
-		evc_mailbox_look(mailbox);
+	evc_mailbox_look(mailbox);
 	if (evc_unlikely(mailbox->lanes.occupied != 0))
 		own = evc_lanes_first(&mailbox->lanes);
 	/* W8: the take. */
@@ -142,7 +148,7 @@ static inline struct evc_envelope *next(struct evc_worker *worker)
 	}
 	if (envelope == NULL && own < EVC_LANE_COUNT)
 		envelope = evc_mailbox_take_from(mailbox, own);
-	if (evc_unlikely(was_looking) && envelope != NULL)
+	if (evc_unlikely(passes_on) && envelope != NULL)
 		wake_next(worker);
 	return envelope;
 }
@@ -188,7 +194,7 @@ enum evc_status evc_worker_take(struct evc_worker *worker, struct evc_envelope *
 			return EVC_OK;
 		if (end_if_closed(worker, &closes))
 			return EVC_CLOSED;
-		/* A post to its own mailbox that is not linked yet may hide others that are complete. */
+		/* A post to its own mailbox that came meanwhile. */
 		if (!closes && !evc_worker_has_mail(worker))
 			return EVC_EMPTY;
 	}

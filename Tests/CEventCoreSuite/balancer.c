@@ -363,7 +363,7 @@ static void short_release(struct evc_sink *sink)
 
 static const char *half(void)
 {
-	struct short_sink narrow = { .sink = { short_accept, short_retain, short_release },
+	struct short_sink narrow = { .sink = { short_accept, short_retain, short_release, NULL },
 				     .room = 70 };
 	struct evc_load load = { 0 };
 	struct crew crew;
@@ -474,7 +474,12 @@ static const char *out_of_memory(void)
 	EXPECT_EQUAL(evc_balancer_count(crew.balancer), 2, "receivers after a failed addition");
 	for (unsigned i = 0; i < 64; i++)
 		EXPECT_NONE(append(&crew, &chain, EVC_LANE_QUEUE_NORMAL, i));
-	/* A post needs none. */
+	/* The first posts make this thread's streams to the receivers. */
+	EXPECT_STATUS(post(&crew, &chain), EVC_OK);
+	chain = (struct evc_chain)EVC_CHAIN_EMPTY;
+	for (unsigned i = 0; i < 64; i++)
+		EXPECT_NONE(append(&crew, &chain, EVC_LANE_QUEUE_NORMAL, i));
+	/* Those after them need no memory. */
 	suite_allocator_install(0, UINT64_MAX);
 	status = post(&crew, &chain);
 	suite_allocator_restore();

@@ -152,6 +152,47 @@ static const char *after_the_end(void)
 	return NULL;
 }
 
+/*
+ * The same where the post lies in another segment than the consumer has read: whoever reaps goes past the
+ * old one, and must leave the consumer's cache alone, which its thread may be flushing at that moment.
+ */
+static const char *after_the_end_of_a_segment(void)
+{
+	struct suite_receiver receiver;
+	struct evc_thread_record *record;
+	struct evc_stream *stream;
+	struct evc_envelope *slot;
+	uint64_t value;
+	unsigned lane;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 1));
+	EXPECT_OK(suite_take(&receiver, &lane, &value));
+	record = evc_thread_record();
+	stream = evc_stream_for(&record->streams, receiver.mailbox->number);
+	EXPECT(stream != NULL, "no stream");
+	while (stream->slot != stream->end) {
+		EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 1));
+		EXPECT_OK(suite_take(&receiver, &lane, &value));
+	}
+	slot = evc_stream_reserve(stream, record, 1);
+	EXPECT(slot != NULL, "no slot");
+	slot->subscription = receiver.subscription;
+	evc_slot_set_lane(slot, EVC_LANE_QUEUE_LOW);
+	slot->flags = 0;
+	evc_mailbox_close(receiver.mailbox);
+	EXPECT_STATUS(suite_take(&receiver, &lane, &value), EVC_CLOSED);
+	evc_stream_publish(stream, atomic_fetch_add(&receiver.mailbox->tickets, 1));
+	evc_mailbox_reap(receiver.mailbox);
+	EXPECT_EQUAL(atomic_load(&receiver.drops), 1, "calls of drop");
+	for (unsigned i = 0; i < EVC_RETURN_WAYS; i++)
+		EXPECT(receiver.mailbox->returns.ways[i].head == NULL,
+		       "the consumer's cache was written to after the consumer's end");
+	evc_mailbox_release(receiver.mailbox);
+	EXPECT_EQUAL(atomic_load(&receiver.drops), 1, "calls of drop after the release");
+	return NULL;
+}
+
 /* A sleeping consumer has to hear of either close at once; the join would hang otherwise. */
 static const char *wakes_the_idle(void)
 {
@@ -177,6 +218,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D10 close cuts close_when_empty short", cut_short },
 	{ "D10 the last release drops what nobody consumed", without_consumer },
 	{ "D4 D10 a post that was held up until the consumer had ended is dropped", after_the_end },
+	{ "D4 D10 the same behind the end of a segment", after_the_end_of_a_segment },
 	{ "D10 an idle thread wakes for the close", wakes_the_idle },
 };
 SUITE_GROUP(suite_close, tests);

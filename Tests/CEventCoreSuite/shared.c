@@ -92,7 +92,7 @@ const char *shared_start(struct shared_workers *workers, struct shared_receiver 
 			 unsigned count, const struct evc_mailbox_options *options,
 			 void *const *contexts)
 {
-	struct evc_mailbox_options own = { EVC_WAIT_PARK, 0, NULL, NULL, NULL, NULL };
+	struct evc_mailbox_options own = { .strategy = EVC_WAIT_PARK };
 
 	if (options != NULL)
 		own = *options;

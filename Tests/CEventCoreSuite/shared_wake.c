@@ -107,6 +107,48 @@ static const char *each_wakes_the_next(void)
 	return NULL;
 }
 
+/*
+ * Two envelopes for two workers, the first handler of which does not return before the second has begun:
+ * whichever worker a post relied on, it has to fetch the other one.
+ */
+static void wait_for_both(void *worker_context, uint64_t value, unsigned lane)
+{
+	(void)worker_context, (void)lane;
+	atomic_fetch_add_explicit(&meeting.come, 1, memory_order_release);
+	(void)suite_await(&meeting.come, 2 * value);
+}
+
+static const char *fetches_the_other(void)
+{
+	static const enum evc_wait_strategy strategies[] = { EVC_WAIT_PARK, EVC_WAIT_SPIN_THEN_PARK };
+
+	for (unsigned s = 0; s < 2; s++) {
+		struct evc_mailbox_options options = { .strategy = strategies[s], .spin_ns = 3000 };
+		struct shared_receiver receiver;
+		struct shared_workers workers;
+
+		meeting.come = 0;
+		EXPECT_NONE(shared_open(&receiver));
+		receiver.hear = wait_for_both;
+		EXPECT_NONE(shared_start(&workers, &receiver, 2, &options, NULL));
+		for (uint64_t i = 1; i <= ROUNDS / 2; i++) {
+			uint64_t start = evc_clock_now();
+
+			EXPECT_OK(shared_post(&receiver, (unsigned)(i % EVC_LANE_COUNT), i));
+			EXPECT_OK(shared_post(&receiver, (unsigned)(i % EVC_LANE_COUNT), i));
+			EXPECT(suite_await(&receiver.delivered, 2 * i), "round %u: one came alone",
+			       (unsigned)i);
+			/* From spinning to asleep. */
+			while (evc_clock_now() - start < i % 64 * 200)
+				;
+		}
+		evc_shared_mailbox_close(receiver.mailbox);
+		EXPECT_NONE(shared_join(&workers));
+		evc_shared_mailbox_release(receiver.mailbox);
+	}
+	return NULL;
+}
+
 /* Sleeps and wakes that a test counts and holds up. */
 static struct {
 	_Atomic uint64_t sleeping;
@@ -269,6 +311,7 @@ static const struct evc_suite_test tests[] = {
 	{ "shared: no post is slept through over futex", futex },
 	{ "shared: no post is slept through over mutex and condition", posix },
 	{ "shared: n envelopes wake n workers, each by the one before it", each_wakes_the_next },
+	{ "shared: of two envelopes the second fetches the other worker", fetches_the_other },
 	{ "D5 shared: a post to sleeping workers makes one system call, to others none", one_call_each },
 	{ "shared: a sleeping worker wakes for its own mailbox and its own end", interrupt },
 	{ "D4 shared: a wake-up of a worker that ends goes on to the next", retire_race },

@@ -7,10 +7,10 @@
 extern const struct suite_group suite_reentry, suite_order, suite_order_live, suite_chain, suite_producers,
 	suite_depth, suite_close, suite_close_race, suite_interrupt, suite_parker, suite_parker_race,
 	suite_pool, suite_box, suite_router, suite_router_churn, suite_dispatch, suite_thread,
-	suite_fork, suite_errors, suite_allocation_failure, suite_pump, suite_pump_race,
-	suite_latest, suite_latest_race, suite_scheduler, suite_scheduler_live, suite_shared_order,
-	suite_shared_workers, suite_shared_close, suite_shared_wake, suite_shared_memory,
-	suite_balancer, suite_balancer_churn;
+	suite_fork, suite_errors, suite_allocation_failure, suite_streams, suite_pump, suite_pump_race,
+	suite_latest, suite_latest_race, suite_scheduler, suite_scheduler_live,
+	suite_shared_order, suite_shared_workers, suite_shared_close, suite_shared_wake,
+	suite_shared_memory, suite_balancer, suite_balancer_churn;
 
 static const struct suite_group *const groups[] = {
 	&suite_order,	   &suite_order_live,  &suite_chain,	   &suite_producers,
@@ -18,7 +18,7 @@ static const struct suite_group *const groups[] = {
 	&suite_parker,	   &suite_parker_race, &suite_pool,	   &suite_box,
 	&suite_router,	   &suite_router_churn, &suite_dispatch,   &suite_thread,
 	&suite_reentry,   &suite_fork,	   &suite_errors,      &suite_allocation_failure,
-	&suite_pump,	   &suite_pump_race,
+	&suite_streams,	   &suite_pump,	   &suite_pump_race,
 	&suite_latest,	   &suite_latest_race,
 	&suite_scheduler,  &suite_scheduler_live,
 	&suite_shared_order,  &suite_shared_workers, &suite_shared_close, &suite_shared_wake,

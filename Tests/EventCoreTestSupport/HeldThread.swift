@@ -3,8 +3,8 @@
 
 import EventCore
 
-/// An event thread that stands inside a handler until the test lets it go, so that everything that is
-/// dispatched meanwhile waits.
+/// An event thread that stands inside a handler until the test lets it go, so that everything that
+/// is dispatched meanwhile waits.
 public struct HeldThread: Sendable {
   struct Hold: Eventable {
     let entered: Gate

@@ -32,6 +32,6 @@ public final class Lifetime: Sendable {
     }
   }
 
-  /// Waits until no token is alive: what ends them runs on another thread. False after a minute.
+  /// Waits until no token is alive: what ends them runs on another thread. False after ten minutes.
   public func waitUntilNone() -> Bool { waitUntil { self.alive == 0 } }
 }

@@ -11,9 +11,9 @@ import Dispatch
   import Musl
 #endif
 
-/// Looks until a condition holds that no gate can be set for. False after a minute.
+/// Looks until a condition holds that no gate can be set for. False after ten minutes.
 public func waitUntil(_ condition: () -> Bool) -> Bool {
-  let deadline = DispatchTime.now() + .seconds(60)
+  let deadline = DispatchTime.now() + .seconds(600)
   while !condition() {
     guard DispatchTime.now() < deadline else { return false }
     sched_yield()
@@ -71,8 +71,8 @@ public func runThread(_ body: @escaping @Sendable () -> Void) {
   precondition(status == 0, "A test could not start a thread: error \(status).")
 }
 
-/// Runs a body that waits for others on a thread of its own: a test that waits in a task takes one of
-/// the few threads from all tasks and actors, and waits for ever for what needs one.
+/// Runs a body that waits for others on a thread of its own: a test that waits in a task takes one
+/// of the few threads from all tasks and actors, and waits for ever for what needs one.
 public func offThePool(_ body: @escaping @Sendable () -> Void) async {
   await withCheckedContinuation { continuation in
     runThread {

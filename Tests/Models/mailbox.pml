@@ -2,13 +2,14 @@
 /* Copyright the EventCore authors */
 /*
  * The alarm protocol: 2 producers with POSTS posts together on any of three lanes (0 a stack, 1 and 2 queues),
- * one consumer that changes between LOOKING and RELYING whenever the code might, deals one envelope
- * where the code deals 32, and sleeps when it finds nothing. Sequentially consistent. With POSTS=3 all
+ * one consumer that changes between LOOKING and RELYING whenever the code might, deals one post where
+ * the code deals 32, and sleeps when it finds nothing. Sequentially consistent. With POSTS=3 all
  * three lanes are searched, with POSTS=4 and TWO_LANES the lanes 0 and 2, which keeps it to a minute.
  *
  * Models these lines of Sources/CEventCore/mailbox.c, mailbox_consume.c and mailbox_wait.c, by the names
  * that the proof in mailbox_private.h gives them:
- *   evc_mailbox_post    P1  evc_inbox_post (P2, the link, is inbox.pml's: it only makes a splice wait)
+ *   publish_reserved    P1  ticket = fetch-add of tickets (P2, the ticket in its slot, is stream.pml's: it
+ *                           only makes a look wait)
  *                       P3  attention = load
  *   post_attention      P4  if lane in attention and the alarm is down: raise it; if SLEEP: wake
  *   begin_relying       C1  attention |= urgent(lane); C2 look(); covered = ...
@@ -16,18 +17,18 @@
  *   evc_mailbox_next_by_look
  *                       C3  if signal: attend()
  *   attend              C4  clear the alarm; maybe begin_looking(); C5 look()
- *   look                    if the inbox has mail: deal pending, then splice and deal all
- *   look_for_some           if pending or mail: deal DEAL_SOME of pending, or of what was spliced
+ *   look                    load tickets; deal all that have drawn one below
+ *   look_for_some           load tickets; if there are undealt ones: deal the first DEAL_SOME
  *   park                    prepare; C1 attention |= SLEEP; C2 has_news(); wait; attention &= ~SLEEP
  *
- * Envelopes are bits in the order of their P1, so that a set of them is a list in inbox order.
+ * Envelopes are bits in the order of their P1, so that a set of them is a list in the order of tickets.
  *
  * Asserted at each take: of the posts that had returned when the take began none comes before the one
  * taken (D1, D2, D3); a take that finds nothing had nothing to find; all comes once (D4). A wake-up
  * that is lost is an invalid end state.
  *
  * Mutations, each seen to fail (assertion violated, unless it says otherwise):
- *   -DMUTATE    without C2: what was posted before the set was published stays in the inbox.
+ *   -DMUTATE    without C2: what was posted before the set was published stays undealt.
  *   -DMUTATE2   C5 before C4: clears an alarm whose post the look did not see.
  *   -DMUTATE3   without the step back to LOOKING before a take from a lane that is not covered.
  *   -DMUTATE4   P3 before P1: the producer misses the set and the consumer misses the post; it shows
@@ -49,7 +50,7 @@ byte attention = 0; /* bits of lanes */
 bool sleep = false; /* SLEEP of attention: the same word, see P3 */
 bool alarm = false;
 bool woken = false; /* the parker's word differs from the ticket */
-byte inbox = 0, pending = 0, dealt = 0; /* sets of envelopes */
+byte undealt = 0, dealt = 0; /* sets of envelopes: in the streams, in the lanes */
 byte covered = 0;
 /* Ghosts: what lies on each lane, what has returned, what was taken, how many were posted. */
 byte on_lane[3];
@@ -76,7 +77,7 @@ proctype producer(byte rounds) {
 			me = 1 << posted;
 			posted++;
 			on_lane[lane] = on_lane[lane] | me;
-			inbox = inbox | me
+			undealt = undealt | me
 		}
 #ifndef MUTATE4
 		atomic { seen = attention; seen_sleep = sleep } /* P3 */
@@ -97,12 +98,12 @@ proctype producer(byte rounds) {
 	od
 }
 
+/*
+ * The load of `tickets` decides what is dealt; that dealing takes a while changes nothing, since only the
+ * consumer reads the lanes.
+ */
 inline look() {
-	if
-	:: pending == 0 && inbox == 0
-	:: else ->
-		atomic { dealt = dealt | pending | inbox; pending = 0; inbox = 0 }
-	fi
+	atomic { dealt = dealt | undealt; undealt = 0 }
 }
 
 inline lowest(set, bit_) {
@@ -122,20 +123,16 @@ inline highest(set, bit_) {
 }
 
 inline look_for_some() {
-	if
-	:: pending == 0 && inbox == 0
-	:: else ->
-		atomic {
-			if
-			:: pending == 0 -> pending = inbox; inbox = 0
-			:: else
-			fi;
-			lowest(pending, one);
+	atomic {
+		if
+		:: undealt == 0
+		:: else ->
+			lowest(undealt, one);
 			dealt = dealt | one;
-			pending = pending & ~one;
+			undealt = undealt & ~one;
 			one = 0
-		}
-	fi
+		fi
+	}
 }
 
 inline first_lane() {
@@ -242,7 +239,7 @@ again:
 			sleep = true; /* C1 */
 #ifndef MUTATE5
 			if
-			:: alarm || dealt != 0 || pending != 0 || inbox != 0 /* C2 */
+			:: alarm || dealt != 0 || undealt != 0 /* C2 */
 			:: else -> woken
 			fi;
 #else

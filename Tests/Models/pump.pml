@@ -5,7 +5,7 @@
  * wake-up, which runs until it has armed the mailbox and lost the right to go on. Sequentially consistent.
  *
  * Models these lines of Sources/CEventCore, by the names that mailbox_pump.c gives them:
- *   evc_mailbox_post            P1  evc_inbox_post; P3 attention = load
+ *   evc_mailbox_post            P1  ticket = fetch-add of tickets; P3 attention = load
  *   close_with                  P1  signal = CLOSE; P3
  *   evc_mailbox_wake_consumer   P5  clear SLEEP; P6 if it was set: wake
  *   evc_mailbox_pump                take all; at the end of it: arm
@@ -29,7 +29,7 @@
 #define POST 0
 #define CLOSING 1
 
-byte waiting = 0; /* posts in the inbox */
+byte waiting = 0; /* posts that have drawn a ticket */
 byte taken = 0, posted = 0;
 bool closing = false, ended = false;
 bool sleep = true; /* a new mailbox is armed */
@@ -53,7 +53,7 @@ again:
 	od;
 	atomic { owners--; sleep = true } /* C1: from here on the next pump may run */
 #ifndef MUTATE
-	news = waiting > 0; /* C2: the inbox and the signal are two loads */
+	news = waiting > 0; /* C2: the tickets and the signal are two loads */
 	news = news || closing;
 	if
 	:: !news

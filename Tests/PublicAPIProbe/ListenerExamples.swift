@@ -153,7 +153,7 @@ struct ListenerExamples {
     ownListener(Mixer())
     _ = StatusBar()
     _ = TemperatureRatingViewModel()
+    // Not a TemperatureEvent: the README's examples count those on the shared central.
     TemperatureRatingEvent(temperatureInCelsius: 1, temperatureRating: .warm).queue()
-    TemperatureEvent(temperatureInCelsius: 1).queue()
   }
 }

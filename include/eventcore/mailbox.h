@@ -150,10 +150,9 @@ EVC_API uint64_t evc_latest_subscription_superseded(struct evc_subscription *sub
  * Posts a chain: its envelopes become visible to the consumer in the order of the chain, with nobody
  * else's between them.
  *
- * Threads: any. Progress: wait-free; one system call, or one call of `wake`, if the consumer sleeps.
- * Ownership: with EVC_OK
- * the mailbox owns the chain; otherwise the caller still does. Errors: EVC_CLOSED;
- * EVC_INVALID_ARGUMENT for an empty chain.
+ * Threads: any. Progress: wait-free once the thread's memory is warm; one system call, or one call of
+ * `wake`, if the consumer sleeps. Ownership: with EVC_OK the mailbox owns the chain; otherwise the
+ * caller still does. Errors: EVC_CLOSED; EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT for an empty chain.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox,
 						      const struct evc_chain *chain);

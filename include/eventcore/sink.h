@@ -18,7 +18,8 @@ EVC_BEGIN_DECLS
 struct evc_sink {
 	/**
 	 * Takes a chain over. Called on any thread, also on several at once; must not wait and must
-	 * run no user code. EVC_OK: the sink owns the chain. EVC_CLOSED: the caller still owns it.
+	 * run no user code. EVC_OK: the sink owns the chain. EVC_CLOSED, EVC_OUT_OF_MEMORY: the
+	 * caller still owns it.
 	 */
 	enum evc_status (*accept)(struct evc_sink *sink, const struct evc_chain *chain);
 	/** Adds a reference. Called on any thread. */

@@ -2,6 +2,8 @@
 /* Copyright the EventCore authors */
 #include "check.h"
 
+#include <eventcore/pool.h>
+
 #include <errno.h>
 
 void evb_pause_for(uint64_t nanoseconds, bool spinning)
@@ -17,4 +19,12 @@ void evb_pause_for(uint64_t nanoseconds, bool spinning)
 	}
 	while (nanosleep(&time, &time) != 0 && errno == EINTR)
 		;
+}
+
+uint64_t evb_slab_bytes(void)
+{
+	struct evc_pool_statistics statistics;
+
+	evc_pool_read_statistics(&statistics);
+	return statistics.slab_bytes;
 }

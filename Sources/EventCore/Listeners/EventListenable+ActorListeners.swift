@@ -6,26 +6,32 @@ import Dispatch
 // Listeners on the MainActor and on other actors.
 
 extension EventListenable {
-  /// Has a closure or a method of the MainActor called for every event of a type, with its priority and the time
-  /// of its dispatch: on the main queue, wherever it is registered.
+  /// Has a closure or a method of the MainActor called for every event of a type, with its priority
+  /// and the time of its dispatch: on the main queue, wherever it is registered.
   ///
-  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is removed.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the listener.
+  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is
+  ///   removed.
+  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
+  ///   listener.
   ///
-  /// **Threads**: any, also inside a handler. Somebody has to serve the main queue: an application's run loop,
-  /// `dispatchMain()`, or an `async` main function.
+  /// **Threads**: any, also inside a handler. Somebody has to serve the main queue: an
+  /// application's run loop, `dispatchMain()`, or an `async` main function.
   @inlinable
   @discardableResult
   @preconcurrency
   public func addListener<E: Eventable>(
     _ requester: AnyObject?,
-    _ callback: @escaping @MainActor @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping @MainActor @Sendable (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      )
       -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) ->
+        Bool
     )? = nil,
     once: Bool = false
   ) -> any EventListenerHandling {
@@ -36,11 +42,13 @@ extension EventListenable {
       ListenerCallback(onMain: callback))
   }
 
-  /// Has a closure or a method of the MainActor called for every event of a type: on the main queue, wherever it
-  /// is registered. The clock is not read for it.
+  /// Has a closure or a method of the MainActor called for every event of a type: on the main
+  /// queue, wherever it is registered. The clock is not read for it.
   ///
-  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is removed.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the listener.
+  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is
+  ///   removed.
+  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
+  ///   listener.
   ///
   /// **Threads**: as for the form with three arguments.
   @inlinable
@@ -53,7 +61,8 @@ extension EventListenable {
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) ->
+        Bool
     )? = nil,
     once: Bool = false
   ) -> any EventListenerHandling {
@@ -64,24 +73,28 @@ extension EventListenable {
       ListenerCallback(onMain: callback))
   }
 
-  /// Has a method of a requester on the MainActor called for every event of a type, with its priority and the time
-  /// of its dispatch, on the main queue and without retaining the requester.
+  /// Has a method of a requester on the MainActor called for every event of a type, with its
+  /// priority and the time of its dispatch, on the main queue and without retaining the requester.
   ///
   /// - Parameters: As for other methods that are named without their object.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the listener.
+  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
+  ///   listener.
   ///
   /// **Threads**: any, also inside a handler.
   @inlinable
   @discardableResult
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
-    _ method: @escaping @MainActor (Owner) -> @MainActor (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ method:
+      @escaping @MainActor (Owner) ->
+      @MainActor (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor (Owner) -> @MainActor (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor (Owner) ->
+        @MainActor (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false
   ) -> any EventListenerHandling {
@@ -91,11 +104,12 @@ extension EventListenable {
       ListenerCallback(onMain: method, filter: customFilter))
   }
 
-  /// Has a method of a requester on the MainActor called for every event of a type, on the main queue and without
-  /// retaining the requester. The clock is not read for it.
+  /// Has a method of a requester on the MainActor called for every event of a type, on the main
+  /// queue and without retaining the requester. The clock is not read for it.
   ///
   /// - Parameters: As for other methods that are named without their object.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the listener.
+  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
+  ///   listener.
   ///
   /// **Threads**: any, also inside a handler.
   @inlinable
@@ -107,7 +121,8 @@ extension EventListenable {
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor (Owner) -> @MainActor (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor (Owner) ->
+        @MainActor (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false
   ) -> any EventListenerHandling {
@@ -117,8 +132,8 @@ extension EventListenable {
       ListenerCallback(onMain: method, filter: customFilter))
   }
 
-  /// Has a closure called for every event of a type, with its priority and the time of its dispatch, on the actor
-  /// that registers it.
+  /// Has a closure called for every event of a type, with its priority and the time of its
+  /// dispatch, on the actor that registers it.
   ///
   /// - Parameters: As for the form that takes the event alone.
   /// - Returns: A handle that removes it.
@@ -128,7 +143,8 @@ extension EventListenable {
   @discardableResult
   public func addListener<E: Eventable>(
     isolation: isolated (any Actor)?,
-    _ callback: @escaping (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all,
@@ -144,8 +160,8 @@ extension EventListenable {
       ListenerCallback(callback))
   }
 
-  /// Has a closure called for every event of a type on the actor that registers it. It may touch what the actor
-  /// guards.
+  /// Has a closure called for every event of a type on the actor that registers it. It may touch
+  /// what the actor guards.
   ///
   /// ```swift
   /// listener.addListener(isolation: #isolation) { (event: TemperatureEvent) in
@@ -153,12 +169,14 @@ extension EventListenable {
   /// }
   /// ```
   ///
-  /// A closure that is isolated to an actor retains it: the actor lives until the listener is removed. The form
-  /// that is given the actor (`addListener(self) { (self: isolated Model, event) in ... }`) does not. To end with
-  /// another object, pass it as the requester of the form with a closure, which runs on its caller's actor, too.
+  /// A closure that is isolated to an actor retains it: the actor lives until the listener is
+  /// removed. The form that is given the actor (`addListener(self) { (self: isolated Model, event)
+  /// in ... }`) does not. To end with another object, pass it as the requester of the form with a
+  /// closure, which runs on its caller's actor, too.
   ///
   /// - Parameters:
-  ///   - isolation: `#isolation`, or the actor. Nil, which is what it is outside of any actor, traps.
+  ///   - isolation: `#isolation`, or the actor. Nil, which is what it is outside of any actor,
+  ///     traps.
   ///   - callback: What is called on the actor, one event at a time.
   ///   - type: The exact type of event.
   ///   - interest: As for the other forms, as are `maximumAge`, `customFilter`, `once`.
@@ -166,8 +184,9 @@ extension EventListenable {
   ///
   /// **Threads**: the actor.
   ///
-  /// **Order**: as for an event thread (D1 to D3) among all listeners on the same actor. Events that wait
-  /// together are handled with one hop to the actor, in batches that let its other work in between.
+  /// **Order**: as for an event thread (D1 to D3) among all listeners on the same actor. Events
+  /// that wait together are handled with one hop to the actor, in batches that let its other work
+  /// in between.
   @inlinable
   @discardableResult
   public func addListener<E: Eventable>(
@@ -187,8 +206,8 @@ extension EventListenable {
       ListenerCallback(callback))
   }
 
-  /// Has a closure called for every event of a type, with its priority and the time of its dispatch, on an actor,
-  /// without retaining it.
+  /// Has a closure called for every event of a type, with its priority and the time of its
+  /// dispatch, on an actor, without retaining it.
   ///
   /// - Parameters: As for the form that takes the event alone.
   /// - Returns: A handle that removes it.
@@ -199,7 +218,10 @@ extension EventListenable {
   @preconcurrency
   public func addListener<Owner: Actor, E: Eventable>(
     _ requester: Owner,
-    _ callback: @escaping @Sendable (_ owner: isolated Owner, _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping @Sendable (
+        _ owner: isolated Owner, _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      )
       -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all,
@@ -215,8 +237,8 @@ extension EventListenable {
       ListenerCallback(on: callback))
   }
 
-  /// Has a closure called for every event of a type on an actor, without retaining it: the listener ends with the
-  /// actor (D9).
+  /// Has a closure called for every event of a type on an actor, without retaining it: the listener
+  /// ends with the actor (D9).
   ///
   /// ```swift
   /// listener.addListener(self) { (self: isolated Model, event: TemperatureEvent) in

@@ -8,14 +8,16 @@ import Dispatch
 extension EventListenable {
   /// The same for the events that meet several interests, with priority and time.
   ///
-  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
-  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
+  ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
+  ///   one.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
-    _ callback: @escaping (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     forEventType type: E.Type = E.self,
     executeOn: ExecuteEventOn = .requesterThread,
@@ -35,8 +37,9 @@ extension EventListenable {
 
   /// The same for the events that meet several interests.
   ///
-  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
-  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
+  ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
+  ///   one.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
@@ -61,15 +64,17 @@ extension EventListenable {
 
   /// The same for the events that meet several interests, with priority and time.
   ///
-  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
-  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
+  ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
+  ///   one.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
   @preconcurrency
   public func addListener<E: Eventable>(
     _ requester: AnyObject?,
-    _ callback: @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     forEventType type: E.Type = E.self,
     executeOn: ExecuteEventOn = .requesterThread,
@@ -88,8 +93,9 @@ extension EventListenable {
 
   /// The same for the events that meet several interests.
   ///
-  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
-  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
+  ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
+  ///   one.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
@@ -114,14 +120,16 @@ extension EventListenable {
 
   /// The same for the events that meet several interests, with priority and time.
   ///
-  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
-  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
+  ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
+  ///   one.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
-    _ method: @escaping (Owner) -> (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ method:
+      @escaping (Owner) -> (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     forEventType type: E.Type = E.self,
     executeOn: ExecuteEventOn = .requesterThread,
@@ -140,8 +148,9 @@ extension EventListenable {
 
   /// The same for the events that meet several interests.
   ///
-  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
-  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
+  ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
+  ///   one.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult

@@ -6,8 +6,8 @@ import Dispatch
 // Listeners with a method that is named without its object, which retain nothing.
 
 extension EventListenable {
-  /// Has a method of the requester called for every event of a type, with its priority and the time of its
-  /// dispatch, without retaining the requester.
+  /// Has a method of the requester called for every event of a type, with its priority and the time
+  /// of its dispatch, without retaining the requester.
   ///
   /// ```swift
   /// listener.addListener(self, Model.onRating)
@@ -20,8 +20,8 @@ extension EventListenable {
   ///   - executeOn: Where it is called; by default in the context that registers it.
   ///   - interest: Which of these events it wants; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: a method that returns true for an event that it wants, named without its
-  ///     object, too.
+  ///   - customFilter: With `.custom`: a method that returns true for an event that it wants, named
+  ///     without its object, too.
   ///   - once: Ends the listener with its first call.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
@@ -30,7 +30,8 @@ extension EventListenable {
   @discardableResult
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
-    _ method: @escaping (Owner) -> (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ method:
+      @escaping (Owner) -> (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     forEventType type: E.Type = E.self,
     executeOn: ExecuteEventOn = .requesterThread,
@@ -47,8 +48,8 @@ extension EventListenable {
       ListenerCallback(method, filter: customFilter))
   }
 
-  /// Has a method of the requester called for every event of a type, without retaining the requester. The clock
-  /// is not read for it.
+  /// Has a method of the requester called for every event of a type, without retaining the
+  /// requester. The clock is not read for it.
   ///
   /// - Parameters: As for a method with three arguments.
   /// - Returns: A handle that tells where it runs, and removes it.

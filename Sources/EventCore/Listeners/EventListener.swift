@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Something that listeners can be registered with: an ``EventCentral``, or an ``EventListener`` of one's
-/// own.
+/// Something that listeners can be registered with: an ``EventCentral``, or an ``EventListener`` of
+/// one's own.
 ///
-/// The ways to register are in the extension, the same as on an event type
-/// (``Eventable/addListener(_:_:executeOn:interestedIn:maximumAge:customFilter:once:on:)-swift.type.method``).
+/// The ways to register are in the extension, the same as on an event type.
 public protocol EventListenable: AnyObject, Sendable {
   /// Where the listeners are kept: the central's own listener, or the listener itself.
   var listener: EventListener { get }
@@ -13,9 +12,9 @@ public protocol EventListenable: AnyObject, Sendable {
 
 /// Keeps listeners, with a listener thread of its own.
 ///
-/// Every central has one, ``EventCentral/listener``, which is what ``Eventable``'s `addListener` uses. Make
-/// another to give a group of listeners a thread that others do not delay, and to end them together: they
-/// end when it is released, or by ``end()``.
+/// Every central has one, ``EventCentral/listener``, which is what ``Eventable``'s `addListener`
+/// uses. Make another to give a group of listeners a thread that others do not delay, and to end
+/// them together: they end when it is released, or by ``end()``.
 ///
 /// ```swift
 /// let audio = EventListener(name: "audio")
@@ -66,8 +65,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
     contexts.close()
   }
 
-  /// Frees what listeners hold whose requester is gone. It happens by itself, a little at a time; call
-  /// this when memory is short.
+  /// Frees what listeners hold whose requester is gone. It happens by itself, a little at a time;
+  /// call this when memory is short.
   ///
   /// - Returns: How many there were.
   ///

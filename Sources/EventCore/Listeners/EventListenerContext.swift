@@ -15,11 +15,11 @@ public enum ExecuteEventOn: Sendable {
   /// | inside a task | in a task of the listener's own |
   /// | anywhere else | on the listener thread |
   case requesterThread
-  /// On the thread of its central (or of its ``EventListener``), which all such listeners share: one that
-  /// takes long delays the others.
+  /// On the thread of its central (or of its ``EventListener``), which all such listeners share:
+  /// one that takes long delays the others.
   case listenerThread
-  /// In a task of the listener's own, which lives as long as the listener and keeps the order of the
-  /// events.
+  /// In a task of the listener's own, which lives as long as the listener and keeps the order of
+  /// the events.
   case taskThread
   /// On a dispatch queue. One event at a time, in order, also if the queue is concurrent.
   case dispatchQueue(DispatchQueue)
@@ -31,8 +31,8 @@ public enum EventListenerContext: Sendable {
   case eventThread
   /// The thread of the central, or of an ``EventListener``.
   case listenerThread
-  /// The main queue. Somebody has to serve it: an application's run loop, `dispatchMain()`, or an `async`
-  /// main function.
+  /// The main queue. Somebody has to serve it: an application's run loop, `dispatchMain()`, or an
+  /// `async` main function.
   case mainQueue
   /// A dispatch queue.
   case dispatchQueue(DispatchQueue)

@@ -3,8 +3,8 @@
 
 /// A registered listener, or a callback of an event thread: tells where it runs, and ends it.
 ///
-/// Letting go of the handle changes nothing: the listener stays until it is removed, its requester or its
-/// central is gone, or (with `once`) it has been called.
+/// Letting go of the handle changes nothing: the listener stays until it is removed, its requester
+/// or its central is gone, or (with `once`) it has been called.
 public protocol EventListenerHandling: AnyObject, Sendable {
   /// Whether the listener can still be called.
   var isActive: Bool { get }
@@ -14,8 +14,8 @@ public protocol EventListenerHandling: AnyObject, Sendable {
 
   /// How many events wait there to be handled, of all listeners that are called there.
   ///
-  /// On a queue that nobody serves this grows with every event: what waits is freed when the last of the
-  /// listeners there is removed, or the central ends.
+  /// On a queue that nobody serves this grows with every event: what waits is freed when the last
+  /// of the listeners there is removed, or the central ends.
   ///
   /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
   var waitingEventCount: Int { get }
@@ -35,8 +35,8 @@ public protocol EventListenerHandling: AnyObject, Sendable {
   ///
   /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
   ///
-  /// **Threads**: any. Inside the callback itself it would wait for itself, and traps. It blocks its
-  /// thread while the callback runs: from a task or an actor prefer ``remove()``.
+  /// **Threads**: any. Inside the callback itself it would wait for itself, and traps. It blocks
+  /// its thread while the callback runs: from a task or an actor prefer ``remove()``.
   @discardableResult
   func removeAndWait() -> Bool
 }
@@ -53,7 +53,8 @@ extension EventListenerHandling {
 }
 
 extension EventCallbackHandle: EventListenerHandling {
-  /// The event thread that the callback belongs to, or the main queue for that of a ``UIEventThread``.
+  /// The event thread that the callback belongs to, or the main queue for that of a
+  /// ``UIEventThread``.
   public var executesOn: EventListenerContext { consumer.pump == nil ? .eventThread : .mainQueue }
 
   /// How many events wait for the thread. As ``EventThread/eventCount``.

@@ -32,7 +32,8 @@ public final class EventListenerScope: Sendable {
 
   /// Takes a listener over. A scope that has ended removes it at once.
   ///
-  /// **Complexity**: O(1), amortised: listeners that ended otherwise are let go of from time to time.
+  /// **Complexity**: O(1), amortised: listeners that ended otherwise are let go of from time to
+  /// time.
   public func add(_ handle: any EventListenerHandling) {
     let isLate = state.withLock { state in
       guard !state.hasEnded else { return true }

@@ -4,8 +4,8 @@
 /// An object that listens to events by ``EventMethod`` properties.
 public protocol EventListening: AnyObject {
   /// Registers the object's listeners: by default all its ``EventMethod`` properties, on
-  /// ``EventCentral/shared``. Call it where the listeners should be called, at the end of the initialiser
-  /// for instance.
+  /// ``EventCentral/shared``. Call it where the listeners should be called, at the end of the
+  /// initialiser for instance.
   ///
   /// A property that is registered already is left alone.
   func registerListeners()

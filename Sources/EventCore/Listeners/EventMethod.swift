@@ -18,9 +18,9 @@ import Dispatch
 /// }
 /// ```
 ///
-/// The object comes as the closure's first argument, so that nothing retains it: the handler ends with it
-/// (D9). In an ``EventThread`` subclass the property is registered by the initialiser, and the closure runs
-/// on the thread; elsewhere ``EventListening/registerListeners()`` does it.
+/// The object comes as the closure's first argument, so that nothing retains it: the handler ends
+/// with it (D9). In an ``EventThread`` subclass the property is registered by the initialiser, and
+/// the closure runs on the thread; elsewhere ``EventListening/registerListeners()`` does it.
 ///
 /// The projected value (`$onTemperature`) is the handle, once it is registered.
 @propertyWrapper

@@ -6,25 +6,31 @@ import Dispatch
 // Listeners on the MainActor and on other actors.
 
 extension Eventable {
-  /// Has a closure or a method of the MainActor called for every event of this type, with its priority and the time
-  /// of its dispatch: on the main queue, wherever it is registered.
+  /// Has a closure or a method of the MainActor called for every event of this type, with its
+  /// priority and the time of its dispatch: on the main queue, wherever it is registered.
   ///
-  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is removed.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the listener.
+  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is
+  ///   removed.
+  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
+  ///   listener.
   ///
-  /// **Threads**: any, also inside a handler. Somebody has to serve the main queue: an application's run loop,
-  /// `dispatchMain()`, or an `async` main function.
+  /// **Threads**: any, also inside a handler. Somebody has to serve the main queue: an
+  /// application's run loop, `dispatchMain()`, or an `async` main function.
   @inlinable
   @discardableResult
   @preconcurrency
   public static func addListener(
     _ requester: AnyObject?,
-    _ callback: @escaping @MainActor @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping @MainActor @Sendable (
+        _ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      )
       -> Void,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+        -> Bool
     )? = nil,
     once: Bool = false,
     on central: EventCentral = .shared
@@ -36,11 +42,13 @@ extension Eventable {
       ListenerCallback(onMain: callback))
   }
 
-  /// Has a closure or a method of the MainActor called for every event of this type: on the main queue, wherever it
-  /// is registered. The clock is not read for it.
+  /// Has a closure or a method of the MainActor called for every event of this type: on the main
+  /// queue, wherever it is registered. The clock is not read for it.
   ///
-  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is removed.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the listener.
+  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is
+  ///   removed.
+  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
+  ///   listener.
   ///
   /// **Threads**: as for the form with three arguments.
   @inlinable
@@ -52,7 +60,8 @@ extension Eventable {
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+        -> Bool
     )? = nil,
     once: Bool = false,
     on central: EventCentral = .shared
@@ -64,23 +73,27 @@ extension Eventable {
       ListenerCallback(onMain: callback))
   }
 
-  /// Has a method of a requester on the MainActor called for every event of this type, with its priority and the time
-  /// of its dispatch, on the main queue and without retaining the requester.
+  /// Has a method of a requester on the MainActor called for every event of this type, with its
+  /// priority and the time of its dispatch, on the main queue and without retaining the requester.
   ///
   /// - Parameters: As for other methods that are named without their object.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the listener.
+  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
+  ///   listener.
   ///
   /// **Threads**: any, also inside a handler.
   @inlinable
   @discardableResult
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
-    _ method: @escaping @MainActor (Owner) -> @MainActor (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ method:
+      @escaping @MainActor (Owner) ->
+      @MainActor (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor (Owner) -> @MainActor (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor (Owner) ->
+        @MainActor (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
     on central: EventCentral = .shared
@@ -91,11 +104,12 @@ extension Eventable {
       ListenerCallback(onMain: method, filter: customFilter))
   }
 
-  /// Has a method of a requester on the MainActor called for every event of this type, on the main queue and without
-  /// retaining the requester. The clock is not read for it.
+  /// Has a method of a requester on the MainActor called for every event of this type, on the main
+  /// queue and without retaining the requester. The clock is not read for it.
   ///
   /// - Parameters: As for other methods that are named without their object.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the listener.
+  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
+  ///   listener.
   ///
   /// **Threads**: any, also inside a handler.
   @inlinable
@@ -106,7 +120,8 @@ extension Eventable {
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor (Owner) -> @MainActor (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor (Owner) ->
+        @MainActor (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
     on central: EventCentral = .shared
@@ -117,8 +132,8 @@ extension Eventable {
       ListenerCallback(onMain: method, filter: customFilter))
   }
 
-  /// Has a closure called for every event of this type, with its priority and the time of its dispatch, on the actor
-  /// that registers it.
+  /// Has a closure called for every event of this type, with its priority and the time of its
+  /// dispatch, on the actor that registers it.
   ///
   /// - Parameters: As for the form that takes the event alone.
   /// - Returns: A handle that removes it.
@@ -128,7 +143,8 @@ extension Eventable {
   @discardableResult
   public static func addListener(
     isolation: isolated (any Actor)?,
-    _ callback: @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
@@ -144,8 +160,8 @@ extension Eventable {
       ListenerCallback(callback))
   }
 
-  /// Has a closure called for every event of this type on the actor that registers it. It may touch what the actor
-  /// guards.
+  /// Has a closure called for every event of this type on the actor that registers it. It may touch
+  /// what the actor guards.
   ///
   /// ```swift
   /// TemperatureEvent.addListener(isolation: #isolation) { event in
@@ -153,20 +169,24 @@ extension Eventable {
   /// }
   /// ```
   ///
-  /// A closure that is isolated to an actor retains it: the actor lives until the listener is removed. The form
-  /// that is given the actor (`addListener(self) { (self: isolated Model, event) in ... }`) does not. To end with
-  /// another object, pass it as the requester of the form with a closure, which runs on its caller's actor, too.
+  /// A closure that is isolated to an actor retains it: the actor lives until the listener is
+  /// removed. The form that is given the actor (`addListener(self) { (self: isolated Model, event)
+  /// in ... }`) does not. To end with another object, pass it as the requester of the form with a
+  /// closure, which runs on its caller's actor, too.
   ///
   /// - Parameters:
-  ///   - isolation: `#isolation`, or the actor. Nil, which is what it is outside of any actor, traps.
+  ///   - isolation: `#isolation`, or the actor. Nil, which is what it is outside of any actor,
+  ///     traps.
   ///   - callback: What is called on the actor, one event at a time.
-  ///   - interest: As for the other forms, as are `maximumAge`, `customFilter`, `once` and `central`.
+  ///   - interest: As for the other forms, as are `maximumAge`, `customFilter`, `once` and
+  ///     `central`.
   /// - Returns: A handle that removes it.
   ///
   /// **Threads**: the actor.
   ///
-  /// **Order**: as for an event thread (D1 to D3) among all listeners on the same actor. Events that wait
-  /// together are handled with one hop to the actor, in batches that let its other work in between.
+  /// **Order**: as for an event thread (D1 to D3) among all listeners on the same actor. Events
+  /// that wait together are handled with one hop to the actor, in batches that let its other work
+  /// in between.
   @inlinable
   @discardableResult
   public static func addListener(
@@ -186,8 +206,8 @@ extension Eventable {
       ListenerCallback(callback))
   }
 
-  /// Has a closure called for every event of this type, with its priority and the time of its dispatch, on an actor,
-  /// without retaining it.
+  /// Has a closure called for every event of this type, with its priority and the time of its
+  /// dispatch, on an actor, without retaining it.
   ///
   /// - Parameters: As for the form that takes the event alone.
   /// - Returns: A handle that removes it.
@@ -198,7 +218,11 @@ extension Eventable {
   @preconcurrency
   public static func addListener<Owner: Actor>(
     _ requester: Owner,
-    _ callback: @escaping @Sendable (_ owner: isolated Owner, _ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping @Sendable (
+        _ owner: isolated Owner, _ event: Self, _ priority: EventPriority,
+        _ dispatchTime: DispatchTime
+      )
       -> Void,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
@@ -214,8 +238,8 @@ extension Eventable {
       ListenerCallback(on: callback))
   }
 
-  /// Has a closure called for every event of this type on an actor, without retaining it: the listener ends with the
-  /// actor (D9).
+  /// Has a closure called for every event of this type on an actor, without retaining it: the
+  /// listener ends with the actor (D9).
   ///
   /// ```swift
   /// TemperatureEvent.addListener(self) { (self: isolated Model, event) in
@@ -226,7 +250,8 @@ extension Eventable {
   /// - Parameters:
   ///   - requester: The actor.
   ///   - callback: What is called on it, with it: name it `self` and declare it `isolated`.
-  ///   - interest: As for the other forms, as are `maximumAge`, `customFilter`, `once` and `central`.
+  ///   - interest: As for the other forms, as are `maximumAge`, `customFilter`, `once` and
+  ///     `central`.
   /// - Returns: A handle that removes it.
   ///
   /// **Threads**: any, also inside a handler.

@@ -8,14 +8,16 @@ import Dispatch
 extension Eventable {
   /// The same for the events that meet several interests, with priority and time.
   ///
-  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
-  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
+  ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
+  ///   one.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
-    _ callback: @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     executeOn: ExecuteEventOn = .requesterThread,
     interestedIn interests: Set<EventListenerInterest>,
@@ -35,8 +37,9 @@ extension Eventable {
 
   /// The same for the events that meet several interests.
   ///
-  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
-  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
+  ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
+  ///   one.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
@@ -61,15 +64,17 @@ extension Eventable {
 
   /// The same for the events that meet several interests, with priority and time.
   ///
-  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
-  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
+  ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
+  ///   one.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
   @preconcurrency
   public static func addListener(
     _ requester: AnyObject?,
-    _ callback: @escaping @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     executeOn: ExecuteEventOn = .requesterThread,
     interestedIn interests: Set<EventListenerInterest>,
@@ -88,8 +93,9 @@ extension Eventable {
 
   /// The same for the events that meet several interests.
   ///
-  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
-  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
+  ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
+  ///   one.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
@@ -114,14 +120,16 @@ extension Eventable {
 
   /// The same for the events that meet several interests, with priority and time.
   ///
-  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
-  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
+  ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
+  ///   one.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
-    _ method: @escaping (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ method:
+      @escaping (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     executeOn: ExecuteEventOn = .requesterThread,
     interestedIn interests: Set<EventListenerInterest>,
@@ -140,8 +148,9 @@ extension Eventable {
 
   /// The same for the events that meet several interests.
   ///
-  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With `.latestOnly` the
-  ///   newest of the waiting events is found first, and the others judge that one.
+  /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
+  ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
+  ///   one.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult

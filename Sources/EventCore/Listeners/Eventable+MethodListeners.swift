@@ -6,8 +6,8 @@ import Dispatch
 // Listeners with a method that is named without its object, which retain nothing.
 
 extension Eventable {
-  /// Has a method of the requester called for every event of this type, with its priority and the time of its
-  /// dispatch, without retaining the requester.
+  /// Has a method of the requester called for every event of this type, with its priority and the
+  /// time of its dispatch, without retaining the requester.
   ///
   /// ```swift
   /// TemperatureRatingEvent.addListener(self, Model.onRating)
@@ -19,8 +19,8 @@ extension Eventable {
   ///   - executeOn: Where it is called; by default in the context that registers it.
   ///   - interest: Which of these events it wants; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: a method that returns true for an event that it wants, named without its
-  ///     object, too.
+  ///   - customFilter: With `.custom`: a method that returns true for an event that it wants, named
+  ///     without its object, too.
   ///   - once: Ends the listener with its first call.
   ///   - central: Where the events are dispatched.
   /// - Returns: A handle that tells where it runs, and removes it.
@@ -30,7 +30,8 @@ extension Eventable {
   @discardableResult
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
-    _ method: @escaping (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ method:
+      @escaping (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     executeOn: ExecuteEventOn = .requesterThread,
     interestedIn interest: EventListenerInterest = .all,
@@ -47,8 +48,8 @@ extension Eventable {
       ListenerCallback(method, filter: customFilter))
   }
 
-  /// Has a method of the requester called for every event of this type, without retaining the requester. The clock
-  /// is not read for it.
+  /// Has a method of the requester called for every event of this type, without retaining the
+  /// requester. The clock is not read for it.
   ///
   /// - Parameters: As for a method with three arguments.
   /// - Returns: A handle that tells where it runs, and removes it.

@@ -3,13 +3,11 @@
 
 /// Where closures of users run, one at a time and in order: a consumer, and whoever drives it.
 ///
-/// Get one from `ExecutionContexts`, which makes one for each place and shares it; every getting is one
-/// user more, and has to be ended by one `leave()`:
+/// Get one from `ExecutionContexts`, which makes one for each place and shares it; every getting is
+/// one user more, and has to be ended by one `leave()`:
 ///
-///     let context = central.listener.contexts.current()       // "here", whatever here is
-///     ...
-///     context.run { observer.onChange() }            // there, in order; false if it has ended
-///     ...
+///     let context = central.listener.contexts.current()       // "here", whatever here is ...
+///     context.run { observer.onChange() }            // there, in order; false if it has ended ...
 ///     context.leave()                                // once, with no lock held
 ///
 /// What it is and when it ends:
@@ -22,8 +20,8 @@
 /// | `.actor` | the same, on the actor | with its last user, or the actor |
 /// | `.task` | one task | with its user: not shared |
 ///
-/// Ending frees what waits there, on the spot, also if nobody ever serves the queue; a handler that runs
-/// is not disturbed.
+/// Ending frees what waits there, on the spot, also if nobody ever serves the queue; a handler that
+/// runs is not disturbed.
 final class ExecutionContext: @unchecked Sendable {
   // Constant but for `users`, which the host's lock guards.
   let place: EventListenerContext
@@ -46,8 +44,9 @@ final class ExecutionContext: @unchecked Sendable {
     self.host = host
   }
 
-  /// Has a closure run there, behind everything that is queued there with normal priority. Never runs it
-  /// on the spot. False if the context has ended; a closure that waits when it ends is freed.
+  /// Has a closure run there, behind everything that is queued there with normal priority. Never
+  /// runs it on the spot. False if the context has ended; a closure that waits when it ends is
+  /// freed.
   ///
   /// Threads: any, also inside a handler. Order: that of the calls.
   func run(_ body: @escaping @Sendable () -> Void) -> Bool {

@@ -3,8 +3,8 @@
 
 import Dispatch
 
-/// The execution contexts of one central (or of one `EventListener`): finds the one that is wanted, makes
-/// it if nobody has yet, and ends it when nobody wants it any more.
+/// The execution contexts of one central (or of one `EventListener`): finds the one that is wanted,
+/// makes it if nobody has yet, and ends it when nobody wants it any more.
 final class ExecutionContexts: @unchecked Sendable {
   // Everything that changes is under the lock. Lock order: this one, then a consumer's.
 
@@ -30,8 +30,9 @@ final class ExecutionContexts: @unchecked Sendable {
   /// What the listener thread does before it sleeps.
   private let whenIdle: @Sendable () -> Void
 
-  /// Events per job. On the main queue and on actors others want their turn: with handlers of 50 µs a
-  /// job takes 3 ms of a frame. Elsewhere it spreads the cost of a job, some 2 µs, over enough events.
+  /// Events per job. On the main queue and on actors others want their turn: with handlers of 50 µs
+  /// a job takes 3 ms of a frame. Elsewhere it spreads the cost of a job, some 2 µs, over enough
+  /// events.
   static let courteousBatch = 64
   static let largeBatch = 512
 

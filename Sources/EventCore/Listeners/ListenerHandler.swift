@@ -57,8 +57,8 @@ struct ListenerCallback<E: Eventable> {
     }
   }
 
-  /// A method of the requester that takes the event, its priority and its time, and perhaps one that
-  /// judges it.
+  /// A method of the requester that takes the event, its priority and its time, and perhaps one
+  /// that judges it.
   @inlinable
   init<Owner: AnyObject>(
     _ method: @escaping (Owner) -> (E, EventPriority, DispatchTime) -> Void,
@@ -102,11 +102,13 @@ struct ListenerCallback<E: Eventable> {
     }
   }
 
-  /// A method of a requester on the MainActor that takes the event, its priority and its time, and perhaps
-  /// one that judges it.
+  /// A method of a requester on the MainActor that takes the event, its priority and its time, and
+  /// perhaps one that judges it.
   @inlinable
   init<Owner: AnyObject>(
-    onMain method: @escaping @MainActor (Owner) -> @MainActor (E, EventPriority, DispatchTime) ->
+    onMain method:
+      @escaping @MainActor (Owner) ->
+      @MainActor (E, EventPriority, DispatchTime) ->
       Void,
     filter: (@MainActor (Owner) -> @MainActor (E, EventPriority, DispatchTime) -> Bool)?
   ) {
@@ -244,7 +246,8 @@ extension ListenerRegistration {
 }
 
 extension EventListener {
-  /// Registers a listener of any form. `actor`: where `.requesterThread` is, if the caller is on one.
+  /// Registers a listener of any form. `actor`: where `.requesterThread` is, if the caller is on
+  /// one.
   @inlinable
   func addListener<E: Eventable>(
     _ requester: AnyObject?, _ executeOn: ExecuteEventOn, _ actor: (any Actor)?, isOnce: Bool,

@@ -3,10 +3,11 @@
 
 /// The listeners of one `EventListener`, to find those whose requester is gone.
 ///
-/// A requester that goes tells nobody. Its listener ends at the next event of its type, which finds it
-/// gone; the sweep is for types of which no event comes. It looks at a few listeners at a time, in turn,
-/// and has no timer: each registration looks at more than it adds, so that with registrations alone the
-/// spent ones never outnumber the live ones for long, and the listener thread looks on before it sleeps.
+/// A requester that goes tells nobody. Its listener ends at the next event of its type, which finds
+/// it gone; the sweep is for types of which no event comes. It looks at a few listeners at a time,
+/// in turn, and has no timer: each registration looks at more than it adds, so that with
+/// registrations alone the spent ones never outnumber the live ones for long, and the listener
+/// thread looks on before it sleeps.
 final class ListenerList: @unchecked Sendable {
   // `ListenerRegistration.place` is guarded by the same lock as the list. Lock order: nothing is locked
   // within it.
@@ -53,8 +54,8 @@ final class ListenerList: @unchecked Sendable {
     }
   }
 
-  /// Ends those of the next `limit` listeners that are spent. Returns how many. What they held is freed,
-  /// here or where they were called: call it with no lock held.
+  /// Ends those of the next `limit` listeners that are spent. Returns how many. What they held is
+  /// freed, here or where they were called: call it with no lock held.
   @discardableResult
   func sweep(limit: Int) -> Int {
     let chosen = state.withLock { state -> [ListenerRegistration] in

@@ -5,8 +5,8 @@ import Synchronization
 
 /// One listener: what its handler asks before each call, and what the user's handle is.
 ///
-/// It is retained by the handler's closure, the handle and the `ListenerList`, and retains none of the
-/// user's objects.
+/// It is retained by the handler's closure, the handle and the `ListenerList`, and retains none of
+/// the user's objects.
 @usableFromInline
 final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   // Constant but for `state` and `receiver`, which are set once, under the lock or before anybody else
@@ -80,8 +80,8 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     return true
   }
 
-  /// Lets the requester go after a call. If nobody else holds it any more it ends here, after the handler:
-  /// its end may wait for its own listeners to be done.
+  /// Lets the requester go after a call. If nobody else holds it any more it ends here, after the
+  /// handler: its end may wait for its own listeners to be done.
   @usableFromInline
   func letGo(_ requester: consuming AnyObject) {
     context.consumer.didLeaveHandler()

@@ -11,9 +11,9 @@ enum MainQueue {
     return key
   }()
 
-  /// Whether the caller is on the main thread or runs on the main queue. Both have to be asked, since
-  /// Dispatch answers for both: under `dispatchMain()` other threads than the first serve the main
-  /// queue, and the first thread before that counts as being on it.
+  /// Whether the caller is on the main thread or runs on the main queue. Both have to be asked,
+  /// since Dispatch answers for both: under `dispatchMain()` other threads than the first serve the
+  /// main queue, and the first thread before that counts as being on it.
   static var isCurrent: Bool { DispatchQueue.getSpecific(key: mark) == true }
 
   /// Whether a queue is the main queue. Its Swift object does not tell: on Linux each look at

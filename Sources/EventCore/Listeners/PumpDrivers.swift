@@ -3,8 +3,8 @@
 
 import Dispatch
 
-/// Runs the jobs of a pump on a dispatch queue, serial or not: the pump sees to it that only one is at
-/// work.
+/// Runs the jobs of a pump on a dispatch queue, serial or not: the pump sees to it that only one is
+/// at work.
 final class QueueDriver: PumpDriver {
   let queue: DispatchQueue
 
@@ -48,7 +48,8 @@ final class ActorDriver: PumpDriver {
   func finish() {}
 }
 
-/// Runs the jobs of a pump in one task that lives as long as the consumer and sleeps between two jobs.
+/// Runs the jobs of a pump in one task that lives as long as the consumer and sleeps between two
+/// jobs.
 final class TaskDriver: PumpDriver {
   private struct State {
     /// The task, while it sleeps.

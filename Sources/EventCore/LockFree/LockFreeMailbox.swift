@@ -10,9 +10,11 @@
     private let mailbox: OpaquePointer
     private let worker: OpaquePointer?
 
-    /// - Parameter shared: The shared mailbox that the consumer is a worker of, if any.
+    /// - Parameters:
+    ///   - pump: Who drives the consumer, if it has no thread of its own.
+    ///   - shared: The shared mailbox that the consumer is a worker of, if any.
     init(
-      _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?,
+      _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump? = nil,
       workerOf shared: OpaquePointer? = nil
     ) {
       var options = evc_mailbox_options()

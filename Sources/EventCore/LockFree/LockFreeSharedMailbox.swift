@@ -47,7 +47,7 @@
     }
 
     func makeWorker(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
-      LockFreeMailbox(consumer, strategy, nil, workerOf: mailbox)
+      LockFreeMailbox(consumer, strategy, workerOf: mailbox)
     }
 
     func close() { evc_shared_mailbox_close(mailbox) }

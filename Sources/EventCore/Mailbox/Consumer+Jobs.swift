@@ -7,8 +7,8 @@ struct ConsumerJob: Eventable {
 }
 
 extension Consumer {
-  /// Has a closure run as one of the consumer's events: in the order of the calls, behind what is queued
-  /// with normal priority. False if the consumer is closed, and then the closure is gone.
+  /// Has a closure run as one of the consumer's events: in the order of the calls, behind what is
+  /// queued with normal priority. False if the consumer is closed, and then the closure is gone.
   func post(_ body: @escaping @Sendable () -> Void) -> Bool {
     // Held over the registration, so that whoever comes second finds the handler.
     hasJobHandler.withLock { hasHandler in

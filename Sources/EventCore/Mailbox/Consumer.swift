@@ -21,7 +21,6 @@ final class Consumer: @unchecked Sendable {
   @usableFromInline let hasBarrier: Bool
   /// The central's router, and the one for events that are posted straight to this consumer.
   let routers: [any RouteRegistry]
-  /// The second of these, for what is posted to this consumer alone.
   let direct: any RouterCore
   /// Whether `post` has registered its handler.
   let hasJobHandler = Guarded(false)
@@ -69,7 +68,7 @@ final class Consumer: @unchecked Sendable {
 
   /// - Parameters:
   ///   - routers: Where its handlers are registered.
-  ///   - direct: The router for what is posted to this consumer alone; of the routers, or of the member's.
+  ///   - direct: The one of them, or behind one of them, for events that are posted straight to it.
   ///   - pump: Who drives this consumer, if it has no thread of its own.
   ///   - whenIdle: What a listener thread does before it sleeps.
   ///   - shared: What this consumer is a worker of. Its handlers then get the events that it takes from
@@ -112,7 +111,14 @@ final class Consumer: @unchecked Sendable {
 
   /// Registers a handler for events of one type. False if the consumer is closed.
   func add(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
-    registration.withLock { _ in
+    precondition(
+      !handler.isLatestOnly || sharedMailbox == nil,
+      """
+      The threads of a pool with an EventPoolSharedBalancer take events from one mailbox that none of \
+      them has for itself, so that none can wait for the latest only, and one of them registered a \
+      callback with the interest latestOnly: use another balancer, or another interest.
+      """)
+    return registration.withLock { _ in
       guard !isClosed else { return nil }
       let receiver =
         handler.isLatestOnly ? makeLatest(type) : receivers[type.key] ?? makeReceiver(type)
@@ -145,18 +151,19 @@ final class Consumer: @unchecked Sendable {
     registration.withLock { _ in receivers[key] }
   }
 
+  /// Before the first subscription to a type. Registration locked.
+  private func expect(_ type: EventTypeActions) {
+    for router in routers {
+      router.expect(type.key, drop: type.drop)
+    }
+  }
+
   private func makeReceiver(_ type: EventTypeActions) -> Receiver {
     expect(type)
     let receiver = Receiver(type, consumer: self, isLatestOnly: false)
     receiver.subscription = mailbox.addSubscription(receiver)
     receivers[type.key] = receiver
     return receiver
-  }
-
-  private func expect(_ type: EventTypeActions) {
-    for router in routers {
-      router.expect(type.key, drop: type.drop)
-    }
   }
 
   private func makeLatest(_ type: EventTypeActions) -> Receiver {

@@ -3,17 +3,18 @@
 
 import Synchronization
 
-/// Drives a consumer that has no thread of its own: each wake-up of its mailbox becomes one job of a
-/// `PumpDriver`, which delivers a bounded batch. Never are two at it at once, whatever threads the jobs
-/// run on.
+/// Drives a consumer that has no thread of its own: each wake-up of its mailbox becomes one job of
+/// a `PumpDriver`, which delivers a bounded batch. Never are two at it at once, whatever threads
+/// the jobs run on.
 ///
-/// The mailbox retains it, since whoever posts may be on its way to `wake` when the consumer is gone.
+/// The mailbox retains it, since whoever posts may be on its way to `wake` when the consumer is
+/// gone.
 final class ConsumerPump: @unchecked Sendable {
   // `consumer` is written once, before the mailbox is known to anybody; everything else is atomic or
   // constant.
 
-  /// Whose turn it is. From `running`, `rewoken`, `borrowed` and `missed` only the one who is at it goes
-  /// on; to `rewoken` and `missed` only others bring it.
+  /// Whose turn it is. From `running`, `rewoken`, `borrowed` and `missed` only the one who is at it
+  /// goes on; to `rewoken` and `missed` only others bring it.
   private enum State: UInt8, AtomicRepresentable {
     /// The mailbox is armed.
     case idle
@@ -120,8 +121,8 @@ final class ConsumerPump: @unchecked Sendable {
 
   // MARK: From those who look after the consumer
 
-  /// Runs `body` as the consumer, if no job is at it. False if one is: then an interrupt of the mailbox
-  /// reaches it.
+  /// Runs `body` as the consumer, if no job is at it. False if one is: then an interrupt of the
+  /// mailbox reaches it.
   func borrow(_ body: () -> Void) -> Bool {
     while true {
       switch state.load(ordering: .relaxed) {
@@ -149,8 +150,8 @@ final class ConsumerPump: @unchecked Sendable {
     }
   }
 
-  /// Ends the consumer here and now, unless somebody is at it, who then does: what waits must not stay
-  /// until a queue is served that perhaps never is. After the mailbox was closed; any thread.
+  /// Ends the consumer here and now, unless somebody is at it, who then does: what waits must not
+  /// stay until a queue is served that perhaps never is. After the mailbox was closed; any thread.
   func end() {
     // Publish, then look; those who are at it do it the other way round.
     isClosing.store(true, ordering: .sequentiallyConsistent)

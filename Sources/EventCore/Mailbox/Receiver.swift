@@ -62,8 +62,8 @@ final class Receiver: @unchecked Sendable {
   init(_ type: EventTypeActions, consumer: Consumer, isLatestOnly: Bool) {
     self.type = type
     self.consumer = Unmanaged.passUnretained(consumer)
-    member = consumer.member
     self.isLatestOnly = isLatestOnly
+    member = consumer.member
     list = .allocate(capacity: 1)
     list.initialize(to: List())
   }

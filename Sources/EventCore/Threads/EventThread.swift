@@ -29,6 +29,8 @@ open class EventThread: @unchecked Sendable {
   public let central: EventCentral
   let consumer: Consumer
   @usableFromInline let direct: any RouterCore
+  /// Made when the first observer is added.
+  let observers = LazyObserverRegistry()
 
   /// Starts the thread on the shared central and calls ``registerEventListeners()``.
   ///

@@ -23,22 +23,16 @@ import Dispatch
 /// }
 /// ```
 ///
-/// It has a mailbox of its own, like every event thread, but no thread: what waits is handled on the main
-/// queue, one event at a time, the most urgent first (D1 to D3), in batches of at most 64 that let the main
-/// thread do other things in between.
+/// It has a mailbox of its own, like every event thread, but no thread: what waits is handled on
+/// the main queue, one event at a time, the most urgent first (D1 to D3), in batches of at most 64
+/// that let the main thread do other things in between.
 ///
-/// Somebody has to serve the main queue. In an application that is its run loop. A program without one
-/// either has an `async` main function, which serves it whenever it waits (`await`), or ends its main
-/// function with `dispatchMain()`, or with `RunLoop.main.run()`. Where nobody does, ``eventCount`` grows with every event;
-/// ``cancel()`` and the last release free what waits all the same.
+/// Somebody has to serve the main queue. In an application that is its run loop. A program without
+/// one either has an `async` main function, which serves it whenever it waits (`await`), or ends
+/// its main function with `dispatchMain()`, or with `RunLoop.main.run()`. Where nobody does,
+/// ``eventCount`` grows with every event; ``cancel()`` and the last release free what waits all the
+/// same.
 open class UIEventThread: EventThread, @unchecked Sendable {
-  /// Makes the mailbox on the shared central and calls ``EventThread/registerEventListeners()``.
-  public required init() {
-    super.init(
-      on: .shared,
-      pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
-  }
-
   /// Makes the mailbox and calls ``EventThread/registerEventListeners()``.
   ///
   /// - Parameters:
@@ -54,14 +48,21 @@ open class UIEventThread: EventThread, @unchecked Sendable {
       pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
   }
 
+  /// Makes one on the shared central. As the form with parameters.
+  public required init() {
+    super.init(
+      on: .shared,
+      pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
+  }
+
   /// Ends it after it has handled what waits; what is dispatched from now on it does not get.
   ///
   /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
   ///   ``EventThread/cancel()``.
   /// - Returns: True if everything was handled in time.
   ///
-  /// **Threads**: any. On the main thread it handles what waits there and then. Inside one of its own
-  /// callbacks it would wait for itself, and traps.
+  /// **Threads**: any. On the main thread it handles what waits there and then. Inside one of its
+  /// own callbacks it would wait for itself, and traps.
   @discardableResult
   public override func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     guard MainQueue.isCurrent, !consumer.isCurrent, let pump = consumer.pump else {
@@ -81,7 +82,8 @@ open class UIEventThread: EventThread, @unchecked Sendable {
 
   /// Waits until it has ended. Does not end it.
   ///
-  /// **Threads**: any but the main thread, on which it would never end, unless it has ended already.
+  /// **Threads**: any but the main thread, on which it would never end, unless it has ended
+  /// already.
   public override func join() {
     precondition(
       !MainQueue.isCurrent || consumer.isCurrent || consumer.ended.wait(until: 0),
@@ -94,8 +96,8 @@ open class UIEventThread: EventThread, @unchecked Sendable {
 }
 
 extension UIEventThread {
-  /// Has a closure or a method of the MainActor called for every event of a type, with its priority and
-  /// the time of its dispatch.
+  /// Has a closure or a method of the MainActor called for every event of a type, with its priority
+  /// and the time of its dispatch.
   ///
   /// - Parameters: As for the forms of ``EventThread``. A bound method retains this object until
   ///   ``EventThread/cancel()``; a method without its object does not.
@@ -125,8 +127,8 @@ extension UIEventThread {
         interest), eventTypeActions(E.self))
   }
 
-  /// Has a closure or a method of the MainActor called for every event of a type; the clock is not read for
-  /// it.
+  /// Has a closure or a method of the MainActor called for every event of a type; the clock is not
+  /// read for it.
   ///
   /// - Parameters: As for the form with three arguments.
   /// - Returns: A handle that ends the callback.
@@ -152,8 +154,8 @@ extension UIEventThread {
       eventTypeActions(E.self))
   }
 
-  /// Has a method of this object on the MainActor called for every event of a type, without retaining the
-  /// object.
+  /// Has a method of this object on the MainActor called for every event of a type, without
+  /// retaining the object.
   ///
   /// - Parameter method: A method of the class, named without its object.
   /// - Returns: A handle that ends the callback.
@@ -180,8 +182,8 @@ extension UIEventThread {
     return addHandler(TypedHandler(call, interest), eventTypeActions(E.self))
   }
 
-  /// Has a method of this object on the MainActor called for every event of a type, with its priority and
-  /// the time of its dispatch, without retaining the object.
+  /// Has a method of this object on the MainActor called for every event of a type, with its
+  /// priority and the time of its dispatch, without retaining the object.
   ///
   /// - Parameter method: A method of the class, named without its object.
   /// - Returns: A handle that ends the callback.

@@ -73,8 +73,8 @@ struct EventMethodTests {
       super.init(on: central)
     }
 
-    @available(*, unavailable, message: "needs a token")
-    required init() { preconditionFailure("needs a token") }
+    @available(*, unavailable, message: "needs the test's objects")
+    required init() { preconditionFailure("needs the test's objects") }
 
     override func registerEventListeners() {
       addEventCallback(Worker.onCarrying)

@@ -62,7 +62,7 @@ struct OnceAndScopeTests {
         #expect(log.entries.count <= 1)
       }
       #expect(waitUntil { Ping().queue(on: central) == 0 })
-      #expect(central.listener.listenerCount == 0)
+      #expect(waitUntil { central.listener.listenerCount == 0 })
     }
   }
 

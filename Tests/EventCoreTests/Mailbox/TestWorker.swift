@@ -20,7 +20,8 @@ final class TestWorker: Sendable {
     _ mailbox: SharedMailbox, core: EventCentral.Core, strategy: EventWaitStrategy = .park
   ) {
     direct = core.makeRouter()
-    consumer = Consumer(core: core, routers: [direct], direct: direct, strategy: strategy, shared: mailbox)
+    consumer = Consumer(
+      core: core, routers: [direct], direct: direct, strategy: strategy, shared: mailbox)
   }
 
   @discardableResult

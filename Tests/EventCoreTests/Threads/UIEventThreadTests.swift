@@ -18,8 +18,8 @@ struct UIEventThreadTests {
       super.init(on: central)
     }
 
-    @available(*, unavailable, message: "needs a token")
-    required init() { preconditionFailure("needs a token") }
+    @available(*, unavailable, message: "needs the test's objects")
+    required init() { preconditionFailure("needs the test's objects") }
 
     override func registerEventListeners() {
       addEventCallback(StatusBar.onPing)

@@ -60,6 +60,9 @@ bool evb_has_futex(void);
 uint64_t evb_raw_ping_pong(uint64_t rounds);
 uint64_t evb_cache_line_ping_pong(uint64_t rounds);
 
+/* Bytes that the core has mapped for its envelopes. */
+uint64_t evb_slab_bytes(void);
+
 /* Nanoseconds for so many events through an inbox alone, one producer, one spinning consumer. */
 uint64_t evb_choice_core_inbox(uint64_t events);
 uint64_t evb_choice_called_wfcq(uint64_t events);

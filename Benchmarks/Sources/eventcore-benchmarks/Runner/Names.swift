@@ -15,13 +15,23 @@ enum Shape: String, CaseIterable {
   case allocations
   case poolEven = "pool-even"
   case poolUnevenP99 = "pool-uneven-p99"
+  case listener
+  case eightListeners = "eight-listeners"
+  case latestOnlyFlood = "latest-only-flood"
+  case subscribeChurn10 = "subscribe-churn-10"
+  case subscribeChurn10000 = "subscribe-churn-10000"
+  case subscribeChurn10Stream = "subscribe-churn-10-stream-p99"
+  case subscribeChurn10000Stream = "subscribe-churn-10000-stream-p99"
   /// Alternatives inside the core; runs only when it is asked for.
   case choices
 
   var unit: String {
     switch self {
-    case .oneToOne, .batch64, .fourToOne, .randomLane, .poolEven, .choices: "ns/event"
-    case .eightHandlers, .eightMailboxes: "ns/delivery"
+    case .oneToOne, .batch64, .fourToOne, .randomLane, .listener, .poolEven, .choices: "ns/event"
+    case .eightHandlers, .eightMailboxes, .eightListeners: "ns/delivery"
+    case .latestOnlyFlood: "ns/dispatch"
+    case .subscribeChurn10, .subscribeChurn10000: "ns, mean of both"
+    case .subscribeChurn10Stream, .subscribeChurn10000Stream: "ns, p99"
     case .idleWake, .idleWakeSpinningProducer: "ns, p50"
     case .poolUnevenP99: "ns, p99"
     case .spinOneWay: "ns, one way"
@@ -42,6 +52,10 @@ enum Subject: String, CaseIterable {
   case actor
   case nio
   case openCombine = "opencombine"
+  /// EventCore's default core with ordinary handlers, where the shape is about others.
+  case plain
+  /// The stream of a churn shape while nobody subscribes.
+  case quiet
   case futex
   case cacheLine = "cache-line"
   case roundRobin = "round-robin"

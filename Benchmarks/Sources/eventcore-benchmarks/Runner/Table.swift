@@ -26,7 +26,7 @@ func table(_ rows: [Row], _ machine: Machine) -> String {
   ]
   let bars = Bar.all.compactMap { $0.line(rows) }
   if !bars.isEmpty {
-    lines += ["", "bar".padded(44) + "limit".padded(12) + "measured"]
+    lines += ["", "bar".padded(54) + "limit".padded(12) + "measured"]
     lines += bars
   }
   return lines.joined(separator: "\n")

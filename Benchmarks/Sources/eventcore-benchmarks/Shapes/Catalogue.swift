@@ -10,6 +10,9 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += spinCandidates(scale)
   all += allocationCandidates(Event24.self)
   all += poolCandidates(scale)
+  all += listenerCandidates(Event24.self, scale)
+  all += latestOnlyCandidates(scale)
+  all += churnCandidates(scale)
   all += choiceCandidates(scale)
   if !scale.isQuick {
     all += numberCandidates(Event8.self, scale.halved)

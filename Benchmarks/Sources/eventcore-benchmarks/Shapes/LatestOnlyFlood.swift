@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import RawCore
+
+// What a dispatch costs while the consumer is far behind: its handler takes a microsecond. Latest-only
+// handlers, and beside them a plain one, whose backlog grows. Checked in every run: the newest event
+// is handled, and the core's memory is what it was (a plain backlog would take 64 bytes an event).
+//
+//     producer, as fast as it can ──► slot for one event ──► consumer: handler, 1 µs
+
+/// The candidates of this shape.
+func latestOnlyCandidates(_ scale: Scale) -> [Candidate] {
+  func candidate(
+    _ subject: Subject, _ core: EventCentral.Core, _ interest: EventListenerInterest
+  ) -> Candidate {
+    Candidate(
+      shape: .latestOnlyFlood, subject: subject, payloadBytes: MemoryLayout<Event24>.size
+    ) {
+      // Few enough for the plain one's backlog to be worked off between two runs.
+      Flood(subject, core, interest, events: scale.events(subject) / 8)
+    }
+  }
+  return [
+    candidate(.lockFree, .lockFree, .latestOnly),
+    candidate(.locking, .locking, .latestOnly),
+    candidate(.plain, .lockFree, .all),
+  ]
+}
+
+private final class Flood: Trial {
+  private let isConstant: Bool
+  private let central: EventCentral
+  private let thread: EventThread
+  private let finish: Finish
+  private let events: Int
+
+  init(_ subject: Subject, _ core: EventCentral.Core, _ interest: EventListenerInterest, events: Int) {
+    let finish = Finish()
+    self.finish = finish
+    self.events = events
+    isConstant = interest == .latestOnly
+    central = EventCentral(core: core)
+    thread = EventThread(on: central, name: "consumer")
+    thread.addEventCallback(
+      { (event: Event24) in
+        if event.weight == events {
+          finish.arrive()
+        } else {
+          evb_pause_for(1_000, true)
+        }
+      }, interestedIn: interest)
+  }
+
+  func run() -> Double {
+    finish.expect(1)
+    let before = evb_slab_bytes()
+    let start = evb_now()
+    for number in 1...events {
+      Event24(number: UInt64(number)).queue(on: central)
+    }
+    let nanoseconds = evb_now() - start
+    let after = evb_slab_bytes()
+    _ = finish.wait()
+    // A slab for this thread's first event, and one for the consumer's.
+    precondition(
+      !isConstant || after <= before + 2 * 256 * 1024,
+      "A flood of latest-only events took \(after - before) bytes.")
+    return Double(nanoseconds) / Double(events)
+  }
+
+  func end() {
+    thread.cancel()
+    thread.join()
+  }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// What an observed event thread knows about its observers.
+@usableFromInline
+final class ObserverRegistry: Sendable {
+  @usableFromInline let all = ObserverGroup()
+  @usableFromInline let keyed = KeyedObserverGroups()
+}
+
+/// A registry that is made when it is first needed.
+///
+/// `Synchronization.AtomicLazyReference` does the same; its `load` goes through generic code that
+/// is not specialised, and took longer than a whole notification.
+struct LazyObserverRegistry: ~Copyable {
+  /// The address of a retained registry, or 0. Written once.
+  private let address = Atomic<UInt>(0)
+
+  deinit {
+    registry(at: address.load(ordering: .acquiring))?.release()
+  }
+
+  /// Nil if it has never been needed.
+  var value: ObserverRegistry? {
+    // Pairs with the release below: whoever finds the registry finds it whole.
+    registry(at: address.load(ordering: .acquiring))?.takeUnretainedValue()
+  }
+
+  /// The registry, made if it is not there.
+  var made: ObserverRegistry {
+    if let value { return value }
+    let new = Unmanaged.passRetained(ObserverRegistry())
+    let (isFirst, found) = address.compareExchange(
+      expected: 0, desired: UInt(bitPattern: new.toOpaque()), ordering: .acquiringAndReleasing)
+    guard isFirst else {
+      new.release()
+      return registry(at: found)!.takeUnretainedValue()
+    }
+    return new.takeUnretainedValue()
+  }
+
+  private func registry(at address: UInt) -> Unmanaged<ObserverRegistry>? {
+    UnsafeRawPointer(bitPattern: address).map { Unmanaged.fromOpaque($0) }
+  }
+}
+
+/// Event threads can be observed: by those that want to be told by this very thread, while its
+/// events reach whoever listens.
+///
+/// **Threads**: any, for every member. A thread that nobody observes pays nothing for it.
+extension EventThread: KeyedObservable {
+  /// Nil as long as nobody has ever observed this thread.
+  @usableFromInline
+  var registryIfAny: ObserverRegistry? { observers.value }
+
+  /// Adds an observer behind the others, to be called in the caller's context. If it is there
+  /// already, nothing changes.
+  ///
+  /// - Parameters:
+  ///   - observer: Whom to call.
+  ///   - isolation: Leave it out. On an actor, the observer is called there.
+  public func addObserver(
+    _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
+  ) {
+    addObserver(observer, executeOn: .requesterThread, isolation: isolation)
+  }
+
+  /// Adds an observer behind the others. If it is there already, nothing changes.
+  ///
+  /// - Parameters:
+  ///   - observer: Whom to call.
+  ///   - execution: Where to call it.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
+  ///
+  /// **Complexity**: O(observers).
+  ///
+  /// **Ownership**: the observer is not retained.
+  public func addObserver(
+    _ observer: AnyObject, executeOn execution: ObserverExecution,
+    isolation: isolated (any Actor)? = #isolation
+  ) {
+    // Not refused: only groups of keys close.
+    observers.made.all.add(observer) {
+      execution.context(in: central.listener.contexts, on: isolation)
+    }
+  }
+
+  /// Removes an observer: after the return no call of it begins. One that runs goes on.
+  ///
+  /// **Threads**: any, also inside a callback and in the observer's `deinit`.
+  ///
+  /// **Complexity**: O(observers).
+  public func removeObserver(_ observer: AnyObject) {
+    registryIfAny?.all.remove(observer)
+  }
+
+  /// Calls a closure with every observer that is of the type of the closure's parameter, each where
+  /// it wants to be called.
+  ///
+  /// ```swift
+  /// withObservers { (observer: TemperatureProcessorObserver) in
+  ///   observer.onTemperatureEvent(temperatureInCelsius: event.temperatureInCelsius)
+  /// }
+  /// ```
+  ///
+  /// - Parameter code: May be called by several threads at once, and after the return.
+  ///
+  /// **Order**: that in which they were added, among those of one context; each observer gets the
+  /// notifications of one thread in their order.
+  ///
+  /// **Complexity**: O(observers of that type), after the first time since a change.
+  @inlinable
+  @preconcurrency
+  public func withObservers<Observer>(
+    _ code: @escaping @Sendable (_ observer: Observer) -> Void
+  ) {
+    registryIfAny?.all.notify(code)
+  }
+
+  /// Adds an observer of one key, behind the others of that key, to be called in the caller's
+  /// context.
+  ///
+  /// - Parameters:
+  ///   - key: What it wants to hear about.
+  ///   - observer: Whom to call.
+  ///   - isolation: Leave it out. On an actor, the observer is called there.
+  @preconcurrency
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    key: Key, _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
+  ) {
+    addKeyedObserver(key: key, observer, executeOn: .requesterThread, isolation: isolation)
+  }
+
+  /// Adds an observer of one key, behind the others of that key.
+  ///
+  /// - Parameters:
+  ///   - key: What it wants to hear about.
+  ///   - observer: Whom to call.
+  ///   - execution: Where to call it.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
+  ///
+  /// **Complexity**: O(observers of the key).
+  ///
+  /// **Ownership**: the observer is not retained; the key is, as long as it has observers.
+  @preconcurrency
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    key: Key, _ observer: AnyObject, executeOn execution: ObserverExecution,
+    isolation: isolated (any Actor)? = #isolation
+  ) {
+    observers.made.keyed.add(observer, for: AnyHashable(key)) {
+      execution.context(in: central.listener.contexts, on: isolation)
+    }
+  }
+
+  /// Removes an observer of one key: after the return no call of it for that key begins. It stays
+  /// with its other keys.
+  @preconcurrency
+  public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
+    registryIfAny?.keyed.remove(observer, for: AnyHashable(key))
+  }
+
+  /// Calls a closure with every observer of a key that is of the type of the closure's parameter,
+  /// each where it wants to be called.
+  ///
+  /// - Parameters:
+  ///   - key: What the notification is about.
+  ///   - code: May be called by several threads at once, and after the return.
+  @inlinable
+  @preconcurrency
+  public func withKeyedObservers<Key: Hashable & Sendable, Observer>(
+    key: Key, _ code: @escaping @Sendable (_ key: Key, _ observer: Observer) -> Void
+  ) {
+    registryIfAny?.keyed.notify(AnyHashable(key)) { (observer: Observer) in code(key, observer) }
+  }
+}
