@@ -98,8 +98,8 @@ static void readdress(const struct evc_chain *chain, const struct evc_snapshot_e
 		envelope->subscription = entry->subscription;
 		envelope->generation = entry->generation;
 		/* Nobody asked for the time when the dispatch began; it has not returned yet (D8). */
-		if (evc_unlikely(entry->timed && envelope->time == 0))
-			envelope->time = evc_clock_now();
+		if (evc_unlikely(entry->timed && evc_slot_time(envelope) == 0))
+			evc_slot_set_time(envelope, evc_clock_now());
 	}
 }
 

@@ -123,9 +123,11 @@ final class Receiver: @unchecked Sendable {
     }
     member.willHandle()
     let moved = deliverToHandlers(payload, envelope, owned: owned)
-    if member.didHandle() {
-      // The last that a retired thread was promised.
-      consumer._withUnsafeGuaranteedRef { $0.close(whenEmpty: true) }
+    consumer._withUnsafeGuaranteedRef { consumer in
+      if member.didHandle(superseded: isLatestOnly ? consumer.mailbox.supersededCount : nil) {
+        // The last that a retired thread was promised.
+        consumer.close(whenEmpty: true)
+      }
     }
     return moved
   }

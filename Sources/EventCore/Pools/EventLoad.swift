@@ -20,6 +20,7 @@ import Synchronization
 ///     byte  0  promised: whoever posts         64  done: the thread
 ///           8  index: constant                 72  since: the thread
 ///                                              80  final: whoever retires the thread
+///                                              88  superseded: the thread
 struct EventLoad: @unchecked Sendable {
   // Everything it points to is atomic or constant.
   let memory: UnsafeMutableRawPointer
@@ -50,14 +51,18 @@ struct EventLoad: @unchecked Sendable {
     word(0).pointee.wrappingSubtract(UInt64(count), ordering: .relaxed)
   }
 
-  /// Events that wait or are handled now.
+  /// Events that wait or are handled now. Those of a latest-only callback that were superseded count until
+  /// it is called next.
   @inline(__always)
   var pending: Int {
     // Done first: an event is promised before it is done, so that the difference is not negative but
     // for what a refused post took back.
-    let done = word(64).pointee.load(ordering: .acquiring)
+    let done = word(64).pointee.load(ordering: .acquiring) &+ superseded
     return max(0, Int(bitPattern: UInt(promised &- done)))
   }
+
+  /// Events of latest-only callbacks that a newer one took the place of, as of their last calls.
+  private var superseded: UInt64 { word(88).pointee.load(ordering: .relaxed) }
 
   /// Events promised so far.
   var promised: UInt64 { word(0).pointee.load(ordering: .sequentiallyConsistent) & ~Self.retired }
@@ -84,20 +89,27 @@ struct EventLoad: @unchecked Sendable {
     }
   }
 
-  /// It has returned. True if it was the last that was promised before the thread was retired.
+  /// It has returned.
   @inline(__always)
-  func end() -> Bool {
+  func end() {
     word(72).pointee.store(0, ordering: .relaxed)
     // Only this thread writes it. Releasing: what the handler did, before a balancer sees it done.
     let done = word(64).pointee.load(ordering: .relaxed) &+ 1
     word(64).pointee.store(done, ordering: .releasing)
-    return done == word(80).pointee.load(ordering: .relaxed)
   }
 
-  /// Whether all that was promised before the retirement is done. The thread itself, after an interrupt
-  /// that followed `retire`.
+  /// How many events were superseded so far, of all latest-only callbacks. Before `end` of such an event.
+  func setSuperseded(_ count: UInt64) {
+    // Relaxed: published by `end`.
+    word(88).pointee.store(count, ordering: .relaxed)
+  }
+
+  /// Whether all that was promised before the retirement is done: after each event, and after the
+  /// interrupt that follows `retire`. What supersedes another event is itself still to come.
   var isFinished: Bool {
-    word(64).pointee.load(ordering: .relaxed) == word(80).pointee.load(ordering: .acquiring)
+    // Acquiring: pairs with `retire`.
+    word(64).pointee.load(ordering: .relaxed) &+ superseded
+      == word(80).pointee.load(ordering: .acquiring)
   }
 
   // MARK: The pool

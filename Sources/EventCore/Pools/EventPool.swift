@@ -47,6 +47,12 @@ public final class EventPool<Thread: EventThread>: Sendable {
     scaler: any EventPoolScaling = EventPoolStaticScaler(), on central: EventCentral = .shared,
     name: String? = nil, make: @escaping @Sendable (_ index: Int) -> Thread
   ) {
+    precondition(
+      !(Thread.self is UIEventThread.Type),
+      """
+      The threads of an EventPool work side by side, and \(Thread.self) is a UIEventThread, whose \
+      callbacks all run on the main thread. Make one of it, or a pool of another class.
+      """)
     core = PoolCore(
       capacity: capacity, balancer: balancer, scaler: scaler, central: central,
       name: name ?? "\(Thread.self)", accepts: { $0 is Thread.Type }, make: make)

@@ -12,9 +12,10 @@
 /// Lock order: the consumer's `registration`, then `state`, then those of `PoolRoutes`.
 final class PoolMember: RouteRegistry, @unchecked Sendable {
   private struct Entry {
+    let route: PoolRoute
     let subscription: Subscription
-    let generation: UInt32
-    let timed: Bool
+    var generation: UInt32
+    var timed: Bool
   }
 
   private enum Phase {
@@ -26,7 +27,15 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
 
   private struct State {
     var phase = Phase.forming
-    var entries: [UInt: Entry] = [:]
+    /// By subscription.
+    var entries: [UnsafeMutableRawPointer: Entry] = [:]
+
+    /// The first route of a key that the thread does not use yet: all of its callbacks for a type are
+    /// one receiver, but each that is latest-only is one of its own.
+    func freeRoute(_ key: UInt) -> PoolRoute {
+      let used = Set(entries.values.lazy.filter { $0.route.key == key }.map(\.route.rank))
+      return PoolRoute(key: key, rank: (0...).first { !used.contains($0) }!)
+    }
   }
 
   private let memory: EventLoad.Memory
@@ -60,28 +69,33 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
   }
 
   func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
-    let entry = Entry(subscription: subscription, generation: generation, timed: timed)
     state.withLock { state in
       guard state.phase != .left else { return }
-      state.entries[key] = entry
-      add(key, entry, to: own)
+      var entry =
+        state.entries[subscription.pointer]
+        ?? Entry(
+          route: state.freeRoute(key), subscription: subscription, generation: 0, timed: false)
+      entry.generation = generation
+      entry.timed = timed
+      state.entries[subscription.pointer] = entry
+      add(entry, to: own)
       if state.phase == .member {
-        add(key, entry, to: pool)
+        add(entry, to: pool)
       }
     }
   }
 
   func unsubscribe(_ key: UInt, _ subscription: Subscription) {
     state.withLock { state in
-      guard state.entries.removeValue(forKey: key) != nil else { return }
-      own.remove(key, subscription)
-      pool.remove(key, subscription)
+      guard let entry = state.entries.removeValue(forKey: subscription.pointer) else { return }
+      own.remove(entry.route, subscription)
+      pool.remove(entry.route, subscription)
     }
   }
 
-  private func add(_ key: UInt, _ entry: Entry, to routes: PoolRoutes) {
+  private func add(_ entry: Entry, to routes: PoolRoutes) {
     routes.add(
-      key, entry.subscription, generation: entry.generation, timed: entry.timed, load: load)
+      entry.route, entry.subscription, generation: entry.generation, timed: entry.timed, load: load)
   }
 
   // MARK: The pool
@@ -91,8 +105,8 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     state.withLock { state in
       guard state.phase == .forming else { return }
       state.phase = .member
-      for (key, entry) in state.entries {
-        add(key, entry, to: pool)
+      for entry in state.entries.values {
+        add(entry, to: pool)
       }
     }
   }
@@ -101,9 +115,9 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
   func retire(_ consumer: Consumer) {
     state.withLock { state in
       state.phase = .left
-      for (key, entry) in state.entries {
-        pool.remove(key, entry.subscription)
-        own.remove(key, entry.subscription)
+      for entry in state.entries.values {
+        pool.remove(entry.route, entry.subscription)
+        own.remove(entry.route, entry.subscription)
       }
       state.entries.removeAll()
     }
@@ -121,6 +135,14 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
   }
 
   /// True if the thread has done all that it was to do before its end.
+  ///
+  /// - Parameter superseded: After an event of a latest-only callback, how many were superseded so far.
   @inline(__always)
-  func didHandle() -> Bool { load.end() }
+  func didHandle(superseded: UInt64?) -> Bool {
+    if let superseded {
+      load.setSuperseded(superseded)
+    }
+    load.end()
+    return load.isFinished
+  }
 }

@@ -35,7 +35,9 @@ struct PoolPast {
   private mutating func settle() {
     unsettled.removeAll { member, consumer in
       let statistics = consumer.statistics
-      let isSettled = member.load.promised == member.load.done + statistics.cancelled
+      let accounted =
+        member.load.done + consumer.mailbox.supersededCount + statistics.cancelled
+      let isSettled = member.load.promised == accounted
       if isSettled { settled = settled + statistics }
       return isSettled
     }

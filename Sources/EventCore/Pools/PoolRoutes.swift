@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+/// What a balancer's sink is for: an event type, and the how-manieth subscription of each thread for it.
+/// Rank 0 is all but always the only one: a latest-only callback has a subscription of its own.
+struct PoolRoute: Hashable {
+  let key: UInt
+  let rank: Int
+}
+
 /// One receiver in a router for several threads: for each event type a balancer's sink, with the threads
 /// that have a callback for it.
 ///
@@ -16,7 +23,7 @@ final class PoolRoutes: @unchecked Sendable {
   }
 
   private struct State {
-    var routes: [UInt: Route] = [:]
+    var routes: [PoolRoute: Route] = [:]
     var drops: [UInt: (UnsafeMutableRawPointer) -> Void] = [:]
     var isClosed = false
   }
@@ -43,34 +50,34 @@ final class PoolRoutes: @unchecked Sendable {
 
   /// Gives a thread's subscription its share of the events of a key.
   func add(
-    _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, load: EventLoad
+    _ place: PoolRoute, _ subscription: Subscription, generation: UInt32, timed: Bool, load: EventLoad
   ) {
     state.withLock { state in
-      var route = state.routes[key] ?? makeRoute(key, state)
+      var route = state.routes[place] ?? makeRoute(place, state)
       let before = (route.members.isEmpty, route.isTimed)
       route.members[subscription.pointer] = timed
-      state.routes[key] = route
+      state.routes[place] = route
       route.sink.add(subscription, generation: generation, timed: timed, load: load)
       if before != (false, route.isTimed), !state.isClosed {
-        tell(key, route)
+        tell(place, route)
       }
     }
   }
 
   /// Takes a thread's subscription off.
-  func remove(_ key: UInt, _ subscription: Subscription) {
+  func remove(_ place: PoolRoute, _ subscription: Subscription) {
     state.withLock { state in
-      guard var route = state.routes[key],
+      guard var route = state.routes[place],
         let wasTimed = route.members.removeValue(forKey: subscription.pointer)
       else { return }
-      state.routes[key] = route
+      state.routes[place] = route
       if !state.isClosed {
         // Before the sink is empty, so that a dispatch is not refused that nobody needed to begin.
         if route.members.isEmpty {
-          retract(key, route)
+          retract(place, route)
         } else if wasTimed, !route.isTimed {
           // Nobody is left who asks for the clock (D8).
-          tell(key, route)
+          tell(place, route)
         }
       }
       route.sink.remove(subscription)
@@ -82,8 +89,8 @@ final class PoolRoutes: @unchecked Sendable {
     state.withLock { state in
       guard !state.isClosed else { return }
       state.isClosed = true
-      for (key, route) in state.routes where !route.members.isEmpty {
-        retract(key, route)
+      for (place, route) in state.routes where !route.members.isEmpty {
+        retract(place, route)
       }
     }
   }
@@ -93,19 +100,19 @@ final class PoolRoutes: @unchecked Sendable {
     state.withLock { $0.routes.values.reduce(0) { $0 + $1.sink.refused } }
   }
 
-  private func makeRoute(_ key: UInt, _ state: State) -> Route {
-    Route(sink: core.makeBalancer(PoolChooser(balancer, key: key, drop: state.drops[key])))
+  private func makeRoute(_ place: PoolRoute, _ state: State) -> Route {
+    Route(sink: core.makeBalancer(PoolChooser(balancer, key: place.key, drop: state.drops[place.key])))
   }
 
-  private func tell(_ key: UInt, _ route: Route) {
+  private func tell(_ place: PoolRoute, _ route: Route) {
     for router in routers {
-      router.subscribe(key, route.sink.subscription, generation: 0, timed: route.isTimed)
+      router.subscribe(place.key, route.sink.subscription, generation: 0, timed: route.isTimed)
     }
   }
 
-  private func retract(_ key: UInt, _ route: Route) {
+  private func retract(_ place: PoolRoute, _ route: Route) {
     for router in routers {
-      router.unsubscribe(key, route.sink.subscription)
+      router.unsubscribe(place.key, route.sink.subscription)
     }
   }
 }

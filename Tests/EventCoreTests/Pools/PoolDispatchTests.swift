@@ -165,4 +165,62 @@ struct PoolDispatchTests {
     }
     pools.forEach { $0.cancel() }
   }
+
+  @Test("latest-only callbacks in a balanced pool: one waits on each thread, and retiring still ends",
+    arguments: cores)
+  func latestOnly(core: EventCentral.Core) {
+    struct ByNumber: EventPoolBalancing {
+      func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
+        (choice.withEvent(of: Ping.self) { event in event.number } ?? 0) % choice.count
+      }
+    }
+    let central = EventCentral(core: core)
+    let (log, plain) = (Log<Handled>(), Log<Int>())
+    let pool = EventPool<EventThread>(capacity: 2, balancer: ByNumber(), on: central) { index in
+      let thread = EventThread()
+      thread.addEventCallback(
+        { (event: Ping) in log.append(Handled(thread: index, number: event.number)) },
+        interestedIn: .latestOnly)
+      // A receiver of its own beside it: the pool chooses for the two apart.
+      thread.addEventCallback { (event: Ping) in plain.append(event.number) }
+      return thread
+    }
+    let held = pool.withThreads { $0.map { HeldThread($0) } }
+    for number in 0..<1_000 { #expect(Ping(number: number).queue(on: central) == 2) }
+    pool.capacity = 1
+    for number in 1_000..<1_100 { Ping(number: number).queue(on: central) }
+    held.forEach { $0.letGo() }
+    #expect(plain.entries(atLeast: 1_100).sorted() == Array(0..<1_100))
+    // The one that was retired had the newest of its half, the other the newest of all.
+    #expect(waitUntil { pool.statistics.threads.count == 1 })
+    let latest = log.entries(atLeast: 2)
+    #expect(Set(latest.map(\.number)) == [999, 1_099])
+    #expect(waitUntil { pool.statistics.skipped == 1_098 })
+    // What is counted comes out even again: the pool is idle.
+    #expect(pool.drain())
+    #expect(pool.statistics.delivered == 2 + 2 + 1_100)
+  }
+
+  @Test("a listener that a handler of the pool registers is no part of the pool", arguments: cores)
+  func listenerInAHandler(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let (log, registered) = (Log<Int>(), Log<any EventListenerHandling>())
+    let ready = Gate()
+    let pool = EventPool<EventThread>(capacity: 2, on: central) { _ in
+      let thread = EventThread()
+      thread.addEventCallback { (_: Job) in
+        registered.append(
+          Ping.addListener(nil, { (event: Ping) in log.append(event.number) }, on: central))
+        ready.open()
+      }
+      return thread
+    }
+    Job().queue(on: central)
+    ready.pass()
+    // It gets every event, on the thread of its handler; the pool has no callback for the type.
+    for number in 0..<10 { #expect(Ping(number: number).queue(on: central) == 1) }
+    #expect(log.entries(atLeast: 10) == Array(0..<10))
+    registered.take().forEach { $0.remove() }
+    pool.cancel()
+  }
 }

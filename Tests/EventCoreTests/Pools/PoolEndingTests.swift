@@ -237,4 +237,12 @@ struct PoolTrapTests {
     }
     Self.expectMessage(elsewhere, "A thread of a pool gets its events from the pool")
   }
+
+  @Test("a pool of a class without threads")
+  func noThreadsOfTheirOwn() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventPool<UIEventThread>(capacity: 2, on: EventCentral())
+    }
+    Self.expectMessage(result, "The threads of an EventPool work side by side")
+  }
 }
