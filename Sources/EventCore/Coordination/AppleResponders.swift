@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// UIKit's and AppKit's responders emit events. This file is empty where neither exists, as on Linux,
-// where the project's CI runs: it is not compiled there, and the tests have a hierarchy of their own.
+// UIKit's and AppKit's responders emit events. This file is empty where neither exists, as on
+// Linux, where the project's CI runs: it is not compiled there, and the tests have a hierarchy of
+// their own.
 //
-// The chain is on no actor, these responders are on the MainActor: `@preconcurrency` has the compiler
-// check at run time that it is climbed there.
+// The chain is on no actor, these responders are on the MainActor: `@preconcurrency` has the
+// compiler check at run time that it is climbed there.
 
 #if canImport(UIKit) && !os(watchOS)
   import UIKit

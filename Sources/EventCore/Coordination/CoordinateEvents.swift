@@ -15,8 +15,8 @@
 /// emitEvent(AppEvents.Teams.setFavorite(team))
 /// ```
 ///
-/// Such an event is an ``Eventable`` as well: it can be queued and stacked, and what reaches the top
-/// of the coordinators unhandled can go on to an ``EventCentral``
+/// Such an event is an ``Eventable`` as well: it can be queued and stacked, and what reaches the
+/// top of the coordinators unhandled can go on to an ``EventCentral``
 /// (``EventCoordinator/dispatchUnhandled(to:priority:)``).
 public protocol CoordinateEvents: Eventable {}
 
@@ -30,7 +30,8 @@ public enum EventInterception: Sendable {
 
 /// What became of an emitted event.
 public enum EventEmission: Sendable {
-  /// Somebody stopped it: with ``EventInterception/handled``, or with true from `interceptEvent(_:)`.
+  /// Somebody stopped it: with ``EventInterception/handled``, or with true from
+  /// `interceptEvent(_:)`.
   case handled
   /// It reached the top and nobody had stopped it, or there was nobody to ask.
   case unhandled

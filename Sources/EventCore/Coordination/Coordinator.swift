@@ -19,16 +19,17 @@
 /// }
 /// ```
 ///
-/// An event can be intercepted in three ways. They are asked in this order, and each may let it pass:
-/// typed interceptors (``EventCoordinator/intercept(_:_:)``), then an override of ``intercept(_:)``, which
-/// asks ``interceptEvent(_:)`` unless it is overridden.
+/// An event can be intercepted in three ways. They are asked in this order, and each may let it
+/// pass: typed interceptors (``EventCoordinator/intercept(_:_:)``), then an override of
+/// ``intercept(_:)``, which asks ``interceptEvent(_:)`` unless it is overridden.
 ///
-/// **Threads**: one at a time (``EventCoordinator``). Code of the MainActor in Swift 6 mode subclasses
-/// ``UICoordinator``, whose overrides are on the MainActor.
+/// **Threads**: one at a time (``EventCoordinator``). Code of the MainActor in Swift 6 mode
+/// subclasses ``UICoordinator``, whose overrides are on the MainActor.
 open class Coordinator: EventCoordinator {
   /// What it shows: the view controller whose events, and those of everything in it, come here.
   ///
-  /// Its link leads here as soon as it is set; ``stop()`` clears the link, and ``start()`` sets it again.
+  /// Its link leads here as soon as it is set; ``stop()`` clears the link, and ``start()`` sets it
+  /// again.
   ///
   /// **Ownership**: held, until another takes its place.
   public final var rootResponder: (any Coordinated)? {
@@ -51,12 +52,12 @@ open class Coordinator: EventCoordinator {
   /// again.
   open func start() { begin() }
 
-  /// Ends its work: stops everything below, from the leaves up, leaves its parent and clears the link
-  /// of what it shows. After the return it intercepts nothing more.
+  /// Ends its work: stops everything below, from the leaves up, leaves its parent and clears the
+  /// link of what it shows. After the return it intercepts nothing more.
   ///
-  /// Override it to take down what ``start()`` put up; call super. Events that it emits itself reach its
-  /// parents before super is called, and nobody after. Calling it again does no harm. It may be
-  /// called while an event is on its way: that event goes on to those further up.
+  /// Override it to take down what ``start()`` put up; call super. Events that it emits itself
+  /// reach its parents before super is called, and nobody after. Calling it again does no harm. It
+  /// may be called while an event is on its way: that event goes on to those further up.
   ///
   /// **Ownership**: the parent held it. Unless somebody else does, it is freed when the caller
   /// is done.
@@ -64,8 +65,8 @@ open class Coordinator: EventCoordinator {
 
   /// Looks at an event that came up from below; returns true to stop it.
   ///
-  /// Override it and react to the events that you want. `true` ends the way of the event, `false` sends it on
-  /// to the parent. ``intercept(_:)`` says the same in words.
+  /// Override it and react to the events that you want. `true` ends the way of the event, `false`
+  /// sends it on to the parent. ``intercept(_:)`` says the same in words.
   open func interceptEvent(_ event: CoordinateEvents) -> Bool { false }
 
   /// Looks at an event that came up from below, and says whether it goes on. Without an override

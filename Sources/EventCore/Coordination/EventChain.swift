@@ -60,8 +60,8 @@ private struct Climb {
     precondition(
       next !== mark,
       """
-      A chain of responders ends at the top; this one leads from a \(type(of: next)) back to itself, in \
-      \(steps) \(steps == 1 ? "step" : "steps"): let nextResponder of the uppermost be nil.
+      A chain of responders ends at the top; this one leads from a \(type(of: next)) back to \
+      itself, in \(steps) \(steps == 1 ? "step" : "steps"): the nextResponder of the top is nil.
       """)
     if steps == limit {
       mark = next
@@ -132,9 +132,9 @@ private struct Path: ~Copyable {
   }
 }
 
-/// Sends an event up the chain of a responder: first finds everybody who is to be asked, and only then
-/// runs the first line of theirs, so that a chain that leads back is found before anything happened, and
-/// handlers may take the hierarchy apart.
+/// Sends an event up the chain of a responder: first finds everybody who is to be asked, and only
+/// then runs the first line of theirs, so that a chain that leads back is found before anything
+/// happened, and handlers may take the hierarchy apart.
 @usableFromInline
 func emit(
   _ emission: Emission, from origin: any EventResponder, includingEmitter: Bool

@@ -4,7 +4,8 @@
 extension EventCoordinator {
   /// Takes a coordinator as the last child, and starts it.
   ///
-  /// - Parameter child: A coordinator that is not started. It is kept until it is stopped or removed.
+  /// - Parameter child: A coordinator that is not started. It is kept until it is stopped or
+  ///   removed.
   ///
   /// As ``addChild(_:)`` and the child's `start()`.
   public final func startChild(_ child: EventCoordinator) {
@@ -14,19 +15,24 @@ extension EventCoordinator {
 
   /// Takes a coordinator as the last child, out of the hands of its parent if it has another.
   ///
-  /// - Parameter child: Neither this coordinator nor one above it, or the program ends. One that is a
-  ///   child already keeps its place.
+  /// - Parameter child: Neither this coordinator nor one above it, or the program ends. One that
+  ///   is a child already keeps its place.
   ///
   /// **Complexity**: O(1) for a child without children; O(depth) otherwise.
   public final func addChild(_ child: EventCoordinator) {
     guard child.parentCoordinator !== self else { return }
     precondition(
       state != .stopping,
-      "A \(type(of: self)) that is being stopped takes no child; it was given a \(type(of: child)).")
+      """
+      A coordinator that is being stopped takes no child; a \(type(of: self)) was given a \
+      \(type(of: child)): start it elsewhere, or later.
+      """)
     precondition(
       child !== self && (child.childCoordinators.isEmpty || !isBelow(child)),
       """
-      The parents of a coordinator lead to a top. A \(type(of: child)) cannot be a child of a       \(type(of: self)) that \(child === self ? "is the same" : "is below it"): take one of them out       with removeFromParent() first.
+      The parents of a coordinator lead to a top. A \(type(of: child)) cannot be a child of a \
+      \(type(of: self)) that \(child === self ? "is the same" : "is below it"): take one of them \
+      out with removeFromParent() first.
       """)
     child.removeFromParent()
     childCoordinators.append(child)

@@ -16,8 +16,8 @@ extension EventCoordinator {
   ///
   /// - Parameters:
   ///   - type: The exact type of event (D11).
-  ///   - body: Says whether the event goes on. A closure that names `self` is held by the coordinator
-  ///     and holds it: say `[unowned self]`, or name a method (the other form).
+  ///   - body: Says whether the event goes on. A closure that names `self` is held by the
+  ///     coordinator and holds it: say `[unowned self]`, or name a method (the other form).
   /// - Returns: A handle that removes it.
   ///
   /// **Order**: that in which they were added, and before `intercept(_:)` and `interceptEvent(_:)`.
@@ -52,7 +52,8 @@ extension EventCoordinator {
     precondition(
       self is Owner,
       """
-      A method that is registered without its object belongs to the coordinator's own class; a method       of \(Owner.self) was registered with a \(Swift.type(of: self)).
+      A method that is registered without its object belongs to the coordinator's own class; a \
+      method of \(Owner.self) was registered with a \(Swift.type(of: self as EventCoordinator)).
       """)
     return add(ObjectIdentifier(E.self)) { [unowned self] payload in
       // The check above.

@@ -5,12 +5,12 @@
 ///
 /// Subclass ``Coordinator``, or ``UICoordinator`` for code of the MainActor; a tree may hold both.
 ///
-/// A parent holds its children, a child its parent weakly: the tree lives as long as somebody holds its
-/// top, and goes with it. Trees of any depth are freed without recursion.
+/// A parent holds its children, a child its parent weakly: the tree lives as long as somebody
+/// holds its top, and goes with it. Trees of any depth are freed without recursion.
 ///
-/// **Threads**: one at a time. A coordinator has no lock and is not `Sendable`: it belongs to the MainActor,
-/// or to the thread or actor that made it, and everything it calls runs there. The compiler checks it
-/// in Swift 6 mode.
+/// **Threads**: one at a time. A coordinator has no lock and is not `Sendable`: it belongs to the
+/// MainActor, or to the thread or actor that made it, and everything it calls runs there. The
+/// compiler checks it in Swift 6 mode.
 open class EventCoordinator: EventResponder {
   enum State {
     case made, started, stopping, stopped
@@ -23,8 +23,8 @@ open class EventCoordinator: EventResponder {
   private(set) final var state = State.made
   private final var interceptors: [EventInterceptionHandle] = []
 
-  /// What is asked last about an event that nobody stopped on its way to this coordinator, as long as
-  /// this is the top: ``parentCoordinator`` is nil.
+  /// What is asked last about an event that nobody stopped on its way to this coordinator, as long
+  /// as this is the top: ``parentCoordinator`` is nil.
   ///
   /// ```swift
   /// app.unhandledEvents = { event in
@@ -68,7 +68,8 @@ open class EventCoordinator: EventResponder {
     precondition(
       state == .made || state == .stopped,
       """
-      A coordinator is started once, until it is stopped; start() was called on a \(type(of: self)) that       is \(state): call stop() first, or look at isStarted.
+      A coordinator is started once, until it is stopped; start() was called on a \
+      \(type(of: self)) that is \(state): call stop() first, or look at isStarted.
       """)
     state = .started
     linkRoot(true)
@@ -84,8 +85,8 @@ open class EventCoordinator: EventResponder {
     state = .stopped
   }
 
-  /// From the leaves up, the last child first; each `stop()` finds its children gone, so that nothing
-  /// is nested.
+  /// From the leaves up, the last child first; each `stop()` finds its children gone, so that
+  /// nothing is nested.
   private func stopDescendants() {
     var current = self
     while true {
@@ -93,13 +94,15 @@ open class EventCoordinator: EventResponder {
         current = last
       }
       guard current !== self else { return }
-      // Before its stop(), which takes it out. An override may have moved it meanwhile: then again
-      // from here.
-      let parent = current.parentCoordinator
+      // An override has taken out a coordinator that was on the way up: what is left, from the top.
+      guard let parent = current.parentCoordinator else {
+        current = self
+        continue
+      }
       current.performStop()
       // An override that does not call super leaves it where it was.
       if current.parentCoordinator === parent { current.removeFromParent() }
-      current = parent ?? self
+      current = parent
     }
   }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A typed interceptor of a coordinator (``EventCoordinator/intercept(_:_:)``), and the way to remove
-/// it. It may be ignored: the interceptor stays until it is removed or its coordinator is gone.
+/// A typed interceptor of a coordinator (``EventCoordinator/intercept(_:_:)``), and the way to
+/// remove it. It may be ignored: the interceptor stays until it is removed or its coordinator is
+/// gone.
 ///
 /// **Threads**: that of its coordinator.
 public final class EventInterceptionHandle {

@@ -11,15 +11,17 @@
 /// }
 /// ```
 ///
-/// Where UIKit exists, every `UIResponder` is one, and where AppKit exists, every `NSResponder`; with
-/// it every view and every view controller. Coordinators are responders too.
+/// Where UIKit exists, every `UIResponder` is one, and where AppKit exists, every `NSResponder`;
+/// with it every view and every view controller. Coordinators are responders too.
 ///
-/// **Threads**: a chain belongs to whoever owns its responders: the MainActor in UIKit, and one thread
-/// at a time elsewhere. Everything here runs on the calling thread, before the call returns.
+/// **Threads**: a chain belongs to whoever owns its responders: the MainActor in UIKit, and one
+/// thread at a time elsewhere. Everything here runs on the calling thread, before the call
+/// returns.
 public protocol EventResponder: AnyObject {
   /// Who is next on the way up; nil at the top.
   ///
-  /// It is asked for each event anew. It calls no coordinator, and a chain comes to an end.
+  /// It is asked for each event anew, before anybody is asked about the event. A chain that leads
+  /// back to itself is a mistake, and traps.
   var nextResponder: (any EventResponder)? { get }
 }
 
@@ -35,7 +37,10 @@ public protocol EventResponder: AnyObject {
 /// }
 /// ```
 ///
-/// Implement one of the two methods. Without either every event passes.
+/// Implement one of the two methods, in the class that conforms. Without either every event passes.
+///
+/// View controllers in Swift 6 mode conform by `@preconcurrency EventIntercepting`, which checks at
+/// run time that they are on the MainActor.
 public protocol EventIntercepting: EventResponder {
   /// Looks at an event; returns true to stop it.
   ///
@@ -60,9 +65,10 @@ extension EventIntercepting {
 extension EventResponder {
   /// Sends an event up the chain until somebody stops it.
   ///
-  /// The chain: from this responder to its ``nextResponder`` and so on; from the first that belongs to
-  /// a coordinator (``Coordinated``) to that coordinator; from there to the parent coordinators. On it
-  /// are asked, in this order, the responders that are ``EventIntercepting`` and every coordinator.
+  /// The chain: from this responder to its ``nextResponder`` and so on; from the first that
+  /// belongs to a coordinator (``Coordinated``) to that coordinator; from there to the parent
+  /// coordinators. On it are asked, in this order, the responders that are ``EventIntercepting``
+  /// and every coordinator.
   ///
   /// The chain is that of the moment of emission: handlers may take the hierarchy apart, and still
   /// everybody who was on it is asked, and kept alive until then. Coordinators that were stopped
@@ -74,11 +80,11 @@ extension EventResponder {
   ///     begins with the one above it.
   /// - Returns: Whether somebody stopped it.
   ///
-  /// **Threads**: that of the chain. The interceptors run before it returns; an interceptor may emit:
-  /// that event is through before the first one goes on.
+  /// **Threads**: that of the chain. The interceptors run before it returns; an interceptor may
+  /// emit: that event is through before the first one goes on.
   ///
-  /// **Complexity**: O(length of the chain). No allocation for events of up to 24 bytes and up to 32
-  /// interceptors; the event is put in a box once otherwise. No recursion.
+  /// **Complexity**: O(length of the chain). No allocation for events of up to 24 bytes and up to
+  /// 32 interceptors; the event is put in a box once otherwise. No recursion.
   @inlinable
   @discardableResult
   public func emitEvent<E: CoordinateEvents>(

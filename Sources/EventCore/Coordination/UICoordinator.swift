@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A ``Coordinator`` on the MainActor, for user interfaces in Swift 6 mode: its overrides may touch what
-/// the MainActor guards.
+/// A ``Coordinator`` on the MainActor, for user interfaces in Swift 6 mode: its overrides may
+/// touch what the MainActor guards.
 ///
 /// ```swift
 /// final class ShopCoordinator: UICoordinator {
@@ -48,8 +48,8 @@ open class UICoordinator: EventCoordinator {
     interceptEvent(event) ? .handled : .pass
   }
 
-  // The base class is on no actor: what it calls arrives here by way of a check at run time. `self` does
-  // not leave the thread, so that nothing is sent.
+  // The base class is on no actor: what it calls arrives here by way of a check at run time.
+  // `self` does not leave the thread, so that nothing is sent.
 
   nonisolated override final func performStart() {
     nonisolated(unsafe) let this = self
