@@ -12,7 +12,7 @@
 ///
 /// Declare the link `weak`: the coordinator holds what it shows. The coordinator sets and clears it
 /// (``Coordinator/rootResponder``).
-public protocol Coordinated: EventResponder {
+public protocol Coordinated: EventWaypoint {
   /// The coordinator that shows this; nil as long as there is none.
   var parentCoordinator: Coordinator? { get set }
 }
@@ -26,7 +26,7 @@ public protocol Coordinated: EventResponder {
 /// ```
 @MainActor
 @preconcurrency
-public protocol UICoordinated: EventResponder {
+public protocol UICoordinated: EventWaypoint {
   /// The coordinator that shows this; nil as long as there is none. Declare it `weak`.
   var parentCoordinator: UICoordinator? { get set }
 }

@@ -23,16 +23,6 @@ private enum Stop {
   case coordinator(EventCoordinator)
   case responder(any EventIntercepting)
 
-  init?(_ responder: any EventResponder) {
-    if let coordinator = responder as? EventCoordinator {
-      self = .coordinator(coordinator)
-    } else if let responder = responder as? any EventIntercepting {
-      self = .responder(responder)
-    } else {
-      return nil
-    }
-  }
-
   func offer(_ emission: Emission) -> EventInterception {
     switch self {
     case .coordinator(let coordinator): coordinator.offer(emission)
@@ -48,14 +38,45 @@ private struct Climb {
   private var mark: any EventResponder
   private var steps = 0
   private var limit = 1
+  /// A class whose objects are views and no more: the last one that was seen. A look at a class costs
+  /// 20 ns, and neighbours are often alike.
+  private var plain: ObjectIdentifier?
 
   init(from origin: any EventResponder) {
     current = origin
     mark = origin
   }
 
-  mutating func advance() -> Bool {
-    guard let next = Climb.next(after: current) else { return false }
+  /// What the current link is.
+  enum Link {
+    case plain
+    case waypoint(any EventWaypoint)
+    case coordinator(EventCoordinator)
+
+    /// Whether it is asked.
+    var stop: Stop? {
+      switch self {
+      case .plain: nil
+      case .waypoint(let waypoint): (waypoint as? any EventIntercepting).map(Stop.responder)
+      case .coordinator(let coordinator): .coordinator(coordinator)
+      }
+    }
+  }
+
+  mutating func link() -> Link {
+    let type = ObjectIdentifier(type(of: current))
+    if type == plain { return .plain }
+    if let coordinator = current as? EventCoordinator { return .coordinator(coordinator) }
+    if let waypoint = current as? any EventWaypoint { return .waypoint(waypoint) }
+    plain = type
+    return .plain
+  }
+
+  /// Goes on to the next link. False at the top.
+  ///
+  /// - Parameter link: What the current one is.
+  mutating func advance(from link: Link) -> Bool {
+    guard let next = next(after: link) else { return false }
     steps += 1
     precondition(
       next !== mark,
@@ -72,18 +93,18 @@ private struct Climb {
     return true
   }
 
-  private static func next(after responder: any EventResponder) -> (any EventResponder)? {
-    if let coordinated = responder as? any Coordinated,
-      let coordinator = coordinated.parentCoordinator
-    {
-      return coordinator
+  private func next(after link: Link) -> (any EventResponder)? {
+    switch link {
+    case .coordinator(let coordinator): return coordinator.parentCoordinator
+    case .plain: return current.nextResponder
+    case .waypoint(let waypoint):
+      if let coordinated = waypoint as? any Coordinated {
+        if let coordinator = coordinated.parentCoordinator { return coordinator }
+      } else if let coordinated = waypoint as? any UICoordinated {
+        if let coordinator = coordinated.coordinatorOnMain { return coordinator }
+      }
+      return current.nextResponder
     }
-    if let coordinated = responder as? any UICoordinated,
-      let coordinator = coordinated.coordinatorOnMain
-    {
-      return coordinator
-    }
-    return responder.nextResponder
   }
 }
 
@@ -141,16 +162,18 @@ func emit(
 ) -> EventEmission {
   withUnsafeTemporaryAllocation(of: Stop.self, capacity: Path.inPlace) { memory in
     var path = Path(in: memory)
-    if includingEmitter, let stop = Stop(origin) { path.append(stop) }
     var climb = Climb(from: origin)
-    while climb.advance() {
-      if let stop = Stop(climb.current) { path.append(stop) }
+    var link = climb.link()
+    if includingEmitter, let stop = link.stop { path.append(stop) }
+    while climb.advance(from: link) {
+      link = climb.link()
+      if let stop = link.stop { path.append(stop) }
     }
     if path.offer(emission) == .handled { return .handled }
     // The last of the chain, if it is a coordinator, is the top of the coordinators.
-    guard let top = climb.current as? EventCoordinator,
-      top.offerUnhandled(emission.event) == .handled
-    else { return .unhandled }
+    guard case .coordinator(let top) = link, top.offerUnhandled(emission.event) == .handled else {
+      return .unhandled
+    }
     return .handled
   }
 }

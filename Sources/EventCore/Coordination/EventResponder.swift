@@ -25,6 +25,12 @@ public protocol EventResponder: AnyObject {
   var nextResponder: (any EventResponder)? { get }
 }
 
+/// A responder where an event does more than pass: what ``Coordinated``, ``UICoordinated`` and
+/// ``EventIntercepting`` have in common. Conform to those.
+///
+/// It is there for the sake of all others: one look tells that a view is none of the three.
+public protocol EventWaypoint: EventResponder {}
+
 /// A responder that looks at the events that pass it, as coordinators do.
 ///
 /// ```swift
@@ -41,7 +47,7 @@ public protocol EventResponder: AnyObject {
 ///
 /// View controllers in Swift 6 mode conform by `@preconcurrency EventIntercepting`, which checks at
 /// run time that they are on the MainActor.
-public protocol EventIntercepting: EventResponder {
+public protocol EventIntercepting: EventWaypoint {
   /// Looks at an event; returns true to stop it.
   ///
   /// **Advice**: mind that `true` means "stop", not "go on": ``intercept(_:)`` cannot be misread.

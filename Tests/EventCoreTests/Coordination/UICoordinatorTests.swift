@@ -5,6 +5,10 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
+#if canImport(UIKit)
+  import UIKit
+#endif
+
 @MainActor
 @Suite("UICoordinator: the same on the MainActor")
 struct UICoordinatorTests {
@@ -115,5 +119,50 @@ struct UICoordinatorTests {
       #expect(screen.parentCoordinator == nil)
     }
     #expect(gone == nil)
+  }
+
+  @Test("view controllers that conform with a check at run time, or with an isolated conformance")
+  func conformances() {
+    final class Checked: UIViewController, @preconcurrency Coordinated,
+      @preconcurrency EventIntercepting
+    {
+      weak var parentCoordinator: Coordinator?
+      var seen = 0
+      func intercept(_ event: any CoordinateEvents) -> EventInterception {
+        seen += 1
+        return .pass
+      }
+    }
+    let checked = Checked()
+    let desk = Desk("desk", Journal(), root: checked)
+    checked.view.emitEvent(Teams.didSelect(1))
+    #expect(checked.seen == 1)
+    #expect(desk.journal.take() == ["desk"])
+
+    #if compiler(>=6.2)
+      final class Isolated: UIViewController, UICoordinated, @MainActor EventIntercepting {
+        weak var parentCoordinator: UICoordinator?
+        var seen = 0
+        func interceptEvent(_ event: CoordinateEvents) -> Bool {
+          seen += 1
+          return false
+        }
+      }
+      let isolated = Isolated()
+      let coordinator = TeamCoordinator()
+      coordinator.rootResponder = isolated
+      #expect(isolated.view.emitEvent(Teams.setFavorite("a")) == .handled)
+      #expect(isolated.seen == 1)
+      #expect(coordinator.screen.profile.icon == "a")
+
+      final class IsolatedRoot: UIViewController, @MainActor Coordinated {
+        weak var parentCoordinator: Coordinator?
+      }
+      let root = IsolatedRoot()
+      let other = Desk("other", desk.journal, root: root)
+      root.emitEvent(Teams.didSelect(1))
+      #expect(desk.journal.take() == ["other"])
+      other.stop()
+    #endif
   }
 }
