@@ -38,8 +38,8 @@ private struct Climb {
   private var mark: any EventResponder
   private var steps = 0
   private var limit = 1
-  /// A class whose objects are views and no more: the last one that was seen. A look at a class costs
-  /// 20 ns, and neighbours are often alike.
+  /// A class whose objects are views and no more: the last one that was seen. A look at a class
+  /// costs 20 ns, and neighbours are often alike.
   private var plain: ObjectIdentifier?
 
   init(from origin: any EventResponder) {

@@ -131,7 +131,7 @@ struct ChainTests {
         return .pass
       }
     }
-    let size = 1_000_000
+    let size = deepChain
     var asked = 0
     let top = Coordinator()
     top.intercept { (_: Teams) in

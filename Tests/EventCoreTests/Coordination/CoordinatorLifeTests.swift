@@ -214,7 +214,7 @@ struct CoordinatorLifeTests {
     func chain() -> Coordinator {
       let top = Coordinator()
       var bottom = top
-      for _ in 1..<1_000_000 {
+      for _ in 1..<deepChain {
         let child = Coordinator()
         bottom.startChild(child)
         bottom = child
