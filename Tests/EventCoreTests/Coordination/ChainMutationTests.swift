@@ -120,18 +120,19 @@ struct ChainMutationTests {
   func interceptors() {
     let shop = Shop()
     var second: EventInterceptionHandle?
-    shop.shop.intercept(Teams.self) { [unowned desk = shop.shop] _ in
+    let journal = shop.journal
+    shop.shop.intercept(Teams.self) { [unowned desk = shop.shop, journal] _ in
       guard let handle = second else { return .pass }
       handle.remove()
       second = nil
-      desk.intercept(Teams.self) { _ in
-        shop.journal.entries.append("added")
+      desk.intercept(Teams.self) { [journal] _ in
+        journal.entries.append("added")
         return .pass
       }
       return .pass
     }
-    second = shop.shop.intercept(Teams.self) { _ in
-      shop.journal.entries.append("removed")
+    second = shop.shop.intercept(Teams.self) { [journal] _ in
+      journal.entries.append("removed")
       return .pass
     }
     shop.screen.emitEvent(event)

@@ -128,7 +128,7 @@ struct CoordinatorLifeTests {
     top.addChild(b)
     b.addChild(c)
     // The leaf that is stopped first takes its parent out, and puts itself into the other.
-    c.beforeStop = {
+    c.beforeStop = { [unowned top, unowned a, unowned b, unowned c] in
       top.removeChild(b)
       a.addChild(c)
     }

@@ -66,17 +66,17 @@ struct InterceptionTests {
   func typed() {
     let shop = Shop()
     var answer = EventInterception.pass
-    shop.shop.intercept(Teams.self) { event in
-      shop.journal.entries.append("first \(event)")
+    shop.shop.intercept(Teams.self) { [journal = shop.journal] event in
+      journal.entries.append("first \(event)")
       return .pass
     }
-    shop.shop.intercept(Drivers.self) { _ in
-      shop.journal.entries.append("drivers")
+    shop.shop.intercept(Drivers.self) { [journal = shop.journal] _ in
+      journal.entries.append("drivers")
       return .pass
     }
-    shop.shop.intercept { (event: Teams) in
+    shop.shop.intercept { [journal = shop.journal] (event: Teams) in
       guard case .didSelect(let number) = event else { return .pass }
-      shop.journal.entries.append("second \(number)")
+      journal.entries.append("second \(number)")
       return answer
     }
     let selected = Teams.didSelect(7)
@@ -161,9 +161,9 @@ struct InterceptionTests {
   @Test("an interceptor may emit: that event is through before the first goes on")
   func nestedEmission() {
     let shop = Shop()
-    shop.shop.intercept { (event: Teams) in
-      #expect(shop.screen.emitEvent(Drivers.didRetire) == .unhandled)
-      shop.journal.entries.append("back")
+    shop.shop.intercept { [unowned screen = shop.screen, journal = shop.journal] (_: Teams) in
+      #expect(screen.emitEvent(Drivers.didRetire) == .unhandled)
+      journal.entries.append("back")
       return .pass
     }
     shop.screen.emitEvent(event)

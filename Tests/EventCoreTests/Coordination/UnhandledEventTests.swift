@@ -13,8 +13,8 @@ struct UnhandledEventTests {
   func closure() {
     let shop = Shop()
     var answer = EventInterception.pass
-    shop.app.unhandledEvents = { event in
-      shop.journal.entries.append("unhandled \(event)")
+    shop.app.unhandledEvents = { [journal = shop.journal] event in
+      journal.entries.append("unhandled \(event)")
       return answer
     }
     #expect(shop.button.emitEvent(event) == .unhandled)
