@@ -55,6 +55,8 @@
 #include <stdatomic.h>
 
 #define EVC_UNLINKED UINT64_MAX
+/* What malloc gives anyway: stricter alignment costs three times as much there. */
+#define EVC_TREE_ALIGNMENT 16u
 #define EVC_MASK_CHILDREN 8u
 #define EVC_MASK_LEVELS 16u
 #define EVC_HANDLER_PHASES (EVC_HANDLER_RAISE | EVC_HANDLER_PROPAGATE | EVC_HANDLER_CAPTURE)
@@ -121,6 +123,54 @@ struct evc_handler {
 	struct evc_node *node;
 	void (*release)(void *object);
 };
+
+/* The mutex of all trees, the clock, and what waits to be freed. */
+struct evc_tree_domain {
+	/* Read by every walk, written by every change: a line of its own. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t clock;
+	_Alignas(EVC_CACHE_LINE) pthread_mutex_t mutex;
+	/* Somebody wants the deferred items gone over and did not get the mutex (tree_reclaim.h). */
+	_Atomic bool is_requested;
+	/* Under the mutex: those of the change that is being made, and those that a walk may look at. */
+	struct evc_tree_item *fresh;
+	struct evc_tree_item *deferred;
+	struct evc_walker *walkers;
+};
+
+extern struct evc_tree_domain evc_tree;
+
+/* The time of the change that is being made. Under the mutex. */
+static inline uint64_t evc_tree_now(void)
+{
+	/* Relaxed: only holders of the mutex write it. */
+	return atomic_load_explicit(&evc_tree.clock, memory_order_relaxed) + 1;
+}
+
+/* C: counts the change that was made, and is a full barrier: see tree_reclaim.h. Under the mutex. */
+static inline void evc_tree_count_change(uint64_t now)
+{
+	atomic_exchange_explicit(&evc_tree.clock, now, memory_order_seq_cst);
+	evc_fence_after_exchange();
+}
+
+/* A key's bit. */
+static inline uint64_t evc_tree_bit(uint64_t key)
+{
+	/* As evc_route_hash: metadata pointers differ in their middle bits. */
+	return UINT64_C(1) << ((key * UINT64_C(0x9E3779B97F4A7C15)) >> 58);
+}
+
+static inline struct evc_node *evc_link_node(const struct evc_link *link)
+{
+	return link->item.object;
+}
+
+/* Adds bits to the masks of a node and of all above it. Under the mutex. */
+void evc_tree_add_bits(struct evc_node *node, uint64_t bits);
+/* Takes bits away that a node and those above it need no more, where that is cheap. Under the mutex. */
+void evc_tree_drop_bits(struct evc_node *node);
+/* Marks all handlers of a node as removed and retires them. Under the mutex. */
+void evc_node_retire_handlers(struct evc_node *node, uint64_t now);
 
 static_assert(sizeof(struct evc_handler) == 64 || sizeof(void *) != 8, "one cache line");
 static_assert(offsetof(struct evc_handler, item.state) == 0, "Swift counts on it");
