@@ -463,7 +463,7 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 }
 
 /* The part of evc_walk_will_call after this thread has changed the tree: is the handler's node in its place? */
-static bool is_in_place(struct evc_tree_walk *walk, struct evc_handler *handler)
+static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *walk, struct evc_handler *handler)
 {
 	const struct evc_node *root;
 	bool is_there, is_wanted;
