@@ -29,7 +29,8 @@ struct collector {
 	struct evc_tree_walk *walk;
 	struct evc_handler **handlers;
 	uint32_t count;
-	uint32_t capacity;
+	/* Up to where handlers are just put there; 0 while some are to be passed over. */
+	uint32_t room;
 	/* What of the window is to be passed over. */
 	uint32_t called;
 	uint32_t called_end;
@@ -44,15 +45,7 @@ static void use_window(struct collector *to)
 	struct evc_window *window = atomic_load_explicit(&to->walk->window, memory_order_relaxed);
 
 	to->handlers = window->handlers;
-	to->capacity = window->capacity;
-}
-
-static bool grow(struct collector *to)
-{
-	if (!evc_tree_walk_grow(to->walk, to->count))
-		return false;
-	use_window(to);
-	return true;
+	to->room = window->capacity;
 }
 
 /* Whether a handler was called before; they are asked for in their order. */
@@ -68,8 +61,28 @@ static bool was_called(struct collector *to, const struct evc_handler *handler)
 	return false;
 }
 
-/* Collects the handlers of a node. False = out of memory. */
-static inline bool visit(struct collector *to, const struct evc_node *node)
+/* Collects a handler where that is not all: some were called before, or the window is full. False = out of memory. */
+static __attribute__((noinline, cold)) bool collect_slowly(struct collector *to,
+							   struct evc_handler *handler)
+{
+	if (to->called != to->called_end && was_called(to, handler))
+		return true;
+	use_window(to);
+	if (to->count == to->room) {
+		if (!evc_tree_walk_grow(to->walk, to->count))
+			return false;
+		use_window(to);
+	}
+	__atomic_store_n(&to->handlers[to->count++], handler, __ATOMIC_RELAXED);
+	return true;
+}
+
+/*
+ * Collects the handlers of a node. False = out of memory. Inlined, and the collector copied for the rare call, so
+ * that its fields are in registers: as memory which others may know of they would be read again after each
+ * acquire, which takes half as long again.
+ */
+static inline __attribute__((always_inline)) bool visit(struct collector *to, const struct evc_node *node)
 {
 	/* Acquire, here and below: pairs with L. */
 	struct evc_handler *handler =
@@ -77,17 +90,23 @@ static inline bool visit(struct collector *to, const struct evc_node *node)
 
 	for (; handler != NULL;
 	     handler = atomic_load_explicit(&handler->next, memory_order_acquire)) {
-		if (handler->key != to->key || !(handler->item.modes & to->phase))
+		/*
+		 * Relaxed: what is removed now gets a stamp after the start, too, and is seen by its state before
+		 * the call at the latest.
+		 */
+		if (handler->key != to->key || !(handler->item.modes & to->phase) ||
+		    atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) > to->start)
 			continue;
-		/* Relaxed: what is removed now is seen before the call at the latest. */
-		if (atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) > to->start ||
-		    atomic_load_explicit(&handler->item.state, memory_order_relaxed) != 0)
-			continue;
-		if (evc_unlikely(to->called != to->called_end) && was_called(to, handler))
-			continue;
-		if (evc_unlikely(to->count == to->capacity) && !grow(to))
-			return false;
-		__atomic_store_n(&to->handlers[to->count++], handler, __ATOMIC_RELAXED);
+		if (evc_likely(to->count < to->room)) {
+			__atomic_store_n(&to->handlers[to->count++], handler, __ATOMIC_RELAXED);
+		} else {
+			struct collector copy = *to;
+			bool is_collected = collect_slowly(&copy, handler);
+
+			*to = copy;
+			if (!is_collected)
+				return false;
+		}
 	}
 	return true;
 }
@@ -118,8 +137,8 @@ static void reverse(struct evc_handler **handlers, uint32_t from, uint32_t to)
  * Collects from a node up to the root, and finds that. DERAILED: a link came after the start; the walk begins
  * anew, and with it.
  */
-static enum outcome climb(struct collector *to, struct evc_node *node, uint8_t phase,
-			  struct evc_node **top)
+static inline __attribute__((always_inline)) enum outcome climb_in(struct collector *to, struct evc_node *node, uint8_t phase,
+				    struct evc_node **top)
 {
 	uint32_t first = to->count;
 
@@ -156,6 +175,16 @@ static enum outcome climb(struct collector *to, struct evc_node *node, uint8_t p
 	return OVER;
 }
 
+static enum outcome climb(struct collector *to, struct evc_node *node, uint8_t phase,
+			  struct evc_node **top)
+{
+	struct collector copy = *to;
+	enum outcome outcome = climb_in(&copy, node, phase, top);
+
+	*to = copy;
+	return outcome;
+}
+
 /* Whether a node is under `root` by links from before the walk. `*steps` counts the climb. */
 static bool is_under(const struct evc_tree_walk *walk, struct evc_node *node,
 		     const struct evc_node *root, const struct evc_node *known, uint32_t *steps)
@@ -176,8 +205,9 @@ static bool is_under(const struct evc_tree_walk *walk, struct evc_node *node,
  * Collects in preorder from what follows `link`, or from the root if that is NULL, until there are `until`; then
  * `*position` is where it stands. DERAILED: an ancestor was moved or detached under it.
  */
-static enum outcome propagate(struct collector *to, struct evc_link *link, uint32_t until,
-			      struct evc_link **position)
+static inline __attribute__((always_inline)) enum outcome
+propagate_in(struct collector *to, struct evc_link *link, uint32_t until,
+	     struct evc_link **position)
 {
 	/* Relaxed: only this thread writes it. */
 	struct evc_node *const root =
@@ -226,6 +256,16 @@ static enum outcome propagate(struct collector *to, struct evc_link *link, uint3
 	}
 }
 
+static enum outcome propagate(struct collector *to, struct evc_link *link, uint32_t until,
+			      struct evc_link **position)
+{
+	struct collector copy = *to;
+	enum outcome outcome = propagate_in(&copy, link, until, position);
+
+	*to = copy;
+	return outcome;
+}
+
 /* Where the walk can go on: its position, if that is where it was, or NULL: from the root. */
 static struct evc_link *find_position(struct evc_tree_walk *walk, uint64_t clock,
 				      struct collector *to)
@@ -248,6 +288,7 @@ static struct evc_link *find_position(struct evc_tree_walk *walk, uint64_t clock
 	}
 	to->called = walk->raise_end;
 	to->called_end = walk->chunk;
+	to->room = 0;
 	if (walk->limit < LARGEST_CHUNK)
 		walk->limit *= 2;
 	return NULL;
@@ -399,7 +440,7 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	walk->chunk = 0;
 	walk->position_clock = 0;
 	walk->verified = NULL;
-	walk->changes = walker->changes;
+	walk->is_careful = !evc_walker_has_barrier;
 	to = (struct collector){ .walk = walk, .key = key };
 	use_window(&to);
 
@@ -448,7 +489,7 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	use_window(&to);
 
 	(void)evc_walker_collect(walk->walker);
-	walk->changes = walk->walker->changes;
+	walk->is_careful = !evc_walker_has_barrier;
 	outcome = collect_chunk(walk, &to);
 	/* W4. */
 	atomic_store_explicit(&walk->published, to.count, memory_order_release);
@@ -462,7 +503,10 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	return to.count > end ? EVC_OK : EVC_EMPTY;
 }
 
-/* The part of evc_walk_will_call after this thread has changed the tree: is the handler's node in its place? */
+/*
+ * The part of evc_walk_will_call after this thread has changed the tree: is the handler's node in its place? Its
+ * exchange is the fence between V1 and V2, where one is needed.
+ */
 static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *walk, struct evc_handler *handler)
 {
 	struct evc_walker *walker = walk->walker;
@@ -512,13 +556,11 @@ bool evc_walk_will_call(struct evc_walk *head, uint32_t index)
 	atomic_store_explicit(&walk->current, walk->chunk + index, memory_order_release);
 	/* V1. */
 	atomic_store_explicit(&walk->calling, handler, memory_order_release);
-	if (evc_unlikely(!evc_walker_has_barrier))
-		atomic_thread_fence(memory_order_seq_cst);
-	else
-		atomic_signal_fence(memory_order_seq_cst);
+	/* Before V2 for the compiler; for the processor: by the remover's barrier, or is_in_place. */
+	atomic_signal_fence(memory_order_seq_cst);
 	/* V2, R. */
 	if (evc_likely(atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0 &&
-		       (walk->changes == walk->walker->changes || is_in_place(walk, handler))))
+		       (!walk->is_careful || is_in_place(walk, handler))))
 		return true;
 	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 	return false;

@@ -70,8 +70,8 @@ struct evc_tree_walk {
 	uint64_t start;
 	/* The clock when the position was found. */
 	uint64_t position_clock;
-	/* The walker's `changes` when the chunk was collected. */
-	uint64_t changes;
+	/* Since the chunk was collected this thread has detached, moved or ended a node; or calls need a fence. */
+	bool is_careful;
 	/* A node that was under the root at that time of the clock. */
 	struct evc_node *verified;
 	uint64_t verified_clock;
@@ -148,8 +148,13 @@ static inline bool evc_walker_leave(struct evc_walker *walker)
 /* This thread has detached, moved or ended a node. */
 static inline void evc_walker_note_change(void)
 {
-	if (evc_walker_current != NULL)
-		evc_walker_current->changes++;
+	struct evc_walker *walker = evc_walker_current;
+
+	if (walker == NULL)
+		return;
+	walker->changes++;
+	for (struct evc_tree_walk *walk = walker->innermost; walk != NULL; walk = walk->outer)
+		walk->is_careful = true;
 }
 
 /* A chunk was let go: whether to go over the deferred items. The thread. */
