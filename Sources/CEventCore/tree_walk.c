@@ -316,13 +316,56 @@ static enum outcome collect_chunk(struct evc_tree_walk *walk, struct collector *
 	} while (evc_unlikely(outcome == DERAILED));
 	if (evc_unlikely(outcome == NO_MEMORY)) {
 		to->count = walk->chunk;
+		walk->cached_clock = 0;
 		return outcome;
 	}
 	walk->limit = walk->limit < CHUNK ? CHUNK : walk->limit;
 	walk->is_over = outcome == OVER;
 	/* W4. */
 	atomic_store_explicit(&walk->position, position, memory_order_release);
+	/* Only if all of it was collected at one time of the clock. */
+	if (walk->position_clock != walk->cached_clock)
+		walk->cached_clock = 0;
+	walk->cached_end = to->count;
+	walk->cached_position = position;
+	walk->cached_is_all = walk->is_over;
 	return outcome;
+}
+
+/* The next chunk from the cache, from `from` on; returns its end. While collecting, if the clock is the cache's. */
+static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
+{
+	/* Relaxed: only this thread writes it. */
+	struct evc_handler **handlers =
+		atomic_load_explicit(&walk->window, memory_order_relaxed)->handlers;
+	struct evc_link *position = walk->cached_position;
+	uint32_t end = from + CHUNK;
+
+	/* Up to the last handler of a node, as a collected chunk. */
+	while (end < walk->cached_end && handlers[end]->node == handlers[end - 1]->node)
+		end++;
+	if (end >= walk->cached_end) {
+		end = walk->cached_end;
+		walk->is_over = walk->cached_is_all;
+	} else {
+		struct evc_node *node = handlers[end - 1]->node;
+
+		/* L. */
+		position = node == walk->cached_root
+				   ? &node->first_link
+				   : atomic_load_explicit(&node->link, memory_order_acquire);
+	}
+	walk->position_clock = walk->cached_clock;
+	/* W4. */
+	atomic_store_explicit(&walk->position, position, memory_order_release);
+	return end;
+}
+
+static bool has_cached(const struct evc_tree_walk *walk)
+{
+	/* Acquire, and after W2: if it is still the same, nothing was freed. */
+	return walk->cached_clock ==
+	       atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
 }
 
 /* Hands a part of the window to the caller. */
@@ -388,11 +431,30 @@ static enum evc_status collect_first(struct evc_tree_walk *walk, struct evc_node
 	/* W4. */
 	atomic_store_explicit(&walk->top, top, memory_order_relaxed);
 	atomic_store_explicit(&walk->root, node, memory_order_release);
+	walk->cached_top = top;
+	walk->cached_root = node;
+	walk->cached_end = to->count;
+	walk->cached_position = NULL;
+	walk->cached_is_all = walk->is_over;
 	if (to->count > 0)
 		return EVC_OK;
 	if (collect_chunk(walk, to) == NO_MEMORY)
 		return EVC_OUT_OF_MEMORY;
 	return to->count > 0 ? EVC_OK : EVC_EMPTY;
+}
+
+/* Begins with what the last walk found. As collect_first. */
+static void begin_cached(struct evc_tree_walk *walk, struct collector *to)
+{
+	walk->start = walk->cached_clock;
+	/* W4. */
+	atomic_store_explicit(&walk->top, walk->cached_top, memory_order_relaxed);
+	atomic_store_explicit(&walk->root, walk->cached_root, memory_order_release);
+	walk->limit = CHUNK;
+	to->count = walk->raise_end;
+	walk->is_over = walk->cached_end == walk->raise_end && walk->cached_is_all;
+	if (to->count == 0)
+		to->count = take_cached(walk, 0);
 }
 
 /* Nothing of the walk is held any more. */
@@ -414,8 +476,8 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	struct evc_walker *walker;
 	struct evc_tree_walk *walk;
 	struct collector to;
-	enum evc_status status;
-	bool is_wanted;
+	enum evc_status status = EVC_OK;
+	bool is_wanted, is_same;
 
 	if (node == NULL || key == 0 || (scope & EVC_HANDLER_PHASES) == 0)
 		return EVC_INVALID_ARGUMENT;
@@ -434,18 +496,29 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	/* In this order, pairs with those who go over. */
 	atomic_store_explicit(&walk->published, 0, memory_order_release);
 	atomic_store_explicit(&walk->current, 0, memory_order_release);
+	is_same = walk->cached_node == node && walk->key == key && walk->cached_scope == scope;
 	walk->key = key;
+	walk->cached_node = node;
+	walk->cached_scope = scope;
 	walk->bit = evc_tree_bit(key);
 	walk->limit = FIRST_CHUNK;
 	walk->chunk = 0;
 	walk->position_clock = 0;
-	walk->verified = NULL;
+	walk->verified_clock = 0;
 	walk->is_careful = !evc_walker_has_barrier;
 	to = (struct collector){ .walk = walk, .key = key };
 	use_window(&to);
 
 	to.start = evc_walker_collect(walker);
-	status = collect_first(walk, node, scope, &to);
+	if (is_same && has_cached(walk)) {
+		begin_cached(walk, &to);
+	} else {
+		/* Not with a later start than the clock of now: see climb. */
+		walk->cached_clock = to.start;
+		status = collect_first(walk, node, scope, &to);
+		if (status != EVC_OK || walk->start != walk->cached_clock || !has_cached(walk))
+			walk->cached_clock = 0;
+	}
 	/* W4. */
 	if (status == EVC_OK)
 		atomic_store_explicit(&walk->published, to.count, memory_order_release);
@@ -467,7 +540,7 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	struct evc_tree_walk *walk = (struct evc_tree_walk *)(void *)head;
 	uint32_t published = atomic_load_explicit(&walk->published, memory_order_relaxed);
 	uint32_t end = walk->chunk + head->count;
-	enum outcome outcome;
+	enum outcome outcome = FULL;
 	struct collector to;
 	bool is_wanted;
 
@@ -490,7 +563,10 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 
 	(void)evc_walker_collect(walk->walker);
 	walk->is_careful = !evc_walker_has_barrier;
-	outcome = collect_chunk(walk, &to);
+	if (end < walk->cached_end && has_cached(walk))
+		to.count = take_cached(walk, end);
+	else
+		outcome = collect_chunk(walk, &to);
 	/* W4. */
 	atomic_store_explicit(&walk->published, to.count, memory_order_release);
 	is_wanted = evc_walker_leave(walk->walker);

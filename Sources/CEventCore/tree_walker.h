@@ -70,6 +70,19 @@ struct evc_tree_walk {
 	uint64_t start;
 	/* The clock when the position was found. */
 	uint64_t position_clock;
+	/*
+	 * What was collected since `cached_clock` for the same node, key and scope, which is in the window: as long
+	 * as the clock shows that nothing has changed, the next walk finds the same.
+	 */
+	uint64_t cached_clock;
+	struct evc_node *cached_node;
+	struct evc_node *cached_top;
+	struct evc_node *cached_root;
+	/* Where to go on collecting, if that is not all. */
+	struct evc_link *cached_position;
+	uint32_t cached_end;
+	uint32_t cached_scope;
+	bool cached_is_all;
 	/* Since the chunk was collected this thread has detached, moved or ended a node; or calls need a fence. */
 	bool is_careful;
 	/* A node that was under the root at that time of the clock. */
