@@ -12,6 +12,12 @@
  * something that was called. So one forward search in the window tells them, and the first handler that is
  * not there is where to go on. Chunks grow after that, up to a point, since it costs as much as was
  * called, while what a chunk holds cannot be freed.
+ *
+ * What a walk has collected stays in the window when it ends, and the next walk of this thread for the same node, key
+ * and scope takes it up, chunk by chunk, as long as the clock says that no tree has changed since: one look
+ * while collecting, as for the position. Only what was published is held, so that between two chunks nothing in
+ * the window may be looked at but with the clock's word that it is all still there. Measured:
+ * Benchmarks/README.md, "Choices".
  */
 #ifdef EVC_URCU
 #include "tree_reclaim.h"
@@ -21,6 +27,8 @@
 #define FIRST_CHUNK 4u
 #define CHUNK 64u
 #define LARGEST_CHUNK 4096u
+/* More handlers than this, and what they use, do not stay in a core's caches from one walk to the next. */
+#define MANY 8192u
 
 enum outcome { FULL, OVER, DERAILED, NO_MEMORY };
 
@@ -332,6 +340,17 @@ static enum outcome collect_chunk(struct evc_tree_walk *walk, struct collector *
 	return outcome;
 }
 
+/* The objects of a chunk, and the handlers of the next: too many of them for the caches to have them still. */
+static __attribute__((noinline)) void fetch_ahead(struct evc_handler *const *handlers, uint32_t from,
+						  uint32_t to, uint32_t end)
+{
+	for (uint32_t i = from; i < to; i++) {
+		if (i + CHUNK < end)
+			__builtin_prefetch(handlers[i + CHUNK]);
+		__builtin_prefetch(handlers[i]->item.object);
+	}
+}
+
 /* The next chunk from the cache, from `from` on; returns its end. While collecting, if the clock is the cache's. */
 static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
 {
@@ -356,6 +375,8 @@ static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
 				   : atomic_load_explicit(&node->link, memory_order_acquire);
 	}
 	walk->position_clock = walk->cached_clock;
+	if (evc_unlikely(walk->cached_end > MANY))
+		fetch_ahead(handlers, from, end, walk->cached_end);
 	/* W4. */
 	atomic_store_explicit(&walk->position, position, memory_order_release);
 	return end;
