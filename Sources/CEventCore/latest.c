@@ -175,22 +175,35 @@ static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsi
 	}
 }
 
-/* P1. Returns the envelope that was superseded, if any, which it counts. */
+/* Makes room in the bits of a slot that is read as `old`. Returns what it is now. */
+static __attribute__((noinline)) uintptr_t carry(struct evc_latest *latest, uintptr_t old)
+{
+	/* Nothing is ordered by it: the caller's P1 is still to come. */
+	if (!atomic_compare_exchange_strong_explicit(&latest->slot, &old, old & ~COUNT_MASK,
+						     memory_order_relaxed, memory_order_relaxed))
+		return old;
+	count_superseded(latest, COUNT_MAX);
+	return old & ~COUNT_MASK;
+}
+
+/*
+ * P1. Returns the envelope that was superseded, if any, which it counts; never after P1, so that whoever
+ * handles an event finds all counted that it took the place of, and all that those did.
+ */
 static inline struct evc_envelope *put(struct evc_latest *latest, struct evc_envelope *newest)
 {
 	uintptr_t old = atomic_load_explicit(&latest->slot, memory_order_relaxed);
 	uintptr_t count;
 
 	do {
-		count = old & COUNT_MASK;
-		count = old == 0 || count == COUNT_MAX ? 0 : count + 1;
+		while (evc_unlikely((old & COUNT_MASK) == COUNT_MAX))
+			old = carry(latest, old);
+		count = old == 0 ? 0 : (old & COUNT_MASK) + 1;
 		/* Releases the envelope, and acquires the one that is superseded. */
 	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &old,
 							(uintptr_t)newest | count,
 							memory_order_seq_cst,
 							memory_order_relaxed));
-	if (evc_unlikely((old & COUNT_MASK) == COUNT_MAX))
-		count_superseded(latest, COUNT_MAX + 1);
 	return envelope_in(old);
 }
 
@@ -239,6 +252,9 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if (evc_unlikely(stream == NULL))
 		return EVC_OUT_OF_MEMORY;
 	lane = evc_slot_lane(newest);
+	/* Before P1: see there. */
+	if (evc_unlikely(count > 0))
+		count_superseded(latest, count);
 	old = put(latest, newest);
 	/* P2; acquires the post of the token that is there. */
 	if (atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) != POSTED)
@@ -247,7 +263,6 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if (evc_unlikely(count > 0)) {
 		struct evc_envelope *envelope = chain->first;
 
-		count_superseded(latest, count);
 		for (; count > 0; count--, envelope = next) {
 			next = evc_slot_next(envelope);
 			supersede(envelope, evc_thread_record_current);
