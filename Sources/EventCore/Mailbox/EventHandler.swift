@@ -79,7 +79,7 @@ final class HandlerState: @unchecked Sendable {
   /// Where it is in its receiver's list. The consumer only.
   var place: Int?
   /// Whether the handler wants the time of dispatch.
-  let isTimed: Bool
+  @usableFromInline let isTimed: Bool
 
   init(isTimed: Bool) {
     self.isTimed = isTimed
