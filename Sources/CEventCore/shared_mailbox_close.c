@@ -24,6 +24,13 @@ void evc_shared_mailbox_close_when_empty(struct evc_shared_mailbox *mailbox)
 	close_with(mailbox, EVC_SHARED_CLOSED);
 }
 
+void evc_shared_mailbox_drop(struct evc_shared_mailbox *mailbox)
+{
+	/* As by a last worker: a post that began before the close and comes after this drops itself. */
+	atomic_fetch_or_explicit(&mailbox->attention, EVC_SHARED_ENDED, memory_order_seq_cst);
+	evc_shared_drop_all(mailbox);
+}
+
 void evc_shared_drop_all(struct evc_shared_mailbox *mailbox)
 {
 	struct evc_envelope *envelope;

@@ -55,17 +55,27 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 	return EVC_OK;
 }
 
-void evc_worker_destroy(struct evc_worker *worker)
+/* It takes and sleeps no more. Gives its slot back; the first time. */
+static void part(struct evc_worker *worker)
 {
 	struct evc_shared_mailbox *shared = worker->shared;
 
 	evc_worker_leave(worker);
 	pthread_mutex_lock(&shared->worker_mutex);
-	shared->workers[worker->slot] = NULL;
-	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
-		shared->taken_by_others[lane] +=
-			atomic_load_explicit(&worker->taken[lane], memory_order_relaxed);
+	if (shared->workers[worker->slot] == worker) {
+		shared->workers[worker->slot] = NULL;
+		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+			shared->taken_by_others[lane] +=
+				atomic_load_explicit(&worker->taken[lane], memory_order_relaxed);
+	}
 	pthread_mutex_unlock(&shared->worker_mutex);
+}
+
+void evc_worker_destroy(struct evc_worker *worker)
+{
+	struct evc_shared_mailbox *shared = worker->shared;
+
+	part(worker);
 	/* Nobody consumes it any more: posts that others may still make are refused and dropped. */
 	evc_mailbox_close(worker->mailbox);
 	(void)evc_mailbox_end(worker->mailbox);
@@ -231,7 +241,7 @@ enum evc_status evc_worker_run(struct evc_worker *worker)
 			continue;
 		}
 		if (end_if_closed(worker, &closes)) {
-			evc_worker_leave(worker);
+			part(worker);
 			return EVC_CLOSED;
 		}
 		if (closes)

@@ -117,6 +117,14 @@ EVC_API void evc_shared_mailbox_close(struct evc_shared_mailbox *mailbox);
 EVC_API void evc_shared_mailbox_close_when_empty(struct evc_shared_mailbox *mailbox);
 
 /**
+ * Frees what waits in a closed mailbox, and counts it as dropped: for one that has no worker left to do so,
+ * and whose last release is not near.
+ *
+ * Threads: any. Progress: lock-free, in proportion to what waits. Ownership: none. Errors: none.
+ */
+EVC_API void evc_shared_mailbox_drop(struct evc_shared_mailbox *mailbox);
+
+/**
  * How many envelopes wait in each lane, not counting the workers' own. Exact while nothing moves; otherwise
  * a momentary figure.
  *
@@ -189,7 +197,8 @@ EVC_API void evc_worker_recycle(struct evc_worker *worker, struct evc_envelope *
 EVC_API enum evc_status evc_worker_wait(struct evc_worker *worker, uint64_t timeout);
 
 /**
- * Delivers envelopes until either mailbox closes: the loop of a worker's thread.
+ * Delivers envelopes until either mailbox closes: the loop of a worker's thread. A worker that has ended does
+ * not count for EVC_WORKERS_MAX any more.
  *
  * Threads: the one that is this worker. Progress: blocking. Ownership: none. Errors: returns EVC_CLOSED
  * when the worker has ended.
