@@ -34,8 +34,11 @@ protocol SharedMailboxCore: AnyObject, Sendable {
 
   /// Refuses later posts and has the workers handle what waits first; then each of them handles what
   /// its own mailbox holds, and ends. `close` afterwards cuts it short. Without a worker what waits stays
-  /// until one is made, or until `close`. Any thread.
+  /// until one is made, or until `dropAll`. Any thread.
   func closeWhenEmpty()
+
+  /// Frees and counts what waits in a closed mailbox that has no worker: otherwise they do so. Any thread.
+  func dropAll()
 
   /// How many events wait in a lane, not counting the workers' own. Any thread.
   func depths() -> [Int]

@@ -53,6 +53,8 @@
     func close() { evc_shared_mailbox_close(mailbox) }
     func closeWhenEmpty() { evc_shared_mailbox_close_when_empty(mailbox) }
 
+    func dropAll() { evc_shared_mailbox_drop(mailbox) }
+
     func depths() -> [Int] {
       withUnsafeTemporaryAllocation(of: UInt64.self, capacity: Lane.count) { counts in
         evc_shared_mailbox_depths(mailbox, counts.baseAddress!)
