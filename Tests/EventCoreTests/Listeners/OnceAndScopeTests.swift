@@ -130,7 +130,10 @@ struct OnceAndScopeTests {
   final class Busy: EventListenerHandling {
     private let token: Lifetime.Token
     private let scope: EventListenerScope
-    init(_ scope: EventListenerScope, _ token: Lifetime.Token) { (self.scope, self.token) = (scope, token) }
+    init(_ scope: EventListenerScope, _ token: Lifetime.Token) {
+      self.scope = scope
+      self.token = token
+    }
     deinit { scope.removeAll() }
     var isActive: Bool {
       scope.removeAll()

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Pools: D8: the time of dispatch")
 struct PoolTimeTests {
-  @Test("an event that was dispatched before a callback asked for the time is not given to it without one",
+  @Test("no callback that asks for the time too late is given an event without one",
     arguments: balances)
   func askedTooLate(_ kind: (EventCentral.Core, Balance)) {
     let jobs = JobPool(kind.0, 1, kind.1.make())
