@@ -111,14 +111,7 @@ final class Consumer: @unchecked Sendable {
 
   /// Registers a handler for events of one type. False if the consumer is closed.
   func add(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
-    precondition(
-      !handler.isLatestOnly || sharedMailbox == nil,
-      """
-      The threads of a pool with an EventPoolSharedBalancer take events from one mailbox that none of \
-      them has for itself, so that none can wait for the latest only, and one of them registered a \
-      callback with the interest latestOnly: use another balancer, or another interest.
-      """)
-    return registration.withLock { _ in
+    registration.withLock { _ in
       guard !isClosed else { return nil }
       let receiver =
         handler.isLatestOnly ? makeLatest(type) : receivers[type.key] ?? makeReceiver(type)
@@ -146,9 +139,12 @@ final class Consumer: @unchecked Sendable {
     sharedMailbox?.leave(receiver)
   }
 
-  /// What this consumer does with the events of a type, if it ever had a handler for it.
-  func receiver(for key: UInt) -> Receiver? {
-    registration.withLock { _ in receivers[key] }
+  /// What this worker does with the events of an entry of its shared mailbox, if it has a handler for it.
+  func receiver(for entry: SharedMailbox.Entry) -> Receiver? {
+    registration.withLock { _ in
+      guard let rank = entry.rank else { return receivers[entry.key] }
+      return latests.values.first { $0.key == entry.key && $0.rank == rank }
+    }
   }
 
   /// Before the first subscription to a type. Registration locked.
@@ -168,10 +164,18 @@ final class Consumer: @unchecked Sendable {
 
   private func makeLatest(_ type: EventTypeActions) -> Receiver {
     expect(type)
-    let receiver = Receiver(type, consumer: self, isLatestOnly: true)
+    let receiver = Receiver(
+      type, consumer: self, isLatestOnly: true,
+      rank: sharedMailbox == nil ? nil : freeRank(type.key))
     receiver.subscription = mailbox.addLatestSubscription(receiver)
     latests[ObjectIdentifier(receiver)] = receiver
     return receiver
+  }
+
+  /// The first rank that no latest-only receiver of a type has. Registration locked.
+  private func freeRank(_ key: UInt) -> Int {
+    let used = Set(latests.values.lazy.filter { $0.key == key }.map(\.rank))
+    return (0...).first { !used.contains($0) }!
   }
 
   /// Lets go of a latest-only receiver, which no router has any more. Registration locked; once.
@@ -372,6 +376,9 @@ final class Consumer: @unchecked Sendable {
     }
     for (receiver, handler) in dropped {
       receiver.drop(handler)
+      if receiver.rank != nil {
+        shared.pointee.remove(receiver)
+      }
     }
     if let member, member.load.isFinished {
       close(whenEmpty: true)
