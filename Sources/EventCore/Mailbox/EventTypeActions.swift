@@ -85,6 +85,9 @@ struct Delivery {
             if handler.isPlain {
               handler.plain(event)
               called = true
+            } else if handler.isGuarded && handler.isRequesterHeld(by: consumer) {
+              handler.plain(event)
+              called = true
             } else {
               called = callGeneral(handler, event, consumer) || called
             }
