@@ -81,6 +81,10 @@ struct Bar: Sendable {
     Bar(text: "allocations: lockFree, String", limit: 0) {
       $0.median(.allocations, .lockFree, MemoryLayout<StringEvent>.size)
     },
+    Bar(text: "allocations: a balancer of one's own, 24 bytes", limit: 0) {
+      $0.median(.allocations, .ownBalancer)
+    },
+    Bar(text: "allocations: shared pool, 24 bytes", limit: 0) { $0.median(.allocations, .shared) },
     .between(1 / 0.9, .poolEven, .roundRobin, .bareThreads),
     .between(0.5, .poolUnevenP99, .shared, .roundRobin),
   ]
