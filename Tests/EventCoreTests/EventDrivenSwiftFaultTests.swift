@@ -8,8 +8,8 @@ import Testing
 
 @testable import EventCore
 
-/// The faults of EventDrivenSwift 5.2, as its users meet them: what must not happen here. The suites of each
-/// part say more; "Coming from EventDrivenSwift" lists them for users.
+/// The faults of EventDrivenSwift 5.2, as its users meet them: what must not happen here. The suites
+/// of each part say more; "Coming from EventDrivenSwift" lists them for users.
 @Suite("Faults of EventDrivenSwift")
 struct EventDrivenSwiftFaultTests {
   struct Step: Eventable { var number = 0 }
@@ -86,14 +86,15 @@ struct EventDrivenSwiftFaultTests {
     thread.cancel()
   }
 
-  @Test("nothing was scheduled or listened to unless somebody served the main queue", arguments: cores)
+  @Test(
+    "nothing was scheduled or listened to unless somebody served the main queue", arguments: cores)
   func mainQueueNeeded(core: EventCentral.Core) async {
     await offThePool {
       // The main queue is held: whatever goes by way of it does not come.
       let held = HeldPlace(.dispatchQueue(.main), on: EventCentral(core: core))
       let central = EventCentral(core: core)
       let log = Log<Int>()
-      // On a thread that is neither the main one nor a task: `.requesterThread` is the listener thread.
+      // Neither on the main thread nor in a task: `.requesterThread` is the listener thread.
       let handle = Step.addListener(nil, { event in log.append(event.number) }, on: central)
       Step(number: 1).queue(on: central)
       #expect(log.entries(atLeast: 1) == [1])
