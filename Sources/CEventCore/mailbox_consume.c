@@ -172,6 +172,10 @@ static uint64_t let_them_get_ahead(struct evc_mailbox *mailbox, uint64_t count)
 	uint32_t pace = mailbox->pace;
 	uint64_t came;
 
+	if (pace == 0) {
+		mailbox->pace = PACE_LEAST;
+		return count;
+	}
 	for (unsigned i = 0; i < pace; i++)
 		evc_pause();
 	/* Relaxed: as in look_for_some. */
