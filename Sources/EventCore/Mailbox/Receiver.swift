@@ -122,9 +122,18 @@ final class Receiver: @unchecked Sendable {
   ///
   /// - Returns: Whether the payload was moved out.
   func deliver(_ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool) -> Bool {
-    guard let member else {
-      return deliverToHandlers(payload, envelope, owned: owned)
-    }
+    member == nil
+      ? deliverToHandlers(payload, envelope, owned: owned)
+      : deliverInPool(payload, envelope, owned: owned)
+  }
+
+  /// The same in a pool. Out of line, as everything that most events do not need: inside, it would cost each
+  /// of them a larger stack frame and its guard.
+  @inline(never)
+  private func deliverInPool(
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
+  ) -> Bool {
+    let member = member.unsafelyUnwrapped
     member.willHandle()
     let moved = deliverToHandlers(payload, envelope, owned: owned)
     consumer._withUnsafeGuaranteedRef { consumer in
@@ -167,6 +176,7 @@ final class Receiver: @unchecked Sendable {
   }
 
   /// Takes new handlers over; those that have ended already go. The consumer only, never inside a handler.
+  @inline(never)
   func apply() {
     let added = additions.withLock { waiting in
       defer { waiting.removeAll() }
