@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+// What both cores lay out alike, so that one loop serves both: the first bytes of a cell (one
+// registered handler), and a walk.
+//
+// | Offset | Of a cell |
+// |---|---|
+// | 0 | UInt32, 0 while the handler is alive. Written by the core under its lock, read by walks |
+// | 4 | UInt8, the bits of a `CaptureMode` and of `TreeModes`. Constant |
+// | 8 | the `TreeHandler`, which lives as long as a walk has the cell. Constant |
+// | 16 | the node. Constant |
+
+/// A raise on its way: lives on the stack of the thread that raises.
+@usableFromInline
+struct TreeWalk {
+  /// The cells to call now, which are there until the next `next` or `end`.
+  @usableFromInline var cells: UnsafeMutablePointer<UnsafeMutableRawPointer>?
+  @usableFromInline var count = 0
+  /// The cell whose handler is being called, or 0. Atomic: written by the walking thread, read by those
+  /// who wait for a handler.
+  @usableFromInline var current: UInt = 0
+  /// An atomic that changes when some cell of the walk may have become one that is not to be called,
+  /// and what it was when the cells were found.
+  @usableFromInline var watched: UnsafeMutableRawPointer?
+  @usableFromInline var seen: UInt32 = 0
+  /// The phase of these cells, as an `EventPhase`.
+  @usableFromInline var phase: UInt8 = 0
+  /// Whether `current` needs a fence of its own before the state of the cell is looked at.
+  @usableFromInline var fences = false
+  /// The core's own.
+  @usableFromInline var state: UnsafeMutableRawPointer?
+
+  @usableFromInline
+  init() {}
+}
+
+/// The bits of a cell's modes: those of a `CaptureMode`, and one more.
+@usableFromInline
+enum TreeModes {
+  @usableFromInline static let consume: UInt8 = 4
+  /// The handler is given a context and decides for itself.
+  @usableFromInline static let choice: UInt8 = 16
+}
+
+/// The bits of a walk's phases: those of an `EventRaiseScope`, and one more.
+@usableFromInline
+enum TreePhases {
+  /// Propagation from the node itself instead of its root.
+  @usableFromInline static let below: UInt8 = 32
+}
+
+@inlinable
+@inline(__always)
+func treeState(of cell: UnsafeMutableRawPointer) -> UnsafeMutablePointer<Atomic<UInt32>> {
+  cell.assumingMemoryBound(to: Atomic<UInt32>.self)
+}
+
+@inlinable
+@inline(__always)
+func treeModes(of cell: UnsafeMutableRawPointer) -> UInt8 {
+  cell.load(fromByteOffset: 4, as: UInt8.self)
+}
+
+@inlinable
+@inline(__always)
+func treeObject(of cell: UnsafeMutableRawPointer) -> UnsafeRawPointer {
+  cell.load(fromByteOffset: 8, as: UnsafeRawPointer.self)
+}
+
+@inlinable
+@inline(__always)
+func treeNode(of cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+  cell.load(fromByteOffset: 16, as: UnsafeMutableRawPointer.self)
+}
+
+@inlinable
+@inline(__always)
+func treeCurrent(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt>> {
+  UnsafeMutableRawPointer(walk).advanced(by: 16).assumingMemoryBound(to: Atomic<UInt>.self)
+}
+
+@inlinable
+@inline(__always)
+func treeWatched(by walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt32>> {
+  walk.pointee.watched.unsafelyUnwrapped.assumingMemoryBound(to: Atomic<UInt32>.self)
+}
