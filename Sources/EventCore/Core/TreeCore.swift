@@ -48,25 +48,26 @@ protocol TreeCore: AnyObject, Sendable {
 
   // MARK: Walking
 
-  /// Begins a walk. False if nobody is to be called; then it has ended.
+  /// Begins a walk. Nil if nobody is to be called.
   ///
   /// - Parameters:
   ///   - phases: The bits of an `EventRaiseScope`, or `TreePhases.below`.
-  func begin(
-    _ walk: UnsafeMutablePointer<TreeWalk>, _ node: UnsafeMutableRawPointer, key: UInt,
-    phases: UInt8)
-    -> Bool
+  func begin(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8)
+    -> UnsafeMutablePointer<TreeWalk>?
 
   /// Fills the walk with the cells to call next. False if there are none; then it has ended.
   func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool
 
   /// Whether a cell of the walk may still be called; asked when something has changed.
-  func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ cell: UnsafeMutableRawPointer) -> Bool
+  func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool
 
   /// Ends a walk before its last cell.
   func end(_ walk: UnsafeMutablePointer<TreeWalk>)
 
   // MARK: Looking
+
+  /// The node of a cell of a walk. It may have ended, and then it is there until the walk goes on.
+  func node(of cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer
 
   /// The `EventNode` of a cell of a walk, which may have ended.
   func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier

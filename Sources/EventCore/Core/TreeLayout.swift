@@ -4,36 +4,35 @@
 import Synchronization
 
 // What both cores lay out alike, so that one loop serves both: the first bytes of a cell (one
-// registered handler), and a walk.
+// registered handler), and those of a walk. TreeLayoutTests compares them.
 //
 // | Offset | Of a cell |
 // |---|---|
 // | 0 | UInt32, 0 while the handler is alive. Written by the core under its lock, read by walks |
 // | 4 | UInt8, the bits of a `CaptureMode` and of `TreeModes`. Constant |
 // | 8 | the `TreeHandler`, which lives as long as a walk has the cell. Constant |
-// | 16 | the node. Constant |
 
-/// A raise on its way: lives on the stack of the thread that raises.
+/// A raise on its way, in memory of the core's.
 @usableFromInline
 struct TreeWalk {
   /// The cells to call now, which are there until the next `next` or `end`.
   @usableFromInline var cells: UnsafeMutablePointer<UnsafeMutableRawPointer>?
-  @usableFromInline var count = 0
-  /// The cell whose handler is being called, or 0. Atomic: written by the walking thread, read by those
-  /// who wait for a handler.
-  @usableFromInline var current: UInt = 0
+  @usableFromInline var count: UInt32 = 0
+  /// The phase of these cells, as an `EventPhase`.
+  @usableFromInline var phase: UInt32 = 0
+  /// How far the walk is. Atomic: written by the walking thread, read by those who free cells.
+  @usableFromInline var current: UInt32 = 0
+  @usableFromInline var published: UInt32 = 0
+  /// The cell whose handler is being called. Atomic: written by the walking thread, read by those who
+  /// wait for a handler.
+  @usableFromInline var calling: UInt = 0
   /// An atomic that changes when some cell of the walk may have become one that is not to be called,
   /// and what it was when the cells were found.
   @usableFromInline var watched: UnsafeMutableRawPointer?
-  @usableFromInline var seen: UInt32 = 0
-  /// The phase of these cells, as an `EventPhase`.
-  @usableFromInline var phase: UInt8 = 0
-  /// Whether `current` needs a fence of its own before the state of the cell is looked at.
+  @usableFromInline var seen: UInt64 = 0
+  /// Whether `calling` needs a fence of its own before the state of the cell is looked at.
   @usableFromInline var fences = false
-  /// The core's own.
-  @usableFromInline var state: UnsafeMutableRawPointer?
 
-  @usableFromInline
   init() {}
 }
 
@@ -72,18 +71,18 @@ func treeObject(of cell: UnsafeMutableRawPointer) -> UnsafeRawPointer {
 
 @inlinable
 @inline(__always)
-func treeNode(of cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
-  cell.load(fromByteOffset: 16, as: UnsafeMutableRawPointer.self)
+func treeCurrent(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt32>> {
+  UnsafeMutableRawPointer(walk).advanced(by: 16).assumingMemoryBound(to: Atomic<UInt32>.self)
 }
 
 @inlinable
 @inline(__always)
-func treeCurrent(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt>> {
-  UnsafeMutableRawPointer(walk).advanced(by: 16).assumingMemoryBound(to: Atomic<UInt>.self)
+func treeCalling(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt>> {
+  UnsafeMutableRawPointer(walk).advanced(by: 24).assumingMemoryBound(to: Atomic<UInt>.self)
 }
 
 @inlinable
 @inline(__always)
-func treeWatched(by walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt32>> {
-  walk.pointee.watched.unsafelyUnwrapped.assumingMemoryBound(to: Atomic<UInt32>.self)
+func treeWatched(by walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt64>> {
+  walk.pointee.watched.unsafelyUnwrapped.assumingMemoryBound(to: Atomic<UInt64>.self)
 }

@@ -22,7 +22,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
   private let state = Guarded(State())
   /// Counts what may concern a walk: a node was detached, moved or ended, or somebody waits. Written
   /// with the lock held, watched by walks.
-  private let changes: UnsafeMutablePointer<Atomic<UInt32>>
+  private let changes: UnsafeMutablePointer<Atomic<UInt64>>
 
   private init() {
     changes = .allocate(capacity: 1)
@@ -191,7 +191,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
 
   private func isCalling(_ walk: LockingTreeWalk, _ cell: UInt) -> Bool {
     // Sequentially consistent: the second half of the same.
-    treeCurrent(of: walk.walk).pointee.load(ordering: .sequentiallyConsistent) == cell
+    treeCalling(of: walk.head).pointee.load(ordering: .sequentiallyConsistent) == cell
   }
 
   /// Those who need wait no longer. With the lock held; to be opened without.
@@ -212,30 +212,28 @@ final class LockingTree: TreeCore, @unchecked Sendable {
 
   // MARK: Walks
 
-  func begin(
-    _ walk: UnsafeMutablePointer<TreeWalk>, _ node: UnsafeMutableRawPointer, key: UInt,
-    phases: UInt8
-  ) -> Bool {
+  func begin(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8)
+    -> UnsafeMutablePointer<TreeWalk>?
+  {
     state.withLock { state in
       let own = state.spare.popLast() ?? LockingTreeWalk()
       own.begin(
-        walk, node.assumingMemoryBound(to: LockingTreeNode.self), key: key, phases: phases,
+        node.assumingMemoryBound(to: LockingTreeNode.self), key: key, phases: phases,
         start: state.stamp)
-      walk.pointee.watched = UnsafeMutableRawPointer(changes)
-      walk.pointee.fences = true
-      walk.pointee.state = Unmanaged.passUnretained(own).toOpaque()
+      own.head.pointee.watched = UnsafeMutableRawPointer(changes)
+      own.head.pointee.fences = true
       state.walks.append(own)
-      return fill(walk, own, &state)
+      return fill(own, &state) ? own.head : nil
     }
   }
 
   func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool {
     var unused: [UnsafeMutableRawPointer] = []
     let (goesOn, done) = state.withLock { state in
-      let own = own(walk)
+      let own = own(walk, state)
       stopCalling(walk)
       own.unpin(all: false) { retire($0, &unused) }
-      return (fill(walk, own, &state), takeWaiting(&state))
+      return (fill(own, &state), takeWaiting(&state))
     }
     for latch in done { latch.open() }
     letGo(unused)
@@ -245,7 +243,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
   func end(_ walk: UnsafeMutablePointer<TreeWalk>) {
     var unused: [UnsafeMutableRawPointer] = []
     let done = state.withLock { state in
-      let own = own(walk)
+      let own = own(walk, state)
       stopCalling(walk)
       own.unpin(all: true) { retire($0, &unused) }
       finish(own, &state)
@@ -255,50 +253,48 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     letGo(unused)
   }
 
-  func mayCall(
-    _ walk: UnsafeMutablePointer<TreeWalk>, _ cell: UnsafeMutableRawPointer
-  ) -> Bool {
-    let cell = cell.assumingMemoryBound(to: LockingTreeCell.self)
+  func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool {
+    // Shown by `fill`.
+    let cell = walk.pointee.cells.unsafelyUnwrapped[index]
+      .assumingMemoryBound(to: LockingTreeCell.self)
     let (mayCall, done) = state.withLock { state in
-      (cell.pointee.isAlive && own(walk).reaches(cell.pointee.node), takeWaiting(&state))
+      let reaches = own(walk, state).reaches(cell.pointee.node)
+      return (cell.pointee.isAlive && reaches, takeWaiting(&state))
     }
     for latch in done { latch.open() }
     return mayCall
   }
 
-  private func own(_ walk: UnsafeMutablePointer<TreeWalk>) -> LockingTreeWalk {
-    // Set by `begin`; in `walks` until `finish`.
-    Unmanaged<LockingTreeWalk>.fromOpaque(walk.pointee.state.unsafelyUnwrapped)
-      .takeUnretainedValue()
+  private func own(
+    _ walk: UnsafeMutablePointer<TreeWalk>, _ state: borrowing State
+  ) -> LockingTreeWalk {
+    // From `begin` to `finish` it is there. Few walks are on their way at once.
+    state.walks.last { $0.head == walk }.unsafelyUnwrapped
   }
 
   private func stopCalling(_ walk: UnsafeMutablePointer<TreeWalk>) {
     // Releasing: what the handler did, before a waiter sees it done.
-    treeCurrent(of: walk).pointee.store(0, ordering: .releasing)
+    treeCalling(of: walk).pointee.store(0, ordering: .releasing)
   }
 
   /// The next cells; ends the walk if there are none. With the lock held.
-  private func fill(
-    _ walk: UnsafeMutablePointer<TreeWalk>, _ own: LockingTreeWalk, _ state: inout State
-  ) -> Bool {
+  private func fill(_ own: LockingTreeWalk, _ state: inout State) -> Bool {
     switch own.collect() {
     case .nothing:
       finish(own, &state)
       return false
     case .now:
       // Relaxed: the lock orders the writers.
-      walk.pointee.seen = changes.pointee.load(ordering: .relaxed)
+      own.head.pointee.seen = changes.pointee.load(ordering: .relaxed)
     case .earlier: break
     }
-    walk.pointee.cells = own.cells
-    walk.pointee.count = own.chunk.count
-    walk.pointee.phase = own.phase
+    own.show()
     return true
   }
 
   private func finish(_ own: LockingTreeWalk, _ state: inout State) {
     own.end()
-    // Few walks are on their way at once, and the last to begin is mostly the first to end.
+    // The last to begin is mostly the first to end.
     if let index = state.walks.lastIndex(where: { $0 === own }) {
       state.walks.remove(at: index)
       state.spare.append(own)
@@ -307,9 +303,14 @@ final class LockingTree: TreeCore, @unchecked Sendable {
 
   // MARK: Looking
 
+  func node(of raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+    // Constant; a walk's cell holds it.
+    UnsafeMutableRawPointer(raw.assumingMemoryBound(to: LockingTreeCell.self).pointee.node)
+  }
+
   func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier {
-    // The object of a node that is walked was there; its address is all that is looked at.
-    let node = treeNode(of: cell).assumingMemoryBound(to: LockingTreeNode.self)
+    // An identifier is the address of an object, which may have ended since.
+    let node = node(of: cell).assumingMemoryBound(to: LockingTreeNode.self)
     return unsafeBitCast(node.pointee.context, to: ObjectIdentifier.self)
   }
 

@@ -31,7 +31,7 @@ struct LockingTreeNode {
   }
 }
 
-/// A registered handler. The first four fields lie as `TreeLayout.swift` says.
+/// A registered handler. The first three fields lie as `TreeLayout.swift` says.
 struct LockingTreeCell: ~Copyable {
   /// 0 while the handler is alive. Written with the lock held, read by walks.
   let state = Atomic<UInt32>(0)

@@ -5,12 +5,12 @@ import Synchronization
 
 /// What the locking core knows about a walk. Used again by later walks, with its buffer.
 ///
-/// All of it is touched with the tree's lock held, but for the cells in the buffer, which the walking
-/// thread reads without.
+/// All of it is touched with the tree's lock held, but for the head and the cells in the buffer, which
+/// the walking thread reads without.
 final class LockingTreeWalk {
   private var buffer: UnsafeMutablePointer<UnsafeMutableRawPointer>
   /// The cells to call now.
-  private(set) var chunk = 0..<0
+  private var chunk = 0..<0
   /// Those of the next phase, which were collected along with them.
   private var following = 0..<0
   private var count = 0
@@ -23,26 +23,27 @@ final class LockingTreeWalk {
   private var start: UInt64 = 0
   /// The phases that are still to come.
   private var phases: UInt8 = 0
-  private(set) var phase: UInt8 = 0
+  private var phase: UInt8 = 0
   private(set) var thread: UInt = 0
-  /// On the stack of its thread.
-  private(set) var walk: UnsafeMutablePointer<TreeWalk>!
+  /// What the walking thread reads.
+  let head: UnsafeMutablePointer<TreeWalk>
 
   init() {
     buffer = .allocate(capacity: capacity)
+    head = .allocate(capacity: 1)
+    head.initialize(to: TreeWalk())
   }
 
   deinit {
     buffer.deallocate()
+    head.deallocate()
   }
 
-  var cells: UnsafeMutablePointer<UnsafeMutableRawPointer> { buffer + chunk.lowerBound }
+  private var cells: UnsafeMutablePointer<UnsafeMutableRawPointer> { buffer + chunk.lowerBound }
 
   func begin(
-    _ walk: UnsafeMutablePointer<TreeWalk>, _ source: LockingNodePointer, key: UInt, phases: UInt8,
-    start: UInt64
+    _ source: LockingNodePointer, key: UInt, phases: UInt8, start: UInt64
   ) {
-    self.walk = walk
     self.source = source
     self.key = key
     self.phases = phases
@@ -63,7 +64,6 @@ final class LockingTreeWalk {
     LockingTreeNode.letGo(top)
     source = nil
     top = nil
-    walk = nil
   }
 
   /// Takes the cells back that were to be called. `unused` is told those that nobody needs any more.
@@ -111,6 +111,13 @@ final class LockingTreeWalk {
       chunk = 0..<count
     }
     return count == 0 ? .nothing : .now
+  }
+
+  /// Shows the collected cells to the walking thread.
+  func show() {
+    head.pointee.cells = cells
+    head.pointee.count = UInt32(chunk.count)
+    head.pointee.phase = UInt32(phase)
   }
 
   private func take(_ phase: EventPhase) -> Bool {

@@ -31,12 +31,16 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
     self.cell = cell
   }
 
+  /// The core's node.
+  private var here: UnsafeMutableRawPointer { source.core.node(of: cell) }
+
   /// The node that raised the event, or that propagates it.
   public var source: EventNode { raiser._withUnsafeGuaranteedRef { $0 } }
 
   /// The node whose handler this is. Nil if it ended on another thread since the call began.
   public var node: EventNode? {
-    source.core.object { _ in treeNode(of: cell) }
+    let here = here
+    return source.core.object { _ in here }
   }
 
   /// The node before this one on the event's way: the child it came from when it is raised, else the
@@ -44,7 +48,7 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
   ///
   /// **Complexity**: O(depth) when the event is raised, O(1) otherwise.
   public var previous: EventNode? {
-    let (phase, source, here) = (phase, source, treeNode(of: cell))
+    let (phase, source, here) = (phase, source, here)
     return source.core.object { trees in
       guard phase == .raise else { return trees.parent(of: here) }
       guard source.node != here else { return nil }
@@ -57,16 +61,16 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
   /// In which phase the handler is called.
   public var phase: EventPhase {
     // The core writes no other value.
-    EventPhase(rawValue: walk.pointee.phase).unsafelyUnwrapped
+    EventPhase(rawValue: UInt8(truncatingIfNeeded: walk.pointee.phase)).unsafelyUnwrapped
   }
 
   /// How many nodes are above this one, as the tree is now.
   ///
   /// **Complexity**: O(depth).
-  public var depth: Int { source.core.depth(of: treeNode(of: cell)) }
+  public var depth: Int { source.core.depth(of: here) }
 
   /// The names of the nodes from the root to this one: `"app/cart/button"`. See ``EventNode/path``.
   ///
   /// **Complexity**: O(depth).
-  public var path: String { source.core.path(of: treeNode(of: cell)) }
+  public var path: String { source.core.path(of: here) }
 }

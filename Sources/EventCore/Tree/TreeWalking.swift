@@ -8,46 +8,46 @@ import Synchronization
 /// `phases`: those of an `EventRaiseScope`, or `TreePhases.below`.
 @inlinable
 func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -> EventOutcome {
-  var outcome = EventOutcome()
-  var walk = TreeWalk()
   let core = source.core
-  withUnsafeMutablePointer(to: &walk) { walk in
-    guard core.begin(walk, source.node, key: eventKey(E.self), phases: phases) else { return }
-    // After `.stopAfterThisNode`: the node whose other handlers of the phase are still called.
-    var last: UnsafeMutableRawPointer?
-    var lastPhase: UInt8 = 0
-    repeat {
-      let cells = walk.pointee.cells.unsafelyUnwrapped
-      for index in 0..<walk.pointee.count {
-        let cell = cells[index]
-        if last != nil, last != treeNode(of: cell) || lastPhase != walk.pointee.phase {
-          return core.end(walk)
-        }
-        guard mayCall(cell, walk, core) else { continue }
-        outcome.handlerCount &+= 1
-        // The object is of this class, since the cell has the key of E. It lives as long as the walk
-        // has the cell.
-        let decision = Unmanaged<TypedTreeHandler<E>>.fromOpaque(treeObject(of: cell))
-          ._withUnsafeGuaranteedRef { handler -> EventDecision in
-            let modes = treeModes(of: cell)
-            guard modes & (TreeModes.choice | TreeModes.consume) != 0 else {
-              handler.plain(event)
-              return .continue
-            }
-            guard modes & TreeModes.choice != 0 else {
-              handler.plain(event)
-              return .consume
-            }
+  var outcome = EventOutcome()
+  guard let walk = core.begin(source.node, key: eventKey(E.self), phases: phases) else {
+    return outcome
+  }
+  // After `.stopAfterThisNode`: the node whose other handlers of the phase are still called.
+  var last: UnsafeMutableRawPointer?
+  var lastPhase: UInt32 = 0
+  repeat {
+    let cells = walk.pointee.cells.unsafelyUnwrapped
+    let count = Int(truncatingIfNeeded: walk.pointee.count)
+    for index in 0..<count {
+      let cell = cells[index]
+      if last != nil, last != core.node(of: cell) || lastPhase != walk.pointee.phase {
+        core.end(walk)
+        return outcome
+      }
+      guard mayCall(walk, index, cell, core) else { continue }
+      outcome.handlerCount &+= 1
+      // The object is of this class, since the cell has the key of E. It lives as long as the walk has
+      // the cell.
+      let decision = Unmanaged<TypedTreeHandler<E>>.fromOpaque(treeObject(of: cell))
+        ._withUnsafeGuaranteedRef { handler -> EventDecision in
+          let modes = treeModes(of: cell)
+          if modes & TreeModes.choice != 0 {
             return handler.choosing(EventNodeContext(event, source, walk, cell))
           }
-        guard decision != .continue else { continue }
-        outcome.consumer = core.identifier(of: cell)
-        guard decision != .consume else { return core.end(walk) }
-        last = treeNode(of: cell)
-        lastPhase = walk.pointee.phase
+          handler.plain(event)
+          return modes & TreeModes.consume != 0 ? .consume : .continue
+        }
+      if decision == .continue { continue }
+      outcome.consumer = core.identifier(of: cell)
+      if decision == .consume {
+        core.end(walk)
+        return outcome
       }
-    } while core.next(walk)
-  }
+      last = core.node(of: cell)
+      lastPhase = walk.pointee.phase
+    }
+  } while core.next(walk)
   return outcome
 }
 
@@ -56,20 +56,21 @@ func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -
 @inlinable
 @inline(__always)
 func mayCall(
-  _ cell: UnsafeMutableRawPointer, _ walk: UnsafeMutablePointer<TreeWalk>, _ core: any TreeCore
+  _ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int, _ cell: UnsafeMutableRawPointer,
+  _ core: any TreeCore
 ) -> Bool {
-  let current = treeCurrent(of: walk)
+  // Releasing: what the handler before it did, before others see that the walk is past it.
+  treeCurrent(of: walk).pointee.store(UInt32(truncatingIfNeeded: index), ordering: .releasing)
+  let calling = treeCalling(of: walk)
   if walk.pointee.fences {
-    current.pointee.store(UInt(bitPattern: cell), ordering: .sequentiallyConsistent)
+    calling.pointee.store(UInt(bitPattern: cell), ordering: .sequentiallyConsistent)
   } else {
-    // Releasing: what the handler before it did, before a waiter sees that it is another's turn. The
-    // waiter has a fence made on this thread.
-    current.pointee.store(UInt(bitPattern: cell), ordering: .releasing)
+    // Releasing, as above. Whoever waits has a fence made on this thread.
+    calling.pointee.store(UInt(bitPattern: cell), ordering: .releasing)
   }
   // Sequentially consistent, which on x86 is a plain load: the second half of "publish, then look".
-  let state = treeState(of: cell).pointee.load(ordering: .sequentiallyConsistent)
-  // Acquiring: pairs with the core's write, whose changes `mayCall` then finds.
-  let seen = treeWatched(by: walk).pointee.load(ordering: .acquiring)
-  if state == 0, seen == walk.pointee.seen { return true }
-  return state == 0 && core.mayCall(walk, cell)
+  guard treeState(of: cell).pointee.load(ordering: .sequentiallyConsistent) == 0 else { return false }
+  // Acquiring: pairs with the core's write, whose changes its `mayCall` then finds.
+  let watched = treeWatched(by: walk).pointee.load(ordering: .acquiring)
+  return watched == walk.pointee.seen || core.mayCall(walk, index)
 }
