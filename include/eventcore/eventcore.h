@@ -31,5 +31,6 @@
 #include "shared_mailbox.h"
 #include "sink.h"
 #include "thread.h"
+#include "tree.h"
 
 #endif

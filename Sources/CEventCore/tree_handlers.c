@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "tree_private.h"
+
+#include "memory.h"
+#include "tree_reclaim.h"
+#include "tree_walker.h"
+
+#include <time.h>
+
+static void init_handler(struct evc_handler *handler, struct evc_node *node, uint64_t key,
+			 uint8_t modes, void *object, bool is_kept)
+{
+	atomic_init(&handler->item.state, 0);
+	handler->item.modes = modes;
+	handler->item.kind = EVC_ITEM_HANDLER;
+	atomic_init(&handler->item.parts, is_kept ? 0 : EVC_PART_CALLER);
+	handler->item.is_pinned = false;
+	handler->item.object = object;
+	handler->key = key;
+	atomic_init(&handler->next, NULL);
+	handler->node = node;
+	handler->release = node->release;
+}
+
+enum evc_status evc_node_add_handler(struct evc_node *node, uint64_t key, uint8_t modes,
+				     void *object, struct evc_handler **out)
+{
+	struct evc_handler *handler, *last;
+	uint64_t bit, now;
+
+	if (node == NULL || key == 0 || (modes & EVC_HANDLER_PHASES) == 0)
+		return EVC_INVALID_ARGUMENT;
+	handler = evc_allocate(sizeof(*handler), EVC_TREE_ALIGNMENT);
+	if (handler == NULL)
+		return EVC_OUT_OF_MEMORY;
+	init_handler(handler, node, key, modes, object, out != NULL);
+	bit = evc_tree_bit(key);
+	evc_tree_lock();
+	now = evc_tree_now();
+	atomic_init(&handler->item.stamp, now);
+	last = node->last_handler;
+	handler->item.previous = last != NULL ? &last->item : NULL;
+	/* Relaxed, M: seen by walks that see the change counted. */
+	atomic_store_explicit(&node->own,
+			      atomic_load_explicit(&node->own, memory_order_relaxed) | bit,
+			      memory_order_relaxed);
+	if (modes & EVC_HANDLER_PROPAGATE)
+		evc_tree_add_bits(node, bit);
+	/* L: pairs with walks, the handler's fields before its pointer. */
+	atomic_store_explicit(last != NULL ? &last->next : &node->first_handler, handler,
+			      memory_order_release);
+	node->last_handler = handler;
+	evc_tree_count_change(now);
+	if (out != NULL)
+		*out = handler;
+	evc_tree_unlock();
+	return EVC_OK;
+}
+
+/* Under the mutex. */
+static void retire(struct evc_handler *handler, uint64_t now)
+{
+	struct evc_handler *previous = (struct evc_handler *)handler->item.previous;
+	struct evc_handler *next = atomic_load_explicit(&handler->next, memory_order_relaxed);
+	struct evc_node *node = handler->node;
+
+	/* R: pairs with walks: whoever has made the caller remove it did so before. */
+	atomic_store_explicit(&handler->item.state, 1, memory_order_release);
+	/* L: what follows was there already. */
+	atomic_store_explicit(previous != NULL ? &previous->next : &node->first_handler, next,
+			      memory_order_release);
+	if (next != NULL)
+		next->item.previous = handler->item.previous;
+	else
+		node->last_handler = previous;
+	evc_tree_retire(&handler->item, now);
+}
+
+void evc_node_retire_handlers(struct evc_node *node, uint64_t now)
+{
+	while (node->last_handler != NULL)
+		retire(node->last_handler, now);
+}
+
+size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t mask, uint8_t modes)
+{
+	struct evc_handler *handler, *next;
+	size_t count = 0;
+	uint64_t now;
+
+	evc_tree_lock();
+	now = evc_tree_now();
+	handler = atomic_load_explicit(&node->first_handler, memory_order_relaxed);
+	for (; handler != NULL; handler = next) {
+		next = atomic_load_explicit(&handler->next, memory_order_relaxed);
+		if ((key != 0 && handler->key != key) || ((handler->item.modes ^ modes) & mask) != 0)
+			continue;
+		retire(handler, now);
+		count++;
+	}
+	if (count > 0) {
+		evc_tree_drop_bits(node);
+		evc_tree_count_change(now);
+	}
+	evc_tree_unlock();
+	return count;
+}
+
+/* Under the mutex. False: it was removed before. */
+static bool remove_handler(struct evc_handler *handler)
+{
+	uint64_t now = evc_tree_now();
+
+	if (atomic_load_explicit(&handler->item.state, memory_order_relaxed) != 0)
+		return false;
+	retire(handler, now);
+	evc_tree_drop_bits(handler->node);
+	evc_tree_count_change(now);
+	return true;
+}
+
+enum evc_status evc_handler_remove(struct evc_handler *handler)
+{
+	bool was_there;
+
+	evc_tree_lock();
+	was_there = remove_handler(handler);
+	evc_tree_unlock();
+	return was_there ? EVC_OK : EVC_NOT_FOUND;
+}
+
+/* Whether a walk of this walker is inside of the handler. */
+static bool is_calling(struct evc_walker *walker, const struct evc_handler *handler)
+{
+	/* Pairs with evc_walker_add_walk. */
+	struct evc_tree_walk *walk =
+		atomic_load_explicit(&walker->outermost, memory_order_acquire);
+
+	while (walk != NULL) {
+		/* Pairs with V1 of the next call, or the walk's end: all the handler did before. */
+		if (atomic_load_explicit(&walk->calling, memory_order_acquire) == handler)
+			return true;
+		walk = atomic_load_explicit(&walk->inner, memory_order_acquire);
+	}
+	return false;
+}
+
+static bool is_running(const struct evc_handler *handler)
+{
+	bool is_running = false;
+
+	evc_tree_lock();
+	for (struct evc_walker *walker = evc_tree.walkers; walker != NULL && !is_running;
+	     walker = walker->next)
+		is_running = is_calling(walker, handler);
+	evc_tree_unlock();
+	return is_running;
+}
+
+enum evc_status evc_handler_remove_and_wait(struct evc_handler *handler)
+{
+	long nap = 1000;
+	enum evc_status status;
+
+	if (evc_walker_current != NULL && is_calling(evc_walker_current, handler))
+		return EVC_NOT_PERMITTED;
+	status = evc_handler_remove(handler);
+	/* V: between the state and the look at `calling`. Without the call, walks have a fence. */
+	if (!evc_barrier_everywhere())
+		atomic_thread_fence(memory_order_seq_cst);
+	/* Its address cannot be another handler's: the caller holds it. */
+	while (is_running(handler)) {
+		struct timespec time = { 0, nap };
+
+		nanosleep(&time, NULL);
+		if (nap < 1000000)
+			nap *= 2;
+	}
+	return status;
+}
+
+void evc_handler_drop(struct evc_handler *handler)
+{
+	/* Pairs with free_items (tree_reclaim.c). */
+	if (atomic_fetch_or_explicit(&handler->item.parts, EVC_PART_CALLER, memory_order_acq_rel) &
+	    EVC_PART_TREE)
+		evc_deallocate(handler, sizeof(*handler), EVC_TREE_ALIGNMENT);
+}
+
+void *evc_handler_object(const struct evc_handler *handler)
+{
+	return handler->item.object;
+}
+
+uint8_t evc_handler_modes(const struct evc_handler *handler)
+{
+	return handler->item.modes;
+}
+
+uint64_t evc_handler_key(const struct evc_handler *handler)
+{
+	return handler->key;
+}
+
+struct evc_handler *evc_node_first_handler(const struct evc_node *node)
+{
+	/* Relaxed: under the mutex. */
+	return atomic_load_explicit(&node->first_handler, memory_order_relaxed);
+}
+
+struct evc_handler *evc_handler_next(const struct evc_handler *handler)
+{
+	return atomic_load_explicit(&handler->next, memory_order_relaxed);
+}
+#endif

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A walk collects handlers chunk by chunk into its window, one after the other, and keeps those that were
+ * called: 8 bytes each, in the order of the walk.
+ *
+ * The handlers on the path to the root are collected at the beginning, all at once. Propagating goes
+ * on where the last chunk ended, if that node is still where it was: nothing has changed since (the clock
+ * says so), or a climb to the root finds none but links from before the walk. Else it goes through the tree
+ * once more and passes over what was called. Those are a prefix of what is to be met: what stays keeps its
+ * order, and what came since the walk began is passed over by its stamp, also where it has taken the address of
+ * something that was called. So one forward search in the window tells them, and the first handler that is
+ * not there is where to go on. Chunks grow after that, up to a point, since it costs as much as was
+ * called, while what a chunk holds cannot be freed.
+ */
+#ifdef EVC_URCU
+#include "tree_reclaim.h"
+#include "tree_walker.h"
+
+/* The first chunk is small for events that the first handler consumes. */
+#define FIRST_CHUNK 4u
+#define CHUNK 64u
+#define LARGEST_CHUNK 4096u
+
+enum outcome { FULL, OVER, DERAILED, NO_MEMORY };
+
+/* Where handlers are collected to. */
+struct collector {
+	struct evc_tree_walk *walk;
+	struct evc_handler **handlers;
+	uint32_t count;
+	uint32_t capacity;
+	/* What of the window is to be passed over. */
+	uint32_t called;
+	uint32_t called_end;
+	uint64_t key;
+	uint64_t start;
+	uint8_t phase;
+};
+
+static void use_window(struct collector *to)
+{
+	/* Relaxed: only this thread writes it. */
+	struct evc_window *window = atomic_load_explicit(&to->walk->window, memory_order_relaxed);
+
+	to->handlers = window->handlers;
+	to->capacity = window->capacity;
+}
+
+static bool grow(struct collector *to)
+{
+	if (!evc_tree_walk_grow(to->walk, to->count))
+		return false;
+	use_window(to);
+	return true;
+}
+
+/* Whether a handler was called before; they are asked for in their order. */
+static bool was_called(struct collector *to, const struct evc_handler *handler)
+{
+	for (uint32_t i = to->called; i < to->called_end; i++) {
+		if (to->handlers[i] == handler) {
+			to->called = i + 1;
+			return true;
+		}
+	}
+	to->called = to->called_end;
+	return false;
+}
+
+/* Collects the handlers of a node. False = out of memory. */
+static inline bool visit(struct collector *to, const struct evc_node *node)
+{
+	/* Acquire, here and below: pairs with L. */
+	struct evc_handler *handler =
+		atomic_load_explicit(&node->first_handler, memory_order_acquire);
+
+	for (; handler != NULL;
+	     handler = atomic_load_explicit(&handler->next, memory_order_acquire)) {
+		if (handler->key != to->key || !(handler->item.modes & to->phase))
+			continue;
+		/* Relaxed: what is removed now is seen before the call at the latest. */
+		if (atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) > to->start ||
+		    atomic_load_explicit(&handler->item.state, memory_order_relaxed) != 0)
+			continue;
+		if (evc_unlikely(to->called != to->called_end) && was_called(to, handler))
+			continue;
+		if (evc_unlikely(to->count == to->capacity) && !grow(to))
+			return false;
+		__atomic_store_n(&to->handlers[to->count++], handler, __ATOMIC_RELAXED);
+	}
+	return true;
+}
+
+static inline bool came_later(const struct evc_link *link, uint64_t start)
+{
+	/* Relaxed, S: unlinked or not, what it leads to is there. */
+	return atomic_load_explicit(&link->item.stamp, memory_order_relaxed) > start;
+}
+
+static inline bool may_match(const _Atomic uint64_t *mask, uint64_t bit)
+{
+	/* Relaxed, M: a walk that is to find a handler has seen it counted. */
+	return (atomic_load_explicit(mask, memory_order_relaxed) & bit) != 0;
+}
+
+static void reverse(struct evc_handler **handlers, uint32_t from, uint32_t to)
+{
+	for (; from + 1 < to; from++) {
+		struct evc_handler *other = handlers[--to];
+
+		__atomic_store_n(&handlers[to], handlers[from], __ATOMIC_RELAXED);
+		__atomic_store_n(&handlers[from], other, __ATOMIC_RELAXED);
+	}
+}
+
+/*
+ * Collects from a node up to the root, and finds that. DERAILED: a link came after the start; the walk begins
+ * anew, and with it.
+ */
+static enum outcome climb(struct collector *to, struct evc_node *node, uint8_t phase,
+			  struct evc_node **top)
+{
+	uint32_t first = to->count;
+
+	to->phase = phase;
+	for (;;) {
+		uint32_t group = to->count;
+		struct evc_link *link;
+		uint64_t stamp;
+
+		if (phase != 0 && may_match(&node->own, to->walk->bit)) {
+			if (!visit(to, node))
+				return NO_MEMORY;
+			if (phase == EVC_WALK_CAPTURE)
+				reverse(to->handlers, group, to->count);
+		}
+		/* L. */
+		link = atomic_load_explicit(&node->link, memory_order_acquire);
+		if (link == NULL)
+			break;
+		/* Acquire: pairs with evc_tree_retire. */
+		stamp = atomic_load_explicit(&link->item.stamp, memory_order_acquire);
+		if (stamp == EVC_UNLINKED)
+			break;
+		if (evc_unlikely(stamp > to->start)) {
+			/* All of that change can be seen, so its time is one to begin at. */
+			to->start = stamp;
+			return DERAILED;
+		}
+		node = link->parent;
+	}
+	if (phase == EVC_WALK_CAPTURE)
+		reverse(to->handlers, first, to->count);
+	*top = node;
+	return OVER;
+}
+
+/* Whether a node is under `root` by links from before the walk. `*steps` counts the climb. */
+static bool is_under(const struct evc_tree_walk *walk, struct evc_node *node,
+		     const struct evc_node *root, const struct evc_node *known, uint32_t *steps)
+{
+	while (node != root && node != known) {
+		/* L. */
+		struct evc_link *link = atomic_load_explicit(&node->link, memory_order_acquire);
+
+		if (link == NULL || came_later(link, walk->start))
+			return false;
+		node = link->parent;
+		++*steps;
+	}
+	return true;
+}
+
+/*
+ * Collects in preorder from what follows `link`, or from the root if that is NULL, until there are `until`; then
+ * `*position` is where it stands. DERAILED: an ancestor was moved or detached under it.
+ */
+static enum outcome propagate(struct collector *to, struct evc_link *link, uint32_t until,
+			      struct evc_link **position)
+{
+	/* Relaxed: only this thread writes it. */
+	struct evc_node *const root =
+		atomic_load_explicit(&to->walk->root, memory_order_relaxed);
+	const uint64_t bit = to->walk->bit, start = to->start;
+	bool is_visited = link != NULL;
+
+	to->phase = EVC_WALK_PROPAGATE;
+	if (!is_visited)
+		link = &root->first_link;
+	for (;;) {
+		struct evc_node *node = evc_link_node(link);
+		struct evc_link *next;
+
+		if (!is_visited) {
+			if (may_match(&node->own, bit) && evc_unlikely(!visit(to, node)))
+				return NO_MEMORY;
+			if (to->count >= until) {
+				*position = link;
+				return FULL;
+			}
+		}
+		is_visited = false;
+		/* Acquire, here and below: L. */
+		next = atomic_load_explicit(&node->first_child, memory_order_acquire);
+		for (;;) {
+			while (next == NULL) {
+				if (node == root)
+					return OVER;
+				next = atomic_load_explicit(&link->next, memory_order_acquire);
+				if (next != NULL)
+					break;
+				node = link->parent;
+				if (node == root)
+					return OVER;
+				link = atomic_load_explicit(&node->link, memory_order_acquire);
+				if (link == NULL || came_later(link, start))
+					return DERAILED;
+			}
+			link = next;
+			node = evc_link_node(link);
+			if (evc_likely(!came_later(link, start) && may_match(&node->subtree, bit)))
+				break;
+			next = NULL;
+		}
+	}
+}
+
+/* Where the walk can go on: its position, if that is where it was, or NULL: from the root. */
+static struct evc_link *find_position(struct evc_tree_walk *walk, uint64_t clock,
+				      struct collector *to)
+{
+	/* Relaxed: only this thread writes them. */
+	struct evc_link *position = atomic_load_explicit(&walk->position, memory_order_relaxed);
+	struct evc_node *root = atomic_load_explicit(&walk->root, memory_order_relaxed);
+	uint32_t steps = 0;
+
+	to->called = to->called_end = 0;
+	if (position == NULL || position == &root->first_link || clock == walk->position_clock)
+		return position;
+	/* The link is ours to look at. Its node is there as long as it is linked. */
+	if (!came_later(position, walk->start) &&
+	    is_under(walk, position->parent, root, root, &steps)) {
+		/* A deep tree: so that the climbs do not cost more than the handlers. */
+		if (walk->limit < steps)
+			walk->limit = steps < LARGEST_CHUNK ? steps : LARGEST_CHUNK;
+		return position;
+	}
+	to->called = walk->raise_end;
+	to->called_end = walk->chunk;
+	if (walk->limit < LARGEST_CHUNK)
+		walk->limit *= 2;
+	return NULL;
+}
+
+/* Collects the next chunk of propagating behind what the window has. While collecting. */
+static enum outcome collect_chunk(struct evc_tree_walk *walk, struct collector *to)
+{
+	struct evc_link *position = NULL;
+	enum outcome outcome;
+
+	walk->chunk = to->count;
+	do {
+		/* Acquire, and after W2: if it is still the same, nothing was freed. */
+		uint64_t clock = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
+		struct evc_link *from = find_position(walk, clock, to);
+
+		to->count = walk->chunk;
+		outcome = propagate(to, from, walk->chunk + walk->limit, &position);
+		if (outcome != DERAILED && outcome != NO_MEMORY)
+			walk->position_clock = clock;
+		/* As if nothing had been found, so that the next look is at the clock of now. */
+		else
+			walk->position_clock = 0;
+	} while (evc_unlikely(outcome == DERAILED));
+	if (evc_unlikely(outcome == NO_MEMORY)) {
+		to->count = walk->chunk;
+		return outcome;
+	}
+	walk->limit = walk->limit < CHUNK ? CHUNK : walk->limit;
+	walk->is_over = outcome == OVER;
+	/* W4. */
+	atomic_store_explicit(&walk->position, position, memory_order_release);
+	return outcome;
+}
+
+/* Hands a part of the window to the caller. */
+static void show(struct evc_tree_walk *walk, uint32_t from, uint32_t to, uint32_t phase)
+{
+	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
+
+	walk->chunk = from;
+	walk->head.handlers = &window->handlers[from];
+	walk->head.count = to - from;
+	walk->head.phase = phase;
+}
+
+static void show_next(struct evc_tree_walk *walk)
+{
+	/* Relaxed: only this thread writes them. */
+	uint32_t current = atomic_load_explicit(&walk->current, memory_order_relaxed);
+	uint32_t published = atomic_load_explicit(&walk->published, memory_order_relaxed);
+
+	if (current < walk->capture_end)
+		show(walk, current, walk->capture_end, EVC_WALK_CAPTURE);
+	else if (current < walk->raise_end)
+		show(walk, current, walk->raise_end, EVC_WALK_RAISE);
+	else
+		show(walk, current, published, EVC_WALK_PROPAGATE);
+}
+
+/* Collects what a walk begins with. EVC_OK: some handlers, and the rest of the walk is set up. While collecting. */
+static enum evc_status collect_first(struct evc_tree_walk *walk, struct evc_node *node,
+				     uint32_t scope, struct collector *to)
+{
+	struct evc_node *top, *captured;
+	enum outcome outcome;
+
+	do {
+		to->count = 0;
+		outcome = OVER;
+		top = captured = NULL;
+		if (scope & EVC_WALK_CAPTURE)
+			outcome = climb(to, node, EVC_WALK_CAPTURE, &captured);
+		walk->capture_end = to->count;
+		if (outcome == OVER && (scope & EVC_WALK_RAISE))
+			outcome = climb(to, node, EVC_WALK_RAISE, &top);
+		else if (outcome == OVER && captured == NULL && !(scope & EVC_WALK_FROM_HERE))
+			outcome = climb(to, node, 0, &top);
+		else
+			top = captured;
+		/* Detached between the two: once more. */
+		if (outcome == OVER && captured != NULL && captured != top)
+			outcome = DERAILED;
+	} while (evc_unlikely(outcome == DERAILED));
+	if (evc_unlikely(outcome == NO_MEMORY))
+		return EVC_OUT_OF_MEMORY;
+	walk->start = to->start;
+	walk->raise_end = to->count;
+	if (top == NULL)
+		top = node;
+	if (!(scope & EVC_WALK_FROM_HERE))
+		node = top;
+	walk->is_over = !(scope & EVC_WALK_PROPAGATE) || !may_match(&node->subtree, walk->bit);
+	if (to->count == 0 && walk->is_over)
+		return EVC_EMPTY;
+	/* W4. */
+	atomic_store_explicit(&walk->top, top, memory_order_relaxed);
+	atomic_store_explicit(&walk->root, node, memory_order_release);
+	if (to->count > 0)
+		return EVC_OK;
+	if (collect_chunk(walk, to) == NO_MEMORY)
+		return EVC_OUT_OF_MEMORY;
+	return to->count > 0 ? EVC_OK : EVC_EMPTY;
+}
+
+/* Nothing of the walk is held any more. */
+static void withdraw(struct evc_tree_walk *walk)
+{
+	/* All release: what the walk did with them, before they are freed (tree_reclaim.c). */
+	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
+	atomic_store_explicit(&walk->current,
+			      atomic_load_explicit(&walk->published, memory_order_relaxed),
+			      memory_order_release);
+	atomic_store_explicit(&walk->position, NULL, memory_order_release);
+	atomic_store_explicit(&walk->top, NULL, memory_order_release);
+	atomic_store_explicit(&walk->root, NULL, memory_order_release);
+}
+
+enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t scope,
+			       struct evc_walk **out)
+{
+	struct evc_walker *walker;
+	struct evc_tree_walk *walk;
+	struct collector to;
+	enum evc_status status;
+	bool is_wanted;
+
+	if (node == NULL || key == 0 || (scope & EVC_HANDLER_PHASES) == 0)
+		return EVC_INVALID_ARGUMENT;
+	walker = evc_walker();
+	if (evc_unlikely(walker == NULL))
+		return EVC_OUT_OF_MEMORY;
+	/* Relaxed: this thread made them. */
+	walk = atomic_load_explicit(walker->innermost != NULL ? &walker->innermost->inner
+							      : &walker->outermost,
+				    memory_order_relaxed);
+	if (evc_unlikely(walk == NULL)) {
+		walk = evc_walker_add_walk(walker, walker->innermost);
+		if (walk == NULL)
+			return EVC_OUT_OF_MEMORY;
+	}
+	/* In this order, pairs with those who go over. */
+	atomic_store_explicit(&walk->published, 0, memory_order_release);
+	atomic_store_explicit(&walk->current, 0, memory_order_release);
+	walk->key = key;
+	walk->bit = evc_tree_bit(key);
+	walk->limit = FIRST_CHUNK;
+	walk->chunk = 0;
+	walk->position_clock = 0;
+	walk->verified = NULL;
+	walk->changes = walker->changes;
+	to = (struct collector){ .walk = walk, .key = key };
+	use_window(&to);
+
+	to.start = evc_walker_collect(walker);
+	status = collect_first(walk, node, scope, &to);
+	/* W4. */
+	if (status == EVC_OK)
+		atomic_store_explicit(&walk->published, to.count, memory_order_release);
+	else
+		withdraw(walk);
+	is_wanted = evc_walker_leave(walker);
+	if (status == EVC_OK) {
+		show_next(walk);
+		walker->innermost = walk;
+		*out = &walk->head;
+	}
+	if (evc_unlikely(is_wanted))
+		evc_tree_go_over();
+	return status;
+}
+
+enum evc_status evc_walk_next(struct evc_walk *head)
+{
+	struct evc_tree_walk *walk = (struct evc_tree_walk *)(void *)head;
+	uint32_t published = atomic_load_explicit(&walk->published, memory_order_relaxed);
+	uint32_t end = walk->chunk + head->count;
+	enum outcome outcome;
+	struct collector to;
+	bool is_wanted;
+
+	assert(walk->walker->innermost == walk);
+	/* Release: the calls before, before their handlers are freed or a remover returns. */
+	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
+	atomic_store_explicit(&walk->current, end, memory_order_release);
+	if (end < published) {
+		show_next(walk);
+		return EVC_OK;
+	}
+	head->count = 0;
+	walk->chunk = end;
+	if (walk->is_over)
+		return EVC_EMPTY;
+	to = (struct collector){
+		.walk = walk, .count = end, .key = walk->key, .start = walk->start
+	};
+	use_window(&to);
+
+	(void)evc_walker_collect(walk->walker);
+	walk->changes = walk->walker->changes;
+	outcome = collect_chunk(walk, &to);
+	/* W4. */
+	atomic_store_explicit(&walk->published, to.count, memory_order_release);
+	is_wanted = evc_walker_leave(walk->walker);
+	if (to.count > end)
+		show_next(walk);
+	if (evc_unlikely(is_wanted))
+		evc_tree_go_over();
+	if (outcome == NO_MEMORY)
+		return EVC_OUT_OF_MEMORY;
+	return to.count > end ? EVC_OK : EVC_EMPTY;
+}
+
+/* The part of evc_walk_will_call after this thread has changed the tree: is the handler's node in its place? */
+static bool is_in_place(struct evc_tree_walk *walk, struct evc_handler *handler)
+{
+	const struct evc_node *root;
+	bool is_there, is_wanted;
+
+	root = atomic_load_explicit(walk->head.phase == EVC_WALK_PROPAGATE ? &walk->root
+									   : &walk->top,
+				    memory_order_relaxed);
+	do {
+		uint32_t steps = 0;
+		uint64_t clock;
+
+		(void)evc_walker_collect(walk->walker);
+		/* Acquire, and after W2: if it is still the same, `verified` is where it was. */
+		clock = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
+		if (clock != walk->verified_clock)
+			walk->verified = NULL;
+		/* If the handler is there, its node is, until we leave. */
+		is_there = atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0 &&
+			   is_under(walk, handler->node, root,
+				    walk->verified != NULL ? walk->verified : root, &steps);
+		walk->verified_clock = clock;
+		if (is_there)
+			walk->verified = handler->node;
+		is_wanted = evc_walker_leave(walk->walker);
+		if (evc_unlikely(is_wanted)) {
+			/* What is released there is not inside of the handler. */
+			atomic_store_explicit(&walk->calling, NULL, memory_order_release);
+			evc_tree_go_over();
+			/* V1; the exchange of collecting is the fence before V2. */
+			atomic_store_explicit(&walk->calling, handler, memory_order_release);
+		}
+	} while (is_there && is_wanted);
+	return is_there;
+}
+
+bool evc_walk_will_call(struct evc_walk *head, uint32_t index)
+{
+	struct evc_tree_walk *walk = (struct evc_tree_walk *)(void *)head;
+	struct evc_handler *handler = head->handlers[index];
+
+	/* Release, both: the calls before, before their handlers are freed or a remover returns. */
+	atomic_store_explicit(&walk->current, walk->chunk + index, memory_order_release);
+	/* V1. */
+	atomic_store_explicit(&walk->calling, handler, memory_order_release);
+	if (evc_unlikely(!evc_walker_has_barrier))
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		atomic_signal_fence(memory_order_seq_cst);
+	/* V2, R. */
+	if (evc_likely(atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0 &&
+		       (walk->changes == walk->walker->changes || is_in_place(walk, handler))))
+		return true;
+	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
+	return false;
+}
+
+void evc_walk_end(struct evc_walk *head)
+{
+	struct evc_tree_walk *walk = (struct evc_tree_walk *)(void *)head;
+	struct evc_walker *walker = walk->walker;
+
+	assert(walker->innermost == walk);
+	walker->innermost = walk->outer;
+	/* W7, W8. */
+	withdraw(walk);
+	if (evc_unlikely(atomic_exchange_explicit(&walker->wanted, false, memory_order_seq_cst)))
+		evc_tree_go_over();
+	if (evc_unlikely(atomic_load_explicit(&walk->window, memory_order_relaxed)->outgrown != NULL))
+		evc_tree_walk_trim(walk);
+}
+#endif

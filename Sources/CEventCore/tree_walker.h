@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A walker: the walks of one thread, the innermost on top, and what others have to know of them.
+ *
+ * Synchronization (letters: tree_reclaim.h):
+ *   field                     the thread                          others, under the mutex
+ *   word                      W2, W5 exchange (seq_cst)           load (seq_cst)
+ *   wanted                    load, exchange (seq_cst)            store (seq_cst)
+ *   walk->root, ->top         W4 store (release)                  load (acquire)
+ *   walk->position            W4 store (release)                  load (acquire)
+ *   walk->window              store (release), before `published` load (acquire), after `published`
+ *   walk->published           W4 store (release)                  load (acquire), after `current`
+ *   walk->current             store (release), at each call       load (acquire)
+ *   walk->calling             V1 store (release), at each call    load (acquire)
+ *   the window's handlers     store (relaxed), before `published` load (relaxed)
+ *   walkers, next             under the mutex                     read
+ *
+ * A chunk is the part of the window from `current` to `published`. When a walk begins, `published` falls before
+ * `current` does, so that no reader sees the old end with the new start; it reads `current` first.
+ *
+ * Waiting until a handler does not run: the walk stores `calling` (V1) and then loads its state (V2); the remover
+ * stores the state, has a barrier everywhere, and looks at `calling`. One of the two sees the other. Where the
+ * system has no such barrier, the walk has a fence between V1 and V2.
+ *
+ * Windows only grow, and replaced ones stay until somebody who has the mutex frees them, since others read them.
+ *
+ * Progress: all the thread does is wait-free, but for memory.
+ *
+ * Ownership: a walker, its walks and windows are freed when its thread ends.
+ */
+#ifndef EVC_TREE_WALKER_H
+#define EVC_TREE_WALKER_H
+
+#include "tree_private.h"
+
+#define EVC_WINDOW_FIRST 64u
+
+struct evc_walker;
+
+struct evc_window {
+	struct evc_window *outgrown;
+	uint32_t capacity;
+	/* Atomically, all of them. */
+	struct evc_handler *handlers[];
+};
+
+struct evc_tree_walk {
+	/* What the caller sees. */
+	struct evc_walk head;
+
+	/* Others read these. */
+	_Atomic uint32_t current;
+	_Atomic uint32_t published;
+	_Atomic(struct evc_handler *) calling;
+	_Atomic(struct evc_window *) window;
+	/* Where propagating begins, and the root of all; NULL if the walk is none. */
+	_Atomic(struct evc_node *) root;
+	_Atomic(struct evc_node *) top;
+	/* The last node that was visited: the link, or the root's first_link for the root. */
+	_Atomic(struct evc_link *) position;
+	_Atomic(struct evc_tree_walk *) inner;
+
+	/* The thread's alone. */
+	struct evc_walker *walker;
+	struct evc_tree_walk *outer;
+	uint64_t key;
+	uint64_t bit;
+	/* When the walk began. */
+	uint64_t start;
+	/* The clock when the position was found. */
+	uint64_t position_clock;
+	/* The walker's `changes` when the chunk was collected. */
+	uint64_t changes;
+	/* A node that was under the root at that time of the clock. */
+	struct evc_node *verified;
+	uint64_t verified_clock;
+	/* Where the chunk begins in the window, and where the window's parts end: capture, raise, propagate. */
+	uint32_t chunk;
+	uint32_t capture_end;
+	uint32_t raise_end;
+	/* How many handlers the next chunk may have, about. */
+	uint32_t limit;
+	bool is_over;
+};
+
+struct evc_walker {
+	/* 0, or twice the epoch and 1: collecting. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t word;
+	_Atomic bool wanted;
+	/* The thread's alone: how often it has detached, moved or ended a node. */
+	uint64_t changes;
+	/* The innermost walk. */
+	struct evc_tree_walk *innermost;
+	/* The outermost, whether it is under way or not. */
+	_Atomic(struct evc_tree_walk *) outermost;
+	struct evc_walker *next;
+};
+
+extern _Thread_local struct evc_walker *evc_walker_current;
+
+/* False where V1 and V2 need a fence. Set before the first walk. */
+extern bool evc_walker_has_barrier;
+
+/* Makes a walker for this thread. NULL = out of memory. */
+struct evc_walker *evc_walker_attach(void);
+
+static inline struct evc_walker *evc_walker(void)
+{
+	struct evc_walker *walker = evc_walker_current;
+
+	return evc_likely(walker != NULL) ? walker : evc_walker_attach();
+}
+
+/* Makes the walk that is to be inside `outer` (NULL: the first). NULL = out of memory. The thread. */
+struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_tree_walk *outer);
+
+/* Makes room for more than `count` handlers and keeps these. False = out of memory. The thread. */
+bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count);
+
+/* Frees the windows that were replaced, if nobody has the mutex. The thread. */
+void evc_tree_walk_trim(struct evc_tree_walk *walk);
+
+/* W1, W2. */
+static inline uint64_t evc_walker_collect(struct evc_walker *walker)
+{
+	/* Pairs with evc_tree_count_change: what was unlinked before. */
+	uint64_t epoch = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
+
+	atomic_exchange_explicit(&walker->word, epoch << 1 | 1u, memory_order_seq_cst);
+	evc_fence_after_exchange();
+	return epoch;
+}
+
+/* W5. True: somebody wants the deferred items gone over (W6). */
+static inline bool evc_walker_leave(struct evc_walker *walker)
+{
+	/* Release in it pairs with those who go over: all reads of the section before they free. */
+	atomic_exchange_explicit(&walker->word, 0, memory_order_seq_cst);
+	evc_fence_after_exchange();
+	if (evc_likely(!atomic_load_explicit(&walker->wanted, memory_order_relaxed)))
+		return false;
+	return atomic_exchange_explicit(&walker->wanted, false, memory_order_seq_cst);
+}
+
+/* This thread has detached, moved or ended a node. */
+static inline void evc_walker_note_change(void)
+{
+	if (evc_walker_current != NULL)
+		evc_walker_current->changes++;
+}
+
+#endif
