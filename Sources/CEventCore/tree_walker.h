@@ -53,6 +53,16 @@ struct evc_tree_walk {
 	_Atomic uint32_t current;
 	_Atomic uint32_t published;
 	_Atomic(struct evc_handler *) calling;
+	/* The thread's alone, here because Swift does what evc_walk_will_call does, by offset: the walker's
+	 * `changes`, and what they were when the chunk was collected. */
+	const uint64_t *watched;
+	uint64_t changes;
+	/* Where the chunk begins in the window. */
+	uint32_t chunk;
+	/* Whether there is no barrier everywhere, so that V1 and V2 need a fence. */
+	bool fences;
+
+	/* Others read these. */
 	_Atomic(struct evc_window *) window;
 	/* Where propagating begins, and the root of all; NULL if the walk is none. */
 	_Atomic(struct evc_node *) root;
@@ -70,13 +80,10 @@ struct evc_tree_walk {
 	uint64_t start;
 	/* The clock when the position was found. */
 	uint64_t position_clock;
-	/* The walker's `changes` when the chunk was collected. */
-	uint64_t changes;
 	/* A node that was under the root at that time of the clock. */
 	struct evc_node *verified;
 	uint64_t verified_clock;
-	/* Where the chunk begins in the window, and where the window's parts end: capture, raise, propagate. */
-	uint32_t chunk;
+	/* Where the window's parts end: capture, raise, propagate. */
 	uint32_t capture_end;
 	uint32_t raise_end;
 	/* How many handlers the next chunk may have, about. */
@@ -96,6 +103,13 @@ struct evc_walker {
 	_Atomic(struct evc_tree_walk *) outermost;
 	struct evc_walker *next;
 };
+
+static_assert(offsetof(struct evc_tree_walk, current) == 16, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, calling) == 24, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, watched) == 32, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, changes) == 40, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, chunk) == 48, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, fences) == 52, "Swift counts on it");
 
 extern _Thread_local struct evc_walker *evc_walker_current;
 

@@ -106,7 +106,7 @@ extension EventCentral.Core {
       return LockingTree.shared
     case .lockFree:
       #if URCU
-        return LockingTree.shared
+        return LockFreeTree.shared
       #else
         lockFreeIsMissing()
       #endif

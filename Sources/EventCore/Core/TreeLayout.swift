@@ -30,6 +30,8 @@ struct TreeWalk {
   /// and what it was when the cells were found.
   @usableFromInline var watched: UnsafeMutableRawPointer?
   @usableFromInline var seen: UInt64 = 0
+  /// What `current` is at the first of the cells.
+  @usableFromInline var first: UInt32 = 0
   /// Whether `calling` needs a fence of its own before the state of the cell is looked at.
   @usableFromInline var fences = false
 

@@ -64,6 +64,9 @@ final class LockingTreeWalk {
     LockingTreeNode.letGo(top)
     source = nil
     top = nil
+    chunk = 0..<0
+    following = 0..<0
+    count = 0
   }
 
   /// Takes the cells back that were to be called. `unused` is told those that nobody needs any more.

@@ -60,7 +60,8 @@ func mayCall(
   _ core: any TreeCore
 ) -> Bool {
   // Releasing: what the handler before it did, before others see that the walk is past it.
-  treeCurrent(of: walk).pointee.store(UInt32(truncatingIfNeeded: index), ordering: .releasing)
+  treeCurrent(of: walk).pointee.store(
+    walk.pointee.first &+ UInt32(truncatingIfNeeded: index), ordering: .releasing)
   let calling = treeCalling(of: walk)
   if walk.pointee.fences {
     calling.pointee.store(UInt(bitPattern: cell), ordering: .sequentiallyConsistent)
