@@ -116,6 +116,11 @@ static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_i
 		items.has_nodes |= item->kind == EVC_ITEM_NODE;
 	}
 	for (struct evc_walker *walker = evc_tree.walkers; walker != NULL; walker = walker->next) {
+		if (walker == evc_walker_current) {
+			/* Ourselves, in a handler: what we hold is gone over when our chunk ends. */
+			walker->holds |= walker_holds(walker, &items, true);
+			continue;
+		}
 		if (evc_likely(!walker_holds(walker, &items, false)))
 			continue;
 		/* U6: pairs with W5 and W8. */

@@ -455,7 +455,7 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	is_wanted = evc_walker_leave(walk->walker);
 	if (to.count > end)
 		show_next(walk);
-	if (evc_unlikely(is_wanted))
+	if (evc_unlikely(evc_walker_has_let_go(walk->walker, is_wanted)))
 		evc_tree_go_over();
 	if (outcome == NO_MEMORY)
 		return EVC_OUT_OF_MEMORY;
@@ -463,10 +463,12 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 }
 
 /* The part of evc_walk_will_call after this thread has changed the tree: is the handler's node in its place? */
-static bool is_in_place(struct evc_tree_walk *walk, struct evc_handler *handler)
+static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *walk, struct evc_handler *handler)
 {
+	struct evc_walker *walker = walk->walker;
 	const struct evc_node *root;
-	bool is_there, is_wanted;
+	uint64_t changes;
+	bool is_there;
 
 	root = atomic_load_explicit(walk->head.phase == EVC_WALK_PROPAGATE ? &walk->root
 									   : &walk->top,
@@ -475,7 +477,8 @@ static bool is_in_place(struct evc_tree_walk *walk, struct evc_handler *handler)
 		uint32_t steps = 0;
 		uint64_t clock;
 
-		(void)evc_walker_collect(walk->walker);
+		changes = walker->changes;
+		(void)evc_walker_collect(walker);
 		/* Acquire, and after W2: if it is still the same, `verified` is where it was. */
 		clock = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
 		if (clock != walk->verified_clock)
@@ -487,16 +490,17 @@ static bool is_in_place(struct evc_tree_walk *walk, struct evc_handler *handler)
 		walk->verified_clock = clock;
 		if (is_there)
 			walk->verified = handler->node;
-		is_wanted = evc_walker_leave(walk->walker);
-		if (evc_unlikely(is_wanted)) {
+		if (evc_unlikely(evc_walker_leave(walker))) {
 			/* What is released there is not inside of the handler. */
 			atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 			evc_tree_go_over();
-			/* V1; the exchange of collecting is the fence before V2. */
+			/* V1; a fence before V2, which comes once more. */
 			atomic_store_explicit(&walk->calling, handler, memory_order_release);
+			atomic_thread_fence(memory_order_seq_cst);
 		}
-	} while (is_there && is_wanted);
-	return is_there;
+	} while (is_there && changes != walker->changes);
+	/* V2. */
+	return is_there && atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0;
 }
 
 bool evc_walk_will_call(struct evc_walk *head, uint32_t index)
@@ -524,12 +528,14 @@ void evc_walk_end(struct evc_walk *head)
 {
 	struct evc_tree_walk *walk = (struct evc_tree_walk *)(void *)head;
 	struct evc_walker *walker = walk->walker;
+	bool is_wanted;
 
 	assert(walker->innermost == walk);
 	walker->innermost = walk->outer;
 	/* W7, W8. */
 	withdraw(walk);
-	if (evc_unlikely(atomic_exchange_explicit(&walker->wanted, false, memory_order_seq_cst)))
+	is_wanted = atomic_exchange_explicit(&walker->wanted, false, memory_order_seq_cst);
+	if (evc_unlikely(evc_walker_has_let_go(walker, is_wanted)))
 		evc_tree_go_over();
 	if (evc_unlikely(atomic_load_explicit(&walk->window, memory_order_relaxed)->outgrown != NULL))
 		evc_tree_walk_trim(walk);

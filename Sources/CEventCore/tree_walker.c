@@ -94,6 +94,7 @@ struct evc_walker *evc_walker_attach(void)
 	atomic_init(&walker->word, 0);
 	atomic_init(&walker->wanted, false);
 	atomic_init(&walker->outermost, NULL);
+	walker->holds = false;
 	walker->changes = 0;
 	walker->innermost = NULL;
 	/* Without it nobody would free the walker at the thread's end: refuse rather than leak. */

@@ -95,6 +95,8 @@ struct evc_walker {
 	/* 0, or twice the epoch and 1: collecting. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t word;
 	_Atomic bool wanted;
+	/* The thread's alone: it has held something itself when it went over the deferred items. */
+	bool holds;
 	/* The thread's alone: how often it has detached, moved or ended a node. */
 	uint64_t changes;
 	/* The innermost walk. */
@@ -162,6 +164,15 @@ static inline void evc_walker_note_change(void)
 {
 	if (evc_walker_current != NULL)
 		evc_walker_current->changes++;
+}
+
+/* A chunk was let go: whether to go over the deferred items. The thread. */
+static inline bool evc_walker_has_let_go(struct evc_walker *walker, bool is_wanted)
+{
+	if (evc_likely(!is_wanted && !walker->holds))
+		return false;
+	walker->holds = false;
+	return true;
 }
 
 #endif
