@@ -81,6 +81,17 @@ struct Bar: Sendable {
     Bar(text: "allocations: lockFree, String", limit: 0) {
       $0.median(.allocations, .lockFree, MemoryLayout<StringEvent>.size)
     },
+    .atMost(nanoseconds: 8, .treeBinary),
+    .atMost(nanoseconds: 8, .tree10ary),
+    .atMost(nanoseconds: 8, .treeFlat),
+    .atMost(nanoseconds: 10, .treeChain),
+    .atMost(nanoseconds: 60, .treeConsumed),
+    .atMost(nanoseconds: 4, .treePass),
+    .atMost(nanoseconds: 150, .treeMake),
+    .atMost(nanoseconds: 150, .treeFree),
+    .atMost(2, .treeMillion, over: .treeBinary, .lockFree),
+    .atMost(2, .treeChurn, .quiet),
+    Bar(text: "tree-allocations: lockFree", limit: 0) { $0.median(.treeAllocations, .lockFree) },
     .between(1 / 0.9, .poolEven, .roundRobin, .bareThreads),
     .between(0.5, .poolUnevenP99, .shared, .roundRobin),
   ]
