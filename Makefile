@@ -21,7 +21,7 @@ demo: setup
 	swift run --package-path Examples -c release eventcore-demo $(DEMO_ARGUMENTS)
 
 test: setup c-program
-	swift test --no-parallel $(TEST_ARGUMENTS)
+	@scripts/test.sh $(TEST_ARGUMENTS)
 
 bench: setup
 	Benchmarks/bench.sh

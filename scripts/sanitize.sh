@@ -21,7 +21,7 @@ run() { # NAME EXTRA...
   local name=$1
   shift
   echo "== $name"
-  swift test --no-parallel --scratch-path ".build-$name" -Xswiftc -use-ld=lld "$@"
+  scripts/test.sh --scratch-path ".build-$name" -Xswiftc -use-ld=lld "$@"
 }
 
 for kind in "${@:-thread address undefined}"; do

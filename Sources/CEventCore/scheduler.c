@@ -55,6 +55,7 @@ static void init(struct evc_scheduler *scheduler, const struct evc_scheduler_opt
 	atomic_init(&scheduler->lock, 0);
 	atomic_init(&scheduler->added, NULL);
 	atomic_init(&scheduler->cancelled, NULL);
+	atomic_init(&scheduler->backlog, 0);
 	atomic_init(&scheduler->count_added, 0);
 	atomic_init(&scheduler->count_cancelled, 0);
 	evc_timer_heap_init(&scheduler->heap);
@@ -119,9 +120,20 @@ void evc_scheduler_release(struct evc_scheduler *scheduler)
 	destroy(scheduler);
 }
 
+/* One more change is left to others. True if there are too many. Before the push, so that it counts less
+   than none at no time. */
+static bool count_left(struct evc_scheduler *scheduler)
+{
+	/* Relaxed: it orders nothing. */
+	return atomic_fetch_add_explicit(&scheduler->backlog, 1, memory_order_relaxed) + 1 >=
+	       EVC_SCHEDULER_BACKLOG;
+}
+
 /* A1 to A3, without the look at `closed`. */
 static void publish(struct evc_scheduler *scheduler, struct evc_timer *timer, uint64_t deadline)
 {
+	bool too_many = false;
+
 	if (evc_scheduler_try_lock(scheduler)) {
 		evc_scheduler_deal(scheduler);
 		evc_timer_heap_insert(&scheduler->heap, &scheduler->store, timer);
@@ -130,6 +142,7 @@ static void publish(struct evc_scheduler *scheduler, struct evc_timer *timer, ui
 		struct evc_timer *first =
 			atomic_load_explicit(&scheduler->added, memory_order_relaxed);
 
+		too_many = count_left(scheduler);
 		do {
 			atomic_store_explicit(&timer->link, (uintptr_t)first, memory_order_relaxed);
 			/* A1. Release: pairs with deal_added; and see the head of scheduler_private.h. */
@@ -138,18 +151,21 @@ static void publish(struct evc_scheduler *scheduler, struct evc_timer *timer, ui
 								memory_order_relaxed));
 	}
 	/* From here on the timer may have fired and be another's. A2, A3. */
-	if (deadline >= atomic_load_explicit(&scheduler->sleeps_until, memory_order_seq_cst))
-		return;
-	if (!scheduler->driven)
-		(void)evc_parker_wake(scheduler->parker);
-	else if (scheduler->wake != NULL)
-		scheduler->wake(scheduler->wake_context);
+	if (deadline < atomic_load_explicit(&scheduler->sleeps_until, memory_order_seq_cst)) {
+		if (!scheduler->driven)
+			(void)evc_parker_wake(scheduler->parker);
+		else if (scheduler->wake != NULL)
+			scheduler->wake(scheduler->wake_context);
+	}
+	if (evc_unlikely(too_many))
+		evc_scheduler_await_deal(scheduler);
 }
 
 /* Takes a cancelled timer out, or leaves that to the next who deals. */
 static void discard(struct evc_scheduler *scheduler, struct evc_timer *timer)
 {
 	struct evc_timer *first;
+	bool too_many;
 
 	if (evc_scheduler_try_lock(scheduler)) {
 		/* First, so that the timer is in the heap if its adder left it in `added`. */
@@ -160,6 +176,7 @@ static void discard(struct evc_scheduler *scheduler, struct evc_timer *timer)
 		evc_scheduler_unlock(scheduler);
 		return;
 	}
+	too_many = count_left(scheduler);
 	first = atomic_load_explicit(&scheduler->cancelled, memory_order_relaxed);
 	do {
 		timer->next_cancelled = first;
@@ -167,6 +184,8 @@ static void discard(struct evc_scheduler *scheduler, struct evc_timer *timer)
 	} while (!atomic_compare_exchange_weak_explicit(&scheduler->cancelled, &first, timer,
 							memory_order_release,
 							memory_order_relaxed));
+	if (evc_unlikely(too_many))
+		evc_scheduler_await_deal(scheduler);
 }
 
 /* evc_scheduler_cancel without its count. */

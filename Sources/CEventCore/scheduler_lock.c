@@ -3,6 +3,8 @@
 #ifdef EVC_URCU
 #include "scheduler_private.h"
 
+#include "backoff.h"
+
 /* How often the runner looks before it sleeps: about as long as another's step in the heap takes. */
 #define RUNNER_SPINS 64u
 
@@ -57,9 +59,10 @@ static struct evc_timer *reversed(struct evc_timer *timer)
 	return first;
 }
 
-static void deal_added(struct evc_scheduler *scheduler)
+static uint32_t deal_added(struct evc_scheduler *scheduler)
 {
 	struct evc_timer *timer;
+	uint32_t dealt = 0;
 
 	/* R4. Acquire: pairs with the push in evc_scheduler_add: the fields of the timers. */
 	timer = reversed(
@@ -71,12 +74,15 @@ static void deal_added(struct evc_scheduler *scheduler)
 		/* One that was cancelled already goes into the heap too: its canceller takes it out. */
 		evc_timer_heap_insert(&scheduler->heap, &scheduler->store, timer);
 		timer = next;
+		dealt++;
 	}
+	return dealt;
 }
 
 void evc_scheduler_deal(struct evc_scheduler *scheduler)
 {
 	struct evc_timer *timer = NULL;
+	uint32_t dealt = 0;
 
 	/*
 	 * First the cancelled: each was added before, so that it is in the heap when the added ones are
@@ -86,7 +92,7 @@ void evc_scheduler_deal(struct evc_scheduler *scheduler)
 		/* Acquire: pairs with the push in evc_scheduler_cancel. */
 		timer = atomic_exchange_explicit(&scheduler->cancelled, NULL, memory_order_acquire);
 	if (atomic_load_explicit(&scheduler->added, memory_order_seq_cst) != NULL)
-		deal_added(scheduler);
+		dealt = deal_added(scheduler);
 	while (timer != NULL) {
 		struct evc_timer *next = timer->next_cancelled;
 
@@ -94,6 +100,24 @@ void evc_scheduler_deal(struct evc_scheduler *scheduler)
 			evc_timer_heap_remove(&scheduler->heap, &scheduler->store, timer);
 		evc_timer_give(&scheduler->store, timer);
 		timer = next;
+		dealt++;
+	}
+	if (dealt != 0)
+		/* Relaxed: it orders nothing. */
+		atomic_fetch_sub_explicit(&scheduler->backlog, dealt, memory_order_relaxed);
+}
+
+void evc_scheduler_await_deal(struct evc_scheduler *scheduler)
+{
+	for (unsigned turn = 0; atomic_load_explicit(&scheduler->backlog, memory_order_relaxed) >=
+				EVC_SCHEDULER_BACKLOG;
+	     turn++) {
+		if (evc_scheduler_try_lock(scheduler)) {
+			evc_scheduler_deal(scheduler);
+			evc_scheduler_unlock(scheduler);
+			return;
+		}
+		evc_backoff(turn);
 	}
 }
 #endif

@@ -25,6 +25,10 @@
  *
  * The lock: 0 free, 1 held, 2 held and the runner waits for it. A holder runs no user code.
  *
+ * What others left is bounded: threads that add and cancel without pause outrun whoever deals (a step in
+ * the heap costs more than a step in a list), and then nothing would fire any more. Whoever leaves the
+ * EVC_SCHEDULER_BACKLOG-th or a later change waits until they are dealt, or deals them.
+ *
  * Closing is the same pattern: `closed` is set, then the runner takes what is there; an adder publishes its
  * timer, then looks at `closed`, and takes the timer back.
  */
@@ -34,6 +38,9 @@
 #include "timer_heap.h"
 
 #include <pthread.h>
+
+/* So many changes may wait to be dealt: about 0.2 ms of work. */
+#define EVC_SCHEDULER_BACKLOG 1024u
 
 struct evc_scheduler {
 	/* Constant. */
@@ -53,6 +60,8 @@ struct evc_scheduler {
 	/* Stacks; the last added or cancelled first. */
 	_Atomic(struct evc_timer *) added;
 	_Atomic(struct evc_timer *) cancelled;
+	/* How many are in the two, or about to be. */
+	_Atomic uint32_t backlog;
 	_Atomic uint64_t count_added;
 	_Atomic uint64_t count_cancelled;
 	/* Under the lock. */
@@ -81,6 +90,8 @@ void evc_scheduler_lock(struct evc_scheduler *scheduler); /* the runner alone */
 void evc_scheduler_unlock(struct evc_scheduler *scheduler);
 /* Deals what others left in `added` and `cancelled`. Under the lock. */
 void evc_scheduler_deal(struct evc_scheduler *scheduler);
+/* Returns when fewer than EVC_SCHEDULER_BACKLOG changes wait; helps if it can. Not under the lock. */
+void evc_scheduler_await_deal(struct evc_scheduler *scheduler);
 
 /* Starts the thread of a scheduler that is not driven; it takes a reference. */
 enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler);

@@ -10,7 +10,8 @@
  *
  * Why not liburcu: its sections would serve for collecting, but memory comes back on its callback thread after
  * a grace period of milliseconds, and with it the user's closure, whose end is expected when the handler was
- * removed (D9); and its callback thread knows nothing of chunks. Figures: Benchmarks/README.md, "Choices".
+ * removed (D9); and it would not let user code run, so that a chunk would have to be held all the same. Its section
+ * also costs 18 ns where this one costs 6 (Benchmarks/README.md, "Choices").
  *
  *   walk                                          whoever changes or goes over
  *   W1 epoch = clock             acquire          U1 unlink                       release

@@ -12,6 +12,12 @@
  * something that was called. So one forward search in the window tells them, and the first handler that is
  * not there is where to go on. Chunks grow after that, up to a point, since it costs as much as was
  * called, while what a chunk holds cannot be freed.
+ *
+ * What a walk has collected stays in the window when it ends, and the next walk of this thread for the same node, key
+ * and scope takes it up, chunk by chunk, as long as the clock says that no tree has changed since: one look
+ * while collecting, as for the position. Only what was published is held, so that between two chunks nothing in
+ * the window may be looked at but with the clock's word that it is all still there. Measured:
+ * Benchmarks/README.md, "Choices".
  */
 #ifdef EVC_URCU
 #include "tree_reclaim.h"
@@ -21,6 +27,8 @@
 #define FIRST_CHUNK 4u
 #define CHUNK 64u
 #define LARGEST_CHUNK 4096u
+/* More handlers than this, and what they use, do not stay in a core's caches from one walk to the next. */
+#define MANY 8192u
 
 enum outcome { FULL, OVER, DERAILED, NO_MEMORY };
 
@@ -29,7 +37,8 @@ struct collector {
 	struct evc_tree_walk *walk;
 	struct evc_handler **handlers;
 	uint32_t count;
-	uint32_t capacity;
+	/* Up to where handlers are just put there; 0 while some are to be passed over. */
+	uint32_t room;
 	/* What of the window is to be passed over. */
 	uint32_t called;
 	uint32_t called_end;
@@ -44,15 +53,7 @@ static void use_window(struct collector *to)
 	struct evc_window *window = atomic_load_explicit(&to->walk->window, memory_order_relaxed);
 
 	to->handlers = window->handlers;
-	to->capacity = window->capacity;
-}
-
-static bool grow(struct collector *to)
-{
-	if (!evc_tree_walk_grow(to->walk, to->count))
-		return false;
-	use_window(to);
-	return true;
+	to->room = window->capacity;
 }
 
 /* Whether a handler was called before; they are asked for in their order. */
@@ -68,8 +69,28 @@ static bool was_called(struct collector *to, const struct evc_handler *handler)
 	return false;
 }
 
-/* Collects the handlers of a node. False = out of memory. */
-static inline bool visit(struct collector *to, const struct evc_node *node)
+/* Collects a handler where that is not all: some were called before, or the window is full. False = out of memory. */
+static __attribute__((noinline, cold)) bool collect_slowly(struct collector *to,
+							   struct evc_handler *handler)
+{
+	if (to->called != to->called_end && was_called(to, handler))
+		return true;
+	use_window(to);
+	if (to->count == to->room) {
+		if (!evc_tree_walk_grow(to->walk, to->count))
+			return false;
+		use_window(to);
+	}
+	__atomic_store_n(&to->handlers[to->count++], handler, __ATOMIC_RELAXED);
+	return true;
+}
+
+/*
+ * Collects the handlers of a node. False = out of memory. Inlined, and the collector copied for the rare call, so
+ * that its fields are in registers: as memory which others may know of they would be read again after each
+ * acquire, which takes half as long again.
+ */
+static inline __attribute__((always_inline)) bool visit(struct collector *to, const struct evc_node *node)
 {
 	/* Acquire, here and below: pairs with L. */
 	struct evc_handler *handler =
@@ -77,17 +98,23 @@ static inline bool visit(struct collector *to, const struct evc_node *node)
 
 	for (; handler != NULL;
 	     handler = atomic_load_explicit(&handler->next, memory_order_acquire)) {
-		if (handler->key != to->key || !(handler->item.modes & to->phase))
+		/*
+		 * Relaxed: what is removed now gets a stamp after the start, too, and is seen by its state before
+		 * the call at the latest.
+		 */
+		if (handler->key != to->key || !(handler->item.modes & to->phase) ||
+		    atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) > to->start)
 			continue;
-		/* Relaxed: what is removed now is seen before the call at the latest. */
-		if (atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) > to->start ||
-		    atomic_load_explicit(&handler->item.state, memory_order_relaxed) != 0)
-			continue;
-		if (evc_unlikely(to->called != to->called_end) && was_called(to, handler))
-			continue;
-		if (evc_unlikely(to->count == to->capacity) && !grow(to))
-			return false;
-		__atomic_store_n(&to->handlers[to->count++], handler, __ATOMIC_RELAXED);
+		if (evc_likely(to->count < to->room)) {
+			__atomic_store_n(&to->handlers[to->count++], handler, __ATOMIC_RELAXED);
+		} else {
+			struct collector copy = *to;
+			bool is_collected = collect_slowly(&copy, handler);
+
+			*to = copy;
+			if (!is_collected)
+				return false;
+		}
 	}
 	return true;
 }
@@ -118,8 +145,8 @@ static void reverse(struct evc_handler **handlers, uint32_t from, uint32_t to)
  * Collects from a node up to the root, and finds that. DERAILED: a link came after the start; the walk begins
  * anew, and with it.
  */
-static enum outcome climb(struct collector *to, struct evc_node *node, uint8_t phase,
-			  struct evc_node **top)
+static inline __attribute__((always_inline)) enum outcome climb_in(struct collector *to, struct evc_node *node, uint8_t phase,
+				    struct evc_node **top)
 {
 	uint32_t first = to->count;
 
@@ -156,6 +183,16 @@ static enum outcome climb(struct collector *to, struct evc_node *node, uint8_t p
 	return OVER;
 }
 
+static enum outcome climb(struct collector *to, struct evc_node *node, uint8_t phase,
+			  struct evc_node **top)
+{
+	struct collector copy = *to;
+	enum outcome outcome = climb_in(&copy, node, phase, top);
+
+	*to = copy;
+	return outcome;
+}
+
 /* Whether a node is under `root` by links from before the walk. `*steps` counts the climb. */
 static bool is_under(const struct evc_tree_walk *walk, struct evc_node *node,
 		     const struct evc_node *root, const struct evc_node *known, uint32_t *steps)
@@ -176,8 +213,9 @@ static bool is_under(const struct evc_tree_walk *walk, struct evc_node *node,
  * Collects in preorder from what follows `link`, or from the root if that is NULL, until there are `until`; then
  * `*position` is where it stands. DERAILED: an ancestor was moved or detached under it.
  */
-static enum outcome propagate(struct collector *to, struct evc_link *link, uint32_t until,
-			      struct evc_link **position)
+static inline __attribute__((always_inline)) enum outcome
+propagate_in(struct collector *to, struct evc_link *link, uint32_t until,
+	     struct evc_link **position)
 {
 	/* Relaxed: only this thread writes it. */
 	struct evc_node *const root =
@@ -226,6 +264,16 @@ static enum outcome propagate(struct collector *to, struct evc_link *link, uint3
 	}
 }
 
+static enum outcome propagate(struct collector *to, struct evc_link *link, uint32_t until,
+			      struct evc_link **position)
+{
+	struct collector copy = *to;
+	enum outcome outcome = propagate_in(&copy, link, until, position);
+
+	*to = copy;
+	return outcome;
+}
+
 /* Where the walk can go on: its position, if that is where it was, or NULL: from the root. */
 static struct evc_link *find_position(struct evc_tree_walk *walk, uint64_t clock,
 				      struct collector *to)
@@ -248,6 +296,7 @@ static struct evc_link *find_position(struct evc_tree_walk *walk, uint64_t clock
 	}
 	to->called = walk->raise_end;
 	to->called_end = walk->chunk;
+	to->room = 0;
 	if (walk->limit < LARGEST_CHUNK)
 		walk->limit *= 2;
 	return NULL;
@@ -275,13 +324,69 @@ static enum outcome collect_chunk(struct evc_tree_walk *walk, struct collector *
 	} while (evc_unlikely(outcome == DERAILED));
 	if (evc_unlikely(outcome == NO_MEMORY)) {
 		to->count = walk->chunk;
+		walk->cached_clock = 0;
 		return outcome;
 	}
 	walk->limit = walk->limit < CHUNK ? CHUNK : walk->limit;
 	walk->is_over = outcome == OVER;
 	/* W4. */
 	atomic_store_explicit(&walk->position, position, memory_order_release);
+	/* Only if all of it was collected at one time of the clock. */
+	if (walk->position_clock != walk->cached_clock)
+		walk->cached_clock = 0;
+	walk->cached_end = to->count;
+	walk->cached_position = position;
+	walk->cached_is_all = walk->is_over;
 	return outcome;
+}
+
+/* The objects of a chunk, and the handlers of the next: too many of them for the caches to have them still. */
+static __attribute__((noinline)) void fetch_ahead(struct evc_handler *const *handlers, uint32_t from,
+						  uint32_t to, uint32_t end)
+{
+	for (uint32_t i = from; i < to; i++) {
+		if (i + CHUNK < end)
+			__builtin_prefetch(handlers[i + CHUNK]);
+		__builtin_prefetch(handlers[i]->item.object);
+	}
+}
+
+/* The next chunk from the cache, from `from` on; returns its end. While collecting, if the clock is the cache's. */
+static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
+{
+	/* Relaxed: only this thread writes it. */
+	struct evc_handler **handlers =
+		atomic_load_explicit(&walk->window, memory_order_relaxed)->handlers;
+	struct evc_link *position = walk->cached_position;
+	uint32_t end = from + CHUNK;
+
+	/* Up to the last handler of a node, as a collected chunk. */
+	while (end < walk->cached_end && handlers[end]->node == handlers[end - 1]->node)
+		end++;
+	if (end >= walk->cached_end) {
+		end = walk->cached_end;
+		walk->is_over = walk->cached_is_all;
+	} else {
+		struct evc_node *node = handlers[end - 1]->node;
+
+		/* L. */
+		position = node == walk->cached_root
+				   ? &node->first_link
+				   : atomic_load_explicit(&node->link, memory_order_acquire);
+	}
+	walk->position_clock = walk->cached_clock;
+	if (evc_unlikely(walk->cached_end > MANY))
+		fetch_ahead(handlers, from, end, walk->cached_end);
+	/* W4. */
+	atomic_store_explicit(&walk->position, position, memory_order_release);
+	return end;
+}
+
+static bool has_cached(const struct evc_tree_walk *walk)
+{
+	/* Acquire, and after W2: if it is still the same, nothing was freed. */
+	return walk->cached_clock ==
+	       atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
 }
 
 /* Hands a part of the window to the caller. */
@@ -347,11 +452,30 @@ static enum evc_status collect_first(struct evc_tree_walk *walk, struct evc_node
 	/* W4. */
 	atomic_store_explicit(&walk->top, top, memory_order_relaxed);
 	atomic_store_explicit(&walk->root, node, memory_order_release);
+	walk->cached_top = top;
+	walk->cached_root = node;
+	walk->cached_end = to->count;
+	walk->cached_position = NULL;
+	walk->cached_is_all = walk->is_over;
 	if (to->count > 0)
 		return EVC_OK;
 	if (collect_chunk(walk, to) == NO_MEMORY)
 		return EVC_OUT_OF_MEMORY;
 	return to->count > 0 ? EVC_OK : EVC_EMPTY;
+}
+
+/* Begins with what the last walk found. As collect_first. */
+static void begin_cached(struct evc_tree_walk *walk, struct collector *to)
+{
+	walk->start = walk->cached_clock;
+	/* W4. */
+	atomic_store_explicit(&walk->top, walk->cached_top, memory_order_relaxed);
+	atomic_store_explicit(&walk->root, walk->cached_root, memory_order_release);
+	walk->limit = CHUNK;
+	to->count = walk->raise_end;
+	walk->is_over = walk->cached_end == walk->raise_end && walk->cached_is_all;
+	if (to->count == 0)
+		to->count = take_cached(walk, 0);
 }
 
 /* Nothing of the walk is held any more. */
@@ -373,8 +497,8 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	struct evc_walker *walker;
 	struct evc_tree_walk *walk;
 	struct collector to;
-	enum evc_status status;
-	bool is_wanted;
+	enum evc_status status = EVC_OK;
+	bool is_wanted, is_same;
 
 	if (node == NULL || key == 0 || (scope & EVC_HANDLER_PHASES) == 0)
 		return EVC_INVALID_ARGUMENT;
@@ -393,18 +517,29 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	/* In this order, pairs with those who go over. */
 	atomic_store_explicit(&walk->published, 0, memory_order_release);
 	atomic_store_explicit(&walk->current, 0, memory_order_release);
+	is_same = walk->cached_node == node && walk->key == key && walk->cached_scope == scope;
 	walk->key = key;
+	walk->cached_node = node;
+	walk->cached_scope = scope;
 	walk->bit = evc_tree_bit(key);
 	walk->limit = FIRST_CHUNK;
 	walk->chunk = 0;
 	walk->position_clock = 0;
-	walk->verified = NULL;
-	walk->changes = walker->changes;
+	walk->verified_clock = 0;
+	walk->is_careful = !evc_walker_has_barrier;
 	to = (struct collector){ .walk = walk, .key = key };
 	use_window(&to);
 
 	to.start = evc_walker_collect(walker);
-	status = collect_first(walk, node, scope, &to);
+	if (is_same && has_cached(walk)) {
+		begin_cached(walk, &to);
+	} else {
+		/* Not with a later start than the clock of now: see climb. */
+		walk->cached_clock = to.start;
+		status = collect_first(walk, node, scope, &to);
+		if (status != EVC_OK || walk->start != walk->cached_clock || !has_cached(walk))
+			walk->cached_clock = 0;
+	}
 	/* W4. */
 	if (status == EVC_OK)
 		atomic_store_explicit(&walk->published, to.count, memory_order_release);
@@ -426,7 +561,7 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	struct evc_tree_walk *walk = (struct evc_tree_walk *)(void *)head;
 	uint32_t published = atomic_load_explicit(&walk->published, memory_order_relaxed);
 	uint32_t end = walk->chunk + head->count;
-	enum outcome outcome;
+	enum outcome outcome = FULL;
 	struct collector to;
 	bool is_wanted;
 
@@ -448,8 +583,11 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	use_window(&to);
 
 	(void)evc_walker_collect(walk->walker);
-	walk->changes = walk->walker->changes;
-	outcome = collect_chunk(walk, &to);
+	walk->is_careful = !evc_walker_has_barrier;
+	if (end < walk->cached_end && has_cached(walk))
+		to.count = take_cached(walk, end);
+	else
+		outcome = collect_chunk(walk, &to);
 	/* W4. */
 	atomic_store_explicit(&walk->published, to.count, memory_order_release);
 	is_wanted = evc_walker_leave(walk->walker);
@@ -462,7 +600,10 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	return to.count > end ? EVC_OK : EVC_EMPTY;
 }
 
-/* The part of evc_walk_will_call after this thread has changed the tree: is the handler's node in its place? */
+/*
+ * The part of evc_walk_will_call after this thread has changed the tree: is the handler's node in its place? Its
+ * exchange is the fence between V1 and V2, where one is needed.
+ */
 static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *walk, struct evc_handler *handler)
 {
 	struct evc_walker *walker = walk->walker;
@@ -512,13 +653,11 @@ bool evc_walk_will_call(struct evc_walk *head, uint32_t index)
 	atomic_store_explicit(&walk->current, walk->chunk + index, memory_order_release);
 	/* V1. */
 	atomic_store_explicit(&walk->calling, handler, memory_order_release);
-	if (evc_unlikely(!evc_walker_has_barrier))
-		atomic_thread_fence(memory_order_seq_cst);
-	else
-		atomic_signal_fence(memory_order_seq_cst);
+	/* Before V2 for the compiler; for the processor: by the remover's barrier, or is_in_place. */
+	atomic_signal_fence(memory_order_seq_cst);
 	/* V2, R. */
 	if (evc_likely(atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0 &&
-		       (walk->changes == walk->walker->changes || is_in_place(walk, handler))))
+		       (!walk->is_careful || is_in_place(walk, handler))))
 		return true;
 	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 	return false;

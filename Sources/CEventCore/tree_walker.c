@@ -129,9 +129,9 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 	atomic_init(&walk->top, NULL);
 	atomic_init(&walk->position, NULL);
 	atomic_init(&walk->inner, NULL);
+	walk->key = 0;
+	walk->cached_clock = 0;
 	walk->walker = walker;
-	walk->watched = &walker->changes;
-	walk->fences = !evc_walker_has_barrier;
 	walk->outer = outer;
 	/* Pairs with those who go over: the walk's fields before its pointer. */
 	atomic_store_explicit(outer == NULL ? &walker->outermost : &outer->inner, walk,

@@ -53,14 +53,11 @@ struct evc_tree_walk {
 	_Atomic uint32_t current;
 	_Atomic uint32_t published;
 	_Atomic(struct evc_handler *) calling;
-	/* The thread's alone, here because Swift does what evc_walk_will_call does, by offset: the walker's
-	 * `changes`, and what they were when the chunk was collected. */
-	const uint64_t *watched;
-	uint64_t changes;
+	/* The thread's alone, here because Swift does by offset what evc_walk_will_call does. */
 	/* Where the chunk begins in the window. */
 	uint32_t chunk;
-	/* Whether there is no barrier everywhere, so that V1 and V2 need a fence. */
-	bool fences;
+	/* Since the chunk was collected this thread has detached, moved or ended a node; or calls need a fence. */
+	bool is_careful;
 
 	/* Others read these. */
 	_Atomic(struct evc_window *) window;
@@ -80,6 +77,19 @@ struct evc_tree_walk {
 	uint64_t start;
 	/* The clock when the position was found. */
 	uint64_t position_clock;
+	/*
+	 * What was collected since `cached_clock` for the same node, key and scope, which is in the window: as long
+	 * as the clock shows that nothing has changed, the next walk finds the same.
+	 */
+	uint64_t cached_clock;
+	struct evc_node *cached_node;
+	struct evc_node *cached_top;
+	struct evc_node *cached_root;
+	/* Where to go on collecting, if that is not all. */
+	struct evc_link *cached_position;
+	uint32_t cached_end;
+	uint32_t cached_scope;
+	bool cached_is_all;
 	/* A node that was under the root at that time of the clock. */
 	struct evc_node *verified;
 	uint64_t verified_clock;
@@ -108,10 +118,8 @@ struct evc_walker {
 
 static_assert(offsetof(struct evc_tree_walk, current) == 16, "Swift counts on it");
 static_assert(offsetof(struct evc_tree_walk, calling) == 24, "Swift counts on it");
-static_assert(offsetof(struct evc_tree_walk, watched) == 32, "Swift counts on it");
-static_assert(offsetof(struct evc_tree_walk, changes) == 40, "Swift counts on it");
-static_assert(offsetof(struct evc_tree_walk, chunk) == 48, "Swift counts on it");
-static_assert(offsetof(struct evc_tree_walk, fences) == 52, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, chunk) == 32, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, is_careful) == 36, "Swift counts on it");
 
 extern _Thread_local struct evc_walker *evc_walker_current;
 
@@ -162,8 +170,13 @@ static inline bool evc_walker_leave(struct evc_walker *walker)
 /* This thread has detached, moved or ended a node. */
 static inline void evc_walker_note_change(void)
 {
-	if (evc_walker_current != NULL)
-		evc_walker_current->changes++;
+	struct evc_walker *walker = evc_walker_current;
+
+	if (walker == NULL)
+		return;
+	walker->changes++;
+	for (struct evc_tree_walk *walk = walker->innermost; walk != NULL; walk = walk->outer)
+		walk->is_careful = true;
 }
 
 /* A chunk was let go: whether to go over the deferred items. The thread. */

@@ -5,8 +5,10 @@
  * and close.
  */
 #ifdef EVC_URCU
+#include "scheduler_private.h"
 #include "suite.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 /* A clock that the test moves; the thread sleeps until it is woken, whatever the deadline. */
@@ -482,7 +484,63 @@ static const char *a_million(void)
 	return NULL;
 }
 
+struct hasty {
+	pthread_t thread;
+	struct evc_scheduler *scheduler;
+	_Atomic uint64_t done;
+	bool refused;
+};
+
+static void *hurry(void *argument)
+{
+	struct hasty *hasty = argument;
+
+	for (unsigned i = 0; i < EVC_SCHEDULER_BACKLOG; i++) {
+		uint64_t id;
+
+		/* Two changes a round, the second of which is left only once the first is dealt or left. */
+		hasty->refused |= evc_scheduler_add(hasty->scheduler, 5000, &noting, NULL, &id) != EVC_OK;
+		hasty->refused |= evc_scheduler_cancel(hasty->scheduler, id) != EVC_OK;
+		atomic_fetch_add_explicit(&hasty->done, 2, memory_order_release);
+	}
+	return NULL;
+}
+
+static const char *bounded_backlog(void)
+{
+	struct evc_scheduler_options options = { .clock = &fake_clock, .driven = true };
+	struct evc_scheduler_statistics statistics;
+	static struct hasty hasty;
+	struct evc_scheduler *scheduler;
+	uint64_t done;
+
+	reset();
+	EXPECT_OK(evc_scheduler_create(&options, &scheduler));
+	hasty = (struct hasty){ .scheduler = scheduler };
+	/* Somebody is in the heap, for long. */
+	EXPECT(evc_scheduler_try_lock(scheduler), "held by nobody");
+	EXPECT(pthread_create(&hasty.thread, NULL, hurry, &hasty) == 0, "no thread");
+	EXPECT(suite_await(&hasty.done, EVC_SCHEDULER_BACKLOG - 2), "it does not go on");
+	for (unsigned i = 0; i < 1000; i++)
+		sched_yield();
+	done = atomic_load(&hasty.done);
+	EXPECT(done < EVC_SCHEDULER_BACKLOG, "%llu changes are left", (unsigned long long)done);
+	evc_scheduler_unlock(scheduler);
+	pthread_join(hasty.thread, NULL);
+	EXPECT(!hasty.refused, "refused");
+	EXPECT_EQUAL(evc_scheduler_run_due(scheduler, 6000, NULL), 0, "fired");
+	EXPECT_EQUAL(atomic_load(&scheduler->backlog), 0, "left when all is dealt");
+	evc_scheduler_read_statistics(scheduler, &statistics);
+	EXPECT_EQUAL(statistics.cancelled, EVC_SCHEDULER_BACKLOG, "cancelled");
+	EXPECT_EQUAL(statistics.pending, 0, "pending");
+	evc_scheduler_close(scheduler);
+	evc_scheduler_release(scheduler);
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "changes that wait to be dealt are bounded: who leaves one too many waits or deals",
+	  bounded_backlog },
 	{ "a scheduler sleeps until the earliest deadline, wakes for an earlier one alone, and "
 	  "never fires early",
 	  wakes_for_earlier },

@@ -158,6 +158,7 @@ static void act(struct suite_mark *mark)
 static const char *random_tree(uint64_t seed, unsigned changes_per_call)
 {
 	static struct world world;
+	unsigned last = 0;
 
 	memset(&world, 0, sizeof(world));
 	world.random = seed;
@@ -172,7 +173,12 @@ static const char *random_tree(uint64_t seed, unsigned changes_per_call)
 		unsigned node = (unsigned)(suite_random(&world.random) % NODES);
 		enum evc_status status;
 
-		change(&world);
+		/* Often nothing has changed since the last raise at the same node. */
+		if (step % 3 == 0)
+			change(&world);
+		else if (step % 3 == 1)
+			node = last;
+		last = node;
 		if (world.has_ended[node])
 			continue;
 		for (world.walk_root = node; world.parent[world.walk_root] != 0;)
@@ -210,7 +216,110 @@ static const char *random_trees(void)
 	return NULL;
 }
 
+/*
+ * A root with 150 children of two handlers each, raised at again and again: what the last walk found is taken once
+ * more, up to where something changes.
+ */
+#define WIDE 150u
+
+struct wide {
+	struct evc_node *root, *children[WIDE];
+	struct suite_mark marks[2 * WIDE];
+	struct evc_handler *handlers[2 * WIDE];
+	unsigned calls[2 * WIDE], count;
+};
+
+static const char *raise_wide(struct wide *wide, unsigned at, unsigned what)
+{
+	struct evc_walk *walk;
+
+	wide->count = 0;
+	EXPECT_OK(evc_walk_begin(wide->root, KEY, EVC_WALK_RAISE | EVC_WALK_PROPAGATE, &walk));
+	do {
+		for (uint32_t i = 0; i < walk->count; i++) {
+			struct suite_mark *mark = evc_handler_object(walk->handlers[i]);
+
+			if (!evc_walk_will_call(walk, i))
+				continue;
+			wide->calls[wide->count++] = mark->id;
+			if (mark->id != at)
+				continue;
+			if (what == 0) {
+				evc_walk_end(walk);
+				return NULL;
+			}
+			/* Some way further on, or itself. */
+			if (what == 1)
+				EXPECT_OK(evc_handler_remove(wide->handlers[(at + 90) % (2 * WIDE)]));
+			else if (what == 2)
+				evc_node_detach(wide->children[(at / 2 + 20) % WIDE]);
+			else if (what == 3)
+				evc_node_detach(wide->children[at / 2]);
+			else
+				EXPECT_OK(evc_node_attach(wide->children[at / 2], wide->root, NULL));
+		}
+	} while (evc_walk_next(walk) == EVC_OK);
+	evc_walk_end(walk);
+	return NULL;
+}
+
+static const char *again(unsigned at, unsigned what)
+{
+	static struct wide wide;
+	const unsigned child = what == 2 ? (at / 2 + 20) % WIDE : at / 2;
+	unsigned next = 0;
+
+	memset(&wide, 0, sizeof(wide));
+	EXPECT_NONE(suite_node(NULL, &wide.root));
+	for (unsigned i = 0; i < 2 * WIDE; i++) {
+		wide.marks[i] = (struct suite_mark){ .id = i };
+		if (i % 2 == 0)
+			EXPECT_NONE(suite_node(wide.root, &wide.children[i / 2]));
+		EXPECT_NONE(suite_handle(wide.children[i / 2], KEY, EVC_HANDLER_PROPAGATE,
+					 &wide.marks[i], &wide.handlers[i]));
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		EXPECT_NONE(raise_wide(&wide, at, 0));
+		EXPECT_EQUAL(wide.count, at + 1, "calls until it was consumed");
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		EXPECT_NONE(raise_wide(&wide, 2 * WIDE, 0));
+		EXPECT_EQUAL(wide.count, 2 * WIDE, "calls where nothing changes");
+	}
+	EXPECT_NONE(raise_wide(&wide, at, what));
+	for (unsigned i = 0; i < 2 * WIDE; i++) {
+		if ((what == 1 && i == (at + 90) % (2 * WIDE) && i > at) ||
+		    (what >= 2 && i / 2 == child && i > at))
+			continue;
+		EXPECT(next < wide.count && wide.calls[next] == i,
+		       "change %u in call %u: call %u is not of %u", what, at, next, i);
+		next++;
+	}
+	EXPECT_EQUAL(wide.count, next, "calls where something changes");
+	EXPECT_NONE(raise_wide(&wide, 2 * WIDE, 0));
+	EXPECT_EQUAL(wide.count, 2 * WIDE - (what == 1 ? 1 : what < 4 ? 2 : 0),
+		     "calls after the change");
+	for (unsigned i = 0; i < 2 * WIDE; i++)
+		evc_handler_drop(wide.handlers[i]);
+	for (unsigned i = 0; i < WIDE; i++)
+		evc_node_end(wide.children[i]);
+	evc_node_end(wide.root);
+	for (unsigned i = 0; i < 2 * WIDE; i++)
+		EXPECT_EQUAL(wide.marks[i].releases, 1, "releases");
+	return NULL;
+}
+
+static const char *changes_between(void)
+{
+	for (unsigned at = 0; at < 2 * WIDE; at += SUITE_SLOW ? 21 : 1)
+		for (unsigned what = 1; what <= 4; what++)
+			EXPECT_NONE(again(at, what));
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "D4 D6 trees: what the last walk found is called again, up to where something changes",
+	  changes_between },
 	{ "D4 D6 D7 trees: random trees that their handlers change, against a model",
 	  random_trees },
 };

@@ -229,9 +229,14 @@ static void enter(struct suite_mark *mark)
 	atomic_store(&has_left, 1);
 }
 
+static struct suite_mark *held;
+
 static void *raise_one(void *node)
 {
 	(void)suite_raise(node, KEY, BOTH, 0, NULL);
+	/* Not only when the thread ends. */
+	if (atomic_load_explicit(&held->releases, memory_order_acquire) != 1)
+		note("the walk that held the handler has not released it");
 	return NULL;
 }
 
@@ -263,6 +268,7 @@ static const char *waits(void)
 
 	memset(&storm, 0, sizeof(storm));
 	entered = may_go = shut;
+	held = &mark;
 	atomic_store(&has_left, 0);
 	EXPECT_NONE(suite_node(NULL, &node));
 	EXPECT_NONE(suite_handle(node, KEY, EVC_HANDLER_PROPAGATE, &mark, &handler));

@@ -82,3 +82,5 @@ for n in '' 2 3 4; do fails shared_wake "-DMUTATE$n"; done
 fails shared_wake -DSTUCK -DMUTATE5
 fails shared_wake -DSTUCK -DMUTATE7
 fails shared_wake -DRETIRE -DMUTATE6
+holds tree
+for n in '' 2 3 4 5 6 7 8; do fails tree "-DMUTATE$n"; done

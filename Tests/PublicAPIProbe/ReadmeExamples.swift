@@ -33,6 +33,20 @@ final class SeedProcessor: EventThread, @unchecked Sendable {
   ) {}
 }
 
+// README, "What else there is".
+final class TemperatureLabel {
+  var text = ""
+
+  init() {
+    TemperatureEvent.addListener(
+      self, TemperatureLabel.onTemperature, executeOn: .listenerThread, interestedIn: .latestOnly)
+  }
+
+  func onTemperature(_ event: TemperatureEvent) {
+    text = "\(event.temperatureInCelsius) °C"
+  }
+}
+
 // One after the other: they share the shared central, as the README's reader would.
 @Suite("Every example compiles and runs", .serialized)
 struct ReadmeExamples {
@@ -67,5 +81,20 @@ struct ReadmeExamples {
     [20, 21, 22].map { TemperatureEvent(temperatureInCelsius: $0) }.queue(on: world)
     #expect(thread.drain(until: .now() + .seconds(60)))
     handle.remove()
+  }
+
+  @Test("a listener, a schedule, a pool")
+  func listenerSchedulePool() {
+    let label = TemperatureLabel()
+    TemperatureEvent(temperatureInCelsius: 40).scheduleQueue(after: .milliseconds(20), priority: .high)
+    let pulse = TemperatureEvent(temperatureInCelsius: 37).scheduleQueue(every: .seconds(1))
+    pulse.cancel()
+    let pool = EventPool<TemperatureProcessor>(
+      capacity: 4, balancer: EventPoolLowestLoadBalancer())
+    pool.capacity = 8
+    TemperatureEvent(temperatureInCelsius: 21).queue()
+    #expect(pool.drain())
+    #expect(pool.statistics.delivered >= 1)
+    withExtendedLifetime(label) {}
   }
 }

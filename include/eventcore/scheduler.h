@@ -119,8 +119,9 @@ evc_scheduler_create(const struct evc_scheduler_options *options, struct evc_sch
  *
  * Threads: any, also inside `fire`. Order: of two calls with equal deadlines, of which one returned
  * before the other began, the first fires first. Progress: lock-free, O(log pending), plus the work
- * that others left who found the heap in use; no system call unless the thread sleeps past this
- * deadline; no allocation once warm.
+ * that others left who found the heap in use (at most about a thousand changes: who leaves more waits for
+ * them, and helps); no system call unless the thread sleeps past this deadline, or that wait is long; no
+ * allocation once warm.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_scheduler_add(struct evc_scheduler *scheduler,
 						       uint64_t deadline,

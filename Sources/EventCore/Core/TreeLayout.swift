@@ -26,14 +26,13 @@ struct TreeWalk {
   /// The cell whose handler is being called. Atomic: written by the walking thread, read by those who
   /// wait for a handler.
   @usableFromInline var calling: UInt = 0
-  /// An atomic that changes when some cell of the walk may have become one that is not to be called,
-  /// and what it was when the cells were found.
-  @usableFromInline var watched: UnsafeMutableRawPointer?
-  @usableFromInline var seen: UInt64 = 0
   /// What `current` is at the first of the cells.
   @usableFromInline var first: UInt32 = 0
-  /// Whether `calling` needs a fence of its own before the state of the cell is looked at.
-  @usableFromInline var fences = false
+  /// Whether the core wants to be asked before each call: this thread has changed a tree since the
+  /// cells were found, or `calling` needs a fence.
+  @usableFromInline var isCareful = false
+  /// The locking core's own: how many changes there had been when the cells were found.
+  var seen: UInt64 = 0
 
   init() {}
 }
@@ -81,10 +80,4 @@ func treeCurrent(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointe
 @inline(__always)
 func treeCalling(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt>> {
   UnsafeMutableRawPointer(walk).advanced(by: 24).assumingMemoryBound(to: Atomic<UInt>.self)
-}
-
-@inlinable
-@inline(__always)
-func treeWatched(by walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt64>> {
-  walk.pointee.watched.unsafelyUnwrapped.assumingMemoryBound(to: Atomic<UInt64>.self)
 }

@@ -22,16 +22,13 @@ final class LockingTree: TreeCore, @unchecked Sendable {
   private let state = Guarded(State())
   /// Counts what may concern a walk: a node was detached, moved or ended, or somebody waits. Written
   /// with the lock held, watched by walks.
-  private let changes: UnsafeMutablePointer<Atomic<UInt64>>
+  private let changes = Atomic<UInt64>(0)
 
-  private init() {
-    changes = .allocate(capacity: 1)
-    changes.initialize(to: Atomic(0))
-  }
+  private init() {}
 
   private func noteChange() {
     // Releasing: a walk that sees it takes the lock, and finds the change.
-    changes.pointee.wrappingAdd(1, ordering: .releasing)
+    changes.wrappingAdd(1, ordering: .releasing)
   }
 
   // MARK: Nodes
@@ -220,8 +217,6 @@ final class LockingTree: TreeCore, @unchecked Sendable {
       own.begin(
         node.assumingMemoryBound(to: LockingTreeNode.self), key: key, phases: phases,
         start: state.stamp)
-      own.head.pointee.watched = UnsafeMutableRawPointer(changes)
-      own.head.pointee.fences = true
       state.walks.append(own)
       return fill(own, &state) ? own.head : nil
     }
@@ -257,6 +252,11 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     // Shown by `fill`.
     let cell = walk.pointee.cells.unsafelyUnwrapped[index]
       .assumingMemoryBound(to: LockingTreeCell.self)
+    // Sequentially consistent, both: the other half of `waitUntilDone`.
+    treeCalling(of: walk).pointee.store(UInt(bitPattern: cell), ordering: .sequentiallyConsistent)
+    guard cell.pointee.state.load(ordering: .sequentiallyConsistent) == 0 else { return false }
+    // Acquiring: pairs with `noteChange`.
+    if changes.load(ordering: .acquiring) == walk.pointee.seen { return true }
     let (mayCall, done) = state.withLock { state in
       let reaches = own(walk, state).reaches(cell.pointee.node)
       return (cell.pointee.isAlive && reaches, takeWaiting(&state))
@@ -285,7 +285,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
       return false
     case .now:
       // Relaxed: the lock orders the writers.
-      own.head.pointee.seen = changes.pointee.load(ordering: .relaxed)
+      own.head.pointee.seen = changes.load(ordering: .relaxed)
     case .earlier: break
     }
     own.show()

@@ -32,6 +32,7 @@ final class LockingTreeWalk {
     buffer = .allocate(capacity: capacity)
     head = .allocate(capacity: 1)
     head.initialize(to: TreeWalk())
+    head.pointee.isCareful = true
   }
 
   deinit {

@@ -62,16 +62,9 @@ func mayCall(
   // Releasing: what the handler before it did, before others see that the walk is past it.
   treeCurrent(of: walk).pointee.store(
     walk.pointee.first &+ UInt32(truncatingIfNeeded: index), ordering: .releasing)
-  let calling = treeCalling(of: walk)
-  if walk.pointee.fences {
-    calling.pointee.store(UInt(bitPattern: cell), ordering: .sequentiallyConsistent)
-  } else {
-    // Releasing, as above. Whoever waits has a fence made on this thread.
-    calling.pointee.store(UInt(bitPattern: cell), ordering: .releasing)
-  }
+  // Releasing, as above. Whoever waits has a fence made on this thread, or the walk is careful.
+  treeCalling(of: walk).pointee.store(UInt(bitPattern: cell), ordering: .releasing)
   // Sequentially consistent, which on x86 is a plain load: the second half of "publish, then look".
   guard treeState(of: cell).pointee.load(ordering: .sequentiallyConsistent) == 0 else { return false }
-  // Acquiring: pairs with the core's write, whose changes its `mayCall` then finds.
-  let watched = treeWatched(by: walk).pointee.load(ordering: .acquiring)
-  return watched == walk.pointee.seen || core.mayCall(walk, index)
+  return !walk.pointee.isCareful || core.mayCall(walk, index)
 }

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// What a ``Coordinator`` shows, with the link back to it: where events leave the views for the
+/// coordinators.
+///
+/// ```swift
+/// final class ShopViewController: ViewController, Coordinated {
+///   weak var parentCoordinator: Coordinator?
+/// }
+/// ```
+///
+/// Declare the link `weak`: the coordinator holds what it shows. The coordinator sets and clears it
+/// (``Coordinator/rootResponder``).
+public protocol Coordinated: EventWaypoint {
+  /// The coordinator that shows this; nil as long as there is none.
+  var parentCoordinator: Coordinator? { get set }
+}
+
+/// What a ``UICoordinator`` shows: ``Coordinated`` on the MainActor.
+///
+/// ```swift
+/// final class ShopViewController: UIViewController, UICoordinated {
+///   weak var parentCoordinator: UICoordinator?
+/// }
+/// ```
+@MainActor
+@preconcurrency
+public protocol UICoordinated: EventWaypoint {
+  /// The coordinator that shows this; nil as long as there is none. Declare it `weak`.
+  var parentCoordinator: UICoordinator? { get set }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+extension EventCoordinator {
+  /// Takes a coordinator as the last child, and starts it.
+  ///
+  /// - Parameter child: A coordinator that is not started. It is kept until it is stopped or
+  ///   removed.
+  ///
+  /// As ``addChild(_:)`` and the child's `start()`.
+  public final func startChild(_ child: EventCoordinator) {
+    addChild(child)
+    child.performStart()
+  }
+
+  /// Takes a coordinator as the last child, out of the hands of its parent if it has another.
+  ///
+  /// - Parameter child: Neither this coordinator nor one above it, or the program ends. One that
+  ///   is a child already keeps its place.
+  ///
+  /// **Complexity**: O(1) for a child without children; O(depth) otherwise.
+  public final func addChild(_ child: EventCoordinator) {
+    guard child.parentCoordinator !== self else { return }
+    precondition(
+      state != .stopping,
+      """
+      A coordinator that is being stopped takes no child; a \(type(of: self)) was given a \
+      \(type(of: child)): start it elsewhere, or later.
+      """)
+    precondition(
+      child !== self && (child.childCoordinators.isEmpty || !isBelow(child)),
+      """
+      The parents of a coordinator lead to a top. A \(type(of: child)) cannot be a child of a \
+      \(type(of: self)) that \(child === self ? "is the same" : "is below it"): take one of them \
+      out with removeFromParent() first.
+      """)
+    child.removeFromParent()
+    childCoordinators.append(child)
+    child.parentCoordinator = self
+  }
+
+  /// Lets a child go, without stopping it.
+  ///
+  /// - Returns: False if it was not a child of this coordinator.
+  @discardableResult
+  public final func removeChild(_ child: EventCoordinator) -> Bool {
+    guard child.parentCoordinator === self else { return false }
+    child.removeFromParent()
+    return true
+  }
+
+  /// Leaves the parent, if there is one, without being stopped.
+  ///
+  /// **Ownership**: the parent held it. Unless somebody else does, it is freed.
+  ///
+  /// **Complexity**: O(1) for the last child, O(siblings) otherwise.
+  public final func removeFromParent() {
+    guard let parent = parentCoordinator else { return }
+    parentCoordinator = nil
+    if let index = parent.childCoordinators.lastIndex(where: { $0 === self }) {
+      parent.childCoordinators.remove(at: index)
+    }
+  }
+
+  private func isBelow(_ other: EventCoordinator) -> Bool {
+    var current = parentCoordinator
+    while let coordinator = current {
+      if coordinator === other { return true }
+      current = coordinator.parentCoordinator
+    }
+    return false
+  }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+/// D12: each in a process of its own.
+@Suite("D12: mistakes with coordinators trap")
+struct CoordinatorTrapTests {
+  private static func expectMessage(_ result: ExitTest.Result?, _ words: String) {
+    #if DEBUG
+      // Optimised code keeps the trap and drops the text.
+      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+      #expect(text.contains(words), "the message was: \(text)")
+    #endif
+  }
+
+  @Test("a chain of responders that leads back, before anybody is asked")
+  func circleOfResponders() async {
+    for (length, tail) in [(1, 0), (2, 0), (3, 5), (1_000, 7), (7, 1_000)] {
+      let result = await #expect(
+        processExitsWith: .failure, observing: [\.standardErrorContent]
+      ) { [length = length as Int, tail = tail as Int] in
+        let journal = Journal()
+        let sensors = (0..<length + tail).map { Sensor("sensor \($0)", journal) }
+        for (sensor, above) in zip(sensors, sensors.dropFirst()) { sensor.above = above }
+        sensors.last!.above = sensors[tail]
+        for sensor in sensors {
+          sensor.answer = { _ in preconditionFailure("An interceptor was asked.") }
+        }
+        sensors[0].emitEvent(Teams.didSelect(1))
+      }
+      Self.expectMessage(
+        result, "leads from a Sensor back to itself, in \(length) step\(length == 1 ? ":" : "s:")")
+    }
+  }
+
+  @Test("a coordinator as its own child")
+  func ownChild() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let coordinator = Coordinator()
+      coordinator.addChild(coordinator)
+    }
+    Self.expectMessage(result, "that is the same: take one of them out")
+  }
+
+  @Test("a coordinator as a child of one below it")
+  func circleOfCoordinators() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let coordinators = (0..<4).map { _ in Coordinator() }
+      for (parent, child) in zip(coordinators, coordinators.dropFirst()) { parent.addChild(child) }
+      coordinators[3].addChild(coordinators[1])
+    }
+    Self.expectMessage(result, "that is below it: take one of them out")
+  }
+
+  @Test("starting twice")
+  func startingTwice() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let coordinator = Coordinator()
+      coordinator.start()
+      coordinator.start()
+    }
+    Self.expectMessage(result, "start() was called on a Coordinator that is started")
+  }
+
+  @Test("starting inside stop()")
+  func startingWhileStopping() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let journal = Journal()
+      let (top, child) = (Desk("top", journal), Desk("child", journal))
+      top.startChild(child)
+      child.beforeStop = { top.start() }
+      top.stop()
+    }
+    Self.expectMessage(result, "start() was called on a Desk that is stopping")
+  }
+
+  @Test("a child for a coordinator that is being stopped")
+  func childWhileStopping() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let journal = Journal()
+      let (top, child) = (Desk("top", journal), Desk("child", journal))
+      top.startChild(child)
+      child.beforeStop = { top.addChild(Coordinator()) }
+      top.stop()
+    }
+    Self.expectMessage(result, "takes no child; a Desk was given a Coordinator")
+  }
+
+  @Test("a method of another class")
+  func methodOfAnotherClass() async {
+    final class Other: Coordinator {
+      func onTeams(_ event: Teams) -> EventInterception { .pass }
+    }
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      Coordinator().intercept(Other.onTeams)
+    }
+    Self.expectMessage(result, "a method of Other was registered with a Coordinator")
+  }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("What reaches the top unhandled can go on")
+struct UnhandledEventTests {
+  let event = Teams.didSelect(4)
+
+  @Test("the top's closure is asked last, and decides")
+  func closure() {
+    let shop = Shop()
+    var answer = EventInterception.pass
+    shop.app.unhandledEvents = { [journal = shop.journal] event in
+      journal.entries.append("unhandled \(event)")
+      return answer
+    }
+    #expect(shop.button.emitEvent(event) == .unhandled)
+    #expect(
+      shop.journal.take() == ["table", "screen", "shop", "app", "unhandled didSelect(4)"])
+    answer = .handled
+    #expect(shop.button.emitEvent(event) == .handled)
+    _ = shop.journal.take()
+    shop.app.answer = { _ in .handled }
+    #expect(shop.button.emitEvent(event) == .handled)
+    #expect(shop.journal.take() == ["table", "screen", "shop", "app"])
+    // The top itself emits.
+    #expect(shop.app.emitEvent(event) == .handled)
+    #expect(shop.journal.take() == ["unhandled didSelect(4)"])
+  }
+
+  @Test("only at the top, and only while it is not stopped")
+  func onlyAtTheTop() {
+    let shop = Shop()
+    var asked = 0
+    shop.shop.unhandledEvents = { _ in
+      asked += 1
+      return .handled
+    }
+    #expect(shop.screen.emitEvent(event) == .unhandled)
+    shop.shop.removeFromParent()
+    #expect(shop.screen.emitEvent(event) == .handled)
+    #expect(asked == 1)
+    shop.shop.answer = { [unowned desk = shop.shop] _ in
+      desk.stop()
+      return .pass
+    }
+    #expect(shop.screen.emitEvent(event) == .unhandled)
+    #expect(asked == 1)
+  }
+
+  @Test("to a central: handled if somebody receives the type there", arguments: cores)
+  func central(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let shop = Shop()
+    shop.app.dispatchUnhandled(to: central, priority: .high)
+    #expect(shop.button.emitEvent(event) == .unhandled)
+    let thread = EventThread(on: central)
+    let log = Log<Teams>()
+    let priorities = Log<EventPriority>()
+    thread.addEventCallback { (event: Teams, priority, _) in
+      log.append(event)
+      priorities.append(priority)
+    }
+    #expect(shop.button.emitEvent(event) == .handled)
+    #expect(shop.button.emitEvent(Drivers.didRetire) == .unhandled)
+    // Its exact type survives, however it was emitted (D11).
+    let any: any CoordinateEvents = Teams.setFavorite("Porto")
+    #expect(shop.button.emitEvent(any) == .handled)
+    #expect(thread.drain())
+    #expect(log.entries == [event, .setFavorite("Porto")])
+    #expect(priorities.entries == [.high, .high])
+  }
+
+  @Test("a coordinate event is an event like others", arguments: cores)
+  func dispatched(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<Teams>()
+    thread.addEventCallback { (event: Teams) in log.append(event) }
+    #expect(event.queue(on: central) == 1)
+    #expect(thread.drain())
+    #expect(log.entries == [event])
+  }
+}
