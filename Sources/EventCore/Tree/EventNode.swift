@@ -24,7 +24,8 @@ open class EventNode: @unchecked Sendable, Identifiable {
 
   /// Not retained: a core lasts as long as the program, and each node would pay for the count.
   @usableFromInline final unowned(unsafe) let core: any TreeCore
-  @usableFromInline final private(set) var node: UnsafeMutableRawPointer
+  /// Written by the initialiser alone, before anybody else has the object: no raise pays for a check.
+  @usableFromInline @exclusivity(unchecked) final private(set) var node: UnsafeMutableRawPointer
   /// What paths and dumps call it; nil is the name of its class.
   public final let name: String?
 
