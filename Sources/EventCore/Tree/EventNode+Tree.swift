@@ -169,10 +169,13 @@ extension TreeCore {
 /// A reference to the node of a context, unless it is ending. Inside `withTrees`: its `deinit` has not
 /// got past `endNode` then, so that the memory is there.
 func retained(_ context: UnsafeMutableRawPointer) -> EventNode? {
-  Unmanaged<EventNode>.fromOpaque(context)._withUnsafeGuaranteedRef { object in
-    // A weak reference is what Swift has for "unless it is ending". It costs a node its first
-    // allocation beside itself, which is why nobody asks before a user does.
-    weak let weakObject = object
-    return weakObject
-  }
+  let object = Unmanaged<EventNode>.fromOpaque(context).takeUnretainedValue()
+  // A weak reference is what Swift has for "unless it is ending". It costs a node its first allocation
+  // beside itself, which is why nobody asks before a user does.
+  weak let weakObject = object
+  let found = weakObject
+  // Held until here: if everybody else lets go meanwhile, `found` is the last reference, and not one
+  // that ends here, where `deinit` would wait for the lock that the caller has.
+  withExtendedLifetime(object) {}
+  return found
 }
