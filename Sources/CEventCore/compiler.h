@@ -48,4 +48,17 @@ static inline void evc_pause(void)
 #endif
 }
 
+/*
+ * Has a line fetched for writing. Not __builtin_prefetch: for a baseline x86-64 that fetches it for reading,
+ * and the write still has to take it from the other core. (Processors without the instruction ignore it.)
+ */
+static inline void evc_prefetch_write(const void *address)
+{
+#if defined(__x86_64__)
+	__asm__ __volatile__("prefetchw %0" : : "m"(*(const char *)address));
+#else
+	__builtin_prefetch(address, 1);
+#endif
+}
+
 #endif

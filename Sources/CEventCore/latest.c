@@ -4,11 +4,11 @@
 #include "latest.h"
 
 #include "memory.h"
+#include "shared_latest.h"
+#include "token.h"
 
 #include <sched.h>
 #include <string.h>
-
-enum { NONE, CLAIMED, POSTED, CONSUMED };
 
 #define COUNT_MASK ((uintptr_t)63)
 #define COUNT_MAX ((uintptr_t)63)
@@ -62,7 +62,10 @@ static void unref(struct evc_latest *latest)
 
 void evc_envelope_let_go(struct evc_subscription *subscription)
 {
-	unref(latest_of(subscription));
+	if (subscription->deliver == NULL)
+		evc_shared_latest_let_go(subscription);
+	else
+		unref(latest_of(subscription));
 }
 
 static void retain(struct evc_sink *sink)
@@ -94,25 +97,6 @@ static void count_superseded(struct evc_latest *latest, uint32_t count)
 	atomic_fetch_add_explicit(&latest->superseded, count, memory_order_relaxed);
 }
 
-/*
- * Ends an envelope that a newer one took the place of. Nearly always it is of this thread's own pool:
- * then the slot goes straight back, and is the next to be used.
- */
-static void supersede(struct evc_envelope *envelope, struct evc_thread_record *record)
-{
-	if (envelope->flags == 0 && record != NULL &&
-	    evc_pool_of(envelope) == &record->pools[0]) {
-		struct evc_subscription *subscription = envelope->subscription;
-
-		/* User code, which may dispatch: the slot must not be free before. */
-		if (subscription->drop != NULL)
-			subscription->drop(subscription->context, envelope->bytes);
-		evc_pool_untake(&record->pools[0], envelope);
-		return;
-	}
-	evc_envelope_end(envelope, false, NULL);
-}
-
 static void post(struct evc_latest *latest, struct evc_envelope *token, unsigned lane,
 		 struct evc_stream *stream)
 {
@@ -124,23 +108,6 @@ static void post(struct evc_latest *latest, struct evc_envelope *token, unsigned
 	evc_mailbox_post_prepared(latest->mailbox, stream, &chain);
 }
 
-/* A token beside that of the structure. NULL = out of memory. */
-static struct evc_envelope *create_token(struct evc_latest *latest, unsigned lane)
-{
-	struct evc_thread_record *record = evc_thread_record();
-	struct evc_envelope *token = record == NULL ? NULL : evc_pool_take(&record->pools[0]);
-
-	if (token == NULL)
-		return NULL;
-	token->subscription = &latest->subscription;
-	evc_slot_set_time(token, 0);
-	token->generation = 0;
-	token->index = 0;
-	evc_slot_set_lane(token, lane);
-	token->flags = EVC_ENVELOPE_TOKEN;
-	return token;
-}
-
 /* The rest of P2, for a state that was not POSTED. */
 static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsigned lane,
 						 struct evc_stream *stream)
@@ -148,24 +115,18 @@ static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsi
 	_Atomic uint8_t *state = &latest->state[lane];
 
 	for (;;) {
-		uint8_t seen = NONE;
 		struct evc_envelope *token;
+		uint8_t seen;
 
-		if (atomic_compare_exchange_strong_explicit(state, &seen, CLAIMED,
-							    memory_order_seq_cst,
-							    memory_order_seq_cst)) {
+		if (evc_token_claim(state, &seen)) {
 			post(latest, &latest->tokens[lane], lane, stream);
-			seen = CLAIMED;
-			if (!atomic_compare_exchange_strong_explicit(state, &seen, POSTED,
-								     memory_order_seq_cst,
-								     memory_order_seq_cst))
-				atomic_store_explicit(state, NONE, memory_order_seq_cst);
+			evc_token_settle(state);
 			return;
 		}
-		if (seen == POSTED)
+		if (seen == EVC_TOKEN_POSTED)
 			return;
 		/* Another producer is at it, and may be held up there. */
-		token = create_token(latest, lane);
+		token = evc_token_create(&latest->subscription, lane);
 		if (evc_likely(token != NULL)) {
 			post(latest, token, lane, stream);
 			return;
@@ -175,22 +136,35 @@ static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsi
 	}
 }
 
-/* P1. Returns the envelope that was superseded, if any, which it counts. */
+/* Makes room in the bits of a slot that is read as `old`. Returns what it is now. */
+static __attribute__((noinline)) uintptr_t carry(struct evc_latest *latest, uintptr_t old)
+{
+	/* Nothing is ordered by it: the caller's P1 is still to come. */
+	if (!atomic_compare_exchange_strong_explicit(&latest->slot, &old, old & ~COUNT_MASK,
+						     memory_order_relaxed, memory_order_relaxed))
+		return old;
+	count_superseded(latest, COUNT_MAX);
+	return old & ~COUNT_MASK;
+}
+
+/*
+ * P1. Returns the envelope that was superseded, if any, which it counts; never after P1, so that whoever
+ * handles an event finds all counted that it took the place of, and all that those did.
+ */
 static inline struct evc_envelope *put(struct evc_latest *latest, struct evc_envelope *newest)
 {
 	uintptr_t old = atomic_load_explicit(&latest->slot, memory_order_relaxed);
 	uintptr_t count;
 
 	do {
-		count = old & COUNT_MASK;
-		count = old == 0 || count == COUNT_MAX ? 0 : count + 1;
+		while (evc_unlikely((old & COUNT_MASK) == COUNT_MAX))
+			old = carry(latest, old);
+		count = old == 0 ? 0 : (old & COUNT_MASK) + 1;
 		/* Releases the envelope, and acquires the one that is superseded. */
 	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &old,
 							(uintptr_t)newest | count,
 							memory_order_seq_cst,
 							memory_order_relaxed));
-	if (evc_unlikely((old & COUNT_MASK) == COUNT_MAX))
-		count_superseded(latest, COUNT_MAX + 1);
 	return envelope_in(old);
 }
 
@@ -239,46 +213,29 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if (evc_unlikely(stream == NULL))
 		return EVC_OUT_OF_MEMORY;
 	lane = evc_slot_lane(newest);
+	/* Before P1: see there. */
+	if (evc_unlikely(count > 0))
+		count_superseded(latest, count);
 	old = put(latest, newest);
 	/* P2; acquires the post of the token that is there. */
-	if (atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) != POSTED)
+	if (atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) !=
+	    EVC_TOKEN_POSTED)
 		post_token(latest, lane, stream);
 	/* P3. Last, since the end of a payload is user code, which may dispatch. */
 	if (evc_unlikely(count > 0)) {
 		struct evc_envelope *envelope = chain->first;
 
-		count_superseded(latest, count);
 		for (; count > 0; count--, envelope = next) {
 			next = evc_slot_next(envelope);
-			supersede(envelope, evc_thread_record_current);
+			evc_envelope_supersede(envelope);
 		}
 	}
 	if (old != NULL)
-		supersede(old, evc_thread_record_current);
+		evc_envelope_supersede(old);
 	return EVC_OK;
 }
 
 /* The consumer, and whoever drops */
-
-/* K1. After it the token is its producers' again. */
-static void give_token(struct evc_latest *latest, struct evc_envelope *token,
-		       struct evc_return_cache *cache)
-{
-	unsigned lane = evc_slot_lane(token);
-	uint8_t seen = CLAIMED;
-
-	if (token != &latest->tokens[lane]) {
-		if (cache != NULL)
-			evc_return_cache_give(cache, token);
-		else
-			evc_pool_give(token);
-	} else if (!atomic_compare_exchange_strong_explicit(&latest->state[lane], &seen, CONSUMED,
-							    memory_order_seq_cst,
-							    memory_order_seq_cst)) {
-		/* It was POSTED, from which nobody but us moves it. */
-		atomic_store_explicit(&latest->state[lane], NONE, memory_order_seq_cst);
-	}
-}
 
 struct evc_envelope *evc_latest_take(struct evc_mailbox *mailbox, struct evc_envelope *token)
 {
@@ -287,7 +244,8 @@ struct evc_envelope *evc_latest_take(struct evc_mailbox *mailbox, struct evc_env
 	struct evc_envelope *envelope;
 	uintptr_t newer = 0;
 
-	give_token(latest, token, &mailbox->returns);
+	/* K1. */
+	evc_token_give(latest->state, latest->tokens, token, &mailbox->returns);
 	envelope = take(latest);
 	if (evc_likely(envelope != NULL && evc_slot_lane(envelope) <= lane)) {
 		/* The token's reference goes with it. */
@@ -311,7 +269,7 @@ uint64_t evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *ca
 	struct evc_latest *latest = latest_of(token->subscription);
 	struct evc_envelope *envelope;
 
-	give_token(latest, token, cache);
+	evc_token_give(latest->state, latest->tokens, token, cache);
 	envelope = take(latest);
 	if (envelope != NULL)
 		evc_envelope_end(envelope, false, cache);
@@ -346,10 +304,8 @@ evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 	atomic_init(&latest->references, 1);
 	atomic_init(&latest->slot, 0);
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-		atomic_init(&latest->state[lane], NONE);
-		latest->tokens[lane].subscription = &latest->subscription;
-		latest->tokens[lane].flags = EVC_ENVELOPE_TOKEN;
-		atomic_init(&latest->tokens[lane].lane, (uint8_t)lane);
+		atomic_init(&latest->state[lane], EVC_TOKEN_NONE);
+		evc_token_init(&latest->tokens[lane], &latest->subscription, lane);
 	}
 	evc_mailbox_retain(mailbox);
 	pthread_mutex_lock(&mailbox->subscription_mutex);

@@ -11,8 +11,12 @@
 
 /* How many envelopes are dealt at once when the lanes ran dry: they stay in the cache until taken. */
 #define DEAL_SOME 32u
-/* The dry consumer that finds fewer than this many pauses before it takes them. */
-#define PACE_BELOW 16u
+/*
+ * The dry consumer that finds fewer than this many pauses before it takes them. Close behind a producer its
+ * processor fetches ahead the very lines that are being written: one to one takes 37 ns an event if it
+ * goes up to 16, 31 with 64, 21 with 128, 20 with 256 and more.
+ */
+#define PACE_BELOW 128u
 /* How long, in turns of evc_pause of about 30 ns: see let_them_get_ahead. */
 #define PACE_LEAST 4u
 #define PACE_MOST 128u
@@ -168,6 +172,10 @@ static uint64_t let_them_get_ahead(struct evc_mailbox *mailbox, uint64_t count)
 	uint32_t pace = mailbox->pace;
 	uint64_t came;
 
+	if (pace == 0) {
+		mailbox->pace = PACE_LEAST;
+		return count;
+	}
 	for (unsigned i = 0; i < pace; i++)
 		evc_pause();
 	/* Relaxed: as in look_for_some. */

@@ -118,7 +118,7 @@ struct evc_mailbox {
 	/* LOOKING: the lanes of the takes since the window began. */
 	uint32_t window_takes;
 	uint8_t window_lanes[16];
-	/* evc_mailbox_run: whether and how long to pause before a look that would find little. */
+	/* evc_mailbox_run: whether and how long to pause before a look that would find little; 0: not once. */
 	bool paces;
 	uint32_t pace;
 	/* EVC_WAIT_PARK: how many more spins before a sleep may be in vain. */

@@ -118,6 +118,8 @@ static enum evc_status park(struct evc_mailbox *mailbox, uint64_t timeout)
 			news = has_news(mailbox);
 			if (news && evc_clock_now() - since < SHORT_SLEEP_NS)
 				mailbox->grace_left = GRACE_TRIES;
+			/* Whoever was woken takes what there is at once. */
+			mailbox->pace = 0;
 		}
 		/* Relaxed: a wake-up too many does no harm. */
 		atomic_fetch_and_explicit(&mailbox->attention, ~EVC_ATTENTION_SLEEP,

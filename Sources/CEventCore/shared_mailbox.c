@@ -4,6 +4,7 @@
 #include "shared_mailbox_private.h"
 
 #include "memory.h"
+#include "shared_latest.h"
 
 static struct evc_shared_mailbox *mailbox_of(struct evc_sink *sink)
 {
@@ -201,11 +202,33 @@ static __attribute__((noinline)) bool put_several_lanes(struct evc_shared_mailbo
 	return has_memory;
 }
 
+/* P2 and what follows. The mailbox is still there: whoever posts holds a reference. */
+static inline void tell(struct evc_shared_mailbox *mailbox)
+{
+	uint32_t attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
+
+	if (evc_unlikely(attention >= EVC_SHARED_SLEEPER))
+		evc_shared_wake_one(mailbox);
+	/* A second look, since the workers may have ended while this one was looking for a sleeper. */
+	if (evc_unlikely(attention & EVC_SHARED_CLOSED) &&
+	    (atomic_load_explicit(&mailbox->attention, memory_order_seq_cst) &
+	     (EVC_SHARED_DROP | EVC_SHARED_ENDED)))
+		evc_shared_drop_all(mailbox);
+}
+
+bool evc_shared_post_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token,
+			   unsigned lane, struct evc_queue_segment **spare)
+{
+	if (!put(mailbox, lane, token, 1, spare))
+		return false;
+	tell(mailbox);
+	return true;
+}
+
 enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 					const struct evc_chain *chain)
 {
 	struct evc_queue_segment *spare = NULL;
-	uint32_t attention;
 	bool is_put;
 
 	if (evc_unlikely(chain->first == NULL))
@@ -224,15 +247,7 @@ enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 	}
 	if (evc_unlikely(!is_put))
 		return EVC_OUT_OF_MEMORY;
-	/* P2. The mailbox is still there: whoever posts holds a reference. */
-	attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
-	if (evc_unlikely(attention >= EVC_SHARED_SLEEPER))
-		evc_shared_wake_one(mailbox);
-	/* A second look, since the workers may have ended while this one was looking for a sleeper. */
-	if (evc_unlikely(attention & EVC_SHARED_CLOSED) &&
-	    (atomic_load_explicit(&mailbox->attention, memory_order_seq_cst) &
-	     (EVC_SHARED_DROP | EVC_SHARED_ENDED)))
-		evc_shared_drop_all(mailbox);
+	tell(mailbox);
 	return EVC_OK;
 }
 
@@ -271,8 +286,13 @@ void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
 {
 	uint64_t taken[EVC_LANE_COUNT];
 
+	*out = (struct evc_mailbox_statistics){
+		/* Acquire: what they were counted in, which is read next, is not behind them. */
+		.taken = 0 - atomic_load_explicit(&mailbox->taken_empty, memory_order_acquire),
+		.dropped = 0 - atomic_load_explicit(&mailbox->dropped_empty, memory_order_acquire),
+		.superseded = evc_shared_latest_superseded(mailbox),
+	};
 	sum_taken(mailbox, taken);
-	*out = (struct evc_mailbox_statistics){ 0 };
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
 		out->taken += taken[lane];
 		out->dropped +=

@@ -68,12 +68,14 @@
 
 #define EVC_SLEEPER_WORDS (EVC_WORKERS_MAX / 64)
 
-/* A subscription whose handlers are the worker's. `base.deliver` is NULL. */
+/* A subscription whose handlers are the worker's. `base.deliver` is NULL, which tells it from others. */
 struct evc_shared_subscription {
 	struct evc_subscription base;
 	bool (*deliver)(void *worker_context, void *context, void *payload,
 			struct evc_envelope *envelope, bool owned);
 };
+
+struct evc_shared_latest;
 
 struct evc_worker {
 	struct evc_shared_mailbox *shared;
@@ -113,9 +115,15 @@ struct evc_shared_mailbox {
 	struct evc_worker *workers[EVC_WORKERS_MAX];
 	/* What workers took that are gone. */
 	uint64_t taken_by_others[EVC_LANE_COUNT];
-	/* Guards the list of subscriptions. Never held together with worker_mutex. */
+	/* Tokens that were taken, and dropped, and stood for nothing (shared_latest.h). Relaxed: statistics. */
+	_Atomic uint64_t taken_empty;
+	_Atomic uint64_t dropped_empty;
+	/* Guards the lists of subscriptions. Never held together with worker_mutex. */
 	pthread_mutex_t subscription_mutex;
 	struct evc_subscription *subscriptions;
+	/* Those in front of the mailbox, and what was superseded in others that have ended. */
+	struct evc_shared_latest *latests;
+	uint64_t superseded;
 };
 
 /* Takes the first envelope of the lanes before `limit`, and tells its lane; NULL if there is none. */
@@ -141,6 +149,13 @@ found:
 	*lane = l;
 	return envelope;
 }
+
+/*
+ * shared_mailbox.c: posts a token, whether the mailbox is closed or not. False = out of memory, if `*spare` was
+ * NULL.
+ */
+bool evc_shared_post_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token,
+			   unsigned lane, struct evc_queue_segment **spare);
 
 /* shared_mailbox.c: true unless each lane was empty at a moment during the call; see shared_queue.h. */
 bool evc_shared_has_some(struct evc_shared_mailbox *mailbox);

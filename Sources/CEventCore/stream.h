@@ -145,6 +145,7 @@ static inline struct evc_envelope *evc_stream_reserve(struct evc_stream *stream,
 		return NULL;
 	stream->reserved_segment = stream->segment;
 	stream->reserved = last = stream->slot++;
+	evc_slot_prefetch(last);
 	while (evc_unlikely(--count > 0)) {
 		if (!evc_stream_has_room(stream, record)) {
 			evc_stream_withdraw(stream);

@@ -5,8 +5,10 @@
  * A worker: a consumer of its own mailbox and of a shared one. Its own mailbox is always LOOKING
  * (mailbox_private.h), since little comes that way: a look is two loads.
  */
+#include "latest.h"
 #include "mailbox_private.h"
 #include "memory.h"
+#include "shared_latest.h"
 #include "shared_mailbox_private.h"
 #include "worker.h"
 
@@ -55,17 +57,27 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 	return EVC_OK;
 }
 
-void evc_worker_destroy(struct evc_worker *worker)
+/* It takes and sleeps no more. Gives its slot back; the first time. */
+static void part(struct evc_worker *worker)
 {
 	struct evc_shared_mailbox *shared = worker->shared;
 
 	evc_worker_leave(worker);
 	pthread_mutex_lock(&shared->worker_mutex);
-	shared->workers[worker->slot] = NULL;
-	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
-		shared->taken_by_others[lane] +=
-			atomic_load_explicit(&worker->taken[lane], memory_order_relaxed);
+	if (shared->workers[worker->slot] == worker) {
+		shared->workers[worker->slot] = NULL;
+		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+			shared->taken_by_others[lane] +=
+				atomic_load_explicit(&worker->taken[lane], memory_order_relaxed);
+	}
 	pthread_mutex_unlock(&shared->worker_mutex);
+}
+
+void evc_worker_destroy(struct evc_worker *worker)
+{
+	struct evc_shared_mailbox *shared = worker->shared;
+
+	part(worker);
 	/* Nobody consumes it any more: posts that others may still make are refused and dropped. */
 	evc_mailbox_close(worker->mailbox);
 	(void)evc_mailbox_end(worker->mailbox);
@@ -104,21 +116,40 @@ static __attribute__((noinline)) void wake_next(struct evc_worker *worker)
 		evc_shared_wake_one(worker->shared);
 }
 
-/* The envelope that is next, or NULL if none is, or the worker has to end. */
-static inline struct evc_envelope *next(struct evc_worker *worker)
+/* The event that a token stands for, which was taken; NULL if that was no event. */
+static __attribute__((noinline)) struct evc_envelope *event_of(struct evc_worker *worker,
+							       struct evc_envelope *token)
+{
+	struct evc_mailbox *mailbox = worker->mailbox;
+	struct evc_envelope *event;
+
+	if (token->subscription->deliver == NULL) {
+		event = evc_shared_latest_take(token, &mailbox->returns);
+		if (event == NULL)
+			/* Release, pairs with evc_shared_mailbox_read_statistics. */
+			atomic_fetch_add_explicit(&worker->shared->taken_empty, 1,
+						  memory_order_release);
+	} else {
+		event = evc_latest_take(mailbox, token);
+		if (event == NULL)
+			/* Relaxed: only this thread writes it. */
+			atomic_store_explicit(
+				&mailbox->taken,
+				atomic_load_explicit(&mailbox->taken, memory_order_relaxed) - 1,
+				memory_order_relaxed);
+	}
+	return event;
+}
+
+/* The envelope or token that is next, or NULL if none is, or the worker has to end. */
+static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool passes_on)
 {
 	struct evc_mailbox *mailbox = worker->mailbox;
 	struct evc_shared_mailbox *shared = worker->shared;
 	struct evc_envelope *envelope = NULL;
-	bool passes_on = worker->passes_on;
 	bool is_retiring = false;
 	unsigned own = EVC_LANE_COUNT, lane;
 
-	if (evc_unlikely(passes_on)) {
-		worker->passes_on = false;
-		/* W7. */
-		evc_worker_stop_looking(worker);
-	}
 	/* Pairs with the raises in evc_mailbox_interrupt and _close. */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0)) {
 		/* Before what may take a while. */
@@ -148,6 +179,28 @@ static inline struct evc_envelope *next(struct evc_worker *worker)
 	}
 	if (envelope == NULL && own < EVC_LANE_COUNT)
 		envelope = evc_mailbox_take_from(mailbox, own);
+	return envelope;
+}
+
+/* The event that is next, or NULL if none is, or the worker has to end. */
+static inline struct evc_envelope *next(struct evc_worker *worker)
+{
+	struct evc_envelope *envelope;
+	bool passes_on = worker->passes_on;
+
+	if (evc_unlikely(passes_on)) {
+		worker->passes_on = false;
+		/* W7. */
+		evc_worker_stop_looking(worker);
+	}
+	envelope = next_of_any(worker, passes_on);
+	while (evc_unlikely(envelope != NULL && (envelope->flags & EVC_ENVELOPE_TOKEN))) {
+		envelope = event_of(worker, envelope);
+		if (envelope != NULL)
+			break;
+		/* Decided anew: another lane may be first by now. */
+		envelope = next_of_any(worker, passes_on);
+	}
 	if (evc_unlikely(passes_on) && envelope != NULL)
 		wake_next(worker);
 	return envelope;
@@ -212,7 +265,7 @@ static inline bool deliver(struct evc_worker *worker, struct evc_envelope *envel
 	void *payload = evc_envelope_payload_inline(envelope);
 	bool owned = evc_envelope_owns_payload(envelope);
 
-	if (evc_likely(subscription->sink == &worker->shared->sink))
+	if (evc_likely(subscription->deliver == NULL))
 		return evc_container_of(subscription, struct evc_shared_subscription, base)
 			->deliver(worker->context, subscription->context, payload, envelope, owned);
 	return subscription->deliver(subscription->context, payload, envelope, owned);
@@ -231,7 +284,7 @@ enum evc_status evc_worker_run(struct evc_worker *worker)
 			continue;
 		}
 		if (end_if_closed(worker, &closes)) {
-			evc_worker_leave(worker);
+			part(worker);
 			return EVC_CLOSED;
 		}
 		if (closes)

@@ -146,6 +146,57 @@ static const char *chains(void)
 	return expect_end(&receiver, 65, 64 * 65 / 2);
 }
 
+/* A consumer that handles the newest while its producer is still posting. */
+struct prompt {
+	struct evc_mailbox *mailbox;
+	struct evc_subscription *subscription;
+	uint64_t delivered, superseded;
+};
+
+static void pump_prompt(void *context)
+{
+	(void)evc_mailbox_pump(((struct prompt *)context)->mailbox, 1);
+}
+
+static bool deliver_prompt(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct prompt *prompt = context;
+
+	(void)payload, (void)envelope, (void)owned;
+	prompt->delivered++;
+	prompt->superseded = evc_latest_subscription_superseded(prompt->subscription);
+	return true;
+}
+
+static const char *counted_first(void)
+{
+	for (unsigned length = 1; length <= 65; length++) {
+		struct prompt prompt = { 0 };
+		struct evc_mailbox_options options = { .wake = pump_prompt, .context = &prompt };
+		struct evc_subscription_options subscription = { .deliver = deliver_prompt,
+								 .context = &prompt };
+		struct evc_chain chain = EVC_CHAIN_EMPTY;
+
+		EXPECT_OK(evc_mailbox_create(&options, &prompt.mailbox));
+		EXPECT_OK(evc_mailbox_add_latest_subscription(prompt.mailbox, &subscription,
+							      &prompt.subscription));
+		for (unsigned i = 0; i < length; i++) {
+			struct evc_envelope *envelope;
+
+			EXPECT_OK(evc_envelope_create(prompt.subscription, EVC_LANE_QUEUE_NORMAL, 0, 1,
+						      &envelope));
+			evc_chain_append(&chain, envelope);
+		}
+		EXPECT_OK(prompt.subscription->sink->accept(prompt.subscription->sink, &chain));
+		EXPECT_EQUAL(prompt.delivered, 1, "delivered within the post");
+		EXPECT_EQUAL(prompt.superseded, length - 1, "superseded, as the handler sees it");
+		evc_latest_subscription_release(prompt.subscription);
+		evc_mailbox_release(prompt.mailbox);
+	}
+	EXPECT(suite_quiesce(), "the end of a subscription is held up");
+	return NULL;
+}
+
 static const char *depth(void)
 {
 	struct suite_receiver receiver;
@@ -293,6 +344,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D1 the newest is delivered on its own lane, for every three lanes", every_three_lanes },
 	{ "D2 the newest stands where the oldest of its lane stood", place_of_the_oldest },
 	{ "D4 of a chain the last is the newest", chains },
+	{ "D4 what an event superseded is counted before it is handled", counted_first },
 	{ "an event in the slot counts as one that waits", depth },
 	{ "D10 closing drops one event, whatever tokens wait", close_it },
 	{ "D10 a mailbox without a consumer frees the slot", abandon_it },

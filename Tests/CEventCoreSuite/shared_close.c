@@ -39,6 +39,7 @@ static const char *round_of(unsigned round, bool drain, unsigned count)
 	struct shared_workers workers = { .count = 0 };
 	pthread_t threads[PRODUCERS];
 	uint64_t accepted = 0;
+	bool drops = drain && count == 0;
 
 	EXPECT_NONE(shared_open(&receiver));
 	EXPECT_NONE(shared_start(&workers, &receiver, count, NULL, NULL));
@@ -51,6 +52,8 @@ static const char *round_of(unsigned round, bool drain, unsigned count)
 		evc_shared_mailbox_close_when_empty(receiver.mailbox);
 	else
 		evc_shared_mailbox_close(receiver.mailbox);
+	if (drops)
+		evc_shared_mailbox_drop(receiver.mailbox);
 	/* The workers' end first in every other round, so that late posts find them gone. */
 	if (round % 2)
 		EXPECT_NONE(shared_join(&workers));
@@ -62,13 +65,13 @@ static const char *round_of(unsigned round, bool drain, unsigned count)
 	if (round % 2 == 0)
 		EXPECT_NONE(shared_join(&workers));
 	evc_shared_mailbox_read_statistics(receiver.mailbox, &statistics);
-	if (count > 0)
+	if (count > 0 || drops)
 		EXPECT_EQUAL(statistics.taken + statistics.dropped, accepted,
 			     "taken and dropped, beside accepted");
 	evc_shared_mailbox_release(receiver.mailbox);
 	EXPECT_EQUAL(receiver.delivered + receiver.drops, accepted,
 		     "delivered and calls of drop, beside accepted");
-	if (count > 0)
+	if (count > 0 || drops)
 		EXPECT_EQUAL(receiver.drops, statistics.dropped, "calls of drop, beside dropped");
 	EXPECT_EQUAL(receiver.finalized, 1, "calls of finalize");
 	return NULL;
@@ -96,6 +99,33 @@ static const char *drain_it(void)
 static const char *nobody(void)
 {
 	return rounds(false, 0);
+}
+
+static const char *nobody_but_drop(void)
+{
+	return rounds(true, 0);
+}
+
+static const char *ended_make_room(void)
+{
+	struct evc_worker *workers[EVC_WORKERS_MAX], *further;
+	struct shared_receiver receiver;
+
+	EXPECT_NONE(shared_open(&receiver));
+	for (unsigned i = 0; i < EVC_WORKERS_MAX; i++)
+		EXPECT_OK(evc_worker_create(receiver.mailbox, NULL, &workers[i]));
+	EXPECT_STATUS(evc_worker_create(receiver.mailbox, NULL, &further), EVC_NOT_PERMITTED);
+	evc_mailbox_close(evc_worker_mailbox(workers[7]));
+	EXPECT_STATUS(evc_worker_run(workers[7]), EVC_CLOSED);
+	EXPECT_OK(evc_worker_create(receiver.mailbox, NULL, &further));
+	for (unsigned i = 0; i < EVC_WORKERS_MAX; i++)
+		evc_worker_destroy(workers[i]);
+	evc_mailbox_close(evc_worker_mailbox(further));
+	EXPECT_STATUS(evc_worker_run(further), EVC_CLOSED);
+	evc_worker_destroy(further);
+	evc_shared_mailbox_release(receiver.mailbox);
+	EXPECT_EQUAL(receiver.finalized, 1, "calls of finalize");
+	return NULL;
 }
 
 /* Everything that was accepted before the close is handled, not dropped. */
@@ -275,6 +305,8 @@ static const struct evc_suite_test tests[] = {
 	{ "D4 D10 shared: posts that race close are taken or dropped, once", close_it },
 	{ "D4 D10 shared: posts that race close_when_empty are taken or dropped, once", drain_it },
 	{ "D4 D10 shared: posts that race close without a worker go with the release", nobody },
+	{ "D4 D10 shared: posts that race close and drop without a worker are dropped, once", nobody_but_drop },
+	{ "shared: a worker that has ended makes room for another", ended_make_room },
 	{ "D4 shared: workers come and go under fire, nothing is lost", retire },
 };
 SUITE_GROUP(suite_shared_close, tests);

@@ -10,7 +10,7 @@ extern const struct suite_group suite_reentry, suite_order, suite_order_live, su
 	suite_fork, suite_errors, suite_allocation_failure, suite_streams, suite_pump, suite_pump_race,
 	suite_latest, suite_latest_race, suite_scheduler, suite_scheduler_live,
 	suite_shared_order, suite_shared_workers, suite_shared_close, suite_shared_wake,
-	suite_shared_memory, suite_balancer, suite_balancer_churn,
+	suite_shared_memory, suite_shared_latest, suite_balancer, suite_balancer_churn,
 	suite_tree_order, suite_tree_change, suite_tree_memory, suite_tree_threads;
 
 static const struct suite_group *const groups[] = {
@@ -23,7 +23,8 @@ static const struct suite_group *const groups[] = {
 	&suite_latest,	   &suite_latest_race,
 	&suite_scheduler,  &suite_scheduler_live,
 	&suite_shared_order,  &suite_shared_workers, &suite_shared_close, &suite_shared_wake,
-	&suite_shared_memory, &suite_balancer,	   &suite_balancer_churn,
+	&suite_shared_memory, &suite_shared_latest,
+	&suite_balancer,	   &suite_balancer_churn,
 	&suite_tree_order, &suite_tree_change, &suite_tree_memory, &suite_tree_threads,
 };
 

@@ -65,6 +65,8 @@ holds pump -DCLOSE
 for n in '' 2 3 4; do fails pump "-DMUTATE$n"; done
 holds latest -DPRODUCERS=2
 for n in '' 2 3 4 5 6 7; do fails latest "-DMUTATE$n"; done
+holds shared_latest
+for n in '' 2 3 4 5 6; do fails shared_latest "-DMUTATE$n"; done
 holds scheduler
 holds scheduler -DCLOSE
 for n in '' 2 3 4; do fails scheduler "-DMUTATE$n"; done

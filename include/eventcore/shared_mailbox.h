@@ -88,6 +88,37 @@ evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
 				    struct evc_subscription **out);
 
 /**
+ * Makes a subscription of which one envelope waits at most, for all workers together: as
+ * `evc_mailbox_add_latest_subscription`, and whichever worker comes to it first takes the newest. An event may
+ * be taken while another worker is still handling the one before it.
+ *
+ * Its envelopes reach it through its sink, as a router's dispatch posts them.
+ *
+ * Threads: any. Progress: blocking (a mutex, and the allocator). Ownership: the caller holds a reference and
+ * gives it up with `evc_shared_latest_subscription_release`; it keeps the shared mailbox alive. `finalize` is
+ * called when no reference, no route and no envelope is left. Errors: EVC_OUT_OF_MEMORY;
+ * EVC_INVALID_ARGUMENT without `deliver`.
+ */
+EVC_API EVC_MUST_USE enum evc_status
+evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
+					   const struct evc_shared_subscription_options *options,
+					   struct evc_subscription **out);
+
+/**
+ * Gives up the reference of such a subscription. What waits is still delivered: unsubscribe it from its
+ * routers first.
+ *
+ * Threads: any. Progress: wait-free but for the last. Ownership: ends the caller's. Errors: none.
+ */
+EVC_API void evc_shared_latest_subscription_release(struct evc_subscription *subscription);
+
+/**
+ * How many envelopes of such a subscription were superseded. Threads: any, with a reference. Progress:
+ * wait-free. Errors: none.
+ */
+EVC_API uint64_t evc_shared_latest_subscription_superseded(struct evc_subscription *subscription);
+
+/**
  * Posts a chain, whose last envelope links to none. Those of one lane become visible together, in the
  * order of the chain, with nobody else's between them; if there are several lanes, the most urgent first.
  *
@@ -115,6 +146,14 @@ EVC_API void evc_shared_mailbox_close(struct evc_shared_mailbox *mailbox);
  * Threads, progress, ownership, errors: as `evc_shared_mailbox_close`.
  */
 EVC_API void evc_shared_mailbox_close_when_empty(struct evc_shared_mailbox *mailbox);
+
+/**
+ * Frees what waits in a closed mailbox, and counts it as dropped: for one that has no worker left to do so,
+ * and whose last release is not near.
+ *
+ * Threads: any. Progress: lock-free, in proportion to what waits. Ownership: none. Errors: none.
+ */
+EVC_API void evc_shared_mailbox_drop(struct evc_shared_mailbox *mailbox);
 
 /**
  * How many envelopes wait in each lane, not counting the workers' own. Exact while nothing moves; otherwise
@@ -189,7 +228,8 @@ EVC_API void evc_worker_recycle(struct evc_worker *worker, struct evc_envelope *
 EVC_API enum evc_status evc_worker_wait(struct evc_worker *worker, uint64_t timeout);
 
 /**
- * Delivers envelopes until either mailbox closes: the loop of a worker's thread.
+ * Delivers envelopes until either mailbox closes: the loop of a worker's thread. A worker that has ended does
+ * not count for EVC_WORKERS_MAX any more.
  *
  * Threads: the one that is this worker. Progress: blocking. Ownership: none. Errors: returns EVC_CLOSED
  * when the worker has ended.

@@ -45,20 +45,6 @@ extension MailboxCore {
   func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
     preconditionFailure("A mailbox that was made without a pump has a thread that drains it.")
   }
-
-  // What a worker of a shared mailbox has: no event is for it in particular.
-
-  func addLatestSubscription(_ receiver: Receiver) -> Subscription {
-    preconditionFailure(
-      """
-      .latestOnly is about the events that wait for one handler, and the threads of a shared mailbox \
-      take from one store: register it on a thread, a listener, or a thread of a pool with a balancer.
-      """)
-  }
-
-  func removeLatestSubscription(_ subscription: Subscription) {}
-  func supersededCount(of subscription: Subscription) -> UInt64 { 0 }
-  var supersededCount: UInt64 { 0 }
 }
 
 /// What a pump came to.

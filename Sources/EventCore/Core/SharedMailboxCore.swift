@@ -17,6 +17,16 @@ protocol SharedMailboxCore: AnyObject, Sendable {
   /// Makes what the mailbox needs to accept events of one type. `entry` lives as long as the mailbox.
   func addSubscription(_ entry: SharedMailbox.Entry) -> Subscription
 
+  /// The same for handlers that want only the newest of the waiting events: one waits at most, for all
+  /// workers together, in the place of the oldest of its lane. Until `removeLatestSubscription`.
+  func addLatestSubscription(_ entry: SharedMailbox.Entry) -> Subscription
+
+  /// Lets go of such a subscription, once no router has it. What waits is still delivered.
+  func removeLatestSubscription(_ subscription: Subscription)
+
+  /// Events of such subscriptions that a newer one took the place of; of all there ever were.
+  var supersededCount: UInt64 { get }
+
   /// Makes the mailbox of one more worker, which delivers what it takes from here by
   /// `consumer.deliverShared`. Of its own functions:
   /// - `run` delivers from both mailboxes until either closes;
@@ -34,8 +44,11 @@ protocol SharedMailboxCore: AnyObject, Sendable {
 
   /// Refuses later posts and has the workers handle what waits first; then each of them handles what
   /// its own mailbox holds, and ends. `close` afterwards cuts it short. Without a worker what waits stays
-  /// until one is made, or until `close`. Any thread.
+  /// until one is made, or until `dropAll`. Any thread.
   func closeWhenEmpty()
+
+  /// Frees and counts what waits in a closed mailbox that has no worker: otherwise they do so. Any thread.
+  func dropAll()
 
   /// How many events wait in a lane, not counting the workers' own. Any thread.
   func depths() -> [Int]

@@ -15,7 +15,8 @@ public enum EventListenerInterest: CaseIterable, Sendable {
   /// Every event.
   case all
   /// Of the events that wait for the handler only the one that was dispatched last, on whatever lane.
-  /// The others are never stored: however many come, one waits.
+  /// The others are never stored: however many come, one waits. What "waits for the handler" means in a pool,
+  /// <doc:ThreadsAndPools> tells.
   case latestOnly
   /// Events that are younger than a maximum age when the handler would run. Needs `maximumAge`.
   case youngerThan

@@ -41,7 +41,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
     self.list = list
     // Not retained: the list holds registrations, which hold the thread's consumer.
     contexts = ExecutionContexts(core: core, router: router, threadName: name) { [weak list] in
-      list?.sweepBeforeSleep()
+      list?.sweep($0)
     }
   }
 

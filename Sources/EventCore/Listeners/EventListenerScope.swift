@@ -19,6 +19,8 @@ public final class EventListenerScope: Sendable {
     var handles: [any EventListenerHandling] = []
     /// How many there may be before the ended ones are looked for.
     var limit = 16
+    /// Somebody is looking for them.
+    var isSweeping = false
     var hasEnded = false
   }
   private let state = Guarded(State())
@@ -35,16 +37,28 @@ public final class EventListenerScope: Sendable {
   /// **Complexity**: O(1), amortised: listeners that ended otherwise are let go of from time to
   /// time.
   public func add(_ handle: any EventListenerHandling) {
-    let isLate = state.withLock { state in
-      guard !state.hasEnded else { return true }
-      if state.handles.count >= state.limit {
-        state.handles.removeAll { !$0.isActive }
-        state.limit = max(16, 2 * state.handles.count)
-      }
+    let (isLate, isFull) = state.withLock { state in
+      guard !state.hasEnded else { return (true, false) }
+      let isFull = state.handles.count >= state.limit && !state.isSweeping
+      state.isSweeping = state.isSweeping || isFull
       state.handles.append(handle)
-      return false
+      return (false, isFull)
     }
     if isLate { handle.remove() }
+    if isFull { sweep() }
+  }
+
+  /// Lets go of the listeners that have ended. One at a time, and out of the lock: to ask a listener may end
+  /// its requester, and a handle may end with its scope's reference.
+  private func sweep() {
+    let ended = state.withLock { $0.handles }.filter { !$0.isActive }
+    let gone = Set(ended.map { ObjectIdentifier($0) })
+    state.withLock { state in
+      state.handles.removeAll { gone.contains(ObjectIdentifier($0)) }
+      state.limit = max(16, 2 * state.handles.count)
+      state.isSweeping = false
+    }
+    withExtendedLifetime(ended) {}
   }
 
   /// Removes all listeners that it holds; it can take others.

@@ -62,7 +62,7 @@ public struct EventMethod<Owner: AnyObject, Event: Eventable> {
     filter = customFilter
   }
 
-  /// The same for the events that meet several interests.
+  /// Called by the compiler for the property, with several interests that an event has to meet together.
   public init(
     wrappedValue: @escaping Callback, executeOn: ExecuteEventOn = .requesterThread,
     interestedIn interests: Set<EventListenerInterest>, maximumAge: UInt64 = 0,

@@ -6,11 +6,12 @@ import Dispatch
 // The forms that take several interests at once.
 
 extension Eventable {
-  /// The same for the events that meet several interests, with priority and time.
+  /// Has a closure or a method called for the events of this type that meet several interests, with
+  /// their priority and the time of their dispatch, for as long as its requester lives.
   ///
   /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
   ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
-  ///   one.
+  ///   one. The other parameters are those of the form with one interest.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
@@ -35,11 +36,12 @@ extension Eventable {
       ListenerCallback(callback))
   }
 
-  /// The same for the events that meet several interests.
+  /// Has a closure or a method called for the events of this type that meet several interests, for
+  /// as long as its requester lives.
   ///
   /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
   ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
-  ///   one.
+  ///   one. The other parameters are those of the form with one interest.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
@@ -62,11 +64,12 @@ extension Eventable {
       ListenerCallback(callback))
   }
 
-  /// The same for the events that meet several interests, with priority and time.
+  /// Has a closure called for the events of this type that meet several interests, with their
+  /// priority and the time of their dispatch, with or without a requester.
   ///
   /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
   ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
-  ///   one.
+  ///   one. The other parameters are those of the form with one interest.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
@@ -91,11 +94,12 @@ extension Eventable {
       ListenerCallback(callback))
   }
 
-  /// The same for the events that meet several interests.
+  /// Has a closure called for the events of this type that meet several interests, with or without
+  /// a requester.
   ///
   /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
   ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
-  ///   one.
+  ///   one. The other parameters are those of the form with one interest.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
@@ -118,11 +122,12 @@ extension Eventable {
       ListenerCallback(callback))
   }
 
-  /// The same for the events that meet several interests, with priority and time.
+  /// Has a method of a requester called for the events of this type that meet several interests,
+  /// with their priority and the time of their dispatch, without retaining the requester.
   ///
   /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
   ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
-  ///   one.
+  ///   one. The other parameters are those of the form with one interest.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult
@@ -146,11 +151,12 @@ extension Eventable {
       ListenerCallback(method, filter: customFilter))
   }
 
-  /// The same for the events that meet several interests.
+  /// Has a method of a requester called for the events of this type that meet several interests,
+  /// without retaining the requester.
   ///
   /// - Parameter interests: What an event has to meet, all of it; an empty set is `.all`. With
   ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
-  ///   one.
+  ///   one. The other parameters are those of the form with one interest.
   /// - Returns: A handle that tells where it runs, and removes it.
   @inlinable
   @discardableResult

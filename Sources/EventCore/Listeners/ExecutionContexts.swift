@@ -27,8 +27,8 @@ final class ExecutionContexts: @unchecked Sendable {
   private let core: EventCentral.Core
   private let router: any RouterCore
   private let threadName: String
-  /// What the listener thread does before it sleeps.
-  private let whenIdle: @Sendable () -> Void
+  /// What the listener thread does now and then.
+  private let upkeep: @Sendable (Upkeep) -> Void
 
   /// Events per job. On the main queue and on actors others want their turn: with handlers of 50 µs
   /// a job takes 3 ms of a frame. Elsewhere it spreads the cost of a job, some 2 µs, over enough
@@ -38,12 +38,12 @@ final class ExecutionContexts: @unchecked Sendable {
 
   init(
     core: EventCentral.Core, router: any RouterCore, threadName: String,
-    whenIdle: @escaping @Sendable () -> Void
+    upkeep: @escaping @Sendable (Upkeep) -> Void
   ) {
     self.core = core
     self.router = router
     self.threadName = threadName
-    self.whenIdle = whenIdle
+    self.upkeep = upkeep
   }
 
   deinit {
@@ -90,7 +90,7 @@ final class ExecutionContexts: @unchecked Sendable {
     shared(.listenerThread) { key in
       let direct = core.makeRouter()
       let consumer = Consumer(
-        core: core, routers: [router, direct], direct: direct, strategy: .park, whenIdle: whenIdle)
+        core: core, routers: [router, direct], direct: direct, strategy: .park, upkeep: upkeep)
       startThread(named: threadName) { consumer.run() }
       return ExecutionContext(
         .listenerThread, consumer, key: key, endsWithUsers: false, host: self)

@@ -237,8 +237,7 @@ extension ListenerRegistration {
         return true
       }
     }
-    return TypedHandler(isTimed: isTimed, isLatestOnly: interest.isLatestOnly) {
-      event, lane, time, _ in
+    let general: TypedHandler<E>.General = { event, lane, time, _ in
       // Held over the call and the filters', which may be the requester's methods.
       guard let held = self.holdRequester() else { return false }
       let isWanted = held.object._withUnsafeGuaranteedRef { requester in
@@ -252,6 +251,11 @@ extension ListenerRegistration {
       if held.isForOneCall { self.letGo(held.object) }
       return isWanted
     }
+    if let plain = callback.plain, let requester = unretainedRequester, interest.takesAny, !isOnce {
+      return TypedHandler(
+        plain: plain, requester: requester, isLatestOnly: interest.isLatestOnly, general: general)
+    }
+    return TypedHandler(isTimed: isTimed, isLatestOnly: interest.isLatestOnly, general: general)
   }
 }
 

@@ -7,7 +7,7 @@
 /// it gone; the sweep is for types of which no event comes. It looks at a few listeners at a time,
 /// in turn, and has no timer: each registration looks at more than it adds, so that with
 /// registrations alone the spent ones never outnumber the live ones for long, and the listener
-/// thread looks on before it sleeps.
+/// thread looks on before it sleeps, and every some thousand events if it never does.
 final class ListenerList: @unchecked Sendable {
   // `ListenerRegistration.place` is guarded by the same lock as the list. Lock order: nothing is locked
   // within it.
@@ -116,14 +116,23 @@ final class ListenerList: @unchecked Sendable {
     }
   }
 
-  func sweepBeforeSleep() {
-    let isDue = state.withLock { state in
+  /// On the listener thread.
+  func sweep(_ moment: Upkeep) {
+    switch moment {
+    case .beforeSleep:
+      if isSleepDue() { sweep(limit: Self.perSleep) }
+    case .whileBusy:
+      sweep(limit: Self.perSleep)
+    }
+  }
+
+  private func isSleepDue() -> Bool {
+    state.withLock { state in
       guard !state.registrations.isEmpty else { return false }
       state.sleeps += 1
       guard state.sleeps >= Self.sleepsPerSweep else { return false }
       state.sleeps = 0
       return true
     }
-    if isDue { sweep(limit: Self.perSleep) }
   }
 }

@@ -15,6 +15,9 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   /// Not retained: the listener ends with it (D9).
   let requester: SharedReference?
   @usableFromInline var hasRequester: Bool { requester != nil }
+  @usableFromInline var unretainedRequester: Unmanaged<SharedReference>? {
+    requester.map { Unmanaged.passUnretained($0) }
+  }
   @usableFromInline let isOnce: Bool
   let context: ExecutionContext
   private var state: HandlerState!

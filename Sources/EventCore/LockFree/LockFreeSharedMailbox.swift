@@ -20,8 +20,30 @@
     }
 
     func addSubscription(_ entry: SharedMailbox.Entry) -> Subscription {
+      var options = Self.options(entry)
+      var made: OpaquePointer?
+      requireCore(
+        evc_shared_mailbox_add_subscription(mailbox, &options, &made), "add a subscription")
+      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+    }
+
+    func addLatestSubscription(_ entry: SharedMailbox.Entry) -> Subscription {
+      var options = Self.options(entry)
+      var made: OpaquePointer?
+      requireCore(
+        evc_shared_mailbox_add_latest_subscription(mailbox, &options, &made), "add a subscription")
+      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+    }
+
+    func removeLatestSubscription(_ subscription: Subscription) {
+      evc_shared_latest_subscription_release(OpaquePointer(subscription.pointer))
+    }
+
+    var supersededCount: UInt64 { statistics.superseded }
+
+    private static func options(_ entry: SharedMailbox.Entry) -> evc_shared_subscription_options {
       var options = evc_shared_subscription_options()
-      // Retained until the core frees the subscription with the mailbox.
+      // Retained until the core frees the subscription, with the mailbox at the latest.
       options.context = Unmanaged.passRetained(entry).toOpaque()
       options.deliver = { worker, context, payload, envelope, owned in
         Unmanaged<Consumer>.fromOpaque(worker.unsafelyUnwrapped)._withUnsafeGuaranteedRef { consumer in
@@ -40,10 +62,7 @@
         }
       }
       options.finalize = { Unmanaged<SharedMailbox.Entry>.fromOpaque($0!).release() }
-      var made: OpaquePointer?
-      requireCore(
-        evc_shared_mailbox_add_subscription(mailbox, &options, &made), "add a subscription")
-      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+      return options
     }
 
     func makeWorker(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
@@ -53,6 +72,8 @@
     func close() { evc_shared_mailbox_close(mailbox) }
     func closeWhenEmpty() { evc_shared_mailbox_close_when_empty(mailbox) }
 
+    func dropAll() { evc_shared_mailbox_drop(mailbox) }
+
     func depths() -> [Int] {
       withUnsafeTemporaryAllocation(of: UInt64.self, capacity: Lane.count) { counts in
         evc_shared_mailbox_depths(mailbox, counts.baseAddress!)
@@ -60,10 +81,12 @@
       }
     }
 
-    func counts() -> (taken: UInt64, dropped: UInt64) {
+    func counts() -> (taken: UInt64, dropped: UInt64) { (statistics.taken, statistics.dropped) }
+
+    private var statistics: evc_mailbox_statistics {
       var statistics = evc_mailbox_statistics()
       evc_shared_mailbox_read_statistics(mailbox, &statistics)
-      return (statistics.taken, statistics.dropped)
+      return statistics
     }
   }
 #endif

@@ -32,6 +32,12 @@ final class LockingSubscription: @unchecked Sendable {
     drop = receiver.drop
   }
 
+  /// The same at a shared mailbox.
+  init(_ entry: SharedMailbox.Entry) {
+    target = entry
+    drop = entry.drop
+  }
+
   /// Once, before anybody else knows the subscription.
   func setSink(_ sink: any LockingSink) {
     self.sink = sink

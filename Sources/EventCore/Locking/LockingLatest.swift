@@ -9,32 +9,18 @@
 final class LockingLatest: LockingSink {
   let subscription: LockingSubscription
   let slot: LockingLatestSlot
-  private let mailbox: LockingMailbox
+  private let mailbox: any LockingLatestMailbox
 
-  init(_ receiver: Receiver, _ mailbox: LockingMailbox) {
+  init(_ subscription: LockingSubscription, _ mailbox: any LockingLatestMailbox) {
     self.mailbox = mailbox
-    subscription = LockingSubscription(receiver)
+    self.subscription = subscription
     slot = LockingLatestSlot(subscription)
     subscription.setSink(self)
   }
 
   func post(_ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int) -> Bool {
     var old: UnsafeMutableRawPointer?
-    var wakes = false
-    let isAccepted = mailbox.withLock { shared in
-      guard !shared.refuses else { return false }
-      let token: UnsafeMutableRawPointer?
-      (old, token) = slot.replace(last)
-      let superseded = UInt64(count - 1 + (old == nil ? 0 : 1))
-      slot.superseded += superseded
-      shared.superseded += superseded
-      if let token {
-        wakes = mailbox.append(token, token, count: 1, &shared)
-      }
-      return true
-    }
-    guard isAccepted else { return false }
-    if wakes { mailbox.pump?.wake() }
+    guard mailbox.replace(in: slot, by: last, count: count, &old) else { return false }
     // Outside the lock: the end of a payload is user code.
     var returns = LockingReturns()
     var next = first
@@ -48,6 +34,16 @@ final class LockingLatest: LockingSink {
     }
     return true
   }
+}
+
+/// What a `LockingLatest` stands in front of.
+protocol LockingLatestMailbox: AnyObject, Sendable {
+  /// With its mutex held, puts `newest`, the last of `count`, into the slot, posts the token for it, if any, and
+  /// counts what was superseded. False if the mailbox refuses.
+  func replace(
+    in slot: LockingLatestSlot, by newest: UnsafeMutableRawPointer, count: Int,
+    _ old: inout UnsafeMutableRawPointer?
+  ) -> Bool
 }
 
 /// The slot of a `LockingLatest`, with its tokens. Everything is guarded by the mailbox's monitor, but for
@@ -80,12 +76,15 @@ final class LockingLatestSlot: @unchecked Sendable {
     tokens.deallocate()
   }
 
-  /// Puts the newest envelope in. Returns the one that was there, and the token to post, if any.
+  /// Puts the newest of `count` envelopes in. Returns the one that was there, and the token to post, if any; adds
+  /// what was superseded to the mailbox's figure too.
   func replace(
-    _ newest: UnsafeMutableRawPointer
+    _ newest: UnsafeMutableRawPointer, count: Int, _ total: inout UInt64
   ) -> (old: UnsafeMutableRawPointer?, token: UnsafeMutableRawPointer?) {
     let old = envelope
     envelope = newest
+    superseded += UInt64(count - 1 + (old == nil ? 0 : 1))
+    total += UInt64(count - 1 + (old == nil ? 0 : 1))
     let lane = LockingEnvelope.lane(newest)
     guard posted & (1 << lane) == 0 else { return (old, nil) }
     posted |= 1 << lane
@@ -116,9 +115,27 @@ final class LockingLatestSlot: @unchecked Sendable {
   }
 }
 
-extension LockingMailbox {
+extension LockingMailbox: LockingLatestMailbox {
+  func replace(
+    in slot: LockingLatestSlot, by newest: UnsafeMutableRawPointer, count: Int,
+    _ old: inout UnsafeMutableRawPointer?
+  ) -> Bool {
+    var wakes = false
+    let isAccepted = withLock { shared in
+      guard !shared.refuses else { return false }
+      let token: UnsafeMutableRawPointer?
+      (old, token) = slot.replace(newest, count: count, &shared.superseded)
+      if let token {
+        wakes = append(token, token, count: 1, &shared)
+      }
+      return true
+    }
+    if wakes { pump?.wake() }
+    return isAccepted
+  }
+
   func addLatestSubscription(_ receiver: Receiver) -> Subscription {
-    let latest = LockingLatest(receiver, self)
+    let latest = LockingLatest(LockingSubscription(receiver), self)
     let pointer = Unmanaged.passUnretained(latest.subscription).toOpaque()
     withLock { $0.latests[pointer] = latest }
     return Subscription(pointer: pointer)

@@ -16,6 +16,9 @@ final class LockingSharedMailbox: SharedMailboxCore, LockingSink, @unchecked Sen
     /// The workers that sleep or are about to, the one that came last at the end: its cache is warmest.
     var asleep: [LockingWorker] = []
     var subscriptions: [LockingSubscription] = []
+    /// By their subscriptions; see LockingSharedLatest.swift.
+    var latests: [UnsafeMutableRawPointer: LockingLatest] = [:]
+    var superseded: UInt64 = 0
     var refuses = false
     var closes = false
     var taken: UInt64 = 0
@@ -107,14 +110,15 @@ final class LockingSharedMailbox: SharedMailboxCore, LockingSink, @unchecked Sen
   func dropAll() {
     var returns = LockingReturns()
     while true {
-      let envelope = withLock { state -> UnsafeMutableRawPointer? in
+      let next = withLock { state -> LockingDropped? in
         guard let (envelope, lane) = state.lanes.takeFirst() else { return nil }
         state.depths[lane] -= 1
-        state.dropped += 1
-        return envelope
+        let next = LockingDropped(envelope, lane)
+        state.dropped += next.event == nil ? 0 : 1
+        return next
       }
-      guard let envelope else { return }
-      LockingEnvelope.end(envelope, payloadMoved: false, &returns)
+      guard let next else { return }
+      next.end(&returns)
     }
   }
 }

@@ -13,10 +13,13 @@
 ///
 /// Who touches what: `own` with the shared mailbox's mutex held; `returns` the worker's thread only.
 final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
-  private struct Own: ~Copyable {
+  struct Own: ~Copyable {
     var lanes = LockingLanes()
     var depths = [Int](repeating: 0, count: Lane.count)
     var subscriptions: [LockingSubscription] = []
+    /// By their subscriptions; see LockingSharedLatest.swift.
+    var latests: [UnsafeMutableRawPointer: LockingLatest] = [:]
+    var superseded: UInt64 = 0
     var refuses = false
     var closes = false
     var isInterrupted = false
@@ -26,9 +29,9 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
 
   /// Where the worker sleeps.
   let bed = LockingBed()
-  private let mailbox: LockingSharedMailbox
+  let mailbox: LockingSharedMailbox
   private let strategy: EventWaitStrategy
-  private let own: UnsafeMutablePointer<Own>
+  let own: UnsafeMutablePointer<Own>
   private let returns: UnsafeMutablePointer<LockingReturns>
 
   init(_ mailbox: LockingSharedMailbox, _ strategy: EventWaitStrategy) {
@@ -86,7 +89,7 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
   }
 
   /// Changes what this worker has to do, and wakes it if it sleeps.
-  private func tell(_ change: (inout Own) -> Void) {
+  func tell(_ change: (inout Own) -> Void) {
     mailbox.withLock { (state: inout LockingSharedMailbox.State) -> LockingWorker? in
       change(&own.pointee)
       guard let index = state.asleep.firstIndex(where: { $0 === self }) else { return nil }
@@ -97,8 +100,11 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
   // MARK: The worker's thread
 
   private enum Step {
-    case deliver(UnsafeMutableRawPointer, wake: LockingWorker?)
-    case deliverShared(UnsafeMutableRawPointer, wake: LockingWorker?)
+    /// With the slot that the event was in, if any, which is to be let go after it.
+    case deliver(UnsafeMutableRawPointer, Unmanaged<LockingLatestSlot>?, wake: LockingWorker?)
+    case deliverShared(UnsafeMutableRawPointer, Unmanaged<LockingLatestSlot>?, wake: LockingWorker?)
+    /// A token was taken that stood for nothing.
+    case letGo(Unmanaged<LockingLatestSlot>)
     case control
     case wait(news: UInt64)
     case end(wake: LockingWorker?)
@@ -110,7 +116,7 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
       let step = mailbox.withLock { nextStep(&$0, afterControl: afterControl) }
       afterControl = false
       switch step {
-      case .deliver(let envelope, let next):
+      case .deliver(let envelope, let slot, let next):
         next?.bed.wake()
         let moved = LockingEnvelope.receiver(envelope)._withUnsafeGuaranteedRef {
           $0.deliver(
@@ -118,7 +124,8 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
             owned: LockingEnvelope.ownsPayload(envelope))
         }
         LockingEnvelope.end(envelope, payloadMoved: moved, &returns.pointee)
-      case .deliverShared(let envelope, let next):
+        slot?.release()
+      case .deliverShared(let envelope, let slot, let next):
         next?.bed.wake()
         let moved = LockingEnvelope.subscription(envelope)._withUnsafeGuaranteedRef {
           consumer.deliverShared(
@@ -126,6 +133,9 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
             owned: LockingEnvelope.ownsPayload(envelope))
         }
         LockingEnvelope.end(envelope, payloadMoved: moved, &returns.pointee)
+        slot?.release()
+      case .letGo(let slot):
+        slot.release()
       case .control:
         consumer.control()
         afterControl = true
@@ -154,14 +164,18 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
     let sharedFirst = own.pointee.refuses ? Lane.count : shared.lanes.firstLane
     if sharedFirst < ownFirst, let (envelope, lane) = shared.lanes.takeFirst() {
       shared.depths[lane] -= 1
+      let slot = LockingLatestSlot.of(envelope)
+      guard let event = event(of: envelope, slot, lane) else { return .letGo(slot!) }
       shared.taken += 1
       own.pointee.taken += 1
-      return .deliverShared(envelope, wake: nextWorker(&shared))
+      return .deliverShared(event, slot, wake: nextWorker(&shared))
     }
     if let (envelope, lane) = own.pointee.lanes.takeFirst() {
       own.pointee.depths[lane] -= 1
+      let slot = LockingLatestSlot.of(envelope)
+      guard let event = event(of: envelope, slot, lane) else { return .letGo(slot!) }
       own.pointee.taken += 1
-      return .deliver(envelope, wake: nextWorker(&shared))
+      return .deliver(event, slot, wake: nextWorker(&shared))
     }
     if own.pointee.refuses {
       return .end(wake: nextWorker(&shared))
@@ -172,6 +186,14 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
       return .end(wake: nil)
     }
     return .wait(news: mailbox.news.load(ordering: .relaxed))
+  }
+
+  /// The event that was taken, or that a token stands for, if any. Locked.
+  private func event(
+    of envelope: UnsafeMutableRawPointer, _ slot: Unmanaged<LockingLatestSlot>?, _ lane: Int
+  ) -> UnsafeMutableRawPointer? {
+    guard let slot else { return envelope }
+    return slot._withUnsafeGuaranteedRef { $0.take(lane, anyLane: false) }
   }
 
   /// Who is to look after what waits still. A post wakes one worker, which may be this one, and this one
@@ -195,14 +217,15 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
   /// Frees what waits for this worker alone, outside the lock: the end of a payload is user code.
   private func dropOwn() {
     while true {
-      let envelope = mailbox.withLock { _ -> UnsafeMutableRawPointer? in
+      let next = mailbox.withLock { _ -> LockingDropped? in
         guard let (envelope, lane) = own.pointee.lanes.takeFirst() else { return nil }
         own.pointee.depths[lane] -= 1
-        own.pointee.dropped += 1
-        return envelope
+        let next = LockingDropped(envelope, lane)
+        own.pointee.dropped += next.event == nil ? 0 : 1
+        return next
       }
-      guard let envelope else { return }
-      LockingEnvelope.end(envelope, payloadMoved: false, &returns.pointee)
+      guard let next else { return }
+      next.end(&returns.pointee)
     }
   }
 

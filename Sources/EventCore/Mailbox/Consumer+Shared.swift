@@ -3,7 +3,8 @@
 
 /// A worker's way from the types of a shared mailbox to its own receivers. The consumer's thread only.
 struct SharedReceivers: ~Copyable {
-  // Not retained: a receiver lives as long as its consumer's mailbox, whose run loop calls us.
+  // Not retained: a receiver lives as long as its consumer's mailbox, whose run loop calls us; one that wants
+  // the latest event only ends with its handler, and is removed before.
   private var table: UnsafeMutablePointer<Unmanaged<Receiver>?>?
   private var count = 0
 
@@ -14,6 +15,14 @@ struct SharedReceivers: ~Copyable {
   subscript(index: Int) -> Unmanaged<Receiver>? {
     @inline(__always) get {
       index < count ? table.unsafelyUnwrapped[index] : nil
+    }
+  }
+
+  /// Takes a receiver out that is about to end.
+  mutating func remove(_ receiver: Receiver) {
+    let gone = Unmanaged.passUnretained(receiver).toOpaque()
+    for index in 0..<count where table.unsafelyUnwrapped[index]?.toOpaque() == gone {
+      table.unsafelyUnwrapped[index] = nil
     }
   }
 
@@ -58,7 +67,7 @@ extension Consumer {
 
   @inline(never)
   private func findReceiver(_ entry: SharedMailbox.Entry) -> Unmanaged<Receiver>? {
-    guard let receiver = receiver(for: entry.key) else { return nil }
+    guard let receiver = receiver(for: entry) else { return nil }
     shared.pointee.set(entry.index, receiver)
     return Unmanaged.passUnretained(receiver)
   }

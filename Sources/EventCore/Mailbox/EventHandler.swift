@@ -14,16 +14,36 @@ class EventHandler: @unchecked Sendable {
   @usableFromInline let needsOwner: Bool
   /// Whether the closure takes the event and nothing else, and judges none.
   @usableFromInline let isPlain: Bool
+  /// Whether the closure is plain, but for a requester that has to be there: as long as the consumer holds
+  /// that, the plain closure is called, otherwise the general one.
+  @usableFromInline let isGuarded: Bool
+  // Not retained: the general closure holds the registration, which holds it.
+  private let requester: Unmanaged<SharedReference>?
   /// Whether of the waiting events only the newest is for this handler, which then has a subscription of
   /// its own.
   let isLatestOnly: Bool
 
   @usableFromInline
-  init(isTimed: Bool, needsOwner: Bool, isPlain: Bool, isLatestOnly: Bool) {
+  init(
+    isTimed: Bool, needsOwner: Bool, isPlain: Bool, isLatestOnly: Bool,
+    requester: Unmanaged<SharedReference>? = nil
+  ) {
+    isGuarded = requester != nil
+    self.requester = requester
     state = HandlerState(isTimed: isTimed)
     self.needsOwner = needsOwner
     self.isPlain = isPlain
     self.isLatestOnly = isLatestOnly
+  }
+
+  /// Whether the consumer holds the requester, and is not the last to refer to it. The consumer's thread only;
+  /// of a guarded handler. It holds it over the call then: it lets go between two events.
+  @usableFromInline
+  @inline(never)
+  func isRequesterHeld(by consumer: Consumer) -> Bool {
+    requester.unsafelyUnwrapped._withUnsafeGuaranteedRef {
+      $0.isHeld(by: consumer.address) && $0.held != nil
+    }
   }
 }
 
@@ -50,6 +70,20 @@ final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
     self.plain = plain
     general = { _, _, _, _ in false }
     super.init(isTimed: false, needsOwner: false, isPlain: true, isLatestOnly: isLatestOnly)
+  }
+
+  /// A handler that takes the event and nothing beside it, without judging it, for as long as a requester
+  /// is there. `general` finds out, and holds it; it retains `requester`.
+  @inlinable
+  init(
+    plain: @escaping (E) -> Void, requester: Unmanaged<SharedReference>, isLatestOnly: Bool,
+    general: @escaping General
+  ) {
+    self.plain = plain
+    self.general = general
+    super.init(
+      isTimed: false, needsOwner: false, isPlain: false, isLatestOnly: isLatestOnly,
+      requester: requester)
   }
 
   /// A handler of any kind. `isTimed`: whether it wants the time of dispatch.
@@ -79,7 +113,7 @@ final class HandlerState: @unchecked Sendable {
   /// Where it is in its receiver's list. The consumer only.
   var place: Int?
   /// Whether the handler wants the time of dispatch.
-  let isTimed: Bool
+  @usableFromInline let isTimed: Bool
 
   init(isTimed: Bool) {
     self.isTimed = isTimed

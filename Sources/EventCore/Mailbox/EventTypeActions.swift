@@ -85,6 +85,9 @@ struct Delivery {
             if handler.isPlain {
               handler.plain(event)
               called = true
+            } else if handler.isGuarded && handler.isRequesterHeld(by: consumer) {
+              handler.plain(event)
+              called = true
             } else {
               called = callGeneral(handler, event, consumer) || called
             }
@@ -96,13 +99,17 @@ struct Delivery {
     }
   }
 
-  /// Calls a handler that is not plain. False if its interest turned the event away, or its owner is gone.
+  /// Calls a handler that is not plain. False if its interest turned the event away, its owner is gone, or it
+  /// is younger than the event.
   @inlinable
   @inline(never)
   func callGeneral<E: Eventable>(
     _ handler: TypedHandler<E>, _ event: E, _ consumer: Consumer
   ) -> Bool {
     var owner: Unmanaged<EventThread>?
+    // Nobody had asked for the time yet when the event was dispatched: its mailbox is a shared one, where
+    // no generation tells that the handler came later.
+    if time == 0, handler.state.isTimed { return false }
     if handler.needsOwner {
       owner = consumer.holdOwner()
       if owner == nil { return false }

@@ -10,7 +10,7 @@ import Synchronization
 /// - `liveCount`, `timedCount`, `supersededCount`: under the consumer's registration lock; `generation` is written there.
 /// - `additions`: its own mutex, held for an append or a swap.
 /// - `ended`: counted up by whoever ends a handler, down by the consumer.
-/// - `type`, `isLatestOnly`, `subscription`: constant once the receiver is registered.
+/// - `type`, `isLatestOnly`, `rank`, `subscription`: constant once the receiver is registered.
 ///
 /// How D4 stays exact while handlers come and go: each registration raises `generation`, hands the
 /// handler over in `additions`, and only then publishes the new generation in the router. An envelope
@@ -28,6 +28,9 @@ final class Receiver: @unchecked Sendable {
   var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { type.drop }
   /// Whether its one handler wants the newest of the waiting events only.
   let isLatestOnly: Bool
+  /// Of a latest-only receiver of a worker: the how-manieth of its type, which tells the events of the shared
+  /// mailbox that are for it. Nil for all others.
+  let rank: Int?
   // Not retained: envelopes are delivered by the consumer's own run loop, which keeps it alive.
   private let consumer: Unmanaged<Consumer>
   /// Counts what is handled, in a pool. Retained, since a pool's balancer looks at the counters as long as
@@ -59,10 +62,11 @@ final class Receiver: @unchecked Sendable {
 
   private let additions = Guarded<[EventHandler]>([])
 
-  init(_ type: EventTypeActions, consumer: Consumer, isLatestOnly: Bool) {
+  init(_ type: EventTypeActions, consumer: Consumer, isLatestOnly: Bool, rank: Int? = nil) {
     self.type = type
     self.consumer = Unmanaged.passUnretained(consumer)
     self.isLatestOnly = isLatestOnly
+    self.rank = rank
     member = consumer.member
     list = .allocate(capacity: 1)
     list.initialize(to: List())
@@ -118,13 +122,24 @@ final class Receiver: @unchecked Sendable {
   ///
   /// - Returns: Whether the payload was moved out.
   func deliver(_ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool) -> Bool {
-    guard let member else {
-      return deliverToHandlers(payload, envelope, owned: owned)
-    }
+    member == nil
+      ? deliverToHandlers(payload, envelope, owned: owned)
+      : deliverInPool(payload, envelope, owned: owned)
+  }
+
+  /// The same in a pool. Out of line, as everything that most events do not need: inside, it would cost each
+  /// of them a larger stack frame and its guard.
+  @inline(never)
+  private func deliverInPool(
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
+  ) -> Bool {
+    let member = member.unsafelyUnwrapped
     member.willHandle()
     let moved = deliverToHandlers(payload, envelope, owned: owned)
     consumer._withUnsafeGuaranteedRef { consumer in
-      if member.didHandle(superseded: isLatestOnly ? consumer.mailbox.supersededCount : nil) {
+      // Of no account in a shared pool, where nothing is promised to a thread.
+      let isBalanced = isLatestOnly && rank == nil
+      if member.didHandle(superseded: isBalanced ? consumer.mailbox.supersededCount : nil) {
         // The last that a retired thread was promised.
         consumer.close(whenEmpty: true)
       }
@@ -161,6 +176,7 @@ final class Receiver: @unchecked Sendable {
   }
 
   /// Takes new handlers over; those that have ended already go. The consumer only, never inside a handler.
+  @inline(never)
   func apply() {
     let added = additions.withLock { waiting in
       defer { waiting.removeAll() }

@@ -11,10 +11,15 @@
 /// Who touches what: `state` under its mutex; everything else is constant.
 /// Lock order: a consumer's `registration`, then `state`, then a router's mutex.
 final class SharedMailbox: @unchecked Sendable {
-  /// The events of one type, for all workers. Constant once it is made, but for what `state` guards.
+  /// The events of one type, for all workers; or, for handlers that want the latest event only, those for one
+  /// handler of each worker: the first of its kind and type of every worker share an entry, the second, and
+  /// so on. Constant once it is made, but for what `state` guards.
   final class Entry: @unchecked Sendable {
     let key: UInt
-    /// The place of the type in each worker's table of receivers; from 0 without a gap.
+    /// Of an entry for handlers that want the latest event only: the how-manieth of its type, since each has
+    /// an entry of its own. Nil for the entry of all others.
+    let rank: Int?
+    /// The place of the entry in each worker's table of receivers; from 0 without a gap.
     let index: Int
     /// Ends a payload; nil for types without references.
     let drop: ((UnsafeMutableRawPointer) -> Void)?
@@ -25,15 +30,26 @@ final class SharedMailbox: @unchecked Sendable {
     fileprivate var members: [ObjectIdentifier: Bool] = [:]
     fileprivate var isTimed: Bool { members.values.contains(true) }
 
-    fileprivate init(key: UInt, index: Int, drop: ((UnsafeMutableRawPointer) -> Void)?) {
-      self.key = key
+    fileprivate init(_ receiver: Receiver, index: Int) {
+      key = receiver.key
+      rank = receiver.rank
+      drop = receiver.drop
       self.index = index
-      self.drop = drop
+    }
+  }
+
+  private struct Place: Hashable {
+    let key: UInt
+    let rank: Int?
+
+    init(_ receiver: Receiver) {
+      key = receiver.key
+      rank = receiver.rank
     }
   }
 
   private struct State {
-    var entries: [UInt: Entry] = [:]
+    var entries: [Place: Entry] = [:]
     var isClosed = false
   }
 
@@ -52,6 +68,14 @@ final class SharedMailbox: @unchecked Sendable {
     self.router = router
   }
 
+  deinit {
+    state.withLock { state in
+      for entry in state.entries.values where entry.rank != nil {
+        core.removeLatestSubscription(entry.subscription)
+      }
+    }
+  }
+
   // MARK: For consumers
 
   /// A worker's receiver has handlers, and these want the time of dispatch or not. Called again whenever
@@ -59,7 +83,7 @@ final class SharedMailbox: @unchecked Sendable {
   func join(_ receiver: Receiver, isTimed: Bool) {
     state.withLock { state in
       guard !state.isClosed else { return }
-      let entry = state.entries[receiver.key] ?? makeEntry(receiver, &state)
+      let entry = state.entries[Place(receiver)] ?? makeEntry(receiver, &state)
       let before = (entry.members.isEmpty, entry.isTimed)
       entry.members[ObjectIdentifier(receiver)] = isTimed
       if before != (false, entry.isTimed) {
@@ -71,7 +95,7 @@ final class SharedMailbox: @unchecked Sendable {
   /// A worker's receiver has no handler any more, or the worker ends. Under its registration lock.
   func leave(_ receiver: Receiver) {
     state.withLock { state in
-      guard let entry = state.entries[receiver.key],
+      guard let entry = state.entries[Place(receiver)],
         let wasTimed = entry.members.removeValue(forKey: ObjectIdentifier(receiver)),
         !state.isClosed
       else { return }
@@ -85,9 +109,10 @@ final class SharedMailbox: @unchecked Sendable {
   }
 
   private func makeEntry(_ receiver: Receiver, _ state: inout State) -> Entry {
-    let entry = Entry(key: receiver.key, index: state.entries.count, drop: receiver.drop)
-    entry.subscription = core.addSubscription(entry)
-    state.entries[receiver.key] = entry
+    let entry = Entry(receiver, index: state.entries.count)
+    entry.subscription =
+      entry.rank == nil ? core.addSubscription(entry) : core.addLatestSubscription(entry)
+    state.entries[Place(receiver)] = entry
     return entry
   }
 

@@ -11,18 +11,27 @@ import Synchronization
 /// last, and then the object ends there and then, uncalled (D9). Another consumer meanwhile pays for
 /// each call. The holder lets go when it runs dry, when its pump returns, and after some hundred events
 /// at the latest.
+@usableFromInline
 final class SharedReference: @unchecked Sendable {
-  // `weakObject` and `identifier` are constant; `strongObject` is the holder's, on its thread.
+  // `weakObject` and `identifier` are constant; what `strongObject` points to is the holder's, on its thread.
 
   let identifier: ObjectIdentifier
   private weak let weakObject: AnyObject?
-  private var strongObject: AnyObject?
+  /// In memory of its own: it is looked at before each call, and an access check would cost as much again.
+  private let strongObject: UnsafeMutablePointer<AnyObject?>
   /// The address of the consumer that holds the object; 0 = nobody.
   private let holder = Atomic<UInt>(0)
 
   init(_ object: AnyObject) {
     identifier = ObjectIdentifier(object)
     weakObject = object
+    strongObject = .allocate(capacity: 1)
+    strongObject.initialize(to: nil)
+  }
+
+  deinit {
+    strongObject.deinitialize(count: 1)
+    strongObject.deallocate()
   }
 
   /// Whether the object has ended. Any thread, with no lock held: the look itself may turn out to hold
@@ -48,8 +57,8 @@ final class SharedReference: @unchecked Sendable {
     guard
       holder.compareExchange(expected: 0, desired: consumer, ordering: .acquiring).exchanged
     else { return false }
-    strongObject = weakObject
-    if strongObject == nil {
+    strongObject.pointee = weakObject
+    if strongObject.pointee == nil {
       holder.store(0, ordering: .releasing)
       return false
     }
@@ -58,14 +67,14 @@ final class SharedReference: @unchecked Sendable {
 
   /// The object, for its holder; nil if the holder's reference is the last.
   var held: Unmanaged<AnyObject>? {
-    guard !isKnownUniquelyReferenced(&strongObject) else { return nil }
-    return strongObject.map { Unmanaged.passUnretained($0) }
+    guard !isKnownUniquelyReferenced(&strongObject.pointee) else { return nil }
+    return strongObject.pointee.map { Unmanaged.passUnretained($0) }
   }
 
   /// The holder lets go. The object may end by that, which is user code.
   func letGo() {
-    let object = strongObject
-    strongObject = nil
+    let object = strongObject.pointee
+    strongObject.pointee = nil
     // Releasing, pairs with `hold`.
     holder.store(0, ordering: .releasing)
     withExtendedLifetime(object) {}
@@ -101,7 +110,7 @@ extension Consumer {
   /// Events after which all references are let go, however busy the consumer is.
   private static let eventsPerHold = 256
 
-  private var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
+  var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
   /// The object of a reference for one call, which `letGo` ends; nil if it is gone.
   func hold(_ reference: SharedReference) -> HeldObject? {

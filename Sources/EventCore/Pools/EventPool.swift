@@ -138,6 +138,8 @@ public final class EventPool<Thread: EventThread>: Sendable {
       core.close(whenEmpty: false)
       return false
     }
+    // Nobody is left to handle it.
+    core.shared?.core.dropAll()
     return slots.allSatisfy { $0.thread.statistics.cancelled == 0 }
       && core.shared?.core.counts().dropped ?? 0 == 0
   }

@@ -7,7 +7,8 @@ public struct EventPoolStatistics: Sendable, Equatable {
   public var threads: [EventPoolThreadStatistics]
   /// Events that at least one callback was called for, by any thread that the pool ever had.
   public var delivered: UInt64
-  /// Events that no callback was left for when they were taken.
+  /// Events that no callback was called for: none was left when they were taken, or the interests of all
+  /// turned them away.
   public var skipped: UInt64
   /// Events that were freed because the pool, or a thread of it, was cancelled.
   public var cancelled: UInt64
@@ -47,7 +48,7 @@ extension EventPool {
     var statistics = EventPoolStatistics(
       threads: active.map { describe($0, isRetiring: false) }
         + retiring.map { describe($0, isRetiring: true) },
-      delivered: past.delivered, skipped: past.skipped,
+      delivered: past.delivered, skipped: past.skipped + (core.shared?.core.supersededCount ?? 0),
       cancelled: past.cancelled + (core.shared?.core.counts().dropped ?? 0),
       refused: core.routes.refused)
     for thread in statistics.threads {

@@ -124,18 +124,24 @@ final class PoolCore: @unchecked Sendable {
         }
       }
     }
+    // An idle pool that is too large for its scaler has no thread that would have it asked.
+    if let ticker, slots.active.count > scaler.restingCapacity {
+      ticker.wake()
+    }
   }
 
   private func nextStep() -> Step? {
     state.withLock { state in
-      if !state.isEnded, state.slots.count < state.capacity {
+      if !state.isEnded, state.slots.count < state.capacity, hasRoom(state) {
         // The lowest index that no thread has, also none that is about to end.
         let taken = Set((state.slots + state.retiring).map(\.member.index))
         return .add(index: (0...).first { !taken.contains($0) }!)
       }
       if !state.isEnded, state.slots.count > state.capacity {
-        // The one with the least to do; of several the last.
-        let loads = state.slots.map(\.member.load.pending)
+        // The one with the least to do; of several the last. In a shared pool nothing waits for one alone.
+        let loads = state.slots.map {
+          shared == nil ? $0.member.load.pending : $0.member.load.runningSince == nil ? 0 : 1
+        }
         let least = loads.min()!
         let slot = state.slots.remove(at: loads.lastIndex(of: least)!)
         state.retiring.append(slot)
@@ -144,6 +150,11 @@ final class PoolCore: @unchecked Sendable {
       state.isAdjusting = false
       return nil
     }
+  }
+
+  /// Whether one more thread may be there. If not, one of those that are about to end makes room.
+  private func hasRoom(_ state: State) -> Bool {
+    shared == nil || state.slots.count + state.retiring.count < SharedMailbox.maximumWorkers
   }
 
   private func makeSlot(_ index: Int) -> Slot {
@@ -178,10 +189,20 @@ final class PoolCore: @unchecked Sendable {
     }
     // The slot itself goes outside of the mutex: the end of a thread object is user code.
     guard let slot else { return }
-    state.withLock { state in
+    let (isLast, hasMadeRoom) = state.withLock { state in
+      let hasMadeRoom = !hasRoom(state)
       state.slots.removeAll { $0.member === member }
       state.retiring.removeAll { $0.member === member }
       state.past.add(member, slot.thread.consumer, isCounted: shared == nil)
+      let isLast = state.isEnded && state.slots.isEmpty && state.retiring.isEmpty
+      return (isLast, hasMadeRoom)
+    }
+    if hasMadeRoom {
+      adjust()
+    }
+    if isLast {
+      // It may have ended before the pool did, and so without looking.
+      shared?.core.dropAll()
     }
   }
 
@@ -197,6 +218,10 @@ final class PoolCore: @unchecked Sendable {
     routes.close()
     if let shared {
       shared.close(whenEmpty: whenEmpty)
+      if slots.isEmpty {
+        // Threads that were cancelled by themselves have left to others what waits, and there are none.
+        shared.core.dropAll()
+      }
     }
     for slot in slots where shared == nil || !whenEmpty {
       slot.thread.consumer.close(whenEmpty: whenEmpty)

@@ -63,9 +63,30 @@ func dispatch<E: Eventable>(
 func dispatchBatches<S: Sequence>(
   of events: S, lane: Lane, through router: any RouterCore
 ) -> Int where S.Element: Eventable {
-  var iterator = events.makeIterator()
+  // Straight from where they lie, if they do side by side, without a copy on the way.
+  let accepted = events.withContiguousStorageIfAvailable { events in
+    var accepted = 0
+    var next = 0
+    while next < events.count {
+      let end = min(next &+ maximumBatch, events.count)
+      let batch = UnsafeBufferPointer(rebasing: events[next..<end])
+      accepted += dispatchBatch(
+        // Read only, since nothing is moved out of it.
+        UnsafeMutableBufferPointer(mutating: batch), moved: false, lane, through: router)
+      next = end
+    }
+    return accepted
+  }
+  return accepted ?? dispatchBatches(from: events.makeIterator(), lane: lane, through: router)
+}
+
+/// The same for events that come one by one.
+@inlinable
+func dispatchBatches<I: IteratorProtocol>(
+  from iterator: consuming I, lane: Lane, through router: any RouterCore
+) -> Int where I.Element: Eventable {
   var accepted = 0
-  withUnsafeTemporaryAllocation(of: S.Element.self, capacity: maximumBatch) { batch in
+  withUnsafeTemporaryAllocation(of: I.Element.self, capacity: maximumBatch) { batch in
     while true {
       // The iterator is user code: it runs before the dispatch begins.
       var count = 0
@@ -75,37 +96,44 @@ func dispatchBatches<S: Sequence>(
       }
       guard count > 0 else { return }
       accepted += dispatchBatch(
-        UnsafeMutableBufferPointer(rebasing: batch[..<count]), lane, through: router)
+        UnsafeMutableBufferPointer(rebasing: batch[..<count]), moved: true, lane, through: router)
     }
   }
   return accepted
 }
 
-/// Dispatches up to 64 events, and moves them out of `batch`. Returns how often one was accepted.
+/// Dispatches up to 64 events. Returns how often one was accepted.
+///
+/// If `moved`, they are moved out of `batch`, else copied.
 @inlinable
+@inline(__always)
 func dispatchBatch<E: Eventable>(
-  _ batch: UnsafeMutableBufferPointer<E>, _ lane: Lane, through router: any RouterCore
+  _ batch: UnsafeMutableBufferPointer<E>, moved: Bool, _ lane: Lane, through router: any RouterCore
 ) -> Int {
   var state = DispatchState()
   router.begin(
     key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
     alignment: MemoryLayout<E>.alignment, events: batch.count, &state)
   guard var envelope = state.first else {
-    batch.deinitialize()
+    if moved {
+      batch.deinitialize()
+    }
     return 0
   }
+  // By receiver, then by event; by event alone, if the receivers share the payloads.
   var payloads = Int(state.payloads)
-  while payloads > batch.count {
-    for event in batch {
-      envelopePayload(envelope).initializeMemory(as: E.self, to: event)
-      envelope = envelopeNext(envelope).unsafelyUnwrapped
-    }
-    payloads -= batch.count
-  }
-  for index in batch.indices {
-    envelopePayload(envelope).initializeMemory(as: E.self, to: batch.moveElement(from: index))
-    if index + 1 < batch.count {
-      envelope = envelopeNext(envelope).unsafelyUnwrapped
+  while payloads > 0 {
+    payloads &-= batch.count
+    for index in batch.indices {
+      let payload = envelopePayload(envelope)
+      if moved && payloads == 0 {
+        payload.initializeMemory(as: E.self, to: batch.moveElement(from: index))
+      } else {
+        payload.initializeMemory(as: E.self, to: batch[index])
+      }
+      if index + 1 < batch.count || payloads > 0 {
+        envelope = envelopeNext(envelope).unsafelyUnwrapped
+      }
     }
   }
   return router.commit(&state) * batch.count

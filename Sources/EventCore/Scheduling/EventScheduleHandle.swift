@@ -56,7 +56,7 @@ public class EventScheduleHandle: @unchecked Sendable {
   private var remaining: Int
   private let dispatchCount = Atomic<Int>(0)
   private let skipCount = Atomic<Int>(0)
-  /// The thread that is in `dispatching`, so that a cancel on it does not wait for itself.
+  /// The thread that is in `dispatching`, so that a cancel on it does not wait for itself; 0 for none.
   private let dispatchingThread = Atomic<UInt>(0)
 
   @usableFromInline
@@ -176,6 +176,8 @@ public class EventScheduleHandle: @unchecked Sendable {
     post(isLast: false)
     remaining -= remaining > 0 ? 1 : 0
     let next = nextDeadline(after: deadline)
+    // The next may be dispatched by another thread, and cancelled by this one.
+    dispatchingThread.store(0, ordering: .relaxed)
     // Releasing: pairs with `cancel` and the next `fire`.
     if phase.compareExchange(
       expected: .dispatching, desired: .waiting, ordering: .acquiringAndReleasing
@@ -183,8 +185,9 @@ public class EventScheduleHandle: @unchecked Sendable {
       return next
     }
     counts.cancelled.wrappingAdd(1, ordering: .releasing)
-    freeEvent()
+    // Whoever cancelled goes on from here: the end of the event is user code, which may wait for that one.
     phase.store(.cancelled, ordering: .releasing)
+    freeEvent()
     return 0
   }
 

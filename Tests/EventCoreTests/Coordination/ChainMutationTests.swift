@@ -83,7 +83,7 @@ struct ChainMutationTests {
   func moves() {
     let shop = Shop()
     let other = Desk("other", shop.journal)
-    shop.shop.answer = { [unowned desk = shop.shop] _ in
+    shop.shop.answer = { [unowned desk = shop.shop, unowned other] _ in
       other.addChild(desk)
       return .pass
     }
@@ -91,6 +91,7 @@ struct ChainMutationTests {
     #expect(shop.journal.take() == ["shop", "app"])
     shop.screen.emitEvent(event)
     #expect(shop.journal.take() == ["shop", "other"])
+    #expect(shop.shop.parentCoordinator === other)
   }
 
   @Test("everybody who is still to be asked is kept alive, and goes afterwards")

@@ -113,6 +113,40 @@ struct OnceAndScopeTests {
     }
   }
 
+  @Test("a scope runs no code of a handle's under its lock")
+  func scopeIsOpen() async {
+    await offThePool {
+      let (scope, lifetime) = (EventListenerScope(), Lifetime())
+      // The seventeenth has the others looked at, of which the first is let go.
+      for _ in 0..<17 {
+        scope.add(Busy(scope, lifetime.token()))
+      }
+      scope.end()
+      #expect(lifetime.alive == 0)
+    }
+  }
+
+  /// A handle that uses its scope whenever it is asked or ends.
+  final class Busy: EventListenerHandling {
+    private let token: Lifetime.Token
+    private let scope: EventListenerScope
+    init(_ scope: EventListenerScope, _ token: Lifetime.Token) {
+      self.scope = scope
+      self.token = token
+    }
+    deinit { scope.removeAll() }
+    var isActive: Bool {
+      scope.removeAll()
+      return false
+    }
+    var executesOn: EventListenerContext { .task }
+    var waitingEventCount: Int { 0 }
+    var skippedCount: UInt64 { 0 }
+    @discardableResult
+    func remove() -> Bool { true }
+    func removeAndWait() -> Bool { true }
+  }
+
   /// A handle whose own life can be seen.
   final class Marked: EventListenerHandling {
     private let token: Lifetime.Token

@@ -286,6 +286,39 @@ struct RequesterTests {
     }
   }
 
+  // listener thread                        test
+  // handles a Pong, which dispatches       registers a listener for Ping; its requester goes
+  // the next: it never sleeps              waits until what that listener held is freed
+  @Test(
+    "without an event of its type: a listener thread that never sleeps finds it too",
+    arguments: cores)
+  func busyListenerThreadSweeps(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let closure = Lifetime()
+      let isOver = Atomic<Bool>(false)
+      let handle = Pong.addListener(
+        nil,
+        { [weak central] _ in
+          if let central, !isOver.load(ordering: .relaxed) { Pong().queue(on: central) }
+        }, executeOn: .listenerThread, on: central)
+      Pong().queue(on: central)
+      for _ in 0..<100 {
+        let token = closure.token()
+        Ping.addListener(
+          nil, { _ in withExtendedLifetime(token) {} }, executeOn: .listenerThread, on: central
+        ).remove()
+        Ping.addListener(
+          Requester(closure.token()), { _ in withExtendedLifetime(token) {} },
+          executeOn: .listenerThread, on: central)
+      }
+      #expect(closure.waitUntilNone())
+      #expect(central.listener.listenerCount == 1)
+      isOver.store(true, ordering: .relaxed)
+      handle.removeAndWait()
+    }
+  }
+
   @Test("a nil requester: until it is removed", arguments: cores, ListenerPlace.allCases)
   func noRequester(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {

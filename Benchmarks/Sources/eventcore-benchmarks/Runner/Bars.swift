@@ -92,6 +92,10 @@ struct Bar: Sendable {
     .atMost(2, .treeMillion, over: .treeBinary, .lockFree),
     .atMost(2, .treeChurn, .quiet),
     Bar(text: "tree-allocations: lockFree", limit: 0) { $0.median(.treeAllocations, .lockFree) },
+    Bar(text: "allocations: a balancer of one's own, 24 bytes", limit: 0) {
+      $0.median(.allocations, .ownBalancer)
+    },
+    Bar(text: "allocations: shared pool, 24 bytes", limit: 0) { $0.median(.allocations, .shared) },
     .between(1 / 0.9, .poolEven, .roundRobin, .bareThreads),
     .between(0.5, .poolUnevenP99, .shared, .roundRobin),
   ]

@@ -84,6 +84,8 @@ enum Subject: String, CaseIterable {
   case cacheLine = "cache-line"
   case roundRobin = "round-robin"
   case lowestLoad = "lowest-load"
+  /// A pool whose balancer is the user's.
+  case ownBalancer = "own-balancer"
   case shared
   case bareThreads = "bare-threads"
   case dispatchSource = "dispatch-source"

@@ -5,7 +5,16 @@
 //
 //     warm up ──► arm the counter ──► 131,072 events ──► handled ──► read the counter
 
-/// The candidates of this shape for one type of event.
+/// The candidates of this shape, pools among them for one type of event.
 func allocationCandidates<E: BenchmarkEvent>(_ type: E.Type) -> [Candidate] {
-  candidates(.allocations, type, counting: true) { _ in Load(events: 1 << 17) }
+  let load = Load(events: 1 << 17)
+  func pool(_ subject: Subject, isShared: Bool) -> Candidate {
+    Candidate(shape: .allocations, subject: subject, payloadBytes: MemoryLayout<E>.size) {
+      Throughput("allocations", load, counting: true) {
+        PoolChannel<E>(isShared: isShared, $0[0])
+      }
+    }
+  }
+  return candidates(.allocations, type, counting: true) { _ in load }
+    + [pool(.ownBalancer, isShared: false), pool(.shared, isShared: true)]
 }

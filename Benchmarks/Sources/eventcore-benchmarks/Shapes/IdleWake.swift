@@ -56,7 +56,7 @@ private final class IdleWake<C: Channel>: Trial where C.Event == Event24 {
     let samples = Samples(wakes)
     self.samples = samples
     self.spinning = spinning
-    channel = make([[{ event in samples.append(evb_now() - event.weight) }]])
+    channel = make([[EventClosure { event in samples.append(evb_now() - event.weight) }]])
   }
 
   func run() -> Double {

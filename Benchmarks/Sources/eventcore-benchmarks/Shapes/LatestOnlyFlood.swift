@@ -63,9 +63,10 @@ private final class Flood: Trial {
     let nanoseconds = evb_now() - start
     let after = evb_slab_bytes()
     _ = finish.wait()
-    // A slab for this thread's first event, and one for the consumer's.
+    // The first run maps a slab for this thread's events, one for its streams, and one for the consumer's
+    // returns; a plain backlog would take more than 16 on top of that.
     precondition(
-      !isConstant || after <= before + 2 * 256 * 1024,
+      !isConstant || after <= before + 4 * 256 * 1024,
       "A flood of latest-only events took \(after - before) bytes.")
     return Double(nanoseconds) / Double(events)
   }

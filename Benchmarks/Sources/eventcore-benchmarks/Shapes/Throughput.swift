@@ -44,7 +44,7 @@ final class Throughput<C: Channel>: Trial {
       (0..<load.consumers).map { consumer in
         (0..<load.handlers).map { handler in
           let tally = tallies[consumer * load.handlers + handler]
-          return { event in tally.receive(event.weight) }
+          return EventClosure { event in tally.receive(event.weight) }
         }
       })
   }

@@ -15,7 +15,7 @@ final class EventCoreChannel<Event: BenchmarkEvent>: BatchChannel, LaneChannel {
     threads = consumers.map { handlers in
       let thread = EventThread(on: central, name: "consumer")
       for handler in handlers {
-        thread.addEventCallback(handler, forEventType: Event.self)
+        thread.addEventCallback(handler.call, forEventType: Event.self)
       }
       return thread
     }

@@ -14,7 +14,7 @@ final class ListenerChannel<Event: BenchmarkEvent>: Channel {
   init(_ core: EventCentral.Core, _ handlers: [Handler]) {
     central = EventCentral(core: core)
     for handler in handlers {
-      Event.addListener(requester, handler, executeOn: .listenerThread, on: central)
+      Event.addListener(requester, handler.call, executeOn: .listenerThread, on: central)
     }
   }
 

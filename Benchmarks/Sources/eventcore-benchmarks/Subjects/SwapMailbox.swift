@@ -86,7 +86,7 @@ final class SwapMailbox<Event>: @unchecked Sendable {
   }
 
   /// Calls the handlers for every event until the mailbox is closed. The consumer.
-  func run(_ handlers: [@Sendable (Event) -> Void]) {
+  func run(_ handlers: [EventClosure<Event>]) {
     while swap() {
       for lane in 0..<lanes where !working[lane].isEmpty {
         let count = working[lane].count

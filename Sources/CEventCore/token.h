@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * What latest-only subscriptions of a mailbox (latest.h) and of a shared mailbox (shared_latest.h) have in
+ * common: their tokens, and how a superseded envelope ends. The steps are named as in latest.h.
+ */
+#ifndef EVC_TOKEN_H
+#define EVC_TOKEN_H
+
+#include "envelope.h"
+#include "thread_record.h"
+
+/* Where the token of a lane is; see latest.h. */
+enum {
+	EVC_TOKEN_NONE,
+	EVC_TOKEN_CLAIMED,
+	EVC_TOKEN_POSTED,
+	EVC_TOKEN_CONSUMED,
+};
+
+static inline void evc_token_init(struct evc_envelope *token, struct evc_subscription *subscription,
+				  unsigned lane)
+{
+	token->subscription = subscription;
+	token->flags = EVC_ENVELOPE_TOKEN;
+	atomic_init(&token->lane, (uint8_t)lane);
+}
+
+/* P2: true if the caller is to post the token of the structure; otherwise `*seen` is its state. */
+static inline bool evc_token_claim(_Atomic uint8_t *state, uint8_t *seen)
+{
+	*seen = EVC_TOKEN_NONE;
+	return atomic_compare_exchange_strong_explicit(state, seen, EVC_TOKEN_CLAIMED,
+						       memory_order_seq_cst, memory_order_seq_cst);
+}
+
+/* P2: the claimed token has been posted. */
+static inline void evc_token_settle(_Atomic uint8_t *state)
+{
+	uint8_t seen = EVC_TOKEN_CLAIMED;
+
+	if (!atomic_compare_exchange_strong_explicit(state, &seen, EVC_TOKEN_POSTED,
+						     memory_order_seq_cst, memory_order_seq_cst))
+		/* It was CONSUMED, from which nobody but us moves it. */
+		atomic_store_explicit(state, EVC_TOKEN_NONE, memory_order_seq_cst);
+}
+
+/* token.c: a token beside those of the structure. NULL = out of memory. */
+struct evc_envelope *evc_token_create(struct evc_subscription *subscription, unsigned lane);
+
+/*
+ * K1, by whoever took the token out of the lanes: after it the token is its producers' again. `states` and
+ * `tokens` are those of the structure. `cache` may be NULL.
+ */
+static inline void evc_token_give(_Atomic uint8_t *states, struct evc_envelope *tokens,
+				  struct evc_envelope *token, struct evc_return_cache *cache)
+{
+	unsigned lane = evc_slot_lane(token);
+	uint8_t seen = EVC_TOKEN_CLAIMED;
+
+	if (token != &tokens[lane]) {
+		if (cache != NULL)
+			evc_return_cache_give(cache, token);
+		else
+			evc_pool_give(token);
+	} else if (!atomic_compare_exchange_strong_explicit(&states[lane], &seen, EVC_TOKEN_CONSUMED,
+							    memory_order_seq_cst,
+							    memory_order_seq_cst)) {
+		/* It was POSTED, from which nobody but us moves it. */
+		atomic_store_explicit(&states[lane], EVC_TOKEN_NONE, memory_order_seq_cst);
+	}
+}
+
+/*
+ * Ends an envelope that a newer one took the place of. Nearly always it is of this thread's own pool:
+ * then the slot goes straight back, and is the next to be used.
+ */
+static inline void evc_envelope_supersede(struct evc_envelope *envelope)
+{
+	struct evc_thread_record *record = evc_thread_record_current;
+
+	if (envelope->flags == 0 && record != NULL &&
+	    evc_pool_of(envelope) == &record->pools[0]) {
+		struct evc_subscription *subscription = envelope->subscription;
+
+		/* User code, which may dispatch: the slot must not be free before. */
+		if (subscription->drop != NULL)
+			subscription->drop(subscription->context, envelope->bytes);
+		evc_pool_untake(&record->pools[0], envelope);
+		return;
+	}
+	evc_envelope_end(envelope, false, NULL);
+}
+
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("Pools: what becomes of one that has nothing to do, or nobody to do it")
+struct PoolRestTests {
+  /// Wants one thread, and says when it is asked.
+  struct Least: EventPoolScaling {
+    let asked = Gate()
+    var interval: Duration? { .milliseconds(1) }
+    var restingCapacity: Int { 1 }
+    func capacity(for reading: EventPoolReading) -> Int {
+      asked.open()
+      return 1
+    }
+  }
+
+  @Test("a scaler is asked while there are more threads than the pool may rest with",
+    arguments: balances)
+  func idleAndTooLarge(_ kind: (EventCentral.Core, Balance)) {
+    let scaler = Least()
+    let jobs = JobPool(kind.0, 3, kind.1.make(), scaler: scaler)
+    // Nothing was ever dispatched to it.
+    #expect(scaler.asked.pass(within: 60))
+    #expect(waitUntil { jobs.pool.withThreads { $0.count } == 1 })
+    #expect(waitUntil { jobs.lifetime.alive == 1 })
+    jobs.pool.capacity = 4
+    #expect(waitUntil { jobs.pool.withThreads { $0.count } == 1 })
+    #expect(waitUntil { jobs.lifetime.alive == 1 })
+    jobs.pool.cancel()
+  }
+
+  @Test("D10: what waits in a shared pool without a thread is freed and counted at its end",
+    arguments: cores, [true, false])
+  func endWithoutThreads(core: EventCentral.Core, drains: Bool) {
+    let jobs = JobPool(core, 2, EventPoolSharedBalancer())
+    let held = jobs.holdAll()
+    let lifetime = Lifetime()
+    for number in 0..<5 { Job(number: number, token: lifetime.token()).queue(on: jobs.central) }
+    jobs.pool.withThreads { threads in threads.forEach { $0.cancel() } }
+    held.forEach { $0.letGo() }
+    jobs.pool.join()
+    #expect(waitUntil { jobs.pool.statistics.threads.isEmpty })
+    #expect(lifetime.alive == 5)
+    if drains {
+      #expect(!jobs.pool.drain())
+    } else {
+      jobs.pool.cancel()
+    }
+    #expect(lifetime.alive == 0)
+    #expect(jobs.pool.statistics.cancelled == 5)
+    #expect(jobs.log.entries.isEmpty)
+  }
+
+  @Test("a shared pool whose retired threads do not end waits with new ones until one does",
+    arguments: cores)
+  func stuckWhileScaling(core: EventCentral.Core) {
+    let jobs = JobPool(core, 128, EventPoolSharedBalancer())
+    var held: [HeldThread] = []
+    var known: Set<ObjectIdentifier> = []
+    for _ in 0..<3 {
+      jobs.pool.capacity = 128
+      for thread in jobs.pool.withThreads({ $0 })
+      where known.insert(ObjectIdentifier(thread)).inserted {
+        held.append(HeldThread(thread))
+      }
+      jobs.pool.capacity = 1
+    }
+    jobs.pool.capacity = 128
+    #expect(jobs.pool.statistics.threads.count == 256)
+    #expect(jobs.pool.withThreads { $0.count } < 128)
+    held.forEach { $0.letGo() }
+    #expect(waitUntil { jobs.pool.withThreads { $0.count } == 128 })
+    #expect(waitUntil { jobs.lifetime.alive == 128 })
+    for number in 0..<300 { Job(number: number).queue(on: jobs.central) }
+    #expect(jobs.log.entries(atLeast: 300).map(\.number).sorted() == Array(0..<300))
+    jobs.pool.cancel()
+  }
+
+  @Test("a shared pool retires a thread that has nothing to do", arguments: cores)
+  func retiresTheIdle(core: EventCentral.Core) {
+    let jobs = JobPool(core, 3, EventPoolSharedBalancer())
+    let busy = jobs.pool.withThreads { HeldThread($0[2]) }
+    jobs.pool.capacity = 1
+    #expect(jobs.pool.withThreads { $0.map(\.index) } == [2])
+    #expect(waitUntil { jobs.lifetime.alive == 1 })
+    busy.letGo()
+    jobs.pool.cancel()
+  }
+}
