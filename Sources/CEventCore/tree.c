@@ -287,6 +287,12 @@ void *evc_node_end(struct evc_node *node)
 	return owner;
 }
 
+bool evc_node_has_ended(const struct evc_node *node)
+{
+	/* Relaxed: written and read under the mutex. */
+	return atomic_load_explicit(&node->first_link.item.state, memory_order_relaxed) != 0;
+}
+
 void *evc_node_owner(const struct evc_node *node)
 {
 	return node->owner;

@@ -194,6 +194,11 @@ void *evc_handler_object(const struct evc_handler *handler)
 	return handler->item.object;
 }
 
+struct evc_node *evc_handler_node(const struct evc_handler *handler)
+{
+	return handler->node;
+}
+
 uint8_t evc_handler_modes(const struct evc_handler *handler)
 {
 	return handler->item.modes;

@@ -12,6 +12,7 @@
 struct items {
 	struct evc_tree_item *first;
 	bool are_few;
+	bool has_nodes;
 };
 
 void evc_tree_retire(struct evc_tree_item *item, uint64_t now)
@@ -69,6 +70,9 @@ static bool walk_holds(struct evc_tree_walk *walk, const struct items *items, bo
 			__atomic_load_n(&window->handlers[current], __ATOMIC_RELAXED);
 
 		any |= hold(items, &handler->item, marks);
+		/* The caller may ask for it during the call. It is there, since it was never let go of. */
+		if (items->has_nodes)
+			any |= hold(items, &handler->node->first_link.item, marks);
 	}
 	return any;
 }
@@ -101,7 +105,7 @@ static bool walker_holds(struct evc_walker *walker, const struct items *items, b
 /* Defers those of a list that a walk may look at, and returns the others. After a full barrier. */
 static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_item *dead)
 {
-	struct items items = { first, true };
+	struct items items = { first, true, false };
 	unsigned count = 0;
 
 	if (first == NULL)
@@ -109,6 +113,7 @@ static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_i
 	for (struct evc_tree_item *item = first; item != NULL; item = item->previous) {
 		item->is_pinned = false;
 		items.are_few &= ++count <= FEW;
+		items.has_nodes |= item->kind == EVC_ITEM_NODE;
 	}
 	for (struct evc_walker *walker = evc_tree.walkers; walker != NULL; walker = walker->next) {
 		if (walker == evc_walker_current) {

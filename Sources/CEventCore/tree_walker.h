@@ -53,6 +53,13 @@ struct evc_tree_walk {
 	_Atomic uint32_t current;
 	_Atomic uint32_t published;
 	_Atomic(struct evc_handler *) calling;
+	/* The thread's alone, here because Swift does by offset what evc_walk_will_call does. */
+	/* Where the chunk begins in the window. */
+	uint32_t chunk;
+	/* Since the chunk was collected this thread has detached, moved or ended a node; or calls need a fence. */
+	bool is_careful;
+
+	/* Others read these. */
 	_Atomic(struct evc_window *) window;
 	/* Where propagating begins, and the root of all; NULL if the walk is none. */
 	_Atomic(struct evc_node *) root;
@@ -83,13 +90,10 @@ struct evc_tree_walk {
 	uint32_t cached_end;
 	uint32_t cached_scope;
 	bool cached_is_all;
-	/* Since the chunk was collected this thread has detached, moved or ended a node; or calls need a fence. */
-	bool is_careful;
 	/* A node that was under the root at that time of the clock. */
 	struct evc_node *verified;
 	uint64_t verified_clock;
-	/* Where the chunk begins in the window, and where the window's parts end: capture, raise, propagate. */
-	uint32_t chunk;
+	/* Where the window's parts end: capture, raise, propagate. */
 	uint32_t capture_end;
 	uint32_t raise_end;
 	/* How many handlers the next chunk may have, about. */
@@ -111,6 +115,11 @@ struct evc_walker {
 	_Atomic(struct evc_tree_walk *) outermost;
 	struct evc_walker *next;
 };
+
+static_assert(offsetof(struct evc_tree_walk, current) == 16, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, calling) == 24, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, chunk) == 32, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, is_careful) == 36, "Swift counts on it");
 
 extern _Thread_local struct evc_walker *evc_walker_current;
 

@@ -188,6 +188,12 @@ EVC_API void evc_handler_drop(struct evc_handler *handler);
  * step, or one that did not drop it and knows that it was not removed. Errors: none. */
 EVC_API void *evc_handler_object(const struct evc_handler *handler);
 
+/**
+ * The node that the handler was added to. Threads: as evc_handler_object; a walk's may have ended
+ * (evc_node_has_ended), and stays until the walk's next step. Errors: none.
+ */
+EVC_API struct evc_node *evc_handler_node(const struct evc_handler *handler);
+
 /** The modes that the handler was added with. Threads: as evc_handler_object. Errors: none. */
 EVC_API uint8_t evc_handler_modes(const struct evc_handler *handler);
 
@@ -257,6 +263,8 @@ EVC_API struct evc_node *evc_node_parent(const struct evc_node *node);
 EVC_API struct evc_node *evc_node_first_child(const struct evc_node *node);
 /** The next child of the same parent, or NULL. */
 EVC_API struct evc_node *evc_node_next_sibling(const struct evc_node *node);
+/** Whether evc_node_end was called, of the node of a walk's handler. */
+EVC_API bool evc_node_has_ended(const struct evc_node *node);
 /** How many children a node has. */
 EVC_API size_t evc_node_child_count(const struct evc_node *node);
 /** The first handler of a node, or NULL. */

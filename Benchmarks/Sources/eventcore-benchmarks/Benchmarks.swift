@@ -38,9 +38,10 @@ struct Benchmarks: ParsableCommand {
     if let subject {
       candidates.removeAll { $0.subject != subject }
     }
-    if candidates.contains(where: { $0.shape == .allocations }), !evb_allocations_work() {
+    let counted: Set<Shape> = [.allocations, .treeAllocations]
+    if candidates.contains(where: { counted.contains($0.shape) }), !evb_allocations_work() {
       progress("allocations cannot be counted on this system: left out")
-      candidates.removeAll { $0.shape == .allocations }
+      candidates.removeAll { counted.contains($0.shape) }
     }
     guard !candidates.isEmpty else {
       throw ValidationError("This subject does not take part in this shape.")

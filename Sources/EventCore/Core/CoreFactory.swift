@@ -103,7 +103,7 @@ extension EventCentral {
 }
 
 #if !URCU
-  private func lockFreeIsMissing() -> Never {
+  func lockFreeIsMissing() -> Never {
     preconditionFailure(
       """
       A central with the core .lockFree needs the package trait URCU, and this build was made without \

@@ -81,6 +81,17 @@ struct Bar: Sendable {
     Bar(text: "allocations: lockFree, String", limit: 0) {
       $0.median(.allocations, .lockFree, MemoryLayout<StringEvent>.size)
     },
+    .atMost(nanoseconds: 8, .treeBinary),
+    .atMost(nanoseconds: 8, .tree10ary),
+    .atMost(nanoseconds: 8, .treeFlat),
+    .atMost(nanoseconds: 10, .treeChain),
+    .atMost(nanoseconds: 60, .treeConsumed),
+    .atMost(nanoseconds: 4, .treePass),
+    .atMost(nanoseconds: 150, .treeMake),
+    .atMost(nanoseconds: 150, .treeFree),
+    .atMost(2, .treeMillion, over: .treeBinary, .lockFree),
+    .atMost(2, .treeChurn, .quiet),
+    Bar(text: "tree-allocations: lockFree", limit: 0) { $0.median(.treeAllocations, .lockFree) },
     Bar(text: "allocations: a balancer of one's own, 24 bytes", limit: 0) {
       $0.median(.allocations, .ownBalancer)
     },

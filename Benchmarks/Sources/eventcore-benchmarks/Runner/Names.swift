@@ -26,6 +26,17 @@ enum Shape: String, CaseIterable {
   case timersCancel = "timers-cancel"
   case timersLateMedian = "timers-late-p50"
   case timersLate99 = "timers-late-p99"
+  case treeBinary = "tree-binary-1000"
+  case tree10ary = "tree-10ary-1000"
+  case treeFlat = "tree-flat-1000"
+  case treeChain = "tree-chain-8"
+  case treeConsumed = "tree-consumed"
+  case treePass = "tree-pass"
+  case treeMake = "tree-make"
+  case treeFree = "tree-free"
+  case treeMillion = "tree-1000000"
+  case treeChurn = "tree-churn"
+  case treeAllocations = "tree-allocations"
   /// Alternatives inside the core; runs only when it is asked for.
   case choices
 
@@ -41,6 +52,10 @@ enum Shape: String, CaseIterable {
     case .spinOneWay: "ns, one way"
     case .allocations: "allocations/event"
     case .timersInsert, .timersCancel: "ns"
+    case .treeBinary, .tree10ary, .treeFlat, .treeChain, .treeMillion, .treeChurn: "ns/handler"
+    case .treeConsumed: "ns/raise"
+    case .treePass, .treeMake, .treeFree: "ns/node"
+    case .treeAllocations: "allocations/raise"
     case .timersLateMedian: "ns late, p50"
     case .timersLate99: "ns late, p99"
     }
@@ -63,6 +78,8 @@ enum Subject: String, CaseIterable {
   case plain
   /// The stream of a churn shape while nobody subscribes.
   case quiet
+  /// A recursive tree of classes with typed lists of closures.
+  case plainSwift = "plain-swift"
   case futex
   case cacheLine = "cache-line"
   case roundRobin = "round-robin"

@@ -14,6 +14,7 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += latestOnlyCandidates(scale)
   all += churnCandidates(scale)
   all += timerCandidates(scale)
+  all += treeCandidates(scale)
   all += choiceCandidates(scale)
   if !scale.isQuick {
     all += numberCandidates(Event8.self, scale.halved)

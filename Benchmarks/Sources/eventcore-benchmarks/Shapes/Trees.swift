@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import AllocationCounter
+import Dispatch
+import EventCore
+import RawCore
+import Synchronization
+
+// Events that are raised at the root of a tree, in which each node has one handler.
+//
+//     main: raise ──► root ──► handler: count and add up ──► first child ──► handler ...
+//
+// Shapes of the tree: each node has two children, ten, or all are children of the root; and a chain of
+// eight. Consumed: the first of 1,000 handlers consumes. Pass: in a chain of 1,000 with handlers for
+// another type, only the last node has one for this. Make: a node is made as a child; free: it is let go of.
+// Churn: four threads raise while a fifth attaches and detaches.
+
+/// The candidates of all shapes of trees.
+func treeCandidates(_ scale: Scale) -> [Candidate] {
+  func candidates(
+    _ shape: Shape, _ make: @escaping (any BenchmarkTree.Type, EventCentral.Core) -> any Trial
+  ) -> [Candidate] {
+    let subjects: [(Subject, any BenchmarkTree.Type, EventCentral.Core)] = [
+      (.lockFree, EventNodeTree.self, .lockFree), (.locking, EventNodeTree.self, .locking),
+      (.plainSwift, PlainTree.self, .default),
+    ]
+    return subjects.map { subject, type, core in
+      Candidate(shape: shape, subject: subject, payloadBytes: MemoryLayout<Event24>.size) {
+        make(type, core)
+      }
+    }
+  }
+  func raising(
+    _ shape: Shape, nodes: Int, _ parent: @escaping (Int) -> Int, per: Int? = nil,
+    consumes: Bool = false, counting: Bool = false
+  ) -> [Candidate] {
+    candidates(shape) { type, core in
+      let deliveries = scale.events(.lockFree) * (nodes > 1_000 ? 2 : 4)
+      return TreeTrial(
+        type.init(core, nodes: nodes, parent: parent, consumes: consumes), nodes: nodes,
+        rounds: max(2, deliveries / max(nodes, 64)), per: per ?? nodes, consumes: consumes,
+        counting: counting)
+    }
+  }
+  var all = raising(.treeBinary, nodes: 1_000) { ($0 - 1) / 2 }
+  all += raising(.tree10ary, nodes: 1_000) { ($0 - 1) / 10 }
+  all += raising(.treeFlat, nodes: 1_000) { _ in 0 }
+  all += raising(.treeChain, nodes: 8) { $0 - 1 }
+  all += raising(.treeConsumed, nodes: 1_000, { ($0 - 1) / 2 }, per: 1, consumes: true)
+  all += raising(.treeAllocations, nodes: 1_000, { ($0 - 1) / 2 }, per: 1, counting: true)
+  all += raising(.treeMillion, nodes: 1_000_000) { ($0 - 1) / 2 }
+  all += candidates(.treePass) { type, core in
+    PassTrial(type.init(core, passing: 1_000), nodes: 1_000, rounds: scale.events(.lockFree) / 256)
+  }
+  for (shape, frees) in [(Shape.treeMake, false), (.treeFree, true)] {
+    all += candidates(shape) { type, core in
+      MakeTrial(type, core, nodes: scale.events(.lockFree) / 8, frees: frees)
+    }
+  }
+  for (subject, core, changes) in [
+    (Subject.lockFree, EventCentral.Core.lockFree, true), (.quiet, .lockFree, false),
+    (.locking, .locking, true),
+  ] {
+    all.append(
+      Candidate(shape: .treeChurn, subject: subject, payloadBytes: MemoryLayout<Event24>.size) {
+        TreeChurnTrial(core, changes: changes, rounds: scale.events(.lockFree) / 1_024)
+      })
+  }
+  return all
+}
+
+/// Another type than what is raised.
+private struct Unrelated: Eventable {
+  let number = 0
+}
+
+/// What the handlers received.
+private final class TreeTally: @unchecked Sendable {
+  // One thread.
+  var count = 0
+  var sum: UInt64 = 0
+
+  @inline(__always)
+  func receive(_ event: Event24) {
+    count &+= 1
+    sum &+= event.weight
+  }
+}
+
+private protocol BenchmarkTree: AnyObject {
+  /// A tree with a handler at every node. `parent`: of each node but the first, by its number.
+  init(_ core: EventCentral.Core, nodes: Int, parent: (Int) -> Int, consumes: Bool)
+  /// A chain in which only the last node has a handler for what is raised.
+  init(_ core: EventCentral.Core, passing: Int)
+  var tally: TreeTally { get }
+  func raise(_ event: Event24)
+  /// Adds so many children to the root, and lets go of them.
+  func make(_ count: Int)
+  func free()
+}
+
+private final class EventNodeTree: BenchmarkTree {
+  let tally = TreeTally()
+  private var nodes: [EventNode]
+  private let root: EventNode
+
+  init(_ core: EventCentral.Core, nodes count: Int, parent: (Int) -> Int, consumes: Bool) {
+    root = EventNode(core: core)
+    nodes = [root]
+    nodes.reserveCapacity(count)
+    for number in 1..<max(count, 1) { nodes.append(EventNode(parent: nodes[parent(number)])) }
+    for node in nodes {
+      node.addHandler(consumes ? [.onPropagate, .consumeEvent] : .onPropagate) {
+        [tally] (event: Event24) in tally.receive(event)
+      }
+    }
+  }
+
+  init(_ core: EventCentral.Core, passing count: Int) {
+    root = EventNode(core: core)
+    nodes = [root]
+    while nodes.count < count { nodes.append(EventNode(parent: nodes[nodes.count - 1])) }
+    for node in nodes { node.addHandler { (_: Unrelated) in } }
+    nodes[count - 1].addHandler { [tally] (event: Event24) in tally.receive(event) }
+  }
+
+  func raise(_ event: Event24) {
+    root.raise(event: event)
+  }
+
+  func make(_ count: Int) {
+    for _ in 0..<count { nodes.append(EventNode(parent: root)) }
+  }
+
+  func free() {
+    nodes.removeAll(keepingCapacity: true)
+  }
+}
+
+private final class PlainTree: BenchmarkTree {
+  let tally = TreeTally()
+  private var nodes: [PlainNode]
+  private let root: PlainNode
+
+  init(_ core: EventCentral.Core, nodes count: Int, parent: (Int) -> Int, consumes: Bool) {
+    root = PlainNode(parent: nil)
+    nodes = [root]
+    for number in 1..<max(count, 1) { nodes.append(PlainNode(parent: nodes[parent(number)])) }
+    for node in nodes {
+      node.addHandler(onRaise: false) { [tally] (event: Event24) in
+        tally.receive(event)
+        return consumes
+      }
+    }
+  }
+
+  init(_ core: EventCentral.Core, passing count: Int) {
+    root = PlainNode(parent: nil)
+    nodes = [root]
+    while nodes.count < count { nodes.append(PlainNode(parent: nodes[nodes.count - 1])) }
+    for node in nodes { node.addHandler(onRaise: false) { (_: Unrelated) in false } }
+    nodes[count - 1].addHandler(onRaise: false) { [tally] (event: Event24) in
+      tally.receive(event)
+      return false
+    }
+  }
+
+  func raise(_ event: Event24) {
+    root.raise(event)
+  }
+
+  func make(_ count: Int) {
+    for _ in 0..<count { nodes.append(PlainNode(parent: root)) }
+  }
+
+  func free() {
+    // From the end, which is the best case for an array of children.
+    while let node = nodes.popLast() { node.detach() }
+  }
+}
+
+/// Raises so many events one after the other.
+private final class TreeTrial: Trial {
+  private let tree: any BenchmarkTree
+  private let nodes: Int
+  private let rounds: Int
+  private let per: Int
+  private let consumes: Bool
+  private let counting: Bool
+
+  init(
+    _ tree: any BenchmarkTree, nodes: Int, rounds: Int, per: Int, consumes: Bool, counting: Bool
+  ) {
+    self.tree = tree
+    self.nodes = nodes
+    self.rounds = rounds
+    self.per = per
+    self.consumes = consumes
+    self.counting = counting
+  }
+
+  func run() -> Double {
+    for number in 0..<max(1, rounds / 8) { tree.raise(Event24(number: UInt64(number))) }
+    tree.tally.count = 0
+    tree.tally.sum = 0
+    let window = Window(counting: counting)
+    for number in 0..<rounds { tree.raise(Event24(number: UInt64(number))) }
+    let nanoseconds = window.nanoseconds(until: evb_now())
+    let blocks = counting ? evb_allocations_disarm().blocks : 0
+    let each = consumes ? 1 : nodes
+    precondition(
+      tree.tally.count == rounds * each
+        && tree.tally.sum == UInt64(each * rounds * (rounds - 1) / 2),
+      "The tree's handlers got \(tree.tally.count) events of \(rounds * each).")
+    return (counting ? Double(blocks) : nanoseconds) / Double(rounds * per)
+  }
+
+  func end() {}
+}
+
+private final class PassTrial: Trial {
+  private let trial: TreeTrial
+  private let nodes: Int
+
+  init(_ tree: any BenchmarkTree, nodes: Int, rounds: Int) {
+    trial = TreeTrial(tree, nodes: 1, rounds: rounds, per: 1, consumes: true, counting: false)
+    self.nodes = nodes
+  }
+
+  func run() -> Double { trial.run() / Double(nodes) }
+
+  func end() {}
+}
+
+/// Makes children of one node, and lets go of them.
+private final class MakeTrial: Trial {
+  private let tree: any BenchmarkTree
+  private let nodes: Int
+  private let frees: Bool
+
+  init(_ type: any BenchmarkTree.Type, _ core: EventCentral.Core, nodes: Int, frees: Bool) {
+    // A plain tree looks for a child among all its siblings.
+    self.nodes = type == PlainTree.self ? 1_000 : nodes
+    self.frees = frees
+    tree = type.init(core, nodes: 1, parent: { _ in 0 }, consumes: false)
+  }
+
+  func run() -> Double {
+    let start = evb_now()
+    tree.make(nodes)
+    let middle = evb_now()
+    tree.free()
+    let end = evb_now()
+    return Double(frees ? end - middle : middle - start) / Double(nodes)
+  }
+
+  func end() {}
+}
+
+/// Four threads raise in a binary tree of 1,000 nodes, while a fifth attaches and detaches a subtree with
+/// a handler. The figure is the time until all have raised, over the handlers that were called.
+private final class TreeChurnTrial: Trial {
+  private let core: EventCentral.Core
+  private let nodes: [EventNode]
+  private let changes: Bool
+  private let rounds: Int
+
+  init(_ core: EventCentral.Core, changes: Bool, rounds: Int) {
+    var nodes = [EventNode(core: core)]
+    for number in 1..<1_000 { nodes.append(EventNode(parent: nodes[(number - 1) / 2])) }
+    self.core = core
+    self.nodes = nodes
+    self.changes = changes
+    self.rounds = rounds
+    for node in nodes {
+      node.addHandler { (event: Event24) in churned(event) }
+    }
+  }
+
+  func run() -> Double {
+    let state = ChurnState()
+    state.finish.expect(4)
+    let changed = DispatchSemaphore(value: 0)
+    if changes {
+      startThread { [nodes, core] in
+        let moving = EventNode(parent: EventNode(core: core))
+        moving.addHandler { (event: Event24) in churned(event) }
+        let top = moving.root
+        var number = 0
+        while !state.isDone.load(ordering: .relaxed) {
+          top.attach(to: nodes[number])
+          top.detach()
+          number = (number + 7) % nodes.count
+        }
+        changed.signal()
+      }
+    }
+    let start = evb_now()
+    for _ in 0..<4 {
+      startThread { [root = nodes[0], rounds] in
+        var delivered = 0
+        for number in 0..<rounds {
+          delivered += root.raise(event: Event24(number: UInt64(number))).handlerCount
+        }
+        state.delivered.wrappingAdd(delivered, ordering: .relaxed)
+        state.finish.arrive()
+      }
+    }
+    let end = state.finish.wait()
+    state.isDone.store(true, ordering: .relaxed)
+    if changes { changed.wait() }
+    let delivered = state.delivered.load(ordering: .relaxed)
+    let least = 4 * rounds * nodes.count
+    precondition(
+      delivered >= least && delivered <= least + 4 * rounds,
+      "\(delivered) handlers were called, of \(least) that stayed where they were.")
+    return Double(end - start) / Double(delivered)
+  }
+
+  func end() {}
+}
+
+private final class ChurnState: Sendable {
+  let isDone = Atomic<Bool>(false)
+  let delivered = Atomic<Int>(0)
+  let finish = Finish()
+}
+
+@inline(never)
+private func churned(_ event: Event24) {}

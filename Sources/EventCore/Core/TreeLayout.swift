@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+// What both cores lay out alike, so that one loop serves both: the first bytes of a cell (one
+// registered handler), and those of a walk. TreeLayoutTests compares them.
+//
+// | Offset | Of a cell |
+// |---|---|
+// | 0 | UInt32, 0 while the handler is alive. Written by the core under its lock, read by walks |
+// | 4 | UInt8, the bits of a `CaptureMode` and of `TreeModes`. Constant |
+// | 8 | the `TreeHandler`, which lives as long as a walk has the cell. Constant |
+
+/// A raise on its way, in memory of the core's.
+@usableFromInline
+struct TreeWalk {
+  /// The cells to call now, which are there until the next `next` or `end`.
+  @usableFromInline var cells: UnsafeMutablePointer<UnsafeMutableRawPointer>?
+  @usableFromInline var count: UInt32 = 0
+  /// The phase of these cells, as an `EventPhase`.
+  @usableFromInline var phase: UInt32 = 0
+  /// How far the walk is. Atomic: written by the walking thread, read by those who free cells.
+  @usableFromInline var current: UInt32 = 0
+  @usableFromInline var published: UInt32 = 0
+  /// The cell whose handler is being called. Atomic: written by the walking thread, read by those who
+  /// wait for a handler.
+  @usableFromInline var calling: UInt = 0
+  /// What `current` is at the first of the cells.
+  @usableFromInline var first: UInt32 = 0
+  /// Whether the core wants to be asked before each call: this thread has changed a tree since the
+  /// cells were found, or `calling` needs a fence.
+  @usableFromInline var isCareful = false
+  /// The locking core's own: how many changes there had been when the cells were found.
+  var seen: UInt64 = 0
+
+  init() {}
+}
+
+/// The bits of a cell's modes: those of a `CaptureMode`, and one more.
+@usableFromInline
+enum TreeModes {
+  @usableFromInline static let consume: UInt8 = 4
+  /// The handler is given a context and decides for itself.
+  @usableFromInline static let choice: UInt8 = 16
+}
+
+/// The bits of a walk's phases: those of an `EventRaiseScope`, and one more.
+@usableFromInline
+enum TreePhases {
+  /// Propagation from the node itself instead of its root.
+  @usableFromInline static let below: UInt8 = 32
+}
+
+@inlinable
+@inline(__always)
+func treeState(of cell: UnsafeMutableRawPointer) -> UnsafeMutablePointer<Atomic<UInt32>> {
+  cell.assumingMemoryBound(to: Atomic<UInt32>.self)
+}
+
+@inlinable
+@inline(__always)
+func treeModes(of cell: UnsafeMutableRawPointer) -> UInt8 {
+  cell.load(fromByteOffset: 4, as: UInt8.self)
+}
+
+@inlinable
+@inline(__always)
+func treeObject(of cell: UnsafeMutableRawPointer) -> UnsafeRawPointer {
+  cell.load(fromByteOffset: 8, as: UnsafeRawPointer.self)
+}
+
+@inlinable
+@inline(__always)
+func treeCurrent(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt32>> {
+  UnsafeMutableRawPointer(walk).advanced(by: 16).assumingMemoryBound(to: Atomic<UInt32>.self)
+}
+
+@inlinable
+@inline(__always)
+func treeCalling(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt>> {
+  UnsafeMutableRawPointer(walk).advanced(by: 24).assumingMemoryBound(to: Atomic<UInt>.self)
+}

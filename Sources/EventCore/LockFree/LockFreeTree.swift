@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if URCU
+  internal import CEventCore
+
+  /// The trees of the C core, of which there is one domain.
+  final class LockFreeTree: TreeCore, Sendable {
+    static let shared = LockFreeTree()
+
+    private init() {}
+
+    // MARK: Nodes
+
+    func makeNode(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+      var options = evc_node_options(
+        owner: context, release: { Unmanaged<TreeHandler>.fromOpaque($0.unsafelyUnwrapped).release() })
+      var made: OpaquePointer?
+      requireCore(evc_node_create(&options, &made), "make a node")
+      return UnsafeMutableRawPointer(made.unsafelyUnwrapped)
+    }
+
+    func endNode(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+      evc_node_end(OpaquePointer(node))
+    }
+
+    func attach(
+      _ node: UnsafeMutableRawPointer, to parent: UnsafeMutableRawPointer
+    ) -> TreeAttachment {
+      var former: UnsafeMutableRawPointer?
+      let status = evc_node_attach(OpaquePointer(node), OpaquePointer(parent), &former)
+      guard status != EVC_NOT_PERMITTED else { return .cycle }
+      requireCore(status, "attach a node")
+      return .attached(previous: former)
+    }
+
+    func detach(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+      evc_node_detach(OpaquePointer(node))
+    }
+
+    // MARK: Handlers
+
+    func add(
+      _ node: UnsafeMutableRawPointer, key: UInt, modes: UInt8, object: UnsafeMutableRawPointer
+    ) -> UnsafeMutableRawPointer {
+      var made: OpaquePointer?
+      requireCore(
+        evc_node_add_handler(OpaquePointer(node), UInt64(key), modes, object, &made),
+        "add a handler to a node")
+      return UnsafeMutableRawPointer(made.unsafelyUnwrapped)
+    }
+
+    func remove(_ cell: UnsafeMutableRawPointer) -> Bool {
+      evc_handler_remove(OpaquePointer(cell)) == EVC_OK
+    }
+
+    func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool {
+      evc_handler_remove_and_wait(OpaquePointer(cell)) != EVC_NOT_PERMITTED
+    }
+
+    func release(_ cell: UnsafeMutableRawPointer) {
+      evc_handler_drop(OpaquePointer(cell))
+    }
+
+    func removeAll(_ node: UnsafeMutableRawPointer, key: UInt, modes: UInt8) -> Int {
+      evc_node_remove_handlers(
+        OpaquePointer(node), UInt64(key), modes == 0 ? 0 : ~TreeModes.choice, modes)
+    }
+
+    // MARK: Walking
+
+    func begin(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8)
+      -> UnsafeMutablePointer<TreeWalk>?
+    {
+      // The core takes an empty scope for a mistake.
+      guard phases & EventRaiseScope.tree.rawValue != 0 else { return nil }
+      var walk: UnsafeMutablePointer<evc_walk>?
+      let status = evc_walk_begin(OpaquePointer(node), UInt64(key), UInt32(phases), &walk)
+      guard status == EVC_OK else {
+        if status != EVC_EMPTY { requireCore(status, "raise an event") }
+        return nil
+      }
+      // What begins with an `evc_walk` goes on as a `TreeWalk` does; tree_walker.h has the offsets.
+      return UnsafeMutableRawPointer(walk.unsafelyUnwrapped)
+        .assumingMemoryBound(to: TreeWalk.self)
+    }
+
+    func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool {
+      let status = evc_walk_next(head(walk))
+      guard status != EVC_OK else { return true }
+      if status != EVC_EMPTY { requireCore(status, "propagate an event") }
+      evc_walk_end(head(walk))
+      return false
+    }
+
+    func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool {
+      evc_walk_will_call(head(walk), UInt32(truncatingIfNeeded: index))
+    }
+
+    func end(_ walk: UnsafeMutablePointer<TreeWalk>) {
+      evc_walk_end(head(walk))
+    }
+
+    private func head(
+      _ walk: UnsafeMutablePointer<TreeWalk>
+    ) -> UnsafeMutablePointer<evc_walk> {
+      UnsafeMutableRawPointer(walk).assumingMemoryBound(to: evc_walk.self)
+    }
+
+    // MARK: Looking
+
+    func node(of cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+      UnsafeMutableRawPointer(evc_handler_node(OpaquePointer(cell)))
+    }
+
+    func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier {
+      // An identifier is the address of an object, which may have ended since; the node is there.
+      unsafeBitCast(
+        evc_node_owner(evc_handler_node(OpaquePointer(cell))).unsafelyUnwrapped,
+        to: ObjectIdentifier.self)
+    }
+
+    func withTrees(_ body: (any TreeReader) -> Void) {
+      evc_tree_lock()
+      body(Reader())
+      evc_tree_unlock()
+    }
+
+    private struct Reader: TreeReader {
+      func parent(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(evc_node_parent(OpaquePointer(node)))
+      }
+
+      func firstChild(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(evc_node_first_child(OpaquePointer(node)))
+      }
+
+      func nextSibling(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(evc_node_next_sibling(OpaquePointer(node)))
+      }
+
+      func context(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+        evc_node_has_ended(OpaquePointer(node)) ? nil : evc_node_owner(OpaquePointer(node))
+      }
+
+      func firstCell(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(evc_node_first_handler(OpaquePointer(node)))
+      }
+
+      func nextCell(after cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(evc_handler_next(OpaquePointer(cell)))
+      }
+    }
+  }
+#endif

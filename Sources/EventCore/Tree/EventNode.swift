@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// A place in a tree through which events travel: raised at any node, an event climbs to the root and is
+/// then propagated to every node of the tree.
+///
+/// ```swift
+/// let app = EventNode(parent: nil)
+/// let cart = EventNode(parent: app)
+/// let badge = EventNode(parent: app)
+///
+/// badge.addHandler { (event: ItemAdded) in print("\(event.count) in the cart") }
+/// cart.raise(event: ItemAdded(count: 1))
+/// ```
+///
+/// A node holds its parent strongly and its children not at all: a tree lives as long as somebody holds
+/// its leaves. Subclass it for the nodes of a module, or hold one.
+///
+/// **Threads**: any, for every member, also inside a handler. Raising takes no lock on the lock-free core
+/// and waits for nobody.
+open class EventNode: @unchecked Sendable, Identifiable {
+  // All stored properties are constant; what changes is in the core's node, which says who touches what.
+  // A subclass guards its own state.
+
+  /// Not retained: a core lasts as long as the program, and each node would pay for the count.
+  @usableFromInline final unowned(unsafe) let core: any TreeCore
+  /// Written by the initialiser alone, before anybody else has the object: no raise pays for a check.
+  @usableFromInline @exclusivity(unchecked) final private(set) var node: UnsafeMutableRawPointer
+  /// What paths and dumps call it; nil is the name of its class.
+  public final let name: String?
+
+  /// Makes a node, as the last child of another.
+  ///
+  /// - Parameter parent: Nil makes the root of a new tree.
+  public init(parent: EventNode?) {
+    core = parent?.core ?? EventCentral.Core.default.trees
+    name = nil
+    node = EventNode.notMade
+    make(under: parent)
+  }
+
+  /// Makes a node with a name, as the last child of another.
+  ///
+  /// - Parameters:
+  ///   - parent: Nil makes the root of a new tree.
+  ///   - name: What paths and dumps call it; nil is the name of its class.
+  ///   - core: Which implementation; nil is that of the parent, or the default for a root. All nodes of
+  ///     a tree are on one.
+  public init(
+    parent: EventNode? = nil, name: String? = nil, core: EventCentral.Core? = nil
+  ) {
+    self.core = core?.trees ?? parent?.core ?? EventCentral.Core.default.trees
+    self.name = name
+    node = EventNode.notMade
+    make(under: parent)
+  }
+
+  deinit {
+    // Nobody else has a reference, so that no other call runs or follows; a walk that still has this
+    // node's handlers finds them ended.
+    if let parent = core.endNode(node) {
+      letGoOfParent(parent)
+    }
+  }
+
+  /// Before `make`, which the initialiser ends with.
+  private static var notMade: UnsafeMutableRawPointer {
+    UnsafeMutableRawPointer(bitPattern: 1).unsafelyUnwrapped
+  }
+
+  private func make(under parent: EventNode?) {
+    node = core.makeNode(Unmanaged.passUnretained(self).toOpaque())
+    if let parent {
+      attach(to: parent)
+    }
+  }
+
+  /// What paths and dumps call it.
+  final var label: String { name ?? "\(type(of: self))" }
+}
+
+/// Has somebody called with a node's name in a description.
+extension EventNode: CustomStringConvertible {
+  /// Its ``path``.
+  public var description: String { path }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// A registered handler of a node; ends it.
+///
+/// Letting go of the handle changes nothing: the handler stays until it is removed or its node ends.
+public final class EventNodeHandle: Sendable {
+  // Constant but for the atomics. `cell` is 0 until the handler is registered, and then never changes.
+  // The handler's own closure may hold the handle, and nothing that the core holds for the handle holds the
+  // closure: there is no cycle.
+
+  private let core: any TreeCore
+  private let cell = Atomic<UInt>(0)
+  /// How the handler comes to run elsewhere; nil on the thread that raises.
+  let delivery: TreeDelivery?
+
+  init(_ core: any TreeCore, _ delivery: TreeDelivery?) {
+    self.core = core
+    self.delivery = delivery
+  }
+
+  deinit {
+    if let cell = registered {
+      core.release(cell)
+    }
+  }
+
+  /// The cell of the core's, once it is there. Releasing, pairs with `registered`: whoever finds it finds
+  /// it whole.
+  func register(_ cell: UnsafeMutableRawPointer) {
+    self.cell.store(UInt(bitPattern: cell), ordering: .releasing)
+  }
+
+  private var registered: UnsafeMutableRawPointer? {
+    UnsafeMutableRawPointer(bitPattern: cell.load(ordering: .acquiring))
+  }
+
+  /// Where the handler runs; nil on the thread that raises.
+  public var executesOn: EventListenerContext? { delivery?.place }
+
+  /// Whether the handler can still be called.
+  public var isActive: Bool {
+    registered.map { treeState(of: $0).pointee.load(ordering: .acquiring) == 0 } ?? true
+  }
+
+  /// Ends the handler: after the return no further call of it begins (D6). One that runs goes on.
+  ///
+  /// - Returns: False if it had ended already: removed before, or its node has ended.
+  ///
+  /// **Threads**: any, also inside the handler itself.
+  @discardableResult
+  public func remove() -> Bool {
+    registered.map(core.remove) ?? false
+  }
+
+  /// Ends the handler and returns when no call of it is running (D6).
+  ///
+  /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
+  ///
+  /// **Threads**: any. Inside the handler itself it would wait for itself, and traps.
+  @discardableResult
+  public func removeAndWait() -> Bool {
+    let removed = remove()
+    precondition(
+      registered.map(core.waitUntilDone) != false && delivery?.waitUntilDone() != false,
+      """
+      removeAndWait() waits until its handler is not running, and was called inside that handler, \
+      where it would wait for itself: call remove().
+      """)
+    return removed
+  }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// How a tree is written down.
+public enum EventTreeFormat: CaseIterable, Sendable {
+  /// Lines with branches, for a terminal.
+  case text
+  /// A `digraph` in the language of Graphviz.
+  case graphviz
+  /// A `graph` in the language of Mermaid, which many Markdown viewers draw.
+  case mermaid
+}
+
+extension EventNode {
+  /// The whole tree of this node, with all handlers, and this node marked.
+  ///
+  /// ```
+  /// app  [ThemeChanged: onPropagate]
+  /// ├─ cart  ◀ here
+  /// │  └─ button  [ItemAdded: onRaise, consumeEvent]
+  /// └─ badge  [ItemAdded: onPropagate @ listenerThread]
+  /// ```
+  ///
+  /// As text, nodes deeper than 32 have their depth in front instead of a branch.
+  ///
+  /// **Threads**: any. The tree as it was at one moment; nobody can change trees while it is looked at, and
+  /// raising goes on on the lock-free core.
+  ///
+  /// **Complexity**: O(nodes and handlers of the tree), in time and memory.
+  public final func diagram(as format: EventTreeFormat = .text) -> String {
+    let nodes = TreeSnapshot(around: self).nodes
+    switch format {
+    case .text: return textDiagram(nodes)
+    case .graphviz: return graphvizDiagram(nodes)
+    case .mermaid: return mermaidDiagram(nodes)
+    }
+  }
+}
+
+/// How deep branches are drawn: each line repeats those of the nodes above it.
+private let deepestBranch = 32
+
+private func textDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
+  var text = ""
+  // What stands on the left of a node's children, by the node's depth.
+  var indents = [""]
+  for node in nodes {
+    if node.depth > deepestBranch {
+      text += "… \(node.depth)  "
+    } else if node.depth > 0 {
+      let indent = indents[node.depth - 1]
+      text += indent + (node.isLastChild ? "└─ " : "├─ ")
+      indents.removeSubrange(node.depth...)
+      indents.append(indent + (node.isLastChild ? "   " : "│  "))
+    }
+    text += node.label
+    if !node.handlers.isEmpty {
+      text += "  [\(node.handlers.map(\.description).joined(separator: "; "))]"
+    }
+    text += node.isHere ? "  ◀ here\n" : "\n"
+  }
+  return text
+}
+
+private func graphvizDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
+  var text = "digraph EventTree {\n  node [shape=box];\n"
+  for (index, node) in nodes.enumerated() {
+    let lines = [node.label] + node.handlers.map(\.description)
+    let label = lines.map { escaped($0, ["\\": "\\\\", "\"": "\\\"", "\n": "\\n"]) }
+      .joined(separator: "\\n")
+    text += "  n\(index) [label=\"\(label)\"\(node.isHere ? ", style=bold, xlabel=\"here\"" : "")];\n"
+    if let parent = node.parent { text += "  n\(parent) -> n\(index);\n" }
+  }
+  return text + "}\n"
+}
+
+private func mermaidDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
+  var text = "graph TD\n  classDef here stroke-width:4px\n"
+  for (index, node) in nodes.enumerated() {
+    let lines = [node.label] + node.handlers.map(\.description)
+    let label = lines.map {
+      escaped($0, ["#": "#35;", "\"": "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\n": "<br/>"])
+    }.joined(separator: "<br/>")
+    text += "  n\(index)[\"\(label)\"]\(node.isHere ? ":::here" : "")\n"
+    if let parent = node.parent { text += "  n\(parent) --> n\(index)\n" }
+  }
+  return text
+}
+
+private func escaped(_ text: String, _ replacements: [Character: String]) -> String {
+  var result = ""
+  for character in text {
+    if let replacement = replacements[character] {
+      result += replacement
+    } else {
+      result.append(character)
+    }
+  }
+  return result
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// A tree as it was at one moment, to be written down with no lock held: its nodes, parents before
+/// their children.
+struct TreeSnapshot {
+  struct Handler {
+    let type: Any.Type
+    let mode: CaptureMode
+    let place: EventListenerContext?
+
+    /// "ItemAdded: onRaise, consumeEvent @ listenerThread".
+    var description: String {
+      let modes = mode.names.joined(separator: ", ")
+      return place.map { "\(type): \(modes) @ \($0.shortName)" } ?? "\(type): \(modes)"
+    }
+  }
+
+  struct Node {
+    let depth: Int
+    /// Its index; nil for the root.
+    let parent: Int?
+    let isLastChild: Bool
+    let isHere: Bool
+    let name: String?
+    let type: Any.Type
+    let handlers: [Handler]
+
+    var label: String { name ?? "\(type)" }
+  }
+
+  private(set) var nodes: [Node] = []
+  /// A node without children may be about to end: it is held until the trees may change again.
+  private var held: [EventNode] = []
+
+  /// The whole tree of a node.
+  init(around here: EventNode) {
+    var snapshot = TreeSnapshot()
+    here.core.withTrees { trees in
+      var root = here.node
+      while let above = trees.parent(of: root) { root = above }
+      var node = root
+      var path: [Int] = []
+      while true {
+        snapshot.add(node, trees, path, isHere: node == here.node)
+        if let child = trees.firstChild(of: node) {
+          path.append(snapshot.nodes.count - 1)
+          node = child
+          continue
+        }
+        while node != root {
+          if let sibling = trees.nextSibling(of: node) {
+            node = sibling
+            break
+          }
+          // Not nil: the way down led by it.
+          node = trees.parent(of: node).unsafelyUnwrapped
+          path.removeLast()
+        }
+        if node == root { break }
+      }
+    }
+    nodes = snapshot.nodes
+  }
+
+  private init() {}
+
+  private mutating func add(
+    _ node: UnsafeMutableRawPointer, _ trees: any TreeReader, _ path: [Int], isHere: Bool
+  ) {
+    guard let context = trees.context(of: node) else { return }
+    var name: String?
+    var type: Any.Type = EventNode.self
+    if trees.firstChild(of: node) == nil {
+      guard let object = retained(context) else { return }
+      held.append(object)
+      (name, type) = (object.name, Swift.type(of: object))
+    } else {
+      // Its children hold it, and stay while this looks.
+      Unmanaged<EventNode>.fromOpaque(context)._withUnsafeGuaranteedRef { object in
+        (name, type) = (object.name, Swift.type(of: object))
+      }
+    }
+    var handlers: [Handler] = []
+    var next = trees.firstCell(of: node)
+    while let cell = next {
+      // A cell in the list keeps its handler.
+      Unmanaged<TreeHandler>.fromOpaque(treeObject(of: cell))._withUnsafeGuaranteedRef { handler in
+        handlers.append(
+          Handler(
+            type: handler.eventType,
+            mode: CaptureMode(rawValue: treeModes(of: cell) & ~TreeModes.choice),
+            place: handler.delivery?.place))
+      }
+      next = trees.nextCell(after: cell)
+    }
+    nodes.append(
+      Node(
+        depth: path.count, parent: path.last, isLastChild: trees.nextSibling(of: node) == nil,
+        isHere: isHere, name: name, type: type, handlers: handlers))
+  }
+}
+
+extension EventListenerContext {
+  /// The case without its payload.
+  var shortName: String {
+    if case .dispatchQueue(let queue) = self { return "queue \(queue.label)" }
+    return "\(self)"
+  }
+}

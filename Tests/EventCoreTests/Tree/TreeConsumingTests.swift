@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("Trees: consuming, deciding, and what a handler is told")
+struct TreeConsumingTests {
+  @Test("consumed at each place of the way, nobody is called after it", arguments: cores)
+  func everyPlace(core: EventCentral.Core) {
+    let full = LoggedTree(core, all: [.onCapture, .onRaise, .onPropagate]).raise("a1x")
+    #expect(full.count == 4 + 4 + 7)
+    for place in full.indices {
+      let words = full[place].split(separator: " ").map(String.init)
+      let tree = LoggedTree(core, all: nil)
+      for name in LoggedTree.names {
+        for (phase, word) in [
+          (CaptureMode.onCapture, "capture"), (.onRaise, "raise"), (.onPropagate, "propagate"),
+        ] {
+          tree.listen(name, [name, word] == words ? phase.union(.consumeEvent) : phase)
+        }
+      }
+      let outcome = tree["a1x"].raise(event: Note())
+      #expect(tree.log.take() == Array(full[...place]))
+      #expect(outcome == EventOutcome(handlerCount: place + 1, consumer: tree[words[0]].id))
+      #expect(outcome.isConsumed)
+    }
+  }
+
+  @Test("consuming stops the other handlers of the node, too", arguments: cores)
+  func otherHandlersOfTheNode(core: EventCentral.Core) {
+    let tree = LoggedTree(core, all: nil)
+    tree.listen("a", .onRaise, " 1")
+    tree.listen("a", [.onRaise, .consumeEvent], " 2")
+    tree.listen("a", .onRaise, " 3")
+    #expect(tree.raise("a") == ["a raise 1", "a raise 2"])
+  }
+
+  @Test("a choice: to go on, to stop after the node, to consume", arguments: cores)
+  func choices(core: EventCentral.Core) {
+    for decision in [EventDecision.continue, .stopAfterThisNode, .consume] {
+      let tree = LoggedTree(core, all: nil)
+      let log = tree.log
+      tree.listen("a", [.onRaise, .onPropagate], " 1")
+      tree["a"].addHandler(.onRaise, for: Note.self) { _ in
+        log.append("choice")
+        return decision
+      }
+      tree.listen("a", [.onRaise, .onPropagate], " 2")
+      tree.listen("root", [.onRaise, .onPropagate])
+      let outcome = tree["a"].raise(event: Note())
+      let begin = ["a raise 1", "choice"]
+      switch decision {
+      case .continue:
+        #expect(
+          log.entries
+            == begin + ["a raise 2", "root raise", "root propagate", "a propagate 1", "a propagate 2"])
+        #expect(!outcome.isConsumed)
+      case .stopAfterThisNode:
+        #expect(log.entries == begin + ["a raise 2"])
+        #expect(outcome == EventOutcome(handlerCount: 3, consumer: tree["a"].id))
+      case .consume:
+        #expect(log.entries == begin)
+        #expect(outcome == EventOutcome(handlerCount: 2, consumer: tree["a"].id))
+      }
+    }
+  }
+
+  @Test("stopping after the root's raise handlers stops its propagation, too", arguments: cores)
+  func stopAtTheRoot(core: EventCentral.Core) {
+    let tree = LoggedTree(core, all: nil)
+    tree["root"].addHandler(.onRaise, for: Note.self) { _ in .stopAfterThisNode }
+    tree.listen("root", [.onRaise, .onPropagate])
+    #expect(tree.raise("root") == ["root raise"])
+  }
+
+  @Test("with consumeEvent the choice is of no account", arguments: cores)
+  func consumingChoice(core: EventCentral.Core) {
+    let tree = LoggedTree(core, all: .onPropagate)
+    tree["a"].addHandler([.onPropagate, .consumeEvent], for: Note.self) { _ in .continue }
+    #expect(tree.raise("b") == propagated("root a"))
+  }
+
+  @Test("a handler that decides is told where the event is", arguments: cores)
+  func context(core: EventCentral.Core) {
+    let tree = LoggedTree(core, all: nil)
+    let log = tree.log
+    for name in LoggedTree.names {
+      tree[name].addHandler([.onCapture, .onRaise, .onPropagate], for: Note.self) { context in
+        log.append(
+          """
+          \(context.phase) \(context.event.text) at \(context.node!.name!) from \
+          \(context.previous?.name ?? "-"), raised at \(context.source.name!), \
+          \(context.depth) \(context.path)
+          """)
+        return .continue
+      }
+    }
+    tree["a1"].raise(event: Note(text: "x"))
+    func line(_ phase: String, _ name: String, from: String, _ path: String) -> String {
+      let depth = path.filter { $0 == "/" }.count
+      return "\(phase) x at \(name) from \(from), raised at a1, \(depth) \(path)"
+    }
+    #expect(
+      log.entries == [
+        line("capture", "root", from: "-", "root"),
+        line("capture", "a", from: "root", "root/a"),
+        line("capture", "a1", from: "a", "root/a/a1"),
+        line("raise", "a1", from: "-", "root/a/a1"),
+        line("raise", "a", from: "a1", "root/a"),
+        line("raise", "root", from: "a", "root"),
+        line("propagate", "root", from: "-", "root"),
+        line("propagate", "a", from: "root", "root/a"),
+        line("propagate", "a1", from: "a", "root/a/a1"),
+        line("propagate", "a1x", from: "a1", "root/a/a1/a1x"),
+        line("propagate", "a2", from: "a", "root/a/a2"),
+        line("propagate", "b", from: "root", "root/b"),
+        line("propagate", "b1", from: "b", "root/b/b1"),
+      ])
+  }
+
+  @Test("nobody listens, nobody consumes", arguments: cores)
+  func nobody(core: EventCentral.Core) {
+    let tree = LoggedTree(core, all: nil)
+    #expect(tree["a"].raise(event: Note()) == EventOutcome(handlerCount: 0, consumer: nil))
+    #expect(tree["a"].propagate(event: Note()) == EventOutcome())
+  }
+}

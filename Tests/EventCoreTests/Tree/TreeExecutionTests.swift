@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("Trees: handlers that run elsewhere, and the way to a central and back")
+struct TreeExecutionTests {
+  @Test("a handler runs where it asked to, in the order of the raises", arguments: cores)
+  func places(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      for place in ListenerPlace.allCases where place != .mainQueue {
+        let node = EventNode(core: core)
+        let (log, threads) = (Log<Int>(), Log<UInt>())
+        node.addHandler(.onRaise, executeOn: place.executeOn, of: central) { (event: Ping) in
+          threads.append(currentThread())
+          log.append(event.number)
+        }
+        for number in 0..<100 {
+          #expect(node.raise(event: Ping(number: number)) == EventOutcome(handlerCount: 1))
+        }
+        #expect(log.entries(atLeast: 100) == Array(0..<100))
+        #expect(!threads.entries.contains(currentThread()))
+      }
+    }
+  }
+
+  @Test("on an event thread, until that ends", arguments: cores)
+  func eventThread(core: EventCentral.Core) {
+    let thread = EventThread(on: EventCentral(core: core))
+    let node = EventNode(core: core)
+    let log = Log<Int>()
+    let handle = node.addHandler([.onRaise, .consumeEvent], executeOn: thread) { (event: Ping) in
+      log.append(event.number)
+    }
+    node.addHandler(.onRaise) { (event: Ping) in log.append(-event.number) }
+    // Consumed when it is handed over, before the handler has run.
+    let held = HeldThread(thread)
+    #expect(node.raise(event: Ping(number: 1)).isConsumed)
+    #expect(log.entries.isEmpty)
+    held.letGo()
+    #expect(log.entries(atLeast: 1) == [1])
+    thread.cancel()
+    thread.join()
+    // Not handed over, not consumed.
+    #expect(!node.raise(event: Ping(number: 2)).isConsumed)
+    #expect(!handle.isActive)
+    #expect(log.entries == [1, -2])
+  }
+
+  @Test("on the MainActor and on an actor", arguments: cores)
+  func actors(core: EventCentral.Core) async {
+    actor Recorder {
+      var numbers: [Int] = []
+      func append(_ number: Int) { numbers.append(number) }
+    }
+    let node = EventNode(core: core)
+    let (recorder, central) = (Recorder(), EventCentral(core: core))
+    let (main, onActor) = (Log<Int>(), Log<Int>())
+    node.addHandler(executeOn: MainActor.shared, of: central) { (event: Ping) in
+      MainActor.preconditionIsolated()
+      main.append(event.number)
+    }
+    node.addHandler(executeOn: recorder, of: central) { (recorder: isolated Recorder, event: Ping) in
+      recorder.append(event.number)
+      onActor.append(event.number)
+    }
+    await offThePool {
+      for number in 0..<10 { node.raise(event: Ping(number: number)) }
+      #expect(main.entries(atLeast: 10) == Array(0..<10))
+      _ = onActor.entries(atLeast: 10)
+    }
+    #expect(await recorder.numbers == Array(0..<10))
+  }
+
+  @Test("D6: what was handed over before the removal does not begin after it", arguments: cores)
+  func removal(core: EventCentral.Core) {
+    let thread = EventThread(on: EventCentral(core: core))
+    let (log, lifetime) = (Log<Int>(), Lifetime())
+    for way in 0..<4 {
+      var node: EventNode? = EventNode(core: core)
+      let handle = node!.addHandler(executeOn: thread) {
+        [token = lifetime.token()] (event: Carrying) in
+        log.append(way)
+        withExtendedLifetime(token) {}
+      }
+      let held = HeldThread(thread)
+      for _ in 0..<3 { node!.raise(event: Carrying(token: lifetime.token())) }
+      switch way {
+      case 0: handle.remove()
+      case 1: handle.removeAndWait()
+      case 2: node!.removeAllHandlers()
+      default: node = nil
+      }
+      held.letGo()
+      #expect(lifetime.waitUntilNone())
+    }
+    #expect(log.entries.isEmpty)
+  }
+
+  @Test("D6: removeAndWait waits for a call that runs elsewhere", arguments: cores)
+  func removalWaits(core: EventCentral.Core) {
+    let thread = EventThread(on: EventCentral(core: core))
+    let node = EventNode(core: core)
+    let (entered, leave, log) = (Gate(), Gate(), Log<String>())
+    let handle = node.addHandler(executeOn: thread) { (_: Note) in
+      entered.open()
+      leave.pass()
+      log.append("returned")
+    }
+    node.raise(event: Note())
+    entered.pass()
+    let removed = Gate()
+    runThread {
+      #expect(handle.removeAndWait())
+      log.append("removed")
+      removed.open()
+    }
+    #expect(waitUntil { !handle.isActive })
+    leave.open()
+    removed.pass()
+    #expect(log.entries == ["returned", "removed"])
+  }
+
+  @Test("D9: a place that is shared ends with its last handler", arguments: cores)
+  func placesEnd(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let queue = DispatchQueue(label: "suspended")
+    queue.suspend()
+    let lifetime = Lifetime()
+    do {
+      let node = EventNode(core: core)
+      node.addHandler(executeOn: .dispatchQueue(queue), of: central) { (_: Carrying) in }
+      node.raise(event: Carrying(token: lifetime.token()))
+      #expect(lifetime.alive == 1)
+    }
+    // Freed, though nobody serves the queue.
+    #expect(lifetime.waitUntilNone())
+    queue.resume()
+  }
+
+  @Test("an event of a tree is dispatched to a central", arguments: cores)
+  func toACentral(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<Int>()
+    thread.addEventCallback { (event: Ping) in log.append(event.number) }
+    let root = EventNode(core: core)
+    let node = EventNode(parent: root)
+    let handle = root.dispatchEvents(of: Ping.self, to: central, .onRaise)
+    let held = HeldThread(thread)
+    node.raise(event: Ping(number: 1))
+    root.dispatchEvents(of: Ping.self, to: central, .onRaise, by: .stack, priority: .high)
+    handle.remove()
+    node.raise(event: Ping(number: 2))
+    held.letGo()
+    #expect(log.entries(atLeast: 2) == [2, 1])
+  }
+
+  @Test("D9: an event of a central is raised at a node, while it lives", arguments: cores)
+  func fromACentral(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let (log, lifetime) = (Log<Int>(), Lifetime())
+    let root = EventNode(core: core)
+    root.addHandler(.onRaise) { (event: Ping) in log.append(event.number) }
+    var node: EventNode? = TreeLifetimeTests.Tracked(root, lifetime, core)
+    let handle = node!.raiseEvents(of: Ping.self, from: central, executeOn: .listenerThread)
+    for number in 0..<50 { #expect(Ping(number: number).queue(on: central) == 1) }
+    #expect(log.entries(atLeast: 50) == Array(0..<50))
+    node = nil
+    #expect(lifetime.waitUntilNone())
+    Ping(number: 50).queue(on: central)
+    #expect(waitUntil { !handle.isActive && central.listener.listenerCount == 0 })
+    #expect(log.entries.count == 50)
+  }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("Trees: lifetimes of nodes, handlers and events")
+struct TreeLifetimeTests {
+  final class Tracked: EventNode, @unchecked Sendable {
+    // Constant.
+    let token: Lifetime.Token
+    init(_ parent: EventNode?, _ lifetime: Lifetime, _ core: EventCentral.Core) {
+      token = lifetime.token()
+      super.init(parent: parent, core: core)
+    }
+  }
+
+  @Test("a node holds its parent, and no child", arguments: cores)
+  func parentsAreHeld(core: EventCentral.Core) {
+    let lifetime = Lifetime()
+    var root: EventNode? = Tracked(nil, lifetime, core)
+    var leaf: EventNode? = Tracked(Tracked(root, lifetime, core), lifetime, core)
+    #expect(lifetime.alive == 3)
+    _ = Tracked(root, lifetime, core)
+    #expect(lifetime.alive == 3)
+    #expect(root!.children.count == 1)
+    root = nil
+    #expect(lifetime.alive == 3)
+    leaf!.parent = nil
+    #expect(lifetime.alive == 1)
+    leaf = nil
+    #expect(lifetime.alive == 0)
+  }
+
+  @Test("a node is let go of by its old place when it moves", arguments: cores)
+  func movingLetsGo(core: EventCentral.Core) {
+    let lifetime = Lifetime()
+    let leaf = Tracked(nil, lifetime, core)
+    for _ in 0..<10 {
+      leaf.attach(to: Tracked(Tracked(nil, lifetime, core), lifetime, core))
+      #expect(lifetime.alive == 3)
+    }
+    leaf.detach()
+    #expect(lifetime.alive == 1)
+  }
+
+  @Test("a refused cycle holds nothing", arguments: cores)
+  func refusedCycle(core: EventCentral.Core) {
+    let lifetime = Lifetime()
+    do {
+      let root = Tracked(nil, lifetime, core)
+      let leaf = Tracked(root, lifetime, core)
+      #expect(!root.tryAttach(to: leaf))
+    }
+    #expect(lifetime.alive == 0)
+  }
+
+  @Test("a handler's closure ends when it is removed, with its node, or with all of them", arguments: cores)
+  func closuresEnd(core: EventCentral.Core) {
+    let lifetime = Lifetime()
+    var node: EventNode? = EventNode(core: core)
+    func add() -> EventNodeHandle {
+      node!.addHandler { [token = lifetime.token()] (_: Note) in withExtendedLifetime(token) {} }
+    }
+    let handle = add()
+    #expect(lifetime.alive == 1)
+    #expect(handle.remove())
+    #expect(lifetime.alive == 0)
+    _ = add()
+    #expect(node!.removeHandlers(for: Note.self, with: .onRaise) == 0)
+    #expect(node!.removeHandlers(for: Note.self, with: .onPropagate) == 1)
+    #expect(lifetime.alive == 0)
+    let kept = (add(), add())
+    #expect(node!.removeAllHandlers() == 2)
+    #expect(lifetime.alive == 0)
+    #expect(!kept.0.isActive && !kept.1.remove())
+    let last = add()
+    #expect(last.isActive)
+    node = nil
+    #expect(lifetime.alive == 0)
+    #expect(!last.isActive)
+    #expect(!last.remove())
+    #expect(!last.removeAndWait())
+  }
+
+  @Test("D6: a handler that removes itself ends when the raise is over, at the latest", arguments: cores)
+  func removedInsideItself(core: EventCentral.Core) {
+    let (lifetime, log) = (Lifetime(), Log<Int>())
+    let node = EventNode(core: core)
+    let handles = Log<EventNodeHandle>()
+    handles.append(
+      node.addHandler(.onRaise) { [token = lifetime.token()] (_: Note) in
+        handles.entries[0].remove()
+        // Still there: it is running.
+        log.append(lifetime.alive)
+        withExtendedLifetime(token) {}
+      })
+    node.raise(event: Note())
+    #expect(log.entries == [1])
+    #expect(lifetime.alive == 0)
+  }
+
+  @Test("an event is not kept after its raise", arguments: cores)
+  func eventsEnd(core: EventCentral.Core) {
+    let (lifetime, log) = (Lifetime(), Log<Int>())
+    let root = EventNode(core: core)
+    let nodes = (0..<100).map { _ in EventNode(parent: root) }
+    for node in nodes {
+      node.addHandler { (event: Carrying) in log.append(lifetime.alive) }
+      node.addHandler(for: Carrying.self) { context in
+        withExtendedLifetime(context.event) { .continue }
+      }
+    }
+    root.raise(event: Carrying(token: lifetime.token()))
+    #expect(log.entries == Array(repeating: 1, count: 100))
+    #expect(lifetime.alive == 0)
+  }
+
+  @Test("D9: a handler of an owner ends with the owner, and consumes nothing then", arguments: cores)
+  func owners(core: EventCentral.Core) {
+    let (lifetime, log) = (Lifetime(), Log<Int>())
+    let root = EventNode(core: core)
+    let node = EventNode(parent: root)
+    var requester: Requester? = Requester(lifetime.token(), log)
+    let handle = node.addHandler(
+      [.onRaise, .consumeEvent], owner: requester!, Requester.onPing)
+    root.addHandler(.onRaise) { (event: Ping) in log.append(-event.number) }
+    #expect(node.raise(event: Ping(number: 1)).isConsumed)
+    requester = nil
+    #expect(lifetime.alive == 0)
+    #expect(!node.raise(event: Ping(number: 2)).isConsumed)
+    #expect(!handle.isActive)
+    #expect(log.entries == [1, -2])
+  }
+
+  @Test("the last reference to a node may go in its own handler", arguments: cores)
+  func endingOneself(core: EventCentral.Core) {
+    let (lifetime, log) = (Lifetime(), Log<Int>())
+    let root = EventNode(core: core)
+    let box = Box<EventNode>(Tracked(root, lifetime, core))
+    box.value!.addHandler { (_: Note) in
+      log.append(1)
+      box.value = nil
+      log.append(lifetime.alive)
+    }
+    box.value!.addHandler { (_: Note) in log.append(2) }
+    root.raise(event: Note())
+    #expect(log.entries == [1, 0])
+    #expect(root.children.isEmpty)
+  }
+
+  @Test("what a closure holds may use the tree when it ends", arguments: cores)
+  func endingUsesTheTree(core: EventCentral.Core) {
+    final class Raiser: Sendable {
+      let node: EventNode
+      init(_ node: EventNode) { self.node = node }
+      deinit {
+        node.removeHandlers(for: Other.self)
+        node.raise(event: Other())
+        EventNode(parent: node).detach()
+      }
+    }
+    let log = Log<String>()
+    let root = EventNode(core: core)
+    root.addHandler { (_: Other) in log.append("removed") }
+    let node = EventNode(parent: root)
+    node.addHandler { [raiser = Raiser(root)] (_: Note) in withExtendedLifetime(raiser) {} }
+    node.addHandler { [unowned node] (_: Note) in
+      node.removeAllHandlers()
+      log.append("done")
+    }
+    root.raise(event: Note())
+    #expect(log.entries == ["done"])
+  }
+
+  @Test("nodes that end one inside the other's deinit", arguments: cores)
+  func nestedEnds(core: EventCentral.Core) {
+    final class Holder: EventNode, @unchecked Sendable {
+      // Written before anybody else knows it.
+      var held: [EventNode] = []
+    }
+    let lifetime = Lifetime()
+    var node: EventNode = Tracked(nil, lifetime, core)
+    for _ in 0..<50 {
+      let holder = Holder(parent: Tracked(node, lifetime, core))
+      holder.held = (0..<3).map { _ in Tracked(Tracked(nil, lifetime, core), lifetime, core) }
+      node = holder
+    }
+    #expect(lifetime.alive == 1 + 50 * 7)
+    node = EventNode(core: core)
+    #expect(lifetime.alive == 0)
+  }
+}

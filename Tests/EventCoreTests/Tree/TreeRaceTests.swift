@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Synchronization
+import Testing
+
+@Suite("Trees and many threads")
+struct TreeRaceTests {
+  /// Rounds of each thread; less under the sanitizers.
+  private let rounds = (orderStep == 1 ? 2_000 : 300) * stressFactor
+
+  /// Counts what its handler got.
+  final class Counter: Sendable {
+    let calls = Atomic<Int>(0)
+    func note() { calls.wrappingAdd(1, ordering: .relaxed) }
+    var count: Int { calls.load(ordering: .relaxed) }
+  }
+
+  @Test("D4: who stays hears every event once, while others come, move and go", arguments: cores)
+  func churn(core: EventCentral.Core) {
+    let lifetime = Lifetime()
+    do {
+      let root = EventNode(core: core)
+      let middles = (0..<4).map { _ in EventNode(parent: root) }
+      let leaves = middles.map { EventNode(parent: $0) }
+      let counters = (leaves + middles + [root]).map { node in
+        let counter = Counter()
+        node.addHandler { (_: Note) in counter.note() }
+        return counter
+      }
+      let rounds = rounds
+      onThreads(4) { index in
+        var random = SeededRandom(seed: UInt64(index))
+        for round in 0..<rounds {
+          if index < 2 {
+            leaves[round % 4].raise(event: Note())
+            continue
+          }
+          // Nodes of this thread's own, below and beside those who stay.
+          let node = EventNode(parent: leaves.randomElement(using: &random)!)
+          let child = EventNode(parent: node)
+          child.addHandler { [token = lifetime.token()] (_: Note) in withExtendedLifetime(token) {} }
+          node.attach(to: middles.randomElement(using: &random)!)
+          child.attach(to: root)
+          if round % 2 == 0 { child.detach() }
+          #expect(node.parent != nil)
+        }
+      }
+      #expect(counters.map(\.count) == counters.map { _ in 2 * rounds })
+    }
+    #expect(lifetime.alive == 0)
+  }
+
+  @Test("a subtree that moves to and fro is heard at most once each time, and never half", arguments: cores)
+  func movingSubtree(core: EventCentral.Core) {
+    let root = EventNode(core: core)
+    let places = (0..<3).map { _ in EventNode(parent: root) }
+    let moving = EventNode(parent: places[0])
+    let below = (0..<20).map { _ in EventNode(parent: moving) }
+    let (staying, heard) = (Counter(), Counter())
+    for node in below { node.addHandler { (_: Note) in heard.note() } }
+    for place in places { place.addHandler { (_: Note) in staying.note() } }
+    let isDone = Atomic<Bool>(false)
+    let rounds = rounds
+    onThreads(3) { index in
+      if index == 0 {
+        for round in 0..<rounds { moving.attach(to: places[round % 3]) }
+        isDone.store(true, ordering: .releasing)
+        return
+      }
+      var (least, most) = (Int.max, 0)
+      while !isDone.load(ordering: .acquiring) {
+        let count = root.raise(event: Note()).handlerCount
+        (least, most) = (min(least, count), max(most, count))
+      }
+      #expect(most <= 23)
+      #expect(least >= 3)
+    }
+    heard.calls.store(0, ordering: .relaxed)
+    #expect(root.raise(event: Note()).handlerCount == 23)
+    #expect(heard.count == 20)
+  }
+
+  @Test("D6: no call begins after removeAndWait returned", arguments: cores)
+  func nothingAfterRemoval(core: EventCentral.Core) {
+    let root = EventNode(core: core)
+    let nodes = (0..<3).map { _ in EventNode(parent: root) }
+    let isDone = Atomic<Bool>(false)
+    let (late, calls) = (Counter(), Counter())
+    let rounds = rounds / 4
+    onThreads(3) { index in
+      if index > 0 {
+        while !isDone.load(ordering: .acquiring) { nodes[index].raise(event: Note()) }
+        return
+      }
+      for round in 0..<rounds {
+        final class Flag: Sendable {
+          let isGone = Atomic<Bool>(false)
+        }
+        let flag = Flag()
+        let handle = nodes[round % 3].addHandler([.onRaise, .onPropagate]) { (_: Note) in
+          if flag.isGone.load(ordering: .acquiring) { late.note() }
+          calls.note()
+          if flag.isGone.load(ordering: .acquiring) { late.note() }
+        }
+        if round % 2 == 0 { nodes[round % 3].raise(event: Note()) }
+        #expect(handle.removeAndWait())
+        flag.isGone.store(true, ordering: .releasing)
+      }
+      isDone.store(true, ordering: .releasing)
+    }
+    #expect(late.count == 0)
+    #expect(calls.count >= rounds / 2)
+  }
+
+  // raiser                          remover
+  // raise: in the handler, held
+  //                                 removeAndWait ... waits
+  // let go, the handler returns
+  //                                 returns
+  @Test("D6: removeAndWait returns when the handler that runs has returned", arguments: cores)
+  func removalWaits(core: EventCentral.Core) {
+    let node = EventNode(core: core)
+    let (entered, leave, log) = (Gate(), Gate(), Log<String>())
+    let handle = node.addHandler { (_: Note) in
+      entered.open()
+      leave.pass()
+      log.append("returned")
+    }
+    runThread { node.raise(event: Note()) }
+    entered.pass()
+    let removed = Gate()
+    runThread {
+      #expect(handle.removeAndWait())
+      log.append("removed")
+      removed.open()
+    }
+    // Removed, if not done.
+    #expect(waitUntil { !handle.isActive })
+    leave.open()
+    removed.pass()
+    #expect(log.entries == ["returned", "removed"])
+  }
+
+  @Test("handlers that come and go on all threads", arguments: cores)
+  func handlersComeAndGo(core: EventCentral.Core) {
+    let lifetime = Lifetime()
+    do {
+      let root = EventNode(core: core)
+      let nodes = (0..<8).map { _ in EventNode(parent: root) }
+      let counter = Counter()
+      root.addHandler(.onRaise) { (_: Note) in counter.note() }
+      let rounds = rounds
+      onThreads(4) { index in
+        for round in 0..<rounds {
+          let node = nodes[(index + round) % 8]
+          let handle = node.addHandler([.onRaise, .onPropagate]) {
+            [token = lifetime.token()] (_: Note) in withExtendedLifetime(token) {}
+          }
+          node.raise(event: Note())
+          switch round % 4 {
+          case 0: handle.remove()
+          case 1: node.removeHandlers(for: Note.self)
+          case 2: node.removeAllHandlers()
+          default: handle.removeAndWait()
+          }
+        }
+      }
+      #expect(counter.count == 4 * rounds)
+      for node in nodes { node.removeAllHandlers() }
+      #expect(lifetime.alive == 0)
+    }
+  }
+
+  @Test("a tree that is looked at while it changes", arguments: cores)
+  func looking(core: EventCentral.Core) {
+    let root = EventNode(name: "root", core: core)
+    let nodes = (0..<6).map { EventNode(parent: root, name: "n\($0)") }
+    let isDone = Atomic<Bool>(false)
+    let rounds = rounds / 2
+    onThreads(3) { index in
+      if index == 0 {
+        for round in 0..<rounds {
+          let node = nodes[round % 6]
+          _ = node.tryAttach(to: nodes[(round * 5 + 1) % 6])
+          _ = EventNode(parent: node, name: "short")
+          if round % 3 == 0 { node.parent = root }
+        }
+        isDone.store(true, ordering: .releasing)
+        return
+      }
+      while !isDone.load(ordering: .acquiring) {
+        for node in nodes {
+          _ = node.children.map(\.name)
+          _ = node.parent?.name
+          _ = (node.path, node.depth, node.root.name, node.diagram())
+        }
+        root.raise(event: Note())
+      }
+    }
+  }
+
+  @Test("two threads that free the same chain's nodes", arguments: cores)
+  func freeingChains(core: EventCentral.Core) {
+    final class Slot: Sendable {
+      let nodes = Guarded<[EventNode]>([])
+    }
+    for _ in 0..<rounds / 20 {
+      let slots = [Slot(), Slot()]
+      let nodes = chain(of: 50, core)
+      for (index, node) in nodes.enumerated() {
+        slots[index % 2].nodes.withLock { $0.append(node) }
+      }
+      onThreads(2) { index in
+        while let node = slots[index].nodes.withLock({ $0.popLast() }) { withExtendedLifetime(node) {} }
+      }
+    }
+  }
+}

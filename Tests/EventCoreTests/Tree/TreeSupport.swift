@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+
+struct Note: Event { var text = "" }
+struct Other: Event {}
+
+/// A tree to raise in, whose nodes log every call as "name phase":
+///
+///     root ─┬─ a ─┬─ a1 ── a1x
+///           │     └─ a2
+///           └─ b ─── b1
+final class LoggedTree: Sendable {
+  let log = Log<String>()
+  let nodes: [String: EventNode]
+
+  static let names = ["root", "a", "a1", "a1x", "a2", "b", "b1"]
+  private static let parents = ["a": "root", "a1": "a", "a1x": "a1", "a2": "a", "b": "root", "b1": "b"]
+
+  /// - Parameter modes: The mode of each node's handler; by default all phases.
+  init(
+    _ core: EventCentral.Core, _ modes: [String: CaptureMode] = [:],
+    all: CaptureMode? = [.onRaise, .onPropagate]
+  ) {
+    var nodes: [String: EventNode] = [:]
+    for name in Self.names {
+      let node = EventNode(
+        parent: Self.parents[name].map { nodes[$0]! }, name: name, core: core)
+      nodes[name] = node
+    }
+    self.nodes = nodes
+    for name in Self.names {
+      if let mode = modes[name] ?? all { listen(name, mode) }
+    }
+  }
+
+  subscript(name: String) -> EventNode { nodes[name]! }
+
+  /// Adds a handler for each phase of a mode, which logs, and then does something.
+  @discardableResult
+  func listen(
+    _ name: String, _ mode: CaptureMode, _ suffix: String = "",
+    _ body: @escaping @Sendable () -> Void = {}
+  ) -> [EventNodeHandle] {
+    let consume = mode.intersection(.consumeEvent)
+    let phases: [(CaptureMode, String)] = [
+      (.onCapture, "capture"), (.onRaise, "raise"), (.onPropagate, "propagate"),
+    ]
+    let log = log
+    return phases.filter { mode.contains($0.0) }.map { phase, word in
+      nodes[name]!.addHandler(phase.union(consume)) { (_: Note) in
+        log.append("\(name) \(word)\(suffix)")
+        body()
+      }
+    }
+  }
+
+  /// Raises at a node and returns what was logged.
+  @discardableResult
+  func raise(_ name: String, scope: EventRaiseScope = .tree) -> [String] {
+    nodes[name]!.raise(event: Note(), scope: scope)
+    return log.take()
+  }
+}
+
+/// "root raise", "a raise" ... from "root a".
+func raised(_ names: String) -> [String] { names.split(separator: " ").map { "\($0) raise" } }
+func propagated(_ names: String) -> [String] { names.split(separator: " ").map { "\($0) propagate" } }
+func captured(_ names: String) -> [String] { names.split(separator: " ").map { "\($0) capture" } }

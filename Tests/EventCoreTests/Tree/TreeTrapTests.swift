@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+/// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its own.
+@Suite("D12: mistakes with trees trap")
+struct TreeTrapTests {
+  private static func expectMessage(_ result: ExitTest.Result?, _ words: String) {
+    #if DEBUG
+      // Optimised code keeps the trap and drops the text.
+      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+      #expect(text.contains(words), "the message was: \(text)")
+    #endif
+  }
+
+  @Test("a mode without a phase")
+  func modeWithoutPhase() async {
+    let adding = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      EventNode().addHandler(.consumeEvent) { (_: Note) in }
+    }
+    Self.expectMessage(adding, "the mode [consumeEvent] names none")
+    let removing = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      EventNode().removeHandlers(for: Note.self, with: [])
+    }
+    Self.expectMessage(removing, "the mode [] names none")
+  }
+
+  @Test("a cycle")
+  func cycle() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let root = EventNode(name: "root")
+      let leaf = EventNode(parent: EventNode(parent: root, name: "middle"), name: "leaf")
+      root.parent = leaf
+    }
+    Self.expectMessage(
+      result, #"and "root" was to be attached to "root/middle/leaf", which is the same node or lies below"#)
+  }
+
+  @Test("nodes of two cores")
+  func twoCores() async {
+    guard cores.count > 1 else { return }
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      EventNode(core: .locking).attach(to: EventNode(name: "other"))
+    }
+    Self.expectMessage(result, "The nodes of a tree are on one core")
+  }
+
+  @Test("removeAndWait inside the handler itself, and in an event that it raises")
+  func waitingForOneself() async {
+    let lockFree = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      removeInside(EventNode())
+    }
+    Self.expectMessage(lockFree, "removeAndWait() waits until its handler is not running")
+    let locking = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      removeInside(EventNode(core: .locking))
+    }
+    Self.expectMessage(locking, "removeAndWait() waits until its handler is not running")
+  }
+}
+
+private func removeInside(_ node: EventNode) {
+  let handles = Log<EventNodeHandle>()
+  handles.append(node.addHandler { [unowned node] (_: Note) in node.raise(event: Other()) })
+  node.addHandler { (_: Other) in handles.entries[0].removeAndWait() }
+  node.raise(event: Note())
+}
