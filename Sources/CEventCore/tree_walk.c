@@ -141,6 +141,27 @@ static void reverse(struct evc_handler **handlers, uint32_t from, uint32_t to)
 	}
 }
 
+/* The link by which a node is a child, or NULL. */
+static inline struct evc_link *find_link(const struct evc_node *node, uint64_t *stamp)
+{
+	/* L. */
+	struct evc_link *link = atomic_load_explicit(&node->link, memory_order_acquire);
+
+	while (link != NULL) {
+		struct evc_link *old = link;
+
+		/* Acquire: pairs with mark_unlinked and evc_tree_retire (tree.c, tree_reclaim.c). */
+		*stamp = atomic_load_explicit(&link->item.stamp, memory_order_acquire);
+		if (evc_likely(*stamp != EVC_UNLINKED))
+			return link;
+		/* Moved, not detached, if there is another. */
+		link = atomic_load_explicit(&node->link, memory_order_acquire);
+		if (link == old)
+			return NULL;
+	}
+	return NULL;
+}
+
 /*
  * Collects from a node up to the root, and finds that. DERAILED: a link came after the start; the walk begins
  * anew, and with it.
@@ -162,13 +183,8 @@ static inline __attribute__((always_inline)) enum outcome climb_in(struct collec
 			if (phase == EVC_WALK_CAPTURE)
 				reverse(to->handlers, group, to->count);
 		}
-		/* L. */
-		link = atomic_load_explicit(&node->link, memory_order_acquire);
+		link = find_link(node, &stamp);
 		if (link == NULL)
-			break;
-		/* Acquire: pairs with evc_tree_retire. */
-		stamp = atomic_load_explicit(&link->item.stamp, memory_order_acquire);
-		if (stamp == EVC_UNLINKED)
 			break;
 		if (evc_unlikely(stamp > to->start)) {
 			/* All of that change can be seen, so its time is one to begin at. */

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * What is moved under a walk while it collects. An allocator that moves something when the window grows makes that
+ * happen at a known place.
+ */
+#ifdef EVC_URCU
+#include "tree.h"
+
+#define KEY UINT64_C(41)
+#define BOTH (EVC_WALK_RAISE | EVC_WALK_PROPAGATE)
+/* After the two before them, one too few to end the second chunk. */
+#define LEAVES 65u
+#define MOVES SUITE_SCALE(1000000u)
+
+/* An allocator that has another thread attach `node` to `to` at the first allocation after it was armed. */
+static struct {
+	struct evc_node *node, *to;
+	_Atomic bool is_armed;
+	bool is_moved;
+} plan;
+
+static void *move(void *context)
+{
+	(void)context;
+	plan.is_moved = evc_node_attach(plan.node, plan.to, NULL) == EVC_OK;
+	return NULL;
+}
+
+static void *allocate(void *context, size_t size, size_t alignment)
+{
+	const struct evc_allocator *next = evc_allocator_default();
+	pthread_t thread;
+
+	(void)context;
+	if (atomic_exchange(&plan.is_armed, false) &&
+	    pthread_create(&thread, NULL, move, NULL) == 0)
+		pthread_join(thread, NULL);
+	return next->allocate(next->context, size, alignment);
+}
+
+static void deallocate(void *context, void *memory, size_t size, size_t alignment)
+{
+	const struct evc_allocator *next = evc_allocator_default();
+
+	(void)context;
+	next->deallocate(next->context, memory, size, alignment);
+}
+
+struct job {
+	struct evc_node *node;
+	struct suite_calls *calls;
+	uint32_t scope;
+	enum evc_status status;
+};
+
+/* A thread of its own, so that its window is small. */
+static void *raise_on_thread(void *opaque)
+{
+	struct job *job = opaque;
+
+	/* Its walker is made now. */
+	(void)suite_raise(job->node, KEY + 1, job->scope, 0, NULL);
+	atomic_store(&plan.is_armed, true);
+	job->status = suite_raise(job->node, KEY, job->scope, 0, job->calls);
+	return NULL;
+}
+
+static const char *raise_moving(struct evc_node *node, uint32_t scope, struct evc_node *moved,
+				struct evc_node *to, struct suite_calls *calls)
+{
+	static const struct evc_allocator moving = { NULL, allocate, deallocate };
+	struct job job = { node, calls, scope, EVC_OK };
+	pthread_t thread;
+
+	plan.node = moved;
+	plan.to = to;
+	plan.is_moved = false;
+	EXPECT_OK(evc_allocator_install(&moving));
+	EXPECT(pthread_create(&thread, NULL, raise_on_thread, &job) == 0, "no thread");
+	pthread_join(thread, NULL);
+	EXPECT_OK(evc_allocator_install(NULL));
+	EXPECT_OK(job.status);
+	EXPECT(plan.is_moved, "nothing was moved: did the window not grow?");
+	return NULL;
+}
+
+/*
+ * root: 1, 2, parent of 65 leaves (100 ...), 3, 4. One of the last leaves is the first to need a larger window; a walk that then climbs by the parent's new link would come to the siblings of `to`.
+ */
+static const char *propagating_to(unsigned to, bool is_other_tree)
+{
+	static struct suite_mark marks[LEAVES], others[4];
+	struct evc_node *root, *other, *siblings[4], *parent, *leaves[LEAVES];
+	struct suite_calls calls = { .count = 0 };
+
+	EXPECT_NONE(suite_node(NULL, &root));
+	EXPECT_NONE(suite_node(NULL, &other));
+	EXPECT_NONE(suite_handle(root, KEY + 1, EVC_HANDLER_PROPAGATE, &others[0], NULL));
+	for (unsigned i = 0; i < 4; i++) {
+		if (i == 2)
+			EXPECT_NONE(suite_node(root, &parent));
+		others[i] = (struct suite_mark){ .id = i + 1 };
+		EXPECT_NONE(suite_node(root, &siblings[i]));
+		EXPECT_NONE(suite_handle(siblings[i], KEY, EVC_HANDLER_PROPAGATE, &others[i], NULL));
+	}
+	for (unsigned i = 0; i < LEAVES; i++) {
+		marks[i] = (struct suite_mark){ .id = 100 + i };
+		EXPECT_NONE(suite_node(parent, &leaves[i]));
+		EXPECT_NONE(suite_handle(leaves[i], KEY, EVC_HANDLER_PROPAGATE, &marks[i], NULL));
+	}
+	EXPECT_NONE(raise_moving(root, BOTH, parent, is_other_tree ? other : siblings[to], &calls));
+	/* The first chunk was called before; what was being collected is done again. */
+	EXPECT_NONE(suite_expect_calls(&calls, 1, 2, 100, 101, 3, 4, 0));
+	for (unsigned i = 0; i < LEAVES; i++)
+		evc_node_end(leaves[i]);
+	evc_node_end(parent);
+	for (unsigned i = 0; i < 4; i++)
+		evc_node_end(siblings[i]);
+	evc_node_end(other);
+	evc_node_end(root);
+	return NULL;
+}
+
+static const char *propagating(void)
+{
+	for (unsigned to = 0; to < 4; to++)
+		EXPECT_NONE(propagating_to(to, false));
+	return propagating_to(0, true);
+}
+
+/* root 1: children 2, 3; 4 below 2 is moved below 3 while the handlers of its child are collected. */
+static const char *climbing(void)
+{
+	static struct suite_mark leaf_mark, marks[4];
+	struct evc_node *root, *from, *to, *moved, *leaf;
+	struct suite_calls calls = { .count = 0 };
+
+	for (unsigned i = 0; i < 4; i++)
+		marks[i] = (struct suite_mark){ .id = i + 1 };
+	leaf_mark = (struct suite_mark){ .id = 9 };
+	EXPECT_NONE(suite_node(NULL, &root));
+	EXPECT_NONE(suite_node(root, &from));
+	EXPECT_NONE(suite_node(root, &to));
+	EXPECT_NONE(suite_node(from, &moved));
+	EXPECT_NONE(suite_node(moved, &leaf));
+	EXPECT_NONE(suite_handle(root, KEY, EVC_HANDLER_RAISE, &marks[0], NULL));
+	EXPECT_NONE(suite_handle(from, KEY, EVC_HANDLER_RAISE, &marks[1], NULL));
+	EXPECT_NONE(suite_handle(to, KEY, EVC_HANDLER_RAISE, &marks[2], NULL));
+	EXPECT_NONE(suite_handle(moved, KEY, EVC_HANDLER_RAISE, &marks[3], NULL));
+	/* So that there is a walker before. */
+	EXPECT_NONE(suite_handle(leaf, KEY + 1, EVC_HANDLER_RAISE, &leaf_mark, NULL));
+	for (unsigned i = 0; i < LEAVES; i++)
+		EXPECT_NONE(suite_handle(leaf, KEY, EVC_HANDLER_RAISE, &leaf_mark, NULL));
+	EXPECT_NONE(raise_moving(leaf, EVC_WALK_RAISE, moved, to, &calls));
+	/* The log has room for 64 of them. */
+	EXPECT_EQUAL(leaf_mark.calls, LEAVES + 1, "calls at the leaf");
+	for (unsigned i = 0; i < 4; i++)
+		EXPECT_EQUAL(marks[i].calls, i != 1, "calls on the way up");
+	evc_node_end(leaf);
+	evc_node_end(moved);
+	evc_node_end(to);
+	evc_node_end(from);
+	evc_node_end(root);
+	return NULL;
+}
+
+static struct evc_node *places[2];
+static _Atomic bool is_over;
+
+static void *move_to_and_fro(void *node)
+{
+	for (unsigned i = 0; i < MOVES; i++)
+		if (evc_node_attach(node, places[i % 2], NULL) != EVC_OK)
+			break;
+	atomic_store(&is_over, true);
+	return NULL;
+}
+
+/* It is never anywhere but under the root, so that a raise below it always comes there. */
+static const char *to_and_fro(void)
+{
+	static struct suite_mark mark;
+	struct evc_node *root, *moved, *leaf;
+	uint64_t raises = 0;
+	pthread_t thread;
+
+	mark = (struct suite_mark){ .id = 1 };
+	atomic_store(&is_over, false);
+	EXPECT_NONE(suite_node(NULL, &root));
+	EXPECT_NONE(suite_node(root, &places[0]));
+	EXPECT_NONE(suite_node(root, &places[1]));
+	EXPECT_NONE(suite_node(places[1], &moved));
+	EXPECT_NONE(suite_node(moved, &leaf));
+	EXPECT_NONE(suite_handle(root, KEY, EVC_HANDLER_RAISE, &mark, NULL));
+	/* Masks change with it. */
+	EXPECT_NONE(suite_handle(leaf, KEY + 1, EVC_HANDLER_PROPAGATE, &mark, NULL));
+	EXPECT(pthread_create(&thread, NULL, move_to_and_fro, moved) == 0, "no thread");
+	while (!atomic_load(&is_over)) {
+		enum evc_status status = suite_raise(leaf, KEY, EVC_WALK_RAISE, 0, NULL);
+
+		if (status != EVC_OK)
+			pthread_join(thread, NULL);
+		EXPECT(status == EVC_OK, "raise %llu did not come to the root",
+		       (unsigned long long)raises);
+		raises++;
+	}
+	pthread_join(thread, NULL);
+	EXPECT_EQUAL(mark.calls, raises, "calls at the root");
+	evc_node_end(leaf);
+	evc_node_end(moved);
+	evc_node_end(places[0]);
+	evc_node_end(places[1]);
+	evc_node_end(root);
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "D4 trees: a move of what a walk is collecting leads it nowhere else", propagating },
+	{ "D4 trees: a move of what a walk is climbing from has it climb again", climbing },
+	{ "D4 trees: a raise below a node that is moved within its tree comes to the root", to_and_fro },
+};
+SUITE_GROUP(suite_tree_move, tests);
+#endif
