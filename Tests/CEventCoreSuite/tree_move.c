@@ -7,6 +7,9 @@
 #ifdef EVC_URCU
 #include "tree.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define KEY UINT64_C(41)
 #define BOTH (EVC_WALK_RAISE | EVC_WALK_PROPAGATE)
 /* After the two before them, one too few to end the second chunk. */
@@ -215,10 +218,86 @@ static const char *to_and_fro(void)
 	return NULL;
 }
 
+static struct evc_node *detached;
+
+static void detach(struct suite_mark *mark)
+{
+	(void)mark;
+	evc_node_detach(detached);
+}
+
+/*
+ * A long path, whose first handler detaches a node: one beside the path, or the last but one to be called, or in
+ * its middle. Whether each handler is still in its place costs little for each.
+ */
+static const char *path_of(uint32_t count, uint32_t scope, uint32_t cut, uint64_t expected)
+{
+	static struct suite_mark first, rest;
+	const uint8_t modes = (uint8_t)scope;
+	const uint32_t beginning = scope == EVC_WALK_RAISE ? count - 1 : 0;
+	struct evc_node **nodes = malloc(count * sizeof(struct evc_node *)), *beside;
+	uint64_t begin, calls = 0;
+	struct evc_walk *walk;
+
+	EXPECT(nodes != NULL, "no memory");
+	first = (struct suite_mark){ .id = 1, .act = detach };
+	rest = (struct suite_mark){ .id = 2 };
+	for (uint32_t i = 0; i < count; i++) {
+		EXPECT_NONE(suite_node(i > 0 ? nodes[i - 1] : NULL, &nodes[i]));
+		EXPECT_NONE(suite_handle(nodes[i], KEY, modes, i == beginning ? &first : &rest,
+					 NULL));
+	}
+	EXPECT_NONE(suite_node(nodes[0], &beside));
+	detached = cut < count ? nodes[cut] : beside;
+	begin = evc_clock_now();
+	EXPECT_OK(evc_walk_begin(nodes[count - 1], KEY, scope, &walk));
+	do {
+		for (uint32_t i = 0; i < walk->count; i++) {
+			struct suite_mark *mark;
+
+			EXPECT(evc_clock_now() - begin < SUITE_LIMIT_NS, "after a minute: call %llu",
+			       (unsigned long long)calls);
+			if (!evc_walk_will_call(walk, i))
+				continue;
+			mark = evc_handler_object(walk->handlers[i]);
+			calls++;
+			if (mark->act != NULL)
+				mark->act(mark);
+		}
+	} while (evc_walk_next(walk) == EVC_OK);
+	evc_walk_end(walk);
+	EXPECT_EQUAL(calls, expected, "calls");
+	evc_node_end(beside);
+	for (uint32_t i = count; i > 0; i--)
+		evc_node_end(nodes[i - 1]);
+	EXPECT_EQUAL(first.releases + rest.releases, count, "releases");
+	free(nodes);
+	return NULL;
+}
+
+static const char *paths(void)
+{
+	const uint32_t most = SUITE_SCALE(1000000u);
+
+	for (uint32_t count = 4; count <= most; count = count < most && count * 20 > most ? most : count * 20) {
+		EXPECT_NONE(path_of(count, EVC_WALK_RAISE, count, count));
+		EXPECT_NONE(path_of(count, EVC_WALK_CAPTURE, count, count));
+		/* Up: the handler itself, and what is above the cut. Down: what is above the cut. */
+		EXPECT_NONE(path_of(count, EVC_WALK_RAISE, 1, 2));
+		EXPECT_NONE(path_of(count, EVC_WALK_CAPTURE, 1, 1));
+		EXPECT_NONE(path_of(count, EVC_WALK_RAISE, count / 2, 1 + count / 2));
+		EXPECT_NONE(path_of(count, EVC_WALK_CAPTURE, count / 2, count / 2));
+		if (count == most)
+			break;
+	}
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D4 trees: a move of what a walk is collecting leads it nowhere else", propagating },
 	{ "D4 trees: a move of what a walk is climbing from has it climb again", climbing },
 	{ "D4 trees: a raise below a node that is moved within its tree comes to the root", to_and_fro },
+	{ "D7 trees: a handler on a path of 1,000,000 nodes detaches something", paths },
 };
 SUITE_GROUP(suite_tree_move, tests);
 #endif
