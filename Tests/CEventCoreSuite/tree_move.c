@@ -7,6 +7,8 @@
 #ifdef EVC_URCU
 #include "tree.h"
 
+#include "tree_private.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +16,7 @@
 #define BOTH (EVC_WALK_RAISE | EVC_WALK_PROPAGATE)
 /* After the two before them, one too few to end the second chunk. */
 #define LEAVES 65u
+#define HANDLERS 300u
 #define MOVES SUITE_SCALE(1000000u)
 
 /* An allocator that has another thread attach `node` to `to` at the first allocation after it was armed. */
@@ -21,6 +24,8 @@ static struct {
 	struct evc_node *node, *to;
 	_Atomic bool is_armed;
 	bool is_moved;
+	/* How often memory was freed while somebody had the mutex of all trees. */
+	_Atomic uint64_t frees_under_mutex;
 } plan;
 
 static void *move(void *context)
@@ -47,6 +52,11 @@ static void deallocate(void *context, void *memory, size_t size, size_t alignmen
 	const struct evc_allocator *next = evc_allocator_default();
 
 	(void)context;
+	/* Nobody else is there by then. */
+	if (pthread_mutex_trylock(&evc_tree.mutex) != 0)
+		atomic_fetch_add(&plan.frees_under_mutex, 1);
+	else
+		pthread_mutex_unlock(&evc_tree.mutex);
 	next->deallocate(next->context, memory, size, alignment);
 }
 
@@ -84,6 +94,7 @@ static const char *raise_moving(struct evc_node *node, uint32_t scope, struct ev
 	pthread_join(thread, NULL);
 	EXPECT_OK(evc_allocator_install(NULL));
 	EXPECT_OK(job.status);
+	EXPECT_EQUAL(plan.frees_under_mutex, 0, "calls of the allocator under the mutex");
 	EXPECT(plan.is_moved, "nothing was moved: did the window not grow?");
 	return NULL;
 }
@@ -153,11 +164,12 @@ static const char *climbing(void)
 	EXPECT_NONE(suite_handle(moved, KEY, EVC_HANDLER_RAISE, &marks[3], NULL));
 	/* So that there is a walker before. */
 	EXPECT_NONE(suite_handle(leaf, KEY + 1, EVC_HANDLER_RAISE, &leaf_mark, NULL));
-	for (unsigned i = 0; i < LEAVES; i++)
+	/* So many that a window is allocated, and replaced. */
+	for (unsigned i = 0; i < HANDLERS; i++)
 		EXPECT_NONE(suite_handle(leaf, KEY, EVC_HANDLER_RAISE, &leaf_mark, NULL));
 	EXPECT_NONE(raise_moving(leaf, EVC_WALK_RAISE, moved, to, &calls));
 	/* The log has room for 64 of them. */
-	EXPECT_EQUAL(leaf_mark.calls, LEAVES + 1, "calls at the leaf");
+	EXPECT_EQUAL(leaf_mark.calls, HANDLERS + 1, "calls at the leaf");
 	for (unsigned i = 0; i < 4; i++)
 		EXPECT_EQUAL(marks[i].calls, i != 1, "calls on the way up");
 	evc_node_end(leaf);
