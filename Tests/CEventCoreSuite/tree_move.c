@@ -305,11 +305,48 @@ static const char *paths(void)
 	return NULL;
 }
 
+/* Handlers of one node, which are one chunk, each of which removes itself. */
+static const char *once_each(void)
+{
+	const uint32_t count = SUITE_SCALE(1000000u);
+	struct evc_handler **handlers = malloc(count * sizeof(struct evc_handler *));
+	static struct suite_mark mark;
+	struct evc_node *node;
+	struct evc_walk *walk;
+	uint64_t begin, calls = 0;
+
+	EXPECT(handlers != NULL, "no memory");
+	mark = (struct suite_mark){ .id = 1 };
+	EXPECT_NONE(suite_node(NULL, &node));
+	for (uint32_t i = 0; i < count; i++)
+		EXPECT_NONE(suite_handle(node, KEY, EVC_HANDLER_PROPAGATE, &mark, &handlers[i]));
+	begin = evc_clock_now();
+	EXPECT_OK(evc_walk_begin(node, KEY, EVC_WALK_PROPAGATE, &walk));
+	EXPECT_EQUAL(walk->count, count, "handlers of the chunk");
+	for (uint32_t i = 0; i < count; i++) {
+		EXPECT(evc_walk_will_call(walk, i), "call %u was refused", i);
+		EXPECT_OK(evc_handler_remove(walk->handlers[i]));
+		calls++;
+		EXPECT(evc_clock_now() - begin < SUITE_LIMIT_NS, "after a minute: call %llu",
+		       (unsigned long long)calls);
+	}
+	EXPECT_EQUAL(mark.releases, 0, "releases while they are held");
+	EXPECT_STATUS(evc_walk_next(walk), EVC_EMPTY);
+	evc_walk_end(walk);
+	EXPECT_EQUAL(mark.releases, count, "releases");
+	for (uint32_t i = 0; i < count; i++)
+		evc_handler_drop(handlers[i]);
+	evc_node_end(node);
+	free(handlers);
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D4 trees: a move of what a walk is collecting leads it nowhere else", propagating },
 	{ "D4 trees: a move of what a walk is climbing from has it climb again", climbing },
 	{ "D4 trees: a raise below a node that is moved within its tree comes to the root", to_and_fro },
 	{ "D7 trees: a handler on a path of 1,000,000 nodes detaches something", paths },
+	{ "D7 trees: a million handlers of a node remove themselves", once_each },
 };
 SUITE_GROUP(suite_tree_move, tests);
 #endif
