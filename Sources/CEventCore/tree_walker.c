@@ -72,8 +72,24 @@ static void destroy(void *memory)
 	evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
 }
 
+/*
+ * A child of fork has this thread only: what others were calling is called by nobody there. Their walkers' memory
+ * stays, as their stacks do. No lock: nobody was inside of the core (eventcore.h).
+ */
+static void after_fork_child(void)
+{
+	struct evc_walker *walker = evc_walker_current;
+
+	evc_tree.walkers = walker;
+	if (walker != NULL)
+		walker->next = NULL;
+	/* What they held. */
+	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
+}
+
 static void make_key(void)
 {
+	pthread_atfork(NULL, NULL, after_fork_child);
 	key_available = pthread_key_create(&key, destroy) == 0;
 	evc_walker_has_barrier = evc_barrier_everywhere();
 }
