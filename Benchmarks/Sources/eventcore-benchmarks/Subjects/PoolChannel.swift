@@ -19,7 +19,7 @@ final class PoolChannel<Event: BenchmarkEvent>: Channel {
     pool = EventPool(capacity: isShared ? 1 : 2, balancer: balancer, on: central) { _ in
       let thread = EventThread()
       for handler in handlers {
-        thread.addEventCallback(handler, forEventType: Event.self)
+        thread.addEventCallback(handler.call, forEventType: Event.self)
       }
       return thread
     }
