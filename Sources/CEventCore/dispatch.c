@@ -220,6 +220,51 @@ begin_any(struct evc_router *router, uint64_t key, enum evc_lane lane, size_t si
 	return EVC_OK;
 }
 
+/* The short ways: one receiver, one event, not boxed. */
+static inline void fill(struct evc_envelope *envelope, const struct evc_snapshot *snapshot, uint8_t lane,
+			struct evc_thread_record *record, struct evc_stream *stream,
+			struct evc_dispatch *out)
+{
+	envelope->subscription = snapshot->entries[0].subscription;
+	evc_slot_set_time(envelope, snapshot->timed ? evc_clock_now() : 0);
+	envelope->generation = snapshot->entries[0].generation;
+	evc_slot_set_lane(envelope, lane);
+	envelope->flags = 0;
+	*out = (struct evc_dispatch){
+		.first = envelope,
+		.receivers = 1,
+		.payloads = 1,
+		.lane = lane,
+		.events = 1,
+		.record = record,
+		.stream = stream,
+	};
+	record->pins++;
+}
+
+/*
+ * As the common case below, for a receiver that lends no stream (a pool, a latest-only slot, a shared
+ * mailbox): the envelope comes from the thread's pool. False if this is no such case.
+ */
+static __attribute__((noinline)) bool begin_pooled(const struct evc_route_cache_entry *entry, uint8_t lane,
+						   struct evc_thread_record *record,
+						   struct evc_dispatch *out)
+{
+	const struct evc_snapshot *snapshot = entry->snapshot;
+	struct evc_envelope *envelope;
+
+	if (snapshot == NULL || snapshot->count != 1 ||
+	    snapshot->entries[0].subscription->sink->lender != NULL)
+		return false;
+	envelope = evc_pool_take(&record->pools[0]);
+	if (evc_unlikely(envelope == NULL))
+		return false;
+	envelope->index = 0;
+	evc_slot_set_next(envelope, NULL);
+	fill(envelope, snapshot, lane, record, NULL, out);
+	return true;
+}
+
 /*
  * The common case written out, since it decides what an event costs: the cache hits, one receiver that
  * lends a stream, room in it, one event, an inline payload. Everything else goes the long way.
@@ -230,8 +275,6 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 {
 	struct evc_thread_record *record = evc_thread_record_current;
 	struct evc_route_cache_entry *entry;
-	struct evc_snapshot *snapshot;
-	struct evc_envelope *envelope;
 	struct evc_stream *stream;
 
 	if (evc_unlikely(record == NULL || router == NULL || out == NULL || events != 1 ||
@@ -240,26 +283,16 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 		return begin_any(router, key, lane, size, alignment, events, out);
 	entry = evc_route_cache_entry_for(router, key, record);
 	stream = entry->stream;
-	if (evc_unlikely(!evc_route_cache_hits(entry, router, key) || stream == NULL ||
-			 stream->reserved != NULL || stream->slot == stream->end))
+	if (evc_unlikely(!evc_route_cache_hits(entry, router, key)))
 		return begin_any(router, key, lane, size, alignment, events, out);
-	snapshot = entry->snapshot;
-	envelope = evc_stream_reserve(stream, record, 1);
-	envelope->subscription = snapshot->entries[0].subscription;
-	evc_slot_set_time(envelope, snapshot->timed ? evc_clock_now() : 0);
-	envelope->generation = snapshot->entries[0].generation;
-	evc_slot_set_lane(envelope, lane);
-	envelope->flags = 0;
-	*out = (struct evc_dispatch){
-		.first = envelope,
-		.receivers = 1,
-		.payloads = 1,
-		.lane = (uint8_t)lane,
-		.events = 1,
-		.record = record,
-		.stream = stream,
-	};
-	record->pins++;
+	if (evc_unlikely(stream == NULL)) {
+		if (begin_pooled(entry, (uint8_t)lane, record, out))
+			return EVC_OK;
+		return begin_any(router, key, lane, size, alignment, events, out);
+	}
+	if (evc_unlikely(stream->reserved != NULL || stream->slot == stream->end))
+		return begin_any(router, key, lane, size, alignment, events, out);
+	fill(evc_stream_reserve(stream, record, 1), entry->snapshot, (uint8_t)lane, record, stream, out);
 	return EVC_OK;
 }
 
@@ -353,8 +386,12 @@ uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch)
 {
 	uint32_t accepted;
 
-	if (evc_unlikely(dispatch->stream == NULL))
-		return commit_any(dispatch);
+	if (evc_unlikely(dispatch->stream == NULL)) {
+		/* As begin_pooled: the envelope is linked to no other. */
+		if (dispatch->receivers != 1 || dispatch->events != 1 ||
+		    dispatch->first->subscription->sink->lender != NULL)
+			return commit_any(dispatch);
+	}
 	accepted = post(dispatch->first, dispatch->first, 1, 1u << dispatch->lane,
 			dispatch->stream);
 	end(dispatch);

@@ -130,8 +130,8 @@ void evc_tree_drop_bits(struct evc_node *node)
 	}
 }
 
-/* Takes a link out of its list. Walks that stand on it go on by its `next`. */
-static void unlink_link(struct evc_link *link)
+/* Takes a link out of its list. Walks that stand on it go on by its `next`. To be followed by mark_unlinked. */
+static void take_from_list(struct evc_link *link)
 {
 	struct evc_link *previous = (struct evc_link *)link->item.previous;
 	struct evc_link *next = next_link(link);
@@ -143,8 +143,21 @@ static void unlink_link(struct evc_link *link)
 		next->item.previous = link->item.previous;
 	else
 		link->parent->last_child = previous;
-	/* Relaxed, S: a walk that does not see it goes on as if this came later. */
-	atomic_store_explicit(&link->item.stamp, EVC_UNLINKED, memory_order_relaxed);
+}
+
+/*
+ * A walk that does not see it goes on as if this came later. In a move it comes after the node's new link: release,
+ * S, pairs with a climb, which takes a node for a root only if its link is still this one (tree_walk.c).
+ */
+static void mark_unlinked(struct evc_link *link)
+{
+	atomic_store_explicit(&link->item.stamp, EVC_UNLINKED, memory_order_release);
+}
+
+static void unlink_link(struct evc_link *link)
+{
+	take_from_list(link);
+	mark_unlinked(link);
 }
 
 static void link_last(struct evc_link *link, struct evc_node *node, struct evc_node *parent,
@@ -165,17 +178,27 @@ static void link_last(struct evc_link *link, struct evc_node *node, struct evc_n
 	atomic_store_explicit(&node->link, link, memory_order_release);
 }
 
-/* Takes a node away from its parent, if it has one. Under the mutex. */
-static struct evc_node *leave_parent(struct evc_node *node)
+/* Takes a node out of its parent's list, if it has one. Under the mutex; its link is to be marked afterwards. */
+static struct evc_node *leave_list(struct evc_node *node)
 {
 	struct evc_node *parent = parent_of(node);
 
 	if (parent == NULL)
 		return NULL;
-	unlink_link(link_of(node));
+	take_from_list(link_of(node));
 	if (atomic_load_explicit(&node->subtree, memory_order_relaxed) != 0)
 		evc_tree_drop_bits(parent);
 	evc_walker_note_change();
+	return parent;
+}
+
+/* Takes a node away from its parent, if it has one. Under the mutex. */
+static struct evc_node *leave_parent(struct evc_node *node)
+{
+	struct evc_node *parent = leave_list(node);
+
+	if (parent != NULL)
+		mark_unlinked(link_of(node));
 	return parent;
 }
 
@@ -213,9 +236,12 @@ static enum evc_status attach(struct evc_node *node, struct evc_node *parent,
 		*spare = NULL;
 		init_item(&link->item, EVC_ITEM_LINK, node);
 	}
-	*former = leave_parent(node);
+	*former = leave_list(node);
 	evc_tree_add_bits(parent, atomic_load_explicit(&node->subtree, memory_order_relaxed));
 	link_last(link, node, parent, now);
+	/* Only now: whoever climbs meanwhile comes to the one parent or to the other. */
+	if (before != NULL)
+		mark_unlinked(before);
 	retire_link(before, now);
 	evc_tree_count_change(now);
 	return EVC_OK;

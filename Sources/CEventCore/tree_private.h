@@ -13,7 +13,9 @@
  *   clock                      C  store (release), after the      load (acquire), when a walk begins and
  *                                 change that it counts             when it collects
  *   link->stamp                set before the link is linked;     S  load (relaxed)
- *                                 EVC_UNLINKED when it leaves
+ *                                 EVC_UNLINKED (release) when   a climb acquire
+ *                                 it leaves, in a move after L
+ *                                 of the new link
  *   link->next                 L  store (release)                 load (acquire)
  *   link->parent, ->node       before the link is linked          read
  *   node->first_child          L  store (release)                 load (acquire)

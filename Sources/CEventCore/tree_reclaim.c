@@ -12,6 +12,8 @@
 struct items {
 	struct evc_tree_item *first;
 	bool are_few;
+	/* There is one: whoever has found it held need not look on. */
+	bool is_one;
 	bool has_nodes;
 };
 
@@ -57,6 +59,8 @@ static bool walk_holds(struct evc_tree_walk *walk, const struct items *items, bo
 	uint32_t current = atomic_load_explicit(&walk->current, memory_order_acquire);
 	uint32_t published = atomic_load_explicit(&walk->published, memory_order_acquire);
 	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_acquire);
+	/* A handler that removes itself is the first of its chunk, however long that is. */
+	const bool first_will_do = items->is_one || !marks;
 	bool any = false;
 
 	if (root != NULL)
@@ -65,7 +69,7 @@ static bool walk_holds(struct evc_tree_walk *walk, const struct items *items, bo
 		any |= hold(items, &top->first_link.item, marks);
 	if (position != NULL)
 		any |= hold(items, &position->item, marks);
-	for (; current < published; current++) {
+	for (; current < published && !(any && first_will_do); current++) {
 		struct evc_handler *handler =
 			__atomic_load_n(&window->handlers[current], __ATOMIC_RELAXED);
 
@@ -105,7 +109,7 @@ static bool walker_holds(struct evc_walker *walker, const struct items *items, b
 /* Defers those of a list that a walk may look at, and returns the others. After a full barrier. */
 static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_item *dead)
 {
-	struct items items = { first, true, false };
+	struct items items = { first, true, true, false };
 	unsigned count = 0;
 
 	if (first == NULL)
@@ -113,6 +117,7 @@ static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_i
 	for (struct evc_tree_item *item = first; item != NULL; item = item->previous) {
 		item->is_pinned = false;
 		items.are_few &= ++count <= FEW;
+		items.is_one &= count == 1;
 		items.has_nodes |= item->kind == EVC_ITEM_NODE;
 	}
 	for (struct evc_walker *walker = evc_tree.walkers; walker != NULL; walker = walker->next) {

@@ -141,6 +141,27 @@ static void reverse(struct evc_handler **handlers, uint32_t from, uint32_t to)
 	}
 }
 
+/* The link by which a node is a child, or NULL. */
+static inline struct evc_link *find_link(const struct evc_node *node, uint64_t *stamp)
+{
+	/* L. */
+	struct evc_link *link = atomic_load_explicit(&node->link, memory_order_acquire);
+
+	while (link != NULL) {
+		struct evc_link *old = link;
+
+		/* Acquire: pairs with mark_unlinked and evc_tree_retire (tree.c, tree_reclaim.c). */
+		*stamp = atomic_load_explicit(&link->item.stamp, memory_order_acquire);
+		if (evc_likely(*stamp != EVC_UNLINKED))
+			return link;
+		/* Moved, not detached, if there is another. */
+		link = atomic_load_explicit(&node->link, memory_order_acquire);
+		if (link == old)
+			return NULL;
+	}
+	return NULL;
+}
+
 /*
  * Collects from a node up to the root, and finds that. DERAILED: a link came after the start; the walk begins
  * anew, and with it.
@@ -162,13 +183,8 @@ static inline __attribute__((always_inline)) enum outcome climb_in(struct collec
 			if (phase == EVC_WALK_CAPTURE)
 				reverse(to->handlers, group, to->count);
 		}
-		/* L. */
-		link = atomic_load_explicit(&node->link, memory_order_acquire);
+		link = find_link(node, &stamp);
 		if (link == NULL)
-			break;
-		/* Acquire: pairs with evc_tree_retire. */
-		stamp = atomic_load_explicit(&link->item.stamp, memory_order_acquire);
-		if (stamp == EVC_UNLINKED)
 			break;
 		if (evc_unlikely(stamp > to->start)) {
 			/* All of that change can be seen, so its time is one to begin at. */
@@ -526,6 +542,7 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	walk->chunk = 0;
 	walk->position_clock = 0;
 	walk->verified_clock = 0;
+	walk->lost = 0;
 	walk->is_careful = !evc_walker_has_barrier;
 	to = (struct collector){ .walk = walk, .key = key };
 	use_window(&to);
@@ -570,6 +587,8 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 	atomic_store_explicit(&walk->current, end, memory_order_release);
 	if (end < published) {
+		/* Of the other direction. */
+		walk->verified_clock = 0;
 		show_next(walk);
 		return EVC_OK;
 	}
@@ -601,6 +620,58 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 }
 
 /*
+ * Of the handlers on the path, whose nodes are each above or below the next, those that have lost their place with
+ * that of `handler`: up to where the path is cut, or all that is below. For good, since no link from before the walk
+ * comes back. While collecting.
+ */
+static uint32_t find_lost(const struct evc_tree_walk *walk, const struct evc_handler *handler,
+			  uint32_t index)
+{
+	/* Relaxed: only this thread writes them. */
+	const struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
+	struct evc_node *node = handler->node;
+
+	if (walk->head.phase == EVC_WALK_CAPTURE)
+		return walk->capture_end;
+	for (;;) {
+		struct evc_link *link;
+
+		while (index < walk->raise_end && window->handlers[index]->node == node)
+			index++;
+		/* L. */
+		link = atomic_load_explicit(&node->link, memory_order_acquire);
+		if (link == NULL || came_later(link, walk->start))
+			return index;
+		node = link->parent;
+	}
+}
+
+/* Whether a handler's node is where it was when the walk began. While collecting, at the time `clock`. */
+static bool is_where_it_was(struct evc_tree_walk *walk, struct evc_handler *handler,
+			    const struct evc_node *root, uint64_t clock)
+{
+	/* Relaxed: only this thread writes it. */
+	uint32_t index = atomic_load_explicit(&walk->current, memory_order_relaxed), steps = 0;
+	const bool is_on_path = walk->head.phase != EVC_WALK_PROPAGATE;
+
+	if (is_on_path && index < walk->lost)
+		return false;
+	if (clock != walk->verified_clock)
+		walk->verified = NULL;
+	walk->verified_clock = clock;
+	/* Raising, `verified` was found by a climb through this node, or is it. */
+	if ((walk->head.phase != EVC_WALK_RAISE || walk->verified == NULL) &&
+	    !is_under(walk, handler->node, root,
+		      walk->verified != NULL ? walk->verified : root, &steps)) {
+		if (is_on_path)
+			walk->lost = find_lost(walk, handler, index);
+		return false;
+	}
+	walk->verified = handler->node;
+	return true;
+}
+
+/*
  * The part of evc_walk_will_call after this thread has changed the tree: is the handler's node in its place? Its
  * exchange is the fence between V1 and V2, where one is needed.
  */
@@ -615,22 +686,15 @@ static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *wa
 									   : &walk->top,
 				    memory_order_relaxed);
 	do {
-		uint32_t steps = 0;
 		uint64_t clock;
 
 		changes = walker->changes;
 		(void)evc_walker_collect(walker);
 		/* Acquire, and after W2: if it is still the same, `verified` is where it was. */
 		clock = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
-		if (clock != walk->verified_clock)
-			walk->verified = NULL;
 		/* If the handler is there, its node is, until we leave. */
 		is_there = atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0 &&
-			   is_under(walk, handler->node, root,
-				    walk->verified != NULL ? walk->verified : root, &steps);
-		walk->verified_clock = clock;
-		if (is_there)
-			walk->verified = handler->node;
+			   is_where_it_was(walk, handler, root, clock);
 		if (evc_unlikely(evc_walker_leave(walker))) {
 			/* What is released there is not inside of the handler. */
 			atomic_store_explicit(&walk->calling, NULL, memory_order_release);

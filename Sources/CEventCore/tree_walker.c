@@ -28,12 +28,9 @@ static struct evc_window *first_window(struct evc_tree_walk *walk)
 	return (struct evc_window *)(void *)(walk + 1);
 }
 
-/* Those that were replaced, of a window. Nobody else reads them any more. */
-static void free_outgrown(struct evc_tree_walk *walk, struct evc_window *window)
+/* Windows that were replaced. Nobody else reads them any more. */
+static void free_outgrown(struct evc_tree_walk *walk, struct evc_window *outgrown)
 {
-	struct evc_window *outgrown = window->outgrown;
-
-	window->outgrown = NULL;
 	while (outgrown != NULL) {
 		struct evc_window *next = outgrown->outgrown;
 
@@ -66,7 +63,7 @@ static void destroy(void *memory)
 			atomic_load_explicit(&walk->window, memory_order_relaxed);
 
 		inner = atomic_load_explicit(&walk->inner, memory_order_relaxed);
-		free_outgrown(walk, window);
+		free_outgrown(walk, window->outgrown);
 		if (window != first_window(walk))
 			evc_deallocate(window, window_size(window->capacity),
 				       _Alignof(struct evc_window));
@@ -75,8 +72,24 @@ static void destroy(void *memory)
 	evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
 }
 
+/*
+ * A child of fork has this thread only: what others were calling is called by nobody there. Their walkers' memory
+ * stays, as their stacks do. No lock: nobody was inside of the core (eventcore.h).
+ */
+static void after_fork_child(void)
+{
+	struct evc_walker *walker = evc_walker_current;
+
+	evc_tree.walkers = walker;
+	if (walker != NULL)
+		walker->next = NULL;
+	/* What they held. */
+	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
+}
+
 static void make_key(void)
 {
+	pthread_atfork(NULL, NULL, after_fork_child);
 	key_available = pthread_key_create(&key, destroy) == 0;
 	evc_walker_has_barrier = evc_barrier_everywhere();
 }
@@ -160,9 +173,15 @@ bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count)
 
 void evc_tree_walk_trim(struct evc_tree_walk *walk)
 {
+	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
+	struct evc_window *outgrown = window->outgrown;
+
+	/* Whoever gets the mutex after this finds the new window only. */
 	if (pthread_mutex_trylock(&evc_tree.mutex) != 0)
 		return;
-	free_outgrown(walk, atomic_load_explicit(&walk->window, memory_order_relaxed));
+	window->outgrown = NULL;
 	evc_tree_unlock();
+	/* Not under the mutex: the allocator is the user's. */
+	free_outgrown(walk, outgrown);
 }
 #endif

@@ -93,6 +93,8 @@ struct evc_tree_walk {
 	/* A node that was under the root at that time of the clock. */
 	struct evc_node *verified;
 	uint64_t verified_clock;
+	/* Up to where in the window the handlers on the path have lost their places. */
+	uint32_t lost;
 	/* Where the window's parts end: capture, raise, propagate. */
 	uint32_t capture_end;
 	uint32_t raise_end;

@@ -10,6 +10,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define KEY UINT64_C(31)
 #define BOTH (EVC_WALK_RAISE | EVC_WALK_PROPAGATE)
@@ -290,9 +292,49 @@ static const char *waits(void)
 	return NULL;
 }
 
+/* A handler runs on another thread at a fork: in the child it does not, and is held by nobody. */
+static const char *forks(void)
+{
+	static const struct suite_gate shut = SUITE_GATE;
+	struct suite_mark mark = { .id = 1, .act = enter };
+	struct evc_handler *handler;
+	struct evc_node *node;
+	pthread_t raiser;
+	pid_t child;
+	int status;
+
+	memset(&storm, 0, sizeof(storm));
+	entered = may_go = shut;
+	held = &mark;
+	EXPECT_NONE(suite_node(NULL, &node));
+	EXPECT_NONE(suite_handle(node, KEY, EVC_HANDLER_PROPAGATE, &mark, &handler));
+	pthread_create(&raiser, NULL, raise_one, node);
+	EXPECT(suite_gate_pass(&entered), "the handler was not called");
+	child = fork();
+	EXPECT(child >= 0, "fork failed");
+	if (child == 0) {
+		/* Ends a child that hangs. */
+		alarm(20);
+		_exit(evc_handler_remove_and_wait(handler) == EVC_OK && mark.releases == 1 ? 0 : 1);
+	}
+	EXPECT(waitpid(child, &status, 0) == child, "waitpid failed");
+	/* Here it still runs. */
+	EXPECT_OK(evc_handler_remove(handler));
+	EXPECT_EQUAL(mark.releases, 0, "releases while it runs");
+	suite_gate_open(&may_go);
+	pthread_join(raiser, NULL);
+	EXPECT(storm.message == NULL, "%s", storm.message);
+	EXPECT(!WIFSIGNALED(status), "the child was ended by signal %d", WTERMSIG(status));
+	EXPECT_EQUAL(WEXITSTATUS(status), 0, "the child's status");
+	evc_handler_drop(handler);
+	evc_node_end(node);
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D4 D6 D9 trees: four threads raise, a fifth changes all that it can", storms },
 	{ "D6 trees: a removal waits for the handler that runs on another thread", waits },
+	{ "D6 trees: a child of fork does not wait for the handlers of threads that it has not", forks },
 };
 SUITE_GROUP(suite_tree_threads, tests);
 #endif

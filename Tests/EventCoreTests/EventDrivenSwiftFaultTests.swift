@@ -8,8 +8,8 @@ import Testing
 
 @testable import EventCore
 
-/// The faults of EventDrivenSwift 5.2, as its users meet them: what must not happen here. The suites
-/// of each part say more; "Coming from EventDrivenSwift" lists them for users.
+/// The faults of EventDrivenSwift 5.2, as its users meet them: what must not happen here. The
+/// suites of each part say more; "Coming from EventDrivenSwift" lists them for users.
 @Suite("Faults of EventDrivenSwift")
 struct EventDrivenSwiftFaultTests {
   struct Step: Eventable { var number = 0 }

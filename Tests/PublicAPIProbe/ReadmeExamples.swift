@@ -47,6 +47,23 @@ final class TemperatureLabel {
   }
 }
 
+enum ReadmeTree {
+  struct ItemAdded: Event {
+    var count: Int
+  }
+
+  struct ShopEvents {
+    enum Products: CoordinateEvents, Equatable {
+      case setFavorite(_ product: Int)
+    }
+  }
+
+  final class View: EventResponder, Coordinated {
+    weak var parentCoordinator: Coordinator?
+    var nextResponder: (any EventResponder)? { nil }
+  }
+}
+
 // One after the other: they share the shared central, as the README's reader would.
 @Suite("Every example compiles and runs", .serialized)
 struct ReadmeExamples {
@@ -96,5 +113,19 @@ struct ReadmeExamples {
     #expect(pool.drain())
     #expect(pool.statistics.delivered >= 1)
     withExtendedLifetime(label) {}
+  }
+
+  @Test("a tree, a coordinator")
+  func treeAndCoordinator() {
+    let app = EventNode(name: "app")
+    let cart = EventNode(parent: app, name: "cart")
+    let badge = EventNode(parent: app, name: "badge")
+    badge.addHandler { (event: ReadmeTree.ItemAdded) in print("\(event.count) in the cart") }
+    #expect(cart.raise(event: ReadmeTree.ItemAdded(count: 1)).handlerCount == 1)
+
+    let view = ReadmeTree.View()
+    let coordinator = Coordinator(rootResponder: view)
+    coordinator.intercept(ReadmeTree.ShopEvents.Products.self) { event in .handled }
+    #expect(view.emitEvent(ReadmeTree.ShopEvents.Products.setFavorite(7)) == .handled)
   }
 }
