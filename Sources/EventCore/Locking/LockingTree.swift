@@ -46,7 +46,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
       let parent = LockingTreeNode.unlink(node)
       var next = node.pointee.firstCell
       while let cell = next {
-        next = cell.pointee.next
+        next = cell.links.pointee.next
         take(cell, &unused)
       }
       node.pointee.hasEnded = true
@@ -121,7 +121,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
       var count = 0
       var next = node.pointee.firstCell
       while let cell = next {
-        next = cell.pointee.next
+        next = cell.links.pointee.next
         let isMeant =
           (key == 0 || cell.pointee.key == key)
           && (modes == 0 || cell.pointee.modes & ~TreeModes.choice == modes)
@@ -141,14 +141,14 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     // Sequentially consistent: the first half of "write, then look" in `waitUntilDone`.
     cell.pointee.state.store(1, ordering: .sequentiallyConsistent)
     LockingTreeNode.take(cell, from: cell.pointee.node)
-    if cell.pointee.pins == 0 { retire(cell, &unused) }
+    if cell.links.pointee.pins == 0 { retire(cell, &unused) }
   }
 
   /// After the last walk and the list. With the lock held; `unused` is for `letGo`.
   private func retire(_ cell: LockingCellPointer, _ unused: inout [UnsafeMutableRawPointer]) {
     unused.append(cell.pointee.object)
     LockingTreeNode.letGo(cell.pointee.node)
-    if !cell.pointee.isHandled { free(cell) }
+    if !cell.links.pointee.isHandled { free(cell) }
   }
 
   /// Lets go of handlers, which is user code: with no lock held.
@@ -164,8 +164,8 @@ final class LockingTree: TreeCore, @unchecked Sendable {
   func release(_ raw: UnsafeMutableRawPointer) {
     let cell = raw.assumingMemoryBound(to: LockingTreeCell.self)
     state.withLock { _ in
-      cell.pointee.isHandled = false
-      if !cell.pointee.isListed, cell.pointee.pins == 0 { free(cell) }
+      cell.links.pointee.isHandled = false
+      if !cell.links.pointee.isListed, cell.links.pointee.pins == 0 { free(cell) }
     }
   }
 
@@ -345,7 +345,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
 
     func nextCell(after raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
       let cell = raw.assumingMemoryBound(to: LockingTreeCell.self)
-      return UnsafeMutableRawPointer(cell.pointee.next)
+      return UnsafeMutableRawPointer(cell.links.pointee.next)
     }
   }
 }

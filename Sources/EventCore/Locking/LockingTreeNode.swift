@@ -31,7 +31,8 @@ struct LockingTreeNode {
   }
 }
 
-/// A registered handler. The first three fields lie as `TreeLayout.swift` says.
+/// A registered handler. The first three fields lie as `TreeLayout.swift` says. All but the state is
+/// constant, since others read that without the lock; what changes under the lock is beside it.
 struct LockingTreeCell: ~Copyable {
   /// 0 while the handler is alive. Written with the lock held, read by walks.
   let state = Atomic<UInt32>(0)
@@ -42,13 +43,17 @@ struct LockingTreeCell: ~Copyable {
   let key: UInt
   /// When it was added.
   let stamp: UInt64
-  var next: LockingCellPointer?
-  var previous: LockingCellPointer?
-  var isListed = true
-  /// How many walks have it.
-  var pins = 0
-  /// Whether a handle will ask for it.
-  var isHandled = true
+  let links: UnsafeMutablePointer<Links>
+
+  struct Links {
+    var next: LockingCellPointer?
+    var previous: LockingCellPointer?
+    var isListed = true
+    /// How many walks have it.
+    var pins = 0
+    /// Whether a handle will ask for it.
+    var isHandled = true
+  }
 
   init(
     _ node: LockingNodePointer, key: UInt, modes: UInt8, object: UnsafeMutableRawPointer,
@@ -59,11 +64,27 @@ struct LockingTreeCell: ~Copyable {
     self.modes = modes
     self.object = object
     self.stamp = stamp
+    links = .allocate(capacity: 1)
+    links.initialize(to: Links())
+  }
+
+  deinit {
+    links.deinitialize(count: 1)
+    links.deallocate()
   }
 
   var isAlive: Bool {
     // Relaxed: the lock orders the writers.
     state.load(ordering: .relaxed) == 0
+  }
+}
+
+extension UnsafeMutablePointer where Pointee == LockingTreeCell {
+  /// What changes under the lock. Read by itself: as a part of a longer access it would count as a change
+  /// of the cell, which others read meanwhile.
+  var links: UnsafeMutablePointer<LockingTreeCell.Links> {
+    let links = pointee.links
+    return links
   }
 }
 
@@ -102,9 +123,9 @@ extension LockingTreeNode {
   }
 
   static func append(_ cell: LockingCellPointer, to node: LockingNodePointer) {
-    cell.pointee.previous = node.pointee.lastCell
+    cell.links.pointee.previous = node.pointee.lastCell
     if let last = node.pointee.lastCell {
-      last.pointee.next = cell
+      last.links.pointee.next = cell
     } else {
       node.pointee.firstCell = cell
     }
@@ -113,17 +134,17 @@ extension LockingTreeNode {
   }
 
   static func take(_ cell: LockingCellPointer, from node: LockingNodePointer) {
-    if let previous = cell.pointee.previous {
-      previous.pointee.next = cell.pointee.next
+    if let previous = cell.links.pointee.previous {
+      previous.links.pointee.next = cell.links.pointee.next
     } else {
-      node.pointee.firstCell = cell.pointee.next
+      node.pointee.firstCell = cell.links.pointee.next
     }
-    if let next = cell.pointee.next {
-      next.pointee.previous = cell.pointee.previous
+    if let next = cell.links.pointee.next {
+      next.links.pointee.previous = cell.links.pointee.previous
     } else {
-      node.pointee.lastCell = cell.pointee.previous
+      node.pointee.lastCell = cell.links.pointee.previous
     }
-    cell.pointee.isListed = false
+    cell.links.pointee.isListed = false
   }
 
   /// One reference less; frees the memory after the last.

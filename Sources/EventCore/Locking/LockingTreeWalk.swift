@@ -75,8 +75,8 @@ final class LockingTreeWalk {
   func unpin(all: Bool, _ unused: (LockingCellPointer) -> Void) {
     for index in chunk.lowerBound..<(all ? count : chunk.upperBound) {
       let cell = buffer[index].assumingMemoryBound(to: LockingTreeCell.self)
-      cell.pointee.pins -= 1
-      if cell.pointee.pins == 0, !cell.pointee.isListed { unused(cell) }
+      cell.links.pointee.pins -= 1
+      if cell.links.pointee.pins == 0, !cell.links.pointee.isListed { unused(cell) }
     }
   }
 
@@ -151,7 +151,7 @@ final class LockingTreeWalk {
       var next = node.pointee.lastCell
       while let cell = next {
         append(cell, EventPhase.capture.rawValue)
-        next = cell.pointee.previous
+        next = cell.links.pointee.previous
       }
     }
     var found = UnsafeMutableBufferPointer(start: buffer, count: count)
@@ -199,7 +199,7 @@ final class LockingTreeWalk {
     var next = node.pointee.firstCell
     while let cell = next {
       append(cell, phase)
-      next = cell.pointee.next
+      next = cell.links.pointee.next
     }
   }
 
@@ -210,7 +210,7 @@ final class LockingTreeWalk {
     if count == capacity { grow() }
     buffer[count] = UnsafeMutableRawPointer(cell)
     count += 1
-    cell.pointee.pins += 1
+    cell.links.pointee.pins += 1
   }
 
   private func grow() {
