@@ -21,7 +21,8 @@ enum TreeAction {
 
 final class ModelTree {
   final class Node {
-    var parent: Node?
+    // `nodes` holds them all.
+    weak var parent: Node?
     var children: [Node] = []
     var stamp = 0
     var handlers: [Handler] = []
@@ -30,7 +31,8 @@ final class ModelTree {
     var hasEnded = false
   }
   final class Handler {
-    let (id, mode, node, stamp): (Int, CaptureMode, Node, Int)
+    let (id, mode, stamp): (Int, CaptureMode, Int)
+    unowned let node: Node
     var isRemoved = false
     init(_ id: Int, _ mode: CaptureMode, _ node: Node, _ stamp: Int) {
       (self.id, self.mode, self.node, self.stamp) = (id, mode, node, stamp)

@@ -42,6 +42,8 @@ struct TreeMutationTests {
       #expect(now == everything)
       #expect(next == raised("a1x a1 a root") + propagated("root a a1 a1x a2") + ["new propagate"]
         + propagated("b b1"))
+      // A handler holds the log, the log the node, and the node those above it.
+      _ = kept.take()
     }
   }
 
