@@ -4,7 +4,8 @@
 import Synchronization
 
 // What both cores lay out alike, so that one loop serves both: the first bytes of a cell (one
-// registered handler), and those of a walk. TreeLayoutTests compares them.
+// registered handler), and those of a walk. The C core asserts them where it declares its structures,
+// TreeLayoutTests the walk of this file.
 //
 // | Offset | Of a cell |
 // |---|---|

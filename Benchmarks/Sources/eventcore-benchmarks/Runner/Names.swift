@@ -31,6 +31,7 @@ enum Shape: String, CaseIterable {
   case treeFlat = "tree-flat-1000"
   case treeChain = "tree-chain-8"
   case treeConsumed = "tree-consumed"
+  case treeChanged = "tree-changed-1000"
   case treePass = "tree-pass"
   case treeMake = "tree-make"
   case treeFree = "tree-free"
@@ -52,7 +53,8 @@ enum Shape: String, CaseIterable {
     case .spinOneWay: "ns, one way"
     case .allocations: "allocations/event"
     case .timersInsert, .timersCancel: "ns"
-    case .treeBinary, .tree10ary, .treeFlat, .treeChain, .treeMillion, .treeChurn: "ns/handler"
+    case .treeBinary, .tree10ary, .treeFlat, .treeChanged, .treeChain, .treeMillion, .treeChurn:
+      "ns/handler"
     case .treeConsumed: "ns/raise"
     case .treePass, .treeMake, .treeFree: "ns/node"
     case .treeAllocations: "allocations/raise"

@@ -12,9 +12,10 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += poolCandidates(scale)
   all += listenerCandidates(Event24.self, scale)
   all += latestOnlyCandidates(scale)
+  all += treeCandidates(scale)
+  // Last those that leave the heap in pieces: ten thousand subscriptions, a million timers.
   all += churnCandidates(scale)
   all += timerCandidates(scale)
-  all += treeCandidates(scale)
   all += choiceCandidates(scale)
   if !scale.isQuick {
     all += numberCandidates(Event8.self, scale.halved)

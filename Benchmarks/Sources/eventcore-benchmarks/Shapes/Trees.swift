@@ -13,7 +13,8 @@ import Synchronization
 //
 // Shapes of the tree: each node has two children, ten, or all are children of the root; and a chain of
 // eight. Consumed: the first of 1,000 handlers consumes. Pass: in a chain of 1,000 with handlers for
-// another type, only the last node has one for this. Make: a node is made as a child; free: it is let go of.
+// another type, only the last node has one for this. Changed and pass: before each raise another tree changes,
+// since EventCore takes up what the last raise found as long as nothing has changed. Make: a node is made as a child; free: it is let go of.
 // Churn: four threads raise while a fifth attaches and detaches.
 
 /// The candidates of all shapes of trees.
@@ -33,19 +34,20 @@ func treeCandidates(_ scale: Scale) -> [Candidate] {
   }
   func raising(
     _ shape: Shape, nodes: Int, _ parent: @escaping (Int) -> Int, per: Int? = nil,
-    consumes: Bool = false, counting: Bool = false
+    consumes: Bool = false, counting: Bool = false, changes: Bool = false
   ) -> [Candidate] {
     candidates(shape) { type, core in
       let deliveries = scale.events(.lockFree) * (nodes > 1_000 ? 2 : 4)
       return TreeTrial(
         type.init(core, nodes: nodes, parent: parent, consumes: consumes), nodes: nodes,
         rounds: max(2, deliveries / max(nodes, 64)), per: per ?? nodes, consumes: consumes,
-        counting: counting)
+        counting: counting, changes: changes)
     }
   }
   var all = raising(.treeBinary, nodes: 1_000) { ($0 - 1) / 2 }
   all += raising(.tree10ary, nodes: 1_000) { ($0 - 1) / 10 }
   all += raising(.treeFlat, nodes: 1_000) { _ in 0 }
+  all += raising(.treeChanged, nodes: 1_000, { ($0 - 1) / 2 }, changes: true)
   all += raising(.treeChain, nodes: 8) { $0 - 1 }
   all += raising(.treeConsumed, nodes: 1_000, { ($0 - 1) / 2 }, per: 1, consumes: true)
   all += raising(.treeAllocations, nodes: 1_000, { ($0 - 1) / 2 }, per: 1, counting: true)
@@ -95,6 +97,8 @@ private protocol BenchmarkTree: AnyObject {
   init(_ core: EventCentral.Core, passing: Int)
   var tally: TreeTally { get }
   func raise(_ event: Event24)
+  /// Changes another tree.
+  func changeElsewhere()
   /// Adds so many children to the root, and lets go of them.
   func make(_ count: Int)
   func free()
@@ -104,8 +108,11 @@ private final class EventNodeTree: BenchmarkTree {
   let tally = TreeTally()
   private var nodes: [EventNode]
   private let root: EventNode
+  private lazy var elsewhere = (EventNode(core: core), EventNode(core: core))
+  private let core: EventCentral.Core
 
   init(_ core: EventCentral.Core, nodes count: Int, parent: (Int) -> Int, consumes: Bool) {
+    self.core = core
     root = EventNode(core: core)
     nodes = [root]
     nodes.reserveCapacity(count)
@@ -118,6 +125,7 @@ private final class EventNodeTree: BenchmarkTree {
   }
 
   init(_ core: EventCentral.Core, passing count: Int) {
+    self.core = core
     root = EventNode(core: core)
     nodes = [root]
     while nodes.count < count { nodes.append(EventNode(parent: nodes[nodes.count - 1])) }
@@ -127,6 +135,11 @@ private final class EventNodeTree: BenchmarkTree {
 
   func raise(_ event: Event24) {
     root.raise(event: event)
+  }
+
+  func changeElsewhere() {
+    elsewhere.1.attach(to: elsewhere.0)
+    elsewhere.1.detach()
   }
 
   func make(_ count: Int) {
@@ -170,6 +183,8 @@ private final class PlainTree: BenchmarkTree {
     root.raise(event)
   }
 
+  func changeElsewhere() {}
+
   func make(_ count: Int) {
     for _ in 0..<count { nodes.append(PlainNode(parent: root)) }
   }
@@ -188,9 +203,11 @@ private final class TreeTrial: Trial {
   private let per: Int
   private let consumes: Bool
   private let counting: Bool
+  private let changes: Bool
 
   init(
-    _ tree: any BenchmarkTree, nodes: Int, rounds: Int, per: Int, consumes: Bool, counting: Bool
+    _ tree: any BenchmarkTree, nodes: Int, rounds: Int, per: Int, consumes: Bool, counting: Bool,
+    changes: Bool
   ) {
     self.tree = tree
     self.nodes = nodes
@@ -198,6 +215,7 @@ private final class TreeTrial: Trial {
     self.per = per
     self.consumes = consumes
     self.counting = counting
+    self.changes = changes
   }
 
   func run() -> Double {
@@ -205,7 +223,10 @@ private final class TreeTrial: Trial {
     tree.tally.count = 0
     tree.tally.sum = 0
     let window = Window(counting: counting)
-    for number in 0..<rounds { tree.raise(Event24(number: UInt64(number))) }
+    for number in 0..<rounds {
+      if changes { tree.changeElsewhere() }
+      tree.raise(Event24(number: UInt64(number)))
+    }
     let nanoseconds = window.nanoseconds(until: evb_now())
     let blocks = counting ? evb_allocations_disarm().blocks : 0
     let each = consumes ? 1 : nodes
@@ -224,7 +245,8 @@ private final class PassTrial: Trial {
   private let nodes: Int
 
   init(_ tree: any BenchmarkTree, nodes: Int, rounds: Int) {
-    trial = TreeTrial(tree, nodes: 1, rounds: rounds, per: 1, consumes: true, counting: false)
+    trial = TreeTrial(tree, nodes: 1, rounds: rounds, per: 1, consumes: true, counting: false,
+      changes: true)
     self.nodes = nodes
   }
 

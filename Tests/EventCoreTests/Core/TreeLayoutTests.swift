@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Testing
+
+@testable import EventCore
+
+@Suite("Swift reads the walks of both cores")
+struct TreeLayoutTests {
+  // The C core asserts the same numbers where it declares the structures (tree_private.h, tree_walker.h).
+  @Test("the fields of a walk lie where the C core asserts them")
+  func walk() {
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.cells) == 0)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.count) == 8)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.phase) == 12)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.current) == 16)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.published) == 20)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.calling) == 24)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.first) == 32)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.isCareful) == 36)
+  }
+}
