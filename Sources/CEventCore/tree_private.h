@@ -34,7 +34,7 @@
  * list, and to all that followed; and a node that is attached again gets another link, so that nobody who
  * stands on the old one is led into another list. A walk climbs by node->link. If the link found there came
  * after the walk began, or is unlinked, an ancestor of the position was moved or detached under the
- * walk, and this part of it is done again (tree_walk.c).
+ * walk, and this part of it is done again (tree_collect.c).
  *
  * Why it finds nothing too early: C follows L in the writer; a walk that read the clock before C passes over
  * the link by S, and one that read it after sees all of the change, masks included.

@@ -22,7 +22,7 @@ void evc_tree_retire(struct evc_tree_item *item, uint64_t now)
 	/* Of a handler it says so already. Relaxed: of the others only holders of the mutex read it. */
 	if (item->kind != EVC_ITEM_HANDLER)
 		atomic_store_explicit(&item->state, 1, memory_order_relaxed);
-	/* Release, pairs with climb (tree_walk.c): the node's new link before the old one's new stamp. */
+	/* Release, pairs with climb (tree_collect.c): the node's new link before the old one's new stamp. */
 	atomic_store_explicit(&item->stamp, now, memory_order_release);
 	item->previous = evc_tree.fresh;
 	evc_tree.fresh = item;
