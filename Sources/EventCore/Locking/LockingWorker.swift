@@ -105,7 +105,7 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
     case deliverShared(UnsafeMutableRawPointer, Unmanaged<LockingLatestSlot>?, wake: LockingWorker?)
     /// A token was taken that stood for nothing.
     case letGo(Unmanaged<LockingLatestSlot>)
-    case control
+    case control(wake: LockingWorker?)
     case wait(news: UInt64)
     case end(wake: LockingWorker?)
   }
@@ -136,7 +136,9 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
         slot?.release()
       case .letGo(let slot):
         slot.release()
-      case .control:
+      case .control(let next):
+        // It may end what a handler held, which is user code and takes its time.
+        next?.bed.wake()
         consumer.control()
         afterControl = true
       case .wait(let news):
@@ -154,7 +156,7 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
   private func nextStep(_ shared: inout LockingSharedMailbox.State, afterControl: Bool) -> Step {
     if own.pointee.isInterrupted, !afterControl {
       own.pointee.isInterrupted = false
-      return .control
+      return .control(wake: nextWorker(&shared))
     }
     if own.pointee.closes || shared.closes {
       return .end(wake: nextWorker(&shared))
