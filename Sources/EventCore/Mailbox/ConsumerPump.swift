@@ -81,7 +81,8 @@ final class ConsumerPump: @unchecked Sendable {
   func perform() -> Bool {
     guard claimJob() else { return false }
     guard let consumer else {
-      state.store(.ended, ordering: .releasing)
+      // The last who used it left while this job was on its way.
+      hasEnded()
       return true
     }
     switch consumer.pump(limit: batch) {
