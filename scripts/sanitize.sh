@@ -3,7 +3,7 @@
 # Copyright the EventCore authors
 #
 # All tests under ThreadSanitizer and AddressSanitizer with leaks, in their short form, and the C suite under
-# UndefinedBehaviorSanitizer. Each has a build folder of its own. Nothing is suppressed but two leaks that are not ours
+# UndefinedBehaviorSanitizer. Each has a build folder of its own. Nothing is suppressed but three leaks that are not ours
 # and are named below.
 #
 #   scripts/sanitize.sh [thread|address|undefined]...
@@ -12,10 +12,11 @@ cd "$(dirname "$0")/.."
 
 export EVENTCORE_SHORT_TESTS=1
 # XCTest, which hosts the tests, leaks its own test list; the Swift runtime keeps metadata in caches that
-# the leak checker cannot follow. Neither name occurs in EventCore.
+# the leak checker cannot follow; libdispatch keeps used continuations in lists of its worker threads, which
+# are lost with a thread that ends (64 bytes each, nothing in them). None of the names occurs in EventCore.
 suppressions=$(mktemp)
 trap 'rm -f "$suppressions"' EXIT
-printf 'leak:XCTest\nleak:libXCTest\nleak:swift_getGenericMetadata\n' > "$suppressions"
+printf 'leak:XCTest\nleak:libXCTest\nleak:swift_getGenericMetadata\nleak:_dispatch_continuation_alloc_from_heap\n' > "$suppressions"
 
 run() { # NAME EXTRA...
   local name=$1
