@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define PRODUCERS 3u
-#define ROUNDS SUITE_SCALE(100u)
+#define ROUNDS SUITE_SCALE(200u)
 
 struct producer {
 	struct shared_receiver *receiver;
