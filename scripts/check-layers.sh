@@ -36,7 +36,7 @@ forbid 'Consumer|Receiver|EventThread|Mailbox' 'A scheduler dispatches through t
   Sources/EventCore/Scheduling/*.swift Sources/EventCore/L*/*Scheduler.swift
 forbid '#include "(eventcore/)?(mailbox|lanes|stream_table|parker|router|dispatch|shared_mailbox)' \
   'A balancer knows sinks, not what is before or behind them:' \
-  Sources/CEventCore/balancer.c Sources/CEventCore/load.h include/eventcore/balancer.h
+  Sources/CEventCore/balancer*.[ch] Sources/CEventCore/load.[ch] include/eventcore/balancer.h
 forbid '#include "(eventcore/)?(mailbox|lanes|stream|router|dispatch|snapshot|sink|envelope|pool|thread_record|scheduler|balancer|shared)' \
   'A tree knows neither events nor where they go:' \
   include/eventcore/tree.h Sources/CEventCore/tree*.[ch]

@@ -9,19 +9,16 @@
  *     count accepted                     end                  close, or close_when_empty; join; add up
  */
 #ifdef EVC_URCU
-#include "suite.h"
-
-#include <eventcore/pool.h>
+#include "dispatchers.h"
 
 #include <string.h>
 
-#define PRODUCERS 3u
 #define EVENTS SUITE_SCALE(100000u)
 #define ROUNDS SUITE_SCALE(100u)
 
 /* What the handler saw: a payload is producer * 2^32 + number. */
 struct log {
-	uint64_t last[PRODUCERS];
+	uint64_t last[DISPATCHERS_MOST];
 	_Atomic uint64_t delivered;
 	bool backwards;
 };
@@ -42,46 +39,12 @@ static bool record(void *context, void *payload, const struct evc_envelope *enve
 	return true;
 }
 
-struct producer {
-	struct evc_router *router;
-	uint64_t index;
-	/* 0 = until nobody accepts. */
-	uint64_t events;
-	/* One lane alone; -1 = any. */
-	int lane;
-	uint64_t random;
-	_Atomic uint64_t accepted;
-	enum evc_status status;
-};
-
-static void *produce(void *context)
-{
-	struct producer *producer = context;
-
-	for (uint64_t i = 1; producer->events == 0 || i <= producer->events; i++) {
-		uint64_t value = producer->index << 32 | i;
-		unsigned lane = producer->lane >= 0
-					? (unsigned)producer->lane
-					: suite_random(&producer->random) % EVC_LANE_COUNT;
-		uint32_t receivers = 0;
-
-		producer->status = evc_dispatch_bytes(producer->router, 1, (enum evc_lane)lane, &value,
-						      sizeof(value), _Alignof(uint64_t), &receivers);
-		if (producer->status != EVC_OK || (producer->events == 0 && receivers == 0))
-			break;
-		atomic_fetch_add_explicit(&producer->accepted, receivers, memory_order_release);
-	}
-	return NULL;
-}
-
 struct race {
 	struct suite_receiver receiver;
 	struct evc_subscription *latest;
 	struct evc_router *router;
 	struct log log;
-	struct producer producers[PRODUCERS];
-	pthread_t threads[PRODUCERS];
-	uint64_t seed;
+	struct dispatchers dispatchers;
 };
 
 static const char *begin(struct race *race, unsigned producers, uint64_t events, int lane)
@@ -89,33 +52,12 @@ static const char *begin(struct race *race, unsigned producers, uint64_t events,
 	struct evc_subscription_options options = { &race->log, record, NULL, NULL };
 
 	memset(race, 0, sizeof(*race));
-	race->seed = suite_seed();
 	EXPECT_NONE(suite_receiver_open(&race->receiver, NULL));
 	EXPECT_OK(evc_mailbox_add_latest_subscription(race->receiver.mailbox, &options,
 						      &race->latest));
 	EXPECT_OK(evc_router_create(&race->router));
 	EXPECT_OK(evc_router_subscribe(race->router, 1, race->latest, 0, false));
-	for (unsigned i = 0; i < producers; i++) {
-		race->producers[i] = (struct producer){
-			.router = race->router,
-			.index = i,
-			.events = events,
-			.lane = lane,
-			.random = race->seed + i,
-		};
-		pthread_create(&race->threads[i], NULL, produce, &race->producers[i]);
-	}
-	return NULL;
-}
-
-static const char *join_producers(struct race *race, unsigned producers, uint64_t *accepted)
-{
-	*accepted = 0;
-	for (unsigned i = 0; i < producers; i++) {
-		pthread_join(race->threads[i], NULL);
-		EXPECT_OK(race->producers[i].status);
-		*accepted += race->producers[i].accepted;
-	}
+	dispatchers_start(&race->dispatchers, race->router, 1, producers, events, lane);
 	return NULL;
 }
 
@@ -125,13 +67,9 @@ static const char *end(struct race *race, uint64_t accepted)
 
 	evc_mailbox_read_statistics(race->receiver.mailbox, &statistics);
 	EXPECT_EQUAL(statistics.taken, race->log.delivered, "taken, beside delivered");
-	EXPECT(statistics.taken + statistics.superseded + statistics.dropped == accepted,
-	       "accepted %llu, but %llu taken, %llu superseded, %llu dropped (seed %llu)",
-	       (unsigned long long)accepted, (unsigned long long)statistics.taken,
-	       (unsigned long long)statistics.superseded, (unsigned long long)statistics.dropped,
-	       (unsigned long long)race->seed);
+	EXPECT_NONE(dispatchers_expect_all(&race->dispatchers, &statistics, accepted));
 	EXPECT(!race->log.backwards, "a producer's events came out of its order (seed %llu)",
-	       (unsigned long long)race->seed);
+	       (unsigned long long)race->dispatchers.seed);
 	evc_latest_subscription_release(race->latest);
 	evc_router_destroy(race->router);
 	EXPECT(suite_settle(), "the router is held up");
@@ -149,7 +87,7 @@ static const char *race_with(unsigned producers, int lane)
 
 	EXPECT_NONE(begin(&race, producers, EVENTS, lane));
 	EXPECT_OK(evc_thread_start(NULL, race.receiver.mailbox, &consumer));
-	EXPECT_NONE(join_producers(&race, producers, &accepted));
+	EXPECT_NONE(dispatchers_join(&race.dispatchers, &accepted));
 	EXPECT_EQUAL(accepted, EVENTS * producers, "accepted");
 	/* Every dispatch has returned: what waits is handled by a drain (D10). */
 	evc_mailbox_close_when_empty(race.receiver.mailbox);
@@ -157,7 +95,7 @@ static const char *race_with(unsigned producers, int lane)
 	for (unsigned i = 0; i < producers; i++)
 		last |= race.log.last[i] == EVENTS;
 	EXPECT(last, "nobody's last event was delivered (seed %llu)",
-	       (unsigned long long)race.seed);
+	       (unsigned long long)race.dispatchers.seed);
 	return end(&race, accepted);
 }
 
@@ -168,12 +106,12 @@ static const char *one_producer(void)
 
 static const char *some_producers(void)
 {
-	return race_with(PRODUCERS, EVC_LANE_QUEUE_NORMAL);
+	return race_with(DISPATCHERS_MOST, EVC_LANE_QUEUE_NORMAL);
 }
 
 static const char *any_lanes(void)
 {
-	return race_with(PRODUCERS, -1);
+	return race_with(DISPATCHERS_MOST, -1);
 }
 
 static const char *close_race(bool drain, bool consumed)
@@ -183,10 +121,10 @@ static const char *close_race(bool drain, bool consumed)
 		struct race race;
 		uint64_t accepted;
 
-		EXPECT_NONE(begin(&race, PRODUCERS, 0, -1));
+		EXPECT_NONE(begin(&race, DISPATCHERS_MOST, 0, -1));
 		if (consumed)
 			EXPECT_OK(evc_thread_start(NULL, race.receiver.mailbox, &consumer));
-		EXPECT(suite_await(&race.producers[round % PRODUCERS].accepted, round % 40),
+		EXPECT(suite_await(&race.dispatchers.each[round % DISPATCHERS_MOST].accepted, round % 40),
 		       "nobody dispatches");
 		if (drain)
 			evc_mailbox_close_when_empty(race.receiver.mailbox);
@@ -194,7 +132,7 @@ static const char *close_race(bool drain, bool consumed)
 			evc_mailbox_close(race.receiver.mailbox);
 		if (consumed && round % 2)
 			EXPECT_OK(evc_thread_join(consumer));
-		EXPECT_NONE(join_producers(&race, PRODUCERS, &accepted));
+		EXPECT_NONE(dispatchers_join(&race.dispatchers, &accepted));
 		if (consumed && round % 2 == 0)
 			EXPECT_OK(evc_thread_join(consumer));
 		if (!consumed) {
@@ -222,32 +160,18 @@ static const char *nobody(void)
 	return close_race(false, false);
 }
 
-/* Nobody consumes. A flood of more events than the pools could hold in what they have mapped now. */
+/* Nobody consumes. */
 static const char *memory(void)
 {
-	struct evc_pool_statistics before, after;
+	struct evc_envelope *envelope;
 	struct race race;
 	uint64_t accepted;
 
-	EXPECT_NONE(begin(&race, PRODUCERS, 1000, -1));
-	EXPECT_NONE(join_producers(&race, PRODUCERS, &accepted));
-	evc_pool_read_statistics(&before);
-	for (unsigned i = 0; i < PRODUCERS; i++) {
-		race.producers[i].events = SUITE_SCALE(1000000u);
-		pthread_create(&race.threads[i], NULL, produce, &race.producers[i]);
-	}
-	EXPECT_NONE(join_producers(&race, PRODUCERS, &accepted));
-	evc_pool_read_statistics(&after);
-	/* A producer that was held up may have had a few of its slots in others' hands. */
-	EXPECT(after.slab_bytes <= before.slab_bytes + PRODUCERS * 256 * 1024,
-	       "the pools grew from %zu to %zu bytes", before.slab_bytes, after.slab_bytes);
+	EXPECT_NONE(begin(&race, DISPATCHERS_MOST, 1000, -1));
+	EXPECT_NONE(dispatchers_flood(&race.dispatchers, &accepted));
 	EXPECT_EQUAL(evc_latest_subscription_superseded(race.latest), accepted - 1, "superseded");
 	evc_mailbox_close(race.receiver.mailbox);
-	{
-		struct evc_envelope *envelope;
-
-		EXPECT_STATUS(evc_mailbox_take(race.receiver.mailbox, &envelope), EVC_CLOSED);
-	}
+	EXPECT_STATUS(evc_mailbox_take(race.receiver.mailbox, &envelope), EVC_CLOSED);
 	return end(&race, accepted);
 }
 
@@ -259,7 +183,7 @@ static const char *churn(void)
 	struct race race;
 	uint64_t accepted;
 
-	EXPECT_NONE(begin(&race, PRODUCERS, EVENTS, -1));
+	EXPECT_NONE(begin(&race, DISPATCHERS_MOST, EVENTS, -1));
 	EXPECT_OK(evc_thread_start(NULL, race.receiver.mailbox, &consumer));
 	for (unsigned round = 0; round < SUITE_SCALE(1000u); round++) {
 		struct evc_subscription *latest;
@@ -269,7 +193,7 @@ static const char *churn(void)
 		EXPECT_OK(evc_router_unsubscribe(race.router, 1, latest));
 		evc_latest_subscription_release(latest);
 	}
-	EXPECT_NONE(join_producers(&race, PRODUCERS, &accepted));
+	EXPECT_NONE(dispatchers_join(&race.dispatchers, &accepted));
 	evc_mailbox_close_when_empty(race.receiver.mailbox);
 	EXPECT_OK(evc_thread_join(consumer));
 	EXPECT(suite_settle(), "the router is held up");

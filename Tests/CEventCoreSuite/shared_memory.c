@@ -321,43 +321,6 @@ static const char *shrinks(void)
 }
 #endif
 
-/* The hint of where a queue's next cell is may lag behind by as much as a producer was preempted for. */
-static const char *stale_hint(void)
-{
-	struct shared_receiver receiver;
-	struct evc_worker *worker;
-	unsigned lane, taken = 0;
-	uint64_t value, depths[EVC_LANE_COUNT];
-
-	EXPECT_NONE(shared_open(&receiver));
-	EXPECT_OK(evc_worker_create(receiver.mailbox, NULL, &worker));
-	for (unsigned i = 0; i < 3 * EVC_QUEUE_CELLS; i++) {
-		struct evc_queue_segment *segment = atomic_load(&receiver.mailbox->queues[2].tail);
-		uint64_t hint = atomic_load(&segment->tail);
-
-		/* As if the one that filled an early cell stored the hint only now. */
-		atomic_store(&segment->tail, hint * (i % 7) / 7);
-		EXPECT_OK(shared_post(&receiver, EVC_LANE_QUEUE_NORMAL, i));
-		segment = atomic_load(&receiver.mailbox->queues[2].tail);
-		atomic_store(&segment->tail, 0);
-		evc_shared_mailbox_depths(receiver.mailbox, depths);
-		EXPECT_EQUAL(depths[EVC_LANE_QUEUE_NORMAL], i + 1 - taken, "depth");
-		if (i % 3 == 0)
-			continue;
-		EXPECT_OK(shared_take(worker, &lane, &value));
-		EXPECT_EQUAL(value, taken, "the next of the queue");
-		taken++;
-	}
-	while (shared_take(worker, &lane, &value) == EVC_OK) {
-		EXPECT_EQUAL(value, taken, "the next of the queue");
-		taken++;
-	}
-	EXPECT_EQUAL(taken, 3 * EVC_QUEUE_CELLS, "envelopes taken");
-	evc_worker_destroy(worker);
-	evc_shared_mailbox_release(receiver.mailbox);
-	return NULL;
-}
-
 static const char *errors(void)
 {
 	struct evc_shared_subscription_options options = { NULL, NULL, NULL, NULL };
@@ -391,7 +354,6 @@ static const char *errors(void)
 static const struct evc_suite_test tests[] = {
 	{ "D12 shared: every allocation may fail: a status, and nothing is lost", failing },
 	{ "D12 shared: wrong arguments and one worker too many are refused", errors },
-	{ "D2 shared: a queue keeps its order while its hint lags behind", stale_hint },
 #ifndef SUITE_ADDRESS_SANITIZER
 	{ "D5 shared: post and take allocate nothing once warm", warm },
 	{ "shared: memory stays flat while segments go round", flat },

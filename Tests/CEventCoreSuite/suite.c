@@ -8,9 +8,10 @@ extern const struct suite_group suite_reentry, suite_order, suite_order_live, su
 	suite_depth, suite_close, suite_close_race, suite_interrupt, suite_parker, suite_parker_race,
 	suite_pool, suite_box, suite_router, suite_router_churn, suite_dispatch, suite_thread,
 	suite_fork, suite_errors, suite_allocation_failure, suite_streams, suite_pump, suite_pump_race,
-	suite_latest, suite_latest_race, suite_scheduler, suite_scheduler_live,
-	suite_shared_order, suite_shared_workers, suite_shared_close, suite_shared_wake,
-	suite_shared_memory, suite_shared_latest, suite_balancer, suite_balancer_churn,
+	suite_streams_memory, suite_latest, suite_latest_race, suite_scheduler, suite_scheduler_change,
+	suite_scheduler_live, suite_scheduler_race, suite_shared_order, suite_shared_workers,
+	suite_shared_close, suite_shared_wake, suite_shared_memory, suite_shared_latest,
+	suite_shared_latest_race, suite_balancer, suite_balancer_close, suite_balancer_churn,
 	suite_tree_order, suite_tree_change, suite_tree_memory, suite_tree_move, suite_tree_threads;
 
 static const struct suite_group *const groups[] = {
@@ -19,12 +20,12 @@ static const struct suite_group *const groups[] = {
 	&suite_parker,	   &suite_parker_race, &suite_pool,	   &suite_box,
 	&suite_router,	   &suite_router_churn, &suite_dispatch,   &suite_thread,
 	&suite_reentry,   &suite_fork,	   &suite_errors,      &suite_allocation_failure,
-	&suite_streams,	   &suite_pump,	   &suite_pump_race,
+	&suite_streams,	   &suite_streams_memory, &suite_pump,	   &suite_pump_race,
 	&suite_latest,	   &suite_latest_race,
-	&suite_scheduler,  &suite_scheduler_live,
+	&suite_scheduler,  &suite_scheduler_change, &suite_scheduler_live, &suite_scheduler_race,
 	&suite_shared_order,  &suite_shared_workers, &suite_shared_close, &suite_shared_wake,
-	&suite_shared_memory, &suite_shared_latest,
-	&suite_balancer,	   &suite_balancer_churn,
+	&suite_shared_memory, &suite_shared_latest, &suite_shared_latest_race,
+	&suite_balancer,   &suite_balancer_close, &suite_balancer_churn,
 	&suite_tree_order, &suite_tree_change, &suite_tree_memory, &suite_tree_move,
 	&suite_tree_threads,
 };

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "crew.h"
+
+#include "subscription.h"
+
+#include <string.h>
+
+uint32_t crew_choose_answer(void *context, const struct evc_balancer_choice *choice)
+{
+	struct crew *crew = context;
+
+	(void)choice;
+	crew->asked++;
+	return crew->answer;
+}
+
+static void drop(void *context, void *payload)
+{
+	(void)payload;
+	((struct crew *)context)->drops++;
+}
+
+static void finalize(void *context)
+{
+	((struct crew *)context)->finalized++;
+}
+
+const char *crew_open(struct crew *crew, unsigned count,
+		      uint32_t (*choose)(void *, const struct evc_balancer_choice *))
+{
+	struct evc_balancer_options options = { choose, drop, finalize, crew };
+
+	memset(crew, 0, sizeof(*crew));
+	crew->count = count;
+	EXPECT_OK(evc_balancer_create(&options, &crew->balancer));
+	for (unsigned i = 0; i < count; i++) {
+		EXPECT_NONE(suite_receiver_open(&crew->receivers[i], NULL));
+		EXPECT_OK(evc_balancer_add(crew->balancer, crew->receivers[i].subscription, i + 1,
+					   false, &crew->loads[i]));
+	}
+	EXPECT_EQUAL(evc_balancer_count(crew->balancer), count, "receivers");
+	return NULL;
+}
+
+const char *crew_close(struct crew *crew)
+{
+	evc_balancer_release(crew->balancer);
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	EXPECT_EQUAL(crew->finalized, 1, "calls of finalize");
+	for (unsigned i = 0; i < crew->count; i++) {
+		evc_mailbox_release(crew->receivers[i].mailbox);
+		EXPECT_EQUAL(crew->receivers[i].finalized, 1, "calls of a receiver's finalize");
+	}
+	return NULL;
+}
+
+const char *crew_append(struct crew *crew, struct evc_chain *chain, unsigned lane, uint64_t value)
+{
+	struct evc_envelope *envelope;
+
+	EXPECT_OK(evc_envelope_create(evc_balancer_subscription(crew->balancer),
+				      (enum evc_lane)lane, sizeof(value), _Alignof(uint64_t),
+				      &envelope));
+	memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
+	evc_chain_append(chain, envelope);
+	return NULL;
+}
+
+enum evc_status crew_post(struct crew *crew, const struct evc_chain *chain)
+{
+	struct evc_sink *sink = evc_balancer_subscription(crew->balancer)->sink;
+
+	return sink->accept(sink, chain);
+}
+
+const char *crew_post_values(struct crew *crew, uint64_t first, unsigned count,
+			     enum evc_status expected)
+{
+	struct evc_chain chain = EVC_CHAIN_EMPTY;
+	struct evc_envelope *envelope, *next;
+
+	for (unsigned i = 0; i < count; i++)
+		EXPECT_NONE(crew_append(crew, &chain, EVC_LANE_QUEUE_NORMAL, first + i));
+	EXPECT_STATUS(crew_post(crew, &chain), expected);
+	if (expected == EVC_OK)
+		return NULL;
+	/* Still the poster's: the same chain in the same order. */
+	envelope = chain.first;
+	for (unsigned i = 0; i < count; i++, envelope = next) {
+		EXPECT(envelope != NULL, "the chain lost envelopes");
+		EXPECT_EQUAL(*(uint64_t *)evc_envelope_payload(envelope), first + i,
+			     "a payload of a refused chain");
+		EXPECT(evc_envelope_subscription(envelope) ==
+			       evc_balancer_subscription(crew->balancer),
+		       "a refused envelope is addressed to a receiver");
+		next = evc_dispatch_next(envelope);
+		evc_envelope_release(envelope, false);
+	}
+	EXPECT(envelope == NULL, "the chain has more envelopes than before");
+	return NULL;
+}
+
+const char *crew_expect_next(struct suite_receiver *receiver, uint64_t value)
+{
+	unsigned lane;
+	uint64_t found;
+
+	EXPECT_OK(suite_take(receiver, &lane, &found));
+	EXPECT_EQUAL(found, value, "the payload");
+	return NULL;
+}
+
+const char *crew_expect_nothing(struct suite_receiver *receiver)
+{
+	unsigned lane;
+	uint64_t found;
+
+	EXPECT_STATUS(suite_take(receiver, &lane, &found), EVC_EMPTY);
+	return NULL;
+}
+
+#endif
