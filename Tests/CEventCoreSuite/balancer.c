@@ -33,7 +33,7 @@ static const char *turns(void)
 				EXPECT_NONE(crew_post_values(&crew, posted, 1, EVC_OK));
 			for (; taken < posted; taken++)
 				EXPECT_NONE(crew_expect_next(&crew.receivers[n == 1 ? 0 : taken % n],
-							taken));
+							     taken));
 			for (unsigned i = 0; i < n; i++)
 				EXPECT_NONE(crew_expect_nothing(&crew.receivers[i]));
 		}

@@ -57,7 +57,8 @@ static const char *race_with(unsigned workers, int lane)
 	EXPECT_NONE(shared_join(&race.workers));
 	for (unsigned i = 0; i < DISPATCHERS_MOST; i++)
 		last |= race.place.last[i] == EVENTS;
-	EXPECT(last, "nobody's last event was handled (seed %llu)", (unsigned long long)race.dispatchers.seed);
+	EXPECT(last, "nobody's last event was handled (seed %llu)",
+	       (unsigned long long)race.dispatchers.seed);
 	return end(&race, accepted);
 }
 
