@@ -3,50 +3,98 @@
 # Copyright the EventCore authors
 #
 # Searches every model completely, and each of its mutations until the error shows: a model that cannot
-# fail proves nothing. Prints one line each; fails on the first surprise. Needs spin and a C compiler.
-set -euo pipefail
+# fail proves nothing. As many at a time as there are processors; prints one line each, in the order below,
+# and fails if one surprises. Needs spin and a C compiler.
+#
+#   Tests/Models/check.sh [MODEL]...     those models alone
+set -uo pipefail
 cd "$(dirname "$0")"
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# What is still running when this ends early ends with it.
+end_tree() {
+  local child
+  for child in $(pgrep -P "$1"); do end_tree "$child"; done
+  kill "$1" 2>/dev/null
+}
+stop() {
+  local running
+  for running in $(jobs -pr); do end_tree "$running"; done
+  rm -rf "$work"
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
 
-# search <model> <spin options...>: leaves pan's report in $work/report. $optimize is -O1 where building the search takes
-# longer than searching.
+at_once=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+only=" $* "
+count=0
+printed=0
+status=0
+
+# search <folder> <optimization> <model> <spin options...>: leaves pan's report in <folder>/report.
 search() {
-  local model=$PWD/$1.pml
-  shift
+  local folder=$1 optimize=$2 model=$PWD/$3.pml
+  shift 3
+  mkdir "$folder"
   (
-    cd "$work"
-    rm -f pan*
-    spin -a "$@" "$model" >spin.out 2>&1 || { cat spin.out; exit 1; }
-    cc "$optimize" -w -DSAFETY -DCOLLAPSE -DMEMLIM=2048 -o pan pan.c
-    ./pan -m200000 -n >report 2>&1 || true
+    cd "$folder"
+    spin -a "$@" "$model" >report 2>&1 && cc "$optimize" -w -DSAFETY -DCOLLAPSE -DMEMLIM=2048 -o pan pan.c >>report 2>&1 || exit
+    ./pan -m200000 -n >report 2>&1
   )
 }
 
-holds() {
-  local optimize=-O2
-  search "$@"
-  if ! grep -q 'errors: 0' "$work/report" ||
-    grep -Eq 'max search depth too small|out of memory|truncated|not completed' "$work/report"; then
-    echo "$*: FAILED"
-    cat "$work/report"
-    exit 1
+check_holds() { # FOLDER MODEL OPTIONS...
+  local report=$1/report
+  search "$1" -O2 "${@:2}"
+  if ! grep -q 'errors: 0' "$report" ||
+    grep -Eq 'max search depth too small|out of memory|truncated|not completed' "$report"; then
+    echo "${*:2}: FAILED"
+    cat "$report"
+    return 1
   fi
-  echo "$*: holds, $(awk '/states, stored/ {print $1}' "$work/report") states"
+  echo "${*:2}: holds, $(awk '/states, stored/ {print $1}' "$report") states"
 }
 
-fails() {
-  local optimize=-O1
-  search "$@"
+check_fails() { # FOLDER MODEL OPTIONS...
+  local report=$1/report
+  # -O1, since building the search takes longer than searching.
+  search "$1" -O1 "${@:2}"
   # The report also has a line that says that it looked for invalid end states.
-  if ! grep -Eq '^pan:[0-9]+: (assertion violated|invalid end state)' "$work/report"; then
-    echo "$*: the mutation was NOT found"
-    cat "$work/report"
-    exit 1
+  if ! grep -Eq '^pan:[0-9]+: (assertion violated|invalid end state)' "$report"; then
+    echo "${*:2}: the mutation was NOT found"
+    cat "$report"
+    return 1
   fi
-  echo "$*: found, $(grep -Eo '^pan:[0-9]+: (assertion violated|invalid end state)' "$work/report" | cut -d' ' -f2- | head -1)"
+  echo "${*:2}: found, $(grep -Eo '^pan:[0-9]+: (assertion violated|invalid end state)' "$report" | cut -d' ' -f2- | head -1)"
 }
+
+# Prints the lines that are there, up to the first that is not.
+print_done() {
+  while [ -e "$work/$printed.status" ]; do
+    cat "$work/$printed.line"
+    [ "$(cat "$work/$printed.status")" = 0 ] || status=1
+    printed=$((printed + 1))
+  done
+}
+
+# Begins a search as soon as a processor is free. Its line goes to a file of its own, so that the order stays.
+begin() { # holds|fails MODEL OPTIONS...
+  local number=$((count++))
+  while [ "$(jobs -pr | wc -l)" -ge "$at_once" ]; do
+    wait -n
+    print_done
+  done
+  (
+    "check_$1" "$work/$number" "${@:2}" >"$work/$number.line"
+    echo $? >"$work/$number.done"
+    rm -rf "${work:?}/$number"
+    # Last, and at once: it is there when the line is.
+    mv "$work/$number.done" "$work/$number.status"
+  ) &
+}
+
+holds() { [[ $only == "  " || $only == *" $1 "* ]] && begin holds "$@"; }
+fails() { [[ $only == "  " || $only == *" $1 "* ]] && begin fails "$@"; }
 
 holds stream -DPOSTS=2 -DOTHERS=2
 holds stream -DPOSTS=4 -DOTHERS=1 -DALONE
@@ -86,3 +134,14 @@ fails shared_wake -DSTUCK -DMUTATE7
 fails shared_wake -DRETIRE -DMUTATE6
 holds tree
 for n in '' 2 3 4 5 6 7 8; do fails tree "-DMUTATE$n"; done
+
+wait
+print_done
+if [ "$count" -eq 0 ]; then
+  echo "There is no model of that name: $*" >&2
+  exit 2
+elif [ "$printed" -lt "$count" ]; then
+  echo "Search $((printed + 1)) of $count was ended from outside." >&2
+  exit 1
+fi
+exit "$status"
