@@ -126,7 +126,8 @@ public final class EventPool<Thread: EventThread>: Sendable {
   ///
   /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
   ///   ``cancel()``.
-  /// - Returns: True if everything was handled in time.
+  /// - Returns: True if everything that was dispatched before was handled in time. What another thread
+  ///   is dispatching at the very moment may be handled, refused, or freed and counted.
   ///
   /// **Threads**: any but those of the pool, where it would wait for itself and traps.
   @discardableResult
@@ -140,8 +141,10 @@ public final class EventPool<Thread: EventThread>: Sendable {
     }
     // Nobody is left to handle it.
     core.shared?.core.dropAll()
-    return slots.allSatisfy { $0.thread.statistics.cancelled == 0 }
-      && core.shared?.core.counts().dropped ?? 0 == 0
+    // Threads that were not given up have left nothing: see `EventThread.hasHandledAll`.
+    let isLeftToNobody = slots.isEmpty || slots.contains { $0.thread.isGivenUp }
+    return slots.allSatisfy { $0.thread.hasHandledAll }
+      && (!isLeftToNobody || core.shared?.core.counts().dropped ?? 0 == 0)
   }
 
   /// Waits until all threads of the pool have ended. Does not end them.

@@ -224,7 +224,11 @@ final class PoolCore: @unchecked Sendable {
       }
     }
     for slot in slots where shared == nil || !whenEmpty {
-      slot.thread.consumer.close(whenEmpty: whenEmpty)
+      if whenEmpty {
+        slot.thread.consumer.close(whenEmpty: true)
+      } else {
+        slot.thread.giveUp()
+      }
     }
     return slots
   }

@@ -2,6 +2,7 @@
 // Copyright the EventCore authors
 
 import Dispatch
+import Synchronization
 
 /// A thread that handles events: what is dispatched to its event types waits in its mailbox, and its
 /// callbacks run one at a time on the thread.
@@ -31,6 +32,8 @@ open class EventThread: @unchecked Sendable {
   @usableFromInline let direct: any RouterCore
   /// Made when the first observer is added.
   let observers = LazyObserverRegistry()
+  /// Whether somebody gave up what waits. Releasing, before the mailbox is closed, and acquiring.
+  private let givenUp = Atomic<Bool>(false)
 
   /// Starts the thread on the shared central and calls ``registerEventListeners()``.
   ///
@@ -120,14 +123,31 @@ open class EventThread: @unchecked Sendable {
   ///
   /// **Threads**: any, also inside a callback. Returns at once; an idle thread wakes for it at once.
   public func cancel() {
+    giveUp()
+  }
+
+  /// Ends the thread without what waits.
+  func giveUp() {
+    givenUp.store(true, ordering: .releasing)
     consumer.close(whenEmpty: false)
   }
+
+  /// After its end: whether it handled what was dispatched before.
+  ///
+  /// What is freed although nobody gave up was being dispatched by another thread while this one ended:
+  /// it is counted, and nothing that a drain promises.
+  var hasHandledAll: Bool {
+    !isGivenUp || consumer.mailbox.counts().dropped == 0
+  }
+
+  var isGivenUp: Bool { givenUp.load(ordering: .acquiring) }
 
   /// Ends the thread after it has handled what waits; what is dispatched from now on it does not get.
   ///
   /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
   ///   ``cancel()``.
-  /// - Returns: True if everything was handled in time.
+  /// - Returns: True if everything that was dispatched before was handled in time. What another thread
+  ///   is dispatching at the very moment may be handled, refused, or freed and counted.
   ///
   /// **Threads**: any but the thread itself, where it would wait for itself and traps.
   @discardableResult
@@ -135,9 +155,9 @@ open class EventThread: @unchecked Sendable {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
     consumer.close(whenEmpty: true)
     if consumer.ended.wait(until: deadline == .distantFuture ? nil : deadline.uptimeNanoseconds) {
-      return consumer.mailbox.counts().dropped == 0
+      return hasHandledAll
     }
-    consumer.close(whenEmpty: false)
+    giveUp()
     return false
   }
 

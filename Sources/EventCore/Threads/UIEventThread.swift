@@ -59,7 +59,8 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   ///
   /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
   ///   ``EventThread/cancel()``.
-  /// - Returns: True if everything was handled in time.
+  /// - Returns: True if everything that was dispatched before was handled in time. What another thread
+  ///   is dispatching at the very moment may be handled, refused, or freed and counted.
   ///
   /// **Threads**: any. On the main thread it handles what waits there and then. Inside one of its
   /// own callbacks it would wait for itself, and traps.
@@ -71,13 +72,13 @@ open class UIEventThread: EventThread, @unchecked Sendable {
     consumer.close(whenEmpty: true)
     while !consumer.ended.wait(until: 0) {
       guard DispatchTime.now() < deadline else {
-        consumer.close(whenEmpty: false)
+        giveUp()
         return false
       }
       // A job of the pump's, before its turn. Somebody may be freeing a removed callback just now.
       if !pump.perform() { sched_yield() }
     }
-    return consumer.mailbox.counts().dropped == 0
+    return hasHandledAll
   }
 
   /// Waits until it has ended. Does not end it.

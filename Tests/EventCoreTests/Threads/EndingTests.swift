@@ -44,6 +44,37 @@ struct EndingTests {
     #expect(thread.statistics.cancelled == 0)
   }
 
+  // test                                   others
+  // dispatches 0..<10                      dispatch on and on, until they are refused
+  // drains: true, those ten were handled
+  @Test("D10: what others dispatch while it ends does not spoil a drain", arguments: cores)
+  func drainUnderFire(core: EventCentral.Core) {
+    for _ in 0..<200 {
+      let central = EventCentral(core: core)
+      let thread = EventThread(on: central)
+      let (log, accepted, going) = (Log<Int>(), Log<Int>(), Log<Int>())
+      thread.addEventCallback { (event: Ping) in
+        if event.number >= 0 { log.append(event.number) }
+      }
+      runThread {
+        onThreads(2) { _ in
+          var count = 0
+          while Ping(number: -1).queue(on: central) == 1 {
+            count += 1
+            if count == 1 { going.append(0) }
+          }
+          accepted.append(count)
+        }
+      }
+      _ = going.entries(atLeast: 2)
+      for number in 0..<10 { Ping(number: number).queue(on: central) }
+      #expect(thread.drain())
+      #expect(log.entries == Array(0..<10))
+      let sum = UInt64(accepted.entries(atLeast: 2).reduce(10, +))
+      #expect(thread.statistics.delivered + thread.statistics.cancelled == sum)
+    }
+  }
+
   @Test("D10: a drain whose time is over frees the rest", arguments: cores)
   func drainGivesUp(core: EventCentral.Core) {
     let central = EventCentral(core: core)
