@@ -32,6 +32,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// - Parameters:
   ///   - central: Where the events are dispatched.
   ///   - name: How debuggers show the listener thread.
+  ///
+  /// **Threads**: any. The listener thread starts with the first listener that runs there.
   public convenience init(on central: EventCentral = .shared, name: String = "EventListener") {
     self.init(core: central.core, router: central.router, name: name)
   }
@@ -59,6 +61,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// Ends all its listeners, now and later: a handler that runs finishes, what waits is freed.
   ///
   /// **Threads**: any, also inside a handler.
+  ///
+  /// **Complexity**: O(listeners).
   public func end() {
     // First those on event threads, which go on; then the contexts, which take the others along.
     list.end()
@@ -69,6 +73,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// call this when memory is short.
   ///
   /// - Returns: How many there were.
+  ///
+  /// **Threads**: any, also inside a handler. What listeners held may be freed on the calling thread.
   ///
   /// **Complexity**: O(listeners).
   @discardableResult

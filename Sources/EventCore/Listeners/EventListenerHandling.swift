@@ -44,6 +44,7 @@ public protocol EventListenerHandling: AnyObject, Sendable {
 extension EventListenerHandling {
   /// Puts the listener into a scope, which removes it when the scope ends.
   ///
+  /// - Parameter scope: What holds the handle from now on.
   /// - Returns: The same handle.
   @discardableResult
   public func stored(in scope: EventListenerScope) -> Self {

@@ -34,6 +34,8 @@ public final class EventListenerScope: Sendable {
 
   /// Takes a listener over. A scope that has ended removes it at once.
   ///
+  /// - Parameter handle: What to remove when the scope ends; retained until then.
+  ///
   /// **Complexity**: O(1), amortised: listeners that ended otherwise are let go of from time to
   /// time.
   public func add(_ handle: any EventListenerHandling) {
@@ -62,6 +64,8 @@ public final class EventListenerScope: Sendable {
   }
 
   /// Removes all listeners that it holds; it can take others.
+  ///
+  /// **Complexity**: O(listeners).
   public func removeAll() {
     for handle in take(ending: false) {
       handle.remove()
@@ -69,6 +73,8 @@ public final class EventListenerScope: Sendable {
   }
 
   /// Removes all listeners, and each later one as it is added.
+  ///
+  /// **Complexity**: O(listeners).
   public func end() {
     for handle in take(ending: true) {
       handle.remove()

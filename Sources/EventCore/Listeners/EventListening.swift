@@ -13,11 +13,15 @@ public protocol EventListening: AnyObject {
 
 extension EventListening {
   /// Registers all ``EventMethod`` properties on the shared central.
+  ///
+  /// **Threads**, **Complexity**: as ``registerListeners(on:)``.
   public func registerListeners() {
     registerListeners(on: EventCentral.shared)
   }
 
   /// Registers all ``EventMethod`` properties on a central, or with a listener.
+  ///
+  /// - Parameter listenable: The central or the listener.
   ///
   /// **Threads**: any; with `.requesterThread` the caller's context is where they are called.
   ///

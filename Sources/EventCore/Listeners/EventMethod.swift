@@ -63,6 +63,13 @@ public struct EventMethod<Owner: AnyObject, Event: Eventable> {
   }
 
   /// Called by the compiler for the property, with several interests that an event has to meet together.
+  ///
+  /// - Parameters:
+  ///   - wrappedValue: The closure.
+  ///   - executeOn: Where it is called, as in the form with one interest.
+  ///   - interests: What an event has to meet, all of it; an empty set is `.all`.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
+  ///   - customFilter: With `.custom`: returns true for an event that it wants.
   public init(
     wrappedValue: @escaping Callback, executeOn: ExecuteEventOn = .requesterThread,
     interestedIn interests: Set<EventListenerInterest>, maximumAge: UInt64 = 0,

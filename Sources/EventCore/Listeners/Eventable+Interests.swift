@@ -13,6 +13,8 @@ extension Eventable {
   ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
   ///   one. The other parameters are those of the form with one interest.
   /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**, **Order**, **Ownership**: as the form with one interest.
   @inlinable
   @discardableResult
   public static func addListener<Owner: AnyObject>(
@@ -43,6 +45,8 @@ extension Eventable {
   ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
   ///   one. The other parameters are those of the form with one interest.
   /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**, **Order**, **Ownership**: as the form with one interest.
   @inlinable
   @discardableResult
   public static func addListener<Owner: AnyObject>(
@@ -71,6 +75,8 @@ extension Eventable {
   ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
   ///   one. The other parameters are those of the form with one interest.
   /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**, **Order**, **Ownership**: as the form with one interest.
   @inlinable
   @discardableResult
   @preconcurrency
@@ -101,6 +107,8 @@ extension Eventable {
   ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
   ///   one. The other parameters are those of the form with one interest.
   /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**, **Order**, **Ownership**: as the form with one interest.
   @inlinable
   @discardableResult
   @preconcurrency
@@ -129,6 +137,8 @@ extension Eventable {
   ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
   ///   one. The other parameters are those of the form with one interest.
   /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**, **Order**, **Ownership**: as the form with one interest.
   @inlinable
   @discardableResult
   public static func addListener<Owner: AnyObject>(
@@ -158,6 +168,8 @@ extension Eventable {
   ///   `.latestOnly` the newest of the waiting events is found first, and the others judge that
   ///   one. The other parameters are those of the form with one interest.
   /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**, **Order**, **Ownership**: as the form with one interest.
   @inlinable
   @discardableResult
   public static func addListener<Owner: AnyObject>(

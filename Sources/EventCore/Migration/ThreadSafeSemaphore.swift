@@ -28,6 +28,8 @@ public struct ThreadSafeSemaphore<Value> {
   @usableFromInline let storage: SemaphoreStorage<Value>
 
   /// Starts with a value.
+  ///
+  /// - Parameter wrappedValue: What the property is at first.
   @inlinable
   public init(wrappedValue: Value) {
     storage = SemaphoreStorage(wrappedValue)

@@ -61,6 +61,8 @@ extension EventThread: KeyedObservable {
   /// - Parameters:
   ///   - observer: Whom to call.
   ///   - isolation: Leave it out. On an actor, the observer is called there.
+  ///
+  /// **Threads**: any, also inside a callback.
   public func addObserver(
     _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
   ) {
@@ -77,6 +79,8 @@ extension EventThread: KeyedObservable {
   /// **Complexity**: O(observers).
   ///
   /// **Ownership**: the observer is not retained.
+  ///
+  /// **Threads**: any, also inside a callback.
   public func addObserver(
     _ observer: AnyObject, executeOn execution: ObserverExecution,
     isolation: isolated (any Actor)? = #isolation
@@ -111,6 +115,8 @@ extension EventThread: KeyedObservable {
   /// notifications of one thread in their order.
   ///
   /// **Complexity**: O(observers of that type), after the first time since a change.
+  ///
+  /// **Threads**: any, also inside a callback.
   @inlinable
   @preconcurrency
   public func withObservers<Observer>(
@@ -126,6 +132,8 @@ extension EventThread: KeyedObservable {
   ///   - key: What it wants to hear about.
   ///   - observer: Whom to call.
   ///   - isolation: Leave it out. On an actor, the observer is called there.
+  ///
+  /// **Threads**: any, also inside a callback.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
@@ -144,6 +152,8 @@ extension EventThread: KeyedObservable {
   /// **Complexity**: O(observers of the key).
   ///
   /// **Ownership**: the observer is not retained; the key is, as long as it has observers.
+  ///
+  /// **Threads**: any, also inside a callback.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observer: AnyObject, executeOn execution: ObserverExecution,
@@ -156,6 +166,10 @@ extension EventThread: KeyedObservable {
 
   /// Removes an observer of one key: after the return no call of it for that key begins. It stays
   /// with its other keys.
+  ///
+  /// **Threads**: any, also inside a callback and in the observer's `deinit`.
+  ///
+  /// **Complexity**: O(observers of the key).
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
     registryIfAny?.keyed.remove(observer, for: AnyHashable(key))
@@ -167,6 +181,10 @@ extension EventThread: KeyedObservable {
   /// - Parameters:
   ///   - key: What the notification is about.
   ///   - code: May be called by several threads at once, and after the return.
+  ///
+  /// **Order**, **Complexity**: as ``withObservers(_:)``, for the key.
+  ///
+  /// **Threads**: any, also inside a callback.
   @inlinable
   @preconcurrency
   public func withKeyedObservers<Key: Hashable & Sendable, Observer>(

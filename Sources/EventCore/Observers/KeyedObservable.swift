@@ -35,6 +35,8 @@ public protocol KeyedObservable: Observable {
 
 extension KeyedObservable {
   /// Adds an observer of one key, behind the others of that key.
+  ///
+  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
     addKeyedObserver(key: key, observer, isolation: nil)
@@ -43,6 +45,8 @@ extension KeyedObservable {
   /// Adds several observers of one key, in their order.
   ///
   /// In this and the next two, leave `isolation` out: on an actor, observers are called there.
+  ///
+  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
@@ -53,6 +57,8 @@ extension KeyedObservable {
   }
 
   /// Adds an observer of several keys.
+  ///
+  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     keys: [Key], _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
@@ -63,6 +69,8 @@ extension KeyedObservable {
   }
 
   /// Adds several observers of several keys.
+  ///
+  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     keys: [Key], _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
@@ -73,6 +81,8 @@ extension KeyedObservable {
   }
 
   /// Removes several observers of one key.
+  ///
+  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observers: [AnyObject]) {
     for observer in observers {
@@ -81,6 +91,8 @@ extension KeyedObservable {
   }
 
   /// Removes an observer of several keys.
+  ///
+  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(keys: [Key], _ observer: AnyObject) {
     for key in keys {
@@ -89,6 +101,8 @@ extension KeyedObservable {
   }
 
   /// Removes several observers of several keys.
+  ///
+  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(keys: [Key], _ observers: [AnyObject]) {
     for key in keys {
@@ -97,6 +111,8 @@ extension KeyedObservable {
   }
 
   /// Calls a closure with the observers of each of several keys, key by key.
+  ///
+  /// **Threads**, **Order**, **Complexity**: as ``withKeyedObservers(key:_:)``, for each key.
   @preconcurrency
   public func withKeyedObservers<Key: Hashable & Sendable, Observer>(
     keys: [Key], _ code: @escaping @Sendable (_ key: Key, _ observer: Observer) -> Void

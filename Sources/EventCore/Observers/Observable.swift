@@ -42,6 +42,8 @@ public protocol Observable: AnyObject {
 
 extension Observable {
   /// Adds an observer behind the others. If it is there already, nothing changes.
+  ///
+  /// **Threads**, **Complexity**: as the requirement, for each of them.
   public func addObserver(_ observer: AnyObject) {
     addObserver(observer, isolation: nil)
   }
@@ -51,6 +53,8 @@ extension Observable {
   /// - Parameters:
   ///   - observers: Whom to add.
   ///   - isolation: Leave it out. On an actor, they are called there.
+  ///
+  /// **Threads**, **Complexity**: as the requirement, for each of them.
   public func addObserver(
     _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
   ) {
@@ -60,6 +64,8 @@ extension Observable {
   }
 
   /// Removes several observers.
+  ///
+  /// **Threads**, **Complexity**: as the form for one observer, for each of them.
   public func removeObserver(_ observers: [AnyObject]) {
     for observer in observers {
       removeObserver(observer)

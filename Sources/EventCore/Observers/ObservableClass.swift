@@ -5,6 +5,8 @@
 ///
 /// Observers are called directly, before `withObservers` returns. Where several threads come in,
 /// inherit from ``ObservableThreadSafeClass``.
+///
+/// **Threads**: one, or one actor, for every member; observers may add, remove and notify inside their calls.
 open class ObservableClass: Observable {
   @usableFromInline let observers = ObserverGroup()
 
@@ -57,6 +59,8 @@ open class KeyedObservableClass: ObservableClass, KeyedObservable {
   }
 
   /// Removes an observer of one key. It stays with its other keys.
+  ///
+  /// **Complexity**: O(observers of the key).
   public func removeKeyedObserver<Key: Hashable>(key: Key, _ observer: AnyObject) {
     keyedObservers.remove(observer, for: AnyHashable(key))
   }
@@ -64,6 +68,8 @@ open class KeyedObservableClass: ObservableClass, KeyedObservable {
   /// Calls a closure with every observer of a key that is of the type of the closure's parameter.
   ///
   /// **Order**: that in which they were added for the key.
+  ///
+  /// **Complexity**: O(observers of that type), after the first time since a change, for each key.
   @inlinable
   public func withKeyedObservers<Key: Hashable, Observer>(
     key: Key, _ code: (_ key: Key, _ observer: Observer) -> Void
@@ -72,6 +78,8 @@ open class KeyedObservableClass: ObservableClass, KeyedObservable {
   }
 
   /// Calls a closure with the observers of each of several keys, key by key.
+  ///
+  /// **Complexity**: O(observers of that type), after the first time since a change, for each key.
   @inlinable
   public func withKeyedObservers<Key: Hashable, Observer>(
     keys: [Key], _ code: (_ key: Key, _ observer: Observer) -> Void

@@ -117,6 +117,10 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
 
   /// Removes an observer of one key: after the return no call of it for that key begins. It stays
   /// with its other keys.
+  ///
+  /// **Threads**: any, also inside a callback and in the observer's `deinit`.
+  ///
+  /// **Complexity**: O(observers of the key).
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
     keyedObservers.remove(observer, for: AnyHashable(key))
@@ -128,6 +132,8 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
   /// - Parameters:
   ///   - key: What the notification is about.
   ///   - code: May be called by several threads at once, and after the return.
+  ///
+  /// **Order**, **Complexity**: as ``withObservers(_:)``, for the key.
   @inlinable
   @preconcurrency
   public func withKeyedObservers<Key: Hashable & Sendable, Observer>(

@@ -4,9 +4,12 @@
 extension EventPool {
   /// Queues an event for this pool alone: one of its threads handles it.
   ///
+  /// - Parameters:
+  ///   - event: What to dispatch.
+  ///   - priority: Which of the five queues it joins.
   /// - Returns: False if nobody gets it: the pool has ended, or has no callback for the type.
   ///
-  /// **Threads**, **Order**: as ``Eventable/queue(priority:on:)``.
+  /// **Threads**, **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
   @inlinable
   @discardableResult
   public func queueEvent<E: Eventable>(
@@ -17,9 +20,12 @@ extension EventPool {
 
   /// Stacks an event for this pool alone: one of its threads handles it.
   ///
+  /// - Parameters:
+  ///   - event: What to dispatch.
+  ///   - priority: Which of the five stacks it joins.
   /// - Returns: False if nobody gets it: the pool has ended, or has no callback for the type.
   ///
-  /// **Threads**, **Order**: as ``Eventable/stack(priority:on:)``.
+  /// **Threads**, **Order**, **Complexity**: as ``Eventable/stack(priority:on:)``.
   @inlinable
   @discardableResult
   public func stackEvent<E: Eventable>(

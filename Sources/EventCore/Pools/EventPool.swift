@@ -41,6 +41,8 @@ public final class EventPool<Thread: EventThread>: Sendable {
   ///   - make: Makes a new thread and returns it. Called here for each thread, and again whenever the
   ///     pool grows, on whichever thread has it grow; one call at a time. The index is the lowest that no
   ///     thread of the pool has.
+  ///
+  /// **Threads**: any. Makes `capacity` threads before it returns.
   @preconcurrency
   public init(
     capacity: Int = 1, balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
@@ -67,6 +69,8 @@ public final class EventPool<Thread: EventThread>: Sendable {
   ///   - scaler: How many threads there are later on.
   ///   - central: Where the events are dispatched.
   ///   - name: How debuggers show the threads, with the index behind it; nil takes the name of the class.
+  ///
+  /// **Threads**: any. Makes `capacity` threads before it returns.
   public convenience init(
     capacity: Int = 1, balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
     scaler: any EventPoolScaling = EventPoolStaticScaler(), on central: EventCentral = .shared,
@@ -106,7 +110,12 @@ public final class EventPool<Thread: EventThread>: Sendable {
 
   /// Shows the threads that take events now, by index; those that are being retired are not among them.
   ///
+  /// - Parameter body: Gets the threads.
+  /// - Returns: What the closure returns.
+  ///
   /// **Threads**: any.
+  ///
+  /// **Complexity**: O(threads).
   public func withThreads<Result>(_ body: ([Thread]) throws -> Result) rethrows -> Result {
     // Made by the pool's own closure, which returns nothing else.
     try body(core.slots.active.map { unsafeDowncast($0.thread, to: Thread.self) })

@@ -62,12 +62,18 @@ public struct EventPoolChoice: ~Copyable {
 
   /// How many events wait for a thread, with the one that it handles now.
   ///
+  /// - Parameter number: Which of the threads on offer, from 0 on.
+  ///
   /// **Complexity**: O(1); two loads from lines that other threads write.
   public func load(of number: Int) -> Int { eventLoad(of: number).pending }
 
   /// The number of the thread with the lowest ``load(of:)``; of several the first.
   ///
   /// - Parameter first: Where to begin; those before it are left out.
+  ///
+  /// - Returns: A number between `first` and the last thread on offer.
+  ///
+  /// **Complexity**: O(threads), but ends at the first that is idle.
   public func leastLoaded(from first: Int = 0) -> Int {
     var best = first
     var least = load(of: first)
@@ -82,6 +88,10 @@ public struct EventPoolChoice: ~Copyable {
 
   /// The index of a thread in its pool, as the closure that made it was given it: it stays when other
   /// threads come and go.
+  ///
+  /// - Parameter number: Which of the threads on offer, from 0 on.
+  ///
+  /// **Complexity**: O(1).
   public func index(of number: Int) -> Int { eventLoad(of: number).index }
 
   /// The priority of the event.
@@ -96,7 +106,12 @@ public struct EventPoolChoice: ~Copyable {
 
   /// Shows the event to a closure, if it is of a type; it is not copied.
   ///
-  /// - Returns: What the closure returned; nil if the event is of another type (D11: the exact one).
+  /// - Parameters:
+  ///   - type: The exact type (D11).
+  ///   - body: Reads the event, on the thread that dispatches.
+  /// - Returns: What the closure returned; nil if the event is of another type.
+  ///
+  /// **Complexity**: O(1).
   @inlinable
   public func withEvent<E: Eventable, Result>(
     of type: E.Type, _ body: (borrowing E) throws -> Result

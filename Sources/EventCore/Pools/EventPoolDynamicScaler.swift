@@ -45,6 +45,7 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
   public let maximum: Int
   /// When the pool is too small or too large.
   public let limits: Limits
+  /// How often the pool asks while it is busy; nil for never by itself.
   public let interval: Duration?
   private let now: @Sendable () -> Duration
   private let state = Guarded(State())
@@ -76,8 +77,14 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
     self.now = now ?? { .nanoseconds(Int64(clamping: monotonicNanoseconds())) }
   }
 
+  /// An idle pool rests with ``minimum`` threads.
   public var restingCapacity: Int { minimum }
 
+  /// One thread more or less than there are, or as many, within the limits.
+  ///
+  /// **Threads**: any, one at a time.
+  ///
+  /// **Complexity**: O(1); reads a clock.
   public func capacity(for reading: EventPoolReading) -> Int {
     let time = now()
     return state.withLock { state in

@@ -59,6 +59,9 @@ public struct EventPoolKeyedBalancer: EventPoolBalancing {
   }
 
   /// The same balancer with a key for one more type of event.
+  ///
+  /// - Parameter key: Returns the key of an event. It runs where the event is dispatched.
+  /// - Returns: A new balancer; this one stays as it is.
   @inlinable
   @preconcurrency
   public func keyed<E: Eventable, Key: Hashable>(
@@ -69,6 +72,10 @@ public struct EventPoolKeyedBalancer: EventPoolBalancing {
 
   /// Makes a balancer with a property as the key of one type of event. The closure form is faster: a key
   /// path is followed at run time.
+  ///
+  /// - Parameters:
+  ///   - property: What the key of an event is.
+  ///   - otherwise: Chooses for events of types without a key.
   @inlinable
   @preconcurrency
   public init<E: Eventable, Key: Hashable>(
@@ -81,6 +88,11 @@ public struct EventPoolKeyedBalancer: EventPoolBalancing {
       }, otherwise: otherwise)
   }
 
+  /// The same thread for events of one key, as long as that thread is there.
+  ///
+  /// **Threads**: any, several at once.
+  ///
+  /// **Complexity**: O(threads).
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
     for hash in hashes {
       guard let value = hash(choice) else { continue }

@@ -10,5 +10,10 @@ public struct EventPoolLowestLoadBalancer: EventPoolBalancing {
   /// Makes one; it keeps no state.
   public init() {}
 
+  /// The thread with the fewest waiting events; of several the first.
+  ///
+  /// **Threads**: any, several at once.
+  ///
+  /// **Complexity**: O(threads).
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int { choice.leastLoaded() }
 }

@@ -13,6 +13,11 @@ public final class EventPoolRoundRobinBalancer: EventPoolBalancing {
   /// Makes one that begins with the first thread.
   public init() {}
 
+  /// The threads in turn.
+  ///
+  /// **Threads**: any, several at once.
+  ///
+  /// **Complexity**: O(1).
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
     // Relaxed: only the number counts. It overflows to 0, which shifts the turns once in 2³² events.
     let turn = turn.wrappingAdd(1, ordering: .relaxed).oldValue

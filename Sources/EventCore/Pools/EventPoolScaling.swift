@@ -51,7 +51,10 @@ public struct EventPoolStaticScaler: EventPoolScaling {
   /// Makes one; it keeps no state.
   public init() {}
 
+  /// The pool never asks.
   public var interval: Duration? { nil }
+  /// Of no account, since the pool never asks.
   public var restingCapacity: Int { 1 }
+  /// As many as there are asked for.
   public func capacity(for reading: EventPoolReading) -> Int { reading.capacity }
 }

@@ -14,5 +14,10 @@ public struct EventPoolSharedBalancer: EventPoolBalancing {
   /// Makes one; it keeps no state.
   public init() {}
 
+  /// Asked only inside another balancer: the thread with the fewest waiting events.
+  ///
+  /// **Threads**: any, several at once.
+  ///
+  /// **Complexity**: O(threads).
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int { choice.leastLoaded() }
 }

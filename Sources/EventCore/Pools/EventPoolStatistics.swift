@@ -65,6 +65,9 @@ extension EventPool {
   /// In a balanced pool ``EventPoolThreadStatistics/waiting`` tells how much that is; in a shared pool nothing
   /// waits behind them but what was sent straight to them. The others go on either way.
   ///
+  /// - Parameter limit: From how long on a handler counts as stuck.
+  /// - Returns: The readings of those threads, in the order of their indices.
+  ///
   /// **Threads**: any.
   public func stuckThreads(runningFor limit: Duration) -> [EventPoolThreadStatistics] {
     statistics.threads.filter { $0.runningFor.map { $0 > limit } ?? false }

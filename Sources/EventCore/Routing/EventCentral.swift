@@ -23,6 +23,8 @@ public final class EventCentral: EventListenable, Sendable {
   /// Makes a central of its own.
   ///
   /// - Parameter core: Which implementation; both give the same guarantees.
+  ///
+  /// **Threads**: any.
   public convenience init(core: Core = .default) {
     self.init(core: core, clock: nil)
   }
@@ -41,7 +43,14 @@ public final class EventCentral: EventListenable, Sendable {
     listener.end()
   }
 
-  /// Queues an event for every receiver of its type. See ``Eventable/queue(priority:on:)``.
+  /// Queues an event for every receiver of its type.
+  ///
+  /// - Parameters:
+  ///   - event: What to dispatch.
+  ///   - priority: Which of the five queues it joins.
+  /// - Returns: How many receivers get it.
+  ///
+  /// **Threads**, **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
   @inlinable
   @discardableResult
   public func queueEvent<E: Eventable>(
@@ -50,7 +59,14 @@ public final class EventCentral: EventListenable, Sendable {
     dispatch(event, lane: Lane(.queue, priority), through: router)
   }
 
-  /// Stacks an event for every receiver of its type. See ``Eventable/stack(priority:on:)``.
+  /// Stacks an event for every receiver of its type.
+  ///
+  /// - Parameters:
+  ///   - event: What to dispatch.
+  ///   - priority: Which of the five stacks it joins.
+  /// - Returns: How many receivers get it.
+  ///
+  /// **Threads**, **Order**, **Complexity**: as ``Eventable/stack(priority:on:)``.
   @inlinable
   @discardableResult
   public func stackEvent<E: Eventable>(
@@ -59,7 +75,14 @@ public final class EventCentral: EventListenable, Sendable {
     dispatch(event, lane: Lane(.stack, priority), through: router)
   }
 
-  /// Queues an event on the shared central. See ``Eventable/queue(priority:on:)``.
+  /// Queues an event on the shared central.
+  ///
+  /// - Parameters:
+  ///   - event: What to dispatch.
+  ///   - priority: Which of the five queues it joins.
+  /// - Returns: How many receivers get it.
+  ///
+  /// **Threads**, **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
   @inlinable
   @discardableResult
   public static func queueEvent<E: Eventable>(
@@ -68,7 +91,14 @@ public final class EventCentral: EventListenable, Sendable {
     dispatch(event, lane: Lane(.queue, priority), through: shared.router)
   }
 
-  /// Stacks an event on the shared central. See ``Eventable/stack(priority:on:)``.
+  /// Stacks an event on the shared central.
+  ///
+  /// - Parameters:
+  ///   - event: What to dispatch.
+  ///   - priority: Which of the five stacks it joins.
+  /// - Returns: How many receivers get it.
+  ///
+  /// **Threads**, **Order**, **Complexity**: as ``Eventable/stack(priority:on:)``.
   @inlinable
   @discardableResult
   public static func stackEvent<E: Eventable>(

@@ -8,7 +8,9 @@ extension EventCentral {
   public var scheduleStatistics: EventScheduleStatistics { scheduler.counts.statistics }
 
   /// Queues an event on this central at a time.
-  /// See ``Eventable/scheduleQueue(at:priority:on:)``.
+  ///
+  /// Parameters, result, **Threads**, **Order**, **Time** and **Ownership** are those of
+  /// ``Eventable/scheduleQueue(at:priority:on:)``.
   @inlinable
   @discardableResult
   public func scheduleQueue<E: Eventable>(
@@ -18,7 +20,9 @@ extension EventCentral {
   }
 
   /// Queues an event on this central after a while.
-  /// See ``Eventable/scheduleQueue(after:priority:on:)``.
+  ///
+  /// Parameters, result, **Threads**, **Order**, **Time** and **Ownership** are those of
+  /// ``Eventable/scheduleQueue(after:priority:on:)``.
   @inlinable
   @discardableResult
   public func scheduleQueue<E: Eventable>(
@@ -28,7 +32,9 @@ extension EventCentral {
   }
 
   /// Queues an event on this central again and again.
-  /// See ``Eventable/scheduleQueue(every:first:limit:policy:priority:on:)``.
+  ///
+  /// Parameters, result, **Threads**, **Order**, **Time** and **Ownership** are those of
+  /// ``Eventable/scheduleQueue(every:first:limit:policy:priority:on:)``.
   @inlinable
   @discardableResult
   public func scheduleQueue<E: Eventable>(
@@ -40,7 +46,9 @@ extension EventCentral {
   }
 
   /// Stacks an event on this central at a time.
-  /// See ``Eventable/scheduleStack(at:priority:on:)``.
+  ///
+  /// Parameters, result, **Threads**, **Order**, **Time** and **Ownership** are those of
+  /// ``Eventable/scheduleStack(at:priority:on:)``.
   @inlinable
   @discardableResult
   public func scheduleStack<E: Eventable>(
@@ -50,7 +58,9 @@ extension EventCentral {
   }
 
   /// Stacks an event on this central after a while.
-  /// See ``Eventable/scheduleStack(after:priority:on:)``.
+  ///
+  /// Parameters, result, **Threads**, **Order**, **Time** and **Ownership** are those of
+  /// ``Eventable/scheduleStack(after:priority:on:)``.
   @inlinable
   @discardableResult
   public func scheduleStack<E: Eventable>(
@@ -60,7 +70,9 @@ extension EventCentral {
   }
 
   /// Stacks an event on this central again and again.
-  /// See ``Eventable/scheduleStack(every:first:limit:policy:priority:on:)``.
+  ///
+  /// Parameters, result, **Threads**, **Order**, **Time** and **Ownership** are those of
+  /// ``Eventable/scheduleStack(every:first:limit:policy:priority:on:)``.
   @inlinable
   @discardableResult
   public func scheduleStack<E: Eventable>(
@@ -74,7 +86,9 @@ extension EventCentral {
 
 extension EventCentral {
   /// Queues an event on the shared central at a time.
-  /// See ``Eventable/scheduleQueue(at:priority:on:)``.
+  ///
+  /// Parameters, result, **Threads**, **Order**, **Time** and **Ownership** are those of
+  /// ``Eventable/scheduleQueue(at:priority:on:)``.
   @inlinable
   @discardableResult
   public static func scheduleQueue<E: Eventable>(
@@ -84,7 +98,9 @@ extension EventCentral {
   }
 
   /// Queues an event on the shared central after a while.
-  /// See ``Eventable/scheduleQueue(after:priority:on:)``.
+  ///
+  /// Parameters, result, **Threads**, **Order**, **Time** and **Ownership** are those of
+  /// ``Eventable/scheduleQueue(after:priority:on:)``.
   @inlinable
   @discardableResult
   public static func scheduleQueue<E: Eventable>(
@@ -94,7 +110,9 @@ extension EventCentral {
   }
 
   /// Queues an event on the shared central again and again.
-  /// See ``Eventable/scheduleQueue(every:first:limit:policy:priority:on:)``.
+  ///
+  /// Parameters, result, **Threads**, **Order**, **Time** and **Ownership** are those of
+  /// ``Eventable/scheduleQueue(every:first:limit:policy:priority:on:)``.
   @inlinable
   @discardableResult
   public static func scheduleQueue<E: Eventable>(
@@ -106,7 +124,9 @@ extension EventCentral {
   }
 
   /// Stacks an event on the shared central at a time.
-  /// See ``Eventable/scheduleStack(at:priority:on:)``.
+  ///
+  /// Parameters, result, **Threads**, **Order**, **Time** and **Ownership** are those of
+  /// ``Eventable/scheduleStack(at:priority:on:)``.
   @inlinable
   @discardableResult
   public static func scheduleStack<E: Eventable>(
@@ -116,7 +136,9 @@ extension EventCentral {
   }
 
   /// Stacks an event on the shared central after a while.
-  /// See ``Eventable/scheduleStack(after:priority:on:)``.
+  ///
+  /// Parameters, result, **Threads**, **Order**, **Time** and **Ownership** are those of
+  /// ``Eventable/scheduleStack(after:priority:on:)``.
   @inlinable
   @discardableResult
   public static func scheduleStack<E: Eventable>(
@@ -126,7 +148,9 @@ extension EventCentral {
   }
 
   /// Stacks an event on the shared central again and again.
-  /// See ``Eventable/scheduleStack(every:first:limit:policy:priority:on:)``.
+  ///
+  /// Parameters, result, **Threads**, **Order**, **Time** and **Ownership** are those of
+  /// ``Eventable/scheduleStack(every:first:limit:policy:priority:on:)``.
   @inlinable
   @discardableResult
   public static func scheduleStack<E: Eventable>(

@@ -27,6 +27,8 @@ extension Eventable {
   ///
   /// **Ownership**: the schedule keeps the event, and not the central: if that is released first, the event is
   /// freed and counted.
+  ///
+  /// **Complexity**: O(log pending).
   @inlinable
   @discardableResult
   public consuming func scheduleQueue(
@@ -51,6 +53,8 @@ extension Eventable {
   /// thread of the central.
   ///
   /// **Order**, **Time**, **Ownership**: as ``scheduleQueue(at:priority:on:)``.
+  ///
+  /// **Complexity**: O(log pending).
   @inlinable
   @discardableResult
   public consuming func scheduleQueue(
@@ -80,6 +84,8 @@ extension Eventable {
   /// thread of the central.
   ///
   /// **Order**, **Time**, **Ownership**: as ``scheduleQueue(at:priority:on:)``.
+  ///
+  /// **Complexity**: O(log pending).
   @inlinable
   @discardableResult
   public consuming func scheduleQueue(
@@ -115,6 +121,8 @@ extension Eventable {
   ///
   /// **Ownership**: the schedule keeps the event, and not the central: if that is released first, the event is
   /// freed and counted.
+  ///
+  /// **Complexity**: O(log pending).
   @inlinable
   @discardableResult
   public consuming func scheduleStack(
@@ -139,6 +147,8 @@ extension Eventable {
   /// thread of the central.
   ///
   /// **Order**, **Time**, **Ownership**: as ``scheduleStack(at:priority:on:)``.
+  ///
+  /// **Complexity**: O(log pending).
   @inlinable
   @discardableResult
   public consuming func scheduleStack(
@@ -168,6 +178,8 @@ extension Eventable {
   /// thread of the central.
   ///
   /// **Order**, **Time**, **Ownership**: as ``scheduleStack(at:priority:on:)``.
+  ///
+  /// **Complexity**: O(log pending).
   @inlinable
   @discardableResult
   public consuming func scheduleStack(

@@ -4,9 +4,12 @@
 extension EventThread {
   /// Queues an event for this thread alone.
   ///
+  /// - Parameters:
+  ///   - event: What to dispatch.
+  ///   - priority: Which of the five queues it joins.
   /// - Returns: False if nobody gets it: the thread has ended, or has no callback for the type.
   ///
-  /// **Threads**, **Order**: as ``Eventable/queue(priority:on:)``.
+  /// **Threads**, **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
   @inlinable
   @discardableResult
   public func queueEvent<E: Eventable>(
@@ -17,9 +20,12 @@ extension EventThread {
 
   /// Stacks an event for this thread alone.
   ///
+  /// - Parameters:
+  ///   - event: What to dispatch.
+  ///   - priority: Which of the five stacks it joins.
   /// - Returns: False if nobody gets it: the thread has ended, or has no callback for the type.
   ///
-  /// **Threads**, **Order**: as ``Eventable/stack(priority:on:)``.
+  /// **Threads**, **Order**, **Complexity**: as ``Eventable/stack(priority:on:)``.
   @inlinable
   @discardableResult
   public func stackEvent<E: Eventable>(

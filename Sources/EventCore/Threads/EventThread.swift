@@ -61,6 +61,8 @@ open class EventThread: @unchecked Sendable {
   ///     names the pool's central or none.
   ///   - waitStrategy: What it does while nothing waits.
   ///   - name: How debuggers show it; nil takes the name of the class.
+  ///
+  /// **Threads**: any. The callbacks may be called before it returns, as soon as events are dispatched.
   public init(
     on central: EventCentral = .shared, waitStrategy: EventWaitStrategy = .park,
     name: String? = nil
@@ -115,6 +117,8 @@ open class EventThread: @unchecked Sendable {
 
   /// Override to register callbacks with ``addEventCallback(_:forEventType:)``. Called once, by the
   /// initialiser; before the thread handles its first event.
+  ///
+  /// **Threads**: called on the thread that runs the initialiser.
   open func registerEventListeners() {}
 
   // MARK: Ending
@@ -190,7 +194,14 @@ open class EventThread: @unchecked Sendable {
   /// How many events wait in each lane. As ``eventCount``.
   public var eventCounts: EventLaneCounts { EventLaneCounts(counts: consumer.mailbox.depths()) }
 
-  /// How many events wait in one lane. As ``eventCount``.
+  /// How many events wait in one lane.
+  ///
+  /// - Parameters:
+  ///   - priority: The priority of the lane.
+  ///   - method: Its discipline.
+  /// - Returns: A momentary figure, as ``eventCount``.
+  ///
+  /// **Threads**, **Complexity**: as ``eventCount``.
   public func eventCount(priority: EventPriority, method: EventDispatchMethod) -> Int {
     eventCounts[method, priority]
   }
