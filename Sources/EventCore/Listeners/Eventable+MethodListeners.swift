@@ -74,4 +74,59 @@ extension Eventable {
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
       ListenerCallback(method, filter: customFilter))
   }
+
+  /// Has a method of the requester called for the events of this type that a closure admits, with their priority and the time of
+  /// their dispatch, without retaining the
+  /// requester.
+  ///
+  /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The other
+  ///   parameters are those of the form whose filter is a method, too.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**, **Order**: as for the form with a closure.
+  @inlinable
+  @discardableResult
+  public static func addListener<Owner: AnyObject>(
+    _ requester: Owner,
+    _ method:
+      @escaping (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+      -> Void,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interest: EventListenerInterest,
+    maximumAge: UInt64 = 0,
+    customFilter: @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
+    once: Bool = false,
+    on central: EventCentral = .shared
+  ) -> any EventListenerHandling {
+    central.listener.addListener(
+      requester, executeOn, nil, isOnce: once,
+      HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
+      ListenerCallback(method, filter: nil))
+  }
+
+  /// Has a method of the requester called for the events of this type that a closure admits, without retaining the
+  /// requester.
+  ///
+  /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The other
+  ///   parameters are those of the form whose filter is a method, too.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**, **Order**: as for the form with a closure.
+  @inlinable
+  @discardableResult
+  public static func addListener<Owner: AnyObject>(
+    _ requester: Owner,
+    _ method: @escaping (Owner) -> (_ event: Self) -> Void,
+    executeOn: ExecuteEventOn = .requesterThread,
+    interestedIn interest: EventListenerInterest,
+    maximumAge: UInt64 = 0,
+    customFilter: @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
+    once: Bool = false,
+    on central: EventCentral = .shared
+  ) -> any EventListenerHandling {
+    central.listener.addListener(
+      requester, executeOn, nil, isOnce: once,
+      HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
+      ListenerCallback(method, filter: nil))
+  }
 }

@@ -119,6 +119,56 @@ extension EventThread {
     return addHandler(TypedHandler(method, interest), eventTypeActions(E.self))
   }
 
+  /// Has a closure that comes last called for the events of a type that meet an interest, with their
+  /// priority and the time of their dispatch.
+  ///
+  /// ```swift
+  /// addEventCallback(interestedIn: .latestOnly) { (event: Frame, priority, dispatchTime) in draw(event) }
+  /// ```
+  ///
+  /// - Parameter callback: As are the others: that of the form with the callback in first place.
+  /// - Returns: A handle that ends the callback.
+  ///
+  /// **Threads**: any, also inside a callback.
+  @inlinable
+  @discardableResult
+  @preconcurrency
+  public func addEventCallback<E: Eventable>(
+    forEventType type: E.Type = E.self, interestedIn interest: EventListenerInterest,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    _ callback: @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+      -> Void
+  ) -> EventCallbackHandle {
+    addEventCallback(
+      callback, forEventType: type, interestedIn: interest, maximumAge: maximumAge,
+      customFilter: customFilter)
+  }
+
+  /// Has a closure that comes last called for the events of a type that meet an interest.
+  ///
+  /// - Parameter callback: As are the others: that of the form with the callback in first place.
+  /// - Returns: A handle that ends the callback.
+  ///
+  /// **Threads**: any, also inside a callback.
+  @inlinable
+  @discardableResult
+  @preconcurrency
+  public func addEventCallback<E: Eventable>(
+    forEventType type: E.Type = E.self, interestedIn interest: EventListenerInterest,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    _ callback: @escaping @Sendable (_ event: E) -> Void
+  ) -> EventCallbackHandle {
+    addEventCallback(
+      callback, forEventType: type, interestedIn: interest, maximumAge: maximumAge,
+      customFilter: customFilter)
+  }
+
   @usableFromInline
   func addHandler(_ handler: EventHandler, _ type: EventTypeActions) -> EventCallbackHandle {
     EventCallbackHandle(handler.state, consumer, consumer.add(handler, type))
@@ -126,7 +176,7 @@ extension EventThread {
 
   @usableFromInline
   func requireOwner<Owner: EventThread>(_ type: Owner.Type) {
-    precondition(
+    require(
       self is Owner,
       """
       A method that is registered without its object is called on the thread it is registered with: \

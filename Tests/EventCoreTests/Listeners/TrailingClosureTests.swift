@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+/// Each form, as one would write it.
+@Suite("A closure may stand behind the parentheses, whatever stands between them")
+struct TrailingClosureTests {
+  @Test("listeners of an event type", arguments: cores)
+  func eventType(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (log, lifetime) = (Log<Int>(), Lifetime())
+      let requester = Requester(lifetime.token())
+      let handles = [
+        Ping.addListener(requester, executeOn: .listenerThread, on: central) { event in
+          log.append(event.number)
+        },
+        Ping.addListener(requester, executeOn: .listenerThread, on: central) { event, priority, _ in
+          log.append(10 + event.number + priority.rawValue - EventPriority.normal.rawValue)
+        },
+        Ping.addListener(nil, executeOn: .listenerThread, once: true, on: central) { event in
+          log.append(20 + event.number)
+        },
+        Ping.addListener(
+          nil, executeOn: .listenerThread, interestedIn: .custom,
+          customFilter: { event, _, _ in event.number == 2 }, on: central
+        ) { event, _, _ in
+          log.append(30 + event.number)
+        },
+      ]
+      for handle in handles {
+        guard case .listenerThread = handle.executesOn else {
+          Issue.record("it runs on \(handle.executesOn)")
+          continue
+        }
+      }
+      for number in [1, 2] { Ping(number: number).queue(on: central) }
+      #expect(log.entries(atLeast: 6) == [1, 11, 21, 2, 12, 32])
+      handles.forEach { $0.removeAndWait() }
+      #expect(log.entries == [1, 11, 21, 2, 12, 32])
+    }
+  }
+
+  @Test("listeners of a central", arguments: cores)
+  func central(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (log, lifetime) = (Log<Int>(), Lifetime())
+      let requester = Requester(lifetime.token())
+      central.addListener(requester, executeOn: .listenerThread) { (event: Ping) in
+        log.append(event.number)
+      }
+      central.addListener(requester, forEventType: Ping.self, executeOn: .listenerThread) { event, _, _ in
+        log.append(10 + event.number)
+      }
+      central.addListener(nil, executeOn: .listenerThread, once: true) { (event: Ping) in
+        log.append(20 + event.number)
+      }
+      central.addListener(
+        nil, executeOn: .listenerThread, interestedIn: .custom,
+        customFilter: { (event: Ping, _, _) in event.number == 2 }
+      ) { event, _, _ in
+        log.append(30 + event.number)
+      }
+      for number in [1, 2] { Ping(number: number).queue(on: central) }
+      #expect(log.entries(atLeast: 6) == [1, 11, 21, 2, 12, 32])
+      central.listener.end()
+    }
+  }
+
+  @Test("D9: without a place, too, and the listener ends with its requester", arguments: cores)
+  func requesterThread(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (log, requesters, closures) = (Log<Int>(), Lifetime(), Lifetime())
+      var requester: Requester? = Requester(requesters.token())
+      let token = closures.token()
+      Ping.addListener(requester!, interestedIn: .all, on: central) { event in
+        withExtendedLifetime(token) { log.append(event.number) }
+      }
+      Ping(number: 1).queue(on: central)
+      #expect(log.entries(atLeast: 1) == [1])
+      requester = nil
+      #expect(requesters.waitUntilNone())
+      Ping(number: 2).queue(on: central)
+      #expect(waitUntil { Ping(number: 3).queue(on: central) == 0 })
+      #expect(log.entries == [1])
+    }
+  }
+
+  @Test("callbacks of an event thread", arguments: cores)
+  func eventThread(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<Int>()
+    let gate = Gate()
+    thread.addEventCallback { (event: Pong) in gate.pass() }
+    thread.addEventCallback(interestedIn: .latestOnly) { (event: Ping) in log.append(event.number) }
+    thread.addEventCallback(
+      interestedIn: .custom, customFilter: { (event: Ping, _, _) in event.number == 2 }
+    ) { event, _, _ in
+      log.append(10 + event.number)
+    }
+    Pong().stack(priority: .highest, on: central)
+    for number in 1...3 { Ping(number: number).queue(on: central) }
+    gate.open()
+    #expect(thread.drain())
+    #expect(log.entries.sorted() == [3, 12])
+  }
+
+  @Test("a method may have a closure as its filter", arguments: cores)
+  func methodAndFilter(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (log, lifetime) = (Log<Int>(), Lifetime())
+      var requester: Requester? = Requester(lifetime.token(), log)
+      Ping.addListener(
+        requester!, Requester.onPing, executeOn: .listenerThread, interestedIn: .custom,
+        customFilter: { event, _, _ in event.number % 2 == 1 }, on: central)
+      central.addListener(
+        requester!, Requester.onTimedPing, executeOn: .listenerThread, interestedIn: .custom,
+        customFilter: { event, _, _ in event.number == 2 })
+      for number in 0..<4 { Ping(number: number).queue(on: central) }
+      #expect(log.entries(atLeast: 3) == [1, 2, 3])
+      requester = nil
+      #expect(lifetime.waitUntilNone())
+    }
+  }
+}
