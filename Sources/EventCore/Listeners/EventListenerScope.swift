@@ -81,6 +81,22 @@ public final class EventListenerScope: Sendable {
     }
   }
 
+  /// Removes all listeners, and each later one as it is added, and returns when no call of the ones it
+  /// held is running (D6): what they touch is the caller's from then on.
+  ///
+  /// **Threads**: any. Inside a callback of one of them it would wait for itself, and traps. It blocks its
+  /// thread while callbacks run: from a task or an actor prefer ``end()``.
+  public func endAndWait() {
+    let handles = take(ending: true)
+    // All first, so that nobody is called any more while one is waited for.
+    for handle in handles {
+      handle.remove()
+    }
+    for handle in handles {
+      handle.removeAndWait()
+    }
+  }
+
   /// Out of the lock: letting a listener go is user code.
   private func take(ending: Bool) -> [any EventListenerHandling] {
     state.withLock { state in

@@ -22,6 +22,24 @@ final class ExecutionContexts: @unchecked Sendable {
   private struct State {
     var open: [Key: ExecutionContext] = [:]
     var isClosed = false
+    /// The consumers of contexts that were ended, whose figures may still change,
+    var ending: [Consumer] = []
+    /// and the sum of those that have.
+    var past = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
+
+    /// A context that is ended goes on counting for a moment.
+    mutating func retire(_ context: ExecutionContext) {
+      fold()
+      ending.append(context.consumer)
+    }
+
+    mutating func fold() {
+      ending.removeAll { consumer in
+        guard consumer.ended.isOpen else { return false }
+        past = past + consumer.statistics
+        return true
+      }
+    }
   }
   private let state = Guarded(State())
   private let core: EventCentral.Core
@@ -174,6 +192,17 @@ final class ExecutionContexts: @unchecked Sendable {
     return context
   }
 
+  // MARK: Looking
+
+  /// What the contexts have done, those that have ended too. Event threads count for themselves.
+  var statistics: EventThreadStatistics {
+    state.withLock { state in
+      state.fold()
+      let consumers = state.open.values.map(\.consumer) + state.ending
+      return consumers.reduce(state.past) { $0 + $1.statistics }
+    }
+  }
+
   // MARK: Ending
 
   /// One user less. The last one takes the context along, if it is of that kind.
@@ -185,6 +214,7 @@ final class ExecutionContexts: @unchecked Sendable {
       if state.open[key] === context {
         state.open[key] = nil
       }
+      state.retire(context)
       return true
     }
     if isLast {
@@ -197,6 +227,7 @@ final class ExecutionContexts: @unchecked Sendable {
     let contexts = state.withLock { state in
       state.isClosed = true
       defer { state.open.removeAll() }
+      for context in state.open.values { state.retire(context) }
       return Array(state.open.values)
     }
     for context in contexts {

@@ -174,7 +174,7 @@ open class EventThread: @unchecked Sendable {
   }
 
   private func refuseOnOwnThread(_ name: StaticString, instead: StaticString) {
-    precondition(
+    require(
       !consumer.isCurrent,
       """
       \(name) waits for the end of its event thread, and was called on that thread, where it would \
@@ -223,7 +223,8 @@ public struct EventLaneCounts: Sendable, Equatable {
   public var total: Int { counts.reduce(0, +) }
 }
 
-/// What an event thread has done so far.
+/// What an event thread has done so far. Once nothing waits, the three add up to the events that it
+/// accepted.
 public struct EventThreadStatistics: Sendable, Equatable {
   /// Events that at least one callback was called for.
   public var delivered: UInt64

@@ -11,14 +11,21 @@
 
 /// A gate that opens once and stays open.
 final class Latch: @unchecked Sendable {
-  // `isOpen` is guarded by the monitor.
+  // `hasOpened` is guarded by the monitor.
   private let monitor = Monitor()
-  private var isOpen = false
+  private var hasOpened = false
+
+  /// Whether `wait` would return at once. Any thread.
+  var isOpen: Bool {
+    monitor.lock()
+    defer { monitor.unlock() }
+    return hasOpened
+  }
 
   /// Lets everybody through, now and later. Any thread.
   func open() {
     monitor.lock()
-    isOpen = true
+    hasOpened = true
     monitor.unlock()
     monitor.wakeAll()
   }
@@ -32,8 +39,8 @@ final class Latch: @unchecked Sendable {
   func wait(until deadline: UInt64?) -> Bool {
     monitor.lock()
     defer { monitor.unlock() }
-    while !isOpen {
-      guard monitor.wait(until: deadline) else { return isOpen }
+    while !hasOpened {
+      guard monitor.wait(until: deadline) else { return hasOpened }
     }
     return true
   }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("D10: the end of listeners, and the count of what they did not get")
+struct ListenerEndingTests {
+  @Test("what waits at the end of a listener is counted, wherever it runs", arguments: cores, ListenerPlace.allCases)
+  func counted(core: EventCentral.Core, place: ListenerPlace) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let listener = EventListener(on: central)
+      let executeOn = place.executeOn
+      let (log, entered, leave) = (Log<Int>(), Gate(), Gate())
+      let handle = listener.addListener(
+        nil,
+        { (event: Ping) in
+          log.append(event.number)
+          guard event.number == 0 else { return }
+          entered.open()
+          leave.pass()
+        }, executeOn: executeOn)
+      for number in 0..<10 { #expect(Ping(number: number).queue(on: central) == 1) }
+      entered.pass()
+      #expect(handle.waitingEventCount == 9)
+      listener.end()
+      leave.open()
+      #expect(waitUntil { listener.statistics == .init(delivered: 1, skipped: 0, cancelled: 9) })
+      #expect(log.entries == [0])
+      #expect(Ping().queue(on: central) == 0)
+    }
+  }
+
+  @Test("places that come and go leave their counts behind", arguments: cores)
+  func placesThatWent(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      for round in 1...50 {
+        let log = Log<Int>()
+        let handle = Ping.addListener(nil, executeOn: .taskThread, on: central) { log.append($0.number) }
+        for number in 0..<3 { #expect(Ping(number: number).queue(on: central) == 1) }
+        #expect(log.entries(atLeast: 3) == [0, 1, 2])
+        handle.removeAndWait()
+        #expect(
+          waitUntil {
+            central.listener.statistics
+              == .init(delivered: 3 * UInt64(round), skipped: 0, cancelled: 0)
+          })
+      }
+    }
+  }
+
+  @Test("D6: after a scope's endAndWait none of its handlers runs", arguments: cores)
+  func scopeWaits(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      for count in [0, 1, 2, 7] {
+        for _ in 0..<20 {
+          let scope = EventListenerScope()
+          let running = Guarded(0)
+          for _ in 0..<count {
+            Ping.addListener(nil, executeOn: .listenerThread, on: central) { _ in
+              running.withLock { $0 += 1 }
+              running.withLock { $0 -= 1 }
+            }.stored(in: scope)
+          }
+          onThreads(2) { thread in
+            if thread == 0 {
+              for number in 0..<50 { Ping(number: number).queue(on: central) }
+            } else {
+              scope.endAndWait()
+              #expect(running.withLock { $0 } == 0)
+            }
+          }
+          #expect(Ping().queue(on: central) == 0)
+          #expect(running.withLock { $0 } == 0)
+        }
+      }
+    }
+  }
+
+  @Test("D6: a scope waits for a handler that runs while it ends", arguments: cores)
+  func scopeWaitsForRunning(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let scope = EventListenerScope()
+      let (entered, leave, log) = (Gate(), Gate(), Log<String>())
+      Ping.addListener(nil, executeOn: .listenerThread, on: central) { _ in
+        entered.open()
+        leave.pass()
+        log.append("handled")
+      }.stored(in: scope)
+      Ping().queue(on: central)
+      entered.pass()
+      runThread {
+        scope.endAndWait()
+        log.append("ended")
+      }
+      #expect(waitUntil { Ping().queue(on: central) == 0 })
+      leave.open()
+      #expect(log.entries(atLeast: 2) == ["handled", "ended"])
+    }
+  }
+}
