@@ -40,6 +40,8 @@ forbid '#include "(eventcore/)?(mailbox|lanes|stream_table|parker|router|dispatc
 forbid '#include "(eventcore/)?(mailbox|lanes|stream|router|dispatch|snapshot|sink|envelope|pool|thread_record|scheduler|balancer|shared)' \
   'A tree knows neither events nor where they go:' \
   include/eventcore/tree.h Sources/CEventCore/tree*.[ch]
+forbid '^[^/]*\bprecondition(Failure)?\(' 'A release build drops what a precondition says; use require:' \
+  "${swift_files[@]}"
 forbid 'unsafeFlags' 'A package with unsafe flags cannot be depended on:' Package.swift
 
 [ "$status" -eq 0 ] && echo "layers: ok"

@@ -78,7 +78,7 @@ private struct Climb {
   mutating func advance(from link: Link) -> Bool {
     guard let next = next(after: link) else { return false }
     steps += 1
-    precondition(
+    require(
       next !== mark,
       """
       A chain of responders ends at the top; this one leads from a \(type(of: next)) back to \

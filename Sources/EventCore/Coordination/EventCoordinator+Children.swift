@@ -7,8 +7,15 @@ extension EventCoordinator {
   /// - Parameter child: A coordinator that is not started. It is kept until it is stopped or
   ///   removed.
   ///
-  /// As ``addChild(_:)`` and the child's `start()`.
+  /// As ``addChild(_:)`` and the child's `start()`. To start one below a coordinator that was stopped is a
+  /// mistake, and traps: nobody above would hear of it.
   public final func startChild(_ child: EventCoordinator) {
+    require(
+      state != .stopped,
+      """
+      A coordinator that was stopped asks nobody and passes on nothing; a \(type(of: child)) was to be \
+      started below a \(type(of: self)) that is stopped: call its start() first.
+      """)
     addChild(child)
     child.performStart()
   }
@@ -21,13 +28,13 @@ extension EventCoordinator {
   /// **Complexity**: O(1) for a child without children; O(depth) otherwise.
   public final func addChild(_ child: EventCoordinator) {
     guard child.parentCoordinator !== self else { return }
-    precondition(
+    require(
       state != .stopping,
       """
       A coordinator that is being stopped takes no child; a \(type(of: self)) was given a \
       \(type(of: child)): start it elsewhere, or later.
       """)
-    precondition(
+    require(
       child !== self && (child.childCoordinators.isEmpty || !isBelow(child)),
       """
       The parents of a coordinator lead to a top. A \(type(of: child)) cannot be a child of a \

@@ -49,7 +49,7 @@ extension EventCoordinator {
   public final func intercept<Owner: EventCoordinator, E: CoordinateEvents>(
     _ method: @escaping (Owner) -> (_ event: E) -> EventInterception
   ) -> EventInterceptionHandle {
-    precondition(
+    require(
       self is Owner,
       """
       A method that is registered without its object belongs to the coordinator's own class; a \

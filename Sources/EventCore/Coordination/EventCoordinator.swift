@@ -65,7 +65,7 @@ open class EventCoordinator: EventResponder {
 
   /// The part of `start()` that all have in common.
   final func begin() {
-    precondition(
+    require(
       state == .made || state == .stopped,
       """
       A coordinator is started once, until it is stopped; start() was called on a \

@@ -45,7 +45,7 @@ final class PoolChooser: @unchecked Sendable {
     let index = balancer.chooseThread(
       for: EventPoolChoice(
         count: count, loads: loads, stride: stride, envelope: envelope, key: key))
-    precondition(
+    require(
       index >= 0 && index < count,
       """
       An EventPoolBalancing chooses one of the threads that it is offered: there were \(count), and \

@@ -104,7 +104,7 @@ extension EventCentral {
 
 #if !URCU
   func lockFreeIsMissing() -> Never {
-    preconditionFailure(
+    fatalError(
       """
       A central with the core .lockFree needs the package trait URCU, and this build was made without \
       it: use .locking or EventCentral.Core.default, or build with the trait.

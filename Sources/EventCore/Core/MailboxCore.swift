@@ -43,7 +43,7 @@ protocol MailboxCore: AnyObject, Sendable {
 
 extension MailboxCore {
   func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
-    preconditionFailure("A mailbox that was made without a pump has a thread that drains it.")
+    fatalError("A mailbox that was made without a pump has a thread that drains it.")
   }
 }
 

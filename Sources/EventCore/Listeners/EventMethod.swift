@@ -166,7 +166,7 @@ extension EventMethod: AnyEventMethod {
   }
 
   private func requireOwner(_ owner: AnyObject) {
-    precondition(
+    require(
       owner is Owner,
       """
       An @EventMethod<\(Owner.self), \(Event.self)> is a handler of a \(Owner.self), and was found in a \

@@ -207,7 +207,7 @@ extension HandlerInterest {
 @usableFromInline
 func requireIsolation(_ isolation: (any Actor)?) -> any Actor {
   guard let isolation else {
-    preconditionFailure(
+    fatalError(
       """
       addListener(isolation:) registers on the actor of its caller, and was called outside of any \
       actor: call it on an actor, pass one, or use the form without isolation.

@@ -121,7 +121,7 @@
         case EVC_OK: return .more
         case EVC_EMPTY: return .dry
         default:
-          precondition(
+          require(
             status == EVC_CLOSED,
             "EventCore could not pump a mailbox: \(String(cString: evc_status_text(status))).")
           return .ended

@@ -69,7 +69,7 @@
   /// Swift has no way on when memory is out, and passes no wrong argument: anything but success ends the
   /// program, with the reason.
   func requireCore(_ status: evc_status, _ what: StaticString) {
-    precondition(
+    require(
       status == EVC_OK, "EventCore could not \(what): \(String(cString: evc_status_text(status))).")
   }
 #endif

@@ -229,7 +229,7 @@ final class Consumer: @unchecked Sendable {
   func waitUntilDone(_ handler: HandlerState) {
     let address = handler.address
     if isCurrent {
-      precondition(
+      require(
         running.load(ordering: .relaxed) != address,
         """
         removeAndWait() waits until its handler is not running, and was called inside that handler, \

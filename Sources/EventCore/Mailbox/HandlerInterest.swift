@@ -71,7 +71,7 @@ func eventClockNow() -> UInt64 { monotonicNanoseconds() }
 
 @usableFromInline
 func requireInterest(youngerThan: Bool, custom: Bool, maximumAge: UInt64, hasFilter: Bool) {
-  precondition(
+  require(
     youngerThan == (maximumAge != 0),
     youngerThan
       ? """
@@ -82,7 +82,7 @@ func requireInterest(youngerThan: Bool, custom: Bool, maximumAge: UInt64, hasFil
       A maximum age belongs to the interest .youngerThan, and maximumAge is \(maximumAge) for an \
       interest that asks for no age: add .youngerThan to interestedIn, or leave maximumAge out.
       """)
-  precondition(
+  require(
     custom == hasFilter,
     custom
       ? """

@@ -80,7 +80,7 @@ final class Receiver: @unchecked Sendable {
   /// Hands a handler over to the consumer, to be called from the next generation on. Under the
   /// registration lock, before that generation is published.
   func add(_ handler: EventHandler) {
-    precondition(
+    require(
       generation < .max - 1,
       """
       An event type can have 4,294,967,294 registrations on one thread, and this one has had them: \

@@ -145,7 +145,7 @@ final class SemaphoreStorage<Value>: Sendable {
   @usableFromInline
   func requireOther() {
     // Relaxed: a thread finds its own number only if it stored it itself.
-    precondition(
+    require(
       holder.load(ordering: .relaxed) != currentThreadNumber(),
       """
       The closure of withLock or withTryLock has the value of a @ThreadSafeSemaphore property to \

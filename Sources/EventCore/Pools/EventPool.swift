@@ -49,7 +49,7 @@ public final class EventPool<Thread: EventThread>: Sendable {
     scaler: any EventPoolScaling = EventPoolStaticScaler(), on central: EventCentral = .shared,
     name: String? = nil, make: @escaping @Sendable (_ index: Int) -> Thread
   ) {
-    precondition(
+    require(
       !(Thread.self is UIEventThread.Type),
       """
       The threads of an EventPool work side by side, and \(Thread.self) is a UIEventThread, whose \
@@ -135,8 +135,9 @@ public final class EventPool<Thread: EventThread>: Sendable {
   ///
   /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
   ///   ``cancel()``.
-  /// - Returns: True if everything that was dispatched before was handled in time. What another thread
-  ///   is dispatching at the very moment may be handled, refused, or freed and counted.
+  /// - Returns: True if everything that was dispatched before was handled in time: false also if one of
+  ///   its threads was cancelled before while events waited for it. What another thread is dispatching
+  ///   at the very moment may be handled, refused, or freed and counted.
   ///
   /// **Threads**: any but those of the pool, where it would wait for itself and traps.
   @discardableResult
@@ -152,7 +153,7 @@ public final class EventPool<Thread: EventThread>: Sendable {
     core.shared?.core.dropAll()
     // Threads that were not given up have left nothing: see `EventThread.hasHandledAll`.
     let isLeftToNobody = slots.isEmpty || slots.contains { $0.thread.isGivenUp }
-    return slots.allSatisfy { $0.thread.hasHandledAll }
+    return !core.hasLost && slots.allSatisfy { $0.thread.hasHandledAll }
       && (!isLeftToNobody || core.shared?.core.counts().dropped ?? 0 == 0)
   }
 
@@ -169,7 +170,7 @@ public final class EventPool<Thread: EventThread>: Sendable {
 
   private func refuseOnOwnThread(_ name: StaticString, instead: StaticString) {
     let slots = core.slots
-    precondition(
+    require(
       !(slots.active + slots.retiring).contains { $0.thread.consumer.isCurrent },
       """
       \(name) waits for the end of a pool's threads, and was called on one of them, where it would \

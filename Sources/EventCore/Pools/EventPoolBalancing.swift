@@ -53,7 +53,7 @@ public struct EventPoolChoice: ~Copyable {
 
   @inline(__always)
   private func eventLoad(of number: Int) -> EventLoad {
-    precondition(
+    require(
       number >= 0 && number < count,
       "A balancer asks about the threads 0 to \(count - 1) that it is offered, and asked about \(number).")
     return EventLoad(

@@ -64,7 +64,7 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
     minimum: Int = 1, maximum: Int, limits: Limits = Limits(),
     interval: Duration? = .milliseconds(20), now: (@Sendable () -> Duration)? = nil
   ) {
-    precondition(
+    require(
       minimum >= 1 && maximum >= minimum,
       """
       A scaler keeps a pool between a minimum of at least 1 and a maximum that is no less, and these \

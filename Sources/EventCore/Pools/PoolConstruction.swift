@@ -23,7 +23,7 @@ final class PoolConstruction {
     _ place: PoolPlace, accepts: @escaping (EventThread.Type) -> Bool, by body: () -> EventThread
   ) -> EventThread {
     let thread = current.with(PoolConstruction(place, accepts: accepts), body)
-    precondition(
+    require(
       thread.consumer.member === place.member,
       """
       An EventPool's closure makes a new thread for each call and returns it, and what it returned is \
@@ -40,7 +40,7 @@ final class PoolConstruction {
       return nil
     }
     let place = construction.place
-    precondition(
+    require(
       central === EventCentral.shared || central === place.central,
       """
       A thread of a pool gets its events from the pool, and \(type) asked for a central that is not \

@@ -21,6 +21,8 @@ final class PoolCore: @unchecked Sendable {
     var isAdjusting = false
     var isEnded = false
     var past = PoolPast()
+    /// A thread that has ended was given up while events waited for it.
+    var hasLost = false
   }
 
   let central: EventCentral
@@ -52,16 +54,16 @@ final class PoolCore: @unchecked Sendable {
       ? SharedMailbox(core: central.core, router: RouterGroup(routers)) : nil
     ticker = scaler.interval.map { PoolTicker(every: $0) }
     state = Guarded(State(capacity: capacity))
-    require(capacity, by: "its maker")
+    check(capacity, by: "its maker")
     ticker?.watch(self)
     adjust()
   }
 
-  private func require(_ capacity: Int, by whom: @autoclosure () -> String) {
-    precondition(
+  private func check(_ capacity: Int, by whom: @autoclosure () -> String) {
+    require(
       capacity >= 1,
       "An EventPool has at least one thread, and \(whom()) asked for \(capacity).")
-    precondition(
+    require(
       shared == nil || capacity <= Self.mostShared,
       """
       A pool with an EventPoolSharedBalancer has at most \(Self.mostShared) threads, and \(whom()) \
@@ -77,7 +79,7 @@ final class PoolCore: @unchecked Sendable {
   var capacity: Int {
     get { state.withLock { $0.capacity } }
     set {
-      require(newValue, by: "whoever set its capacity")
+      check(newValue, by: "whoever set its capacity")
       state.withLock { $0.capacity = newValue }
       adjust()
     }
@@ -87,7 +89,7 @@ final class PoolCore: @unchecked Sendable {
   func rescale() {
     let reading = reading
     let wanted = scaler.capacity(for: reading)
-    require(wanted, by: "\(type(of: scaler))")
+    check(wanted, by: "\(type(of: scaler))")
     // Unless the owner has asked for something else meanwhile.
     let isNew = state.withLock { state in
       guard state.capacity == reading.capacity, !state.isEnded else { return false }
@@ -194,6 +196,7 @@ final class PoolCore: @unchecked Sendable {
       state.slots.removeAll { $0.member === member }
       state.retiring.removeAll { $0.member === member }
       state.past.add(member, slot.thread.consumer, isCounted: shared == nil)
+      state.hasLost = state.hasLost || !slot.thread.hasHandledAll
       let isLast = state.isEnded && state.slots.isEmpty && state.retiring.isEmpty
       return (isLast, hasMadeRoom)
     }
@@ -250,6 +253,9 @@ final class PoolCore: @unchecked Sendable {
 
   /// The threads that take events, by index, and those that are about to end.
   var slots: (active: [Slot], retiring: [Slot]) { state.withLock { ($0.slots, $0.retiring) } }
+
+  /// Whether a thread that has ended was given up while events waited for it.
+  var hasLost: Bool { state.withLock { $0.hasLost } }
 
   /// With what threads that have ended have done, as of the same moment.
   var slotsAndPast: (active: [Slot], retiring: [Slot], past: EventThreadStatistics) {

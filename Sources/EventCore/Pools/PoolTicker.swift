@@ -30,7 +30,7 @@ final class PoolTicker: Sendable {
   init(every interval: Duration) {
     let (seconds, attoseconds) = interval.components
     let nanoseconds = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    precondition(
+    require(
       interval > .zero && !nanoseconds.overflow,
       "A scaler's interval is more than zero and less than 292 years, and this one is \(interval).")
     self.interval = .nanoseconds(Int(nanoseconds.partialValue + attoseconds / 1_000_000_000))

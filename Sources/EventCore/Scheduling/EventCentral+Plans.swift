@@ -23,13 +23,13 @@ extension EventCentral {
   func plan(
     every interval: Duration, first: DispatchTime?, limit: Int?, policy: EventRepeatPolicy
   ) -> SchedulePlan {
-    precondition(
+    require(
       interval > .zero,
       """
       A schedule repeats after a time that is greater than 0, and this one would after \(interval): \
       pass a positive duration, or schedule once with `at` or `after`.
       """)
-    precondition(
+    require(
       limit ?? 1 >= 1,
       """
       A limit is how often an event is dispatched, at least once, and this one is \(limit ?? 1): pass \

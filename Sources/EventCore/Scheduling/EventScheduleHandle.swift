@@ -224,7 +224,7 @@ public class EventScheduleHandle: @unchecked Sendable {
   /// Dispatches the event through the front door; moves it out if it is the last time.
   @usableFromInline
   func post(isLast: Bool) {
-    preconditionFailure("A schedule without an event: EventScheduleHandle has one subclass.")
+    fatalError("A schedule without an event: EventScheduleHandle has one subclass.")
   }
 
   /// Frees the event.

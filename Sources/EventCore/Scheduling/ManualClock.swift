@@ -31,7 +31,7 @@ package final class ManualClock: Sendable {
 
   /// The same, to a time that is not before now.
   package func advance(to nanoseconds: UInt64) {
-    precondition(nanoseconds >= self.nanoseconds, "A clock does not go back.")
+    require(nanoseconds >= self.nanoseconds, "A clock does not go back.")
     time.store(nanoseconds, ordering: .releasing)
     for scheduler in schedulers.withLock({ $0 }) {
       scheduler.core?.runDue(at: nanoseconds)

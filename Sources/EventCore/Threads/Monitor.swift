@@ -82,5 +82,5 @@ extension timespec {
 /// A primitive of the system that fails here is a broken invariant: nothing sensible can follow.
 @inline(__always)
 func check(_ status: Int32, _ call: StaticString) {
-  precondition(status == 0, "\(call) failed with error \(status), which EventCore cannot recover from.")
+  require(status == 0, "\(call) failed with error \(status), which EventCore cannot recover from.")
 }

@@ -86,7 +86,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   /// **Threads**: any but the main thread, on which it would never end, unless it has ended
   /// already.
   public override func join() {
-    precondition(
+    require(
       !MainQueue.isCurrent || consumer.isCurrent || consumer.ended.wait(until: 0),
       """
       join() waits for the end of a UIEventThread, whose callbacks run on the main thread, and was called \

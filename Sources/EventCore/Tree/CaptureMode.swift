@@ -37,7 +37,7 @@ public struct CaptureMode: OptionSet, Hashable, Sendable {
   /// Has a mode without a phase trap (D12).
   @usableFromInline
   func requirePhase() {
-    precondition(
+    require(
       !isDisjoint(with: .phases),
       """
       A handler of a node is called in the phases that its mode names, and the mode \(self) names \

@@ -32,7 +32,7 @@ extension EventNode {
   /// **Complexity**: O(depth of `parent`) for a node with children, O(1) for one without; on the lock-free
   /// core O(depth) for the first handlers of a type in that tree.
   public final func attach(to parent: EventNode) {
-    precondition(
+    require(
       tryAttach(to: parent),
       """
       A tree of nodes has no cycles, and "\(path)" was to be attached to "\(parent.path)", which is the \
@@ -46,7 +46,7 @@ extension EventNode {
   ///
   /// **Threads**, **Complexity**: as for ``attach(to:)``.
   public final func tryAttach(to parent: EventNode) -> Bool {
-    precondition(
+    require(
       core === parent.core,
       """
       The nodes of a tree are on one core, and "\(path)" is on another than "\(parent.path)": make one \

@@ -63,7 +63,7 @@ public final class EventNodeHandle: Sendable {
   @discardableResult
   public func removeAndWait() -> Bool {
     let removed = remove()
-    precondition(
+    require(
       registered.map(core.waitUntilDone) != false && delivery?.waitUntilDone() != false,
       """
       removeAndWait() waits until its handler is not running, and was called inside that handler, \

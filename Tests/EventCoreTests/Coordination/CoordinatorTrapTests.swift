@@ -8,14 +8,6 @@ import Testing
 /// D12: each in a process of its own.
 @Suite("D12: mistakes with coordinators trap")
 struct CoordinatorTrapTests {
-  private static func expectMessage(_ result: ExitTest.Result?, _ words: String) {
-    #if DEBUG
-      // Optimised code keeps the trap and drops the text.
-      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-      #expect(text.contains(words), "the message was: \(text)")
-    #endif
-  }
-
   @Test("a chain of responders that leads back, before anybody is asked")
   func circleOfResponders() async {
     for (length, tail) in [(1, 0), (2, 0), (3, 5), (1_000, 7), (7, 1_000)] {
@@ -31,7 +23,7 @@ struct CoordinatorTrapTests {
         }
         sensors[0].emitEvent(Teams.didSelect(1))
       }
-      Self.expectMessage(
+      expectMessage(
         result, "leads from a Sensor back to itself, in \(length) step\(length == 1 ? ":" : "s:")")
     }
   }
@@ -44,7 +36,7 @@ struct CoordinatorTrapTests {
       let coordinator = Coordinator()
       coordinator.addChild(coordinator)
     }
-    Self.expectMessage(result, "that is the same: take one of them out")
+    expectMessage(result, "that is the same: take one of them out")
   }
 
   @Test("a coordinator as a child of one below it")
@@ -56,7 +48,7 @@ struct CoordinatorTrapTests {
       for (parent, child) in zip(coordinators, coordinators.dropFirst()) { parent.addChild(child) }
       coordinators[3].addChild(coordinators[1])
     }
-    Self.expectMessage(result, "that is below it: take one of them out")
+    expectMessage(result, "that is below it: take one of them out")
   }
 
   @Test("starting twice")
@@ -68,7 +60,7 @@ struct CoordinatorTrapTests {
       coordinator.start()
       coordinator.start()
     }
-    Self.expectMessage(result, "start() was called on a Coordinator that is started")
+    expectMessage(result, "start() was called on a Coordinator that is started")
   }
 
   @Test("starting inside stop()")
@@ -82,7 +74,7 @@ struct CoordinatorTrapTests {
       child.beforeStop = { top.start() }
       top.stop()
     }
-    Self.expectMessage(result, "start() was called on a Desk that is stopping")
+    expectMessage(result, "start() was called on a Desk that is stopping")
   }
 
   @Test("a child for a coordinator that is being stopped")
@@ -96,7 +88,23 @@ struct CoordinatorTrapTests {
       child.beforeStop = { top.addChild(Coordinator()) }
       top.stop()
     }
-    Self.expectMessage(result, "takes no child; a Desk was given a Coordinator")
+    expectMessage(result, "takes no child; a Desk was given a Coordinator")
+  }
+
+  @Test("a child started below a coordinator that was stopped")
+  func childOfStopped() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let journal = Journal()
+      let (top, child) = (Desk("top", journal), Desk("child", journal))
+      top.start()
+      top.stop()
+      // To put it there is allowed: the top may be started again.
+      top.addChild(child)
+      top.startChild(child)
+    }
+    expectMessage(result, "a Desk was to be started below a Desk that is stopped")
   }
 
   @Test("a method of another class")
@@ -109,6 +117,6 @@ struct CoordinatorTrapTests {
     ) {
       Coordinator().intercept(Other.onTeams)
     }
-    Self.expectMessage(result, "a method of Other was registered with a Coordinator")
+    expectMessage(result, "a method of Other was registered with a Coordinator")
   }
 }

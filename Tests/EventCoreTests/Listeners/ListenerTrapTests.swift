@@ -9,14 +9,6 @@ import Testing
 /// D12: each in a process of its own.
 @Suite("D12: mistakes with listeners trap")
 struct ListenerTrapTests {
-  private static func expectMessage(_ result: ExitTest.Result?, _ words: String) {
-    #if DEBUG
-      // Optimised code keeps the trap and drops the text.
-      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-      #expect(text.contains(words), "the message was: \(text)")
-    #endif
-  }
-
   @Test("removeAndWait inside the callback itself, wherever it runs", arguments: cores)
   func waitingForOneself(core: EventCentral.Core) async {
     let places = ["listenerThread", "task", "concurrentQueue", "mainQueue"]
@@ -39,7 +31,7 @@ struct ListenerTrapTests {
         Ping().queue(on: central)
         await offThePool { done.pass() }
       }
-      Self.expectMessage(result, "removeAndWait() waits until its handler is not running")
+      expectMessage(result, "removeAndWait() waits until its handler is not running")
     }
   }
 
@@ -50,7 +42,7 @@ struct ListenerTrapTests {
     ) {
       Ping.addListener(isolation: nil) { _ in }
     }
-    Self.expectMessage(result, "was called outside of any actor")
+    expectMessage(result, "was called outside of any actor")
   }
 
   final class Other {}
@@ -67,7 +59,7 @@ struct ListenerTrapTests {
     ) {
       Confused().registerListeners()
     }
-    Self.expectMessage(result, "name the class that declares the property")
+    expectMessage(result, "name the class that declares the property")
   }
 
   @Test("join of a UIEventThread on the main thread")
@@ -77,6 +69,6 @@ struct ListenerTrapTests {
     ) {
       await MainActor.run { UIEventThread(on: EventCentral()).join() }
     }
-    Self.expectMessage(result, "whose callbacks run on the main thread")
+    expectMessage(result, "whose callbacks run on the main thread")
   }
 }

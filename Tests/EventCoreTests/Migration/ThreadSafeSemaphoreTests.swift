@@ -141,9 +141,6 @@ struct ThreadSafeSemaphoreTests {
       let thermometer = Thermometer()
       thermometer.$readings.withLock { $0.append(thermometer.readings.count) }
     }
-    #if DEBUG
-      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-      #expect(text.contains("use the closure's parameter"), "the message was: \(text)")
-    #endif
+    expectMessage(result, "use the closure's parameter")
   }
 }

@@ -152,6 +152,19 @@ struct PoolEndingTests {
     jobs.pool.cancel()
   }
 
+  @Test("D10: drain does not say that all was handled after a thread was cancelled with its share", arguments: cores)
+  func drainAfterCancelledThread(core: EventCentral.Core) {
+    let jobs = JobPool(core, 3, Balance.roundRobin.make())
+    let held = jobs.holdAll()
+    for number in 0..<30 { Job(number: number, key: number).queue(on: jobs.central) }
+    jobs.pool.withThreads { $0[1] }.cancel()
+    held.forEach { $0.letGo() }
+    // Whether its end has been noticed yet makes no difference.
+    #expect(!jobs.pool.drain(until: .now() + .seconds(60)))
+    #expect(jobs.log.entries.count == 20)
+    #expect(jobs.pool.statistics.cancelled == 10)
+  }
+
   @Test("D10: with all threads cancelled one by one the pool refuses, and counts", arguments: Balance.balanced)
   func allThreadsCancelled(_ balance: Balance) {
     for core in cores {
@@ -185,20 +198,12 @@ struct PoolEndingTests {
 /// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its own.
 @Suite("Pools: D12: mistakes trap")
 struct PoolTrapTests {
-  private static func expectMessage(_ result: ExitTest.Result?, _ words: String) {
-    #if DEBUG
-      // Optimised code keeps the trap and drops the text.
-      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-      #expect(text.contains(words), "the message was: \(text)")
-    #endif
-  }
-
   @Test("a pool without a thread")
   func noThread() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       _ = EventPool<EventThread>(capacity: 0, on: EventCentral())
     }
-    Self.expectMessage(result, "An EventPool has at least one thread")
+    expectMessage(result, "An EventPool has at least one thread")
   }
 
   @Test("drain on a thread of the pool")
@@ -210,7 +215,7 @@ struct PoolTrapTests {
       Job().queue(on: jobs.central)
       jobs.pool.join()
     }
-    Self.expectMessage(result, "drain(until:) waits for the end of a pool's threads")
+    expectMessage(result, "drain(until:) waits for the end of a pool's threads")
   }
 
   @Test("a balancer that chooses a thread that is not there")
@@ -222,7 +227,7 @@ struct PoolTrapTests {
       let jobs = JobPool(.default, 2, Beyond())
       Job().queue(on: jobs.central)
     }
-    Self.expectMessage(result, "there were 2, and Beyond chose number 2")
+    expectMessage(result, "there were 2, and Beyond chose number 2")
   }
 
   @Test("a closure that returns a thread it has not made, or one of another central")
@@ -231,11 +236,11 @@ struct PoolTrapTests {
       let thread = EventThread()
       _ = EventPool(capacity: 1) { _ in thread }
     }
-    Self.expectMessage(old, "An EventPool's closure makes a new thread for each call")
+    expectMessage(old, "An EventPool's closure makes a new thread for each call")
     let elsewhere = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       _ = EventPool(capacity: 1, on: EventCentral()) { _ in EventThread(on: EventCentral()) }
     }
-    Self.expectMessage(elsewhere, "A thread of a pool gets its events from the pool")
+    expectMessage(elsewhere, "A thread of a pool gets its events from the pool")
   }
 
   @Test("a pool of a class without threads")
@@ -243,6 +248,6 @@ struct PoolTrapTests {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       _ = EventPool<UIEventThread>(capacity: 2, on: EventCentral())
     }
-    Self.expectMessage(result, "The threads of an EventPool work side by side")
+    expectMessage(result, "The threads of an EventPool work side by side")
   }
 }

@@ -10,14 +10,6 @@ import Testing
 struct TrapTests {
   struct Ping: Eventable {}
 
-  private static func expectMessage(_ result: ExitTest.Result?, _ words: String) {
-    #if DEBUG
-      // Optimised code keeps the trap and drops the text.
-      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-      #expect(text.contains(words), "the message was: \(text)")
-    #endif
-  }
-
   @Test("removeAndWait inside the callback itself")
   func waitingForOneself() async {
     let result = await #expect(
@@ -35,7 +27,7 @@ struct TrapTests {
       thread.queueEvent(Ping())
       thread.join()
     }
-    Self.expectMessage(result, "removeAndWait() waits until its handler is not running")
+    expectMessage(result, "removeAndWait() waits until its handler is not running")
   }
 
   @Test("drain on the thread itself")
@@ -48,7 +40,7 @@ struct TrapTests {
       thread.queueEvent(Ping())
       thread.join()
     }
-    Self.expectMessage(result, "drain(until:) waits for the end of its event thread")
+    expectMessage(result, "drain(until:) waits for the end of its event thread")
   }
 
   @Test("join on the thread itself")
@@ -61,7 +53,7 @@ struct TrapTests {
       thread.queueEvent(Ping())
       thread.join()
     }
-    Self.expectMessage(result, "join() waits for the end of its event thread")
+    expectMessage(result, "join() waits for the end of its event thread")
   }
 
   @Test("a method of another class")
@@ -74,7 +66,7 @@ struct TrapTests {
     ) {
       EventThread(on: EventCentral()).addEventCallback(Other.onPing)
     }
-    Self.expectMessage(result, "A method that is registered without its object")
+    expectMessage(result, "A method that is registered without its object")
   }
 
   @Test("an interest without what it needs, or with what it does not")
@@ -85,24 +77,24 @@ struct TrapTests {
       EventThread(on: EventCentral())
         .addEventCallback({ (_: Ping) in }, interestedIn: .youngerThan)
     }
-    Self.expectMessage(youngerThan, "The interest .youngerThan needs a maximum age")
+    expectMessage(youngerThan, "The interest .youngerThan needs a maximum age")
     let custom = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
     ) {
       EventThread(on: EventCentral())
         .addEventCallback({ (_: Ping) in }, interestedIn: [.custom, .latestOnly])
     }
-    Self.expectMessage(custom, "The interest .custom needs a filter")
+    expectMessage(custom, "The interest .custom needs a filter")
     let age = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       EventThread(on: EventCentral())
         .addEventCallback({ (_: Ping) in }, interestedIn: .latestOnly, maximumAge: 5)
     }
-    Self.expectMessage(age, "maximumAge is 5 for an interest that asks for no age")
+    expectMessage(age, "maximumAge is 5 for an interest that asks for no age")
     let filter = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       EventThread(on: EventCentral())
         .addEventCallback({ (_: Ping) in }, customFilter: { _, _, _ in true })
     }
-    Self.expectMessage(filter, "A filter belongs to the interest .custom")
+    expectMessage(filter, "A filter belongs to the interest .custom")
   }
 
   #if !URCU
@@ -113,7 +105,7 @@ struct TrapTests {
       ) {
         _ = EventCentral(core: .lockFree)
       }
-      Self.expectMessage(result, "needs the package trait URCU")
+      expectMessage(result, "needs the package trait URCU")
     }
   #endif
 }

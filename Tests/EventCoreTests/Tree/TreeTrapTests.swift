@@ -8,24 +8,16 @@ import Testing
 /// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its own.
 @Suite("D12: mistakes with trees trap")
 struct TreeTrapTests {
-  private static func expectMessage(_ result: ExitTest.Result?, _ words: String) {
-    #if DEBUG
-      // Optimised code keeps the trap and drops the text.
-      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-      #expect(text.contains(words), "the message was: \(text)")
-    #endif
-  }
-
   @Test("a mode without a phase")
   func modeWithoutPhase() async {
     let adding = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       EventNode().addHandler(.consumeEvent) { (_: Note) in }
     }
-    Self.expectMessage(adding, "the mode [consumeEvent] names none")
+    expectMessage(adding, "the mode [consumeEvent] names none")
     let removing = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       EventNode().removeHandlers(for: Note.self, with: [])
     }
-    Self.expectMessage(removing, "the mode [] names none")
+    expectMessage(removing, "the mode [] names none")
   }
 
   @Test("a cycle")
@@ -35,7 +27,7 @@ struct TreeTrapTests {
       let leaf = EventNode(parent: EventNode(parent: root, name: "middle"), name: "leaf")
       root.parent = leaf
     }
-    Self.expectMessage(
+    expectMessage(
       result, #"and "root" was to be attached to "root/middle/leaf", which is the same node or lies below"#)
   }
 
@@ -45,7 +37,7 @@ struct TreeTrapTests {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       EventNode(core: .locking).attach(to: EventNode(name: "other"))
     }
-    Self.expectMessage(result, "The nodes of a tree are on one core")
+    expectMessage(result, "The nodes of a tree are on one core")
   }
 
   @Test("removeAndWait inside the handler itself, and in an event that it raises")
@@ -53,11 +45,11 @@ struct TreeTrapTests {
     let lockFree = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       removeInside(EventNode())
     }
-    Self.expectMessage(lockFree, "removeAndWait() waits until its handler is not running")
+    expectMessage(lockFree, "removeAndWait() waits until its handler is not running")
     let locking = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       removeInside(EventNode(core: .locking))
     }
-    Self.expectMessage(locking, "removeAndWait() waits until its handler is not running")
+    expectMessage(locking, "removeAndWait() waits until its handler is not running")
   }
 }
 
