@@ -5,6 +5,7 @@
 
 import Dispatch
 import EventCore
+import Synchronization
 import Testing
 
 // README, "The first event".
@@ -34,8 +35,8 @@ final class SeedProcessor: EventThread, @unchecked Sendable {
 }
 
 // README, "What else there is".
-final class TemperatureLabel {
-  var text = ""
+final class TemperatureLabel: Sendable {
+  let text = Mutex("")
 
   init() {
     TemperatureEvent.addListener(
@@ -43,7 +44,7 @@ final class TemperatureLabel {
   }
 
   func onTemperature(_ event: TemperatureEvent) {
-    text = "\(event.temperatureInCelsius) °C"
+    text.withLock { $0 = "\(event.temperatureInCelsius) °C" }
   }
 }
 

@@ -62,7 +62,7 @@ final class PoolCore: @unchecked Sendable {
   private func check(_ capacity: Int, by whom: @autoclosure () -> String) {
     require(
       capacity >= 1,
-      "An EventPool has at least one thread, and \(whom()) asked for \(capacity).")
+      "An EventPool has at least one thread, and \(whom()) asked for \(capacity): ask for 1 or more.")
     require(
       shared == nil || capacity <= Self.mostShared,
       """

@@ -146,7 +146,8 @@ open class EventThread: @unchecked Sendable {
 
   var isGivenUp: Bool { givenUp.load(ordering: .acquiring) }
 
-  /// Ends the thread after it has handled what waits; what is dispatched from now on it does not get.
+  /// Ends the thread after it has handled what waits; what is dispatched from now on it does not get, not
+  /// even from its own handlers.
   ///
   /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
   ///   ``cancel()``.
