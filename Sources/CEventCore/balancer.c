@@ -159,4 +159,9 @@ uint64_t evc_balancer_refused(struct evc_balancer *balancer)
 {
 	return atomic_load_explicit(&balancer->refused, memory_order_relaxed);
 }
+
+uint64_t evc_balancer_dropped(struct evc_balancer *balancer)
+{
+	return atomic_load_explicit(&balancer->dropped, memory_order_relaxed);
+}
 #endif

@@ -86,16 +86,11 @@ static bool post(struct evc_balancer *balancer, const struct evc_snapshot *recei
 	return false;
 }
 
-static void count_refused(struct evc_balancer *balancer, uint32_t count)
-{
-	atomic_fetch_add_explicit(&balancer->refused, count, memory_order_relaxed);
-}
-
 static void drop(struct evc_balancer *balancer, const struct evc_chain *chain)
 {
 	struct evc_envelope *envelope = chain->first, *next;
 
-	count_refused(balancer, chain->count);
+	atomic_fetch_add_explicit(&balancer->dropped, chain->count, memory_order_relaxed);
 	for (uint32_t i = 0; i < chain->count; i++, envelope = next) {
 		next = evc_slot_next(envelope);
 		evc_envelope_end(envelope, false, NULL);
@@ -225,7 +220,7 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 			return EVC_OK;
 	} while (changed);
 	if (!any) {
-		count_refused(balancer, chain->count);
+		atomic_fetch_add_explicit(&balancer->refused, chain->count, memory_order_relaxed);
 		return EVC_CLOSED;
 	}
 	/* Some were placed, so the chain is the balancer's, and what is left ends here (D4: counted). */

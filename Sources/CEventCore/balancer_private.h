@@ -26,8 +26,9 @@ struct evc_balancer {
 	_Atomic(struct evc_snapshot *) current;
 	_Atomic uint32_t references;
 	pthread_mutex_t mutex;
-	/* Relaxed: a statistic. */
+	/* Relaxed: statistics. */
 	_Atomic uint64_t refused;
+	_Atomic uint64_t dropped;
 	/* Written by every poster if there is no `choose`; away from what they all read. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t turn;
 };

@@ -145,10 +145,15 @@ EVC_API EVC_MUST_USE enum evc_status evc_balancer_remove(struct evc_balancer *ba
 EVC_API uint32_t evc_balancer_count(struct evc_balancer *balancer);
 
 /**
- * How many envelopes no receiver was left for: those that it refused, and those of a chain whose other
- * envelopes it had placed, which it freed. Threads: any. Progress: wait-free. Errors: none.
+ * How many envelopes it refused, since no receiver was left. Threads: any. Progress: wait-free. Errors: none.
  */
 EVC_API uint64_t evc_balancer_refused(struct evc_balancer *balancer);
+
+/**
+ * How many envelopes it freed, since no receiver was left for them after others of their chain had been
+ * placed: it has accepted those. Threads: any. Progress: wait-free. Errors: none.
+ */
+EVC_API uint64_t evc_balancer_dropped(struct evc_balancer *balancer);
 
 EVC_END_DECLS
 #endif

@@ -16,8 +16,12 @@ protocol BalancerCore: AnyObject, Sendable {
   /// Removes a thread's subscription. A dispatch that began before may still reach it. Any thread.
   func remove(_ subscription: Subscription)
 
-  /// How many events no thread was left for. Any thread.
+  /// How many events it did not accept, since no thread was left. Any thread.
   var refused: UInt64 { get }
+
+  /// How many events it freed, since no thread was left for them after others of their batch had found one:
+  /// it has accepted those. Any thread.
+  var dropped: UInt64 { get }
 }
 
 /// Whom a balancer of either core asks, and what it needs to know about its event type.

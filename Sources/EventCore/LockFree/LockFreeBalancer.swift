@@ -58,5 +58,6 @@
     }
 
     var refused: UInt64 { evc_balancer_refused(balancer) }
+    var dropped: UInt64 { evc_balancer_dropped(balancer) }
   }
 #endif

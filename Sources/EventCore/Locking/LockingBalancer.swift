@@ -9,6 +9,7 @@ final class LockingBalancer: BalancerCore, LockingSink, @unchecked Sendable {
   private let threads = Guarded<LockingSnapshot?>(nil)
   private let chooser: PoolChooser
   private let refusals = Atomic<UInt64>(0)
+  private let drops = Atomic<UInt64>(0)
   private var own: LockingSubscription!
 
   private typealias Envelope = UnsafeMutableRawPointer
@@ -33,9 +34,12 @@ final class LockingBalancer: BalancerCore, LockingSink, @unchecked Sendable {
       // retired, so that the current snapshot knows better.
       if threads.withLock({ $0 === snapshot }) { break }
     }
-    refusals.wrappingAdd(UInt64(rest.count), ordering: .relaxed)
-    guard rest.isAnyPlaced else { return false }
+    guard rest.isAnyPlaced else {
+      refusals.wrappingAdd(UInt64(rest.count), ordering: .relaxed)
+      return false
+    }
     // The chain is the balancer's, and what is left ends here (D4: counted).
+    drops.wrappingAdd(UInt64(rest.count), ordering: .relaxed)
     var returns = LockingReturns()
     var next: Envelope? = rest.first
     while let envelope = next {
@@ -194,4 +198,5 @@ final class LockingBalancer: BalancerCore, LockingSink, @unchecked Sendable {
 
   // Relaxed: a statistic.
   var refused: UInt64 { refusals.load(ordering: .relaxed) }
+  var dropped: UInt64 { drops.load(ordering: .relaxed) }
 }

@@ -95,9 +95,14 @@ final class PoolRoutes: @unchecked Sendable {
     }
   }
 
-  /// How many events no thread was left for.
+  /// How many events were not accepted, since no thread was left.
   var refused: UInt64 {
     state.withLock { $0.routes.values.reduce(0) { $0 + $1.sink.refused } }
+  }
+
+  /// How many events of a batch were freed, since no thread was left when their turn came.
+  var dropped: UInt64 {
+    state.withLock { $0.routes.values.reduce(0) { $0 + $1.sink.dropped } }
   }
 
   private func makeRoute(_ place: PoolRoute, _ state: State) -> Route {

@@ -165,6 +165,34 @@ struct PoolEndingTests {
     #expect(jobs.pool.statistics.cancelled == 10)
   }
 
+  @Test("D4: of a batch that a pool takes while it ends, what was accepted is accounted for", arguments: balances)
+  func batchWhileEnding(_ kind: (EventCentral.Core, Balance)) {
+    for round in 0..<200 {
+      let jobs = JobPool(kind.0, 4, kind.1.make())
+      let batch = (0..<64).map { Job(number: $0, key: $0) }
+      let accepted = Guarded(0)
+      onThreads(2) { thread in
+        if thread == 0 {
+          for _ in 0..<20 {
+            let count = batch.queue(on: jobs.central)
+            accepted.withLock { $0 += count }
+          }
+        } else {
+          for _ in 0..<round % 50 { _ = jobs.pool.capacity }
+          jobs.pool.cancel()
+        }
+      }
+      jobs.pool.join()
+      let isBalanced = waitUntil {
+        let statistics = jobs.pool.statistics
+        return Int(statistics.delivered + statistics.skipped + statistics.cancelled)
+          == accepted.withLock { $0 }
+      }
+      #expect(isBalanced, "\(accepted.withLock { $0 }) accepted, \(jobs.pool.statistics)")
+      guard isBalanced else { return }
+    }
+  }
+
   @Test("D10: with all threads cancelled one by one the pool refuses, and counts", arguments: Balance.balanced)
   func allThreadsCancelled(_ balance: Balance) {
     for core in cores {
