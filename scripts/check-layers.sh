@@ -25,7 +25,7 @@ forbid '^ *(public |@_exported )?import (CEventCore|Foundation)' \
 forbid 'evc_|EVC_' 'C is named in LockFree/ alone:' \
   $(printf '%s\n' "${shared_files[@]}" | grep -v -e Lane.swift -e Dispatch.swift -e EnvelopeLayout.swift)
 forbid '#include "(mailbox|lanes|stream_table|parker)' 'A router knows sinks, not mailboxes:' \
-  Sources/CEventCore/router.c Sources/CEventCore/router_private.h Sources/CEventCore/dispatch.c \
+  Sources/CEventCore/router.c Sources/CEventCore/router_private.h Sources/CEventCore/dispatch*.[ch] \
   Sources/CEventCore/snapshot.c Sources/CEventCore/snapshot.h
 forbid '#include "(router|dispatch|snapshot)' 'A mailbox knows no router:' \
   Sources/CEventCore/mailbox*.[ch] Sources/CEventCore/lanes.h Sources/CEventCore/stream*.[ch]

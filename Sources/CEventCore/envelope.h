@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Making and ending envelopes, for the files that hold them: envelope.c, mailbox.c, dispatch.c.
+ * Making and ending envelopes, for the files that hold them: envelope.c, mailbox.c, dispatch_any.c.
  */
 #ifndef EVC_ENVELOPE_PRIVATE_H
 #define EVC_ENVELOPE_PRIVATE_H
