@@ -254,6 +254,8 @@ void evc_dispatch_abandon(struct evc_dispatch *dispatch)
 	if (dispatch->record != NULL) {
 		if (dispatch->shared)
 			free_boxes(dispatch->first, dispatch->events);
+		else if (dispatch->first->flags & EVC_ENVELOPE_BATCH)
+			evc_box_free(dispatch->first->batch.box, NULL);
 		give_back(dispatch->record, dispatch->first, dispatch->receivers,
 			  dispatch->events);
 	}

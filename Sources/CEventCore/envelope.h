@@ -6,6 +6,7 @@
 #ifndef EVC_ENVELOPE_PRIVATE_H
 #define EVC_ENVELOPE_PRIVATE_H
 
+#include "batch.h"
 #include "box.h"
 #include "stream.h"
 #include "subscription.h"
@@ -17,8 +18,10 @@ static inline bool evc_payload_is_boxed(size_t size, size_t alignment)
 
 static inline void *evc_envelope_payload_inline(struct evc_envelope *envelope)
 {
-	return evc_unlikely(envelope->flags & EVC_ENVELOPE_BOXED) ? evc_box_payload(envelope->box)
-								  : (void *)envelope->bytes;
+	if (evc_likely(!(envelope->flags & EVC_ENVELOPE_BOXED)))
+		return envelope->bytes;
+	return envelope->flags & EVC_ENVELOPE_BATCH ? envelope->batch.payload
+						    : evc_box_payload(envelope->box);
 }
 
 /* True if no other envelope shares the payload. */
@@ -38,6 +41,8 @@ static inline void evc_payload_end(struct evc_envelope *envelope, bool payload_m
 	if (evc_likely(!(envelope->flags & EVC_ENVELOPE_BOXED))) {
 		if (!payload_moved && subscription->drop != NULL)
 			subscription->drop(subscription->context, envelope->bytes);
+	} else if (envelope->flags & EVC_ENVELOPE_BATCH) {
+		evc_batch_end(envelope, cache);
 	} else {
 		struct evc_box *box = envelope->box;
 

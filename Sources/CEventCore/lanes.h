@@ -50,6 +50,29 @@ static inline void evc_lanes_put(struct evc_lanes *lanes, struct evc_envelope *e
 	evc_lanes_count(lanes, lane, 1);
 }
 
+/* The same for a batch, which until now had its lane in another form. */
+static inline void evc_lanes_put_batch(struct evc_lanes *lanes, struct evc_envelope *envelope)
+{
+	unsigned lane = evc_slot_lane(envelope) - EVC_SLOT_BATCH;
+
+	evc_slot_set_lane(envelope, lane);
+	evc_lanes_put(lanes, envelope);
+	evc_lanes_count(lanes, lane, envelope->batch.left - 1);
+}
+
+/* Puts a batch back, of which one event was taken and others are left: it is the next of its lane again. */
+static inline void evc_lanes_put_back(struct evc_lanes *lanes, struct evc_envelope *envelope)
+{
+	unsigned lane = evc_slot_lane(envelope);
+	uint32_t bit = 1u << lane;
+
+	evc_slot_set_next(envelope, (lanes->occupied & bit) ? lanes->lane[lane].head : NULL);
+	if (!(lanes->occupied & bit))
+		lanes->lane[lane].tail = envelope;
+	lanes->lane[lane].head = envelope;
+	lanes->occupied |= bit;
+}
+
 /* The first lane that holds something; there must be one. */
 static inline unsigned evc_lanes_first(const struct evc_lanes *lanes)
 {

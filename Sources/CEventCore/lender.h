@@ -14,6 +14,8 @@
 #include "stream.h"
 
 struct evc_lender {
+	/* An envelope may stand for several events (batch.h). */
+	bool takes_batches;
 	/* The thread's stream to the sink without a reservation. NULL = out of memory. */
 	struct evc_stream *(*lend)(struct evc_sink *sink, struct evc_thread_record *record);
 	/* The thread's stream to the sink with the reservation that begins with `first`. */

@@ -31,7 +31,7 @@ static void release(struct evc_sink *sink)
 	evc_mailbox_release(mailbox_of(sink));
 }
 
-static const struct evc_lender lender;
+static const struct evc_lender lender, batch_lender;
 
 enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 				   struct evc_mailbox **out)
@@ -45,7 +45,8 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	if (mailbox == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_mailbox){
-		.sink = { accept, retain, release, &lender },
+		.sink = { accept, retain, release,
+			  options != NULL && options->batches ? &batch_lender : &lender },
 		/* Relaxed: only that nobody else has it. */
 		.number = atomic_fetch_add_explicit(&mailbox_number, 1, memory_order_relaxed) + 1,
 	};
@@ -259,7 +260,8 @@ static enum evc_status publish(struct evc_sink *sink, struct evc_stream *stream,
 	return EVC_OK;
 }
 
-static const struct evc_lender lender = { lend, find, publish };
+static const struct evc_lender lender = { false, lend, find, publish };
+static const struct evc_lender batch_lender = { true, lend, find, publish };
 
 struct evc_stream *evc_mailbox_prepare_post(struct evc_mailbox *mailbox)
 {

@@ -47,10 +47,13 @@ static void drop(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 {
 	uint64_t count = 1;
 
-	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_TOKEN))
+	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_TOKEN)) {
 		count = evc_latest_drop(envelope, cache);
-	else
+	} else {
+		if (envelope->flags & EVC_ENVELOPE_BATCH)
+			count = envelope->batch.left;
 		evc_envelope_end(envelope, false, cache);
+	}
 	/* Relaxed: a statistic. */
 	atomic_fetch_add_explicit(&mailbox->dropped, count, memory_order_relaxed);
 }

@@ -98,23 +98,33 @@ static inline struct evc_envelope *chain_of(const struct evc_envelope *slot)
 	return (struct evc_envelope *)(uintptr_t)evc_slot_time(slot);
 }
 
+/* Deals a slot that stands for several events: a batch, or a chain. */
+static __attribute__((noinline)) void deal_several(struct evc_mailbox *mailbox, struct evc_envelope *slot)
+{
+	struct evc_envelope *envelope, *next;
+
+	if (evc_slot_lane(slot) != EVC_SLOT_CHAIN) {
+		evc_lanes_put_batch(&mailbox->lanes, slot);
+		return;
+	}
+	for (envelope = chain_of(slot); envelope != NULL; envelope = next) {
+		next = evc_slot_next(envelope);
+		evc_lanes_put(&mailbox->lanes, envelope);
+	}
+	evc_slot_set_next(slot, NULL);
+	evc_stream_end_slot(slot, &mailbox->returns);
+}
+
 /* Deals the next `count` posts. */
 static inline void deal(struct evc_mailbox *mailbox, uint64_t count)
 {
 	while (count-- > 0) {
 		struct evc_envelope *slot = take_posted(mailbox, &mailbox->returns);
-		struct evc_envelope *envelope, *next;
 
-		if (evc_likely(evc_slot_lane(slot) != EVC_SLOT_CHAIN)) {
+		if (evc_likely(evc_slot_lane(slot) < EVC_LANE_COUNT))
 			evc_lanes_put(&mailbox->lanes, slot);
-			continue;
-		}
-		for (envelope = chain_of(slot); envelope != NULL; envelope = next) {
-			next = evc_slot_next(envelope);
-			evc_lanes_put(&mailbox->lanes, envelope);
-		}
-		evc_slot_set_next(slot, NULL);
-		evc_stream_end_slot(slot, &mailbox->returns);
+		else
+			deal_several(mailbox, slot);
 	}
 }
 
@@ -348,6 +358,8 @@ struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
 
 enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelope **out)
 {
+	if (evc_unlikely(mailbox->options.batches))
+		return EVC_INVALID_ARGUMENT;
 	for (;;) {
 		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
 

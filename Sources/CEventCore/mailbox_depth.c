@@ -37,11 +37,17 @@ struct reading {
 static bool count(struct reading *reading, struct evc_envelope *envelope)
 {
 	unsigned lane = evc_slot_lane(envelope);
+	unsigned events = 1;
 
+	if (lane >= EVC_SLOT_BATCH) {
+		lane -= EVC_SLOT_BATCH;
+		/* Relaxed, as the lane: published by P2 with it. */
+		events = atomic_load_explicit(&envelope->batch_count, memory_order_relaxed);
+	}
 	if (lane >= EVC_LANE_COUNT ||
 	    (++reading->steps % CHECK_EVERY == 0 && moved(reading->mailbox, reading->moves)))
 		return false;
-	reading->counts[lane]++;
+	reading->counts[lane] += events;
 	return true;
 }
 

@@ -177,6 +177,16 @@ static inline uint64_t evc_mailbox_undealt(struct evc_mailbox *mailbox, memory_o
 	       atomic_load_explicit(&mailbox->dealt, memory_order_relaxed);
 }
 
+/* An event was taken of a batch that stays in its lane, since others are left. */
+static inline void evc_mailbox_count_take(struct evc_mailbox *mailbox, unsigned lane)
+{
+	/* Relaxed: only the consumer writes it. */
+	atomic_store_explicit(&mailbox->taken,
+			      atomic_load_explicit(&mailbox->taken, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	evc_lanes_count(&mailbox->lanes, lane, (uint32_t)-1);
+}
+
 static inline struct evc_envelope *evc_mailbox_take_from(struct evc_mailbox *mailbox, unsigned lane)
 {
 	/* Relaxed: only the consumer writes it. */

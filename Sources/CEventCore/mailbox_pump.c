@@ -28,7 +28,7 @@
  *
  * Tests/Models/pump.pml checks this over all interleavings of small cases.
  */
-#include "mailbox_private.h"
+#include "mailbox_deliver.h"
 
 /* After so many envelopes the pools may have grown; and how long the last trim must be past. */
 #define TRIM_AFTER 4096u
@@ -45,16 +45,6 @@ void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox)
 				      memory_order_acquire) &
 	    EVC_ATTENTION_SLEEP)
 		mailbox->options.wake(mailbox->options.context);
-}
-
-static inline void deliver(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
-{
-	struct evc_subscription *subscription = envelope->subscription;
-	bool moved = subscription->deliver(subscription->context,
-					   evc_envelope_payload_inline(envelope), envelope,
-					   evc_envelope_owns_payload(envelope));
-
-	evc_envelope_end(envelope, moved, &mailbox->returns);
 }
 
 /* Lets go of what is of no use to anybody until the next pump. */
@@ -99,8 +89,8 @@ enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbox, uint64_t limit)
 		uint64_t dealt;
 
 		if (evc_likely(envelope != NULL)) {
-			deliver(mailbox, envelope);
-			if (--limit == 0)
+			limit -= evc_mailbox_deliver(mailbox, envelope, limit);
+			if (limit == 0)
 				return EVC_OK;
 			continue;
 		}

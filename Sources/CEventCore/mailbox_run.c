@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-#include "mailbox_private.h"
+#include "mailbox_deliver.h"
 
 enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 {
@@ -14,13 +14,7 @@ enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
 
 		if (evc_likely(envelope != NULL)) {
-			struct evc_subscription *subscription = envelope->subscription;
-			bool moved = subscription->deliver(subscription->context,
-							   evc_envelope_payload_inline(envelope),
-							   envelope,
-							   evc_envelope_owns_payload(envelope));
-
-			evc_envelope_end(envelope, moved, &mailbox->returns);
+			(void)evc_mailbox_deliver(mailbox, envelope, UINT64_MAX);
 			continue;
 		}
 		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) &

@@ -12,9 +12,10 @@
  *   28      lane                                -
  *   29      flags                               -
  *   30      index in its segment, from 1        0
+ *   31      of a batch: how many events it had  -
  *   32      payload, or the pointer to its box  -
  *
- * `next`, `time` and `lane` are atomic because evc_mailbox_depths reads them of envelopes that the
+ * `next`, `time`, `lane` and `batch_count` are atomic because evc_mailbox_depths reads them of envelopes that the
  * consumer may be recycling at that moment; it throws such a reading away (mailbox_depth.c). All other
  * fields belong to the envelope's holder alone. A slot is one of a stream's segment (stream.h), or one of
  * a thread's pool (pool_private.h), whose index is 0.
@@ -32,6 +33,17 @@
 
 struct evc_box;
 
+/* Several events of one subscription and lane, whose payloads lie side by side in a box (batch.h). */
+struct evc_batch {
+	struct evc_box *box;
+	/* Of the event that is taken next, or was taken last and is being delivered. */
+	unsigned char *payload;
+	/* From one payload to the next to be taken, in bytes: backwards on a stack. */
+	int32_t step;
+	/* How many have not been taken. */
+	uint32_t left;
+};
+
 struct evc_envelope {
 	_Atomic(struct evc_envelope *) next;
 	union {
@@ -45,10 +57,12 @@ struct evc_envelope {
 	};
 	_Atomic uint8_t lane;
 	uint8_t flags;
-	uint16_t index;
+	uint8_t index;
+	_Atomic uint8_t batch_count;
 	union {
 		_Alignas(EVC_INLINE_ALIGNMENT) unsigned char bytes[EVC_INLINE_SIZE];
 		struct evc_box *box;
+		struct evc_batch batch;
 	};
 };
 
@@ -58,14 +72,20 @@ struct evc_envelope {
 #define EVC_ENVELOPE_TOKEN 2u
 /* Holds a reference of its latest-only subscription, to be let go at its end. */
 #define EVC_ENVELOPE_HOLDS 4u
+/* Several events. Always with BOXED, so that who looks for that alone finds it. */
+#define EVC_ENVELOPE_BATCH 8u
 /* In `lane`: no event itself; stands for the posted chain that begins at `time`. */
 #define EVC_SLOT_CHAIN EVC_LANE_COUNT
+/* In `lane`, until it is dealt: a batch for the lane that is so much less. */
+#define EVC_SLOT_BATCH (EVC_LANE_COUNT + 1u)
 
 static_assert(sizeof(struct evc_envelope) == 64, "a slot is one cache line");
 static_assert(offsetof(struct evc_envelope, bytes) == 32, "see EnvelopeLayout.swift");
 static_assert(offsetof(struct evc_envelope, time) == 16, "see EnvelopeLayout.swift");
 static_assert(offsetof(struct evc_envelope, generation) == 24, "see EnvelopeLayout.swift");
 static_assert(offsetof(struct evc_envelope, lane) == 28, "see EnvelopeLayout.swift");
+static_assert(offsetof(struct evc_envelope, batch.box) == offsetof(struct evc_envelope, box),
+	      "a batch is boxed");
 
 /* Relaxed: the link is published by whoever publishes the envelope (stream.h, pool.c). */
 static inline struct evc_envelope *evc_slot_next(struct evc_envelope *slot)

@@ -10,6 +10,9 @@
  * Done once, not at each use: an index never changes, and `next` of a slot that was used holds no ticket.
  * To write to all slots at each use costs as many cache misses in a row, 60 instead of 30 ns an event.
  */
+static_assert((EVC_SEGMENT_SIZE - sizeof(struct evc_segment)) / sizeof(struct evc_envelope) <= UINT8_MAX,
+	      "an index is a byte");
+
 void evc_segment_prepare(void *memory, size_t size)
 {
 	struct evc_segment *segment = memory;
@@ -17,7 +20,7 @@ void evc_segment_prepare(void *memory, size_t size)
 
 	for (size_t i = 0; i < capacity; i++) {
 		atomic_init(&segment->slots[i].next, NULL);
-		segment->slots[i].index = (uint16_t)(i + 1);
+		segment->slots[i].index = (uint8_t)(i + 1);
 	}
 }
 

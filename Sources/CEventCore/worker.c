@@ -31,6 +31,7 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 				  const struct evc_mailbox_options *options,
 				  struct evc_worker **out)
 {
+	struct evc_mailbox_options own = { 0 };
 	struct evc_worker *worker;
 	enum evc_status status;
 
@@ -43,7 +44,11 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 		.shared = shared,
 		.context = options != NULL ? options->context : NULL,
 	};
-	status = evc_mailbox_create(options, &worker->mailbox);
+	/* It delivers by itself, and its own mailbox gets little. */
+	if (options != NULL)
+		own = *options;
+	own.batches = false;
+	status = evc_mailbox_create(&own, &worker->mailbox);
 	if (status == EVC_OK && !join(shared, worker)) {
 		evc_mailbox_release(worker->mailbox);
 		status = EVC_NOT_PERMITTED;

@@ -61,6 +61,12 @@ struct evc_mailbox_options {
 	void (*finalize)(void *context);
 	/** Handed to the functions above. */
 	void *context;
+	/**
+	 * True if the events of a batch may come in one envelope (`evc_dispatch_begin_batch`), which is then
+	 * delivered for each of them: for a mailbox that is drained by `evc_mailbox_run` or
+	 * `evc_mailbox_pump` alone. `evc_mailbox_take` refuses. Statistics and depths count events.
+	 */
+	bool batches;
 };
 
 /** A reading of a mailbox's counters. */
@@ -162,7 +168,8 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbo
  *
  * Threads: the one consumer (a thread at a time). Progress: lock-free; while a producer is between the
  * two steps of a post, a take that must see it spins until it has done the second. Ownership: the
- * caller owns `*out` and ends it with `evc_mailbox_recycle`. Errors: EVC_EMPTY, EVC_CLOSED.
+ * caller owns `*out` and ends it with `evc_mailbox_recycle`. Errors: EVC_EMPTY, EVC_CLOSED;
+ * EVC_INVALID_ARGUMENT for a mailbox with `batches`.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox,
 						      struct evc_envelope **out);

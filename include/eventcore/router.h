@@ -99,6 +99,11 @@ struct evc_dispatch {
 	void *record;
 	void *snapshot;
 	void *stream;
+	/**
+	 * For the caller again, after `evc_dispatch_begin_batch`: where the payloads are to be written side by
+	 * side, each a multiple of the alignment after the one before; NULL if they lie in the envelopes.
+	 */
+	void *array;
 };
 
 /**
@@ -116,6 +121,19 @@ EVC_API EVC_MUST_USE enum evc_status evc_dispatch_begin(struct evc_router *route
 							enum evc_lane lane, size_t size,
 							size_t alignment, uint32_t events,
 							struct evc_dispatch *out);
+
+/**
+ * The same for several events that lie side by side where they come from: if there is one receiver, which
+ * takes batches (`evc_mailbox_options.batches`), they travel side by side as well, in memory that is to be
+ * written at `out->array`, for some 2 ns each. Otherwise `out->array` is NULL, and all is as after
+ * `evc_dispatch_begin`.
+ *
+ * Everything else as `evc_dispatch_begin`.
+ */
+EVC_API EVC_MUST_USE enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key,
+							      enum evc_lane lane, size_t size,
+							      size_t alignment, uint32_t events,
+							      struct evc_dispatch *out);
 
 /** The envelope after `envelope` in a dispatch. Threads: the dispatching one. Errors: none. */
 EVC_API struct evc_envelope *evc_dispatch_next(struct evc_envelope *envelope);

@@ -92,8 +92,16 @@ static inline __attribute__((always_inline)) void produce(struct evb_raw *raw, s
 			random ^= random << 17;
 			lane = (enum evc_lane)((uint32_t)random * (uint64_t)EVC_LANE_COUNT >> 32);
 		}
-		status = evc_dispatch_begin(raw->router, KEY, lane, size, 8, batch, &dispatch);
+		status = batch > 1 ? evc_dispatch_begin_batch(raw->router, KEY, lane, size, 8, batch,
+							      &dispatch)
+				   : evc_dispatch_begin(raw->router, KEY, lane, size, 8, 1, &dispatch);
 		EVB_REQUIRE(status == EVC_OK, "a dispatch failed");
+		if (batch > 1 && dispatch.array != NULL) {
+			for (unsigned i = 0; i < batch; i++)
+				fill((char *)dispatch.array + i * size, size, n + i);
+			evc_dispatch_commit(&dispatch);
+			continue;
+		}
 		envelope = dispatch.first;
 		for (unsigned i = 0; i < dispatch.payloads; i++) {
 			fill(evc_envelope_payload(envelope), size, n + i % batch);
@@ -176,12 +184,13 @@ uint64_t evb_raw_run(struct evb_raw *raw, uint64_t events)
 static void open_consumer(struct evb_raw *raw, struct consumer *consumer)
 {
 	const struct evc_subscription_options options = { .context = consumer, .deliver = deliver };
+	const struct evc_mailbox_options mailbox = { .batches = true };
 	struct evc_subscription *subscription;
 
 	consumer->raw = raw;
 	for (unsigned i = 0; i < MOST; i++)
 		consumer->handlers[i] = count;
-	EVB_REQUIRE(evc_mailbox_create(NULL, &consumer->mailbox) == EVC_OK, "no mailbox");
+	EVB_REQUIRE(evc_mailbox_create(&mailbox, &consumer->mailbox) == EVC_OK, "no mailbox");
 	EVB_REQUIRE(evc_mailbox_add_subscription(consumer->mailbox, &options, &subscription) ==
 			    EVC_OK,
 		    "no subscription");

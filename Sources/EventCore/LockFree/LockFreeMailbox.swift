@@ -39,6 +39,8 @@
         options.control = { Unmanaged<Consumer>.fromOpaque($0!).takeUnretainedValue().control() }
         options.idle = { Unmanaged<Consumer>.fromOpaque($0!).takeUnretainedValue().idle() }
       }
+      // Whatever drains it delivers.
+      options.batches = true
       var made: OpaquePointer?
       if let shared {
         // More than EVC_WORKERS_MAX are refused: `SharedMailbox.maximumWorkers`.

@@ -33,6 +33,19 @@
       }
     }
 
+    func beginBatch(
+      events: Int, key: UInt, lane: UInt8, size: Int, alignment: Int, _ state: inout DispatchState
+    ) {
+      let status = withDispatch(&state) {
+        evc_dispatch_begin_batch(
+          router, UInt64(key), evc_lane(rawValue: evc_lane.RawValue(lane)), size, alignment,
+          UInt32(truncatingIfNeeded: events), $0)
+      }
+      if status != EVC_OK {
+        requireCore(status, "dispatch events")
+      }
+    }
+
     func commit(_ state: inout DispatchState) -> Int {
       Int(withDispatch(&state) { evc_dispatch_commit($0) })
     }

@@ -19,6 +19,8 @@ struct DispatchState {
   var record: UnsafeMutableRawPointer?
   var snapshot: UnsafeMutableRawPointer?
   var stream: UnsafeMutableRawPointer?
+  /// After `beginBatch`: where all payloads lie side by side; nil if they lie in the envelopes.
+  @usableFromInline var array: UnsafeMutableRawPointer?
 
   @inlinable
   init() { self.init(empty: ()) }
@@ -111,14 +113,24 @@ func dispatchBatch<E: Eventable>(
   _ batch: UnsafeMutableBufferPointer<E>, moved: Bool, _ lane: Lane, through router: any RouterCore
 ) -> Int {
   var state = DispatchState()
-  router.begin(
-    key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
-    alignment: MemoryLayout<E>.alignment, events: batch.count, &state)
+  router.beginBatch(
+    events: batch.count, key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
+    alignment: MemoryLayout<E>.alignment, &state)
   guard var envelope = state.first else {
     if moved {
       batch.deinitialize()
     }
     return 0
+  }
+  if let array = state.array {
+    // Not nil: a batch has an event.
+    let events = batch.baseAddress.unsafelyUnwrapped
+    if moved {
+      array.moveInitializeMemory(as: E.self, from: events, count: batch.count)
+    } else {
+      array.initializeMemory(as: E.self, from: events, count: batch.count)
+    }
+    return router.commit(&state) &* batch.count
   }
   // By receiver, then by event; by event alone, if the receivers share the payloads.
   var payloads = Int(state.payloads)

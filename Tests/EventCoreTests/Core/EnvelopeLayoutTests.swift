@@ -29,6 +29,9 @@
       #expect(
         MemoryLayout<DispatchState>.offset(of: \.stream)
           == MemoryLayout<evc_dispatch>.offset(of: \.stream))
+      #expect(
+        MemoryLayout<DispatchState>.offset(of: \.array)
+          == MemoryLayout<evc_dispatch>.offset(of: \.array))
       #expect(maximumBatch == Int(EVC_DISPATCH_MAX))
     }
 
