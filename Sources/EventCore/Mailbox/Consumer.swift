@@ -56,7 +56,7 @@ final class Consumer: @unchecked Sendable {
   /// The consumer's thread, as a number that no other thread has while it runs; 0 before, and between
   /// two pumps.
   private let thread = Atomic<UInt>(0)
-  private let delivered = Atomic<UInt64>(0)
+  @usableFromInline let delivered = Atomic<UInt64>(0)
   private let skipped = Atomic<UInt64>(0)
   /// Opened when the consumer has handled or dropped its last event.
   let ended = Latch()
@@ -64,7 +64,7 @@ final class Consumer: @unchecked Sendable {
   private weak var owner: EventThread?
   /// Keeps the owner and others over a run of events whose handlers need them. In memory of its own, since
   /// an access check for each event would cost more than the handler.
-  let held: UnsafeMutablePointer<Held>
+  @usableFromInline let held: UnsafeMutablePointer<Held>
 
   /// - Parameters:
   ///   - routers: Where its handlers are registered.
@@ -429,6 +429,27 @@ final class Consumer: @unchecked Sendable {
     if held.pointee.isAny {
       lookAtHeld()
     }
+  }
+
+  /// The same, where the type of the event is known.
+  @inlinable
+  @inline(__always)
+  func didCallDirectly(_ called: Bool) {
+    // Both as in `didCall`.
+    running.store(0, ordering: .releasing)
+    let count = delivered.load(ordering: .relaxed) &+ 1
+    // Every so many events, `Upkeep.eventsBetween`; the rest of the work is in there.
+    guard called && count % 4096 != 0 && !held.pointee.isAny else {
+      didCallAny(called)
+      return
+    }
+    delivered.store(count, ordering: .relaxed)
+  }
+
+  @usableFromInline
+  @inline(never)
+  func didCallAny(_ called: Bool) {
+    didCall(called)
   }
 
   /// The owner, kept until the consumer runs dry; nil if it is gone.

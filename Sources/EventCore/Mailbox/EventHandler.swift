@@ -17,6 +17,8 @@ class EventHandler: @unchecked Sendable {
   /// Whether the closure is plain, but for a requester that has to be there: as long as the consumer holds
   /// that, the plain closure is called, otherwise the general one.
   @usableFromInline let isGuarded: Bool
+  /// Whether there is no closure that may be called right away: the general one has to see the event.
+  var judges: Bool { !isPlain && !isGuarded }
   // Not retained: the general closure holds the registration, which holds it.
   private let requester: Unmanaged<SharedReference>?
   /// Whether of the waiting events only the newest is for this handler, which then has a subscription of
@@ -42,7 +44,7 @@ class EventHandler: @unchecked Sendable {
   @inline(never)
   func isRequesterHeld(by consumer: Consumer) -> Bool {
     requester.unsafelyUnwrapped._withUnsafeGuaranteedRef {
-      $0.isHeld(by: consumer.address) && $0.held != nil
+      $0.isHeld(by: consumer.address) && !$0.isLastReference
     }
   }
 }

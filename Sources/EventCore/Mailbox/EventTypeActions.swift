@@ -15,17 +15,29 @@ struct EventTypeActions: Sendable {
       _ delivery: Delivery, _ payload: UnsafeMutableRawPointer, _ owned: Bool
     ) -> Bool
 
+  /// The same from the envelope on, which is done here as far as it is the same for nearly all events.
+  /// Returns whether the payload was moved out.
+  @usableFromInline
+  typealias DeliverDirectly =
+    @Sendable (
+      _ receiver: Receiver, _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer,
+      _ owned: Bool
+    ) -> Bool
+
   let key: UInt
   let deliver: Deliver
+  let deliverDirectly: DeliverDirectly
   /// Ends a payload that nobody took; nil for types that need no ending.
   let drop: (@Sendable (UnsafeMutableRawPointer) -> Void)?
 
   @usableFromInline
   init(
-    key: UInt, deliver: @escaping Deliver, drop: (@Sendable (UnsafeMutableRawPointer) -> Void)?
+    key: UInt, deliver: @escaping Deliver, deliverDirectly: @escaping DeliverDirectly,
+    drop: (@Sendable (UnsafeMutableRawPointer) -> Void)?
   ) {
     self.key = key
     self.deliver = deliver
+    self.deliverDirectly = deliverDirectly
     self.drop = drop
   }
 }
@@ -39,7 +51,18 @@ func eventTypeActions<E: Eventable>(_ type: E.Type) -> EventTypeActions {
     let event = owned ? pointer.move() : pointer.pointee
     return delivery.call(event)
   }
-  return EventTypeActions(key: eventKey(type), deliver: deliver, drop: payloadDrop(type))
+  let deliverDirectly: EventTypeActions.DeliverDirectly = { receiver, payload, envelope, owned in
+    let direct = receiver.direct.pointee
+    guard envelope.load(fromByteOffset: 24, as: UInt32.self) == direct.generation else {
+      return receiver.deliverAny(payload, envelope, owned: owned)
+    }
+    let pointer = payload.assumingMemoryBound(to: E.self)
+    let event = owned ? pointer.move() : pointer.pointee
+    direct.call(event, receiver, envelope)
+    return owned
+  }
+  return EventTypeActions(
+    key: eventKey(type), deliver: deliver, deliverDirectly: deliverDirectly, drop: payloadDrop(type))
 }
 
 /// How a payload that nobody took is ended; nil for types that need no ending.
@@ -92,7 +115,7 @@ struct Delivery {
               called = callGeneral(handler, event, consumer) || called
             }
           }
-          next += MemoryLayout<Unmanaged<TypedHandler<E>>?>.stride
+          next += DirectHandlers.stride
         }
         return called
       }

@@ -8,11 +8,25 @@
 /// and at ten thousand. The consumer's thread only. Not in an array: that costs retains and access checks
 /// per event.
 struct HandlerList: ~Copyable {
-  /// The places in use, gaps among them. Each holds a reference of its handler.
-  private(set) var first: UnsafeMutablePointer<Unmanaged<EventHandler>?>
+  /// A handler of the list and what is needed of it before its call, side by side, so that no load has to wait
+  /// for another one.
+  struct Place {
+    /// With a reference; nil for a gap.
+    var handler: Unmanaged<EventHandler>?
+    /// `HandlerState.address`.
+    var state: UInt
+  }
+
+  /// The places in use, gaps among them.
+  private(set) var first: UnsafeMutablePointer<Place>
   private(set) var count = 0
   private var capacity = 1
   private var gaps = 0
+  /// How many handlers have to be asked before each call, beside being alive.
+  private var judging = 0
+
+  /// Whether every place has a handler that takes each event, if its requester is there.
+  var isUniform: Bool { gaps == 0 && judging == 0 && count > 0 }
 
   init() {
     first = .allocate(capacity: 1)
@@ -20,7 +34,7 @@ struct HandlerList: ~Copyable {
 
   deinit {
     for index in 0..<count {
-      first[index]?.release()
+      first[index].handler?.release()
     }
     first.deallocate()
   }
@@ -30,16 +44,19 @@ struct HandlerList: ~Copyable {
       move(to: capacity * 2)
     }
     handler.state.place = count
-    (first + count).initialize(to: Unmanaged.passRetained(handler))
+    (first + count).initialize(
+      to: Place(handler: Unmanaged.passRetained(handler), state: handler.state.address))
     count += 1
+    judging += handler.judges ? 1 : 0
   }
 
   /// Takes a handler out. The caller lets go of it when the list is in order: what a closure holds may
   /// end with it, and that is user code.
   mutating func remove(_ state: HandlerState) -> EventHandler? {
-    guard let index = state.place, let handler = first[index] else { return nil }
+    guard let index = state.place, let handler = first[index].handler else { return nil }
     state.place = nil
-    first[index] = nil
+    first[index].handler = nil
+    judging -= handler._withUnsafeGuaranteedRef { $0.judges } ? 1 : 0
     gaps += 1
     if gaps == count {
       (count, gaps) = (0, 0)
@@ -50,22 +67,22 @@ struct HandlerList: ~Copyable {
   }
 
   mutating func removeAll() -> [EventHandler] {
-    let all = (0..<count).compactMap { first[$0]?.takeRetainedValue() }
+    let all = (0..<count).compactMap { first[$0].handler?.takeRetainedValue() }
     for handler in all {
       handler.state.place = nil
     }
-    (count, gaps) = (0, 0)
+    (count, gaps, judging) = (0, 0, 0)
     return all
   }
 
   /// Moves the handlers together, to new memory.
   private mutating func move(to capacity: Int) {
-    let new = UnsafeMutablePointer<Unmanaged<EventHandler>?>.allocate(capacity: capacity)
+    let new = UnsafeMutablePointer<Place>.allocate(capacity: capacity)
     var next = 0
     for index in 0..<count {
-      guard let handler = first[index] else { continue }
+      guard let handler = first[index].handler else { continue }
       handler._withUnsafeGuaranteedRef { $0.state.place = next }
-      (new + next).initialize(to: handler)
+      (new + next).initialize(to: first[index])
       next += 1
     }
     first.deallocate()

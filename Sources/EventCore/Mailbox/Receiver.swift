@@ -32,7 +32,7 @@ final class Receiver: @unchecked Sendable {
   /// mailbox that are for it. Nil for all others.
   let rank: Int?
   // Not retained: envelopes are delivered by the consumer's own run loop, which keeps it alive.
-  private let consumer: Unmanaged<Consumer>
+  @usableFromInline let consumer: Unmanaged<Consumer>
   /// Counts what is handled, in a pool. Retained, since a pool's balancer looks at the counters as long as
   /// it may post to the mailbox.
   private let member: PoolMember?
@@ -43,6 +43,8 @@ final class Receiver: @unchecked Sendable {
   }
   /// In memory of its own, since a property of a class would be checked at each access.
   private let list: UnsafeMutablePointer<List>
+  /// What nearly every event is delivered by. In memory of its own, as `list`, which it follows.
+  @usableFromInline let direct: UnsafeMutablePointer<DirectHandlers>
 
   /// How many handlers have ended that the consumer has not taken out of `list` yet.
   @usableFromInline let ended = Atomic<Int>(0)
@@ -70,9 +72,12 @@ final class Receiver: @unchecked Sendable {
     member = consumer.member
     list = .allocate(capacity: 1)
     list.initialize(to: List())
+    direct = .allocate(capacity: 1)
+    direct.initialize(to: DirectHandlers())
   }
 
   deinit {
+    direct.deallocate()
     list.deinitialize(count: 1)
     list.deallocate()
   }
@@ -121,7 +126,17 @@ final class Receiver: @unchecked Sendable {
   /// Calls every handler that was alive when the event was dispatched. The consumer only.
   ///
   /// - Returns: Whether the payload was moved out.
+  @inline(__always)
   func deliver(_ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool) -> Bool {
+    type.deliverDirectly(self, payload, envelope, owned)
+  }
+
+  /// The same for any event: one that was addressed before or after the list became what it is, handlers that
+  /// judge, a thread of a pool.
+  @usableFromInline
+  func deliverAny(
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
+  ) -> Bool {
     member == nil
       ? deliverToHandlers(payload, envelope, owned: owned)
       : deliverInPool(payload, envelope, owned: owned)
@@ -187,6 +202,19 @@ final class Receiver: @unchecked Sendable {
     for handler in added where !handler.state.isEnded {
       list.pointee.handlers.append(handler)
     }
+    direct.pointee = directHandlers()
+  }
+
+  /// What the list makes of `direct`. After each change of the list.
+  private func directHandlers() -> DirectHandlers {
+    let isDirect =
+      list.pointee.handlers.isUniform && member == nil
+      && consumer._withUnsafeGuaranteedRef { $0.hasBarrier }
+    guard isDirect else { return DirectHandlers() }
+    let first = list.pointee.handlers.first
+    return DirectHandlers(
+      first: UnsafeRawPointer(first), end: UnsafeRawPointer(first + list.pointee.handlers.count),
+      generation: list.pointee.appliedGeneration)
   }
 
   /// Lets go of a handler that has ended; once for each. The consumer only, never inside a handler.
@@ -196,6 +224,7 @@ final class Receiver: @unchecked Sendable {
       apply()
     }
     let dropped = list.pointee.handlers.remove(handler)
+    direct.pointee = directHandlers()
     // Sequentially consistent, as `end`: what it counted is not in the list any more.
     ended.wrappingSubtract(1, ordering: .sequentiallyConsistent)
     withExtendedLifetime(dropped) {}
@@ -205,6 +234,7 @@ final class Receiver: @unchecked Sendable {
   func end() {
     apply()
     let all = list.pointee.handlers.removeAll()
+    direct.pointee = directHandlers()
     for handler in all {
       _ = handler.state.end()
     }

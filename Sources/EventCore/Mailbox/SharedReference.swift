@@ -65,9 +65,12 @@ final class SharedReference: @unchecked Sendable {
     return true
   }
 
+  /// Whether nobody but the holder refers to the object. For the holder.
+  var isLastReference: Bool { isKnownUniquelyReferenced(&strongObject.pointee) }
+
   /// The object, for its holder; nil if the holder's reference is the last.
   var held: Unmanaged<AnyObject>? {
-    guard !isKnownUniquelyReferenced(&strongObject.pointee) else { return nil }
+    guard !isLastReference else { return nil }
     return strongObject.pointee.map { Unmanaged.passUnretained($0) }
   }
 
@@ -97,9 +100,10 @@ struct HeldObject {
 
 extension Consumer {
   /// What this consumer holds at the moment. Its thread only.
+  @usableFromInline
   struct Held {
     /// Whether there is anything: what is looked at after each event.
-    var isAny = false
+    @usableFromInline var isAny = false
     /// The owner, if a handler needed it.
     var owner: EventThread?
     var references: [SharedReference] = []
