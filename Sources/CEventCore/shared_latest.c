@@ -110,7 +110,21 @@ static void count_superseded(struct evc_shared_latest *latest, uint32_t count)
 	atomic_fetch_add_explicit(&latest->superseded, count, memory_order_relaxed);
 }
 
-/* P1. Returns the envelope that was superseded, if any, which it counts. */
+/* Makes room in the bits of a slot that is read as `old`. Returns what it is now. */
+static __attribute__((noinline)) uintptr_t carry(struct evc_shared_latest *latest, uintptr_t old)
+{
+	/* Nothing is ordered by it: the caller's P1 is still to come. */
+	if (!atomic_compare_exchange_strong_explicit(&latest->slot, &old, old - COUNT_MAX * COUNT_ONE,
+						     memory_order_relaxed, memory_order_relaxed))
+		return old;
+	count_superseded(latest, COUNT_MAX);
+	return old - COUNT_MAX * COUNT_ONE;
+}
+
+/*
+ * P1. Returns the envelope that was superseded, if any, which it counts; never after P1, so that whoever
+ * handles an event finds all counted that it took the place of (claim 3 of latest.h).
+ */
 static inline struct evc_envelope *put(struct evc_shared_latest *latest,
 				       struct evc_envelope *newest, unsigned lane)
 {
@@ -118,14 +132,13 @@ static inline struct evc_envelope *put(struct evc_shared_latest *latest,
 	uint32_t count;
 
 	do {
-		count = count_in(old);
-		count = old == 0 || count == COUNT_MAX ? 0 : count + 1;
+		while (evc_unlikely(count_in(old) == COUNT_MAX))
+			old = carry(latest, old);
+		count = old == 0 ? 0 : count_in(old) + 1;
 		/* Releases the envelope, and acquires the one that is superseded. */
 	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &old,
 							(uintptr_t)newest | count * COUNT_ONE | lane,
 							memory_order_seq_cst, memory_order_relaxed));
-	if (count_in(old) == COUNT_MAX)
-		count_superseded(latest, COUNT_MAX + 1);
 	return envelope_in(old);
 }
 
@@ -197,6 +210,9 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 		if (evc_unlikely(spare == NULL))
 			return EVC_OUT_OF_MEMORY;
 	}
+	/* Before P1: claim 3 of latest.h. */
+	if (evc_unlikely(count > 0))
+		count_superseded(latest, count);
 	old = put(latest, newest, lane);
 	/* P2; acquires the post of the token that is there. */
 	if (atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) != EVC_TOKEN_POSTED)
@@ -207,7 +223,6 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if (evc_unlikely(count > 0)) {
 		struct evc_envelope *envelope = chain->first, *next;
 
-		count_superseded(latest, count);
 		for (; count > 0; count--, envelope = next) {
 			next = evc_slot_next(envelope);
 			evc_envelope_supersede(envelope);
