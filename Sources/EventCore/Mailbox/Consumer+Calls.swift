@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+// The announcement of each call, by which `removeAndWait()` finds out what it has to wait for.
+
+extension Consumer {
+  /// Returns when no call of a handler that has been ended is running.
+  ///
+  /// The consumer publishes a handler in `running` before it reads `validFrom`; the caller has written
+  /// `validFrom` before it reads `running`. With a full fence on both sides at least one sees the
+  /// other; the consumer's is the core's `barrier`, paid for here and not for each event.
+  func waitUntilDone(_ handler: HandlerState) {
+    let address = handler.address
+    if isCurrent {
+      require(
+        running.load(ordering: .relaxed) != address,
+        """
+        removeAndWait() waits until its handler is not running, and was called inside that handler, \
+        where it would wait for itself: call remove().
+        """)
+      return
+    }
+    if hasBarrier {
+      _ = core.barrier()
+    }
+    if running.load(ordering: .sequentiallyConsistent) == address {
+      waitForControl(whileRunning: address)
+    }
+  }
+
+  /// Returns when the consumer has been between two events, has ended, or runs another handler.
+  private func waitForControl(whileRunning address: UInt) {
+    let latch = Latch()
+    let waits = requests.withLock { requests in
+      if !requests.hasEnded { requests.waiting.append(latch) }
+      return !requests.hasEnded
+    }
+    // A pump looks at the requests when it leaves: it sees this one if it was in the handler until now,
+    // and otherwise nobody may come by for a long time.
+    guard waits, running.load(ordering: .sequentiallyConsistent) == address else { return }
+    mailbox.interrupt()
+    latch.wait()
+  }
+
+  @inlinable
+  @inline(__always)
+  func willCall(_ handler: HandlerState) {
+    let address = handler.address
+    if hasBarrier {
+      // Whoever reads it has made the barrier on this thread. Releasing: what the handler before it
+      // did, before a waiter sees that it is another's turn.
+      running.store(address, ordering: .releasing)
+    } else {
+      running.store(address, ordering: .sequentiallyConsistent)
+    }
+  }
+
+  /// A handler has returned, and what follows is not part of it. Inside its call.
+  func didLeaveHandler() {
+    // Releasing: as in `didCall`.
+    running.store(0, ordering: .releasing)
+  }
+
+  @inline(__always)
+  func didCall(_ called: Bool) {
+    // Releasing: what the handler did, before a waiter sees it done.
+    running.store(0, ordering: .releasing)
+    // Only this thread writes the counters.
+    let count: UInt64
+    if called {
+      count = delivered.load(ordering: .relaxed) &+ 1
+      delivered.store(count, ordering: .relaxed)
+    } else {
+      count = skipped.load(ordering: .relaxed) &+ 1
+      skipped.store(count, ordering: .relaxed)
+    }
+    if count % Upkeep.eventsBetween == 0 {
+      upkeep?(.whileBusy)
+    }
+    if held.pointee.isAny {
+      lookAtHeld()
+    }
+  }
+
+  /// The same, where the type of the event is known.
+  @inlinable
+  @inline(__always)
+  func didCallDirectly(_ called: Bool) {
+    // Both as in `didCall`.
+    running.store(0, ordering: .releasing)
+    let count = delivered.load(ordering: .relaxed) &+ 1
+    // Every so many events, `Upkeep.eventsBetween`; the rest of the work is in there.
+    guard called && count % 4096 != 0 && !held.pointee.isAny else {
+      didCallAny(called)
+      return
+    }
+    delivered.store(count, ordering: .relaxed)
+  }
+
+  @usableFromInline
+  @inline(never)
+  func didCallAny(_ called: Bool) {
+    didCall(called)
+  }
+}
