@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+import Testing
+
+@testable import EventCore
+
+/// How handlers that take every event are called, among others and while the list changes.
+@Suite struct DirectHandlersTests {
+  private struct Number: Eventable {
+    let value: Int
+  }
+
+  @Test func aPlaceIsLaidOutAsItIsRead() {
+    #expect(MemoryLayout<HandlerList.Place>.stride == DirectHandlers.stride)
+    #expect(MemoryLayout<HandlerList.Place>.offset(of: \.state) == DirectHandlers.state)
+    #expect(MemoryLayout<HandlerList.Place>.offset(of: \.handler) == 0)
+    #expect(EnvelopeLayout.generation == 24)
+    #expect(Upkeep.eventsBetween == 4096)
+  }
+
+  @Test("D4 D6 a handler that ends during an event is not called for it, the others are",
+    arguments: EventCentral.Core.available)
+  func endingWhileTheOneBeforeRuns(core: EventCentral.Core) throws {
+    for ended in 0..<4 {
+      let central = EventCentral(core: core)
+      let thread = EventThread(on: central)
+      let calls = Log<Int>()
+      let gate = Gate()
+      let handles = Log<EventCallbackHandle>()
+      for index in 0..<4 {
+        let handle = thread.addEventCallback { (event: Number) in
+          calls.append(event.value * 10 + index)
+          if event.value == 1, index == 1 { handles.entries[ended].remove() }
+          if event.value == 2, index == 3 - (ended == 3 ? 1 : 0) { gate.open() }
+        }
+        handles.append(handle)
+      }
+      Number(value: 1).queue(on: central)
+      Number(value: 2).queue(on: central)
+      #expect(gate.pass())
+      thread.cancel()
+      thread.join()
+      // Those before it, and itself if it was called already, have had the event.
+      let first = (0..<4).filter { $0 <= 1 || $0 != ended }.map { 10 + $0 }
+      let second = (0..<4).filter { $0 != ended }.map { 20 + $0 }
+      #expect(calls.entries == first + second, "handler \(ended) ended")
+    }
+  }
+
+  @Test("D4 a handler that judges among others that do not changes nothing for them",
+    arguments: EventCentral.Core.available)
+  func judgingAmongOthers(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let calls = Log<Int>()
+    let gate = Gate()
+    thread.addEventCallback { (event: Number) in calls.append(event.value * 10) }
+    let judging = thread.addEventCallback(
+      { (event: Number) in calls.append(event.value * 10 + 1) }, interestedIn: .custom,
+      customFilter: { event, _, _ in event.value.isMultiple(of: 2) })
+    thread.addEventCallback { (event: Number) in
+      calls.append(event.value * 10 + 2)
+      if event.value == 3 { judging.remove() }
+      if event.value == 5 { gate.open() }
+    }
+    for value in 1...5 {
+      Number(value: value).queue(on: central)
+    }
+    #expect(gate.pass())
+    #expect(calls.entries == [10, 12, 20, 21, 22, 30, 32, 40, 42, 50, 52])
+    thread.cancel()
+    thread.join()
+    #expect(thread.statistics.delivered == 5)
+    #expect(thread.statistics.skipped == 0)
+  }
+
+  @Test("D1 D4 batches that go side by side: every payload is ended once, urgent events come between",
+    arguments: EventCentral.Core.available)
+  func batchesOfReferences(core: EventCentral.Core) {
+    final class Payload: Sendable {
+      let lifetime: Lifetime.Token
+      let value: Int
+      init(_ value: Int, _ lifetime: Lifetime) {
+        self.value = value
+        self.lifetime = lifetime.token()
+      }
+    }
+    struct Event: Eventable {
+      let payload: Payload
+    }
+    let lifetime = Lifetime()
+    do {
+      let central = EventCentral(core: core)
+      let thread = EventThread(on: central)
+      let calls = Log<Int>()
+      let gate = Gate()
+      thread.addEventCallback { (event: Event) in
+        calls.append(event.payload.value)
+        if event.payload.value == 2 {
+          [Event(payload: Payload(100, lifetime)), Event(payload: Payload(101, lifetime))]
+            .stack(on: central)
+        }
+        if event.payload.value == 199 { gate.open() }
+      }
+      // Twice: the first batch finds the route.
+      (0..<2).map { Event(payload: Payload($0, lifetime)) }.queue(on: central)
+      #expect((2..<66).map { Event(payload: Payload($0, lifetime)) }.queue(on: central) == 64)
+      [Event(payload: Payload(199, lifetime))].queue(on: central)
+      #expect(gate.pass())
+      #expect(calls.entries == [0, 1, 2, 101, 100] + Array(3..<66) + [199])
+      let held = Gate()
+      let entered = Gate()
+      thread.addEventCallback { (_: Number) in
+        entered.open()
+        _ = held.pass()
+      }
+      Number(value: 0).queue(on: central)
+      #expect(entered.pass())
+      (300..<364).map { Event(payload: Payload($0, lifetime)) }.queue(on: central)
+      #expect(thread.eventCount == 64)
+      thread.cancel()
+      held.open()
+      thread.join()
+      #expect(thread.statistics.cancelled == 64)
+    }
+    #expect(lifetime.waitUntilNone())
+  }
+}
