@@ -5,9 +5,6 @@
 
 #include "memory.h"
 #include "tree_reclaim.h"
-#include "tree_walker.h"
-
-#include <time.h>
 
 static void init_handler(struct evc_handler *handler, struct evc_node *node, uint64_t key,
 			 uint8_t modes, void *object, bool is_kept)
@@ -129,56 +126,6 @@ enum evc_status evc_handler_remove(struct evc_handler *handler)
 	was_there = remove_handler(handler);
 	evc_tree_unlock();
 	return was_there ? EVC_OK : EVC_NOT_FOUND;
-}
-
-/* Whether a walk of this walker is inside of the handler. */
-static bool is_calling(struct evc_walker *walker, const struct evc_handler *handler)
-{
-	/* Pairs with evc_walker_add_walk. */
-	struct evc_tree_walk *walk =
-		atomic_load_explicit(&walker->outermost, memory_order_acquire);
-
-	while (walk != NULL) {
-		/* Pairs with V1 of the next call, or the walk's end: all the handler did before. */
-		if (atomic_load_explicit(&walk->calling, memory_order_acquire) == handler)
-			return true;
-		walk = atomic_load_explicit(&walk->inner, memory_order_acquire);
-	}
-	return false;
-}
-
-static bool is_running(const struct evc_handler *handler)
-{
-	bool is_running = false;
-
-	evc_tree_lock();
-	for (struct evc_walker *walker = evc_tree.walkers; walker != NULL && !is_running;
-	     walker = walker->next)
-		is_running = is_calling(walker, handler);
-	evc_tree_unlock();
-	return is_running;
-}
-
-enum evc_status evc_handler_remove_and_wait(struct evc_handler *handler)
-{
-	long nap = 1000;
-	enum evc_status status;
-
-	if (evc_walker_current != NULL && is_calling(evc_walker_current, handler))
-		return EVC_NOT_PERMITTED;
-	status = evc_handler_remove(handler);
-	/* V: between the state and the look at `calling`. Without the call, walks have a fence. */
-	if (!evc_barrier_everywhere())
-		atomic_thread_fence(memory_order_seq_cst);
-	/* Its address cannot be another handler's: the caller holds it. */
-	while (is_running(handler)) {
-		struct timespec time = { 0, nap };
-
-		nanosleep(&time, NULL);
-		if (nap < 1000000)
-			nap *= 2;
-	}
-	return status;
 }
 
 void evc_handler_drop(struct evc_handler *handler)

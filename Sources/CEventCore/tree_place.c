@@ -7,6 +7,7 @@
 #ifdef EVC_URCU
 #include "tree_collect.h"
 #include "tree_reclaim.h"
+#include "tree_wait.h"
 
 /*
  * Of the handlers on the path, whose nodes are each above or below the next, those that have lost their place with
@@ -60,10 +61,7 @@ static bool is_where_it_was(struct evc_tree_walk *walk, struct evc_handler *hand
 	return true;
 }
 
-/*
- * The part of evc_walk_will_call after this thread has changed the tree: is the handler's node in its place? Its
- * exchange is the fence between V1 and V2, where one is needed.
- */
+/* The part of evc_walk_will_call after this thread has changed the tree: is the handler's node in its place? */
 static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *walk, struct evc_handler *handler)
 {
 	struct evc_walker *walker = walk->walker;
@@ -87,6 +85,7 @@ static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *wa
 		if (evc_unlikely(evc_walker_leave(walker))) {
 			/* What is released there is not inside of the handler. */
 			atomic_store_explicit(&walk->calling, NULL, memory_order_release);
+			evc_walk_went_on(walk);
 			evc_tree_go_over();
 			/* V1; a fence before V2, which comes once more. */
 			atomic_store_explicit(&walk->calling, handler, memory_order_release);
@@ -95,6 +94,20 @@ static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *wa
 	} while (is_there && changes != walker->changes);
 	/* V2. */
 	return is_there && atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0;
+}
+
+/* The rest of evc_walk_will_call, where there is more to do than the plain thing. */
+static __attribute__((noinline, cold)) bool will_call_with_attention(struct evc_tree_walk *walk,
+								     struct evc_handler *handler)
+{
+	/* V3; before it, where V1 needs one, a fence. */
+	evc_walk_tell(walk);
+	/* V2, R. */
+	if (atomic_load_explicit(&handler->item.state, memory_order_acquire) != 0)
+		return false;
+	/* Relaxed: the bit is this thread's. */
+	return !(atomic_load_explicit(&walk->attention, memory_order_relaxed) & EVC_WALK_CAREFUL) ||
+	       is_in_place(walk, handler);
 }
 
 bool evc_walk_will_call(struct evc_walk *head, uint32_t index)
@@ -106,12 +119,16 @@ bool evc_walk_will_call(struct evc_walk *head, uint32_t index)
 	atomic_store_explicit(&walk->current, walk->chunk + index, memory_order_release);
 	/* V1. */
 	atomic_store_explicit(&walk->calling, handler, memory_order_release);
-	/* Before V2 for the compiler; for the processor: by the remover's barrier, or is_in_place. */
+	/* Before V2 and V3 for the compiler; for the processor: by V4 and V7, or a fence. */
 	atomic_signal_fence(memory_order_seq_cst);
-	/* V2, R. */
-	if (evc_likely(atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0 &&
-		       (!walk->is_careful || is_in_place(walk, handler))))
+	/* V3, relaxed: ordered so. V2, R. */
+	if (evc_likely(atomic_load_explicit(&walk->attention, memory_order_relaxed) == 0)) {
+		if (evc_likely(atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0))
+			return true;
+	} else if (will_call_with_attention(walk, handler)) {
 		return true;
+	}
+	/* Without V3: the next call, or step, comes at once. */
 	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 	return false;
 }

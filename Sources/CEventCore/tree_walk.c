@@ -22,6 +22,7 @@
 #ifdef EVC_URCU
 #include "tree_collect.h"
 #include "tree_reclaim.h"
+#include "tree_wait.h"
 
 /* More handlers than this, and what they use, do not stay in a core's caches from one walk to the next. */
 #define MANY 8192u
@@ -163,7 +164,6 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	walk->position_clock = 0;
 	walk->verified_clock = 0;
 	walk->lost = 0;
-	walk->is_careful = !evc_walker_has_barrier;
 	to = (struct evc_collector){ .walk = walk, .key = key };
 	evc_collector_use_window(&to);
 
@@ -206,6 +206,7 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	/* Release: the calls before, before their handlers are freed or a remover returns. */
 	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 	atomic_store_explicit(&walk->current, end, memory_order_release);
+	evc_walk_went_on(walk);
 	if (end < published) {
 		/* Of the other direction. */
 		walk->verified_clock = 0;
@@ -222,7 +223,7 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	evc_collector_use_window(&to);
 
 	(void)evc_walker_collect(walk->walker);
-	walk->is_careful = !evc_walker_has_barrier;
+	evc_walk_forget_changes(walk);
 	if (end < walk->cached_end && has_cached(walk))
 		to.count = take_cached(walk, end);
 	else
@@ -250,6 +251,10 @@ void evc_walk_end(struct evc_walk *head)
 	/* W7, W8. */
 	withdraw(walk);
 	is_wanted = atomic_exchange_explicit(&walker->wanted, false, memory_order_seq_cst);
+	if (evc_unlikely(atomic_load_explicit(&walk->attention, memory_order_relaxed) != 0)) {
+		evc_walk_tell(walk);
+		evc_walk_forget_changes(walk);
+	}
 	if (evc_unlikely(evc_walker_has_let_go(walker, is_wanted)))
 		evc_tree_go_over();
 	if (evc_unlikely(atomic_load_explicit(&walk->window, memory_order_relaxed)->outgrown != NULL))

@@ -4,6 +4,7 @@
 #include "tree_walker.h"
 
 #include "memory.h"
+#include "tree_wait.h"
 
 _Thread_local struct evc_walker *evc_walker_current;
 bool evc_walker_has_barrier;
@@ -56,6 +57,8 @@ static void destroy(void *memory)
 	/* A thread that ended inside of a walk held something. */
 	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
 	evc_tree_unlock();
+	/* And those who wait for what it was calling do not find it any more. */
+	evc_tree_wake_waiters();
 	/* Relaxed: this thread made them. */
 	walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
 	for (; walk != NULL; walk = inner) {
@@ -83,6 +86,7 @@ static void after_fork_child(void)
 	evc_tree.walkers = walker;
 	if (walker != NULL)
 		walker->next = NULL;
+	evc_tree_forget_waiters();
 	/* What they held. */
 	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
 }
@@ -137,6 +141,7 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 	atomic_init(&walk->current, 0);
 	atomic_init(&walk->published, 0);
 	atomic_init(&walk->calling, NULL);
+	atomic_init(&walk->attention, evc_walker_has_barrier ? 0 : EVC_WALK_CAREFUL);
 	atomic_init(&walk->window, window);
 	atomic_init(&walk->root, NULL);
 	atomic_init(&walk->top, NULL);

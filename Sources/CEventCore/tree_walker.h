@@ -12,16 +12,15 @@
  *   walk->window              store (release), before `published` load (acquire), after `published`
  *   walk->published           W4 store (release)                  load (acquire), after `current`
  *   walk->current             store (release), at each call       load (acquire)
- *   walk->calling             V1 store (release), at each call    load (acquire)
+ *   walk->calling             V1 store (release), at each call    V6 load (acquire)
+ *   walk->attention           V3 load, fetch-and (relaxed)        V6 fetch-or (relaxed)
  *   the window's handlers     store (relaxed), before `published` load (relaxed)
  *   walkers, next             under the mutex                     read
  *
  * A chunk is the part of the window from `current` to `published`. When a walk begins, `published` falls before
  * `current` does, so that no reader sees the old end with the new start; it reads `current` first.
  *
- * Waiting until a handler does not run: the walk stores `calling` (V1) and then loads its state (V2); the remover
- * stores the state, has a barrier everywhere, and looks at `calling`. One of the two sees the other. Where the
- * system has no such barrier, the walk has a fence between V1 and V2.
+ * Waiting until a handler does not run, and the letters V: tree_wait.h.
  *
  * Windows only grow, and replaced ones stay until somebody who has the mutex frees them, since others read them.
  *
@@ -35,6 +34,12 @@
 #include "tree_private.h"
 
 #define EVC_WINDOW_FIRST 64u
+
+/* What evc_walk_will_call has to do more than the plain thing: bits of `attention`. */
+/* Since the chunk was collected this thread has detached, moved or ended a node; or calls need a fence. */
+#define EVC_WALK_CAREFUL 1u
+/* Somebody waits until the handler that is being called does not run. */
+#define EVC_WALK_AWAITED 2u
 
 struct evc_walker;
 
@@ -56,8 +61,8 @@ struct evc_tree_walk {
 	/* The thread's alone, here because Swift does by offset what evc_walk_will_call does. */
 	/* Where the chunk begins in the window. */
 	uint32_t chunk;
-	/* Since the chunk was collected this thread has detached, moved or ended a node; or calls need a fence. */
-	bool is_careful;
+	/* EVC_WALK_*. The thread alone but for EVC_WALK_AWAITED, which others set under the mutex. */
+	_Atomic uint8_t attention;
 
 	/* Others read these. */
 	_Atomic(struct evc_window *) window;
@@ -121,11 +126,11 @@ struct evc_walker {
 static_assert(offsetof(struct evc_tree_walk, current) == 16, "Swift counts on it");
 static_assert(offsetof(struct evc_tree_walk, calling) == 24, "Swift counts on it");
 static_assert(offsetof(struct evc_tree_walk, chunk) == 32, "Swift counts on it");
-static_assert(offsetof(struct evc_tree_walk, is_careful) == 36, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, attention) == 36, "Swift counts on it");
 
 extern _Thread_local struct evc_walker *evc_walker_current;
 
-/* False where V1 and V2 need a fence. Set before the first walk. */
+/* False where V1 needs a fence after it (tree_wait.h). Set before the first walk. */
 extern bool evc_walker_has_barrier;
 
 /* Makes a walker for this thread. NULL = out of memory. */
@@ -178,7 +183,19 @@ static inline void evc_walker_note_change(void)
 		return;
 	walker->changes++;
 	for (struct evc_tree_walk *walk = walker->innermost; walk != NULL; walk = walk->outer)
-		walk->is_careful = true;
+		/* Relaxed: this thread reads it. */
+		atomic_fetch_or_explicit(&walk->attention, EVC_WALK_CAREFUL, memory_order_relaxed);
+}
+
+/* A chunk is being collected, or the walk is over: nothing has changed since. The thread. */
+static inline void evc_walk_forget_changes(struct evc_tree_walk *walk)
+{
+	/* Relaxed: only this thread writes that bit. */
+	if (evc_unlikely(atomic_load_explicit(&walk->attention, memory_order_relaxed) &
+			 EVC_WALK_CAREFUL) &&
+	    evc_walker_has_barrier)
+		atomic_fetch_and_explicit(&walk->attention, (uint8_t)~EVC_WALK_CAREFUL,
+					  memory_order_relaxed);
 }
 
 /* A chunk was let go: whether to go over the deferred items. The thread. */

@@ -172,7 +172,7 @@ EVC_API enum evc_status evc_handler_remove(struct evc_handler *handler);
  * Removes a handler and returns when no call of it is running (D6).
  *
  * Threads: any but inside the handler itself; and two handlers that wait for each other wait for ever.
- * Progress: blocking (naps of up to a millisecond). Errors: EVC_NOT_PERMITTED inside the handler itself,
+ * Progress: blocking; woken by the walk that goes on from it. Errors: EVC_NOT_PERMITTED inside the handler itself,
  * then it was not removed; EVC_NOT_FOUND if it was removed before, then it waited too.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_handler_remove_and_wait(struct evc_handler *handler);

@@ -29,9 +29,10 @@ struct TreeWalk {
   @usableFromInline var calling: UInt = 0
   /// What `current` is at the first of the cells.
   @usableFromInline var first: UInt32 = 0
-  /// Whether the core wants to be asked before each call: this thread has changed a tree since the
-  /// cells were found, or `calling` needs a fence.
-  @usableFromInline var isCareful = false
+  /// Not 0: the core wants to be asked before each call, since this thread has changed a tree since the
+  /// cells were found, or `calling` needs a fence, or somebody waits for the handler before. Atomic: written
+  /// by the walking thread and by those who wait for a handler.
+  @usableFromInline var attention: UInt8 = 0
   /// The locking core's own: how many changes there had been when the cells were found.
   var seen: UInt64 = 0
 
@@ -81,4 +82,10 @@ func treeCurrent(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointe
 @inline(__always)
 func treeCalling(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt>> {
   UnsafeMutableRawPointer(walk).advanced(by: 24).assumingMemoryBound(to: Atomic<UInt>.self)
+}
+
+@inlinable
+@inline(__always)
+func treeAttention(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt8>> {
+  UnsafeMutableRawPointer(walk).advanced(by: 36).assumingMemoryBound(to: Atomic<UInt8>.self)
 }

@@ -32,7 +32,8 @@ final class LockingTreeWalk {
     buffer = .allocate(capacity: capacity)
     head = .allocate(capacity: 1)
     head.initialize(to: TreeWalk())
-    head.pointee.isCareful = true
+    // Asked always: it looks for changes itself.
+    head.pointee.attention = 1
   }
 
   deinit {

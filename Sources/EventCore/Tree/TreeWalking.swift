@@ -66,5 +66,6 @@ func mayCall(
   treeCalling(of: walk).pointee.store(UInt(bitPattern: cell), ordering: .releasing)
   // Sequentially consistent, which on x86 is a plain load: the second half of "publish, then look".
   guard treeState(of: cell).pointee.load(ordering: .sequentiallyConsistent) == 0 else { return false }
-  return !walk.pointee.isCareful || core.mayCall(walk, index)
+  // Relaxed: behind the load before it. A waiter that asks to be told (tree_wait.h) has a barrier after that.
+  return treeAttention(of: walk).pointee.load(ordering: .relaxed) == 0 || core.mayCall(walk, index)
 }

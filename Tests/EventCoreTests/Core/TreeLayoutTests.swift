@@ -17,6 +17,6 @@ struct TreeLayoutTests {
     #expect(MemoryLayout<TreeWalk>.offset(of: \.published) == 20)
     #expect(MemoryLayout<TreeWalk>.offset(of: \.calling) == 24)
     #expect(MemoryLayout<TreeWalk>.offset(of: \.first) == 32)
-    #expect(MemoryLayout<TreeWalk>.offset(of: \.isCareful) == 36)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.attention) == 36)
   }
 }

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * Two threads remove a handler and wait until it is not running, while a walk calls it and then another handler, which
+ * returns only when both have come back: so a wake-up that is lost is a deadlock. The walk's stores of `calling` lie in
+ * a store buffer until a barrier everywhere, a locked operation or the processor writes them. The letters are those of
+ * tree_wait.h; `calling` is 1 in the handler, 2 in the other, 0 in none. With -DFENCE the system has no barrier
+ * everywhere, and the walk a fence.
+ *
+ * Asserted: nobody comes back while the handler runs, it does not run after somebody has, and all come back.
+ *
+ * Mutations, each seen to fail:
+ *   -DMUTATE    without V4.
+ *   -DMUTATE2   without V7 and the second V6.
+ *   -DMUTATE3   without V3.
+ *   -DMUTATE4   V5 after V6.
+ *   -DMUTATE5   V6 and V7 not under the mutex: who finds a walk asked by the other relies on a V7 that is still to come.
+ *   -DMUTATE6   V8 before `awaited` falls.
+ */
+#define WAITERS 2
+
+byte calling = 0, buffer = 0;
+bool buffered = false;
+bool removed = false, awaited = false, running = false, mutex = false;
+byte wakes = 0, back = 0;
+
+/* TSO: the oldest store first, of which there is room for one. */
+inline store_calling(value) {
+	atomic { !buffered -> buffer = value; buffered = true }
+}
+
+active proctype processor() {
+end:
+	do
+	:: atomic { buffered -> calling = buffer; buffered = false }
+	od
+}
+
+inline flush() {
+	atomic {
+		if
+		:: buffered -> calling = buffer; buffered = false
+		:: else
+		fi
+	}
+}
+
+inline go_on() {
+#ifdef FENCE
+	flush();
+#endif
+#ifdef MUTATE3
+	skip
+#else
+	if
+	:: awaited ->
+#ifdef MUTATE6
+		flush();
+		wakes++;
+		awaited = false
+#else
+		/* Locked operations. */
+		atomic { flush(); awaited = false };
+		wakes++
+#endif
+	:: else
+	fi
+#endif
+}
+
+active proctype walk() {
+	bool is_there;
+
+	store_calling(1);
+	go_on();
+	is_there = !removed;
+	if
+	:: is_there ->
+		assert(back == 0);
+		running = true;
+		running = false
+	:: else
+	fi;
+	store_calling(2);
+	go_on();
+	/* The other handler. */
+	back == WAITERS;
+	store_calling(0)
+}
+
+/* Without the call, the walk has the fence. */
+inline barrier() {
+#ifdef FENCE
+	skip
+#else
+	flush()
+#endif
+}
+
+inline look() {
+	atomic {
+		is_running = (calling == 1);
+		is_new = is_running && !awaited;
+		if
+		:: is_running -> awaited = true
+		:: else
+		fi
+	}
+}
+
+active [WAITERS] proctype waiter() {
+	byte ticket;
+	bool is_running, is_new;
+
+	removed = true;
+#ifndef MUTATE
+	barrier();
+#endif
+	do
+	:: true ->
+#ifndef MUTATE4
+		ticket = wakes;
+#endif
+#ifndef MUTATE5
+		atomic { !mutex -> mutex = true };
+#endif
+		look();
+#ifndef MUTATE2
+		do
+		:: is_running && is_new -> barrier(); look()
+		:: else -> break
+		od;
+#endif
+#ifndef MUTATE5
+		mutex = false;
+#endif
+#ifdef MUTATE4
+		ticket = wakes;
+#endif
+		if
+		:: !is_running -> break
+		:: else
+		fi;
+		wakes != ticket
+	od;
+	assert(!running);
+	back++
+}
