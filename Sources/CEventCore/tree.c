@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "tree_private.h"
 
-#include "memory.h"
+#include "tree_memory.h"
 #include "tree_reclaim.h"
 #include "tree_walker.h"
 
@@ -57,7 +57,7 @@ enum evc_status evc_node_create(const struct evc_node_options *options, struct e
 
 	if (out == NULL)
 		return EVC_INVALID_ARGUMENT;
-	node = evc_allocate(sizeof(*node), EVC_TREE_ALIGNMENT);
+	node = evc_tree_allocate(sizeof(*node));
 	if (node == NULL)
 		return EVC_OUT_OF_MEMORY;
 	init_item(&node->first_link.item, EVC_ITEM_NODE, node);
@@ -261,7 +261,7 @@ enum evc_status evc_node_attach(struct evc_node *node, struct evc_node *parent,
 	if (status == EVC_OUT_OF_MEMORY) {
 		/* Not under the mutex: the allocator is the user's. */
 		evc_tree_unlock();
-		spare = evc_allocate(sizeof(*spare), EVC_TREE_ALIGNMENT);
+		spare = evc_tree_allocate(sizeof(*spare));
 		if (spare == NULL)
 			return EVC_OUT_OF_MEMORY;
 		evc_tree_lock();
@@ -271,7 +271,7 @@ enum evc_status evc_node_attach(struct evc_node *node, struct evc_node *parent,
 		*former_owner = former != NULL ? former->owner : NULL;
 	evc_tree_unlock();
 	if (spare != NULL)
-		evc_deallocate(spare, sizeof(*spare), EVC_TREE_ALIGNMENT);
+		evc_tree_free(spare, sizeof(*spare));
 	return status;
 }
 

@@ -4,6 +4,7 @@
 #include "tree_collect.h"
 
 #define LARGEST_CHUNK 4096u
+#define WAY 32u
 
 void evc_collector_use_window(struct evc_collector *to)
 {
@@ -162,6 +163,30 @@ static enum evc_collected climb(struct evc_collector *to, struct evc_node *node,
 }
 
 /*
+ * The links on the way from the root which had siblings behind them when the walk came by, the innermost last; of more
+ * than there is room for, the innermost. What has none then gets none that the walk may find. So it need not
+ * climb back node by node: what follows a subtree is the next sibling of the last of these.
+ */
+struct way {
+	struct evc_link *links[WAY];
+	/* How many there were. */
+	uint32_t end;
+	/* How many of them are kept. */
+	uint32_t count;
+	/* There are no others. */
+	bool is_whole;
+};
+
+static inline __attribute__((always_inline)) void way_add(struct way *way, struct evc_link *link)
+{
+	way->links[way->end++ % WAY] = link;
+	if (evc_likely(way->count < WAY))
+		way->count++;
+	else
+		way->is_whole = false;
+}
+
+/*
  * Collects in preorder from what follows `link`, or from the root if that is NULL, until there are `until`; then
  * `*position` is where it stands. EVC_COLLECT_AGAIN: an ancestor was moved or detached under it.
  */
@@ -174,7 +199,10 @@ propagate_in(struct evc_collector *to, struct evc_link *link, uint32_t until,
 		atomic_load_explicit(&to->walk->root, memory_order_relaxed);
 	const uint64_t bit = to->walk->bit, start = to->start;
 	bool is_visited = link != NULL;
+	struct way way;
 
+	way.end = way.count = 0;
+	way.is_whole = !is_visited;
 	to->phase = EVC_WALK_PROPAGATE;
 	if (!is_visited)
 		link = &root->first_link;
@@ -195,7 +223,15 @@ propagate_in(struct evc_collector *to, struct evc_link *link, uint32_t until,
 		next = atomic_load_explicit(&node->first_child, memory_order_acquire);
 		for (;;) {
 			while (next == NULL) {
-				if (node == root)
+				if (way.count > 0) {
+					way.count--;
+					/* Unlinked or not: its `next` leads back to the list. */
+					link = way.links[--way.end % WAY];
+					next = atomic_load_explicit(&link->next,
+								    memory_order_acquire);
+					continue;
+				}
+				if (way.is_whole || link == &root->first_link)
 					return EVC_COLLECTED_ALL;
 				next = atomic_load_explicit(&link->next, memory_order_acquire);
 				if (next != NULL)
@@ -208,11 +244,13 @@ propagate_in(struct evc_collector *to, struct evc_link *link, uint32_t until,
 					return EVC_COLLECT_AGAIN;
 			}
 			link = next;
-			node = evc_link_node(link);
-			if (evc_likely(!evc_link_came_later(link, start) && may_match(&node->subtree, bit)))
+			next = atomic_load_explicit(&link->next, memory_order_acquire);
+			if (evc_likely(!evc_link_came_later(link, start) &&
+				       may_match(&evc_link_node(link)->subtree, bit)))
 				break;
-			next = NULL;
 		}
+		if (next != NULL)
+			way_add(&way, link);
 	}
 }
 

@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "tree_private.h"
 
-#include "memory.h"
+#include "tree_memory.h"
 #include "tree_reclaim.h"
 
 static void init_handler(struct evc_handler *handler, struct evc_node *node, uint64_t key,
@@ -29,7 +29,7 @@ enum evc_status evc_node_add_handler(struct evc_node *node, uint64_t key, uint8_
 
 	if (node == NULL || key == 0 || (modes & EVC_HANDLER_PHASES) == 0)
 		return EVC_INVALID_ARGUMENT;
-	handler = evc_allocate(sizeof(*handler), EVC_TREE_ALIGNMENT);
+	handler = evc_tree_allocate(sizeof(*handler));
 	if (handler == NULL)
 		return EVC_OUT_OF_MEMORY;
 	init_handler(handler, node, key, modes, object, out != NULL);
@@ -133,7 +133,7 @@ void evc_handler_drop(struct evc_handler *handler)
 	/* Pairs with free_items (tree_reclaim.c). */
 	if (atomic_fetch_or_explicit(&handler->item.parts, EVC_PART_CALLER, memory_order_acq_rel) &
 	    EVC_PART_TREE)
-		evc_deallocate(handler, sizeof(*handler), EVC_TREE_ALIGNMENT);
+		evc_tree_free(handler, sizeof(*handler));
 }
 
 void *evc_handler_object(const struct evc_handler *handler)

@@ -51,14 +51,13 @@
 
 #include "compiler.h"
 #include "eventcore/tree.h"
+#include "tree_memory.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #define EVC_UNLINKED UINT64_MAX
-/* What malloc gives anyway: stricter alignment costs three times as much there. */
-#define EVC_TREE_ALIGNMENT 16u
 #define EVC_MASK_CHILDREN 8u
 #define EVC_MASK_LEVELS 16u
 #define EVC_HANDLER_PHASES (EVC_HANDLER_RAISE | EVC_HANDLER_PROPAGATE | EVC_HANDLER_CAPTURE)
@@ -162,8 +161,11 @@ static inline uint64_t evc_tree_bit(uint64_t key)
 	return UINT64_C(1) << ((key * UINT64_C(0x9E3779B97F4A7C15)) >> 58);
 }
 
-static inline struct evc_node *evc_link_node(const struct evc_link *link)
+static inline struct evc_node *evc_link_node(struct evc_link *link)
 {
+	/* Mostly the node's own. A branch, and not a load on which the next one depends. */
+	if (evc_likely(link->item.kind == EVC_ITEM_NODE))
+		return (struct evc_node *)(void *)link;
 	return link->item.object;
 }
 
@@ -174,7 +176,8 @@ void evc_tree_drop_bits(struct evc_node *node);
 /* Marks all handlers of a node as removed and retires them. Under the mutex. */
 void evc_node_retire_handlers(struct evc_node *node, uint64_t now);
 
-static_assert(sizeof(struct evc_handler) == 64 || sizeof(void *) != 8, "one cache line");
+static_assert(sizeof(struct evc_handler) <= EVC_TREE_SMALL, "one cache line");
+static_assert(sizeof(struct evc_node) <= EVC_TREE_LARGE, "two cache lines");
 static_assert(offsetof(struct evc_handler, item.state) == 0, "Swift counts on it");
 static_assert(offsetof(struct evc_handler, item.modes) == 4, "Swift counts on it");
 static_assert(offsetof(struct evc_handler, item.object) == 8, "Swift counts on it");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
+#include "tree_memory.h"
 #include "tree_reclaim.h"
 
-#include "memory.h"
 #include "tree_walker.h"
 
 /* Up to so many items are compared one by one with what a walk holds, which reads nothing of the handlers. */
@@ -169,13 +169,13 @@ static void free_items(struct evc_tree_item *dead)
 			/* Pairs with evc_handler_drop: both owners' reads before the memory is freed. */
 			if (atomic_fetch_or_explicit(&item->parts, EVC_PART_TREE,
 						     memory_order_acq_rel) & EVC_PART_CALLER)
-				evc_deallocate(handler, sizeof(*handler), EVC_TREE_ALIGNMENT);
+				evc_tree_free(handler, sizeof(*handler));
 			break;
 		case EVC_ITEM_LINK:
-			evc_deallocate(item, sizeof(struct evc_link), EVC_TREE_ALIGNMENT);
+			evc_tree_free(item, sizeof(struct evc_link));
 			break;
 		case EVC_ITEM_NODE:
-			evc_deallocate(item, sizeof(struct evc_node), EVC_TREE_ALIGNMENT);
+			evc_tree_free(item, sizeof(struct evc_node));
 			break;
 		}
 	}

@@ -345,6 +345,8 @@ static const char *live_once(uint64_t fail_at, uint64_t patience, bool *over)
 	struct suite_allocations counts;
 	pthread_t thread;
 
+	/* Nodes and handlers come from slabs: none is there, so that making one may fail, too. */
+	evc_tree_give_back();
 	suite_allocator_install(fail_at, patience);
 	EXPECT(pthread_create(&thread, NULL, live_on_thread, &life) == 0, "no thread");
 	pthread_join(thread, NULL);
@@ -358,6 +360,13 @@ static const char *live_once(uint64_t fail_at, uint64_t patience, bool *over)
 	return NULL;
 }
 
+/* A slab of each size, the thread's walker, two walks, windows of 256 and 1,024; or a block for each node and handler. */
+#ifdef SUITE_ADDRESS_SANITIZER
+#define SITES 500u
+#else
+#define SITES 6u
+#endif
+
 static const char *failing(void)
 {
 	EXPECT(suite_quiesce(), "the callback thread got stuck");
@@ -367,7 +376,7 @@ static const char *failing(void)
 
 		for (; !over && fail_at < 1000; fail_at++)
 			EXPECT_NONE(live_once(fail_at, patience, &over));
-		EXPECT(over && fail_at > 500, "%llu sites were reached", (unsigned long long)fail_at);
+		EXPECT(over && fail_at > SITES, "%llu sites were reached", (unsigned long long)fail_at);
 	}
 	return NULL;
 }
@@ -388,6 +397,76 @@ static const char *warm(void)
 	return end(&row);
 }
 
+/* Slabs: slots of two sizes that lie apart, come back, and whose slabs are given back with the last of them. */
+static const char *slots(void)
+{
+	enum { COUNT = 3 * (int)(EVC_TREE_SLAB / EVC_TREE_SMALL) };
+	static unsigned char *small[COUNT], *large[COUNT];
+	struct suite_allocations counts;
+
+	evc_tree_give_back();
+	suite_allocator_install(UINT64_MAX, 0);
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < COUNT; i++) {
+			small[i] = evc_tree_allocate(EVC_TREE_SMALL);
+			large[i] = evc_tree_allocate(EVC_TREE_LARGE);
+			EXPECT(small[i] != NULL && large[i] != NULL, "no memory");
+			EXPECT((uintptr_t)small[i] % EVC_CACHE_LINE == 0 &&
+				       (uintptr_t)large[i] % EVC_CACHE_LINE == 0,
+			       "not on a line");
+			memset(small[i], (int)(i & 127), EVC_TREE_SMALL);
+			memset(large[i], (int)(i & 127) + 128, EVC_TREE_LARGE);
+		}
+		for (unsigned i = 0; i < COUNT; i++) {
+			for (unsigned b = 0; b < EVC_TREE_SMALL; b++)
+				EXPECT_EQUAL(small[i][b], i & 127, "a byte of a small one");
+			for (unsigned b = 0; b < EVC_TREE_LARGE; b++)
+				EXPECT_EQUAL(large[i][b], (i & 127) + 128, "a byte of a large one");
+		}
+		/* One after the other, and so that each slab is in use to the end. */
+		for (unsigned i = 0; i < COUNT; i++) {
+			unsigned at = round == 1 ? (unsigned)((i * UINT64_C(7919)) % COUNT) : i;
+
+			evc_tree_free(small[at], EVC_TREE_SMALL);
+			evc_tree_free(large[at], EVC_TREE_LARGE);
+		}
+		evc_tree_give_back();
+		counts = suite_allocator_read();
+		EXPECT_EQUAL(counts.live, 0, "slabs that were kept with nothing in them");
+	}
+	suite_allocator_restore();
+	return NULL;
+}
+
+/* One thread makes, another frees. */
+static void *frees(void *nodes)
+{
+	for (unsigned i = 0; i < 1000; i++)
+		evc_node_end(((struct evc_node **)nodes)[i]);
+	return NULL;
+}
+
+static const char *passed_on(void)
+{
+	struct suite_allocations counts;
+	struct evc_node *nodes[1000];
+	pthread_t thread;
+
+	evc_tree_give_back();
+	suite_allocator_install(UINT64_MAX, 0);
+	for (unsigned round = 0; round < 20; round++) {
+		for (unsigned i = 0; i < 1000; i++)
+			EXPECT_NONE(suite_node(i > 0 ? nodes[i / 2] : NULL, &nodes[i]));
+		EXPECT(pthread_create(&thread, NULL, frees, nodes) == 0, "no thread");
+		pthread_join(thread, NULL);
+	}
+	evc_tree_give_back();
+	counts = suite_allocator_read();
+	suite_allocator_restore();
+	EXPECT_EQUAL(counts.live, 0, "blocks that were kept with nothing in them");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D6 D7 D9 trees: handlers remove, end, detach and attach at each place", inside },
 	{ "D7 trees: a raise in a handler is a walk within the walk", nested },
@@ -395,6 +474,8 @@ static const struct evc_suite_test tests[] = {
 	{ "trees: a chain of 1,000,000 nodes raises, propagates and ends", deep },
 	{ "D12 trees: every allocation may fail, once or three times: nothing is lost", failing },
 	{ "trees: a warm raise allocates nothing", warm },
+	{ "trees: slots are whole, and slabs go back with the last of theirs", slots },
+	{ "trees: nodes that one thread makes and another ends take no memory for good", passed_on },
 };
 SUITE_GROUP(suite_tree_memory, tests);
 #endif
