@@ -22,9 +22,9 @@
 
 #include <stddef.h>
 
-#define EVC_TREE_SLAB ((size_t)256 * 1024)
+#define EVC_TREE_SLAB ((size_t)128 * 1024)
 #define EVC_TREE_BATCH 32u
-#define EVC_TREE_SPARE 64u
+#define EVC_TREE_SPARE 128u
 #define EVC_TREE_SMALL 64u
 #define EVC_TREE_LARGE 128u
 

@@ -10,8 +10,10 @@
 /// }
 /// ```
 ///
-/// Declare the link `weak`: the coordinator holds what it shows. The coordinator sets and clears it
-/// (``Coordinator/rootResponder``).
+/// **Ownership**: declare the link `weak`, since the coordinator holds what it shows. The coordinator
+/// sets and clears it (``Coordinator/rootResponder``).
+///
+/// **Threads**: those of its coordinator, one at a time.
 public protocol Coordinated: EventWaypoint {
   /// The coordinator that shows this; nil as long as there is none.
   var parentCoordinator: Coordinator? { get set }

@@ -4,11 +4,12 @@
 extension EventCoordinator {
   /// Takes a coordinator as the last child, and starts it.
   ///
-  /// - Parameter child: A coordinator that is not started. It is kept until it is stopped or
-  ///   removed.
+  /// - Parameter child: A coordinator that is not started.
   ///
   /// As ``addChild(_:)`` and the child's `start()`. To start one below a coordinator that was stopped is a
   /// mistake, and traps: nobody above would hear of it.
+  ///
+  /// **Ownership**: the child is kept until it is stopped or removed.
   public final func startChild(_ child: EventCoordinator) {
     require(
       state != .stopped,
@@ -24,6 +25,8 @@ extension EventCoordinator {
   ///
   /// - Parameter child: Neither this coordinator nor one above it, or the program ends. One that
   ///   is a child already keeps its place.
+  ///
+  /// **Ownership**: the child is kept until it is stopped or removed.
   ///
   /// **Complexity**: O(1) for a child without children; O(depth) otherwise.
   public final func addChild(_ child: EventCoordinator) {

@@ -70,6 +70,10 @@ extension EventCoordinator {
   ///   - priority: Which queue it joins.
   ///
   /// It sets ``unhandledEvents``.
+  ///
+  /// **Threads**: the receivers handle it where they are; the emission does not wait for them.
+  ///
+  /// **Ownership**: the central is retained.
   public final func dispatchUnhandled(
     to central: EventCentral = .shared, priority: EventPriority = .normal
   ) {

@@ -49,28 +49,18 @@ open class UICoordinator: EventCoordinator {
   }
 
   // The base class is on no actor: what it calls arrives here by way of a check at run time.
-  // `self` does not leave the thread, so that nothing is sent.
 
-  nonisolated override final func performStart() {
-    nonisolated(unsafe) let this = self
-    MainActor.assumeIsolated { this.start() }
-  }
-
-  nonisolated override final func performStop() {
-    nonisolated(unsafe) let this = self
-    MainActor.assumeIsolated { this.stop() }
-  }
+  nonisolated override final func performStart() { onMain { $0.start() } }
+  nonisolated override final func performStop() { onMain { $0.stop() } }
 
   nonisolated override final func performIntercept(
     _ event: any CoordinateEvents
   ) -> EventInterception {
-    nonisolated(unsafe) let this = self
-    return MainActor.assumeIsolated { this.intercept(event) }
+    onMain { $0.intercept(event) }
   }
 
   nonisolated override final func linkRoot(_ isLinked: Bool) {
-    nonisolated(unsafe) let this = self
-    MainActor.assumeIsolated {
+    onMain { this in
       guard let rootResponder = this.rootResponder else { return }
       if isLinked {
         rootResponder.parentCoordinator = this
@@ -78,5 +68,14 @@ open class UICoordinator: EventCoordinator {
         rootResponder.parentCoordinator = nil
       }
     }
+  }
+
+  nonisolated private func onMain<Result: Sendable>(
+    _ body: @MainActor (UICoordinator) -> Result
+  ) -> Result {
+    nonisolated(unsafe) let this = self
+    // Not sent: `assumeIsolated` runs the body on the calling thread before it returns, and traps
+    // on any other than the MainActor's.
+    return MainActor.assumeIsolated { body(this) }
   }
 }

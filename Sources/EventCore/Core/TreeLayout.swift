@@ -29,9 +29,9 @@ struct TreeWalk {
   @usableFromInline var calling: UInt = 0
   /// What `current` is at the first of the cells.
   @usableFromInline var first: UInt32 = 0
-  /// Not 0: the core wants to be asked before each call, since this thread has changed a tree since the
-  /// cells were found, or `calling` needs a fence, or somebody waits for the handler before. Atomic: written
-  /// by the walking thread and by those who wait for a handler.
+  /// Not 0: the core wants to be asked before each call, since this thread has changed a tree after
+  /// the cells were found, or `calling` needs a fence, or somebody waits for the handler before.
+  /// Atomic: written by the walking thread and by those who wait for a handler.
   @usableFromInline var attention: UInt8 = 0
   /// The locking core's own: how many changes there had been when the cells were found.
   var seen: UInt64 = 0

@@ -14,9 +14,14 @@
 
     func makeNode(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
       var options = evc_node_options(
-        owner: context, release: { Unmanaged<TreeHandler>.fromOpaque($0.unsafelyUnwrapped).release() })
+        owner: context,
+        release: { object in
+          // Not nil: the retained object that `add` gave to the core, which gives it back once.
+          Unmanaged<TreeHandler>.fromOpaque(object.unsafelyUnwrapped).release()
+        })
       var made: OpaquePointer?
       requireCore(evc_node_create(&options, &made), "make a node")
+      // Not nil: the core sets it with EVC_OK, and anything else has ended the program.
       return UnsafeMutableRawPointer(made.unsafelyUnwrapped)
     }
 
@@ -47,6 +52,7 @@
       requireCore(
         evc_node_add_handler(OpaquePointer(node), UInt64(key), modes, object, &made),
         "add a handler to a node")
+      // Not nil, as in `makeNode`.
       return UnsafeMutableRawPointer(made.unsafelyUnwrapped)
     }
 
@@ -80,7 +86,8 @@
         if status != EVC_EMPTY { requireCore(status, "raise an event") }
         return nil
       }
-      // What begins with an `evc_walk` goes on as a `TreeWalk` does; tree_walker.h has the offsets.
+      // Not nil: the core sets it with EVC_OK. What begins with an `evc_walk` goes on as a
+      // `TreeWalk` does; tree_walker.h has the offsets.
       return UnsafeMutableRawPointer(walk.unsafelyUnwrapped)
         .assumingMemoryBound(to: TreeWalk.self)
     }
@@ -114,7 +121,8 @@
     }
 
     func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier {
-      // An identifier is the address of an object, which may have ended since; the node is there.
+      // Not nil: every node here was made with an owner, which nobody changes. An identifier is the
+      // address of that object, which may have ended since; the node is there.
       unsafeBitCast(
         evc_node_owner(evc_handler_node(OpaquePointer(cell))).unsafelyUnwrapped,
         to: ObjectIdentifier.self)

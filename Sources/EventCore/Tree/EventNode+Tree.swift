@@ -29,6 +29,8 @@ extension EventNode {
   ///
   /// **Threads**: any, also inside a handler.
   ///
+  /// **Ownership**: this node holds `parent` instead of the one that it had.
+  ///
   /// **Complexity**: O(depth of `parent`) for a node with children, O(1) for one without; on the lock-free
   /// core O(depth) for the first handlers of a type in that tree.
   public final func attach(to parent: EventNode) {
@@ -68,6 +70,8 @@ extension EventNode {
   /// one that is.
   ///
   /// **Threads**: any, also inside a handler.
+  ///
+  /// **Ownership**: the parent is let go of.
   public final func detach() {
     if let previous = core.detach(node) {
       letGoOfParent(previous)
@@ -77,6 +81,10 @@ extension EventNode {
   /// The nodes right below this one, in the order in which they joined.
   ///
   /// **Threads**: any. What they were at one moment during the call.
+  ///
+  /// **Complexity**: O(children).
+  ///
+  /// **Ownership**: the array holds them, the node does not.
   public final var children: [EventNode] {
     let node = node
     return core.objects { trees, found in
@@ -89,6 +97,10 @@ extension EventNode {
   }
 
   /// The node at the top of this one's tree: itself, if it has no parent.
+  ///
+  /// **Threads**: any. What it was at one moment during the call, as for the three below.
+  ///
+  /// **Complexity**: O(depth), as for the three below.
   public final var root: EventNode {
     let node = node
     // The top of a living node's tree is held by its children, or is the node itself.

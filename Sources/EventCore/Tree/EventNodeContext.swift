@@ -9,8 +9,12 @@
 /// }
 /// ```
 ///
-/// It is there for the length of the call, and cannot be stored. Everything but the event is looked
-/// up when it is asked for, and costs nothing otherwise.
+/// **Threads**: the one that calls the handler.
+///
+/// **Complexity**: everything but the event is looked up when it is asked for, and costs nothing
+/// otherwise.
+///
+/// **Ownership**: it is there for the length of the call, and cannot be stored.
 public struct EventNodeContext<E: Eventable>: ~Copyable {
   /// The event.
   public let event: E

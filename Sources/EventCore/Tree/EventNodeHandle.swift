@@ -5,7 +5,10 @@ import Synchronization
 
 /// A registered handler of a node; ends it.
 ///
-/// Letting go of the handle changes nothing: the handler stays until it is removed or its node ends.
+/// **Threads**: any, for every member, also inside the handler, but for ``removeAndWait()``.
+///
+/// **Ownership**: letting go of the handle changes nothing: the handler stays until it is removed or
+/// its node ends. The handle keeps neither the node nor the handler's closure.
 public final class EventNodeHandle: Sendable {
   // Constant but for the atomics. `cell` is 0 until the handler is registered, and then never changes.
   // The handler's own closure may hold the handle, and nothing that the core holds for the handle holds the
@@ -59,7 +62,8 @@ public final class EventNodeHandle: Sendable {
   ///
   /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
   ///
-  /// **Threads**: any. Inside the handler itself it would wait for itself, and traps.
+  /// **Threads**: any. Inside the handler itself it would wait for itself, and traps. It sleeps until the
+  /// raise that runs the handler goes on from it.
   @discardableResult
   public func removeAndWait() -> Bool {
     let removed = remove()

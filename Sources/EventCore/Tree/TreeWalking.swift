@@ -66,6 +66,7 @@ func mayCall(
   treeCalling(of: walk).pointee.store(UInt(bitPattern: cell), ordering: .releasing)
   // Sequentially consistent, which on x86 is a plain load: the second half of "publish, then look".
   guard treeState(of: cell).pointee.load(ordering: .sequentiallyConsistent) == 0 else { return false }
-  // Relaxed: behind the load before it. A waiter that asks to be told (tree_wait.h) has a barrier after that.
+  // Relaxed: the load before it stays before it. A waiter that asks to be told has a barrier made on
+  // this thread after that (tree_wait.h).
   return treeAttention(of: walk).pointee.load(ordering: .relaxed) == 0 || core.mayCall(walk, index)
 }

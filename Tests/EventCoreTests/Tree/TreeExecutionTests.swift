@@ -105,24 +105,9 @@ struct TreeExecutionTests {
   func removalWaits(core: EventCentral.Core) {
     let thread = EventThread(on: EventCentral(core: core))
     let node = EventNode(core: core)
-    let (entered, leave, log) = (Gate(), Gate(), Log<String>())
-    let handle = node.addHandler(executeOn: thread) { (_: Note) in
-      entered.open()
-      leave.pass()
-      log.append("returned")
-    }
-    node.raise(event: Note())
-    entered.pass()
-    let removed = Gate()
-    runThread {
-      #expect(handle.removeAndWait())
-      log.append("removed")
-      removed.open()
-    }
-    #expect(waitUntil { !handle.isActive })
-    leave.open()
-    removed.pass()
-    #expect(log.entries == ["returned", "removed"])
+    let order = orderOfRemoval(
+      { node.addHandler(executeOn: thread, $0) }, raise: { node.raise(event: Note()) })
+    #expect(order == ["returned", "removed"])
   }
 
   @Test("D9: a place that is shared ends with its last handler", arguments: cores)

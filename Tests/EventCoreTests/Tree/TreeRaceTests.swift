@@ -123,25 +123,10 @@ struct TreeRaceTests {
   @Test("D6: removeAndWait returns when the handler that runs has returned", arguments: cores)
   func removalWaits(core: EventCentral.Core) {
     let node = EventNode(core: core)
-    let (entered, leave, log) = (Gate(), Gate(), Log<String>())
-    let handle = node.addHandler { (_: Note) in
-      entered.open()
-      leave.pass()
-      log.append("returned")
-    }
-    runThread { node.raise(event: Note()) }
-    entered.pass()
-    let removed = Gate()
-    runThread {
-      #expect(handle.removeAndWait())
-      log.append("removed")
-      removed.open()
-    }
-    // Removed, if not done.
-    #expect(waitUntil { !handle.isActive })
-    leave.open()
-    removed.pass()
-    #expect(log.entries == ["returned", "removed"])
+    let order = orderOfRemoval(
+      { node.addHandler(.onPropagate, $0) },
+      raise: { runThread { node.raise(event: Note()) } })
+    #expect(order == ["returned", "removed"])
   }
 
   @Test("handlers that come and go on all threads", arguments: cores)

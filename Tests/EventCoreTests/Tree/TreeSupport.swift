@@ -3,6 +3,7 @@
 
 import EventCore
 import EventCoreTestSupport
+import Testing
 
 struct Note: Event { var text = "" }
 struct Other: Event {}
@@ -69,3 +70,28 @@ final class LoggedTree: Sendable {
 func raised(_ names: String) -> [String] { names.split(separator: " ").map { "\($0) raise" } }
 func propagated(_ names: String) -> [String] { names.split(separator: " ").map { "\($0) propagate" } }
 func captured(_ names: String) -> [String] { names.split(separator: " ").map { "\($0) capture" } }
+
+/// Removes a handler and waits, while it is held in a call that `raise` has led to. The order in which the
+/// two are done.
+func orderOfRemoval(
+  _ add: (_ handler: @escaping @Sendable (Note) -> Void) -> EventNodeHandle, raise: () -> Void
+) -> [String] {
+  let (entered, leave, removed, log) = (Gate(), Gate(), Gate(), Log<String>())
+  let handle = add { _ in
+    entered.open()
+    leave.pass()
+    log.append("returned")
+  }
+  raise()
+  entered.pass()
+  runThread {
+    #expect(handle.removeAndWait())
+    log.append("removed")
+    removed.open()
+  }
+  // Removed, if not done.
+  #expect(waitUntil { !handle.isActive })
+  leave.open()
+  removed.pass()
+  return log.entries
+}

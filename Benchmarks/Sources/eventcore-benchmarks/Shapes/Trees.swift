@@ -79,7 +79,8 @@ private struct Unrelated: Eventable {
 
 /// What the handlers received.
 private final class TreeTally: @unchecked Sendable {
-  // One thread.
+  // Touched by one thread: the one that measures makes a tree for each trial, raises in it and reads
+  // this; a handler of these trees runs on the thread that raises.
   var count = 0
   var sum: UInt64 = 0
 
