@@ -32,9 +32,12 @@
  * Why a walk misses nothing that stays where it is: new siblings and handlers come last, so that the order of
  * the others never changes; what leaves keeps its `next`, so that a walk which stands on it comes back to the
  * list, and to all that followed; and a node that is attached again gets another link, so that nobody who
- * stands on the old one is led into another list. A walk climbs by node->link. If the link found there came
- * after the walk began, or is unlinked, an ancestor of the position was moved or detached under the
- * walk, and this part of it is done again (tree_collect.c).
+ * stands on the old one is led into another list. So a walk also comes back to a link that it went down by, and goes on
+ * behind it, whatever became of it meanwhile; and need not come back to one that had no `next` then, since all that
+ * comes behind that is later than the walk. Where it has not noted the links (it goes on from the position of the last
+ * chunk, or they were too many), it climbs by node->link. If the link found there came after the walk began, or is
+ * unlinked, an ancestor of the position was moved or detached under the walk, and this part of it is done
+ * again (tree_collect.c).
  *
  * Why it finds nothing too early: C follows L in the writer; a walk that read the clock before C passes over
  * the link by S, and one that read it after sees all of the change, masks included.

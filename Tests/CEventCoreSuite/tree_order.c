@@ -254,6 +254,70 @@ static const char *arguments(void)
 	return NULL;
 }
 
+#define SPINE 56u
+
+/*
+ * A comb: each node of a spine has the next one as its first child and a leaf as its second, so that the way back has a
+ * sibling at each node, which are more than a walk notes. `before` handlers stand before it and make up the first
+ * chunk, so that leaf after leaf is collected in the second; `step`: which leaves have a handler, from the deepest on.
+ */
+static const char *comb(unsigned before, unsigned step)
+{
+	static struct suite_mark marks[SUITE_LOG];
+	struct evc_node *nodes[2 * SPINE], *root, *spine;
+	struct suite_calls calls = { .count = 0 };
+	unsigned expected[SUITE_LOG], count = 0, made = 0;
+
+	EXPECT_NONE(suite_node(NULL, &root));
+	EXPECT_NONE(suite_node(root, &spine));
+	for (unsigned i = 0; i < before; i++) {
+		marks[count] = (struct suite_mark){ .id = count + 1 };
+		expected[count] = count + 1;
+		EXPECT_NONE(suite_handle(spine, KEY, EVC_HANDLER_PROPAGATE, &marks[count], NULL));
+		count++;
+	}
+	nodes[made++] = spine;
+	for (unsigned i = 0; i < SPINE; i++) {
+		unsigned leaf = made + 1;
+
+		EXPECT_NONE(suite_node(spine, &nodes[made]));
+		EXPECT_NONE(suite_node(spine, &nodes[leaf]));
+		spine = nodes[made];
+		made += 2;
+		if (made == 2 * SPINE - 1)
+			break;
+	}
+	for (unsigned leaf = made - 1; leaf >= 2; leaf -= 2) {
+		if (((made - 1 - leaf) / 2) % step != 0 && leaf != 2)
+			continue;
+		marks[count] = (struct suite_mark){ .id = count + 1 };
+		expected[count] = count + 1;
+		EXPECT_NONE(suite_handle(nodes[leaf], KEY, EVC_HANDLER_PROPAGATE, &marks[count],
+					 NULL));
+		count++;
+	}
+	EXPECT(count <= SUITE_LOG, "too many for the log");
+	for (unsigned round = 0; round < 2; round++) {
+		calls.count = 0;
+		EXPECT_OK(suite_raise(root, KEY, EVC_WALK_PROPAGATE, 0, &calls));
+		EXPECT_EQUAL(calls.count, count, "calls");
+		for (unsigned i = 0; i < count; i++)
+			EXPECT_EQUAL(calls.ids[i], expected[i], "the next call");
+	}
+	for (unsigned i = made; i > 0; i--)
+		evc_node_end(nodes[i - 1]);
+	evc_node_end(root);
+	return NULL;
+}
+
+static const char *combs(void)
+{
+	for (unsigned before = 0; before <= 5; before++)
+		for (unsigned step = 1; step <= SPINE; step++)
+			EXPECT_NONE(comb(before, step));
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "trees: capture, raise and propagate go in their order", phases },
 	{ "trees: a walk goes where its scope says", scopes },
@@ -262,6 +326,7 @@ static const struct evc_suite_test tests[] = {
 	  within_a_node },
 	{ "trees: nothing is lost by masks, stale ones included", masks },
 	{ "trees: a node moves with all below it, and never below itself", moves },
+	{ "trees: a walk comes back from a deep comb, tooth by tooth", combs },
 	{ "D12 trees: what breaks a rule is refused", arguments },
 };
 SUITE_GROUP(suite_tree_order, tests);
