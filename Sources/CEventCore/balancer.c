@@ -107,6 +107,7 @@ enum evc_status evc_balancer_add(struct evc_balancer *balancer,
 	    load == NULL || subscription == &balancer->subscription)
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&balancer->mutex);
+	/* Relaxed: written under this mutex alone. */
 	snapshot = evc_snapshot_with(
 		atomic_load_explicit(&balancer->current, memory_order_relaxed), entry);
 	if (snapshot != NULL)
@@ -134,6 +135,7 @@ enum evc_status evc_balancer_remove(struct evc_balancer *balancer,
 	if (balancer == NULL || subscription == NULL)
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&balancer->mutex);
+	/* Relaxed: written under this mutex alone. */
 	current = atomic_load_explicit(&balancer->current, memory_order_relaxed);
 	if (contains(current, subscription)) {
 		snapshot = evc_snapshot_without(current, subscription, &is_empty);
@@ -157,6 +159,7 @@ uint32_t evc_balancer_count(struct evc_balancer *balancer)
 
 uint64_t evc_balancer_refused(struct evc_balancer *balancer)
 {
+	/* Relaxed: a statistic. */
 	return atomic_load_explicit(&balancer->refused, memory_order_relaxed);
 }
 

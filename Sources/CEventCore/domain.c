@@ -114,12 +114,6 @@ void evc_domain_retire(struct evc_domain_head *head, void (*reclaim_head)(struct
 	urcu_bp_call_rcu((struct rcu_head *)(void *)head->words, reclaim);
 }
 
-void evc_domain_wait(void)
-{
-	pthread_once(&prepared, prepare);
-	urcu_bp_synchronize_rcu();
-}
-
 bool evc_barrier_everywhere(void)
 {
 	pthread_once(&prepared, prepare);

@@ -43,7 +43,4 @@ void evc_domain_leave(void);
  */
 void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_domain_head *));
 
-/* Returns when every section that was open before the call has closed. Never inside a section. */
-void evc_domain_wait(void);
-
 #endif

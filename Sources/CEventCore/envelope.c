@@ -32,6 +32,7 @@ enum evc_status evc_envelope_create(struct evc_subscription *subscription, enum 
 	evc_slot_set_time(envelope, 0);
 	envelope->index = 0;
 	envelope->generation = 0;
+	/* Relaxed, as all of an envelope that nobody else has seen: its post releases it. */
 	atomic_store_explicit(&envelope->lane, (uint8_t)lane, memory_order_relaxed);
 	envelope->flags = box != NULL ? EVC_ENVELOPE_BOXED : 0;
 	*out = envelope;

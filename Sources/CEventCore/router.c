@@ -113,6 +113,7 @@ static bool grow(struct evc_router *router)
 	if (table == NULL)
 		return false;
 	for (size_t i = 0; i < old->capacity; i++) {
+		/* Relaxed: written under the mutex that the caller has. */
 		struct evc_route *route = atomic_load_explicit(&old->slots[i], memory_order_relaxed);
 		struct evc_route *none;
 
@@ -141,6 +142,7 @@ static struct evc_route *add_route(struct evc_router *router, uint64_t key)
 	atomic_init(&route->current, NULL);
 	route->key = key;
 	router->route_count++;
+	/* Relaxed: written under the mutex that the caller has. */
 	table = atomic_load_explicit(&router->table, memory_order_relaxed);
 	{
 		struct evc_route *none;

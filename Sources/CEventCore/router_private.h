@@ -76,15 +76,6 @@ static inline bool evc_route_cache_hits(const struct evc_route_cache_entry *entr
 		       entry->snapshot;
 }
 
-/* The current snapshot if the cache holds it; NULL if it does not, or there is none. */
-static inline struct evc_snapshot *evc_router_cached(struct evc_router *router, uint64_t key,
-						     struct evc_thread_record *record)
-{
-	struct evc_route_cache_entry *entry = evc_route_cache_entry_for(router, key, record);
-
-	return evc_likely(evc_route_cache_hits(entry, router, key)) ? entry->snapshot : NULL;
-}
-
 /* The current snapshot of a key, or NULL if it has none. */
 static inline enum evc_status evc_router_snapshot(struct evc_router *router, uint64_t key,
 						  struct evc_thread_record *record,

@@ -40,9 +40,11 @@ static bool claim(struct evc_shared_mailbox *mailbox)
 
 bool evc_shared_wake_any(struct evc_shared_mailbox *mailbox)
 {
+	/* P5 without its condition: one that looks already does not keep another from being woken. */
 	atomic_fetch_add_explicit(&mailbox->looking, 1, memory_order_seq_cst);
 	if (claim(mailbox))
 		return true;
+	/* P7. */
 	atomic_fetch_sub_explicit(&mailbox->looking, 1, memory_order_seq_cst);
 	return false;
 }
@@ -120,6 +122,7 @@ void evc_worker_begin_looking(struct evc_worker *worker)
 		return;
 	worker->is_looking = true;
 	worker->passes_on = true;
+	/* Before its look: a post whose P4 sees it relies on that. */
 	atomic_fetch_add_explicit(&worker->shared->looking, 1, memory_order_seq_cst);
 }
 
@@ -128,6 +131,7 @@ void evc_worker_stop_looking(struct evc_worker *worker)
 	if (!worker->is_looking)
 		return;
 	worker->is_looking = false;
+	/* W2: pairs with P4. */
 	atomic_fetch_sub_explicit(&worker->shared->looking, 1, memory_order_seq_cst);
 }
 
@@ -135,6 +139,7 @@ void evc_worker_pass_on(struct evc_worker *worker)
 {
 	evc_worker_stop_looking(worker);
 	worker->passes_on = false;
+	/* As W3: pairs with P4 and P5 of those who relied on its looking. */
 	atomic_thread_fence(memory_order_seq_cst);
 	/* W8. */
 	if (!nobody_sleeps(worker->shared) && evc_shared_has_some(worker->shared))

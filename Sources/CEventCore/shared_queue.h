@@ -183,6 +183,7 @@ static inline struct evc_envelope *evc_shared_queue_take(struct evc_shared_queue
 		rest = (uintptr_t)next |
 		       (atomic_load_explicit(&next->next, memory_order_acquire) != NULL ? EVC_CELL_MORE
 											: 0);
+		/* Pairs with T3 of other takers. */
 		if (atomic_compare_exchange_strong_explicit(&segment->cells[head], &value, rest,
 							    memory_order_acq_rel,
 							    memory_order_relaxed)) {

@@ -23,6 +23,7 @@ struct evc_slab *evc_slab_create(struct evc_pool *pool)
 				    pool->slot_size);
 	slab->held = 0;
 	slab->doomed = false;
+	/* Relaxed, here and below: statistics. */
 	bytes = atomic_fetch_add_explicit(&slab_bytes, EVC_SLAB_SIZE, memory_order_relaxed) +
 		EVC_SLAB_SIZE;
 	peak = atomic_load_explicit(&slab_bytes_peak, memory_order_relaxed);

@@ -40,6 +40,7 @@ package final class Guarded<Value>: @unchecked Sendable {
       result = body(&value.pointee)
       stamp.store(true, ordering: .releasing)
     }
+    // Set above: the closure is called exactly once.
     return result.unsafelyUnwrapped
   }
 

@@ -125,6 +125,7 @@ extension EventMethod: AnyEventMethod {
           isTimed: true,
           judge: filter.map { filter in
             { event, lane, time, owner in
+              // It came with the method, whose class it is of.
               filter(
                 unsafeDowncast(owner.unsafelyUnwrapped, to: Owner.self), event,
                 Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))

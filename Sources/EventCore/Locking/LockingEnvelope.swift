@@ -13,6 +13,7 @@ protocol LockingSink: AnyObject, Sendable {
 
 /// What an envelope of the locking core is addressed to.
 final class LockingSubscription: @unchecked Sendable {
+  // Constant, once its maker is done; the target guards itself, and the sink outlives it.
   /// Who handles it: a `Receiver`, or at a shared mailbox a `SharedMailbox.Entry`.
   private let target: AnyObject
   /// Ends a payload; nil for types without references.

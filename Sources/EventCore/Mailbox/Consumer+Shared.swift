@@ -14,6 +14,7 @@ struct SharedReceivers: ~Copyable {
 
   subscript(index: Int) -> Unmanaged<Receiver>? {
     @inline(__always) get {
+      // There if anything counts: it is made with the first entry.
       index < count ? table.unsafelyUnwrapped[index] : nil
     }
   }

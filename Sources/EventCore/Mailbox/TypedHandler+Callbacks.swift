@@ -45,6 +45,7 @@ extension TypedHandler {
       isTimed: interest.isTimed, needsOwner: true, isLatestOnly: interest.isLatestOnly
     ) { event, lane, time, owner in
       guard interest.admits(event, lane, time) else { return false }
+      // There, since `needsOwner`; its class has been checked, and it lives over the call.
       owner.unsafelyUnwrapped._withUnsafeGuaranteedRef { thread in
         method(unsafeDowncast(thread, to: Owner.self))(event)
       }
@@ -65,6 +66,7 @@ extension TypedHandler {
       guard interest.admits(event, lane, time) else { return false }
       let priority = Lane(index: lane).priority
       let dispatchTime = DispatchTime(uptimeNanoseconds: time)
+      // As above.
       owner.unsafelyUnwrapped._withUnsafeGuaranteedRef { thread in
         method(unsafeDowncast(thread, to: Owner.self))(event, priority, dispatchTime)
       }

@@ -33,6 +33,8 @@ import Dispatch
 /// ``eventCount`` grows with every event; ``cancel()`` and the last release free what waits all the
 /// same.
 open class UIEventThread: EventThread, @unchecked Sendable {
+  // Nothing is stored here beside what an EventThread stores. A subclass guards its own state.
+
   /// Makes the mailbox and calls ``EventThread/registerEventListeners()``.
   ///
   /// - Parameters:

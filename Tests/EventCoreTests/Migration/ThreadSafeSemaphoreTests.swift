@@ -8,6 +8,7 @@ import Testing
 @Suite("@ThreadSafeSemaphore")
 struct ThreadSafeSemaphoreTests {
   class Thermometer: @unchecked Sendable {
+    // All that it stores is behind a ThreadSafeSemaphore.
     @ThreadSafeSemaphore public var celsius: Float = Float.zero
     @ThreadSafeSemaphore public var readings: [Int] = []
 
@@ -96,6 +97,7 @@ struct ThreadSafeSemaphoreTests {
       var text = "0"
     }
     final class Shared: @unchecked Sendable {
+      // As above.
       @ThreadSafeSemaphore var pair = Pair()
       @ThreadSafeSemaphore var count = 0
     }
@@ -119,6 +121,7 @@ struct ThreadSafeSemaphoreTests {
   @Test("the old value ends with the lock open: its deinit may use the property")
   func oldValueEndsOutside() {
     final class Owner: @unchecked Sendable {
+      // As above; the log is constant.
       @ThreadSafeSemaphore var item: Item?
       let seen = Log<Bool>()
     }

@@ -11,6 +11,7 @@ struct EventThreadObserverTests {
   struct Reading: Eventable { var celsius: Int }
 
   final class Processor: EventThread, @unchecked Sendable {
+    // Stores nothing that changes.
     override func registerEventListeners() {
       addEventCallback(Processor.onReading)
     }

@@ -99,6 +99,7 @@ struct KeyedObservableTests {
   @Test("a key's hash and equality may use the observable object", arguments: Kind.allCases)
   func keysThatComeBack(kind: Kind) {
     final class Key: Hashable, @unchecked Sendable {
+      // Constant, and used by one thread.
       let observed: any KeyedObservable
       init(_ observed: any KeyedObservable) { self.observed = observed }
       static func == (left: Key, right: Key) -> Bool {

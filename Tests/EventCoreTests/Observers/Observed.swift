@@ -37,6 +37,7 @@ protocol Named {
 }
 
 final class Ear: Listener, Named, @unchecked Sendable {
+  // Constant; `then` is called where the observer is, one call at a time.
   let name: String
   private let log: Log<String>
   private let token: Lifetime.Token?
@@ -59,6 +60,7 @@ final class Ear: Listener, Named, @unchecked Sendable {
 }
 
 class Eye: Watcher, Named, @unchecked Sendable {
+  // Constant.
   let name: String
   let log: Log<String>
 
@@ -71,6 +73,7 @@ class Eye: Watcher, Named, @unchecked Sendable {
 }
 
 final class Both: Listener, Watcher, Named, @unchecked Sendable {
+  // Constant.
   let name: String
   private let log: Log<String>
 

@@ -59,6 +59,7 @@ struct TrapTests {
   @Test("a method of another class")
   func methodOfAnotherClass() async {
     final class Other: EventThread, @unchecked Sendable {
+      // Stores nothing.
       func onPing(_ event: Ping) {}
     }
     let result = await #expect(
