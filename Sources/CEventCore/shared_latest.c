@@ -323,15 +323,9 @@ evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
 /* What was superseded so far; exact while nobody dispatches. */
 static uint64_t read_superseded(struct evc_shared_latest *latest)
 {
-	uint64_t before, counted = atomic_load_explicit(&latest->superseded, memory_order_relaxed);
 	uintptr_t slot;
+	uint64_t counted = evc_superseded_read(&latest->superseded, &latest->slot, &slot);
 
-	/* Neither twice nor not at all what is moved from the one to the other meanwhile. */
-	do {
-		before = counted;
-		slot = atomic_load_explicit(&latest->slot, memory_order_acquire);
-		counted = atomic_load_explicit(&latest->superseded, memory_order_acquire);
-	} while (counted != before);
 	return counted + count_in(slot);
 }
 

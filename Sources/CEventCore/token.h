@@ -72,6 +72,24 @@ static inline void evc_token_give(_Atomic uint8_t *states, struct evc_envelope *
 }
 
 /*
+ * How many were superseded so far: what was counted, without what the slot's word counts, which goes to
+ * `*word`. Neither twice nor not at all what is moved from the one to the other meanwhile. Acquire: pairs
+ * with nothing but itself, so that the second look at the figure comes after the slot.
+ */
+static inline uint64_t evc_superseded_read(_Atomic uint64_t *superseded, _Atomic uintptr_t *slot,
+					   uintptr_t *word)
+{
+	uint64_t before, counted = atomic_load_explicit(superseded, memory_order_relaxed);
+
+	do {
+		before = counted;
+		*word = atomic_load_explicit(slot, memory_order_acquire);
+		counted = atomic_load_explicit(superseded, memory_order_acquire);
+	} while (counted != before);
+	return counted;
+}
+
+/*
  * Ends an envelope that a newer one took the place of. Nearly always it is of this thread's own pool:
  * then the slot goes straight back, and is the next to be used.
  */

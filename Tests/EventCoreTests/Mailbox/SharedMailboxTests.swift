@@ -26,6 +26,17 @@ struct SharedMailboxTests {
       }
     }
 
+    /// Has every worker handle `Numbered`, and starts it; held, they stand in a handler of their own.
+    func listen(isHeld: Bool = false) -> Log<Int> {
+      let log = Log<Int>()
+      for worker in workers {
+        worker.add { (event: Numbered) in log.append(event.number) }
+        worker.start()
+        if isHeld { worker.hold() }
+      }
+      return log
+    }
+
     /// Ends everything and waits for it.
     func close(whenEmpty: Bool = false) {
       mailbox.close(whenEmpty: whenEmpty)
@@ -36,11 +47,7 @@ struct SharedMailboxTests {
   @Test("D4: each event is handled by exactly one worker", arguments: cores, [1, 2, 3, 5])
   func exactlyOnce(core: EventCentral.Core, count: Int) {
     let world = World(core, workers: count)
-    let log = Log<Int>()
-    for worker in world.workers {
-      worker.add { (event: Numbered) in log.append(event.number) }
-      worker.start()
-    }
+    let log = world.listen()
     // n-1, n, n+1 and 3n events, and many.
     var posted = 0
     for burst in [count - 1, count, count + 1, 3 * count, 5_000] {
@@ -60,10 +67,7 @@ struct SharedMailboxTests {
   func orderOverBoth(core: EventCentral.Core) {
     let world = World(core, workers: 1)
     let worker = world.workers[0]
-    let log = Log<Int>()
-    worker.add { (event: Numbered) in log.append(event.number) }
-    worker.start()
-    worker.hold()
+    let log = world.listen(isHeld: true)
     // Own events have odd numbers; of one lane they come first.
     for (index, lane) in TestLane.all.reversed().enumerated() {
       let number = 2 * (9 - index)
@@ -79,10 +83,7 @@ struct SharedMailboxTests {
   func randomPosts(core: EventCentral.Core) {
     let world = World(core, workers: 1)
     let worker = world.workers[0]
-    let log = Log<Int>()
-    worker.add { (event: Numbered) in log.append(event.number) }
-    worker.start()
-    worker.hold()
+    let log = world.listen(isHeld: true)
     var random = SeededRandom()
     var model = LaneModel<Int>()
     for number in 0..<5_000 {
@@ -101,12 +102,7 @@ struct SharedMailboxTests {
   @Test("D1: whichever worker becomes free takes the most urgent", arguments: cores)
   func whoeverIsFree(core: EventCentral.Core) {
     let world = World(core, workers: 3)
-    let log = Log<Int>()
-    for worker in world.workers {
-      worker.add { (event: Numbered) in log.append(event.number) }
-      worker.start()
-      worker.hold()
-    }
+    let log = world.listen(isHeld: true)
     for (index, lane) in TestLane.all.reversed().enumerated() {
       Numbered(number: 9 - index).dispatch(lane, on: world.central)
     }
@@ -125,11 +121,7 @@ struct SharedMailboxTests {
   @Test("a worker that stands still holds up nobody", arguments: cores)
   func oneStandsStill(core: EventCentral.Core) {
     let world = World(core, workers: 2)
-    let log = Log<Int>()
-    for worker in world.workers {
-      worker.add { (event: Numbered) in log.append(event.number) }
-      worker.start()
-    }
+    let log = world.listen()
     world.workers[0].hold()
     for number in 0..<1_000 { Numbered(number: number).queue(on: world.central) }
     #expect(log.entries(atLeast: 1_000) == Array(0..<1_000))
@@ -274,12 +266,7 @@ struct SharedMailboxTests {
   @Test("D10: a worker that ends leaves what is shared to the others", arguments: cores, [false, true])
   func retire(core: EventCentral.Core, whenEmpty: Bool) {
     let world = World(core, workers: 2)
-    let log = Log<Int>()
-    for worker in world.workers {
-      worker.add { (event: Numbered) in log.append(event.number) }
-      worker.start()
-      worker.hold()
-    }
+    let log = world.listen(isHeld: true)
     for number in 0..<100 { Numbered(number: number).queue(on: world.central) }
     for number in 0..<10 {
       #expect(world.workers[0].post(Numbered(number: 1_000 + number), .queue, .normal))
@@ -323,11 +310,7 @@ struct SharedMailboxTests {
   ])
   func strategies(core: EventCentral.Core, strategy: EventWaitStrategy) {
     let world = World(core, workers: 2, strategy: strategy)
-    let log = Log<Int>()
-    for worker in world.workers {
-      worker.add { (event: Numbered) in log.append(event.number) }
-      worker.start()
-    }
+    let log = world.listen()
     for number in 0..<300 {
       Numbered(number: number).queue(on: world.central)
       // One at a time, so that the workers run dry.
