@@ -12,11 +12,14 @@ cd "$(dirname "$0")/.."
 
 export EVENTCORE_SHORT_TESTS=1
 # XCTest, which hosts the tests, leaks its own test list; the Swift runtime keeps metadata in caches that
-# the leak checker cannot follow; libdispatch keeps used continuations in lists of its worker threads, which
-# are lost with a thread that ends (64 bytes each, nothing in them). None of the names occurs in EventCore.
+# the leak checker cannot follow. libdispatch keeps the continuations that a thread has used in a list of that
+# thread, in its thread-local storage, for the next time: 64 bytes each, emptied. Now and then (once in some
+# whole runs, never in a program of plain queues and tasks) the checker finds one such list unreachable at the
+# exit, with nothing of ours in it. Only that function is named, and in full: a queue that we lost with work in
+# it still fails the run by itself, though what waits there does not show. None of the names occurs in EventCore.
 suppressions=$(mktemp)
 trap 'rm -f "$suppressions"' EXIT
-printf 'leak:XCTest\nleak:libXCTest\nleak:swift_getGenericMetadata\nleak:_dispatch_continuation_alloc_from_heap\n' > "$suppressions"
+printf 'leak:XCTest\nleak:libXCTest\nleak:swift_getGenericMetadata\nleak:^_dispatch_continuation_alloc_from_heap$\n' > "$suppressions"
 
 run() { # NAME EXTRA...
   local name=$1
