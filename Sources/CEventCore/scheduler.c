@@ -120,13 +120,12 @@ void evc_scheduler_release(struct evc_scheduler *scheduler)
 	destroy(scheduler);
 }
 
-/* One more change is left to others. True if there are too many. Before the push, so that it counts less
-   than none at no time. */
-static bool count_left(struct evc_scheduler *scheduler)
+/* One more change is left to others. Returns how many are. Before the push, so that it counts less than none
+   at no time. */
+static uint32_t count_left(struct evc_scheduler *scheduler)
 {
 	/* Relaxed: it orders nothing. */
-	return atomic_fetch_add_explicit(&scheduler->backlog, 1, memory_order_relaxed) + 1 >=
-	       EVC_SCHEDULER_BACKLOG;
+	return atomic_fetch_add_explicit(&scheduler->backlog, 1, memory_order_relaxed) + 1;
 }
 
 /* A1 to A3, without the look at `closed`. */
@@ -135,14 +134,14 @@ static void publish(struct evc_scheduler *scheduler, struct evc_timer *timer, ui
 	bool too_many = false;
 
 	if (evc_scheduler_try_lock(scheduler)) {
-		evc_scheduler_deal(scheduler);
+		evc_scheduler_deal_before_add(scheduler);
 		evc_timer_heap_insert(&scheduler->heap, &scheduler->store, timer);
 		evc_scheduler_unlock(scheduler);
 	} else {
 		struct evc_timer *first =
 			atomic_load_explicit(&scheduler->added, memory_order_relaxed);
 
-		too_many = count_left(scheduler);
+		too_many = count_left(scheduler) >= EVC_SCHEDULER_BACKLOG;
 		do {
 			atomic_store_explicit(&timer->link, (uintptr_t)first, memory_order_relaxed);
 			/* A1. Release: pairs with deal_added; and see the head of scheduler_private.h. */
@@ -161,31 +160,27 @@ static void publish(struct evc_scheduler *scheduler, struct evc_timer *timer, ui
 		evc_scheduler_await_deal(scheduler);
 }
 
-/* Takes a cancelled timer out, or leaves that to the next who deals. */
+/* Leaves a cancelled timer to be taken out; takes all out if there are enough. */
 static void discard(struct evc_scheduler *scheduler, struct evc_timer *timer)
 {
-	struct evc_timer *first;
-	bool too_many;
+	struct evc_timer *first =
+		atomic_load_explicit(&scheduler->cancelled, memory_order_relaxed);
+	uint32_t left = count_left(scheduler);
 
-	if (evc_scheduler_try_lock(scheduler)) {
-		/* First, so that the timer is in the heap if its adder left it in `added`. */
-		evc_scheduler_deal(scheduler);
-		if (timer->position != EVC_TIMER_NOWHERE)
-			evc_timer_heap_remove(&scheduler->heap, &scheduler->store, timer);
-		evc_timer_give(&scheduler->store, timer);
-		evc_scheduler_unlock(scheduler);
-		return;
-	}
-	too_many = count_left(scheduler);
-	first = atomic_load_explicit(&scheduler->cancelled, memory_order_relaxed);
 	do {
 		timer->next_cancelled = first;
 		/* Release: pairs with evc_scheduler_deal. */
 	} while (!atomic_compare_exchange_weak_explicit(&scheduler->cancelled, &first, timer,
 							memory_order_release,
 							memory_order_relaxed));
-	if (evc_unlikely(too_many))
+	if (left < EVC_SCHEDULER_BATCH)
+		return;
+	if (evc_scheduler_try_lock(scheduler)) {
+		evc_scheduler_deal(scheduler);
+		evc_scheduler_unlock(scheduler);
+	} else if (evc_unlikely(left >= EVC_SCHEDULER_BACKLOG)) {
 		evc_scheduler_await_deal(scheduler);
+	}
 }
 
 /* evc_scheduler_cancel without its count. */

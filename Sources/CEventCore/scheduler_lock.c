@@ -79,6 +79,29 @@ static uint32_t deal_added(struct evc_scheduler *scheduler)
 	return dealt;
 }
 
+/* Takes the timers of a list of cancelled ones out of the heap, and gives them back. */
+static uint32_t deal_cancelled(struct evc_scheduler *scheduler, struct evc_timer *timer)
+{
+	struct evc_timer *batch[EVC_SCHEDULER_BATCH];
+	uint32_t dealt = 0;
+
+	while (timer != NULL) {
+		uint32_t count = 0;
+
+		for (; count < EVC_SCHEDULER_BATCH && timer != NULL; timer = timer->next_cancelled) {
+			evc_timer_heap_prefetch(&scheduler->heap, &scheduler->store, timer, count);
+			batch[count++] = timer;
+		}
+		for (uint32_t i = 0; i < count; i++)
+			/* Nowhere: it was due, and passed over. */
+			if (batch[i]->position != EVC_TIMER_NOWHERE)
+				evc_timer_heap_remove(&scheduler->heap, &scheduler->store, batch[i]);
+		evc_timer_give_all(&scheduler->store, batch, count);
+		dealt += count;
+	}
+	return dealt;
+}
+
 void evc_scheduler_deal(struct evc_scheduler *scheduler)
 {
 	struct evc_timer *timer = NULL;
@@ -93,18 +116,19 @@ void evc_scheduler_deal(struct evc_scheduler *scheduler)
 		timer = atomic_exchange_explicit(&scheduler->cancelled, NULL, memory_order_acquire);
 	if (atomic_load_explicit(&scheduler->added, memory_order_seq_cst) != NULL)
 		dealt = deal_added(scheduler);
-	while (timer != NULL) {
-		struct evc_timer *next = timer->next_cancelled;
-
-		if (timer->position != EVC_TIMER_NOWHERE)
-			evc_timer_heap_remove(&scheduler->heap, &scheduler->store, timer);
-		evc_timer_give(&scheduler->store, timer);
-		timer = next;
-		dealt++;
-	}
+	dealt += deal_cancelled(scheduler, timer);
 	if (dealt != 0)
 		/* Relaxed: it orders nothing. */
 		atomic_fetch_sub_explicit(&scheduler->backlog, dealt, memory_order_relaxed);
+}
+
+void evc_scheduler_deal_before_add(struct evc_scheduler *scheduler)
+{
+	/* Relaxed: a timer whose add returned before this one began is seen, and others have no order. The
+	   number is a hint. */
+	if (atomic_load_explicit(&scheduler->added, memory_order_relaxed) != NULL ||
+	    atomic_load_explicit(&scheduler->backlog, memory_order_relaxed) >= EVC_SCHEDULER_BATCH)
+		evc_scheduler_deal(scheduler);
 }
 
 void evc_scheduler_await_deal(struct evc_scheduler *scheduler)

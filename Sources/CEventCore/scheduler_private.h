@@ -29,6 +29,10 @@
  * the heap costs more than a step in a list), and then nothing would fire any more. Whoever leaves the
  * EVC_SCHEDULER_BACKLOG-th or a later change waits until they are dealt, or deals them.
  *
+ * Cancelled timers are left in a list as well, by everybody, and taken out of the heap together once there are
+ * EVC_SCHEDULER_BATCH: the lines of the heap that they need are then fetched at the same time. What is cancelled
+ * and still in the heap is passed over when it is due; its context went back to the canceller before.
+ *
  * Closing is the same pattern: `closed` is set, then the runner takes what is there; an adder publishes its
  * timer, then looks at `closed`, and takes the timer back.
  */
@@ -41,6 +45,8 @@
 
 /* So many changes may wait to be dealt: about 0.2 ms of work. */
 #define EVC_SCHEDULER_BACKLOG 1024u
+/* So many cancelled timers may stay in the heap, and are then taken out together. */
+#define EVC_SCHEDULER_BATCH 16u
 
 struct evc_scheduler {
 	/* Constant. */
@@ -90,6 +96,8 @@ void evc_scheduler_lock(struct evc_scheduler *scheduler); /* the runner alone */
 void evc_scheduler_unlock(struct evc_scheduler *scheduler);
 /* Deals what others left in `added` and `cancelled`. Under the lock. */
 void evc_scheduler_deal(struct evc_scheduler *scheduler);
+/* The same, but cancelled timers only if there are enough of them. Under the lock. */
+void evc_scheduler_deal_before_add(struct evc_scheduler *scheduler);
 /* Returns when fewer than EVC_SCHEDULER_BACKLOG changes wait; helps if it can. Not under the lock. */
 void evc_scheduler_await_deal(struct evc_scheduler *scheduler);
 

@@ -81,7 +81,7 @@ static struct evc_timer *take_fresh(struct evc_timer_store *store)
 
 struct evc_timer *evc_timer_take(struct evc_timer_store *store)
 {
-	/* Acquire: pairs with evc_timer_give: the fields that the last owner left. */
+	/* Acquire: pairs with evc_timer_give_all: the fields that the last owner left. */
 	uint64_t head = atomic_load_explicit(&store->free, memory_order_acquire);
 
 	while ((uint32_t)head != 0) {
@@ -93,25 +93,38 @@ struct evc_timer *evc_timer_take(struct evc_timer_store *store)
 		next |= (head & ~(uint64_t)UINT32_MAX) + FREE_COUNT;
 		if (atomic_compare_exchange_weak_explicit(&store->free, &head, next,
 							  memory_order_acquire,
-							  memory_order_acquire))
+							  memory_order_acquire)) {
+			/* The next one to be had; where a million are pending it is in no cache. */
+			if ((uint32_t)next != 0)
+				__builtin_prefetch(evc_timer_at(store, (uint32_t)next), 1);
 			return timer;
+		}
 	}
 	return take_fresh(store);
 }
 
-void evc_timer_give(struct evc_timer_store *store, struct evc_timer *timer)
+void evc_timer_give_all(struct evc_timer_store *store, struct evc_timer *const *timers,
+			uint32_t count)
 {
-	/* Relaxed: the giver owns the timer. */
-	uint64_t word = atomic_load_explicit(&timer->word, memory_order_relaxed);
 	uint64_t head = atomic_load_explicit(&store->free, memory_order_relaxed);
+	uint32_t behind = 0;
 	uint64_t next;
 
-	/* A new generation: from here on every id of the timer is an old one. */
-	word = evc_timer_with_state(word, EVC_TIMER_FREE) + EVC_TIMER_GENERATION;
-	atomic_store_explicit(&timer->word, word, memory_order_relaxed);
+	for (uint32_t i = count; i-- > 0;) {
+		struct evc_timer *timer = timers[i];
+		/* Relaxed: the giver owns the timer. */
+		uint64_t word = atomic_load_explicit(&timer->word, memory_order_relaxed);
+
+		/* A new generation: from here on every id of the timer is an old one. */
+		word = evc_timer_with_state(word, EVC_TIMER_FREE) + EVC_TIMER_GENERATION;
+		atomic_store_explicit(&timer->word, word, memory_order_relaxed);
+		atomic_store_explicit(&timer->link, behind, memory_order_relaxed);
+		behind = evc_timer_index(word);
+	}
 	do {
-		atomic_store_explicit(&timer->link, (uint32_t)head, memory_order_relaxed);
-		next = ((head & ~(uint64_t)UINT32_MAX) + FREE_COUNT) | evc_timer_index(word);
+		atomic_store_explicit(&timers[count - 1]->link, (uint32_t)head,
+				      memory_order_relaxed);
+		next = ((head & ~(uint64_t)UINT32_MAX) + FREE_COUNT) | behind;
 		/* Release: pairs with evc_timer_take. */
 	} while (!atomic_compare_exchange_weak_explicit(&store->free, &head, next,
 							memory_order_release,

@@ -136,7 +136,14 @@ void evc_timer_store_close(struct evc_timer_store *store);
 
 /* A timer in the state FREE, or NULL if memory is out. Any thread; lock-free. */
 struct evc_timer *evc_timer_take(struct evc_timer_store *store);
-/* Gives a timer back, in any state. Any thread that owns it; lock-free. */
-void evc_timer_give(struct evc_timer_store *store, struct evc_timer *timer);
+/* Gives timers back, in any state; the first is the first to be had again. Any thread that owns them;
+   lock-free. */
+void evc_timer_give_all(struct evc_timer_store *store, struct evc_timer *const *timers,
+			uint32_t count);
+
+static inline void evc_timer_give(struct evc_timer_store *store, struct evc_timer *timer)
+{
+	evc_timer_give_all(store, &timer, 1);
+}
 
 #endif

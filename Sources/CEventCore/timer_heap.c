@@ -75,6 +75,23 @@ void evc_timer_heap_insert(struct evc_timer_heap *heap, struct evc_timer_store *
 	sift_up(store, ++heap->last, (struct evc_timer_entry){ timer->deadline, timer });
 }
 
+void evc_timer_heap_prefetch(const struct evc_timer_heap *heap, struct evc_timer_store *store,
+			     const struct evc_timer *timer, uint32_t before)
+{
+	uint32_t position = timer->position;
+
+	if (position == EVC_TIMER_NOWHERE)
+		return;
+	__builtin_prefetch(evc_timer_entry(store, position), 1);
+	if (position > EVC_TIMER_FIRST)
+		__builtin_prefetch(evc_timer_entry(store, parent_of(position)), 0);
+	if (first_child_of(position) <= heap->last)
+		__builtin_prefetch(evc_timer_entry(store, first_child_of(position)), 0);
+	/* The last entry's, which will move. */
+	if (heap->last >= EVC_TIMER_FIRST + before)
+		__builtin_prefetch(evc_timer_entry(store, heap->last - before)->timer, 1);
+}
+
 void evc_timer_heap_remove(struct evc_timer_heap *heap, struct evc_timer_store *store,
 			   struct evc_timer *timer)
 {

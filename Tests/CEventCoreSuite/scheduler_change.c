@@ -6,6 +6,7 @@
  */
 #ifdef EVC_URCU
 #include "driven.h"
+#include "scheduler_private.h"
 
 static uint64_t cancel_from_inside(void *context, uint64_t deadline)
 {
@@ -25,7 +26,8 @@ static const char *cancels(void)
 	EXPECT_OK(driven_add(scheduler, 2000, 1, &first));
 	EXPECT_OK(evc_scheduler_cancel(scheduler, first));
 	EXPECT_STATUS(evc_scheduler_cancel(scheduler, first), EVC_NOT_FOUND);
-	/* The same place, another generation. */
+	/* The same place, once it is given back, another generation. */
+	EXPECT_EQUAL(evc_scheduler_run_due(scheduler, fake.time, NULL), 0, "fired");
 	EXPECT_OK(driven_add(scheduler, 2000, 2, &second));
 	EXPECT(first != second, "an id was used twice");
 	EXPECT_STATUS(evc_scheduler_cancel(scheduler, first), EVC_NOT_FOUND);
@@ -151,7 +153,53 @@ static const char *released_open(void)
 	return NULL;
 }
 
+/* Of 3n timers, n - 1, n, n + 1 and 2n are cancelled, where n are taken out of the heap together. */
+static const char *cancelled_together(void)
+{
+	static const uint64_t counts[] = { 1, EVC_SCHEDULER_BATCH - 1, EVC_SCHEDULER_BATCH,
+					   EVC_SCHEDULER_BATCH + 1, 2 * EVC_SCHEDULER_BATCH };
+	const uint64_t all = 3 * EVC_SCHEDULER_BATCH;
+
+	for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+		struct evc_scheduler_statistics statistics;
+		uint64_t ids[3 * EVC_SCHEDULER_BATCH], old[3 * EVC_SCHEDULER_BATCH], next;
+		struct evc_scheduler *scheduler;
+		uint32_t fresh;
+
+		EXPECT_NONE(driven_open(&scheduler));
+		for (uint64_t i = 0; i < all; i++)
+			EXPECT_OK(driven_add(scheduler, 2000 + i / 2, i, &ids[i]));
+		__builtin_memcpy(old, ids, sizeof(old));
+		/* From the front, so that those that are left in the heap are the first to be due. */
+		for (uint64_t i = 0; i < counts[c]; i++)
+			EXPECT_OK(evc_scheduler_cancel(scheduler, ids[i]));
+		EXPECT(atomic_load(&scheduler->backlog) < EVC_SCHEDULER_BATCH, "too many are left");
+		EXPECT_STATUS(evc_scheduler_cancel(scheduler, ids[0]), EVC_NOT_FOUND);
+		evc_scheduler_read_statistics(scheduler, &statistics);
+		EXPECT_EQUAL(statistics.pending, all - counts[c], "pending");
+		EXPECT_EQUAL(evc_scheduler_run_due(scheduler, fake.time = 9000, &next),
+			     all - counts[c], "fired");
+		for (uint64_t i = 0; i < all - counts[c]; i++)
+			EXPECT_EQUAL(driven.values[i], counts[c] + i, "the order of those that are left");
+		EXPECT_EQUAL(next, EVC_FOREVER, "the next deadline");
+		EXPECT_EQUAL(atomic_load(&scheduler->backlog), 0, "left when all is dealt");
+		/* Each was given back once: as many again need no timer that was never used. */
+		fresh = atomic_load(&scheduler->store.fresh);
+		for (uint64_t i = 0; i < all; i++)
+			EXPECT_OK(driven_add(scheduler, 10000, i, &ids[i]));
+		EXPECT_EQUAL(atomic_load(&scheduler->store.fresh), fresh, "timers used");
+		for (uint64_t i = 0; i < all; i++)
+			EXPECT_STATUS(evc_scheduler_cancel(scheduler, old[i]), EVC_NOT_FOUND);
+		EXPECT_EQUAL(evc_scheduler_run_due(scheduler, fake.time = 10000, NULL), all, "fired");
+		driven_close(scheduler);
+		EXPECT_EQUAL(driven.drops, 0, "drops");
+	}
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "cancelled timers are taken out together, passed over when due, and given back once",
+	  cancelled_together },
 	{ "a cancel says whether it was in time, also inside a timer and of itself", cancels },
 	{ "a timer that is set again fires in the order of its deadlines, under the same id", sets_again },
 	{ "D7 a timer may add, run and close", from_inside },

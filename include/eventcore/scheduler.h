@@ -14,7 +14,8 @@
  * `fire` begins before the scheduler's clock has reached its deadline.
  *
  * Memory: 80 bytes a timer, from blocks that double and are freed with the scheduler; nothing is
- * allocated while no more timers are pending than ever were.
+ * allocated while no more timers are pending than ever were. A few that were cancelled (fewer than twenty,
+ * if one thread at a time uses it) keep their place until more are; their contexts are the caller's at once.
  */
 #ifndef EVENTCORE_SCHEDULER_H
 #define EVENTCORE_SCHEDULER_H

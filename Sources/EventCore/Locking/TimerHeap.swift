@@ -106,3 +106,11 @@ struct TimerHeap: ~Copyable {
     put(entry, at: position)
   }
 }
+
+extension EventScheduleHandle {
+  /// The place in the heap of the locking core, -1 for none. Under its lock.
+  fileprivate(set) final var position: Int {
+    get { Int(truncatingIfNeeded: ticket) }
+    set { ticket = UInt64(truncatingIfNeeded: newValue) }
+  }
+}

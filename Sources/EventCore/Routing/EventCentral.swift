@@ -34,7 +34,7 @@ public final class EventCentral: EventListenable, Sendable {
     self.core = core
     router = core.makeRouter()
     listener = EventListener(core: core, router: router, name: "EventListener")
-    scheduler = Scheduler(core, clock: clock)
+    scheduler = Scheduler(core, router: router, clock: clock)
   }
 
   deinit {

@@ -16,9 +16,9 @@ import Synchronization
 ///
 /// **Threads**: any, for every member, also inside a handler.
 public class EventScheduleHandle: @unchecked Sendable {
-  // Constant, but for: `phase` (atomic), which says who owns the event; what is written by the thread that
-  // owns `.dispatching` or `.finishing` alone (`remaining`); counts (atomic); what a core keeps here for
-  // itself, under its own rules (`ticket`, `position`, `isWithdrawn`).
+  // Constant, but for: `phase` (atomic), which says who owns the event; what a core keeps here for itself,
+  // under its own rules (`ticket`, `isWithdrawn`). A million of these may wait: what only repetitions need is
+  // in an object of its own.
 
   /// Where a schedule is in its life.
   ///
@@ -41,31 +41,24 @@ public class EventScheduleHandle: @unchecked Sendable {
   }
   // First what a cancel touches, on the line of the object's header.
   private let phase = Atomic<Phase>(.waiting)
-  private let scheduler: Scheduler
-  /// The lock-free core's id of the timer. Written before anybody else has the handle.
-  final var ticket: UInt64 = 0
-  /// The locking core's: the timer's place in its heap, -1 for none. Under its lock.
-  final var position = -1
   /// The locking core's: withdrawn while it fired. Under its lock.
   final var isWithdrawn = false
-
-  private let policy: EventRepeatPolicy
-  /// 0: once.
-  private let interval: UInt64
-  /// Dispatches that are left; -1: no limit.
-  private var remaining: Int
-  private let dispatchCount = Atomic<Int>(0)
-  private let skipCount = Atomic<Int>(0)
-  /// The thread that is in `dispatching`, so that a cancel on it does not wait for itself; 0 for none.
-  private let dispatchingThread = Atomic<UInt>(0)
+  private let scheduler: Scheduler
+  /// What its core finds the timer by: the lock-free core's id of it, written before anybody else has the
+  /// handle; the locking core's position in its heap, under its lock.
+  final var ticket: UInt64 = .max
+  /// nil: dispatched once.
+  private let repetition: ScheduleRepetition?
 
   @usableFromInline
   init(_ plan: SchedulePlan) {
     scheduler = plan.scheduler
-    interval = plan.interval
-    remaining = plan.limit
-    policy = plan.policy
+    repetition = plan.interval == 0 || plan.limit == 1 ? nil : ScheduleRepetition(plan)
   }
+
+  /// Where its event goes.
+  @usableFromInline
+  final var router: any RouterCore { scheduler.router }
 
   // MARK: For the user
 
@@ -93,10 +86,13 @@ public class EventScheduleHandle: @unchecked Sendable {
   }
 
   /// How often the event was dispatched.
-  public var dispatches: Int { dispatchCount.load(ordering: .acquiring) }
+  public var dispatches: Int {
+    if let repetition { return repetition.dispatches.load(ordering: .acquiring) }
+    return state == .dispatched ? 1 : 0
+  }
 
   /// How many repetitions ``EventRepeatPolicy/skip`` has left out.
-  public var skipped: Int { skipCount.load(ordering: .acquiring) }
+  public var skipped: Int { repetition?.skipped.load(ordering: .acquiring) ?? 0 }
 
   /// Ends the schedule: after a return of true the event is not dispatched, or not dispatched again.
   ///
@@ -142,7 +138,7 @@ public class EventScheduleHandle: @unchecked Sendable {
 
   private func waitForDispatch() {
     // The dispatch may free an event whose end cancels it.
-    guard dispatchingThread.load(ordering: .relaxed) != currentThreadNumber() else { return }
+    guard repetition?.isDispatchingHere != true else { return }
     // Acquiring: pairs with the end of `fire`.
     while phase.load(ordering: .acquiring) == .ending {
       yieldThread()
@@ -155,29 +151,17 @@ public class EventScheduleHandle: @unchecked Sendable {
   ///
   /// - Returns: The next deadline; 0 if it was the last.
   final func fire(_ deadline: UInt64) -> UInt64 {
-    let isLast = interval == 0 || remaining == 1
-    // Acquiring: pairs with the last step of this function, which another thread may have made.
-    guard
-      phase.compareExchange(
-        expected: .waiting, desired: isLast ? .finishing : .dispatching,
-        ordering: .acquiringAndReleasing
-      ).exchanged
-    else { return 0 }
-    let counts = scheduler.counts
-    dispatchCount.wrappingAdd(1, ordering: .relaxed)
-    counts.dispatched.wrappingAdd(1, ordering: .relaxed)
-    if isLast {
-      post(isLast: true)
-      counts.finished.wrappingAdd(1, ordering: .releasing)
-      phase.store(.dispatched, ordering: .releasing)
+    guard let repetition, !repetition.isAtLast else {
+      fireLast()
       return 0
     }
-    dispatchingThread.store(currentThreadNumber(), ordering: .relaxed)
+    guard step(to: .dispatching) else { return 0 }
+    let counts = scheduler.counts
+    counts.dispatched.wrappingAdd(1, ordering: .relaxed)
+    repetition.begin()
     post(isLast: false)
-    remaining -= remaining > 0 ? 1 : 0
-    let next = nextDeadline(after: deadline)
     // The next may be dispatched by another thread, and cancelled by this one.
-    dispatchingThread.store(0, ordering: .relaxed)
+    let next = repetition.end(deadline, scheduler)
     // Releasing: pairs with `cancel` and the next `fire`.
     if phase.compareExchange(
       expected: .dispatching, desired: .waiting, ordering: .acquiringAndReleasing
@@ -191,30 +175,27 @@ public class EventScheduleHandle: @unchecked Sendable {
     return 0
   }
 
-  /// Repetitions stay on the grid of their deadlines, however late one of them comes.
-  private func nextDeadline(after deadline: UInt64) -> UInt64 {
-    var steps: UInt64 = 1
-    let now = policy == .skip ? scheduler.now : 0
-    if now > deadline {
-      let missed = (now - deadline) / interval
-      steps += missed
-      skipCount.wrappingAdd(Int(clamping: missed), ordering: .relaxed)
-      scheduler.counts.skipped.wrappingAdd(Int(clamping: missed), ordering: .relaxed)
-    }
-    let (distance, isFar) = interval.multipliedReportingOverflow(by: steps)
-    let (next, isBeyond) = deadline.addingReportingOverflow(distance)
-    // What is beyond the clock never comes.
-    return isFar || isBeyond ? .max : next
+  private func fireLast() {
+    guard step(to: .finishing) else { return }
+    let counts = scheduler.counts
+    repetition?.dispatches.wrappingAdd(1, ordering: .relaxed)
+    counts.dispatched.wrappingAdd(1, ordering: .relaxed)
+    post(isLast: true)
+    counts.finished.wrappingAdd(1, ordering: .releasing)
+    phase.store(.dispatched, ordering: .releasing)
+  }
+
+  /// Out of `waiting`; false if somebody else was first.
+  private func step(to next: Phase) -> Bool {
+    // Acquiring: pairs with the last step of `fire`, which another thread may have made.
+    phase.compareExchange(expected: .waiting, desired: next, ordering: .acquiringAndReleasing)
+      .exchanged
   }
 
   /// The central has gone. The scheduler's thread, or the one that closes or schedules.
   final func drop() {
     // Not waiting: cancelled while the core had it in its hands.
-    guard
-      phase.compareExchange(
-        expected: .waiting, desired: .dropped, ordering: .acquiringAndReleasing
-      ).exchanged
-    else { return }
+    guard step(to: .dropped) else { return }
     scheduler.counts.dropped.wrappingAdd(1, ordering: .releasing)
     freeEvent()
   }

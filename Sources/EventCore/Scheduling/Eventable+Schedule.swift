@@ -35,9 +35,7 @@ extension Eventable {
     at deadline: DispatchTime, priority: EventPriority = .normal,
     on central: EventCentral = .shared
   ) -> EventScheduleHandle {
-    schedule(
-      self, lane: Lane(.queue, priority), through: central.router,
-      central.plan(at: deadline))
+    schedule(self, lane: Lane(.queue, priority), central.plan(at: deadline))
   }
 
   /// Queues this event after a while.
@@ -61,9 +59,7 @@ extension Eventable {
     after delay: Duration, priority: EventPriority = .normal,
     on central: EventCentral = .shared
   ) -> EventScheduleHandle {
-    schedule(
-      self, lane: Lane(.queue, priority), through: central.router,
-      central.plan(after: delay))
+    schedule(self, lane: Lane(.queue, priority), central.plan(after: delay))
   }
 
   /// Queues this event again and again.
@@ -94,7 +90,7 @@ extension Eventable {
     on central: EventCentral = .shared
   ) -> EventScheduleHandle {
     schedule(
-      self, lane: Lane(.queue, priority), through: central.router,
+      self, lane: Lane(.queue, priority),
       central.plan(every: interval, first: first, limit: limit, policy: policy))
   }
 
@@ -129,9 +125,7 @@ extension Eventable {
     at deadline: DispatchTime, priority: EventPriority = .normal,
     on central: EventCentral = .shared
   ) -> EventScheduleHandle {
-    schedule(
-      self, lane: Lane(.stack, priority), through: central.router,
-      central.plan(at: deadline))
+    schedule(self, lane: Lane(.stack, priority), central.plan(at: deadline))
   }
 
   /// Stacks this event after a while.
@@ -155,9 +149,7 @@ extension Eventable {
     after delay: Duration, priority: EventPriority = .normal,
     on central: EventCentral = .shared
   ) -> EventScheduleHandle {
-    schedule(
-      self, lane: Lane(.stack, priority), through: central.router,
-      central.plan(after: delay))
+    schedule(self, lane: Lane(.stack, priority), central.plan(after: delay))
   }
 
   /// Stacks this event again and again.
@@ -188,7 +180,7 @@ extension Eventable {
     on central: EventCentral = .shared
   ) -> EventScheduleHandle {
     schedule(
-      self, lane: Lane(.stack, priority), through: central.router,
+      self, lane: Lane(.stack, priority),
       central.plan(every: interval, first: first, limit: limit, policy: policy))
   }
 }

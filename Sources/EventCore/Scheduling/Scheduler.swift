@@ -9,6 +9,7 @@ import Synchronization
 /// dispatches them through the router, on its own thread, which no handler ever runs on.
 final class Scheduler: Sendable {
   private let kind: EventCentral.Core
+  let router: any RouterCore
   /// nil: the monotonic clock and a thread.
   private let clock: ManualClock?
   /// The address of the core, retained, once it is made; 0 before. (`AtomicLazyReference` costs 50 ns a look here: its code is generic
@@ -23,8 +24,9 @@ final class Scheduler: Sendable {
     init(_ core: any SchedulerCore) { self.core = core }
   }
 
-  init(_ kind: EventCentral.Core, clock: ManualClock?) {
+  init(_ kind: EventCentral.Core, router: any RouterCore, clock: ManualClock?) {
     self.kind = kind
+    self.router = router
     self.clock = clock
   }
 

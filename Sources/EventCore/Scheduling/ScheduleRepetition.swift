@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// What a schedule that dispatches more than once keeps beside its handle.
+final class ScheduleRepetition: @unchecked Sendable {
+  // Constant, but for: atomics; `remaining`, which the thread in `dispatching` writes and the next `fire`
+  // reads, after the step of the handle's phase that orders the two.
+  private let policy: EventRepeatPolicy
+  private let interval: UInt64
+  /// Dispatches that are left; -1: no limit.
+  private var remaining: Int
+  let dispatches = Atomic<Int>(0)
+  let skipped = Atomic<Int>(0)
+  /// The thread that is in `dispatching`, so that a cancel on it does not wait for itself; 0 for none.
+  private let dispatchingThread = Atomic<UInt>(0)
+
+  init(_ plan: SchedulePlan) {
+    policy = plan.policy
+    interval = plan.interval
+    remaining = plan.limit
+  }
+
+  var isAtLast: Bool { remaining == 1 }
+
+  /// Whether the calling thread is the one that dispatches. Relaxed: it reads what it wrote itself.
+  var isDispatchingHere: Bool {
+    dispatchingThread.load(ordering: .relaxed) == currentThreadNumber()
+  }
+
+  /// Before a dispatch that is not the last. Relaxed: numbers alone.
+  func begin() {
+    dispatches.wrappingAdd(1, ordering: .relaxed)
+    dispatchingThread.store(currentThreadNumber(), ordering: .relaxed)
+  }
+
+  /// After it. Returns the next deadline.
+  func end(_ deadline: UInt64, _ scheduler: Scheduler) -> UInt64 {
+    remaining -= remaining > 0 ? 1 : 0
+    let next = nextDeadline(after: deadline, scheduler)
+    dispatchingThread.store(0, ordering: .relaxed)
+    return next
+  }
+
+  /// Repetitions stay on the grid of their deadlines, however late one of them comes.
+  private func nextDeadline(after deadline: UInt64, _ scheduler: Scheduler) -> UInt64 {
+    var steps: UInt64 = 1
+    let now = policy == .skip ? scheduler.now : 0
+    if now > deadline {
+      let missed = (now - deadline) / interval
+      steps += missed
+      skipped.wrappingAdd(Int(clamping: missed), ordering: .relaxed)
+      scheduler.counts.skipped.wrappingAdd(Int(clamping: missed), ordering: .relaxed)
+    }
+    let (distance, isFar) = interval.multipliedReportingOverflow(by: steps)
+    let (next, isBeyond) = deadline.addingReportingOverflow(distance)
+    // What is beyond the clock never comes.
+    return isFar || isBeyond ? .max : next
+  }
+}
