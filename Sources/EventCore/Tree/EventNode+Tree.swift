@@ -44,6 +44,7 @@ extension EventNode {
 
   /// Moves this node under another one, as ``attach(to:)``, unless that would make a cycle.
   ///
+  /// - Parameter parent: On the same core as this node: a tree has one, and the attempt traps.
   /// - Returns: False if `parent` is this node or lies below it; then nothing has changed.
   ///
   /// **Threads**, **Complexity**: as for ``attach(to:)``.
