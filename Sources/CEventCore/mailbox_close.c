@@ -75,8 +75,15 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	pthread_mutex_unlock(&mailbox->end_mutex);
 	/* The lanes are this thread's alone; the mutex is free, since a payload's end is user code. */
-	while (lanes->occupied != 0)
-		drop(mailbox, evc_lanes_take(lanes, evc_lanes_first(lanes)), &mailbox->returns);
+	while (lanes->occupied != 0) {
+		unsigned lane = evc_lanes_first(lanes);
+		struct evc_envelope *envelope = evc_lanes_take(lanes, lane);
+
+		/* One was counted out. */
+		if (envelope->flags & EVC_ENVELOPE_BATCH)
+			evc_lanes_count(lanes, lane, 1u - envelope->batch.left);
+		drop(mailbox, envelope, &mailbox->returns);
+	}
 	evc_return_cache_flush(&mailbox->returns);
 	return true;
 }

@@ -158,7 +158,7 @@ static struct slab *give(struct pool *pool, struct slot *slots)
 		if (--slab->used > 0)
 			continue;
 		unlink_slab(pool, slab);
-		if (pool->empty == EVC_TREE_SPARE) {
+		if (pool->empty >= EVC_TREE_SPARE) {
 			slab->next = dead;
 			dead = slab;
 		} else {

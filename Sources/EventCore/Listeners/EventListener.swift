@@ -66,7 +66,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// ended is in ``EventThreadStatistics/cancelled``: a place ends with its last listener, the listener
   /// thread by ``end()``.
   ///
-  /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
+  /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise; what another thread is
+  /// dispatching at the very moment at which a place ends may be missing.
   public var statistics: EventThreadStatistics { contexts.statistics }
 
   /// Ends all its listeners, now and later: a handler that runs finishes, what waits is freed.

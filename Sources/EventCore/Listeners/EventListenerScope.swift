@@ -17,6 +17,8 @@
 public final class EventListenerScope: Sendable {
   private struct State {
     var handles: [any EventListenerHandling] = []
+    /// Those that somebody is removing just now, or whose last call runs: `endAndWait` waits for them too.
+    var ending: [any EventListenerHandling] = []
     /// How many there may be before the ended ones are looked for.
     var limit = 16
     /// Somebody is looking for them.
@@ -54,7 +56,7 @@ public final class EventListenerScope: Sendable {
   /// its requester, and a handle may end with its scope's reference.
   private func sweep() {
     let ended = state.withLock { $0.handles }.filter { !$0.isActive }
-    let gone = Set(ended.map { ObjectIdentifier($0) })
+    let gone = Set(ended.map { ObjectIdentifier($0) }).subtracting(running(of: ended))
     state.withLock { state in
       state.handles.removeAll { gone.contains(ObjectIdentifier($0)) }
       state.limit = max(16, 2 * state.handles.count)
@@ -67,17 +69,46 @@ public final class EventListenerScope: Sendable {
   ///
   /// **Complexity**: O(listeners).
   public func removeAll() {
-    for handle in take(ending: false) {
-      handle.remove()
-    }
+    remove(take(ending: false))
   }
 
   /// Removes all listeners, and each later one as it is added.
   ///
   /// **Complexity**: O(listeners).
   public func end() {
-    for handle in take(ending: true) {
+    remove(take(ending: true))
+  }
+
+  private func remove(_ handles: [any EventListenerHandling]) {
+    for handle in handles {
       handle.remove()
+    }
+    // Others may not have removed theirs yet: those are active.
+    let own = Set(handles.map { ObjectIdentifier($0) })
+    let ended = state.withLock { $0.ending }.filter {
+      own.contains(ObjectIdentifier($0)) || !$0.isActive
+    }
+    forget(ended, but: running(of: ended))
+  }
+
+  /// Those of some ended listeners whose last call is running.
+  private func running(of ended: [any EventListenerHandling]) -> Set<ObjectIdentifier> {
+    let calls = ended.compactMap { handle in
+      let call = (handle as? ListenerRegistration)?.call ?? (handle as? EventCallbackHandle)?.call
+      return call.map { (ObjectIdentifier(handle), $0.consumer, $0.handler) }
+    }
+    // One is enough for all of a core, and the locking one needs none.
+    calls.first { $0.1.hasBarrier }?.1.fence()
+    return Set(calls.filter { $0.1.isRunning($0.2) }.map(\.0))
+  }
+
+  private func forget(
+    _ ended: [any EventListenerHandling], but running: Set<ObjectIdentifier>
+  ) {
+    let gone = Set(ended.map { ObjectIdentifier($0) }).subtracting(running)
+    // What ends with them ends with `ended`, out of the lock.
+    state.withLock { state in
+      state.ending.removeAll { gone.contains(ObjectIdentifier($0)) }
     }
   }
 
@@ -87,7 +118,8 @@ public final class EventListenerScope: Sendable {
   /// **Threads**: any. Inside a callback of one of them it would wait for itself, and traps. It blocks its
   /// thread while callbacks run: from a task or an actor prefer ``end()``.
   public func endAndWait() {
-    let handles = take(ending: true)
+    _ = take(ending: true)
+    let handles = state.withLock { $0.ending }
     // All first, so that nobody is called any more while one is waited for.
     for handle in handles {
       handle.remove()
@@ -95,12 +127,14 @@ public final class EventListenerScope: Sendable {
     for handle in handles {
       handle.removeAndWait()
     }
+    forget(handles, but: [])
   }
 
   /// Out of the lock: letting a listener go is user code.
   private func take(ending: Bool) -> [any EventListenerHandling] {
     state.withLock { state in
       state.hasEnded = state.hasEnded || ending
+      state.ending += state.handles
       defer { state.handles.removeAll() }
       return state.handles
     }

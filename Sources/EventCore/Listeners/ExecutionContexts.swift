@@ -27,18 +27,13 @@ final class ExecutionContexts: @unchecked Sendable {
     /// and the sum of those that have.
     var past = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
 
-    /// A context that is ended goes on counting for a moment.
-    mutating func retire(_ context: ExecutionContext) {
-      fold()
-      ending.append(context.consumer)
-    }
-
-    mutating func fold() {
-      ending.removeAll { consumer in
-        guard consumer.ended.isOpen else { return false }
-        past = past + consumer.statistics
-        return true
-      }
+    /// Adds up those that have ended. Returns them, to be let go of out of the lock.
+    mutating func fold() -> [Consumer] {
+      let ended = ending.filter { $0.ended.isOpen }
+      guard !ended.isEmpty else { return [] }
+      past = ended.reduce(past) { $0 + $1.statistics }
+      ending.removeAll { consumer in ended.contains { $0 === consumer } }
+      return ended
     }
   }
   private let state = Guarded(State())
@@ -196,11 +191,12 @@ final class ExecutionContexts: @unchecked Sendable {
 
   /// What the contexts have done, those that have ended too. Event threads count for themselves.
   var statistics: EventThreadStatistics {
-    state.withLock { state in
-      state.fold()
+    let (statistics, ended) = state.withLock { state in
+      let ended = state.fold()
       let consumers = state.open.values.map(\.consumer) + state.ending
-      return consumers.reduce(state.past) { $0 + $1.statistics }
+      return (consumers.reduce(state.past) { $0 + $1.statistics }, ended)
     }
+    return withExtendedLifetime(ended) { statistics }
   }
 
   // MARK: Ending
@@ -214,11 +210,12 @@ final class ExecutionContexts: @unchecked Sendable {
       if state.open[key] === context {
         state.open[key] = nil
       }
-      state.retire(context)
+      state.ending.append(context.consumer)
       return true
     }
     if isLast {
       context.consumer.close(whenEmpty: false)
+      foldEnded()
     }
   }
 
@@ -227,11 +224,17 @@ final class ExecutionContexts: @unchecked Sendable {
     let contexts = state.withLock { state in
       state.isClosed = true
       defer { state.open.removeAll() }
-      for context in state.open.values { state.retire(context) }
+      state.ending += state.open.values.map(\.consumer)
       return Array(state.open.values)
     }
     for context in contexts {
       context.consumer.close(whenEmpty: false)
     }
+    foldEnded()
+  }
+
+  private func foldEnded() {
+    let ended = state.withLock { $0.fold() }
+    withExtendedLifetime(ended) {}
   }
 }

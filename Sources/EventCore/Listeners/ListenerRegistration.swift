@@ -140,6 +140,9 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     return removed
   }
 
+  /// The consumer and what it runs, to look whether a call is running.
+  var call: (consumer: Consumer, handler: HandlerState) { (context.consumer, state) }
+
   /// Gives the context back, once.
   private func release() {
     // Whoever takes the registration off the list is the one.

@@ -22,12 +22,23 @@ extension Consumer {
         """)
       return
     }
+    fence()
+    if isRunning(handler) {
+      waitForControl(whileRunning: address)
+    }
+  }
+
+  /// Between the end of handlers and the look whether they run; for all consumers of the process that have
+  /// such a barrier. Any thread.
+  func fence() {
     if hasBarrier {
       _ = core.barrier()
     }
-    if running.load(ordering: .sequentiallyConsistent) == address {
-      waitForControl(whileRunning: address)
-    }
+  }
+
+  /// Whether a call of a handler that had ended before a `fence()` is running. Any thread.
+  func isRunning(_ handler: HandlerState) -> Bool {
+    running.load(ordering: .sequentiallyConsistent) == handler.address
   }
 
   /// Returns when the consumer has been between two events, has ended, or runs another handler.

@@ -101,10 +101,14 @@ final class Receiver: @unchecked Sendable {
 
   /// Ends a handler of this receiver. True for the first call. Any thread.
   func end(_ handler: HandlerState) -> Bool {
-    guard handler.end() else { return false }
     // Sequentially consistent: with it, `mayHaveEnded` stands for `isValid` in the argument at
-    // `Consumer.waitUntilDone`.
+    // `Consumer.waitUntilDone`. First: who finds the handler ended by somebody else relies on it too. One
+    // too many costs the consumer a look.
     ended.wrappingAdd(1, ordering: .sequentiallyConsistent)
+    guard handler.end() else {
+      ended.wrappingSubtract(1, ordering: .sequentiallyConsistent)
+      return false
+    }
     return true
   }
 

@@ -15,6 +15,9 @@ public final class EventCallbackHandle: Sendable {
     self.receiver = receiver
   }
 
+  /// The consumer and what it runs, to look whether a call is running.
+  var call: (consumer: Consumer, handler: HandlerState) { (consumer, handler) }
+
   /// Whether the callback can still be called.
   public var isActive: Bool { !handler.isEnded }
 

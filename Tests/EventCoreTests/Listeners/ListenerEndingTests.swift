@@ -81,6 +81,67 @@ struct ListenerEndingTests {
     }
   }
 
+  @Test("D6: a scope waits for the last call of a listener that had ended before", arguments: cores, [0, 1, 2])
+  func scopeWaitsForEnded(core: EventCentral.Core, way: Int) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let scope = EventListenerScope()
+      let (entered, leave, log) = (Gate(), Gate(), Log<String>())
+      let handle = Ping.addListener(nil, executeOn: .listenerThread, once: true, on: central) { _ in
+        entered.open()
+        leave.pass()
+        log.append("handled")
+      }.stored(in: scope)
+      Ping().queue(on: central)
+      entered.pass()
+      #expect(!handle.isActive)
+      switch way {
+      case 0:
+        // The seventeenth has the others looked at.
+        for _ in 0..<40 {
+          Pong.addListener(nil, executeOn: .listenerThread, on: central) { _ in }.stored(in: scope)
+        }
+      case 1: scope.removeAll()
+      default: scope.end()
+      }
+      let waits = Gate()
+      runThread {
+        waits.open()
+        scope.endAndWait()
+        log.append("ended")
+      }
+      waits.pass()
+      leave.open()
+      #expect(log.entries(atLeast: 2) == ["handled", "ended"])
+    }
+  }
+
+  @Test("D6: nothing is called after removeAndWait, whoever else removes it", arguments: cores)
+  func removedByTwo(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      for _ in 0..<300 {
+        let calls = Guarded(0)
+        let handle = Ping.addListener(nil, executeOn: .listenerThread, on: central) { _ in
+          calls.withLock { $0 += 1 }
+        }
+        onThreads(3) { thread in
+          switch thread {
+          case 0:
+            for _ in 0..<50 { Ping().queue(on: central) }
+          case 1:
+            handle.remove()
+          default:
+            handle.removeAndWait()
+            let before = calls.withLock { $0 }
+            for _ in 0..<20 { Ping().queue(on: central) }
+            #expect(calls.withLock { $0 } == before)
+          }
+        }
+      }
+    }
+  }
+
   @Test("D6: a scope waits for a handler that runs while it ends", arguments: cores)
   func scopeWaitsForRunning(core: EventCentral.Core) async {
     await offThePool {

@@ -11,6 +11,27 @@ struct EndingTests {
   struct Ping: Eventable { var number = 0 }
   struct Carrying: Eventable { var token: Lifetime.Token }
 
+  @Test("D10: nothing waits after a cancel in the middle of a batch", arguments: cores)
+  func cancelInBatch(core: EventCentral.Core) {
+    struct Item: Eventable { var number: Int }
+    for (size, last) in [(2, 0), (64, 0), (64, 30), (64, 62), (200, 70)] {
+      let central = EventCentral(core: core)
+      let thread = EventThread(on: central)
+      let log = Log<Int>()
+      thread.addEventCallback { [unowned thread] (item: Item) in
+        log.append(item.number)
+        if item.number == last { thread.cancel() }
+      }
+      (0..<size).map(Item.init).queue(on: central)
+      thread.join()
+      #expect(log.entries == Array(0...last))
+      #expect(thread.eventCount == 0)
+      #expect(
+        thread.statistics
+          == .init(delivered: UInt64(last + 1), skipped: 0, cancelled: UInt64(size - last - 1)))
+    }
+  }
+
   @Test("D10: cancel finishes the handler that runs, and frees and counts what waits", arguments: cores)
   func cancelCounts(core: EventCentral.Core) {
     let central = EventCentral(core: core)
