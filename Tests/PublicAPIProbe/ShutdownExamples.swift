@@ -84,7 +84,12 @@ struct ShutdownExamples {
       if index == 0 {
         #expect(thread.drain())
       } else {
-        #expect(waitUntil { ImageEvent().queue(on: world) == 0 })
+        // The thread leaves one type after the other.
+        #expect(
+          waitUntil {
+            ImageEvent().queue(on: world) == 0
+              && TemperatureEvent(temperatureInCelsius: 0).queue(on: world) == 0
+          })
         held.open()
       }
     }
