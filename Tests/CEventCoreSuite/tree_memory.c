@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * When handlers are released and memory is freed: promptly, once, and whatever allocation fails.
+ * When handlers are released: promptly, once, and from whatever handler.
  */
 #ifdef EVC_URCU
 #include "tree.h"
@@ -269,118 +269,6 @@ static const char *deep(void)
 	return NULL;
 }
 
-/* The call as often as it runs out of memory; anything else than that and EVC_OK is wrong. */
-#define TRY(call)                                                                                  \
-	do {                                                                                       \
-		enum evc_status status_;                                                           \
-		while ((status_ = (call)) == EVC_OUT_OF_MEMORY && *failures < patience)            \
-			++*failures;                                                               \
-		EXPECT(status_ == EVC_OK, "%s: found \"%s\"", #call, evc_status_text(status_));    \
-	} while (0)
-
-/* 500 handlers of two nodes, so that windows grow; a move; nested walks. */
-static const char *live(uint64_t patience, uint64_t *failures)
-{
-	static struct suite_mark marks[500];
-	struct evc_node_options options = { NULL, suite_release_mark };
-	struct evc_node *root, *a, *b;
-	struct evc_walk *walk, *inner;
-	enum evc_status status;
-	unsigned next = 0;
-
-	TRY(evc_node_create(&options, &root));
-	TRY(evc_node_create(&options, &a));
-	TRY(evc_node_create(&options, &b));
-	TRY(evc_node_attach(a, root, NULL));
-	TRY(evc_node_attach(b, root, NULL));
-	for (unsigned i = 0; i < 500; i++) {
-		marks[i] = (struct suite_mark){ .id = i };
-		TRY(evc_node_add_handler(i < 250 ? a : b, KEY, EVC_HANDLER_PROPAGATE, &marks[i],
-					 NULL));
-	}
-	TRY(evc_node_attach(b, root, NULL));
-	TRY(evc_walk_begin(b, KEY, BOTH, &walk));
-	TRY(evc_walk_begin(b, KEY, BOTH, &inner));
-	evc_walk_end(inner);
-	do {
-		for (uint32_t i = 0; i < walk->count; i++, next++) {
-			struct suite_mark *mark = evc_handler_object(walk->handlers[i]);
-
-			EXPECT_EQUAL(mark->id, next, "the next handler");
-			EXPECT(evc_walk_will_call(walk, i), "a handler was refused");
-		}
-		while ((status = evc_walk_next(walk)) == EVC_OUT_OF_MEMORY && *failures < patience)
-			++*failures;
-	} while (status == EVC_OK);
-	EXPECT_STATUS(status, EVC_EMPTY);
-	evc_walk_end(walk);
-	EXPECT_EQUAL(next, 500, "handlers");
-	evc_node_end(b);
-	evc_node_end(a);
-	evc_node_end(root);
-	for (unsigned i = 0; i < 500; i++)
-		EXPECT_EQUAL(marks[i].releases, 1, "releases");
-	return NULL;
-}
-
-struct life {
-	uint64_t patience, failures;
-	const char *message;
-};
-
-/* On a thread of its own, so that each life begins equally cold and ends with nothing. */
-static void *live_on_thread(void *context)
-{
-	struct life *life = context;
-
-	life->message = live(life->patience, &life->failures);
-	if (life->message != NULL)
-		life->message = strdup(life->message);
-	return NULL;
-}
-
-static const char *live_once(uint64_t fail_at, uint64_t patience, bool *over)
-{
-	struct life life = { .patience = patience };
-	struct suite_allocations counts;
-	pthread_t thread;
-
-	/* Nodes and handlers come from slabs: none is there, so that making one may fail, too. */
-	evc_tree_give_back();
-	suite_allocator_install(fail_at, patience);
-	EXPECT(pthread_create(&thread, NULL, live_on_thread, &life) == 0, "no thread");
-	pthread_join(thread, NULL);
-	counts = suite_allocator_read();
-	suite_allocator_restore();
-	EXPECT(life.message == NULL, "allocation %llu failing, %llu times: %.200s",
-	       (unsigned long long)fail_at, (unsigned long long)patience, life.message);
-	EXPECT_EQUAL(life.failures, counts.failed, "statuses, beside failed allocations");
-	EXPECT_EQUAL(counts.live, 0, "blocks that were not freed");
-	*over = counts.failed == 0;
-	return NULL;
-}
-
-/* A slab of each size, the thread's walker, two walks, windows of 256 and 1,024; or a block for each node and handler. */
-#ifdef SUITE_ADDRESS_SANITIZER
-#define SITES 500u
-#else
-#define SITES 6u
-#endif
-
-static const char *failing(void)
-{
-	EXPECT(suite_quiesce(), "the callback thread got stuck");
-	for (uint64_t patience = 1; patience <= 3; patience += 2) {
-		bool over = false;
-		uint64_t fail_at = 0;
-
-		for (; !over && fail_at < 1000; fail_at++)
-			EXPECT_NONE(live_once(fail_at, patience, &over));
-		EXPECT(over && fail_at > SITES, "%llu sites were reached", (unsigned long long)fail_at);
-	}
-	return NULL;
-}
-
 static const char *warm(void)
 {
 	struct suite_allocations counts;
@@ -397,85 +285,12 @@ static const char *warm(void)
 	return end(&row);
 }
 
-/* Slabs: slots of two sizes that lie apart, come back, and whose slabs are given back with the last of them. */
-static const char *slots(void)
-{
-	enum { COUNT = 3 * (int)(EVC_TREE_SLAB / EVC_TREE_SMALL) };
-	static unsigned char *small[COUNT], *large[COUNT];
-	struct suite_allocations counts;
-
-	evc_tree_give_back();
-	suite_allocator_install(UINT64_MAX, 0);
-	for (unsigned round = 0; round < 3; round++) {
-		for (unsigned i = 0; i < COUNT; i++) {
-			small[i] = evc_tree_allocate(EVC_TREE_SMALL);
-			large[i] = evc_tree_allocate(EVC_TREE_LARGE);
-			EXPECT(small[i] != NULL && large[i] != NULL, "no memory");
-			EXPECT((uintptr_t)small[i] % EVC_CACHE_LINE == 0 &&
-				       (uintptr_t)large[i] % EVC_CACHE_LINE == 0,
-			       "not on a line");
-			memset(small[i], (int)(i & 127), EVC_TREE_SMALL);
-			memset(large[i], (int)(i & 127) + 128, EVC_TREE_LARGE);
-		}
-		for (unsigned i = 0; i < COUNT; i++) {
-			for (unsigned b = 0; b < EVC_TREE_SMALL; b++)
-				EXPECT_EQUAL(small[i][b], i & 127, "a byte of a small one");
-			for (unsigned b = 0; b < EVC_TREE_LARGE; b++)
-				EXPECT_EQUAL(large[i][b], (i & 127) + 128, "a byte of a large one");
-		}
-		/* One after the other, and so that each slab is in use to the end. */
-		for (unsigned i = 0; i < COUNT; i++) {
-			unsigned at = round == 1 ? (unsigned)((i * UINT64_C(7919)) % COUNT) : i;
-
-			evc_tree_free(small[at], EVC_TREE_SMALL);
-			evc_tree_free(large[at], EVC_TREE_LARGE);
-		}
-		evc_tree_give_back();
-		counts = suite_allocator_read();
-		EXPECT_EQUAL(counts.live, 0, "slabs that were kept with nothing in them");
-	}
-	suite_allocator_restore();
-	return NULL;
-}
-
-/* One thread makes, another frees. */
-static void *frees(void *nodes)
-{
-	for (unsigned i = 0; i < 1000; i++)
-		evc_node_end(((struct evc_node **)nodes)[i]);
-	return NULL;
-}
-
-static const char *passed_on(void)
-{
-	struct suite_allocations counts;
-	struct evc_node *nodes[1000];
-	pthread_t thread;
-
-	evc_tree_give_back();
-	suite_allocator_install(UINT64_MAX, 0);
-	for (unsigned round = 0; round < 20; round++) {
-		for (unsigned i = 0; i < 1000; i++)
-			EXPECT_NONE(suite_node(i > 0 ? nodes[i / 2] : NULL, &nodes[i]));
-		EXPECT(pthread_create(&thread, NULL, frees, nodes) == 0, "no thread");
-		pthread_join(thread, NULL);
-	}
-	evc_tree_give_back();
-	counts = suite_allocator_read();
-	suite_allocator_restore();
-	EXPECT_EQUAL(counts.live, 0, "blocks that were kept with nothing in them");
-	return NULL;
-}
-
 static const struct evc_suite_test tests[] = {
 	{ "D6 D7 D9 trees: handlers remove, end, detach and attach at each place", inside },
 	{ "D7 trees: a raise in a handler is a walk within the walk", nested },
 	{ "D9 trees: a handler that does not return holds its chunk and nothing else", stuck },
 	{ "trees: a chain of 1,000,000 nodes raises, propagates and ends", deep },
-	{ "D12 trees: every allocation may fail, once or three times: nothing is lost", failing },
 	{ "trees: a warm raise allocates nothing", warm },
-	{ "trees: slots are whole, and slabs go back with the last of theirs", slots },
-	{ "trees: nodes that one thread makes and another ends take no memory for good", passed_on },
 };
 SUITE_GROUP(suite_tree_memory, tests);
 #endif
