@@ -164,6 +164,8 @@ struct ObserverContextTests {
     #expect(heard.sorted() == ["queue 0", "queue 1", "queue 1:x", "queue 2"])
 
     let lifetime = Lifetime()
+    // The job that told it has left: it would take the next call still, before the queue is held.
+    queue.sync {}
     queue.suspend()
     do {
       let token = lifetime.token()
