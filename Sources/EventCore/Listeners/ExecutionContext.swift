@@ -23,7 +23,7 @@
 /// Ending frees what waits there, on the spot, also if nobody ever serves the queue; a handler that
 /// runs is not disturbed.
 final class ExecutionContext: @unchecked Sendable {
-  // Constant but for `users`, which the host's lock guards.
+  // Constant but for `users` and `isRetired`, which the host's lock guards.
   let place: EventListenerContext
   let consumer: Consumer
   /// Under which key the host shares it; nil for those which are not shared.
@@ -32,6 +32,8 @@ final class ExecutionContext: @unchecked Sendable {
   let endsWithUsers: Bool
   private weak let host: ExecutionContexts?
   var users = 1
+  /// Whether the host's figures know that it ends.
+  var isRetired = false
 
   init(
     _ place: EventListenerContext, _ consumer: Consumer, key: ExecutionContexts.Key?,

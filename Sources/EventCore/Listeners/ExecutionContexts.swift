@@ -27,6 +27,14 @@ final class ExecutionContexts: @unchecked Sendable {
     /// and the sum of those that have.
     var past = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
 
+    /// Counts a context among those that end: once, also if it was ended while it had users, the last of
+    /// which leaves it later.
+    mutating func retire(_ context: ExecutionContext) {
+      guard !context.isRetired else { return }
+      context.isRetired = true
+      ending.append(context.consumer)
+    }
+
     /// Adds up those that have ended. Returns them, to be let go of out of the lock.
     mutating func fold() -> [Consumer] {
       let ended = ending.filter { $0.ended.isOpen }
@@ -210,7 +218,7 @@ final class ExecutionContexts: @unchecked Sendable {
       if state.open[key] === context {
         state.open[key] = nil
       }
-      state.ending.append(context.consumer)
+      state.retire(context)
       return true
     }
     if isLast {
@@ -224,7 +232,7 @@ final class ExecutionContexts: @unchecked Sendable {
     let contexts = state.withLock { state in
       state.isClosed = true
       defer { state.open.removeAll() }
-      state.ending += state.open.values.map(\.consumer)
+      for context in state.open.values { state.retire(context) }
       return Array(state.open.values)
     }
     for context in contexts {

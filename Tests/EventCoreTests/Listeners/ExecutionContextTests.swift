@@ -162,6 +162,24 @@ struct ExecutionContextTests {
     }
   }
 
+  @Test("D10: a place is counted once, whoever ends it and whoever leaves it last", arguments: cores)
+  func countedOnce(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let contexts = central.listener.contexts
+      let context = contexts.queue(DispatchQueue(label: "counted once"))
+      let ran = Gate()
+      #expect(context.run { ran.open() })
+      ran.pass()
+      #expect(waitUntil { contexts.statistics.delivered == 1 })
+      central.listener.end()
+      #expect(waitUntil { context.consumer.ended.isOpen })
+      #expect(contexts.statistics.delivered == 1)
+      context.leave()
+      #expect(contexts.statistics.delivered == 1)
+    }
+  }
+
   @Test("the central's end frees what waits, on a queue that nobody serves", arguments: cores)
   func unservedQueueAndCentral(core: EventCentral.Core) async {
     await offThePool {
