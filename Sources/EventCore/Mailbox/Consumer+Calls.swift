@@ -102,8 +102,8 @@ extension Consumer {
     // Both as in `didCall`.
     running.store(0, ordering: .releasing)
     let count = delivered.load(ordering: .relaxed) &+ 1
-    // Every so many events, `Upkeep.eventsBetween`; the rest of the work is in there.
-    guard called && count % 4096 != 0 && !held.pointee.isAny else {
+    // Every so many events the rest of the work is done, in there.
+    guard called && count % Upkeep.eventsBetween != 0 && !held.pointee.isAny else {
       didCallAny(called)
       return
     }

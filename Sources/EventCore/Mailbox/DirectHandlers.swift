@@ -17,8 +17,8 @@ struct DirectHandlers {
   @usableFromInline let generation: UInt32
 
   /// The bytes from one place to the next, and to the state in each; a test compares them.
-  @usableFromInline static let stride = 16
-  @usableFromInline static let state = 8
+  @inlinable static var stride: Int { 16 }
+  @inlinable static var state: Int { 8 }
 
   init() {
     let nowhere = UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
@@ -54,7 +54,7 @@ struct DirectHandlers {
             called = callGeneral(handler, event, receiver, envelope) || called
           }
         }
-        next += 16
+        next += DirectHandlers.stride
       } while next != end
       consumer.didCallDirectly(called)
     }
@@ -65,7 +65,8 @@ struct DirectHandlers {
   @inline(__always)
   func mayCall(_ place: UnsafeRawPointer, _ receiver: Receiver, _ consumer: Consumer) -> Bool {
     // As `Consumer.willCall`, with a barrier.
-    consumer.running.store(place.load(fromByteOffset: 8, as: UInt.self), ordering: .releasing)
+    let state = place.load(fromByteOffset: DirectHandlers.state, as: UInt.self)
+    consumer.running.store(state, ordering: .releasing)
     // After it: see `Receiver.mayHaveEnded`.
     return !receiver.mayHaveEnded
   }

@@ -53,7 +53,8 @@ func eventTypeActions<E: Eventable>(_ type: E.Type) -> EventTypeActions {
   }
   let deliverDirectly: EventTypeActions.DeliverDirectly = { receiver, payload, envelope, owned in
     let direct = receiver.direct.pointee
-    guard envelope.load(fromByteOffset: 24, as: UInt32.self) == direct.generation else {
+    let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+    guard generation == direct.generation else {
       return receiver.deliverAny(payload, envelope, owned: owned)
     }
     let pointer = payload.assumingMemoryBound(to: E.self)

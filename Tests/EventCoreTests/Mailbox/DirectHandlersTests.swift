@@ -16,8 +16,6 @@ import Testing
     #expect(MemoryLayout<HandlerList.Place>.stride == DirectHandlers.stride)
     #expect(MemoryLayout<HandlerList.Place>.offset(of: \.state) == DirectHandlers.state)
     #expect(MemoryLayout<HandlerList.Place>.offset(of: \.handler) == 0)
-    #expect(EnvelopeLayout.generation == 24)
-    #expect(Upkeep.eventsBetween == 4096)
   }
 
   @Test("D4 D6 a handler that ends during an event is not called for it, the others are",
