@@ -81,8 +81,8 @@ private struct Climb {
     require(
       next !== mark,
       """
-      A chain of responders ends at the top; this one leads from a \(type(of: next)) back to \
-      itself, in \(steps) \(steps == 1 ? "step" : "steps"): the nextResponder of the top is nil.
+      A chain of responders ends at the top; this one leads from one of type \(type(of: next)) \
+      back to itself, in \(steps) \(steps == 1 ? "step" : "steps"): the nextResponder of the top is nil.
       """)
     if steps == limit {
       mark = next

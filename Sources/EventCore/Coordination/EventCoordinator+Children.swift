@@ -14,8 +14,9 @@ extension EventCoordinator {
     require(
       state != .stopped,
       """
-      A coordinator that was stopped asks nobody and passes on nothing; a \(type(of: child)) was to be \
-      started below a \(type(of: self)) that is stopped: call its start() first.
+      A coordinator that was stopped asks nobody and passes on nothing; one of type \
+      \(type(of: child)) was to be started below one of type \(type(of: self)) that is stopped: call \
+      the latter's start() first.
       """)
     addChild(child)
     child.performStart()
@@ -34,14 +35,14 @@ extension EventCoordinator {
     require(
       state != .stopping,
       """
-      A coordinator that is being stopped takes no child; a \(type(of: self)) was given a \
-      \(type(of: child)): start it elsewhere, or later.
+      A coordinator that is being stopped takes no child; one of type \(type(of: self)) \
+      was given one of type \(type(of: child)): start it elsewhere, or later.
       """)
     require(
       child !== self && (child.childCoordinators.isEmpty || !isBelow(child)),
       """
-      The parents of a coordinator lead to a top. A \(type(of: child)) cannot be a child of a \
-      \(type(of: self)) that \(child === self ? "is the same" : "is below it"): take one of them \
+      The parents of a coordinator lead to a top. One of type \(type(of: child)) cannot be a \
+      child of one of type \(type(of: self)) that \(child === self ? "is the same" : "is below it"): take one of them \
       out with removeFromParent() first.
       """)
     child.removeFromParent()

@@ -53,7 +53,8 @@ extension EventCoordinator {
       self is Owner,
       """
       A method that is registered without its object belongs to the coordinator's own class; a \
-      method of \(Owner.self) was registered with a \(Swift.type(of: self as EventCoordinator)).
+      method of \(Owner.self) was registered with one of type \
+      \(Swift.type(of: self as EventCoordinator)): register it there, or a closure here.
       """)
     return add(ObjectIdentifier(E.self)) { [unowned self] payload in
       // The check above.

@@ -68,8 +68,8 @@ open class EventCoordinator: EventResponder {
     require(
       state == .made || state == .stopped,
       """
-      A coordinator is started once, until it is stopped; start() was called on a \
-      \(type(of: self)) that is \(state): call stop() first, or look at isStarted.
+      A coordinator is started once, until it is stopped; start() was called on \
+      one of type \(type(of: self)) that is \(state): call stop() first, or look at isStarted.
       """)
     state = .started
     linkRoot(true)

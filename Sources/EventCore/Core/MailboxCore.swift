@@ -43,7 +43,11 @@ protocol MailboxCore: AnyObject, Sendable {
 
 extension MailboxCore {
   func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
-    fatalError("A mailbox that was made without a pump has a thread that drains it.")
+    fatalError(
+      """
+      A mailbox is drained by its thread or by its pump, whichever it was made with; pump() was called \
+      on one that was made with a thread: call run() there.
+      """)
   }
 }
 

@@ -24,7 +24,7 @@ struct CoordinatorTrapTests {
         sensors[0].emitEvent(Teams.didSelect(1))
       }
       expectMessage(
-        result, "leads from a Sensor back to itself, in \(length) step\(length == 1 ? ":" : "s:")")
+        result, "leads from one of type Sensor back to itself, in \(length) step\(length == 1 ? ":" : "s:")")
     }
   }
 
@@ -60,7 +60,7 @@ struct CoordinatorTrapTests {
       coordinator.start()
       coordinator.start()
     }
-    expectMessage(result, "start() was called on a Coordinator that is started")
+    expectMessage(result, "start() was called on one of type Coordinator that is started")
   }
 
   @Test("starting inside stop()")
@@ -74,7 +74,7 @@ struct CoordinatorTrapTests {
       child.beforeStop = { top.start() }
       top.stop()
     }
-    expectMessage(result, "start() was called on a Desk that is stopping")
+    expectMessage(result, "start() was called on one of type Desk that is stopping")
   }
 
   @Test("a child for a coordinator that is being stopped")
@@ -88,7 +88,7 @@ struct CoordinatorTrapTests {
       child.beforeStop = { top.addChild(Coordinator()) }
       top.stop()
     }
-    expectMessage(result, "takes no child; a Desk was given a Coordinator")
+    expectMessage(result, "takes no child; one of type Desk was given one of type Coordinator")
   }
 
   @Test("a child started below a coordinator that was stopped")
@@ -104,7 +104,7 @@ struct CoordinatorTrapTests {
       top.addChild(child)
       top.startChild(child)
     }
-    expectMessage(result, "a Desk was to be started below a Desk that is stopped")
+    expectMessage(result, "one of type Desk was to be started below one of type Desk that is stopped")
   }
 
   @Test("a method of another class")
@@ -117,6 +117,6 @@ struct CoordinatorTrapTests {
     ) {
       Coordinator().intercept(Other.onTeams)
     }
-    expectMessage(result, "a method of Other was registered with a Coordinator")
+    expectMessage(result, "a method of Other was registered with one of type Coordinator")
   }
 }
