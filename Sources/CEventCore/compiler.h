@@ -29,8 +29,8 @@
 #endif
 
 /*
- * Makes the sequentially consistent exchange before it a full barrier, also for weaker operations around it. On
- * x86 it is one by itself.
+ * Makes the sequentially consistent exchange before it a full barrier, also for weaker operations
+ * around it. On x86 it is one by itself.
  */
 #if defined(__x86_64__) || defined(__i386__)
 #define evc_fence_after_exchange() atomic_signal_fence(memory_order_seq_cst)

@@ -20,8 +20,8 @@
  *   shared mailbox: segments of its queues, in       evc_shared_queue_advance retires a segment that
  *     which others may still be looking                it has taken out of the queue
  *
- * Nothing waits, calls user code or allocates inside a section. Trees have sections of their own, whose memory comes
- * back at once: tree_reclaim.h says why.
+ * Nothing waits, calls user code or allocates inside a section. Trees have sections of their own, whose
+ * memory comes back at once: tree_reclaim.h says why.
  */
 #ifndef EVC_DOMAIN_H
 #define EVC_DOMAIN_H

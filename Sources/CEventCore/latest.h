@@ -39,8 +39,9 @@
  * is delivered on its own lane, or sooner where an older token of a later lane comes to it before its own
  * post is done; and it is never delivered later than D1 asks: its own token is in its lane.
  * The token of a lane stands where the oldest of the superseded events of that lane stood.
- * Claim 3: whoever handles e finds all counted that e took the place of, and all that those did, but for those
- * that somebody is moving out of the full bits at that moment, which are counted when that is done.
+ * Claim 3: whoever handles e finds all counted that e took the place of, and all that those did, but
+ * for those that somebody is moving out of the full bits at that moment, which are counted when that is
+ * done.
  *   What an envelope supersedes is counted by its P1 itself, in the bits of the slot, or before it: what
  *   follows it in its own chain, and what is moved out of the bits when they are full. Each P1 and K2 is a
  *   read-modify-write of the slot, so that the one which takes e acquires what came before all of them.

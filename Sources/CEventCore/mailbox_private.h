@@ -84,7 +84,8 @@ struct evc_mailbox {
 	uint64_t number;
 	/*
 	 * Lanes and SLEEP: written by the consumer, and SLEEP of a pumped one cleared by whoever wakes it.
-	 * CLOSED: by whoever closes. Read by producers after every post, so it shares its line only with what seldom changes.
+	 * CLOSED: by whoever closes. Read by producers after every post, so it shares its line only with what
+	 * seldom changes.
 	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t attention;
 	_Atomic uint32_t references;

@@ -29,9 +29,10 @@
  * the heap costs more than a step in a list), and then nothing would fire any more. Whoever leaves the
  * EVC_SCHEDULER_BACKLOG-th or a later change waits until they are dealt, or deals them.
  *
- * Cancelled timers are left in a list as well, by everybody, and taken out of the heap together once there are
- * EVC_SCHEDULER_BATCH: the lines of the heap that they need are then fetched at the same time. What is cancelled
- * and still in the heap is passed over when it is due; its context went back to the canceller before.
+ * Cancelled timers are left in a list as well, by everybody, and taken out of the heap together once
+ * there are EVC_SCHEDULER_BATCH: the lines of the heap that they need are then fetched at the same
+ * time. What is cancelled and still in the heap is passed over when it is due; its context went back to
+ * the canceller before.
  *
  * Closing is the same pattern: `closed` is set, then the runner takes what is there; an adder publishes its
  * timer, then looks at `closed`, and takes the timer back.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A latest-only subscription of a shared mailbox: as latest.h, with any number of takers. One slot for all
- * workers, in front of the shared mailbox; tokens in its lanes; whichever worker takes a token takes the event.
+ * A latest-only subscription of a shared mailbox: as latest.h, with any number of takers. One slot for
+ * all workers, in front of the shared mailbox; tokens in its lanes; whichever worker takes a token
+ * takes the event.
  *
  * Producers do what they do there (P1 to P3), and so does whoever takes a token at K1. What differs is the
  * look into the slot. There the one consumer takes whatever it finds, and puts an event of a later lane back
@@ -25,8 +26,8 @@
  * before the end of P2.
  *   By claim 1 there was one whose K2 follows P1(e). If it has been, it saw e, which it would have taken, or
  *   a newer one: then e was not in the slot any more.
- * Claim 3 of latest.h (whoever handles e finds all counted that e took the place of) holds for the same reason:
- * what an envelope supersedes is counted by its P1 or before it.
+ * Claim 3 of latest.h (whoever handles e finds all counted that e took the place of) holds for the same
+ * reason: what an envelope supersedes is counted by its P1 or before it.
  * Hence, as there: each envelope is delivered, or ended and counted because a newer one was accepted (D4);
  * the newest is taken when its lane's turn comes at the latest (D1), unless a worker has its token already
  * and is about to take it.

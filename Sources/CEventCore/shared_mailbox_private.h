@@ -28,16 +28,16 @@
  *                                                  W8 take; if it was looking, or comes
  *                                                     from W6, and more waits: P4
  *
- * Claim: when a post has returned and its envelope still waits, then some worker is awake and will look at all
- * lanes before it sleeps, or a wake-up is under way to one, or there is no worker.
+ * Claim: when a post has returned and its envelope still waits, then some worker is awake and will look
+ * at all lanes before it sleeps, or a wake-up is under way to one, or there is no worker.
  *   P2 or P4 found no sleeper: whoever sleeps later sets its bit after that in the single order of seq_cst
  *   operations, hence its W4 follows P1 and finds the envelope.
  *   P4 or P5 found somebody looking: its W2 or W7 follows in the order, and W4 or W8's take follows that; or
  *   it was another producer at P5 without a sleeper, whose look at P7 follows.
  *   P6 woke one: it comes to W7 and takes.
- * And if one worker stays in its handler, another one comes for what waits, if any sleeps: whoever takes after a
- * look that posts may have relied on (W7, or W4 by way of W6) wakes the next one if more waits. A worker that
- * ends does so too. Tests/Models/shared_wake.pml checks all of this.
+ * And if one worker stays in its handler, another one comes for what waits, if any sleeps: whoever
+ * takes after a look that posts may have relied on (W7, or W4 by way of W6) wakes the next one if more
+ * waits. A worker that ends does so too. Tests/Models/shared_wake.pml checks all of this.
  *
  * So a post makes at most one system call, and none while somebody is on the way: a burst wakes
  * workers one after the other, each by the one before it, until one finds nothing left.
@@ -151,8 +151,8 @@ found:
 }
 
 /*
- * shared_mailbox.c: posts a token, whether the mailbox is closed or not. False = out of memory, if `*spare` was
- * NULL.
+ * shared_mailbox.c: posts a token, whether the mailbox is closed or not. False = out of memory, if
+ * `*spare` was NULL.
  */
 bool evc_shared_post_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token,
 			   unsigned lane, struct evc_queue_segment **spare);

@@ -46,8 +46,9 @@
  * no grace period.
  *
  * Measured beside nodes of their own for each envelope (the same algorithm with segments of one cell),
- * liburcu's rculfqueue, and tickets drawn by fetch-and-add (P. Ramalhete and A. Correia's FAAArrayQueue, after
- * LCRQ): see Benchmarks/README.md, "Choices". Tests/Models/shared_queue.pml models these lines.
+ * liburcu's rculfqueue, and tickets drawn by fetch-and-add (P. Ramalhete and A. Correia's
+ * FAAArrayQueue, after LCRQ): see Benchmarks/README.md, "Choices". Tests/Models/shared_queue.pml models
+ * these lines.
  */
 #ifndef EVC_SHARED_QUEUE_H
 #define EVC_SHARED_QUEUE_H

@@ -15,10 +15,10 @@
  *   31      of a batch: how many events it had  -
  *   32      payload, or the pointer to its box  -
  *
- * `next`, `time`, `lane` and `batch_count` are atomic because evc_mailbox_depths reads them of envelopes that the
- * consumer may be recycling at that moment; it throws such a reading away (mailbox_depth.c). All other
- * fields belong to the envelope's holder alone. A slot is one of a stream's segment (stream.h), or one of
- * a thread's pool (pool_private.h), whose index is 0.
+ * `next`, `time`, `lane` and `batch_count` are atomic because evc_mailbox_depths reads them of
+ * envelopes that the consumer may be recycling at that moment; it throws such a reading away
+ * (mailbox_depth.c). All other fields belong to the envelope's holder alone. A slot is one of a
+ * stream's segment (stream.h), or one of a thread's pool (pool_private.h), whose index is 0.
  *
  * Sources/EventCore/Core/EnvelopeLayout.swift mirrors the offsets; a test compares them.
  */

@@ -8,10 +8,10 @@
  * ACM JEA 1 (1996). The root is at position 3, the children of i at 4i - 8 ... 4i - 5, so that each four
  * begin at a multiple of four.
  *
- * Why not a timing wheel (G. Varghese and A. Lauck, "Hashed and hierarchical timing wheels", SOSP 1987)? Beside
- * it was measured one of eleven levels of 64 slots, exact to the nanosecond (a radix heap: R. K. Ahuja
- * et al., "Faster algorithms for the shortest path problem", JACM 37, 1990). A million pending, deadlines
- * spread over 100 s, nanoseconds:
+ * Why not a timing wheel (G. Varghese and A. Lauck, "Hashed and hierarchical timing wheels", SOSP
+ * 1987)? Beside it was measured one of eleven levels of 64 slots, exact to the nanosecond (a radix
+ * heap: R. K. Ahuja et al., "Faster algorithms for the shortest path problem", JACM 37, 1990). A
+ * million pending, deadlines spread over 100 s, nanoseconds:
  *
  *                     insert   cancel   fire   longest single step
  *     this heap         5-30   90-140    450      0.2-1.3 ms (the machine's noise)

@@ -146,8 +146,9 @@ static void take_from_list(struct evc_link *link)
 }
 
 /*
- * A walk that does not see it goes on as if this came later. In a move it comes after the node's new link: release,
- * S, pairs with a climb, which takes a node for a root only if its link is still this one (tree_collect.c).
+ * A walk that does not see it goes on as if this came later. In a move it comes after the node's new
+ * link: release, S, pairs with a climb, which takes a node for a root only if its link is still this
+ * one (tree_collect.c).
  */
 static void mark_unlinked(struct evc_link *link)
 {

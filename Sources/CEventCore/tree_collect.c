@@ -45,9 +45,9 @@ static __attribute__((noinline, cold)) bool collect_slowly(struct evc_collector 
 }
 
 /*
- * Collects the handlers of a node. False = out of memory. Inlined, and the collector copied for the rare call, so
- * that its fields are in registers: as memory which others may know of they would be read again after each
- * acquire, which takes half as long again.
+ * Collects the handlers of a node. False = out of memory. Inlined, and the collector copied for the
+ * rare call, so that its fields are in registers: as memory which others may know of they would be read
+ * again after each acquire, which takes half as long again.
  */
 static inline __attribute__((always_inline)) bool visit(struct evc_collector *to, const struct evc_node *node)
 {
@@ -116,8 +116,8 @@ static inline struct evc_link *find_link(const struct evc_node *node, uint64_t *
 }
 
 /*
- * Collects from a node up to the root, and finds that. EVC_COLLECT_AGAIN: a link came after the start; the walk begins
- * anew, and with it.
+ * Collects from a node up to the root, and finds that. EVC_COLLECT_AGAIN: a link came after the start;
+ * the walk begins anew, and with it.
  */
 static inline __attribute__((always_inline)) enum evc_collected
 climb_in(struct evc_collector *to, struct evc_node *node, uint8_t phase, struct evc_node **top)
@@ -163,9 +163,10 @@ static enum evc_collected climb(struct evc_collector *to, struct evc_node *node,
 }
 
 /*
- * The links on the way from the root which had siblings behind them when the walk came by, the innermost last; of more
- * than there is room for, the innermost. What has none then gets none that the walk may find. So it need not
- * climb back node by node: what follows a subtree is the next sibling of the last of these.
+ * The links on the way from the root which had siblings behind them when the walk came by, the
+ * innermost last; of more than there is room for, the innermost. What has none then gets none that the
+ * walk may find. So it need not climb back node by node: what follows a subtree is the next sibling of
+ * the last of these.
  */
 struct way {
 	struct evc_link *links[WAY];
@@ -187,8 +188,9 @@ static inline __attribute__((always_inline)) void way_add(struct way *way, struc
 }
 
 /*
- * Collects in preorder from what follows `link`, or from the root if that is NULL, until there are `until`; then
- * `*position` is where it stands. EVC_COLLECT_AGAIN: an ancestor was moved or detached under it.
+ * Collects in preorder from what follows `link`, or from the root if that is NULL, until there are
+ * `until`; then `*position` is where it stands. EVC_COLLECT_AGAIN: an ancestor was moved or detached
+ * under it.
  */
 static inline __attribute__((always_inline)) enum evc_collected
 propagate_in(struct evc_collector *to, struct evc_link *link, uint32_t until,

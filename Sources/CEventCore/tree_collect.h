@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Collecting: from the nodes of a tree into a walk's window, while its walker is inside a section (tree_reclaim.h).
+ * Collecting: from the nodes of a tree into a walk's window, while its walker is inside a section
+ * (tree_reclaim.h).
  */
 #ifndef EVC_TREE_COLLECT_H
 #define EVC_TREE_COLLECT_H

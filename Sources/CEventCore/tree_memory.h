@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Where nodes, links and handlers lie: in slabs of slots of one size, so that those of a tree are close together
- * whatever else the program has on its heap, each on cache lines of its own. Measured: Benchmarks/README.md,
- * "Choices".
+ * Where nodes, links and handlers lie: in slabs of slots of one size, so that those of a tree are close
+ * together whatever else the program has on its heap, each on cache lines of its own. Measured:
+ * Benchmarks/README.md, "Choices".
  *
  * A thread keeps some free slots of each size for itself, and takes them from the slabs and gives them back
  * EVC_TREE_BATCH at a time, which takes a mutex. What it keeps goes back when it ends.
  *
- * When memory goes back to the allocator: a slab whose slots are all back, when there are EVC_TREE_SPARE such slabs of
- * that size already (16 MiB: the C library keeps as much, and more; taking pages anew costs 60 ns a node); and all of them when no slot of that size is out. A slot that a thread keeps is out.
+ * When memory goes back to the allocator: a slab whose slots are all back, when there are
+ * EVC_TREE_SPARE such slabs of that size already (16 MiB: the C library keeps as much, and more; taking
+ * pages anew costs 60 ns a node); and all of them when no slot of that size is out. A slot that a
+ * thread keeps is out.
  *
  * Under AddressSanitizer each is a block of its own, so that it sees a use after the release.
  *
- * Threads: any; a slot may be freed by another thread than the one that took it. Progress: wait-free from what the
- * thread keeps; otherwise blocking, and the allocator, which is called without the mutex. Ownership: the caller's until
- * evc_tree_free with the same size.
+ * Threads: any; a slot may be freed by another thread than the one that took it. Progress: wait-free
+ * from what the thread keeps; otherwise blocking, and the allocator, which is called without the mutex.
+ * Ownership: the caller's until evc_tree_free with the same size.
  */
 #ifndef EVC_TREE_MEMORY_H
 #define EVC_TREE_MEMORY_H

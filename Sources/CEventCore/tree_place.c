@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Whether a collected handler is still to be called: it is there, and this thread has not taken its node out of its
- * place since it was collected.
+ * Whether a collected handler is still to be called: it is there, and this thread has not taken its
+ * node out of its place since it was collected.
  */
 #ifdef EVC_URCU
 #include "tree_collect.h"
@@ -10,9 +10,9 @@
 #include "tree_wait.h"
 
 /*
- * Of the handlers on the path, whose nodes are each above or below the next, those that have lost their place with
- * that of `handler`: up to where the path is cut, or all that is below. For good, since no link from before the walk
- * comes back. While collecting.
+ * Of the handlers on the path, whose nodes are each above or below the next, those that have lost their
+ * place with that of `handler`: up to where the path is cut, or all that is below. For good, since no
+ * link from before the walk comes back. While collecting.
  */
 static uint32_t find_lost(const struct evc_tree_walk *walk, const struct evc_handler *handler,
 			  uint32_t index)

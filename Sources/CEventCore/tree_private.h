@@ -29,23 +29,24 @@
  *   handler->parts             fetch-or (acq_rel), anybody        -
  *   all else of node, link     read, write                        -
  *
- * Why a walk misses nothing that stays where it is: new siblings and handlers come last, so that the order of
- * the others never changes; what leaves keeps its `next`, so that a walk which stands on it comes back to the
- * list, and to all that followed; and a node that is attached again gets another link, so that nobody who
- * stands on the old one is led into another list. So a walk also comes back to a link that it went down by, and goes on
- * behind it, whatever became of it meanwhile; and need not come back to one that had no `next` then, since all that
- * comes behind that is later than the walk. Where it has not noted the links (it goes on from the position of the last
- * chunk, or they were too many), it climbs by node->link. If the link found there came after the walk began, or is
- * unlinked, an ancestor of the position was moved or detached under the walk, and this part of it is done
- * again (tree_collect.c).
+ * Why a walk misses nothing that stays where it is: new siblings and handlers come last, so that the
+ * order of the others never changes; what leaves keeps its `next`, so that a walk which stands on it
+ * comes back to the list, and to all that followed; and a node that is attached again gets another
+ * link, so that nobody who stands on the old one is led into another list. So a walk also comes back to
+ * a link that it went down by, and goes on behind it, whatever became of it meanwhile; and need not
+ * come back to one that had no `next` then, since all that comes behind that is later than the walk.
+ * Where it has not noted the links (it goes on from the position of the last chunk, or they were too
+ * many), it climbs by node->link. If the link found there came after the walk began, or is unlinked, an
+ * ancestor of the position was moved or detached under the walk, and this part of it is done again
+ * (tree_collect.c).
  *
  * Why it finds nothing too early: C follows L in the writer; a walk that read the clock before C passes over
  * the link by S, and one that read it after sees all of the change, masks included.
  *
- * Masks: a bit for each hash of a key. `own` is for all handlers of the node, `subtree` for the propagate
- * handlers of the node and all below it; a bit too many costs time alone. Bits are added upwards at once; they
- * are taken away where it is cheap: for up to EVC_MASK_LEVELS levels, of nodes with up to
- * EVC_MASK_CHILDREN children. Measured: Benchmarks/README.md, "Choices".
+ * Masks: a bit for each hash of a key. `own` is for all handlers of the node, `subtree` for the
+ * propagate handlers of the node and all below it; a bit too many costs time alone. Bits are added
+ * upwards at once; they are taken away where it is cheap: for up to EVC_MASK_LEVELS levels, of nodes
+ * with up to EVC_MASK_CHILDREN children. Measured: Benchmarks/README.md, "Choices".
  *
  * Lock order: the mutex is the last; nothing is called under it but the C library.
  */
@@ -72,8 +73,8 @@
 enum evc_tree_item_kind { EVC_ITEM_HANDLER, EVC_ITEM_LINK, EVC_ITEM_NODE };
 
 /*
- * What links, nodes and handlers begin with: what can be retired. Swift reads `state` and `object` of a handler
- * by offset, and both cores have this layout; tests compare.
+ * What links, nodes and handlers begin with: what can be retired. Swift reads `state` and `object` of a
+ * handler by offset, and both cores have this layout; tests compare.
  */
 struct evc_tree_item {
 	/* Handlers: 0 while it is there. Written by R, read before each call. */

@@ -8,10 +8,11 @@
  * never while one of them runs; and what it holds meanwhile, the rest of its chunk, is published like hazard
  * pointers (Michael 2004). So a handler that never returns keeps one chunk, and nothing else.
  *
- * Why not liburcu: its sections would serve for collecting, but memory comes back on its callback thread after
- * a grace period of milliseconds, and with it the user's closure, whose end is expected when the handler was
- * removed (D9); and it would not let user code run, so that a chunk would have to be held all the same. Its section
- * also costs 18 ns where this one costs 6 (Benchmarks/README.md, "Choices").
+ * Why not liburcu: its sections would serve for collecting, but memory comes back on its callback
+ * thread after a grace period of milliseconds, and with it the user's closure, whose end is expected
+ * when the handler was removed (D9); and it would not let user code run, so that a chunk would have to
+ * be held all the same. Its section also costs 18 ns where this one costs 6 (Benchmarks/README.md,
+ * "Choices").
  *
  *   walk                                          whoever changes or goes over
  *   W1 epoch = clock             acquire          U1 unlink                       release
@@ -24,14 +25,15 @@
  *   W7 at the end: publish nothing
  *   W8 wanted = 0: was it 1? then go over         exchange
  *
- * Nothing is freed under a walk: W2 and U2 are full barriers. If U3 comes before W2, all of W3 sees U1 and does
- * not find the item. If it comes after, it finds `collecting`; then an epoch not before the item's says that
- * W1 read U2 or later and W3 sees U1; else the item is held. If it comes after W5, W4 shows (acquire), and the
- * item is found there as long as the walk will use it. What was published once only shrinks until the next W2.
+ * Nothing is freed under a walk: W2 and U2 are full barriers. If U3 comes before W2, all of W3 sees U1
+ * and does not find the item. If it comes after, it finds `collecting`; then an epoch not before the
+ * item's says that W1 read U2 or later and W3 sees U1; else the item is held. If it comes after W5, W4
+ * shows (acquire), and the item is found there as long as the walk will use it. What was published once
+ * only shrinks until the next W2.
  *
- * Nothing is forgotten: W5 and W8 are exchanges and U6 has a fence. Either the walk sees `wanted`, or the second
- * look sees what the walk has done. The walk which sees it goes over the deferred items; if another has the
- * mutex, it leaves word, and the holder looks for that after it has let go:
+ * Nothing is forgotten: W5 and W8 are exchanges and U6 has a fence. Either the walk sees `wanted`, or
+ * the second look sees what the walk has done. The walk which sees it goes over the deferred items; if
+ * another has the mutex, it leaves word, and the holder looks for that after it has let go:
  *   is_requested = 1; fence; trylock              unlock; fence; is_requested?
  * Tests/Models/tree.pml models all of this.
  */

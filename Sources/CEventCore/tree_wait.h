@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Waiting until a handler that was removed is not running: evc_handler_remove_and_wait. Walks tell those who wait
- * when they go on from a handler for which they were asked to; nobody looks again and again.
+ * Waiting until a handler that was removed is not running: evc_handler_remove_and_wait. Walks tell
+ * those who wait when they go on from a handler for which they were asked to; nobody looks again and
+ * again.
  *
  *   walk, at each step                            whoever waits
  *   V1 calling = the next, or NULL   release      R  state = 1                         release
@@ -13,16 +14,17 @@
  *                                                 V7 barrier everywhere; V6 again, until no walk is new
  *                                                 V9 sleep while wakes == ticket; then from V5 again
  *
- * It does not return too early: V1 and V2 against R and V6. Either V6 sees the handler in `calling`, or V4 came before
- * V1, and V2 sees R: no call begins.
+ * It does not return too early: V1 and V2 against R and V6. Either V6 sees the handler in `calling`, or
+ * V4 came before V1, and V2 sees R: no call begins.
  *
- * It does not sleep for ever: V1 and V3 against awaited = 1 and the second V6. Either that sees that the walk has gone
- * on, or V7 came before V1 of that step, and its V3 sees `awaited`; then V8 comes after V5, and V9 does not sleep or is
- * woken. All of V6 and V7 is under the mutex, so that a walk which is not new was asked before this V7, and not by
- * somebody whose own V7 is still to come.
+ * It does not sleep for ever: V1 and V3 against awaited = 1 and the second V6. Either that sees that
+ * the walk has gone on, or V7 came before V1 of that step, and its V3 sees `awaited`; then V8 comes
+ * after V5, and V9 does not sleep or is woken. All of V6 and V7 is under the mutex, so that a walk
+ * which is not new was asked before this V7, and not by somebody whose own V7 is still to come.
  *
- * A barrier everywhere runs on the other threads between two of their instructions; the compiler is kept from moving V1.
- * Where the system has none, V4 and V7 are fences, and so has the walk one after V1: it is careful there all the time.
+ * A barrier everywhere runs on the other threads between two of their instructions; the compiler is
+ * kept from moving V1. Where the system has none, V4 and V7 are fences, and so has the walk one after
+ * V1: it is careful there all the time.
  *
  * Progress: V3 is wait-free unless somebody waits; then it takes the mutex of the waiters, which nobody holds
  * for more than a few instructions. Tests/Models/tree_wait.pml models all of this.

@@ -4,20 +4,20 @@
  * A walk collects handlers chunk by chunk into its window, one after the other, and keeps those that were
  * called: 8 bytes each, in the order of the walk.
  *
- * The handlers on the path to the root are collected at the beginning, all at once. Propagating goes
- * on where the last chunk ended, if that node is still where it was: nothing has changed since (the clock
- * says so), or a climb to the root finds none but links from before the walk. Else it goes through the tree
- * once more and passes over what was called. Those are a prefix of what is to be met: what stays keeps its
- * order, and what came since the walk began is passed over by its stamp, also where it has taken the address of
- * something that was called. So one forward search in the window tells them, and the first handler that is
- * not there is where to go on. Chunks grow after that, up to a point, since it costs as much as was
- * called, while what a chunk holds cannot be freed.
+ * The handlers on the path to the root are collected at the beginning, all at once. Propagating goes on
+ * where the last chunk ended, if that node is still where it was: nothing has changed since (the clock
+ * says so), or a climb to the root finds none but links from before the walk. Else it goes through the
+ * tree once more and passes over what was called. Those are a prefix of what is to be met: what stays
+ * keeps its order, and what came since the walk began is passed over by its stamp, also where it has
+ * taken the address of something that was called. So one forward search in the window tells them, and
+ * the first handler that is not there is where to go on. Chunks grow after that, up to a point, since
+ * it costs as much as was called, while what a chunk holds cannot be freed.
  *
- * What a walk has collected stays in the window when it ends, and the next walk of this thread for the same node, key
- * and scope takes it up, chunk by chunk, as long as the clock says that no tree has changed since: one look
- * while collecting, as for the position. Only what was published is held, so that between two chunks nothing in
- * the window may be looked at but with the clock's word that it is all still there. Measured:
- * Benchmarks/README.md, "Choices".
+ * What a walk has collected stays in the window when it ends, and the next walk of this thread for the
+ * same node, key and scope takes it up, chunk by chunk, as long as the clock says that no tree has
+ * changed since: one look while collecting, as for the position. Only what was published is held, so
+ * that between two chunks nothing in the window may be looked at but with the clock's word that it is
+ * all still there. Measured: Benchmarks/README.md, "Choices".
  */
 #ifdef EVC_URCU
 #include "tree_collect.h"

@@ -76,8 +76,8 @@ static void destroy(void *memory)
 }
 
 /*
- * A child of fork has this thread only: what others were calling is called by nobody there. Their walkers' memory
- * stays, as their stacks do. No lock: nobody was inside of the core (eventcore.h).
+ * A child of fork has this thread only: what others were calling is called by nobody there. Their
+ * walkers' memory stays, as their stacks do. No lock: nobody was inside of the core (eventcore.h).
  */
 static void after_fork_child(void)
 {

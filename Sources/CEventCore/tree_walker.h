@@ -17,12 +17,14 @@
  *   the window's handlers     store (relaxed), before `published` load (relaxed)
  *   walkers, next             under the mutex                     read
  *
- * A chunk is the part of the window from `current` to `published`. When a walk begins, `published` falls before
- * `current` does, so that no reader sees the old end with the new start; it reads `current` first.
+ * A chunk is the part of the window from `current` to `published`. When a walk begins, `published`
+ * falls before `current` does, so that no reader sees the old end with the new start; it reads
+ * `current` first.
  *
  * Waiting until a handler does not run, and the letters V: tree_wait.h.
  *
- * Windows only grow, and replaced ones stay until somebody who has the mutex frees them, since others read them.
+ * Windows only grow, and replaced ones stay until somebody who has the mutex frees them, since others
+ * read them.
  *
  * Progress: all the thread does is wait-free, but for memory.
  *

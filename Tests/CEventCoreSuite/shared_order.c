@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * D1 to D3 of a shared mailbox with one worker, exhausted: every sequence of a few posts, interleaved with takes
- * in every way, against the model; posted to the shared mailbox, and to either.
+ * D1 to D3 of a shared mailbox with one worker, exhausted: every sequence of a few posts, interleaved
+ * with takes in every way, against the model; posted to the shared mailbox, and to either.
  */
 #ifdef EVC_URCU
 #include "model.h"

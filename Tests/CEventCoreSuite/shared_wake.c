@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Sleeping and waking: no post is slept through, a post wakes one worker, and nobody is woken while another is
- * on the way.
+ * Sleeping and waking: no post is slept through, a post wakes one worker, and nobody is woken while
+ * another is on the way.
  */
 #ifdef EVC_URCU
 #include "shared.h"

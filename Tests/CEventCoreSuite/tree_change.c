@@ -217,8 +217,8 @@ static const char *random_trees(void)
 }
 
 /*
- * A root with 150 children of two handlers each, raised at again and again: what the last walk found is taken once
- * more, up to where something changes.
+ * A root with 150 children of two handlers each, raised at again and again: what the last walk found is
+ * taken once more, up to where something changes.
  */
 #define WIDE 150u
 

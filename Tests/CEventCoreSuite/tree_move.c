@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What is moved under a walk while it collects. An allocator that moves something when the window grows makes that
- * happen at a known place.
+ * What is moved under a walk while it collects. An allocator that moves something when the window grows
+ * makes that happen at a known place.
  */
 #ifdef EVC_URCU
 #include "tree.h"
@@ -100,7 +100,8 @@ static const char *raise_moving(struct evc_node *node, uint32_t scope, struct ev
 }
 
 /*
- * root: 1, 2, parent of 65 leaves (100 ...), 3, 4. One of the last leaves is the first to need a larger window; a walk that then climbs by the parent's new link would come to the siblings of `to`.
+ * root: 1, 2, parent of 65 leaves (100 ...), 3, 4. One of the last leaves is the first to need a larger
+ * window; a walk that then climbs by the parent's new link would come to the siblings of `to`.
  */
 static const char *propagating_to(unsigned to, bool is_other_tree)
 {
@@ -239,8 +240,8 @@ static void detach(struct suite_mark *mark)
 }
 
 /*
- * A long path, whose first handler detaches a node: one beside the path, or the last but one to be called, or in
- * its middle. Whether each handler is still in its place costs little for each.
+ * A long path, whose first handler detaches a node: one beside the path, or the last but one to be
+ * called, or in its middle. Whether each handler is still in its place costs little for each.
  */
 static const char *path_of(uint32_t count, uint32_t scope, uint32_t cut, uint64_t expected)
 {

@@ -257,9 +257,10 @@ static const char *arguments(void)
 #define SPINE 56u
 
 /*
- * A comb: each node of a spine has the next one as its first child and a leaf as its second, so that the way back has a
- * sibling at each node, which are more than a walk notes. `before` handlers stand before it and make up the first
- * chunk, so that leaf after leaf is collected in the second; `step`: which leaves have a handler, from the deepest on.
+ * A comb: each node of a spine has the next one as its first child and a leaf as its second, so that
+ * the way back has a sibling at each node, which are more than a walk notes. `before` handlers stand
+ * before it and make up the first chunk, so that leaf after leaf is collected in the second; `step`:
+ * which leaves have a handler, from the deepest on.
  */
 static const char *comb(unsigned before, unsigned step)
 {

@@ -19,6 +19,7 @@ final class ConsoleLabel {
 
 @Suite("The examples of shutting down, and of a world of its own")
 struct ShutdownExamples {
+  // No state of its own.
   final class Forwarder: EventThread, @unchecked Sendable {
     override func registerEventListeners() {
       addEventCallback(Forwarder.onImage)
@@ -69,7 +70,9 @@ struct ShutdownExamples {
     withExtendedLifetime((root, label)) {}
   }
 
-  @Test("what a draining thread dispatches to itself is not accepted, and the dispatch says so", arguments: EventCentral.Core.available)
+  @Test(
+    "what a draining thread dispatches to itself is not accepted, and the dispatch says so",
+    arguments: EventCentral.Core.available)
   func drainTakesNothingNew(core: EventCentral.Core) {
     let world = EventCentral(core: core)
     let thread = EventThread(on: world)

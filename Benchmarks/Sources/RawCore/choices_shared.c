@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The shared mailbox beside what one would write instead: ten deques under one mutex, with a condition that is
- * signalled if somebody waits.
+ * The shared mailbox beside what one would write instead: ten deques under one mutex, with a condition
+ * that is signalled if somebody waits.
  *
  *     producer ──► ten lanes ──┬──► worker: add up
  *                              └──► worker: add up

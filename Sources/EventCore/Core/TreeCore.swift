@@ -5,7 +5,8 @@
 /// raised events.
 ///
 /// A node and a cell (one registered handler) are memory of the core's, which the module knows by its
-/// address and by the layout in `TreeLayout.swift`. There is one core of each kind in a program, since trees merge.
+/// address and by the layout in `TreeLayout.swift`. There is one core of each kind in a program, since
+/// trees merge.
 ///
 /// What a walk promises is in the documents of ``EventNode/raise(event:scope:)``. User code runs
 /// between two calls of these functions and never inside one, but for the end of handlers' closures,

@@ -75,9 +75,8 @@ extension EventListenable {
       ListenerCallback(method, filter: customFilter))
   }
 
-  /// Has a method of the requester called for the events of a type that a closure admits, with their priority and the time of
-  /// their dispatch, without retaining the
-  /// requester.
+  /// Has a method of the requester called for the events of a type that a closure admits, with their
+  /// priority and the time of their dispatch, without retaining the requester.
   ///
   /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The other
   ///   parameters are those of the form whose filter is a method, too.
@@ -104,8 +103,8 @@ extension EventListenable {
       ListenerCallback(method, filter: nil))
   }
 
-  /// Has a method of the requester called for the events of a type that a closure admits, without retaining the
-  /// requester.
+  /// Has a method of the requester called for the events of a type that a closure admits, without
+  /// retaining the requester.
   ///
   /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The other
   ///   parameters are those of the form whose filter is a method, too.

@@ -58,8 +58,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// their type, or ``sweep()``.
   public var listenerCount: Int { list.count }
 
-  /// What was done with the events that came to its listeners: those on its listener thread, on queues, actors
-  /// and in tasks, together. A listener on an event thread is counted there
+  /// What was done with the events that came to its listeners: those on its listener thread, on queues,
+  /// actors and in tasks, together. A listener on an event thread is counted there
   /// (``EventThread/statistics``).
   ///
   /// An event is counted once for each place, however many listeners it has there. What waited when a place

@@ -38,8 +38,8 @@ final class LockingLatest: LockingSink {
 
 /// What a `LockingLatest` stands in front of.
 protocol LockingLatestMailbox: AnyObject, Sendable {
-  /// With its mutex held, puts `newest`, the last of `count`, into the slot, posts the token for it, if any, and
-  /// counts what was superseded. False if the mailbox refuses.
+  /// With its mutex held, puts `newest`, the last of `count`, into the slot, posts the token for it, if
+  /// any, and counts what was superseded. False if the mailbox refuses.
   func replace(
     in slot: LockingLatestSlot, by newest: UnsafeMutableRawPointer, count: Int,
     _ old: inout UnsafeMutableRawPointer?
@@ -76,8 +76,8 @@ final class LockingLatestSlot: @unchecked Sendable {
     tokens.deallocate()
   }
 
-  /// Puts the newest of `count` envelopes in. Returns the one that was there, and the token to post, if any; adds
-  /// what was superseded to the mailbox's figure too.
+  /// Puts the newest of `count` envelopes in. Returns the one that was there, and the token to post, if
+  /// any; adds what was superseded to the mailbox's figure too.
   func replace(
     _ newest: UnsafeMutableRawPointer, count: Int, _ total: inout UInt64
   ) -> (old: UnsafeMutableRawPointer?, token: UnsafeMutableRawPointer?) {

@@ -38,8 +38,8 @@ class EventHandler: @unchecked Sendable {
     self.isLatestOnly = isLatestOnly
   }
 
-  /// Whether the consumer holds the requester, and is not the last to refer to it. The consumer's thread only;
-  /// of a guarded handler. It holds it over the call then: it lets go between two events.
+  /// Whether the consumer holds the requester, and is not the last to refer to it. The consumer's
+  /// thread only; of a guarded handler. It holds it over the call then: it lets go between two events.
   @usableFromInline
   @inline(never)
   func isRequesterHeld(by consumer: Consumer) -> Bool {

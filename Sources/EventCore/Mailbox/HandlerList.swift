@@ -8,8 +8,8 @@
 /// and at ten thousand. The consumer's thread only. Not in an array: that costs retains and access checks
 /// per event.
 struct HandlerList: ~Copyable {
-  /// A handler of the list and what is needed of it before its call, side by side, so that no load has to wait
-  /// for another one.
+  /// A handler of the list and what is needed of it before its call, side by side, so that no load has
+  /// to wait for another one.
   struct Place {
     /// With a reference; nil for a gap.
     var handler: Unmanaged<EventHandler>?

@@ -4,12 +4,13 @@
 /// Says that a pool is not balanced at all: its events wait in one mailbox, and whichever thread is idle
 /// takes the next.
 ///
-/// Strict D1 over all threads of the pool, and nothing waits behind a handler that takes long. A callback
-/// with ``EventListenerInterest/latestOnly`` gets the newest of what waits in the pool: the first such callback of
-/// each thread for a type shares one place with those of the other threads, the second another, and so on.
+/// Strict D1 over all threads of the pool, and nothing waits behind a handler that takes long. A
+/// callback with ``EventListenerInterest/latestOnly`` gets the newest of what waits in the pool: the
+/// first such callback of each thread for a type shares one place with those of the other threads, the
+/// second another, and so on.
 ///
-/// Passed to an ``EventPool`` it changes where events wait, so that nobody is asked to choose; anywhere else it
-/// chooses the least loaded thread. Such a pool has at most 128 threads.
+/// Passed to an ``EventPool`` it changes where events wait, so that nobody is asked to choose; anywhere
+/// else it chooses the least loaded thread. Such a pool has at most 128 threads.
 public struct EventPoolSharedBalancer: EventPoolBalancing {
   /// Makes one; it keeps no state.
   public init() {}

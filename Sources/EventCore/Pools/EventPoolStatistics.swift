@@ -62,8 +62,8 @@ extension EventPool {
   /// The threads whose handler has been running for longer than a time: what waits for them waits until it
   /// returns.
   ///
-  /// In a balanced pool ``EventPoolThreadStatistics/waiting`` tells how much that is; in a shared pool nothing
-  /// waits behind them but what was sent straight to them. The others go on either way.
+  /// In a balanced pool ``EventPoolThreadStatistics/waiting`` tells how much that is; in a shared pool
+  /// nothing waits behind them but what was sent straight to them. The others go on either way.
   ///
   /// - Parameter limit: From how long on a handler counts as stuck.
   /// - Returns: The readings of those threads, in the order of their indices.

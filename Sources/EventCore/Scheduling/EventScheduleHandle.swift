@@ -11,8 +11,8 @@ import Synchronization
 /// if reminder.cancel() { print("in time") }
 /// ```
 ///
-/// Letting go of the handle changes nothing: the event is dispatched all the same. Keeping it keeps nothing of
-/// the event, which is freed with its last dispatch or when it is cancelled.
+/// Letting go of the handle changes nothing: the event is dispatched all the same. Keeping it keeps
+/// nothing of the event, which is freed with its last dispatch or when it is cancelled.
 ///
 /// **Threads**: any, for every member, also inside a handler.
 public class EventScheduleHandle: @unchecked Sendable {

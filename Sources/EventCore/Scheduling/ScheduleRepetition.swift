@@ -5,8 +5,8 @@ import Synchronization
 
 /// What a schedule that dispatches more than once keeps beside its handle.
 final class ScheduleRepetition: @unchecked Sendable {
-  // Constant, but for: atomics; `remaining`, which the thread in `dispatching` writes and the next `fire`
-  // reads, after the step of the handle's phase that orders the two.
+  // Constant, but for: atomics; `remaining`, which `fire` alone reads and writes. The next one comes after the
+  // schedule was put back into the core, whose hand-over to the thread that takes it out orders the two.
   private let policy: EventRepeatPolicy
   private let interval: UInt64
   /// Dispatches that are left; -1: no limit.

@@ -12,8 +12,8 @@ final class Scheduler: Sendable {
   let router: any RouterCore
   /// nil: the monotonic clock and a thread.
   private let clock: ManualClock?
-  /// The address of the core, retained, once it is made; 0 before. (`AtomicLazyReference` costs 50 ns a look here: its code is generic
-  /// and not inlined.)
+  /// The address of the core, retained, once it is made; 0 before. (`AtomicLazyReference` costs 50 ns a
+  /// look here: its code is generic and not inlined.)
   private let made = Atomic<UInt>(0)
   /// Held while the core is made, so that there is one thread; takes no other lock.
   private let making = Guarded(())

@@ -23,8 +23,8 @@ public final class EventCallbackHandle: Sendable {
 
   /// How many events its interest has turned away so far (``EventListenerInterest``). 0 without one.
   ///
-  /// Of a latest-only callback in a pool with an ``EventPoolSharedBalancer`` only those that were sent straight to
-  /// its thread: the others were turned away for all threads together, and the pool's
+  /// Of a latest-only callback in a pool with an ``EventPoolSharedBalancer`` only those that were sent
+  /// straight to its thread: the others were turned away for all threads together, and the pool's
   /// ``EventPool/statistics`` count them.
   ///
   /// **Threads**: any.

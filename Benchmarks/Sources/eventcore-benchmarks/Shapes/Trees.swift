@@ -13,9 +13,10 @@ import Synchronization
 //
 // Shapes of the tree: each node has two children, ten, or all are children of the root; and a chain of
 // eight. Consumed: the first of 1,000 handlers consumes. Pass: in a chain of 1,000 with handlers for
-// another type, only the last node has one for this. Changed and pass: before each raise another tree changes,
-// since EventCore takes up what the last raise found as long as nothing has changed. Make: a node is made as a child; free: it is let go of.
-// Churn: four threads raise while a fifth attaches and detaches.
+// another type, only the last node has one for this. Changed and pass: before each raise another tree
+// changes, since EventCore takes up what the last raise found as long as nothing has changed. Make: a
+// node is made as a child; free: it is let go of. Churn: four threads raise while a fifth attaches and
+// detaches.
 
 /// The candidates of all shapes of trees.
 func treeCandidates(_ scale: Scale) -> [Candidate] {
