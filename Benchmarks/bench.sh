@@ -4,16 +4,16 @@
 #
 # Builds in release and measures; the figures go to results/latest.json.
 #
-#   Benchmarks/bench.sh [--quick] [--shape NAME] [--subject NAME] [--output FILE]
+#   Benchmarks/bench.sh [--quick] [--shape NAME] [--subject NAME] [--payload BYTES] [--output FILE]
 #
-# A part of the table (--shape, --subject) is written only where --output says.
+# A part of the table (--shape, --subject, --payload) is written only where --output says.
 set -eu
 
 folder=$(cd "$(dirname "$0")" && pwd)
 output=$folder/results/latest.json
 for argument in "$@"; do
   case $argument in
-    --shape* | --subject* | --output*) output= ;;
+    --shape* | --subject* | --payload* | --output*) output= ;;
   esac
 done
 

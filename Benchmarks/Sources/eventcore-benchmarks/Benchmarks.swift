@@ -26,8 +26,14 @@ struct Benchmarks: ParsableCommand {
       valueName: "name"))
   var subject: Subject?
 
+  @Option(help: ArgumentHelp("Events of one size alone.", valueName: "bytes"))
+  var payload: Int?
+
   @Option(help: ArgumentHelp("Where to write the figures as JSON.", valueName: "file"))
   var output: String?
+
+  @Flag(help: .hidden)
+  var rows = false
 
   func run() throws {
     let scale = Scale(isQuick: quick)
@@ -35,8 +41,8 @@ struct Benchmarks: ParsableCommand {
       // The alternatives inside the core are no rows of the table.
       shape == nil ? $0.shape != .choices : $0.shape == shape
     }
-    if let subject {
-      candidates.removeAll { $0.subject != subject }
+    candidates.removeAll {
+      $0.subject != subject ?? $0.subject || $0.payloadBytes != payload ?? $0.payloadBytes
     }
     let counted: Set<Shape> = [.allocations, .treeAllocations]
     if candidates.contains(where: { counted.contains($0.shape) }), !evb_allocations_work() {
@@ -44,10 +50,14 @@ struct Benchmarks: ParsableCommand {
       candidates.removeAll { counted.contains($0.shape) }
     }
     guard !candidates.isEmpty else {
-      throw ValidationError("This subject does not take part in this shape.")
+      throw ValidationError("This subject, or this payload, does not take part in this shape.")
+    }
+    if self.rows {
+      try printRows(measure(candidates, runs: scale.runs))
+      return
     }
     let machine = Machine(isQuick: quick)
-    let rows = measure(candidates, runs: scale.runs)
+    let rows = try measureApart(candidates, isQuick: quick)
     print(table(rows, machine))
     if let output {
       try writeResults(rows, machine, to: output)

@@ -3,35 +3,30 @@
 
 import Foundation
 
-/// Measures the candidates, those of one shape and payload together.
+/// Measures the candidates of one shape and payload.
 ///
 ///     A warm, B warm, ..., A run 1, B run 1, ..., A run 2, B run 2, ...
 ///
 /// The machine drifts over seconds (clock, neighbours), and a ratio of two figures should not.
 func measure(_ candidates: [Candidate], runs: Int) -> [Row] {
-  var rows: [Row] = []
-  for group in groups(of: candidates) {
-    progress("\(group[0].shape.rawValue), \(group[0].payloadBytes) bytes")
-    let trials = group.map { $0.make() }
-    for trial in trials {
-      _ = trial.run()
-    }
-    var figures: [[Double]] = group.map { _ in [] }
-    for _ in 0..<runs {
-      for (index, trial) in trials.enumerated() {
-        figures[index].append(trial.run())
-      }
-    }
-    for trial in trials {
-      trial.end()
-    }
-    rows += zip(group, figures).map { Row($0, $1) }
+  let trials = candidates.map { $0.make() }
+  for trial in trials {
+    _ = trial.run()
   }
-  return rows
+  var figures: [[Double]] = candidates.map { _ in [] }
+  for _ in 0..<runs {
+    for (index, trial) in trials.enumerated() {
+      figures[index].append(trial.run())
+    }
+  }
+  for trial in trials {
+    trial.end()
+  }
+  return zip(candidates, figures).map { Row($0, $1) }
 }
 
 /// The candidates by shape, then payload, in the order of the shapes.
-private func groups(of candidates: [Candidate]) -> [[Candidate]] {
+func groups(of candidates: [Candidate]) -> [[Candidate]] {
   Shape.allCases.flatMap { shape in
     let ofShape = candidates.filter { $0.shape == shape }
     return Set(ofShape.map(\.payloadBytes)).sorted().map { bytes in

@@ -27,7 +27,7 @@ struct Row: Codable {
 extension [Double] {
   /// The middle value, or the mean of the two middle ones.
   var median: Double {
-    precondition(!isEmpty, "There is no median of nothing.")
+    check(!isEmpty, "There is no median of nothing.")
     let sorted = sorted()
     let middle = count / 2
     return count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2

@@ -37,8 +37,8 @@ final class Tally: @unchecked Sendable {
     }
   }
 
-  func check(_ expected: UInt64, _ what: @autoclosure () -> String) {
-    precondition(
+  func verify(_ expected: UInt64, _ what: @autoclosure () -> String) {
+    check(
       count == target && sum == expected,
       "\(what()): a handler received \(count) events of \(target), sum \(sum) of \(expected).")
   }

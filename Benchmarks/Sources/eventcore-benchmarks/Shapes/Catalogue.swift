@@ -13,7 +13,6 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += listenerCandidates(Event24.self, scale)
   all += latestOnlyCandidates(scale)
   all += treeCandidates(scale)
-  // Last those that leave the heap in pieces: ten thousand subscriptions, a million timers.
   all += churnCandidates(scale)
   all += timerCandidates(scale)
   all += choiceCandidates(scale)

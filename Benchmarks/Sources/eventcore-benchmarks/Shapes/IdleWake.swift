@@ -117,7 +117,7 @@ private final class Samples: @unchecked Sendable {
 
   func waitForMedian() -> Double {
     _ = finish.wait()
-    precondition(values.count == target, "\(values.count) wake-ups of \(target) were noted.")
+    check(values.count == target, "\(values.count) wake-ups of \(target) were noted.")
     return values.map { Double($0) }.median
   }
 }

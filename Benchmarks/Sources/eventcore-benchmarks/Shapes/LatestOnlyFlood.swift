@@ -74,7 +74,7 @@ private final class Flood: Trial {
     _ = finish.wait()
     // The slots that are on their way back from the consumer may be missed for a slab or two; a plain
     // backlog would take more than 16.
-    precondition(
+    check(
       !isConstant || after <= before + 2 * 256 * 1024,
       "A flood of latest-only events took \(after - before) bytes.")
     return Double(nanoseconds) / Double(events)

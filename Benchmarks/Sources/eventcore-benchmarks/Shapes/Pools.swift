@@ -113,7 +113,7 @@ private struct Work: Sendable {
     let start = evb_now()
     let result = Work(turns: count).run(1)
     let nanoseconds = evb_now() - start
-    precondition(result != 0, "The arithmetic of the calibration was optimised away.")
+    check(result != 0, "The arithmetic of the calibration was optimised away.")
     return Work(turns: count * 1_000 / max(1, nanoseconds))
   }()
 
@@ -157,7 +157,7 @@ private final class Counts: @unchecked Sendable {
   func wait(_ expected: UInt64) -> UInt64 {
     let end = finish.wait()
     let sum = (0..<threads).reduce(UInt64(0)) { $0 &+ lines[$1 * step] }
-    precondition(sum == expected, "The threads of a pool received the sum \(sum) of \(expected).")
+    check(sum == expected, "The threads of a pool received the sum \(sum) of \(expected).")
     return end
   }
 }
@@ -246,7 +246,7 @@ private final class Waits: @unchecked Sendable {
   /// Returns the number of the event in the order in which handlers began.
   func begin(_ wait: UInt64) -> UInt64 {
     let place = taken.wrappingAdd(1, ordering: .relaxed).oldValue
-    precondition(place < target, "More events came than were sent.")
+    check(place < target, "More events came than were sent.")
     values[place] = wait
     return UInt64(place)
   }

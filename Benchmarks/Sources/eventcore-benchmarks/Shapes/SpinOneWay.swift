@@ -69,7 +69,7 @@ private final class PingPong: Trial {
       thread.cancel()
       thread.join()
     }
-    precondition(count.value == rounds, "\(count.value) pongs of \(rounds) came.")
+    check(count.value == rounds, "\(count.value) pongs of \(rounds) came.")
     return Double(end - start) / Double(2 * rounds)
   }
 

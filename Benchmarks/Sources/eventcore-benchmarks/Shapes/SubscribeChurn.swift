@@ -150,7 +150,7 @@ private final class Delays: @unchecked Sendable {
   /// Waits for all of them; the 99th of 100.
   func wait() -> Double {
     _ = finish.wait()
-    precondition(values.count == target, "\(values.count) events of \(target) were timed.")
+    check(values.count == target, "\(values.count) events of \(target) were timed.")
     return Double(values.sorted()[target * 99 / 100])
   }
 }

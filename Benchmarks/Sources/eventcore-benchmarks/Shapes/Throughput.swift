@@ -81,7 +81,7 @@ final class Throughput<C: Channel>: Trial {
       nanoseconds = sendTogether(each, supplies, counting)
     }
     for tally in tallies {
-      tally.check(sum &* UInt64(load.producers), name)
+      tally.verify(sum &* UInt64(load.producers), name)
     }
     return nanoseconds
   }

@@ -77,7 +77,7 @@ private struct EventCoreTimers: PendingTimers {
   }
 
   func cancel(_ timer: EventScheduleHandle) {
-    precondition(timer.cancel(), "A timer of the far future fired.")
+    check(timer.cancel(), "A timer of the far future fired.")
   }
 }
 
@@ -110,7 +110,7 @@ private struct SourceTimers: PendingTimers {
 }
 
 private func blackHole(_ event: Event24) {
-  preconditionFailure("A timer of the far future fired: \(event.weight).")
+  fatalError("A timer of the far future fired: \(event.weight).")
 }
 
 /// S. Vigna's xorshift64*: the system's generator costs a system call.

@@ -232,7 +232,7 @@ private final class TreeTrial: Trial {
     let nanoseconds = window.nanoseconds(until: evb_now())
     let blocks = counting ? evb_allocations_disarm().blocks : 0
     let each = consumes ? 1 : nodes
-    precondition(
+    check(
       tree.tally.count == rounds * each
         && tree.tally.sum == UInt64(each * rounds * (rounds - 1) / 2),
       "The tree's handlers got \(tree.tally.count) events of \(rounds * each).")
@@ -336,7 +336,7 @@ private final class TreeChurnTrial: Trial {
     if changes { changed.wait() }
     let delivered = state.delivered.load(ordering: .relaxed)
     let least = 4 * rounds * nodes.count
-    precondition(
+    check(
       delivered >= least && delivered <= least + 4 * rounds,
       "\(delivered) handlers were called, of \(least) that stayed where they were.")
     return Double(end - start) / Double(delivered)

@@ -43,7 +43,7 @@ final class NIOChannel<Event: BenchmarkEvent>: BatchChannel {
     do {
       try group.syncShutdownGracefully()
     } catch {
-      preconditionFailure("The event loops could not be ended: \(error).")
+      fatalError("The event loops could not be ended: \(error).")
     }
   }
 }
