@@ -11,7 +11,11 @@
 #include "balancer_private.h"
 
 #include "envelope.h"
+#include "lender.h"
 #include "load.h"
+#include "thread_record.h"
+
+#include <string.h>
 
 /* Chains are placed so many envelopes at a time, and for so many receivers at a time. */
 #define SLICE 64u
@@ -62,6 +66,59 @@ static uint32_t promise(const struct evc_snapshot *receivers, uint32_t index, ui
 	return receivers->count;
 }
 
+/*
+ * Whether the bytes of an envelope can go on in another one, while this one stays with the thread: it is of
+ * the thread's own pool, and its payload is in a box or needs no ending.
+ */
+static inline bool can_be_copied(const struct evc_envelope *envelope,
+				 const struct evc_thread_record *record)
+{
+	return envelope->index == 0 && evc_pool_of(envelope) == &record->pools[0] &&
+	       ((envelope->flags & EVC_ENVELOPE_BOXED) || envelope->subscription->drop == NULL);
+}
+
+/*
+ * Posts one envelope as a dispatch to the receiver alone would: in a slot of this thread's stream to it,
+ * which the receiver finds in the order of the addresses. Posted as it is, it would stand behind a slot that
+ * refers to it: one more line for both sides, and a way home for the envelope. The choice has to see the event
+ * first, hence the copy.
+ */
+static enum evc_status post_copy(struct evc_sink *sink, struct evc_thread_record *record,
+				 struct evc_envelope *envelope)
+{
+	struct evc_stream *stream = sink->lender->lend(sink, record);
+	struct evc_envelope *slot;
+	enum evc_status status;
+
+	if (evc_unlikely(stream == NULL))
+		return EVC_OUT_OF_MEMORY;
+	slot = evc_stream_reserve(stream, record, 1);
+	if (evc_unlikely(slot == NULL))
+		return EVC_OUT_OF_MEMORY;
+	slot->subscription = envelope->subscription;
+	evc_slot_set_time(slot, evc_slot_time(envelope));
+	slot->generation = envelope->generation;
+	evc_slot_set_lane(slot, evc_slot_lane(envelope));
+	slot->flags = envelope->flags;
+	memcpy(slot->bytes, envelope->bytes, sizeof(slot->bytes));
+	status = sink->lender->publish(sink, stream, 1, 1u << evc_slot_lane(envelope));
+	if (evc_likely(status == EVC_OK))
+		evc_pool_untake(&record->pools[0], envelope);
+	else
+		evc_stream_withdraw(stream);
+	return status;
+}
+
+static inline enum evc_status post_to(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	struct evc_thread_record *record = evc_thread_record();
+
+	if (evc_likely(chain->count == 1 && sink->lender != NULL && record != NULL &&
+		       can_be_copied(chain->first, record)))
+		return post_copy(sink, record, chain->first);
+	return sink->accept(sink, chain);
+}
+
 /* Posts a chain that is promised to `index`, or to another if that one has closed. False = all have. */
 static bool post(struct evc_balancer *balancer, const struct evc_snapshot *receivers, uint32_t index,
 		 const struct evc_chain *chain)
@@ -73,7 +130,7 @@ static bool post(struct evc_balancer *balancer, const struct evc_snapshot *recei
 		struct evc_sink *sink = entry->subscription->sink;
 
 		readdress(chain, entry);
-		if (evc_likely(sink->accept(sink, chain) == EVC_OK))
+		if (evc_likely(post_to(sink, chain) == EVC_OK))
 			return true;
 		evc_load_withdraw(entry->load, chain->count);
 		index = promise(receivers, index + 1 < receivers->count ? index + 1 : 0,

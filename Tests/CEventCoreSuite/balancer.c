@@ -182,6 +182,109 @@ static const char *routed(void)
 	return NULL;
 }
 
+/* One event for a receiver itself and for the balancer that leads to it, in each order. */
+static const char *twice(void)
+{
+	struct evc_router *router;
+	struct crew crew;
+	unsigned lane;
+	uint64_t value;
+	uint32_t accepted;
+
+	for (unsigned first = 0; first < 2; first++) {
+		EXPECT_NONE(crew_open(&crew, 1, NULL));
+		EXPECT_OK(evc_router_create(&router));
+		for (unsigned i = 0; i < 2; i++)
+			EXPECT_OK(evc_router_subscribe(
+				router, 1,
+				i == first ? crew.receivers[0].subscription
+					   : evc_balancer_subscription(crew.balancer),
+				0, false));
+		/* Enough for the first segments of a stream to be used up, and used again. */
+		for (uint64_t i = 0; i < 1000; i++) {
+			EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_NORMAL, &i, sizeof(i),
+						     8, &accepted));
+			EXPECT_EQUAL(accepted, 2, "receivers");
+			if (i % 100 != 99)
+				continue;
+			for (uint64_t taken = 0; taken < 200; taken++) {
+				EXPECT_OK(suite_take(&crew.receivers[0], &lane, &value));
+				EXPECT_EQUAL(value, i - 99 + taken / 2, "D2: the payload");
+			}
+			EXPECT_NONE(crew_expect_nothing(&crew.receivers[0]));
+		}
+		EXPECT_EQUAL(evc_load_promised(&crew.loads[0]), 1000, "promises");
+		evc_router_destroy(router);
+		EXPECT(suite_settle(), "the callback thread got stuck");
+		EXPECT_NONE(crew_close(&crew));
+	}
+	return NULL;
+}
+
+/* An envelope that another thread has made goes on as it is, and home to that one's pool. */
+static void *make_for(void *context)
+{
+	struct crew *crew = context;
+	struct evc_chain chain = EVC_CHAIN_EMPTY;
+
+	return (void *)(uintptr_t)(crew_append(crew, &chain, EVC_LANE_QUEUE_NORMAL, 7) == NULL
+					   ? chain.first
+					   : NULL);
+}
+
+static const char *stranger(void)
+{
+	struct evc_chain chain = EVC_CHAIN_EMPTY;
+	struct evc_envelope *made, *taken;
+	pthread_t thread;
+	void *result;
+	struct crew crew;
+
+	EXPECT_NONE(crew_open(&crew, 2, NULL));
+	EXPECT_EQUAL(pthread_create(&thread, NULL, make_for, &crew), 0, "thread");
+	EXPECT_EQUAL(pthread_join(thread, &result), 0, "join");
+	made = result;
+	EXPECT(made != NULL, "no envelope");
+	evc_chain_append(&chain, made);
+	EXPECT_OK(crew_post(&crew, &chain));
+	EXPECT_OK(evc_mailbox_take(crew.receivers[0].mailbox, &taken));
+	EXPECT(taken == made, "another envelope came");
+	EXPECT_EQUAL(*(uint64_t *)evc_envelope_payload(taken), 7, "the payload");
+	evc_mailbox_recycle(crew.receivers[0].mailbox, taken, true);
+	EXPECT_NONE(crew_close(&crew));
+	return NULL;
+}
+
+static const char *plain_turns(void)
+{
+	return crew_plainly(turns);
+}
+
+static const char *plain_loads(void)
+{
+	return crew_plainly(loads);
+}
+
+static const char *plain_unchanged(void)
+{
+	return crew_plainly(unchanged);
+}
+
+static const char *plain_routed(void)
+{
+	return crew_plainly(routed);
+}
+
+static const char *plain_twice(void)
+{
+	return crew_plainly(twice);
+}
+
+static const char *plain_stranger(void)
+{
+	return crew_plainly(stranger);
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D4 a balancer without a choice takes its receivers in turn, for n-1, n, n+1, 3n", turns },
 	{ "a balancer asks once for each envelope, and not about one receiver", chosen },
@@ -189,6 +292,14 @@ static const struct evc_suite_test tests[] = {
 	{ "D1 D8 lane, time and payload survive a balancer", unchanged },
 	{ "D2 a chain is spread, and each receiver has its part in order", chains },
 	{ "D4 a balancer is one receiver in a router, boxes too", routed },
+	{ "D2 D4 one event for a receiver and for the balancer above it", twice },
+	{ "D4 a balancer passes on an envelope that another thread made", stranger },
+	{ "D4 plain payloads: a balancer takes its receivers in turn", plain_turns },
+	{ "plain payloads: a balancer counts what it promises before it posts", plain_loads },
+	{ "D1 D8 plain payloads: lane, time and payload survive a balancer", plain_unchanged },
+	{ "D4 plain payloads: a balancer is one receiver in a router, boxes too", plain_routed },
+	{ "D2 D4 plain payloads: for a receiver and for the balancer above it", plain_twice },
+	{ "D4 plain payloads: an envelope that another thread made", plain_stranger },
 };
 SUITE_GROUP(suite_balancer, tests);
 #endif

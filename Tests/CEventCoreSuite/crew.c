@@ -27,6 +27,25 @@ static void finalize(void *context)
 	((struct crew *)context)->finalized++;
 }
 
+static bool handle(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	(void)context, (void)payload, (void)envelope, (void)owned;
+	return true;
+}
+
+/* One test at a time. */
+static bool is_plain;
+
+const char *crew_plainly(const char *(*test)(void))
+{
+	const char *failure;
+
+	is_plain = true;
+	failure = test();
+	is_plain = false;
+	return failure;
+}
+
 const char *crew_open(struct crew *crew, unsigned count,
 		      uint32_t (*choose)(void *, const struct evc_balancer_choice *))
 {
@@ -37,6 +56,9 @@ const char *crew_open(struct crew *crew, unsigned count,
 	EXPECT_OK(evc_balancer_create(&options, &crew->balancer));
 	for (unsigned i = 0; i < count; i++) {
 		EXPECT_NONE(suite_receiver_open(&crew->receivers[i], NULL));
+		if (is_plain)
+			EXPECT_NONE(suite_receiver_add(&crew->receivers[i], handle, NULL,
+						       &crew->receivers[i].subscription));
 		EXPECT_OK(evc_balancer_add(crew->balancer, crew->receivers[i].subscription, i + 1,
 					   false, &crew->loads[i]));
 	}

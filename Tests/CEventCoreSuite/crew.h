@@ -29,6 +29,12 @@ const char *crew_open(struct crew *crew, unsigned count,
 /* Frees all, and checks that nothing is held any more. */
 const char *crew_close(struct crew *crew);
 
+/*
+ * Runs a test with payloads that need no ending: one that goes to a receiver alone is then copied into this
+ * thread's stream to it, where others are posted as they are.
+ */
+const char *crew_plainly(const char *(*test)(void));
+
 /* Answers `answer`, and counts. */
 uint32_t crew_choose_answer(void *context, const struct evc_balancer_choice *choice);
 

@@ -4,7 +4,8 @@
  * @file balancer.h
  * A balancer is a sink with several receivers, each of whose envelopes goes to exactly one of them. A
  * router sees one receiver; the balancer readdresses the envelope that travels on, so that lane, time of
- * dispatch and payload stay as they are.
+ * dispatch and payload stay as they are. The bytes of a payload that needs no ending (its receiver has no
+ * `drop`) may travel on in another envelope: do not keep pointers into it beyond `choose`.
  *
  *     router ──► evc_balancer ──┬──► evc_mailbox 0
  *                (snapshot of   ├──► evc_mailbox 1

@@ -41,7 +41,10 @@ struct evc_subscription_options {
 	 * @return true if the payload was moved out; then `drop` is not called for it
 	 */
 	bool (*deliver)(void *context, void *payload, const struct evc_envelope *envelope, bool owned);
-	/** Ends a payload that nobody moved out; NULL if payloads need no ending. Any thread. */
+	/**
+	 * Ends a payload that nobody moved out; NULL if payloads need no ending, which a balancer may then
+	 * move by copying their bytes. Any thread.
+	 */
 	void (*drop)(void *context, void *payload);
 	/** Called once, when the subscription's sink frees it; may be NULL. Any thread. */
 	void (*finalize)(void *context);
