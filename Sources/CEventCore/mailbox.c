@@ -146,6 +146,7 @@ enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
 	subscription->sink = &mailbox->sink;
 	subscription->deliver = options->deliver;
 	subscription->drop = options->drop;
+	subscription->deliver_batch = options->deliver_batch;
 	subscription->context = options->context;
 	subscription->finalize = options->finalize;
 	pthread_mutex_lock(&mailbox->subscription_mutex);

@@ -17,32 +17,60 @@ static inline bool goes_on(struct evc_mailbox *mailbox, uint32_t lane_bit)
 	       (occupied & -occupied & mailbox->covered) == lane_bit;
 }
 
+struct evc_batch_walk {
+	struct evc_mailbox *mailbox;
+	struct evc_batch *batch;
+	unsigned lane;
+	/* How many events have been delivered, and how many may be. */
+	uint64_t count;
+	uint64_t limit;
+};
+
+/* The payload of the next event, which is then taken, after the one before was delivered. */
+static inline void *take_next(struct evc_batch_walk *walk)
+{
+	struct evc_batch *batch = walk->batch;
+
+	walk->count++;
+	if (batch->left == 0)
+		return NULL;
+	batch->payload += batch->step;
+	if (walk->count == walk->limit || !goes_on(walk->mailbox, 1u << walk->lane))
+		return NULL;
+	if (--batch->left > 0)
+		evc_mailbox_count_take(walk->mailbox, walk->lane);
+	else
+		(void)evc_mailbox_take_from(walk->mailbox, walk->lane);
+	return batch->payload;
+}
+
+void *evc_batch_next(struct evc_batch_walk *walk)
+{
+	return take_next(walk);
+}
+
 uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 				   uint64_t limit)
 {
 	struct evc_subscription *subscription = envelope->subscription;
 	struct evc_batch *batch = &envelope->batch;
-	const unsigned lane = evc_slot_lane(envelope);
-	uint64_t count = 0;
+	struct evc_batch_walk walk = { mailbox, batch, evc_slot_lane(envelope), 0, limit };
 
 	if (--batch->left > 0)
 		evc_lanes_put_back(&mailbox->lanes, envelope);
-	for (;;) {
-		if (!subscription->deliver(subscription->context, batch->payload, envelope, true) &&
-		    subscription->drop != NULL)
-			subscription->drop(subscription->context, batch->payload);
-		count++;
-		if (batch->left == 0)
-			break;
-		batch->payload += batch->step;
-		if (count == limit || !goes_on(mailbox, 1u << lane))
-			return count;
-		if (--batch->left > 0)
-			evc_mailbox_count_take(mailbox, lane);
-		else
-			(void)evc_mailbox_take_from(mailbox, lane);
+	if (subscription->deliver_batch != NULL) {
+		subscription->deliver_batch(subscription->context, batch->payload, envelope, &walk);
+	} else {
+		void *payload = batch->payload;
+
+		do {
+			if (!subscription->deliver(subscription->context, payload, envelope, true) &&
+			    subscription->drop != NULL)
+				subscription->drop(subscription->context, payload);
+		} while ((payload = take_next(&walk)) != NULL);
 	}
-	evc_envelope_end(envelope, true, &mailbox->returns);
-	return count;
+	if (batch->left == 0)
+		evc_envelope_end(envelope, true, &mailbox->returns);
+	return walk.count;
 }
 #endif

@@ -13,6 +13,8 @@ struct evc_subscription {
 	struct evc_sink *sink;
 	bool (*deliver)(void *context, void *payload, const struct evc_envelope *envelope, bool owned);
 	void (*drop)(void *context, void *payload);
+	void (*deliver_batch)(void *context, void *payload, const struct evc_envelope *envelope,
+			      struct evc_batch_walk *walk);
 	void *context;
 	void (*finalize)(void *context);
 	/* Of the sink's list; guarded by the sink's mutex. */

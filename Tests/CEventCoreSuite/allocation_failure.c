@@ -107,7 +107,9 @@ static void finalize(void *context)
 static const char *live(struct life *life)
 {
 	static const size_t sizes[] = { 8, 100, 1000, 5000, 70000 };
-	struct evc_subscription_options options = { life, deliver, NULL, finalize };
+	struct evc_subscription_options options = {
+		.context = life, .deliver = deliver, .finalize = finalize,
+	};
 	struct evc_mailbox_options posix = { .parker = evc_parker_posix() };
 	static _Alignas(8) unsigned char payload[70000];
 	struct evc_subscription *a, *b;

@@ -49,11 +49,26 @@ static void drop(void *context, void *payload)
 	((struct batched *)context)->drops++;
 }
 
+static void deliver_batch(void *context, void *payload, const struct evc_envelope *envelope,
+			  struct evc_batch_walk *walk)
+{
+	do {
+		if (!deliver(context, payload, envelope, true))
+			drop(context, payload);
+	} while ((payload = evc_batch_next(walk)) != NULL);
+}
+
+/* Whether the receiver walks its batches itself. One test at a time. */
+static bool walks;
+
 static const char *open_batched(struct batched *batched)
 {
 	const struct evc_mailbox_options options = { .batches = true };
 	const struct evc_subscription_options subscription = {
-		.context = batched, .deliver = deliver, .drop = drop,
+		.context = batched,
+		.deliver = deliver,
+		.drop = drop,
+		.deliver_batch = walks ? deliver_batch : NULL,
 	};
 
 	__builtin_memset(batched, 0, sizeof(*batched));
@@ -352,11 +367,45 @@ static const char *apart(void)
 	return NULL;
 }
 
+static const char *walked(const char *(*test)(void))
+{
+	const char *failure;
+
+	walks = true;
+	failure = test();
+	walks = false;
+	return failure;
+}
+
+static const char *walked_order(void)
+{
+	return walked(order);
+}
+
+static const char *walked_overtaken(void)
+{
+	return walked(overtaken);
+}
+
+static const char *walked_counted(void)
+{
+	return walked(counted);
+}
+
+static const char *walked_closed_inside(void)
+{
+	return walked(closed_inside);
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D1 D2 D3 batches by chance: each take is the model's", order },
 	{ "D1 an urgent batch overtakes the rest of another", overtaken },
 	{ "depths, statistics and limits count the events of a batch", counted },
 	{ "D10 the rest of a batch is dropped by event", closed_inside },
+	{ "D1 D2 D3 batches by chance, walked by the receiver", walked_order },
+	{ "D1 an urgent batch overtakes the rest of one that the receiver walks", walked_overtaken },
+	{ "depths, statistics and limits, where the receiver walks its batches", walked_counted },
+	{ "D10 the rest of a batch that the receiver walks is dropped by event", walked_closed_inside },
 	{ "D4 a batch that is refused or taken back leaves nothing", refused },
 	{ "batches that cannot go side by side go apart", apart },
 };

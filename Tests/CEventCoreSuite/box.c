@@ -142,7 +142,9 @@ static void count_drop(void *context, void *payload)
 static const char *on_threads(void)
 {
 	static struct sharing sharing;
-	struct evc_subscription_options options = { &sharing, move_if_owned, count_drop, NULL };
+	struct evc_subscription_options options = {
+		.context = &sharing, .deliver = move_if_owned, .drop = count_drop,
+	};
 	unsigned char payload[100];
 	struct evc_mailbox *mailboxes[RECEIVERS];
 	struct evc_thread *threads[RECEIVERS];

@@ -20,8 +20,8 @@ static const char *mailboxes(void)
 	struct evc_mailbox_options strategy = { .strategy = (enum evc_wait_strategy)17 };
 	struct evc_parker_ops no_calls = { NULL, NULL, NULL, NULL };
 	struct evc_mailbox_options parker = { .parker = &no_calls };
-	struct evc_subscription_options deaf = { NULL, NULL, NULL, NULL };
-	struct evc_subscription_options fine = { NULL, handle, NULL, NULL };
+	struct evc_subscription_options deaf = { 0 };
+	struct evc_subscription_options fine = { .deliver = handle };
 	struct evc_subscription *subscription;
 	struct evc_chain nothing = EVC_CHAIN_EMPTY;
 	struct evc_mailbox *mailbox;

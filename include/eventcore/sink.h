@@ -30,6 +30,17 @@ struct evc_sink {
 	const struct evc_lender *lender;
 };
 
+/** A batch on its way through `deliver_batch`: several events that came in one envelope. */
+struct evc_batch_walk;
+
+/**
+ * The payload of the next event of a batch, which is then taken; NULL: another event is next, or the batch has
+ * ended. What was left of it comes by a later call of `deliver_batch`.
+ *
+ * Threads: the consumer's, inside `deliver_batch`. Progress: wait-free. Errors: none.
+ */
+EVC_API void *evc_batch_next(struct evc_batch_walk *walk);
+
 /** What a subscription does with the envelopes that reach it. */
 struct evc_subscription_options {
 	/** Handed to the functions below. */
@@ -48,6 +59,13 @@ struct evc_subscription_options {
 	void (*drop)(void *context, void *payload);
 	/** Called once, when the subscription's sink frees it; may be NULL. Any thread. */
 	void (*finalize)(void *context);
+	/**
+	 * Handles events of a batch: the one with this payload, and each that `evc_batch_next` gives, which
+	 * it calls until that returns NULL. It owns the payloads, and has to move each out or to end it. Saves
+	 * the calls and looks that are the same for all of them. NULL: `deliver` is called for each.
+	 */
+	void (*deliver_batch)(void *context, void *payload, const struct evc_envelope *envelope,
+			      struct evc_batch_walk *walk);
 };
 
 EVC_END_DECLS

@@ -97,6 +97,13 @@
           $0.deliver(payload.unsafelyUnwrapped, UnsafeRawPointer(envelope.unsafelyUnwrapped), owned: owned)
         }
       }
+      options.deliver_batch = { context, payload, envelope, walk in
+        Unmanaged<Receiver>.fromOpaque(context.unsafelyUnwrapped)._withUnsafeGuaranteedRef {
+          $0.deliverBatch(
+            payload.unsafelyUnwrapped, UnsafeRawPointer(envelope.unsafelyUnwrapped),
+            walk.unsafelyUnwrapped, evc_batch_next)
+        }
+      }
       if receiver.drop != nil {
         options.drop = { context, payload in
           Unmanaged<Receiver>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.drop!(payload!) }

@@ -24,20 +24,35 @@ struct EventTypeActions: Sendable {
       _ owned: Bool
     ) -> Bool
 
+  /// Has the next event of a batch taken, and returns its payload; nil if another event is next.
+  @usableFromInline
+  typealias NextOfBatch =
+    @convention(c) (_ walk: OpaquePointer?) -> UnsafeMutableRawPointer?
+
+  /// Delivers an event of a batch as `DeliverDirectly`, and those that follow it.
+  @usableFromInline
+  typealias DeliverBatch =
+    @Sendable (
+      _ receiver: Receiver, _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer,
+      _ walk: OpaquePointer, _ next: NextOfBatch
+    ) -> Void
+
   let key: UInt
   let deliver: Deliver
   let deliverDirectly: DeliverDirectly
+  let deliverBatch: DeliverBatch
   /// Ends a payload that nobody took; nil for types that need no ending.
   let drop: (@Sendable (UnsafeMutableRawPointer) -> Void)?
 
   @usableFromInline
   init(
     key: UInt, deliver: @escaping Deliver, deliverDirectly: @escaping DeliverDirectly,
-    drop: (@Sendable (UnsafeMutableRawPointer) -> Void)?
+    deliverBatch: @escaping DeliverBatch, drop: (@Sendable (UnsafeMutableRawPointer) -> Void)?
   ) {
     self.key = key
     self.deliver = deliver
     self.deliverDirectly = deliverDirectly
+    self.deliverBatch = deliverBatch
     self.drop = drop
   }
 }
@@ -62,8 +77,25 @@ func eventTypeActions<E: Eventable>(_ type: E.Type) -> EventTypeActions {
     direct.call(event, receiver, envelope)
     return owned
   }
+  let deliverBatch: EventTypeActions.DeliverBatch = { receiver, payload, envelope, walk, next in
+    let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+    var payload = payload
+    while true {
+      // Anew for each event: the list may change between two of them.
+      let direct = receiver.direct.pointee
+      let pointer = payload.assumingMemoryBound(to: E.self)
+      if generation == direct.generation {
+        direct.call(pointer.move(), receiver, envelope)
+      } else if !receiver.deliverAny(payload, envelope, owned: true) {
+        pointer.deinitialize(count: 1)
+      }
+      guard let following = next(walk) else { return }
+      payload = following
+    }
+  }
   return EventTypeActions(
-    key: eventKey(type), deliver: deliver, deliverDirectly: deliverDirectly, drop: payloadDrop(type))
+    key: eventKey(type), deliver: deliver, deliverDirectly: deliverDirectly,
+    deliverBatch: deliverBatch, drop: payloadDrop(type))
 }
 
 /// How a payload that nobody took is ended; nil for types that need no ending.

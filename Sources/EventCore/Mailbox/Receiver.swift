@@ -135,6 +135,15 @@ final class Receiver: @unchecked Sendable {
     type.deliverDirectly(self, payload, envelope, owned)
   }
 
+  /// The same for an event of a batch and those that follow it. Moves or ends their payloads.
+  @inline(__always)
+  func deliverBatch(
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, _ walk: OpaquePointer,
+    _ next: EventTypeActions.NextOfBatch
+  ) {
+    type.deliverBatch(self, payload, envelope, walk, next)
+  }
+
   /// The same for any event: one that was addressed before or after the list became what it is, handlers that
   /// judge, a thread of a pool.
   @usableFromInline

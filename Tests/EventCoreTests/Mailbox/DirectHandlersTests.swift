@@ -125,4 +125,40 @@ import Testing
     }
     #expect(lifetime.waitUntilNone())
   }
+
+  @Test("D4 D6 the handlers change while a batch is handled: each event has those of its dispatch, but for the ended",
+    arguments: EventCentral.Core.available)
+  func handlersChangeInABatch(core: EventCentral.Core) {
+    struct Carrying: Eventable {
+      let value: Int
+      let token: Lifetime.Token
+    }
+    let lifetime = Lifetime()
+    do {
+      let central = EventCentral(core: core)
+      let thread = EventThread(on: central)
+      let calls = Log<Int>()
+      let handles = Log<EventCallbackHandle>()
+      handles.append(
+        thread.addEventCallback { (event: Carrying) in
+          calls.append(event.value)
+          if event.value == 10 {
+            thread.addEventCallback { (event: Carrying) in calls.append(100 + event.value) }
+          }
+          if event.value == 20 { handles.entries[0].remove() }
+        })
+      func batch(_ values: Range<Int>) -> Int {
+        values.map { Carrying(value: $0, token: lifetime.token()) }.queue(on: central)
+      }
+      // The first finds the route.
+      #expect(batch(0..<2) == 2)
+      #expect(batch(2..<66) == 64)
+      #expect(thread.drain())
+      #expect(calls.entries == Array(0...20))
+      #expect(thread.statistics.delivered == 21)
+      #expect(thread.statistics.skipped == 45)
+      #expect(lifetime.alive == 0)
+    }
+    #expect(lifetime.waitUntilNone())
+  }
 }
