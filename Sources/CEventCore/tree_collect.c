@@ -12,6 +12,7 @@ void evc_collector_use_window(struct evc_collector *to)
 	struct evc_window *window = atomic_load_explicit(&to->walk->window, memory_order_relaxed);
 
 	to->handlers = window->handlers;
+	to->objects = evc_window_objects(window);
 	to->room = window->capacity;
 }
 
@@ -28,6 +29,12 @@ static bool was_called(struct evc_collector *to, const struct evc_handler *handl
 	return false;
 }
 
+static inline void put(struct evc_collector *to, struct evc_handler *handler)
+{
+	to->objects[to->count] = handler->item.object;
+	__atomic_store_n(&to->handlers[to->count++], handler, __ATOMIC_RELAXED);
+}
+
 /* Collects a handler where that is not all: some were called before, or the window is full. False = out of memory. */
 static __attribute__((noinline, cold)) bool collect_slowly(struct evc_collector *to,
 							   struct evc_handler *handler)
@@ -40,7 +47,7 @@ static __attribute__((noinline, cold)) bool collect_slowly(struct evc_collector 
 			return false;
 		evc_collector_use_window(to);
 	}
-	__atomic_store_n(&to->handlers[to->count++], handler, __ATOMIC_RELAXED);
+	put(to, handler);
 	return true;
 }
 
@@ -65,7 +72,7 @@ static inline __attribute__((always_inline)) bool visit(struct evc_collector *to
 		    atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) > to->start)
 			continue;
 		if (evc_likely(to->count < to->room)) {
-			__atomic_store_n(&to->handlers[to->count++], handler, __ATOMIC_RELAXED);
+			put(to, handler);
 		} else {
 			struct evc_collector copy = *to;
 			bool is_collected = collect_slowly(&copy, handler);
@@ -84,13 +91,18 @@ static inline bool may_match(const _Atomic uint64_t *mask, uint64_t bit)
 	return (atomic_load_explicit(mask, memory_order_relaxed) & bit) != 0;
 }
 
-static void reverse(struct evc_handler **handlers, uint32_t from, uint32_t to)
+static void reverse(struct evc_collector *to, uint32_t from, uint32_t end)
 {
-	for (; from + 1 < to; from++) {
-		struct evc_handler *other = handlers[--to];
+	struct evc_handler **handlers = to->handlers;
 
-		__atomic_store_n(&handlers[to], handlers[from], __ATOMIC_RELAXED);
+	for (; from + 1 < end; from++) {
+		struct evc_handler *other = handlers[--end];
+		void *object = to->objects[end];
+
+		__atomic_store_n(&handlers[end], handlers[from], __ATOMIC_RELAXED);
 		__atomic_store_n(&handlers[from], other, __ATOMIC_RELAXED);
+		to->objects[end] = to->objects[from];
+		to->objects[from] = object;
 	}
 }
 
@@ -134,7 +146,7 @@ climb_in(struct evc_collector *to, struct evc_node *node, uint8_t phase, struct 
 			if (!visit(to, node))
 				return EVC_COLLECT_NO_MEMORY;
 			if (phase == EVC_WALK_CAPTURE)
-				reverse(to->handlers, group, to->count);
+				reverse(to, group, to->count);
 		}
 		link = find_link(node, &stamp);
 		if (link == NULL)
@@ -147,7 +159,7 @@ climb_in(struct evc_collector *to, struct evc_node *node, uint8_t phase, struct 
 		node = link->parent;
 	}
 	if (phase == EVC_WALK_CAPTURE)
-		reverse(to->handlers, first, to->count);
+		reverse(to, first, to->count);
 	*top = node;
 	return EVC_COLLECTED_ALL;
 }

@@ -19,6 +19,7 @@ enum evc_collected { EVC_COLLECTED_CHUNK, EVC_COLLECTED_ALL, EVC_COLLECT_AGAIN, 
 struct evc_collector {
 	struct evc_tree_walk *walk;
 	struct evc_handler **handlers;
+	void **objects;
 	uint32_t count;
 	/* Up to where handlers are just put there; 0 while some are to be passed over. */
 	uint32_t room;

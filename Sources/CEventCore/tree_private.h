@@ -25,7 +25,8 @@
  *   node->first_handler        L  store (release)                 load (acquire)
  *   handler->next              L  store (release)                 load (acquire)
  *   handler->stamp             before L; time of leaving later    load (relaxed)
- *   handler->state             R  store (release)                 load (acquire), also before each call
+ *   handler->state             R  store (release), before C       load (acquire), before a call if the
+ *                                                                 clock is not as it was (tree_wait.h)
  *   handler->parts             fetch-or (acq_rel), anybody        -
  *   all else of node, link     read, write                        -
  *
@@ -186,7 +187,8 @@ static_assert(offsetof(struct evc_handler, item.state) == 0, "Swift counts on it
 static_assert(offsetof(struct evc_handler, item.modes) == 4, "Swift counts on it");
 static_assert(offsetof(struct evc_handler, item.object) == 8, "Swift counts on it");
 static_assert(offsetof(struct evc_walk, handlers) == 0, "Swift counts on it");
-static_assert(offsetof(struct evc_walk, count) == 8, "Swift counts on it");
-static_assert(offsetof(struct evc_walk, phase) == 12, "Swift counts on it");
+static_assert(offsetof(struct evc_walk, objects) == 8, "Swift counts on it");
+static_assert(offsetof(struct evc_walk, count) == 16, "Swift counts on it");
+static_assert(offsetof(struct evc_walk, phase) == 20, "Swift counts on it");
 
 #endif

@@ -27,23 +27,30 @@
 /* More handlers than this, and what they use, do not stay in a core's caches from one walk to the next. */
 #define MANY 8192u
 
-/* The objects of a chunk, and the handlers of the next: too many of them for the caches to have them still. */
-static __attribute__((noinline)) void fetch_ahead(struct evc_handler *const *handlers, uint32_t from,
-						  uint32_t to, uint32_t end)
+/*
+ * The objects of the next chunk, and what take_cached reads of the handlers where that one ends: too many of
+ * them for the caches to have them still.
+ */
+static __attribute__((noinline)) void fetch_ahead(struct evc_window *window, uint32_t from, uint32_t end)
 {
-	for (uint32_t i = from; i < to; i++) {
-		if (i + EVC_CHUNK < end)
-			__builtin_prefetch(handlers[i + EVC_CHUNK]);
-		__builtin_prefetch(handlers[i]->item.object);
-	}
+	void *const *objects = evc_window_objects(window);
+	const uint32_t next = from + EVC_CHUNK, after = next + EVC_CHUNK, last = after + EVC_CHUNK;
+
+	for (uint32_t i = next; i < after && i < end; i++)
+		__builtin_prefetch(objects[i]);
+	if (last >= end)
+		return;
+	__builtin_prefetch(&window->handlers[after - 1]->node->link);
+	__builtin_prefetch(&window->handlers[last - 1]->node);
+	__builtin_prefetch(&window->handlers[last]->node);
 }
 
 /* The next chunk from the cache, from `from` on; returns its end. While collecting, if the clock is the cache's. */
 static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
 {
 	/* Relaxed: only this thread writes it. */
-	struct evc_handler **handlers =
-		atomic_load_explicit(&walk->window, memory_order_relaxed)->handlers;
+	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
+	struct evc_handler **handlers = window->handlers;
 	struct evc_link *position = walk->cached_position;
 	uint32_t end = from + EVC_CHUNK;
 
@@ -63,7 +70,7 @@ static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
 	}
 	walk->position_clock = walk->cached_clock;
 	if (evc_unlikely(walk->cached_end > MANY))
-		fetch_ahead(handlers, from, end, walk->cached_end);
+		fetch_ahead(window, from, walk->cached_end);
 	/* W4. */
 	atomic_store_explicit(&walk->position, position, memory_order_release);
 	return end;
@@ -83,6 +90,7 @@ static void show(struct evc_tree_walk *walk, uint32_t from, uint32_t to, uint32_
 
 	walk->chunk = from;
 	walk->head.handlers = &window->handlers[from];
+	walk->head.objects = &evc_window_objects(window)[from];
 	walk->head.count = to - from;
 	walk->head.phase = phase;
 }
@@ -167,7 +175,7 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	to = (struct evc_collector){ .walk = walk, .key = key };
 	evc_collector_use_window(&to);
 
-	to.start = evc_walker_collect(walker);
+	walk->seen = to.start = evc_walker_collect(walker);
 	if (is_same && has_cached(walk)) {
 		begin_cached(walk, &to);
 	} else {
@@ -222,7 +230,7 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	};
 	evc_collector_use_window(&to);
 
-	(void)evc_walker_collect(walk->walker);
+	walk->seen = evc_walker_collect(walk->walker);
 	evc_walk_forget_changes(walk);
 	if (end < walk->cached_end && has_cached(walk))
 		to.count = take_cached(walk, end);

@@ -6,6 +6,8 @@
 #include "memory.h"
 #include "tree_wait.h"
 
+#include <string.h>
+
 _Thread_local struct evc_walker *evc_walker_current;
 bool evc_walker_has_barrier;
 
@@ -15,7 +17,8 @@ static bool key_available;
 
 static size_t window_size(uint32_t capacity)
 {
-	return sizeof(struct evc_window) + capacity * sizeof(struct evc_handler *);
+	return sizeof(struct evc_window) +
+	       capacity * (sizeof(struct evc_handler *) + sizeof(void *));
 }
 
 /* A walk and its first window are one block. */
@@ -137,7 +140,9 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 	window = first_window(walk);
 	window->outgrown = NULL;
 	window->capacity = EVC_WINDOW_FIRST;
-	walk->head = (struct evc_walk){ window->handlers, 0, 0 };
+	walk->head = (struct evc_walk){ window->handlers, evc_window_objects(window), 0, 0 };
+	walk->clock = &evc_tree.clock;
+	walk->seen = 0;
 	atomic_init(&walk->current, 0);
 	atomic_init(&walk->published, 0);
 	atomic_init(&walk->calling, NULL);
@@ -169,8 +174,8 @@ bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count)
 		return false;
 	larger->outgrown = window;
 	larger->capacity = window->capacity * 4;
-	for (uint32_t i = 0; i < count; i++)
-		larger->handlers[i] = window->handlers[i];
+	memcpy(larger->handlers, window->handlers, count * sizeof(larger->handlers[0]));
+	memcpy(evc_window_objects(larger), evc_window_objects(window), count * sizeof(void *));
 	/* Pairs with those who go over: the handlers before the pointer. */
 	atomic_store_explicit(&walk->window, larger, memory_order_release);
 	return true;

@@ -15,6 +15,7 @@
  *   walk->calling             V1 store (release), at each call    V6 load (acquire)
  *   walk->attention           V3 load, fetch-and (relaxed)        V6 fetch-or (relaxed)
  *   the window's handlers     store (relaxed), before `published` load (relaxed)
+ *   its objects, walk->seen   read, write                         -
  *   walkers, next             under the mutex                     read
  *
  * A chunk is the part of the window from `current` to `published`. When a walk begins, `published`
@@ -48,9 +49,15 @@ struct evc_walker;
 struct evc_window {
 	struct evc_window *outgrown;
 	uint32_t capacity;
-	/* Atomically, all of them. */
+	/* Atomically, all of them. Behind them as many objects, which are the thread's alone. */
 	struct evc_handler *handlers[];
 };
+
+/* The objects of the window's handlers: side by side, so that a call need not read the handler. */
+static inline void **evc_window_objects(struct evc_window *window)
+{
+	return (void **)(void *)&window->handlers[window->capacity];
+}
 
 struct evc_tree_walk {
 	/* What the caller sees. */
@@ -65,6 +72,9 @@ struct evc_tree_walk {
 	uint32_t chunk;
 	/* EVC_WALK_*. The thread alone but for EVC_WALK_AWAITED, which others set under the mutex. */
 	_Atomic uint8_t attention;
+	/* The clock of all trees, constant; and what it was before the chunk was collected (tree_wait.h). */
+	const _Atomic uint64_t *clock;
+	uint64_t seen;
 
 	/* Others read these. */
 	_Atomic(struct evc_window *) window;
@@ -125,10 +135,12 @@ struct evc_walker {
 	struct evc_walker *next;
 };
 
-static_assert(offsetof(struct evc_tree_walk, current) == 16, "Swift counts on it");
-static_assert(offsetof(struct evc_tree_walk, calling) == 24, "Swift counts on it");
-static_assert(offsetof(struct evc_tree_walk, chunk) == 32, "Swift counts on it");
-static_assert(offsetof(struct evc_tree_walk, attention) == 36, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, current) == 24, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, calling) == 32, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, chunk) == 40, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, attention) == 44, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, clock) == 48, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, seen) == 56, "Swift counts on it");
 
 extern _Thread_local struct evc_walker *evc_walker_current;
 

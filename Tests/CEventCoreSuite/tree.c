@@ -20,7 +20,7 @@ enum evc_status suite_raise(struct evc_node *node, uint64_t key, uint32_t scope,
 
 			if (!evc_walk_will_call(walk, i))
 				continue;
-			mark = evc_handler_object(walk->handlers[i]);
+			mark = walk->objects[i];
 			atomic_fetch_add_explicit(&mark->calls, 1, memory_order_relaxed);
 			if (calls != NULL && calls->count < SUITE_LOG)
 				calls->ids[calls->count++] = mark->id;

@@ -237,7 +237,7 @@ static const char *raise_wide(struct wide *wide, unsigned at, unsigned what)
 	EXPECT_OK(evc_walk_begin(wide->root, KEY, EVC_WALK_RAISE | EVC_WALK_PROPAGATE, &walk));
 	do {
 		for (uint32_t i = 0; i < walk->count; i++) {
-			struct suite_mark *mark = evc_handler_object(walk->handlers[i]);
+			struct suite_mark *mark = walk->objects[i];
 
 			if (!evc_walk_will_call(walk, i))
 				continue;

@@ -128,6 +128,7 @@ static const char *within_a_node(void)
 			struct suite_mark *mark = evc_handler_object(walk->handlers[i]);
 
 			EXPECT_EQUAL(mark->id, 8 + 2 * next, "the next handler");
+			EXPECT(walk->objects[i] == mark, "the object of handler %u", next);
 			EXPECT(evc_walk_will_call(walk, i), "a handler was refused");
 		}
 	} while (evc_walk_next(walk) == EVC_OK);

@@ -65,7 +65,8 @@ static const char *raise_once(struct evc_node *from, unsigned char *seen)
 
 			if (!evc_walk_will_call(walk, i))
 				continue;
-			object = evc_handler_object(walk->handlers[i]);
+			object = walk->objects[i];
+			EXPECT(object == evc_handler_object(walk->handlers[i]), "another's object");
 			if (object >= (char *)storm.marks &&
 			    object < (char *)(storm.marks + STAYING)) {
 				struct suite_mark *mark = (struct suite_mark *)(void *)object;

@@ -4,8 +4,8 @@
  * Two threads remove a handler and wait until it is not running, while a walk calls it and then another handler, which
  * returns only when both have come back: so a wake-up that is lost is a deadlock. The walk's stores of `calling` lie in
  * a store buffer until a barrier everywhere, a locked operation or the processor writes them. The letters are those of
- * tree_wait.h; `calling` is 1 in the handler, 2 in the other, 0 in none. With -DFENCE the system has no barrier
- * everywhere, and the walk a fence.
+ * tree_wait.h; `calling` is 1 in the handler, 2 in the other, 0 in none. `changed` is the clock: whether it counts the
+ * removal. With -DFENCE the system has no barrier everywhere, and the walk a fence.
  *
  * Asserted: nobody comes back while the handler runs, it does not run after somebody has, and all come back.
  *
@@ -16,12 +16,14 @@
  *   -DMUTATE4   V5 after V6.
  *   -DMUTATE5   V6 and V7 not under the mutex: who finds a walk asked by the other relies on a V7 that is still to come.
  *   -DMUTATE6   V8 before `awaited` falls.
+ *   -DMUTATE7   the removal not under the mutex: who finds the handler removed by the other comes before its C.
+ *   -DMUTATE8   C after V4.
  */
 #define WAITERS 2
 
 byte calling = 0, buffer = 0;
 bool buffered = false;
-bool removed = false, awaited = false, running = false, mutex = false;
+bool removed = false, changed = false, awaited = false, running = false, mutex = false;
 byte wakes = 0, back = 0;
 
 /* TSO: the oldest store first, of which there is room for one. */
@@ -73,7 +75,12 @@ active proctype walk() {
 
 	store_calling(1);
 	go_on();
-	is_there = !removed;
+	/* V2. */
+	is_there = !changed;
+	if
+	:: !is_there -> is_there = !removed
+	:: else
+	fi;
 	if
 	:: is_there ->
 		assert(back == 0);
@@ -112,9 +119,26 @@ active [WAITERS] proctype waiter() {
 	byte ticket;
 	bool is_running, is_new;
 
-	removed = true;
+#ifndef MUTATE7
+	atomic { !mutex -> mutex = true };
+#endif
+	/* By whoever comes first. */
+	if
+	:: !removed ->
+		removed = true; /* R */
+#ifndef MUTATE8
+		changed = true /* C */
+#endif
+	:: else
+	fi;
+#ifndef MUTATE7
+	mutex = false;
+#endif
 #ifndef MUTATE
 	barrier();
+#endif
+#ifdef MUTATE8
+	changed = true;
 #endif
 	do
 	:: true ->

@@ -201,6 +201,8 @@ EVC_API uint8_t evc_handler_modes(const struct evc_handler *handler);
 struct evc_walk {
 	/** The next handlers, in order; valid until evc_walk_next or evc_walk_end. */
 	struct evc_handler *const *handlers;
+	/** Their objects, as evc_handler_object would give them. */
+	void *const *objects;
 	/** How many; at least one. */
 	uint32_t count;
 	/** Their phase: EVC_WALK_CAPTURE, EVC_WALK_RAISE or EVC_WALK_PROPAGATE. */

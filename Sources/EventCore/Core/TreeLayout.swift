@@ -18,6 +18,8 @@ import Synchronization
 struct TreeWalk {
   /// The cells to call now, which are there until the next `next` or `end`.
   @usableFromInline var cells: UnsafeMutablePointer<UnsafeMutableRawPointer>?
+  /// The `TreeHandler` of each: a call need not read its cell.
+  @usableFromInline var objects: UnsafeMutablePointer<UnsafeRawPointer>?
   @usableFromInline var count: UInt32 = 0
   /// The phase of these cells, as an `EventPhase`.
   @usableFromInline var phase: UInt32 = 0
@@ -33,16 +35,21 @@ struct TreeWalk {
   /// the cells were found, or `calling` needs a fence, or somebody waits for the handler before.
   /// Atomic: written by the walking thread and by those who wait for a handler.
   @usableFromInline var attention: UInt8 = 0
+  /// Counts the changes of all trees, atomically. Constant. As long as it is `seen`, no handler has ended since the
+  /// cells were found.
+  @usableFromInline var clock: UnsafeMutablePointer<Atomic<UInt64>>
+  @usableFromInline var seen: UInt64 = 0
   /// The locking core's own: how many changes there had been when the cells were found.
-  var seen: UInt64 = 0
+  var changes: UInt64 = 0
 
-  init() {}
+  init(clock: UnsafeMutablePointer<Atomic<UInt64>>) {
+    self.clock = clock
+  }
 }
 
 /// The bits of a cell's modes: those of a `CaptureMode`, and one more.
 @usableFromInline
 enum TreeModes {
-  @usableFromInline static let consume: UInt8 = 4
   /// The handler is given a context and decides for itself.
   @usableFromInline static let choice: UInt8 = 16
 }
@@ -60,14 +67,10 @@ func treeState(of cell: UnsafeMutableRawPointer) -> UnsafeMutablePointer<Atomic<
   cell.assumingMemoryBound(to: Atomic<UInt32>.self)
 }
 
-@inlinable
-@inline(__always)
 func treeModes(of cell: UnsafeMutableRawPointer) -> UInt8 {
   cell.load(fromByteOffset: 4, as: UInt8.self)
 }
 
-@inlinable
-@inline(__always)
 func treeObject(of cell: UnsafeMutableRawPointer) -> UnsafeRawPointer {
   cell.load(fromByteOffset: 8, as: UnsafeRawPointer.self)
 }
@@ -75,17 +78,17 @@ func treeObject(of cell: UnsafeMutableRawPointer) -> UnsafeRawPointer {
 @inlinable
 @inline(__always)
 func treeCurrent(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt32>> {
-  UnsafeMutableRawPointer(walk).advanced(by: 16).assumingMemoryBound(to: Atomic<UInt32>.self)
+  UnsafeMutableRawPointer(walk).advanced(by: 24).assumingMemoryBound(to: Atomic<UInt32>.self)
 }
 
 @inlinable
 @inline(__always)
 func treeCalling(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt>> {
-  UnsafeMutableRawPointer(walk).advanced(by: 24).assumingMemoryBound(to: Atomic<UInt>.self)
+  UnsafeMutableRawPointer(walk).advanced(by: 32).assumingMemoryBound(to: Atomic<UInt>.self)
 }
 
 @inlinable
 @inline(__always)
 func treeAttention(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutablePointer<Atomic<UInt8>> {
-  UnsafeMutableRawPointer(walk).advanced(by: 36).assumingMemoryBound(to: Atomic<UInt8>.self)
+  UnsafeMutableRawPointer(walk).advanced(by: 44).assumingMemoryBound(to: Atomic<UInt8>.self)
 }

@@ -256,7 +256,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     treeCalling(of: walk).pointee.store(UInt(bitPattern: cell), ordering: .sequentiallyConsistent)
     guard cell.pointee.state.load(ordering: .sequentiallyConsistent) == 0 else { return false }
     // Acquiring: pairs with `noteChange`.
-    if changes.load(ordering: .acquiring) == walk.pointee.seen { return true }
+    if changes.load(ordering: .acquiring) == walk.pointee.changes { return true }
     let (mayCall, done) = state.withLock { state in
       let reaches = own(walk, state).reaches(cell.pointee.node)
       return (cell.pointee.isAlive && reaches, takeWaiting(&state))
@@ -285,7 +285,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
       return false
     case .now:
       // Relaxed: the lock orders the writers.
-      own.head.pointee.seen = changes.load(ordering: .relaxed)
+      own.head.pointee.changes = changes.load(ordering: .relaxed)
     case .earlier: break
     }
     own.show()

@@ -9,6 +9,8 @@ import Synchronization
 /// the walking thread reads without.
 final class LockingTreeWalk {
   private var buffer: UnsafeMutablePointer<UnsafeMutableRawPointer>
+  /// The objects of the cells in the buffer.
+  private var objects: UnsafeMutablePointer<UnsafeRawPointer>
   /// The cells to call now.
   private var chunk = 0..<0
   /// Those of the next phase, which were collected along with them.
@@ -25,20 +27,28 @@ final class LockingTreeWalk {
   private var phases: UInt8 = 0
   private var phase: UInt8 = 0
   private(set) var thread: UInt = 0
+  /// Never what was seen: the state of each cell is looked at, as `LockingTree.mayCall` does.
+  private let clock: UnsafeMutablePointer<Atomic<UInt64>>
   /// What the walking thread reads.
   let head: UnsafeMutablePointer<TreeWalk>
 
   init() {
     buffer = .allocate(capacity: capacity)
+    objects = .allocate(capacity: capacity)
+    clock = .allocate(capacity: 1)
+    clock.initialize(to: Atomic(.max))
     head = .allocate(capacity: 1)
-    head.initialize(to: TreeWalk())
+    head.initialize(to: TreeWalk(clock: clock))
     // Asked always: it looks for changes itself.
     head.pointee.attention = 1
   }
 
   deinit {
     buffer.deallocate()
+    objects.deallocate()
     head.deallocate()
+    clock.deinitialize(count: 1)
+    clock.deallocate()
   }
 
   private var cells: UnsafeMutablePointer<UnsafeMutableRawPointer> { buffer + chunk.lowerBound }
@@ -121,6 +131,7 @@ final class LockingTreeWalk {
   /// Shows the collected cells to the walking thread.
   func show() {
     head.pointee.cells = cells
+    head.pointee.objects = objects + chunk.lowerBound
     head.pointee.count = UInt32(chunk.count)
     head.pointee.phase = UInt32(phase)
   }
@@ -157,6 +168,8 @@ final class LockingTreeWalk {
     }
     var found = UnsafeMutableBufferPointer(start: buffer, count: count)
     found.reverse()
+    var foundObjects = UnsafeMutableBufferPointer(start: objects, count: count)
+    foundObjects.reverse()
   }
 
   /// The nodes from the source to the root, when the walk begins.
@@ -210,15 +223,21 @@ final class LockingTreeWalk {
     else { return }
     if count == capacity { grow() }
     buffer[count] = UnsafeMutableRawPointer(cell)
+    objects[count] = treeObject(of: UnsafeMutableRawPointer(cell))
     count += 1
     cell.links.pointee.pins += 1
   }
 
   private func grow() {
-    let larger = UnsafeMutablePointer<UnsafeMutableRawPointer>.allocate(capacity: capacity * 2)
-    larger.moveInitialize(from: buffer, count: count)
-    buffer.deallocate()
-    buffer = larger
+    buffer = grown(buffer)
+    objects = grown(objects)
     capacity *= 2
+  }
+
+  private func grown<T>(_ old: UnsafeMutablePointer<T>) -> UnsafeMutablePointer<T> {
+    let larger = UnsafeMutablePointer<T>.allocate(capacity: capacity * 2)
+    larger.moveInitialize(from: old, count: count)
+    old.deallocate()
+    return larger
   }
 }

@@ -129,13 +129,12 @@ extension EventNode {
   ) -> EventNodeHandle {
     let handle = makeHandle(mode, target.delivery)
     let consumes = mode.contains(.consumeEvent)
-    let handler = TypedTreeHandler<E>(
-      choosing: { context in
-        let event = context.event
-        let isTaken = target.delivery.handOver(handle) { body(event) }
-        return isTaken && consumes ? .consume : .continue
-      }, delivery: target.delivery)
-    return add(handler, mode, key: eventKey(E.self), handle, isChoice: true)
+    let handler = ChoosingTreeHandler<E>(delivery: target.delivery) { context in
+      let event = context.event
+      let isTaken = target.delivery.handOver(handle) { body(event) }
+      return isTaken && consumes ? .consume : .continue
+    }
+    return add(handler, mode, key: eventKey(E.self), handle)
   }
 
   @usableFromInline

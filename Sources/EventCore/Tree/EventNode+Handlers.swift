@@ -27,7 +27,9 @@ extension EventNode {
     _ mode: CaptureMode = .onPropagate, for type: E.Type = E.self,
     _ handler: @escaping @Sendable (_ event: E) -> Void
   ) -> EventNodeHandle {
-    add(TypedTreeHandler<E>(plain: handler), mode, key: eventKey(E.self), makeHandle(mode))
+    add(
+      PlainTreeHandler<E>(mode.contains(.consumeEvent) ? .consume : .continue, handler), mode,
+      key: eventKey(E.self), makeHandle(mode))
   }
 
   /// Has a closure called for every event of a type that comes by this node, which says whether the
@@ -65,8 +67,7 @@ extension EventNode {
       choosing = handler
     }
     return add(
-      TypedTreeHandler<E>(choosing: choosing), mode, key: eventKey(E.self), makeHandle(mode),
-      isChoice: true)
+      ChoosingTreeHandler<E>(choosing), mode, key: eventKey(E.self), makeHandle(mode))
   }
 
   /// Has a method called for every event of a type that comes by this node, for as long as its object
@@ -94,16 +95,16 @@ extension EventNode {
     let handle = makeHandle(mode)
     let consumes = mode.contains(.consumeEvent)
     weak let weakOwner = owner
-    let handler = TypedTreeHandler<E>(choosing: { context in
+    let handler = ChoosingTreeHandler<E> { context in
       guard let owner = weakOwner else {
         handle.remove()
         return .continue
       }
       method(owner)(context.event)
       return consumes ? .consume : .continue
-    })
+    }
     // It consumes by its answer, so that it does not when the owner is gone.
-    return add(handler, mode, key: eventKey(E.self), handle, isChoice: true)
+    return add(handler, mode, key: eventKey(E.self), handle)
   }
 
   /// Ends the handlers of this node for a type that were added with exactly this mode.
@@ -147,11 +148,10 @@ extension EventNode {
 
   @usableFromInline
   final func add(
-    _ handler: TreeHandler, _ mode: CaptureMode, key: UInt, _ handle: EventNodeHandle,
-    isChoice: Bool = false
+    _ handler: TreeHandler, _ mode: CaptureMode, key: UInt, _ handle: EventNodeHandle
   ) -> EventNodeHandle {
     let cell = core.add(
-      node, key: key, modes: mode.rawValue | (isChoice ? TreeModes.choice : 0),
+      node, key: key, modes: mode.rawValue | (handler.isChoosing ? TreeModes.choice : 0),
       object: Unmanaged.passRetained(handler).toOpaque())
     handle.register(cell)
     return handle

@@ -1,51 +1,62 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// One handler of a node, as far as the type of its events is of no account; `TypedTreeHandler` adds
-/// the closure. A cell retains it, and nobody else.
+/// One handler of a node, as far as the type of its events is of no account; the subclasses add the closure.
+/// A cell retains it, and nobody else.
+///
+/// It is made and called inside inlinable generics, where the type is known: calling it needs no box,
+/// no cast, no copy and no allocation. What a call reads of it lies in its first 40 bytes: of a large tree each
+/// handler comes from memory.
 @usableFromInline
 class TreeHandler: @unchecked Sendable {
-  // Constant. The closures of the subclass are `Sendable`, or their user has said where they run.
+  // Constant. The closures of the subclasses are `Sendable`, or their user has said where they run.
 
-  /// How it comes to run elsewhere; nil on the thread that raises.
-  let delivery: TreeDelivery?
+  /// Whether it is a `ChoosingTreeHandler`.
+  @usableFromInline let isChoosing: Bool
 
   @usableFromInline
-  init(_ delivery: TreeDelivery?) {
-    self.delivery = delivery
+  init(isChoosing: Bool) {
+    self.isChoosing = isChoosing
   }
 
   /// The type of its events, for a dump.
   var eventType: Any.Type { Never.self }
+  /// How it comes to run elsewhere; nil on the thread that raises.
+  var delivery: TreeDelivery? { nil }
 }
 
-/// A handler for events of one type.
-///
-/// It is made and called inside inlinable generics, where the type is known: calling it needs no box,
-/// no cast, no copy and no allocation.
+/// A handler that is given the event, and always makes the same of it.
 @usableFromInline
-final class TypedTreeHandler<E: Eventable>: TreeHandler, @unchecked Sendable {
-  // One of the two is the user's, which the modes of the cell tell; not optional, since unwrapping a
-  // closure retains it for the call.
+final class PlainTreeHandler<E: Eventable>: TreeHandler, @unchecked Sendable {
+  @usableFromInline let decision: EventDecision
   @usableFromInline let plain: (E) -> Void
-  @usableFromInline let choosing: (borrowing EventNodeContext<E>) -> EventDecision
 
   @inlinable
-  init(plain: @escaping (E) -> Void) {
+  init(_ decision: EventDecision, _ plain: @escaping (E) -> Void) {
+    self.decision = decision
     self.plain = plain
-    choosing = { _ in .continue }
-    super.init(nil)
-  }
-
-  @inlinable
-  init(
-    choosing: @escaping (borrowing EventNodeContext<E>) -> EventDecision,
-    delivery: TreeDelivery? = nil
-  ) {
-    plain = { _ in }
-    self.choosing = choosing
-    super.init(delivery)
+    super.init(isChoosing: false)
   }
 
   override var eventType: Any.Type { E.self }
+}
+
+/// A handler that is given a context and decides.
+@usableFromInline
+final class ChoosingTreeHandler<E: Eventable>: TreeHandler, @unchecked Sendable {
+  @usableFromInline let choosing: (borrowing EventNodeContext<E>) -> EventDecision
+  private let ownDelivery: TreeDelivery?
+
+  @usableFromInline
+  init(
+    delivery: TreeDelivery? = nil,
+    _ choosing: @escaping (borrowing EventNodeContext<E>) -> EventDecision
+  ) {
+    self.choosing = choosing
+    ownDelivery = delivery
+    super.init(isChoosing: true)
+  }
+
+  override var eventType: Any.Type { E.self }
+  override var delivery: TreeDelivery? { ownDelivery }
 }

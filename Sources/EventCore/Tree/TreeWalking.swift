@@ -18,6 +18,7 @@ func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -
   var lastPhase: UInt32 = 0
   repeat {
     let cells = walk.pointee.cells.unsafelyUnwrapped
+    let objects = walk.pointee.objects.unsafelyUnwrapped
     let count = Int(truncatingIfNeeded: walk.pointee.count)
     for index in 0..<count {
       let cell = cells[index]
@@ -27,16 +28,17 @@ func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -
       }
       guard mayCall(walk, index, cell, core) else { continue }
       outcome.handlerCount &+= 1
-      // The object is of this class, since the cell has the key of E. It lives as long as the walk has
-      // the cell.
-      let decision = Unmanaged<TypedTreeHandler<E>>.fromOpaque(treeObject(of: cell))
+      // The object lives as long as the walk has the cell.
+      let decision = Unmanaged<TreeHandler>.fromOpaque(objects[index])
         ._withUnsafeGuaranteedRef { handler -> EventDecision in
-          let modes = treeModes(of: cell)
-          if modes & TreeModes.choice != 0 {
-            return handler.choosing(EventNodeContext(event, source, walk, cell))
+          // It is of one of these two classes, since the cell has the key of E.
+          guard !handler.isChoosing else {
+            return unsafeDowncast(handler, to: ChoosingTreeHandler<E>.self)
+              .choosing(EventNodeContext(event, source, walk, cell))
           }
+          let handler = unsafeDowncast(handler, to: PlainTreeHandler<E>.self)
           handler.plain(event)
-          return modes & TreeModes.consume != 0 ? .consume : .continue
+          return handler.decision
         }
       if decision == .continue { continue }
       outcome.consumer = core.identifier(of: cell)
@@ -65,7 +67,10 @@ func mayCall(
   // Releasing, as above. Whoever waits has a fence made on this thread, or the walk is careful.
   treeCalling(of: walk).pointee.store(UInt(bitPattern: cell), ordering: .releasing)
   // Sequentially consistent, which on x86 is a plain load: the second half of "publish, then look".
-  guard treeState(of: cell).pointee.load(ordering: .sequentiallyConsistent) == 0 else { return false }
+  guard
+    walk.pointee.clock.pointee.load(ordering: .sequentiallyConsistent) == walk.pointee.seen
+      || treeState(of: cell).pointee.load(ordering: .sequentiallyConsistent) == 0
+  else { return false }
   // Relaxed: the load before it stays before it. A waiter that asks to be told has a barrier made on
   // this thread after that (tree_wait.h).
   return treeAttention(of: walk).pointee.load(ordering: .relaxed) == 0 || core.mayCall(walk, index)

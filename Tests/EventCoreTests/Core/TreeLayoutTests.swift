@@ -11,12 +11,15 @@ struct TreeLayoutTests {
   @Test("the fields of a walk lie where the C core asserts them")
   func walk() {
     #expect(MemoryLayout<TreeWalk>.offset(of: \.cells) == 0)
-    #expect(MemoryLayout<TreeWalk>.offset(of: \.count) == 8)
-    #expect(MemoryLayout<TreeWalk>.offset(of: \.phase) == 12)
-    #expect(MemoryLayout<TreeWalk>.offset(of: \.current) == 16)
-    #expect(MemoryLayout<TreeWalk>.offset(of: \.published) == 20)
-    #expect(MemoryLayout<TreeWalk>.offset(of: \.calling) == 24)
-    #expect(MemoryLayout<TreeWalk>.offset(of: \.first) == 32)
-    #expect(MemoryLayout<TreeWalk>.offset(of: \.attention) == 36)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.objects) == 8)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.count) == 16)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.phase) == 20)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.current) == 24)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.published) == 28)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.calling) == 32)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.first) == 40)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.attention) == 44)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.clock) == 48)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.seen) == 56)
   }
 }
