@@ -24,6 +24,8 @@ struct evc_batch_walk {
 	/* How many events have been delivered, and how many may be. */
 	uint64_t count;
 	uint64_t limit;
+	/* Nothing more is taken in this walk. */
+	bool is_over;
 };
 
 /* The payload of the next event, which is then taken, after the one before was delivered. */
@@ -31,12 +33,16 @@ static inline void *take_next(struct evc_batch_walk *walk)
 {
 	struct evc_batch *batch = walk->batch;
 
+	if (evc_unlikely(walk->is_over))
+		return NULL;
 	walk->count++;
+	walk->is_over = true;
 	if (batch->left == 0)
 		return NULL;
 	batch->payload += batch->step;
 	if (walk->count == walk->limit || !goes_on(walk->mailbox, 1u << walk->lane))
 		return NULL;
+	walk->is_over = false;
 	if (--batch->left > 0)
 		evc_mailbox_count_take(walk->mailbox, walk->lane);
 	else
@@ -54,21 +60,19 @@ uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envel
 {
 	struct evc_subscription *subscription = envelope->subscription;
 	struct evc_batch *batch = &envelope->batch;
-	struct evc_batch_walk walk = { mailbox, batch, evc_slot_lane(envelope), 0, limit };
+	struct evc_batch_walk walk = { mailbox, batch, evc_slot_lane(envelope), 0, limit, false };
+	void *payload = batch->payload;
 
 	if (--batch->left > 0)
 		evc_lanes_put_back(&mailbox->lanes, envelope);
-	if (subscription->deliver_batch != NULL) {
-		subscription->deliver_batch(subscription->context, batch->payload, envelope, &walk);
-	} else {
-		void *payload = batch->payload;
-
-		do {
-			if (!subscription->deliver(subscription->context, payload, envelope, true) &&
-			    subscription->drop != NULL)
-				subscription->drop(subscription->context, payload);
-		} while ((payload = take_next(&walk)) != NULL);
-	}
+	do {
+		if (subscription->deliver_batch != NULL)
+			subscription->deliver_batch(subscription->context, payload, envelope, &walk);
+		else if (!subscription->deliver(subscription->context, payload, envelope, true) &&
+			 subscription->drop != NULL)
+			subscription->drop(subscription->context, payload);
+		/* For who has not walked to the end, too. */
+	} while ((payload = take_next(&walk)) != NULL);
 	if (batch->left == 0)
 		evc_envelope_end(envelope, true, &mailbox->returns);
 	return walk.count;

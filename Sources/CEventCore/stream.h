@@ -35,7 +35,8 @@
  * segment back to its pool, but not before the consumer has gone past it (which counts as one more), and
  * it goes past only when the producer has linked the next one and so will not touch this one again: a
  * producer whose next slot lies in a segment, or will once a reservation is withdrawn, leaves it unlinked
- * or a slot of it without its ticket.
+ * or a slot of it without its ticket. So an event that waits keeps its whole segment, 62 slots, although
+ * those around it have long been handled: 40,000 that wait, each among sixty others, keep 167 MB.
  * Tests/Models/stream.pml models evc_stream_publish, evc_stream_peek and the end of a segment.
  */
 #ifndef EVC_STREAM_H

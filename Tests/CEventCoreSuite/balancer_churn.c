@@ -24,6 +24,8 @@ struct churn {
 	struct worker stays;
 	_Atomic uint64_t posting;
 	_Atomic uint64_t accepted;
+	/* Whether payloads need no ending. */
+	bool is_plain;
 	/* Of those that came and went. */
 	uint64_t delivered, drops, sum;
 };
@@ -49,6 +51,8 @@ static const char *come(struct churn *churn, struct worker *worker)
 {
 	memset(worker, 0, sizeof(*worker));
 	EXPECT_NONE(suite_receiver_open(&worker->receiver, NULL));
+	if (churn->is_plain)
+		EXPECT_NONE(suite_receiver_make_plain(&worker->receiver));
 	EXPECT_OK(evc_thread_start(NULL, worker->receiver.mailbox, &worker->thread));
 	EXPECT_OK(evc_balancer_add(churn->balancer, worker->receiver.subscription, 1, false,
 				   &worker->load));
@@ -74,13 +78,14 @@ static const char *go(struct churn *churn, struct worker *worker)
 	return NULL;
 }
 
-static const char *churns(void)
+static const char *run(bool is_plain)
 {
 	static struct churn churn;
 	static struct worker workers[3];
 	pthread_t posters[POSTERS];
 
 	memset(&churn, 0, sizeof(churn));
+	churn.is_plain = is_plain;
 	EXPECT_OK(evc_balancer_create(NULL, &churn.balancer));
 	EXPECT_OK(evc_router_create(&churn.router));
 	EXPECT_NONE(come(&churn, &churn.stays));
@@ -110,8 +115,19 @@ static const char *churns(void)
 	return NULL;
 }
 
+static const char *churns(void)
+{
+	return run(false);
+}
+
+static const char *plain_churns(void)
+{
+	return run(true);
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D4 receivers of a balancer churn, and each event is handled once", churns },
+	{ "D4 plain payloads: receivers of a balancer churn", plain_churns },
 };
 SUITE_GROUP(suite_balancer_churn, tests);
 #endif

@@ -31,6 +31,14 @@ static bool deliver_live(void *context, void *payload, const struct evc_envelope
 	return true;
 }
 
+static void deliver_batch(void *context, void *payload, const struct evc_envelope *envelope,
+			  struct evc_batch_walk *walk)
+{
+	do
+		(void)deliver_live(context, payload, envelope, true);
+	while ((payload = evc_batch_next(walk)) != NULL);
+}
+
 struct sender {
 	struct live *live;
 	uint64_t number;
@@ -65,12 +73,15 @@ static void *send_live(void *argument)
 	return NULL;
 }
 
-static const char *live(void)
+static const char *send_and_count(bool walks)
 {
 	static const struct evc_mailbox_options options = { .batches = true };
 	struct live live = { 0 };
-	const struct evc_subscription_options subscription_options = { .context = &live,
-								       .deliver = deliver_live };
+	const struct evc_subscription_options subscription_options = {
+		.context = &live,
+		.deliver = deliver_live,
+		.deliver_batch = walks ? deliver_batch : NULL,
+	};
 	struct evc_subscription *subscription;
 	struct evc_mailbox *mailbox;
 	struct evc_thread *thread;
@@ -105,8 +116,19 @@ static const char *live(void)
 	return NULL;
 }
 
+static const char *each(void)
+{
+	return send_and_count(false);
+}
+
+static const char *walked(void)
+{
+	return send_and_count(true);
+}
+
 static const struct evc_suite_test tests[] = {
-	{ "D2 D4 batches from three threads: once, and in order", live },
+	{ "D2 D4 batches from three threads: once, and in order", each },
+	{ "D2 D4 batches from three threads that the receiver walks", walked },
 };
 
 SUITE_GROUP(suite_batch_live, tests);

@@ -27,12 +27,6 @@ static void finalize(void *context)
 	((struct crew *)context)->finalized++;
 }
 
-static bool handle(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
-{
-	(void)context, (void)payload, (void)envelope, (void)owned;
-	return true;
-}
-
 /* One test at a time. */
 static bool is_plain;
 
@@ -57,8 +51,7 @@ const char *crew_open(struct crew *crew, unsigned count,
 	for (unsigned i = 0; i < count; i++) {
 		EXPECT_NONE(suite_receiver_open(&crew->receivers[i], NULL));
 		if (is_plain)
-			EXPECT_NONE(suite_receiver_add(&crew->receivers[i], handle, NULL,
-						       &crew->receivers[i].subscription));
+			EXPECT_NONE(suite_receiver_make_plain(&crew->receivers[i]));
 		EXPECT_OK(evc_balancer_add(crew->balancer, crew->receivers[i].subscription, i + 1,
 					   false, &crew->loads[i]));
 	}

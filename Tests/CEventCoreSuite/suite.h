@@ -108,6 +108,8 @@ const char *suite_receiver_open(struct suite_receiver *receiver,
 const char *suite_receiver_add(struct suite_receiver *receiver,
 			       bool (*deliver)(void *, void *, const struct evc_envelope *, bool),
 			       void *context, struct evc_subscription **out);
+/* From here on another subscription, which counts as the first does, and whose payloads need no ending. */
+const char *suite_receiver_make_plain(struct suite_receiver *receiver);
 /* A latest-only subscription of the receiver's mailbox, which counts as its own does. */
 const char *suite_receiver_latest(struct suite_receiver *receiver, struct evc_subscription **out);
 /*

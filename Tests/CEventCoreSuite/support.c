@@ -111,6 +111,11 @@ const char *suite_receiver_add(struct suite_receiver *receiver,
 	return NULL;
 }
 
+const char *suite_receiver_make_plain(struct suite_receiver *receiver)
+{
+	return suite_receiver_add(receiver, deliver, receiver, &receiver->subscription);
+}
+
 const char *suite_receiver_latest(struct suite_receiver *receiver, struct evc_subscription **out)
 {
 	struct evc_subscription_options subscription = {

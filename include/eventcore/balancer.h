@@ -7,6 +7,9 @@
  * dispatch and payload stay as they are. The bytes of a payload that needs no ending (its receiver has no
  * `drop`) may travel on in another envelope: do not keep pointers into it beyond `choose`.
  *
+ * Each receiver gets its part of a chain in the order of the chain (D2). The part of a receiver that closes at
+ * that moment goes on to another, where it comes behind that one's own part.
+ *
  *     router ──► evc_balancer ──┬──► evc_mailbox 0
  *                (snapshot of   ├──► evc_mailbox 1
  *                 receivers)    └──► ...

@@ -34,8 +34,9 @@ struct evc_sink {
 struct evc_batch_walk;
 
 /**
- * The payload of the next event of a batch, which is then taken; NULL: another event is next, or the batch has
- * ended. What was left of it comes by a later call of `deliver_batch`.
+ * The payload of the next event of a batch, which is then taken. NULL, from then on: the batch has ended, or the
+ * consumer first looks for what is more urgent, for what it was told, or at how many events it may take. What is
+ * left comes by a later call of `deliver_batch`, or is ended by `drop` if the consumer ends.
  *
  * Threads: the consumer's, inside `deliver_batch`. Progress: wait-free. Errors: none.
  */
@@ -60,9 +61,10 @@ struct evc_subscription_options {
 	/** Called once, when the subscription's sink frees it; may be NULL. Any thread. */
 	void (*finalize)(void *context);
 	/**
-	 * Handles events of a batch: the one with this payload, and each that `evc_batch_next` gives, which
-	 * it calls until that returns NULL. It owns the payloads, and has to move each out or to end it. Saves
-	 * the calls and looks that are the same for all of them. NULL: `deliver` is called for each.
+	 * Handles events of a batch: the one with this payload, and each that `evc_batch_next` gives until that
+	 * returns NULL; if it returns before, it is called again for the next. It owns the payloads, and has to
+	 * move each out or to end it. Saves the calls and looks that are the same for all of them. NULL:
+	 * `deliver` is called for each.
 	 */
 	void (*deliver_batch)(void *context, void *payload, const struct evc_envelope *envelope,
 			      struct evc_batch_walk *walk);

@@ -183,7 +183,11 @@ final class ExecutionContexts: @unchecked Sendable {
         return (context, state.isClosed)
       }
       let context = make(key)
-      if !state.isClosed {
+      if state.isClosed {
+        state.retire(context)
+      } else {
+        // Of an actor that is gone, where another one lies now.
+        if let unusable = state.open[key] { state.retire(unusable) }
         state.open[key] = context
       }
       return (context, state.isClosed)
