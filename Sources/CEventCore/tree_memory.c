@@ -29,20 +29,26 @@ void evc_tree_give_back(void)
 
 #define SIZES 2u
 
-/* A free one. */
+#define WORDS (EVC_TREE_SLAB / EVC_TREE_SMALL / 64)
+
+/* A free one that a thread keeps. */
 struct slot {
 	struct slot *next;
 };
 
+/*
+ * Which slots are free is told by bits, not by links in the slots themselves: to follow those is to wait for one
+ * line after the other, of slots that have long left the caches.
+ */
 struct slab {
 	/* In the list of those with free slots. */
 	struct slab *next, *previous;
-	/* Those that were out before. */
-	struct slot *free;
-	/* Where those begin that were never out. */
-	uint32_t fresh;
 	/* How many are out. */
 	uint32_t used;
+	/* The words before this one have no bit. */
+	uint32_t first;
+	/* A bit for each free slot. */
+	uint64_t free[WORDS];
 };
 
 /* The slots of one size. All of it, and of its slabs, under the mutex. */
@@ -53,12 +59,15 @@ struct pool {
 	struct slab *first, *last;
 	/* How many of those are empty, and how many slots are out. */
 	size_t empty, used;
-	const uint32_t slot_size;
+	/* The logarithm of their size, and how many a slab has. */
+	const uint32_t shift, slots;
 };
 
+#define SLOTS_OF(shift) ((uint32_t)((EVC_TREE_SLAB - EVC_TREE_SLAB_HEADER) >> (shift)))
+
 static struct pool pools[SIZES] = {
-	{ .mutex = PTHREAD_MUTEX_INITIALIZER, .slot_size = EVC_TREE_SMALL },
-	{ .mutex = PTHREAD_MUTEX_INITIALIZER, .slot_size = EVC_TREE_LARGE },
+	{ .mutex = PTHREAD_MUTEX_INITIALIZER, .shift = 6, .slots = SLOTS_OF(6) },
+	{ .mutex = PTHREAD_MUTEX_INITIALIZER, .shift = 7, .slots = SLOTS_OF(7) },
 };
 
 /* What a thread keeps of one size. */
@@ -73,7 +82,8 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool key_available;
 
-static_assert(sizeof(struct slab) <= EVC_TREE_SMALL, "the first slot may begin behind it");
+static_assert(sizeof(struct slab) <= EVC_TREE_SLAB_HEADER, "the first slot begins behind it");
+static_assert(EVC_TREE_SMALL == 1 << 6 && EVC_TREE_LARGE == 1 << 7, "see pools");
 
 static unsigned index_of(size_t size)
 {
@@ -87,7 +97,7 @@ static struct slab *slab_of(const void *slot)
 
 static bool has_free(const struct pool *pool, const struct slab *slab)
 {
-	return slab->free != NULL || slab->fresh + pool->slot_size <= EVC_TREE_SLAB;
+	return slab->used < pool->slots;
 }
 
 static void unlink_slab(struct pool *pool, struct slab *slab)
@@ -112,25 +122,38 @@ static void link_last(struct pool *pool, struct slab *slab)
 	pool->last = slab;
 }
 
-/* Takes up to a batch from the first slab, in the order of their addresses if they were never out. */
+static void init_slab(const struct pool *pool, struct slab *slab)
+{
+	slab->used = slab->first = 0;
+	for (uint32_t word = 0; word < WORDS; word++) {
+		const uint32_t begin = word * 64, end = begin + 64;
+
+		slab->free[word] = end <= pool->slots	? UINT64_MAX
+				   : begin < pool->slots ? (UINT64_C(1) << (pool->slots - begin)) - 1
+							 : 0;
+	}
+}
+
+/* Takes up to a batch from the first slab, in the order of their addresses. */
 static void take(struct pool *pool, struct kept *to)
 {
 	struct slab *slab = pool->first;
+	char *slots = (char *)slab + EVC_TREE_SLAB_HEADER;
 	struct slot **end = &to->first;
 	uint32_t count = 0;
 
 	pool->empty -= slab->used == 0;
-	for (; count < EVC_TREE_BATCH && has_free(pool, slab); count++) {
-		struct slot *slot = slab->free;
+	for (; count < EVC_TREE_BATCH && slab->used + count < pool->slots; slab->first++) {
+		uint64_t *word = &slab->free[slab->first];
 
-		if (slot != NULL) {
-			slab->free = slot->next;
-		} else {
-			slot = (struct slot *)(void *)((char *)slab + slab->fresh);
-			slab->fresh += pool->slot_size;
+		for (; *word != 0 && count < EVC_TREE_BATCH; count++, *word &= *word - 1) {
+			size_t index = slab->first * 64 + (uint32_t)__builtin_ctzll(*word);
+
+			*end = (struct slot *)(void *)(slots + (index << pool->shift));
+			end = &(*end)->next;
 		}
-		*end = slot;
-		end = &slot->next;
+		if (*word != 0)
+			break;
 	}
 	*end = NULL;
 	to->count = count;
@@ -138,6 +161,17 @@ static void take(struct pool *pool, struct kept *to)
 	pool->used += count;
 	if (!has_free(pool, slab))
 		unlink_slab(pool, slab);
+}
+
+/* Marks a slot as free. */
+static void give_slot(const struct pool *pool, struct slab *slab, const struct slot *slot)
+{
+	size_t offset = (size_t)((const char *)slot - (const char *)slab) - EVC_TREE_SLAB_HEADER;
+	uint32_t index = (uint32_t)(offset >> pool->shift), word = index / 64;
+
+	slab->free[word] |= UINT64_C(1) << (index % 64);
+	if (word < slab->first)
+		slab->first = word;
 }
 
 /* Gives slots back. Returns the slabs that are to be freed, linked by `next`. */
@@ -152,8 +186,7 @@ static struct slab *give(struct pool *pool, struct slot *slots)
 		slots = slot->next;
 		if (!has_free(pool, slab))
 			link_first(pool, slab);
-		slot->next = slab->free;
-		slab->free = slot;
+		give_slot(pool, slab, slot);
 		pool->used--;
 		if (--slab->used > 0)
 			continue;
@@ -205,9 +238,7 @@ static bool refill(struct pool *pool, struct kept *to)
 		slab = evc_allocate(EVC_TREE_SLAB, EVC_TREE_SLAB);
 		if (slab == NULL)
 			return false;
-		slab->free = NULL;
-		slab->fresh = pool->slot_size;
-		slab->used = 0;
+		init_slab(pool, slab);
 		pthread_mutex_lock(&pool->mutex);
 		link_last(pool, slab);
 		pool->empty++;

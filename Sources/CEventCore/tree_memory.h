@@ -25,6 +25,8 @@
 #include <stddef.h>
 
 #define EVC_TREE_SLAB ((size_t)128 * 1024)
+/* What a slab begins with. */
+#define EVC_TREE_SLAB_HEADER ((size_t)320)
 #define EVC_TREE_BATCH 32u
 #define EVC_TREE_SPARE 128u
 #define EVC_TREE_SMALL 64u

@@ -116,7 +116,7 @@ static const char *live_by_slots(uint64_t patience, uint64_t *sites)
 	return NULL;
 }
 #else
-#define SLOTS ((unsigned)(EVC_TREE_SLAB / EVC_TREE_SMALL) - 1)
+#define SLOTS ((unsigned)((EVC_TREE_SLAB - EVC_TREE_SLAB_HEADER) / EVC_TREE_SMALL))
 
 /* Uses the slab of the small slots up but for some, and lives. The first block that it asks for is the next slab. */
 static void *live_with_few_slots(void *context)
