@@ -63,6 +63,8 @@ static void retire(struct evc_handler *handler, uint64_t now)
 	struct evc_handler *next = atomic_load_explicit(&handler->next, memory_order_relaxed);
 	struct evc_node *node = handler->node;
 
+	/* Relaxed: R publishes it, for evc_handler_is_active. */
+	atomic_store_explicit(&handler->item.stamp, now, memory_order_relaxed);
 	/* R: pairs with walks: whoever has made the caller remove it did so before. */
 	atomic_store_explicit(&handler->item.state, 1, memory_order_release);
 	/* L: what follows was there already. */
@@ -126,6 +128,19 @@ enum evc_status evc_handler_remove(struct evc_handler *handler)
 	was_there = remove_handler(handler);
 	evc_tree_unlock();
 	return was_there ? EVC_OK : EVC_NOT_FOUND;
+}
+
+bool evc_handler_is_active(const struct evc_handler *handler)
+{
+	/* Acquire, pairs with R: the time of the removal. */
+	if (atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0)
+		return true;
+	/*
+	 * Acquire, pairs with C. As long as the removal is not counted a walk may call it: who was told that it
+	 * has ended, and tells a walk's thread, has that see the clock.
+	 */
+	return atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) >
+	       atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
 }
 
 void evc_handler_drop(struct evc_handler *handler)

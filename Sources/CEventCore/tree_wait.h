@@ -22,7 +22,8 @@
  *
  * Why the clock says as much as the state: what was removed by a change that the clock counted before the
  * chunk was collected is not in the chunk (it was unlinked, or has a stamp after the walk's start); and a
- * removal that is not counted has not returned. The clock is one line for all calls, the state a line for each.
+ * removal that is not counted has not returned, and nobody is told of it (evc_handler_is_active). The clock is
+ * one line for all calls, the state a line for each.
  *
  * It does not sleep for ever: V1 and V3 against awaited = 1 and the second V6. Either that sees that
  * the walk has gone on, or V7 came before V1 of that step, and its V3 sees `awaited`; then V8 comes

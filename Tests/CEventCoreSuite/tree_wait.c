@@ -237,7 +237,74 @@ static const char *races(void)
 	return NULL;
 }
 
+/* A node whose handlers one thread removes while another is in a walk over them. */
+static struct {
+	struct evc_node *node;
+	_Atomic uint64_t round, done;
+	_Atomic bool is_over;
+} watched;
+
+static void *removes_all(void *unused)
+{
+	for (uint64_t round = 1;; round++) {
+		while (atomic_load(&watched.round) < round) {
+			if (atomic_load(&watched.is_over))
+				return unused;
+			sched_yield();
+		}
+		(void)evc_node_remove_handlers(watched.node, 0, 0, 0);
+		atomic_store(&watched.done, round);
+	}
+}
+
+/* So many others of the node come between the end of this handler and the end of the change. */
+static const char *watch_once(unsigned others, uint64_t round)
+{
+	struct evc_handler *first, *second;
+	struct evc_walk *walk;
+	bool has_ended = false;
+
+	EXPECT_OK(evc_node_create(NULL, &watched.node));
+	EXPECT_OK(evc_node_add_handler(watched.node, KEY, EVC_HANDLER_RAISE, NULL, &first));
+	EXPECT_OK(evc_node_add_handler(watched.node, KEY, EVC_HANDLER_RAISE, NULL, &second));
+	for (unsigned i = 0; i < others; i++)
+		EXPECT_OK(evc_node_add_handler(watched.node, KEY + 1, EVC_HANDLER_RAISE, NULL, NULL));
+	EXPECT_OK(evc_walk_begin(watched.node, KEY, EVC_WALK_RAISE, &walk));
+	EXPECT_EQUAL(walk->count, 2, "handlers of the walk");
+	EXPECT(evc_handler_is_active(second), "a handler that is there is not active");
+	atomic_store(&watched.round, round);
+	/* In the first handler: until it is told, or the other thread is through. */
+	while (evc_walk_will_call(walk, 0) && atomic_load(&watched.done) < round && !has_ended)
+		has_ended = !evc_handler_is_active(second);
+	has_ended = has_ended || !evc_handler_is_active(second);
+	EXPECT(!has_ended || !evc_walk_will_call(walk, 1), "round %llu: called after it had ended",
+	       (unsigned long long)round);
+	evc_walk_end(walk);
+	EXPECT(suite_await(&watched.done, round), "the handlers were not removed");
+	EXPECT(!evc_handler_is_active(first) && !evc_handler_is_active(second),
+	       "removed handlers are active");
+	evc_handler_drop(first);
+	evc_handler_drop(second);
+	evc_node_end(watched.node);
+	return NULL;
+}
+
+static const char *told_of_the_end(void)
+{
+	pthread_t thread;
+	const char *failure = NULL;
+
+	memset(&watched, 0, sizeof(watched));
+	EXPECT_EQUAL(pthread_create(&thread, NULL, removes_all, NULL), 0, "thread");
+	for (uint64_t round = 1; failure == NULL && round <= SUITE_SCALE(3000); round++)
+		failure = watch_once(round % 2 == 0 ? 0 : 200, round);
+	atomic_store(&watched.is_over, true);
+	pthread_join(thread, NULL);
+	return failure;
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "D6 trees: no call begins once a handler is said to have ended", told_of_the_end },
 	{ "D6 trees: who waits for a handler is told when the walk goes on, whatever comes next", is_told },
 	{ "D6 trees: who waits for a handler is told when its thread ends inside of it", ends_inside },
 	{ "D6 trees: two threads remove and wait while two raise", races },

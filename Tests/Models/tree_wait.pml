@@ -7,7 +7,10 @@
  * tree_wait.h; `calling` is 1 in the handler, 2 in the other, 0 in none. `changed` is the clock: whether it counts the
  * removal. With -DFENCE the system has no barrier everywhere, and the walk a fence.
  *
- * Asserted: nobody comes back while the handler runs, it does not run after somebody has, and all come back.
+ * Somebody else asks meanwhile whether the handler is active.
+ *
+ * Asserted: nobody comes back while the handler runs, it does not run after somebody has, nor is a call begun
+ * after somebody was told that it has ended; and all come back.
  *
  * Mutations, each seen to fail:
  *   -DMUTATE    without V4.
@@ -18,12 +21,14 @@
  *   -DMUTATE6   V8 before `awaited` falls.
  *   -DMUTATE7   the removal not under the mutex: who finds the handler removed by the other comes before its C.
  *   -DMUTATE8   C after V4.
+ *   -DMUTATE9   who asks whether it is active is told of a removal that is not counted.
  */
 #define WAITERS 2
 
 byte calling = 0, buffer = 0;
 bool buffered = false;
 bool removed = false, changed = false, awaited = false, running = false, mutex = false;
+bool told = false;
 byte wakes = 0, back = 0;
 
 /* TSO: the oldest store first, of which there is room for one. */
@@ -71,10 +76,11 @@ inline go_on() {
 }
 
 active proctype walk() {
-	bool is_there;
+	bool is_there, was_told;
 
 	store_calling(1);
 	go_on();
+	was_told = told;
 	/* V2. */
 	is_there = !changed;
 	if
@@ -83,7 +89,7 @@ active proctype walk() {
 	fi;
 	if
 	:: is_there ->
-		assert(back == 0);
+		assert(back == 0 && !was_told);
 		running = true;
 		running = false
 	:: else
@@ -93,6 +99,14 @@ active proctype walk() {
 	/* The other handler. */
 	back == WAITERS;
 	store_calling(0)
+}
+
+active proctype asking() {
+#ifdef MUTATE9
+	told = removed
+#else
+	told = (removed && changed)
+#endif
 }
 
 /* Without the call, the walk has the fence. */

@@ -169,6 +169,13 @@ EVC_API void *evc_node_owner(const struct evc_node *node);
 EVC_API enum evc_status evc_handler_remove(struct evc_handler *handler);
 
 /**
+ * Whether a handler may still be called. Once this is false no call of it begins any more (D6).
+ *
+ * Threads: any that may remove it. Progress: wait-free. Errors: none.
+ */
+EVC_API bool evc_handler_is_active(const struct evc_handler *handler);
+
+/**
  * Removes a handler and returns when no call of it is running (D6).
  *
  * Threads: any but inside the handler itself; and two handlers that wait for each other wait for ever.

@@ -36,6 +36,9 @@ protocol TreeCore: AnyObject, Sendable {
   /// Ends a handler: no call of it begins any more. False if it had ended already.
   func remove(_ cell: UnsafeMutableRawPointer) -> Bool
 
+  /// Whether a handler may still be called; once this is false no call of it begins (D6).
+  func isActive(_ cell: UnsafeMutableRawPointer) -> Bool
+
   /// Returns when no call of a removed handler is running. False, at once, if the calling thread is
   /// inside one.
   func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool

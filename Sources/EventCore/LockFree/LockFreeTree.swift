@@ -60,6 +60,10 @@
       evc_handler_remove(OpaquePointer(cell)) == EVC_OK
     }
 
+    func isActive(_ cell: UnsafeMutableRawPointer) -> Bool {
+      evc_handler_is_active(OpaquePointer(cell))
+    }
+
     func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool {
       evc_handler_remove_and_wait(OpaquePointer(cell)) != EVC_NOT_PERMITTED
     }

@@ -169,6 +169,11 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     }
   }
 
+  func isActive(_ cell: UnsafeMutableRawPointer) -> Bool {
+    // Acquiring: pairs with whoever ended it, under the lock.
+    treeState(of: cell).pointee.load(ordering: .acquiring) == 0
+  }
+
   func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool {
     let address = UInt(bitPattern: cell)
     let latch = Latch()

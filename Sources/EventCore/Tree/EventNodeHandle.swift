@@ -43,9 +43,9 @@ public final class EventNodeHandle: Sendable {
   /// Where the handler runs; nil on the thread that raises.
   public var executesOn: EventListenerContext? { delivery?.place }
 
-  /// Whether the handler can still be called.
+  /// Whether the handler can still be called. Once this is false no call of it begins any more (D6).
   public var isActive: Bool {
-    registered.map { treeState(of: $0).pointee.load(ordering: .acquiring) == 0 } ?? true
+    registered.map(core.isActive) ?? true
   }
 
   /// Ends the handler: after the return no further call of it begins (D6). One that runs goes on.
