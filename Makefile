@@ -3,7 +3,7 @@
 #
 # make demo    the main job: the demo on this machine's own counters (installs what is missing)
 # make test    all tests (installs what is missing), one after the other: they make threads of their own
-# make bench   all figures, about twelve minutes; make bench-quick: those of 24 bytes, one minute
+# make bench   all figures, about twelve minutes; make bench-quick: those of 24 bytes, two minutes
 # make check   what CI runs
 
 SHELL := /bin/bash

@@ -248,7 +248,9 @@ static void drop_own(void *context, void *payload)
 static const char *own_mail(bool drain)
 {
 	_Atomic uint64_t own[2] = { 0, 0 };
-	struct evc_subscription_options options = { own, count_own, drop_own, NULL };
+	struct evc_subscription_options options = {
+		.context = own, .deliver = count_own, .drop = drop_own,
+	};
 	struct evc_mailbox_statistics statistics;
 	struct evc_subscription *subscription;
 	struct shared_receiver receiver;

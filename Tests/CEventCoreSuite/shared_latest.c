@@ -163,7 +163,9 @@ static const char *own_slot(void)
 	struct evc_subscription *own;
 	struct evc_worker *worker;
 	struct place place;
-	struct evc_subscription_options options = { &place, count, place_drop, NULL };
+	struct evc_subscription_options options = {
+		.context = &place, .deliver = count, .drop = place_drop,
+	};
 
 	EXPECT_NONE(place_open(&place));
 	EXPECT_OK(evc_worker_create(place.receiver.mailbox, NULL, &worker));

@@ -11,7 +11,7 @@ struct Benchmarks: ParsableCommand {
     commandName: "eventcore-benchmarks",
     abstract: "Measures EventCore and its peers, and prints one table.")
 
-  @Flag(help: "The 24-byte rows alone, with fewer runs and events: about a minute.")
+  @Flag(help: "The 24-byte rows alone, with fewer runs and events: under two minutes.")
   var quick = false
 
   @Option(
