@@ -68,7 +68,10 @@ struct evc_balancer_choice {
 	const void *loads;
 };
 
-/** The load of one receiver of a choice. Threads: the one that was asked. Errors: none. */
+/**
+ * The load of one receiver of a choice. Threads: the one that was asked. Progress: wait-free. Ownership: whoever
+ * gave it to `evc_balancer_add`. Errors: none.
+ */
 static inline struct evc_load *
 evc_balancer_choice_load(const struct evc_balancer_choice *choice, uint32_t index)
 {

@@ -96,7 +96,10 @@ EVC_API void evc_envelope_set_time(struct evc_envelope *envelope, uint64_t time)
  */
 EVC_API uint32_t evc_envelope_generation(const struct evc_envelope *envelope);
 
-/** The subscription that an envelope is addressed to. Threads: the holder. Errors: none. */
+/**
+ * The subscription that an envelope is addressed to. Threads: the holder. Progress: wait-free. Ownership: the
+ * sink's. Errors: none.
+ */
 EVC_API struct evc_subscription *evc_envelope_subscription(const struct evc_envelope *envelope);
 
 /**

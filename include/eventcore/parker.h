@@ -36,9 +36,10 @@ struct evc_parker_ops {
 	void (*wake)(void *state, const uint32_t *word);
 };
 
-/** The futex calls of Linux, or NULL on another system. Threads: any. Ownership: static. Errors: none. */
+/** The futex calls of Linux, or NULL on another system. Threads: any. Progress: wait-free. Ownership: static.
+ *  Errors: none. */
 EVC_API const struct evc_parker_ops *evc_parker_futex(void);
-/** Mutex and condition variable, on every system. Threads: any. Ownership: static. Errors: none. */
+/** Mutex and condition variable, on every system. Threads: any. Progress: wait-free. Ownership: static. Errors: none. */
 EVC_API const struct evc_parker_ops *evc_parker_posix(void);
 
 /**
@@ -52,7 +53,10 @@ EVC_API const struct evc_parker_ops *evc_parker_posix(void);
 EVC_API EVC_MUST_USE enum evc_status evc_parker_create(const struct evc_parker_ops *ops,
 						       struct evc_parker **out);
 
-/** Frees a parker. Threads: one, when nobody waits and nobody will wake. Errors: none. */
+/**
+ * Frees a parker. Threads: one, when nobody waits and nobody will wake. Progress: as the allocator. Ownership:
+ * ends the caller's. Errors: none.
+ */
 EVC_API void evc_parker_destroy(struct evc_parker *parker);
 
 /**

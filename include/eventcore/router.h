@@ -128,14 +128,17 @@ EVC_API EVC_MUST_USE enum evc_status evc_dispatch_begin(struct evc_router *route
  * written at `out->array`, for some 2 ns each. Otherwise `out->array` is NULL, and all is as after
  * `evc_dispatch_begin`.
  *
- * Everything else as `evc_dispatch_begin`.
+ * Threads, progress, ownership, errors: as `evc_dispatch_begin`.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key,
 							      enum evc_lane lane, size_t size,
 							      size_t alignment, uint32_t events,
 							      struct evc_dispatch *out);
 
-/** The envelope after `envelope` in a dispatch. Threads: the dispatching one. Errors: none. */
+/**
+ * The envelope after `envelope` in a dispatch. Threads: the dispatching one. Progress: wait-free. Ownership: the
+ * dispatch's. Errors: none.
+ */
 EVC_API struct evc_envelope *evc_dispatch_next(struct evc_envelope *envelope);
 
 /**

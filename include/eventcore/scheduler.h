@@ -122,7 +122,8 @@ evc_scheduler_create(const struct evc_scheduler_options *options, struct evc_sch
  * before the other began, the first fires first. Progress: lock-free, O(log pending), plus the work
  * that others left who found the heap in use (at most about a thousand changes: who leaves more waits for
  * them, and helps); no system call unless the thread sleeps past this deadline, or that wait is long; no
- * allocation once warm.
+ * allocation once warm. Ownership: of the context, the scheduler's with EVC_OK until `fire` or `drop` has had it for
+ * the last time. Errors: as returned.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_scheduler_add(struct evc_scheduler *scheduler,
 						       uint64_t deadline,
@@ -136,7 +137,8 @@ EVC_API EVC_MUST_USE enum evc_status evc_scheduler_add(struct evc_scheduler *sch
  *         EVC_TIMED_OUT: `fire` is running: it is the last call; if it asks for another, `drop` is called
  *         instead. EVC_NOT_FOUND: it has fired, or was cancelled or dropped before.
  *
- * Threads: any, also inside `fire`, also of this timer. Progress: as evc_scheduler_add; no system call.
+ * Threads: any, also inside `fire`, also of this timer. Progress: as evc_scheduler_add; no system call. Errors:
+ * as returned.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_scheduler_cancel(struct evc_scheduler *scheduler,
 							  uint64_t id);
@@ -151,7 +153,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_scheduler_cancel(struct evc_scheduler *
  *         `*next` is EVC_FOREVER)
  *
  * Threads: any, for a driven scheduler; another one has its own thread for it, and fires nothing here.
- * Progress: that of the `fire` functions.
+ * Progress: that of the `fire` functions. Errors: none.
  */
 EVC_API size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *next);
 
@@ -181,7 +183,7 @@ EVC_API void evc_scheduler_retain(struct evc_scheduler *scheduler);
  * Drops a reference. The last one frees the scheduler; its thread holds one until it ends, so that a
  * scheduler which was not closed lives on. A driven one that was not closed drops what is pending here.
  *
- * Threads: any. Ownership: the caller's reference ends. Errors: none.
+ * Threads: any. Progress: wait-free but for the last. Ownership: the caller's reference ends. Errors: none.
  */
 EVC_API void evc_scheduler_release(struct evc_scheduler *scheduler);
 

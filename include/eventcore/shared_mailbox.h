@@ -213,7 +213,10 @@ EVC_API struct evc_mailbox *evc_worker_mailbox(struct evc_worker *worker);
 EVC_API EVC_MUST_USE enum evc_status evc_worker_take(struct evc_worker *worker,
 						     struct evc_envelope **out);
 
-/** Ends an envelope that `evc_worker_take` returned. As `evc_mailbox_recycle`. */
+/**
+ * Ends an envelope that `evc_worker_take` returned. Threads: the one that is this worker. Progress, ownership,
+ * errors: as `evc_mailbox_recycle`.
+ */
 EVC_API void evc_worker_recycle(struct evc_worker *worker, struct evc_envelope *envelope,
 				bool payload_moved);
 
@@ -237,8 +240,10 @@ EVC_API enum evc_status evc_worker_wait(struct evc_worker *worker, uint64_t time
 EVC_API enum evc_status evc_worker_run(struct evc_worker *worker);
 
 /**
- * Starts a thread that runs `evc_worker_run(worker)`. As `evc_thread_start`; `evc_thread_cancel` retires the
- * worker, and `evc_worker_destroy` is called after `evc_thread_join`.
+ * Starts a thread that runs `evc_worker_run(worker)`; `evc_thread_cancel` retires the worker, and
+ * `evc_worker_destroy` is called after `evc_thread_join`.
+ *
+ * Threads, progress, ownership, errors: as `evc_thread_start`.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_thread_start_worker(const struct evc_thread_options *options,
 							     struct evc_worker *worker,

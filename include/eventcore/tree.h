@@ -192,16 +192,18 @@ EVC_API EVC_MUST_USE enum evc_status evc_handler_remove_and_wait(struct evc_hand
 EVC_API void evc_handler_drop(struct evc_handler *handler);
 
 /** The object that the handler was added with. Threads: those that hold it: a walk's, before its next
- * step, or one that did not drop it and knows that it was not removed. Errors: none. */
+ * step, or one that did not drop it and knows that it was not removed. Progress: wait-free. Ownership: the
+ * handler's. Errors: none. */
 EVC_API void *evc_handler_object(const struct evc_handler *handler);
 
 /**
  * The node that the handler was added to. Threads: as evc_handler_object; a walk's may have ended
- * (evc_node_has_ended), and stays until the walk's next step. Errors: none.
+ * (evc_node_has_ended), and stays until the walk's next step. Progress: wait-free. Errors: none.
  */
 EVC_API struct evc_node *evc_handler_node(const struct evc_handler *handler);
 
-/** The modes that the handler was added with. Threads: as evc_handler_object. Errors: none. */
+/** The modes that the handler was added with. Threads: as evc_handler_object. Progress: wait-free. Errors:
+ *  none. */
 EVC_API uint8_t evc_handler_modes(const struct evc_handler *handler);
 
 /** A walk under way. The caller reads these fields, the rest belongs to the core. */
@@ -264,23 +266,38 @@ EVC_API void evc_walk_end(struct evc_walk *walk);
  * Threads: any; both on one thread. Progress: blocking (the mutex); walks go on. Errors: none.
  */
 EVC_API void evc_tree_lock(void);
-/** Lets go. May call `release` of removed handlers. */
+/**
+ * Lets go. May call `release` of removed handlers. Threads: the one that has the lock. Progress: wait-free but for
+ * those calls. Errors: none.
+ */
 EVC_API void evc_tree_unlock(void);
-/** The parent, or NULL. Threads: between evc_tree_lock and evc_tree_unlock, as all that follow. */
+/** The parent, or NULL. Threads: between evc_tree_lock and evc_tree_unlock. Progress: wait-free. Errors: none. */
 EVC_API struct evc_node *evc_node_parent(const struct evc_node *node);
-/** The first child, or NULL. */
+/** The first child, or NULL. Threads: between evc_tree_lock and evc_tree_unlock. Progress: wait-free. Errors: none. */
 EVC_API struct evc_node *evc_node_first_child(const struct evc_node *node);
-/** The next child of the same parent, or NULL. */
+/**
+ * The next child of the same parent, or NULL. Threads: between evc_tree_lock and evc_tree_unlock. Progress:
+ * wait-free. Errors: none.
+ */
 EVC_API struct evc_node *evc_node_next_sibling(const struct evc_node *node);
-/** Whether evc_node_end was called, of the node of a walk's handler. */
+/**
+ * Whether evc_node_end was called, of the node of a walk's handler. Threads: between evc_tree_lock and
+ * evc_tree_unlock. Progress: wait-free. Errors: none.
+ */
 EVC_API bool evc_node_has_ended(const struct evc_node *node);
-/** How many children a node has. */
+/**
+ * How many children a node has. Threads: between evc_tree_lock and evc_tree_unlock. Progress: O(children).
+ * Errors: none.
+ */
 EVC_API size_t evc_node_child_count(const struct evc_node *node);
-/** The first handler of a node, or NULL. */
+/** The first handler of a node, or NULL. Threads: between evc_tree_lock and evc_tree_unlock. Progress: wait-free. Errors: none. */
 EVC_API struct evc_handler *evc_node_first_handler(const struct evc_node *node);
-/** The next handler of the same node, or NULL. */
+/**
+ * The next handler of the same node, or NULL. Threads: between evc_tree_lock and evc_tree_unlock. Progress:
+ * wait-free. Errors: none.
+ */
 EVC_API struct evc_handler *evc_handler_next(const struct evc_handler *handler);
-/** The key that the handler was added with. */
+/** The key that the handler was added with. Threads: as evc_handler_object. Progress: wait-free. Errors: none. */
 EVC_API uint64_t evc_handler_key(const struct evc_handler *handler);
 
 EVC_END_DECLS
