@@ -2,12 +2,14 @@
 /* Copyright the EventCore authors */
 #include "suite.h"
 
+#include <stdlib.h>
+
 #ifdef EVC_URCU
 
 extern const struct suite_group suite_reentry, suite_order, suite_order_live, suite_chain, suite_producers,
 	suite_depth, suite_close, suite_close_race, suite_interrupt, suite_parker, suite_parker_race,
 	suite_pool, suite_box, suite_router, suite_router_churn, suite_dispatch, suite_thread,
-	suite_fork, suite_errors, suite_allocation_failure, suite_batch, suite_batch_live,
+	suite_fork, suite_errors, suite_allocation_failure, suite_batch, suite_batch_counts, suite_batch_live,
 	suite_streams, suite_pump, suite_pump_race,
 	suite_streams_memory, suite_latest, suite_latest_race, suite_scheduler, suite_scheduler_change,
 	suite_scheduler_live, suite_scheduler_race, suite_shared_order, suite_shared_workers,
@@ -23,7 +25,7 @@ static const struct suite_group *const groups[] = {
 	&suite_router,	   &suite_router_churn, &suite_dispatch,   &suite_thread,
 	&suite_reentry,   &suite_fork,	   &suite_errors,      &suite_allocation_failure,
 	&suite_streams,	   &suite_streams_memory, &suite_pump,	   &suite_pump_race,
-	&suite_batch,	   &suite_batch_live,
+	&suite_batch,	   &suite_batch_counts,	 &suite_batch_live,
 	&suite_latest,	   &suite_latest_race,
 	&suite_scheduler,  &suite_scheduler_change, &suite_scheduler_live, &suite_scheduler_race,
 	&suite_shared_order,  &suite_shared_workers, &suite_shared_close, &suite_shared_wake,
@@ -33,14 +35,24 @@ static const struct suite_group *const groups[] = {
 	&suite_tree_threads, &suite_tree_wait, &suite_tree_allocation,
 };
 
-static struct evc_suite_test all[256];
+static struct evc_suite_test *all;
 static size_t all_count;
 static pthread_once_t collected = PTHREAD_ONCE_INIT;
 
 static void collect(void)
 {
-	for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++)
-		for (size_t t = 0; t < groups[g]->count && all_count < 256; t++)
+	const size_t group_count = sizeof(groups) / sizeof(groups[0]);
+	size_t count = 0;
+
+	for (size_t g = 0; g < group_count; g++)
+		count += groups[g]->count;
+	/* Kept to the end: the callers' pointer leads into it. */
+	all = calloc(count, sizeof(*all));
+	/* No tests at all would pass. */
+	if (all == NULL)
+		abort();
+	for (size_t g = 0; g < group_count; g++)
+		for (size_t t = 0; t < groups[g]->count; t++)
 			all[all_count++] = groups[g]->tests[t];
 }
 
