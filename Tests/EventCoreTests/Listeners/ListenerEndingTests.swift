@@ -5,6 +5,18 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
+/// A call that a test holds, and what came before and after its end.
+private struct HeldCall: Sendable {
+  let entered = Gate(), leave = Gate()
+  let log = Log<String>()
+
+  func run() {
+    entered.open()
+    leave.pass()
+    log.append("handled")
+  }
+}
+
 @Suite("D10: the end of listeners, and the count of what they did not get")
 struct ListenerEndingTests {
   @Test("what waits at the end of a listener is counted, wherever it runs", arguments: cores, ListenerPlace.allCases)
@@ -86,14 +98,12 @@ struct ListenerEndingTests {
     await offThePool {
       let central = EventCentral(core: core)
       let scope = EventListenerScope()
-      let (entered, leave, log) = (Gate(), Gate(), Log<String>())
+      let held = HeldCall()
       let handle = Ping.addListener(nil, executeOn: .listenerThread, once: true, on: central) { _ in
-        entered.open()
-        leave.pass()
-        log.append("handled")
+        held.run()
       }.stored(in: scope)
       Ping().queue(on: central)
-      entered.pass()
+      held.entered.pass()
       #expect(!handle.isActive)
       switch way {
       case 0:
@@ -108,11 +118,11 @@ struct ListenerEndingTests {
       runThread {
         waits.open()
         scope.endAndWait()
-        log.append("ended")
+        held.log.append("ended")
       }
       waits.pass()
-      leave.open()
-      #expect(log.entries(atLeast: 2) == ["handled", "ended"])
+      held.leave.open()
+      #expect(held.log.entries(atLeast: 2) == ["handled", "ended"])
     }
   }
 
@@ -147,21 +157,18 @@ struct ListenerEndingTests {
     await offThePool {
       let central = EventCentral(core: core)
       let scope = EventListenerScope()
-      let (entered, leave, log) = (Gate(), Gate(), Log<String>())
-      Ping.addListener(nil, executeOn: .listenerThread, on: central) { _ in
-        entered.open()
-        leave.pass()
-        log.append("handled")
-      }.stored(in: scope)
+      let held = HeldCall()
+      Ping.addListener(nil, executeOn: .listenerThread, on: central) { _ in held.run() }
+        .stored(in: scope)
       Ping().queue(on: central)
-      entered.pass()
+      held.entered.pass()
       runThread {
         scope.endAndWait()
-        log.append("ended")
+        held.log.append("ended")
       }
       #expect(waitUntil { Ping().queue(on: central) == 0 })
-      leave.open()
-      #expect(log.entries(atLeast: 2) == ["handled", "ended"])
+      held.leave.open()
+      #expect(held.log.entries(atLeast: 2) == ["handled", "ended"])
     }
   }
 }
