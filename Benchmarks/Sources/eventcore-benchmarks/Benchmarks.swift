@@ -41,8 +41,11 @@ struct Benchmarks: ParsableCommand {
       // The alternatives inside the core are no rows of the table.
       shape == nil ? $0.shape != .choices : $0.shape == shape
     }
-    candidates.removeAll {
-      $0.subject != subject ?? $0.subject || $0.payloadBytes != payload ?? $0.payloadBytes
+    if let subject {
+      candidates.removeAll { $0.subject != subject }
+    }
+    if let payload {
+      candidates.removeAll { $0.payloadBytes != payload }
     }
     let counted: Set<Shape> = [.allocations, .treeAllocations]
     if candidates.contains(where: { counted.contains($0.shape) }), !evb_allocations_work() {
@@ -50,7 +53,11 @@ struct Benchmarks: ParsableCommand {
       candidates.removeAll { counted.contains($0.shape) }
     }
     guard !candidates.isEmpty else {
-      throw ValidationError("This subject, or this payload, does not take part in this shape.")
+      throw ValidationError(
+        """
+        A subject and a payload can be measured in the shapes that have them, and this shape has no row with \
+        both: leave one of them out, or see the table of shapes in Benchmarks/README.md.
+        """)
     }
     if self.rows {
       try printRows(measure(candidates, runs: scale.runs))

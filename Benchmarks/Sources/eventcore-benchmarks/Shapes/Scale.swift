@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// How much is measured: all of it, or what fits into two.
+/// How much is measured: all of it, or what fits into two minutes.
 struct Scale: Sendable {
   let isQuick: Bool
   /// Measured runs of each candidate, after one that does not count.

@@ -77,7 +77,7 @@ private struct EventCoreTimers: PendingTimers {
   }
 
   func cancel(_ timer: EventScheduleHandle) {
-    check(timer.cancel(), "A timer of the far future fired.")
+    check(timer.cancel(), farFutureFired("cancel() came too late for one"))
   }
 }
 
@@ -110,7 +110,14 @@ private struct SourceTimers: PendingTimers {
 }
 
 private func blackHole(_ event: Event24) {
-  fatalError("A timer of the far future fired: \(event.weight).")
+  fatalError(farFutureFired("event \(event.weight) came"))
+}
+
+private func farFutureFired(_ what: String) -> String {
+  """
+  The pending timers are set for a quarter of an hour ahead, so that none fires while it is measured; \
+  \(what): look whether the machine slept, or the deadlines in this file are too near.
+  """
 }
 
 /// S. Vigna's xorshift64*: the system's generator costs a system call.

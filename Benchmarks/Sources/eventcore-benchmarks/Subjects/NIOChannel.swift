@@ -43,7 +43,11 @@ final class NIOChannel<Event: BenchmarkEvent>: BatchChannel {
     do {
       try group.syncShutdownGracefully()
     } catch {
-      fatalError("The event loops could not be ended: \(error).")
+      fatalError(
+        """
+        NIO's event loops are ended before the next shape begins, so that none of them runs on in its figures; \
+        this time that failed with \(error): measure without them (--subject).
+        """)
     }
   }
 }
