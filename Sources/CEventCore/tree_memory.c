@@ -37,8 +37,8 @@ struct slot {
 };
 
 /*
- * Which slots are free is told by bits, not by links in the slots themselves: to follow those is to wait for one
- * line after the other, of slots that have long left the caches.
+ * Which slots are free is told by bits, not by links in the slots themselves: to follow those is to wait
+ * for one line after the other, of slots that have long left the caches.
  */
 struct slab {
 	/* In the list of those with free slots. */

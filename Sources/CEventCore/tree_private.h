@@ -78,7 +78,7 @@ enum evc_tree_item_kind { EVC_ITEM_HANDLER, EVC_ITEM_LINK, EVC_ITEM_NODE };
  * handler by offset, and both cores have this layout; tests compare.
  */
 struct evc_tree_item {
-	/* Handlers: 0 while it is there. Written by R, read before each call. */
+	/* Handlers: 0 while it is there. Written by R, read before a call if the clock has moved (tree_wait.h). */
 	_Atomic uint32_t state;
 	/* Handlers: evc_handler_mode. Constant. */
 	uint8_t modes;

@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 /*
  * A walk collects handlers chunk by chunk into its window, one after the other, and keeps those that were
- * called: 8 bytes each, in the order of the walk.
+ * called: 16 bytes each, with its object, in the order of the walk.
  *
  * The handlers on the path to the root are collected at the beginning, all at once. Propagating goes on
  * where the last chunk ended, if that node is still where it was: nothing has changed since (the clock

@@ -210,10 +210,9 @@ EVC_API enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox);
  * mailbox is armed (if it has a `wake`) and the next pump belongs to whoever that function has do it;
  * EVC_CLOSED as `evc_mailbox_run`
  *
- * Threads: any, one at a time, and not inside a handler of this mailbox; what one pump did must happen before
- * the next begins. With EVC_EMPTY the
- * next one, which `wake` caused on another thread, may have begun before this one returns. Progress:
- * lock-free, but for a producer between the two steps of its post. Ownership: the caller's reference must
+ * Threads: any, one at a time, and not inside a handler of this mailbox; what one pump did must happen
+ * before the next begins. With EVC_EMPTY the next one, which `wake` caused on another thread, may have
+ * begun before this one returns. Progress: lock-free, but for a producer between the two steps of its post. Ownership: the caller's reference must
  * outlive the call. Errors: EVC_INVALID_ARGUMENT.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbox, uint64_t limit);

@@ -36,10 +36,15 @@ struct evc_parker_ops {
 	void (*wake)(void *state, const uint32_t *word);
 };
 
-/** The futex calls of Linux, or NULL on another system. Threads: any. Progress: wait-free. Ownership: static.
- *  Errors: none. */
+/**
+ * The futex calls of Linux, or NULL on another system. Threads: any. Progress: wait-free. Ownership: static.
+ * Errors: none.
+ */
 EVC_API const struct evc_parker_ops *evc_parker_futex(void);
-/** Mutex and condition variable, on every system. Threads: any. Progress: wait-free. Ownership: static. Errors: none. */
+/**
+ * Mutex and condition variable, on every system. Threads: any. Progress: wait-free. Ownership: static. Errors:
+ * none.
+ */
 EVC_API const struct evc_parker_ops *evc_parker_posix(void);
 
 /**

@@ -202,8 +202,9 @@ EVC_API void *evc_handler_object(const struct evc_handler *handler);
  */
 EVC_API struct evc_node *evc_handler_node(const struct evc_handler *handler);
 
-/** The modes that the handler was added with. Threads: as evc_handler_object. Progress: wait-free. Errors:
- *  none. */
+/**
+ * The modes that the handler was added with. Threads: as evc_handler_object. Progress: wait-free. Errors: none.
+ */
 EVC_API uint8_t evc_handler_modes(const struct evc_handler *handler);
 
 /** A walk under way. The caller reads these fields, the rest belongs to the core. */
@@ -290,7 +291,10 @@ EVC_API bool evc_node_has_ended(const struct evc_node *node);
  * Errors: none.
  */
 EVC_API size_t evc_node_child_count(const struct evc_node *node);
-/** The first handler of a node, or NULL. Threads: between evc_tree_lock and evc_tree_unlock. Progress: wait-free. Errors: none. */
+/**
+ * The first handler of a node, or NULL. Threads: between evc_tree_lock and evc_tree_unlock. Progress: wait-free.
+ * Errors: none.
+ */
 EVC_API struct evc_handler *evc_node_first_handler(const struct evc_node *node);
 /**
  * The next handler of the same node, or NULL. Threads: between evc_tree_lock and evc_tree_unlock. Progress:

@@ -42,8 +42,8 @@ extension EventCoordinator {
       child !== self && (child.childCoordinators.isEmpty || !isBelow(child)),
       """
       The parents of a coordinator lead to a top. One of type \(type(of: child)) cannot be a \
-      child of one of type \(type(of: self)) that \(child === self ? "is the same" : "is below it"): take one of them \
-      out with removeFromParent() first.
+      child of one of type \(type(of: self)) that \(child === self ? "is the same" : "is below it"): \
+      take one of them out with removeFromParent() first.
       """)
     child.removeFromParent()
     childCoordinators.append(child)

@@ -35,9 +35,10 @@ struct TreeWalk {
   /// the cells were found, or `calling` needs a fence, or somebody waits for the handler before.
   /// Atomic: written by the walking thread and by those who wait for a handler.
   @usableFromInline var attention: UInt8 = 0
-  /// Counts the changes of all trees, atomically. Constant. As long as it is `seen`, no handler has ended since the
-  /// cells were found.
+  /// Where the changes of all trees are counted: written by the core under its lock, read by walks before each
+  /// call. As long as it shows `seen`, no handler has ended since the cells were found. The place is constant.
   @usableFromInline var clock: UnsafeMutablePointer<Atomic<UInt64>>
+  /// The walking thread's alone.
   @usableFromInline var seen: UInt64 = 0
   /// The locking core's own: how many changes there had been when the cells were found.
   var changes: UInt64 = 0

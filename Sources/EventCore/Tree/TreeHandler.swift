@@ -5,8 +5,8 @@
 /// A cell retains it, and nobody else.
 ///
 /// It is made and called inside inlinable generics, where the type is known: calling it needs no box,
-/// no cast, no copy and no allocation. What a call reads of it lies in its first 40 bytes: of a large tree each
-/// handler comes from memory.
+/// no cast, no copy and no allocation. What a call reads of it lies in its first 40 bytes: of a large
+/// tree each handler comes from memory.
 @usableFromInline
 class TreeHandler: @unchecked Sendable {
   // Constant. The closures of the subclasses are `Sendable`, or their user has said where they run.
@@ -28,6 +28,7 @@ class TreeHandler: @unchecked Sendable {
 /// A handler that is given the event, and always makes the same of it.
 @usableFromInline
 final class PlainTreeHandler<E: Eventable>: TreeHandler, @unchecked Sendable {
+  // Constant. The closure is `Sendable`, or its user has said where it runs: called on the raising thread.
   @usableFromInline let decision: EventDecision
   @usableFromInline let plain: (E) -> Void
 
@@ -44,6 +45,7 @@ final class PlainTreeHandler<E: Eventable>: TreeHandler, @unchecked Sendable {
 /// A handler that is given a context and decides.
 @usableFromInline
 final class ChoosingTreeHandler<E: Eventable>: TreeHandler, @unchecked Sendable {
+  // Constant. The closure as in `PlainTreeHandler`; `TreeDelivery` is `Sendable`.
   @usableFromInline let choosing: (borrowing EventNodeContext<E>) -> EventDecision
   private let ownDelivery: TreeDelivery?
 
