@@ -6,49 +6,49 @@
 ///
 /// A node and a cell (one registered handler) are memory of the core's, which the module knows by its
 /// address and by the layout in `TreeLayout.swift`. There is one core of each kind in a program, since
-/// trees merge.
+/// trees merge: so a core is a type, and what it has to remember is static.
 ///
 /// What a walk promises is in the documents of ``EventNode/raise(event:scope:)``. User code runs
 /// between two calls of these functions and never inside one, but for the end of handlers' closures,
 /// which the core lets go of with no lock held.
 @usableFromInline
-protocol TreeCore: AnyObject, Sendable {
+protocol TreeCore: SendableMetatype {
   /// Makes a node without a parent. `context`: its `EventNode`, not retained.
-  func makeNode(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer
+  static func makeNode(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer
 
   /// Ends a node that has no children, and its handlers. Returns the context of the parent that it had.
-  func endNode(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
+  static func endNode(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
 
   /// Makes a node the last child of another.
-  func attach(
+  static func attach(
     _ node: UnsafeMutableRawPointer, to parent: UnsafeMutableRawPointer
   ) -> TreeAttachment
 
   /// Makes a node a root. Returns the context of the parent that it had.
-  func detach(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
+  static func detach(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
 
   /// Adds a handler behind the node's others. `object` is a retained `TreeHandler`, which the core lets
   /// go of when the handler has ended and no walk needs it. The cell stays until `release`.
-  func add(
+  static func add(
     _ node: UnsafeMutableRawPointer, key: UInt, modes: UInt8, object: UnsafeMutableRawPointer
   ) -> UnsafeMutableRawPointer
 
   /// Ends a handler: no call of it begins any more. False if it had ended already.
-  func remove(_ cell: UnsafeMutableRawPointer) -> Bool
+  static func remove(_ cell: UnsafeMutableRawPointer) -> Bool
 
   /// Whether a handler may still be called; once this is false no call of it begins (D6).
-  func isActive(_ cell: UnsafeMutableRawPointer) -> Bool
+  static func isActive(_ cell: UnsafeMutableRawPointer) -> Bool
 
   /// Returns when no call of a removed handler is running. False, at once, if the calling thread is
   /// inside one.
-  func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool
+  static func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool
 
   /// The caller needs the cell no longer.
-  func release(_ cell: UnsafeMutableRawPointer)
+  static func release(_ cell: UnsafeMutableRawPointer)
 
   /// Ends the handlers of a node with a key (0: every key) and with exactly these modes, the choice bit
   /// aside (0: every mode). Returns how many.
-  func removeAll(_ node: UnsafeMutableRawPointer, key: UInt, modes: UInt8) -> Int
+  static func removeAll(_ node: UnsafeMutableRawPointer, key: UInt, modes: UInt8) -> Int
 
   // MARK: Walking
 
@@ -56,28 +56,28 @@ protocol TreeCore: AnyObject, Sendable {
   ///
   /// - Parameters:
   ///   - phases: The bits of an `EventRaiseScope`, or `TreePhases.below`.
-  func begin(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8)
+  static func begin(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8)
     -> UnsafeMutablePointer<TreeWalk>?
 
   /// Fills the walk with the cells to call next. False if there are none; then it has ended.
-  func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool
+  static func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool
 
   /// Whether a cell of the walk may still be called; asked when something has changed.
-  func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool
+  static func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool
 
   /// Ends a walk before its last cell.
-  func end(_ walk: UnsafeMutablePointer<TreeWalk>)
+  static func end(_ walk: UnsafeMutablePointer<TreeWalk>)
 
   // MARK: Looking
 
   /// The node of a cell of a walk. It may have ended, and then it is there until the walk goes on.
-  func node(of cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer
+  static func node(of cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer
 
   /// The `EventNode` of a cell of a walk, which may have ended.
-  func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier
+  static func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier
 
   /// Runs `body` while no tree changes. `body` runs no user code and lets go of nothing.
-  func withTrees(_ body: (any TreeReader) -> Void)
+  static func withTrees(_ body: (any TreeReader) -> Void)
 }
 
 /// How a core's trees look while they do not change: inside `TreeCore.withTrees` alone.
@@ -104,13 +104,13 @@ enum TreeAttachment {
 extension EventCentral.Core {
   /// The trees on this core.
   @usableFromInline
-  var trees: any TreeCore {
+  var trees: any TreeCore.Type {
     switch self {
     case .locking:
-      return LockingTree.shared
+      return LockingTree.self
     case .lockFree:
       #if URCU
-        return LockFreeTree.shared
+        return LockFreeTree.self
       #else
         lockFreeIsMissing()
       #endif

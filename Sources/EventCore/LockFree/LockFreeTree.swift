@@ -5,14 +5,10 @@
   internal import CEventCore
 
   /// The trees of the C core, of which there is one domain.
-  final class LockFreeTree: TreeCore, Sendable {
-    static let shared = LockFreeTree()
-
-    private init() {}
-
+  enum LockFreeTree: TreeCore {
     // MARK: Nodes
 
-    func makeNode(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+    static func makeNode(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
       var options = evc_node_options(
         owner: context,
         release: { object in
@@ -25,11 +21,11 @@
       return UnsafeMutableRawPointer(made.unsafelyUnwrapped)
     }
 
-    func endNode(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+    static func endNode(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
       evc_node_end(OpaquePointer(node))
     }
 
-    func attach(
+    static func attach(
       _ node: UnsafeMutableRawPointer, to parent: UnsafeMutableRawPointer
     ) -> TreeAttachment {
       var former: UnsafeMutableRawPointer?
@@ -39,13 +35,13 @@
       return .attached(previous: former)
     }
 
-    func detach(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+    static func detach(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
       evc_node_detach(OpaquePointer(node))
     }
 
     // MARK: Handlers
 
-    func add(
+    static func add(
       _ node: UnsafeMutableRawPointer, key: UInt, modes: UInt8, object: UnsafeMutableRawPointer
     ) -> UnsafeMutableRawPointer {
       var made: OpaquePointer?
@@ -56,30 +52,30 @@
       return UnsafeMutableRawPointer(made.unsafelyUnwrapped)
     }
 
-    func remove(_ cell: UnsafeMutableRawPointer) -> Bool {
+    static func remove(_ cell: UnsafeMutableRawPointer) -> Bool {
       evc_handler_remove(OpaquePointer(cell)) == EVC_OK
     }
 
-    func isActive(_ cell: UnsafeMutableRawPointer) -> Bool {
+    static func isActive(_ cell: UnsafeMutableRawPointer) -> Bool {
       evc_handler_is_active(OpaquePointer(cell))
     }
 
-    func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool {
+    static func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool {
       evc_handler_remove_and_wait(OpaquePointer(cell)) != EVC_NOT_PERMITTED
     }
 
-    func release(_ cell: UnsafeMutableRawPointer) {
+    static func release(_ cell: UnsafeMutableRawPointer) {
       evc_handler_drop(OpaquePointer(cell))
     }
 
-    func removeAll(_ node: UnsafeMutableRawPointer, key: UInt, modes: UInt8) -> Int {
+    static func removeAll(_ node: UnsafeMutableRawPointer, key: UInt, modes: UInt8) -> Int {
       evc_node_remove_handlers(
         OpaquePointer(node), UInt64(key), modes == 0 ? 0 : ~TreeModes.choice, modes)
     }
 
     // MARK: Walking
 
-    func begin(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8)
+    static func begin(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8)
       -> UnsafeMutablePointer<TreeWalk>?
     {
       // The core takes an empty scope for a mistake.
@@ -96,7 +92,7 @@
         .assumingMemoryBound(to: TreeWalk.self)
     }
 
-    func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool {
+    static func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool {
       let status = evc_walk_next(head(walk))
       guard status != EVC_OK else { return true }
       if status != EVC_EMPTY { requireCore(status, "propagate an event") }
@@ -104,15 +100,15 @@
       return false
     }
 
-    func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool {
+    static func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool {
       evc_walk_will_call(head(walk), UInt32(truncatingIfNeeded: index))
     }
 
-    func end(_ walk: UnsafeMutablePointer<TreeWalk>) {
+    static func end(_ walk: UnsafeMutablePointer<TreeWalk>) {
       evc_walk_end(head(walk))
     }
 
-    private func head(
+    private static func head(
       _ walk: UnsafeMutablePointer<TreeWalk>
     ) -> UnsafeMutablePointer<evc_walk> {
       UnsafeMutableRawPointer(walk).assumingMemoryBound(to: evc_walk.self)
@@ -120,11 +116,11 @@
 
     // MARK: Looking
 
-    func node(of cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+    static func node(of cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
       UnsafeMutableRawPointer(evc_handler_node(OpaquePointer(cell)))
     }
 
-    func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier {
+    static func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier {
       // Not nil: every node here was made with an owner, which nobody changes. An identifier is the
       // address of that object, which may have ended since; the node is there.
       unsafeBitCast(
@@ -132,7 +128,7 @@
         to: ObjectIdentifier.self)
     }
 
-    func withTrees(_ body: (any TreeReader) -> Void) {
+    static func withTrees(_ body: (any TreeReader) -> Void) {
       evc_tree_lock()
       body(Reader())
       evc_tree_unlock()

@@ -5,11 +5,9 @@ import Synchronization
 
 /// The trees of the locking core: one lock for all, since trees merge. A walk collects the cells of a
 /// phase with the lock held, and its thread calls them without.
-final class LockingTree: TreeCore, @unchecked Sendable {
+enum LockingTree: TreeCore {
   // Everything but `changes` is under the lock. Lock order: nothing is locked within it; what is let go
   // of by a change, is let go of after it.
-
-  static let shared = LockingTree()
 
   private struct State {
     /// Counts what attaches and adds.
@@ -19,27 +17,25 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     /// Those who wait for a cell not to be called.
     var waiting: [(cell: UInt, latch: Latch)] = []
   }
-  private let state = Guarded(State())
+  private static let state = Guarded(State())
   /// Counts what may concern a walk: a node was detached, moved or ended, or somebody waits. Written
   /// with the lock held, watched by walks.
-  private let changes = Atomic<UInt64>(0)
+  private static let changes = Atomic<UInt64>(0)
 
-  private init() {}
-
-  private func noteChange() {
+  private static func noteChange() {
     // Releasing: a walk that sees it takes the lock, and finds the change.
     changes.wrappingAdd(1, ordering: .releasing)
   }
 
   // MARK: Nodes
 
-  func makeNode(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+  static func makeNode(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
     let node = LockingNodePointer.allocate(capacity: 1)
     node.initialize(to: LockingTreeNode(context))
     return UnsafeMutableRawPointer(node)
   }
 
-  func endNode(_ raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+  static func endNode(_ raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
     let node = raw.assumingMemoryBound(to: LockingTreeNode.self)
     var unused: [UnsafeMutableRawPointer] = []
     let parent = state.withLock { _ in
@@ -59,7 +55,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     return parent
   }
 
-  func attach(
+  static func attach(
     _ raw: UnsafeMutableRawPointer, to other: UnsafeMutableRawPointer
   ) -> TreeAttachment {
     let node = raw.assumingMemoryBound(to: LockingTreeNode.self)
@@ -78,7 +74,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     }
   }
 
-  func detach(_ raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+  static func detach(_ raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
     state.withLock { _ in
       let parent = LockingTreeNode.unlink(raw.assumingMemoryBound(to: LockingTreeNode.self))
       if parent != nil { noteChange() }
@@ -88,7 +84,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
 
   // MARK: Handlers
 
-  func add(
+  static func add(
     _ raw: UnsafeMutableRawPointer, key: UInt, modes: UInt8, object: UnsafeMutableRawPointer
   ) -> UnsafeMutableRawPointer {
     let node = raw.assumingMemoryBound(to: LockingTreeNode.self)
@@ -102,7 +98,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     return UnsafeMutableRawPointer(cell)
   }
 
-  func remove(_ raw: UnsafeMutableRawPointer) -> Bool {
+  static func remove(_ raw: UnsafeMutableRawPointer) -> Bool {
     let cell = raw.assumingMemoryBound(to: LockingTreeCell.self)
     var unused: [UnsafeMutableRawPointer] = []
     let isRemoved = state.withLock { _ in
@@ -114,7 +110,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     return isRemoved
   }
 
-  func removeAll(_ raw: UnsafeMutableRawPointer, key: UInt, modes: UInt8) -> Int {
+  static func removeAll(_ raw: UnsafeMutableRawPointer, key: UInt, modes: UInt8) -> Int {
     let node = raw.assumingMemoryBound(to: LockingTreeNode.self)
     var unused: [UnsafeMutableRawPointer] = []
     let count = state.withLock { _ in
@@ -137,7 +133,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
   }
 
   /// Ends a cell and takes it from its node. With the lock held; `unused` is for `letGo`.
-  private func take(_ cell: LockingCellPointer, _ unused: inout [UnsafeMutableRawPointer]) {
+  private static func take(_ cell: LockingCellPointer, _ unused: inout [UnsafeMutableRawPointer]) {
     // Sequentially consistent: the first half of "write, then look" in `waitUntilDone`.
     cell.pointee.state.store(1, ordering: .sequentiallyConsistent)
     LockingTreeNode.take(cell, from: cell.pointee.node)
@@ -145,23 +141,23 @@ final class LockingTree: TreeCore, @unchecked Sendable {
   }
 
   /// After the last walk and the list. With the lock held; `unused` is for `letGo`.
-  private func retire(_ cell: LockingCellPointer, _ unused: inout [UnsafeMutableRawPointer]) {
+  private static func retire(_ cell: LockingCellPointer, _ unused: inout [UnsafeMutableRawPointer]) {
     unused.append(cell.pointee.object)
     LockingTreeNode.letGo(cell.pointee.node)
     if !cell.links.pointee.isHandled { free(cell) }
   }
 
   /// Lets go of handlers, which is user code: with no lock held.
-  private func letGo(_ objects: [UnsafeMutableRawPointer]) {
+  private static func letGo(_ objects: [UnsafeMutableRawPointer]) {
     for object in objects { Unmanaged<TreeHandler>.fromOpaque(object).release() }
   }
 
-  private func free(_ cell: LockingCellPointer) {
+  private static func free(_ cell: LockingCellPointer) {
     cell.deinitialize(count: 1)
     cell.deallocate()
   }
 
-  func release(_ raw: UnsafeMutableRawPointer) {
+  static func release(_ raw: UnsafeMutableRawPointer) {
     let cell = raw.assumingMemoryBound(to: LockingTreeCell.self)
     state.withLock { _ in
       cell.links.pointee.isHandled = false
@@ -169,12 +165,12 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     }
   }
 
-  func isActive(_ cell: UnsafeMutableRawPointer) -> Bool {
+  static func isActive(_ cell: UnsafeMutableRawPointer) -> Bool {
     // Acquiring: pairs with whoever ended it, under the lock.
     treeState(of: cell).pointee.load(ordering: .acquiring) == 0
   }
 
-  func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool {
+  static func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool {
     let address = UInt(bitPattern: cell)
     let latch = Latch()
     let thread = currentThreadNumber()
@@ -191,13 +187,13 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     return found != .here
   }
 
-  private func isCalling(_ walk: LockingTreeWalk, _ cell: UInt) -> Bool {
+  private static func isCalling(_ walk: LockingTreeWalk, _ cell: UInt) -> Bool {
     // Sequentially consistent: the second half of the same.
     treeCalling(of: walk.head).pointee.load(ordering: .sequentiallyConsistent) == cell
   }
 
   /// Those who need wait no longer. With the lock held; to be opened without.
-  private func takeWaiting(_ state: inout State) -> [Latch] {
+  private static func takeWaiting(_ state: inout State) -> [Latch] {
     guard !state.waiting.isEmpty else { return [] }
     let (still, done) = state.waiting.reduce(
       into: ([(cell: UInt, latch: Latch)](), [Latch]())
@@ -214,7 +210,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
 
   // MARK: Walks
 
-  func begin(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8)
+  static func begin(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8)
     -> UnsafeMutablePointer<TreeWalk>?
   {
     state.withLock { state in
@@ -227,7 +223,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     }
   }
 
-  func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool {
+  static func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool {
     var unused: [UnsafeMutableRawPointer] = []
     let (goesOn, done) = state.withLock { state in
       let own = own(walk, state)
@@ -240,7 +236,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     return goesOn
   }
 
-  func end(_ walk: UnsafeMutablePointer<TreeWalk>) {
+  static func end(_ walk: UnsafeMutablePointer<TreeWalk>) {
     var unused: [UnsafeMutableRawPointer] = []
     let done = state.withLock { state in
       let own = own(walk, state)
@@ -253,7 +249,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     letGo(unused)
   }
 
-  func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool {
+  static func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool {
     // Shown by `fill`.
     let cell = walk.pointee.cells.unsafelyUnwrapped[index]
       .assumingMemoryBound(to: LockingTreeCell.self)
@@ -270,20 +266,20 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     return mayCall
   }
 
-  private func own(
+  private static func own(
     _ walk: UnsafeMutablePointer<TreeWalk>, _ state: borrowing State
   ) -> LockingTreeWalk {
     // From `begin` to `finish` it is there. Few walks are on their way at once.
     state.walks.last { $0.head == walk }.unsafelyUnwrapped
   }
 
-  private func stopCalling(_ walk: UnsafeMutablePointer<TreeWalk>) {
+  private static func stopCalling(_ walk: UnsafeMutablePointer<TreeWalk>) {
     // Releasing: what the handler did, before a waiter sees it done.
     treeCalling(of: walk).pointee.store(0, ordering: .releasing)
   }
 
   /// The next cells; ends the walk if there are none. With the lock held.
-  private func fill(_ own: LockingTreeWalk, _ state: inout State) -> Bool {
+  private static func fill(_ own: LockingTreeWalk, _ state: inout State) -> Bool {
     switch own.collect() {
     case .nothing:
       finish(own, &state)
@@ -297,7 +293,7 @@ final class LockingTree: TreeCore, @unchecked Sendable {
     return true
   }
 
-  private func finish(_ own: LockingTreeWalk, _ state: inout State) {
+  private static func finish(_ own: LockingTreeWalk, _ state: inout State) {
     own.end()
     // The last to begin is mostly the first to end.
     if let index = state.walks.lastIndex(where: { $0 === own }) {
@@ -308,18 +304,18 @@ final class LockingTree: TreeCore, @unchecked Sendable {
 
   // MARK: Looking
 
-  func node(of raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+  static func node(of raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
     // Constant; a walk's cell holds it.
     UnsafeMutableRawPointer(raw.assumingMemoryBound(to: LockingTreeCell.self).pointee.node)
   }
 
-  func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier {
+  static func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier {
     // An identifier is the address of an object, which may have ended since.
     let node = node(of: cell).assumingMemoryBound(to: LockingTreeNode.self)
     return unsafeBitCast(node.pointee.context, to: ObjectIdentifier.self)
   }
 
-  func withTrees(_ body: (any TreeReader) -> Void) {
+  static func withTrees(_ body: (any TreeReader) -> Void) {
     state.withLock { _ in body(Reader()) }
   }
 

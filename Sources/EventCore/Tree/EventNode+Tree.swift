@@ -50,7 +50,7 @@ extension EventNode {
   /// **Threads**, **Complexity**: as for ``attach(to:)``.
   public final func tryAttach(to parent: EventNode) -> Bool {
     require(
-      core === parent.core,
+      core == parent.core,
       """
       The nodes of a tree are on one core, and "\(path)" is on another than "\(parent.path)": make one \
       of them with the core of the other (EventNode(core:)).
@@ -114,7 +114,7 @@ extension EventNode {
 
   /// Whether this node is below another one.
   public final func isDescendant(of other: EventNode) -> Bool {
-    guard core === other.core else { return false }
+    guard core == other.core else { return false }
     var isBelow = false
     core.withTrees { trees in
       var above = trees.parent(of: node)
@@ -134,7 +134,7 @@ extension EventNode {
 
 extension TreeCore {
   /// The object of a node that is found while the trees do not change; nil if it is none, or ending.
-  func object(_ find: (any TreeReader) -> UnsafeMutableRawPointer?) -> EventNode? {
+  static func object(_ find: (any TreeReader) -> UnsafeMutableRawPointer?) -> EventNode? {
     var object: EventNode?
     withTrees { trees in
       object = find(trees).flatMap(trees.context).flatMap(retained)
@@ -143,7 +143,7 @@ extension TreeCore {
   }
 
   /// The objects of the nodes that are found, but for those that are ending.
-  func objects(
+  static func objects(
     _ find: (any TreeReader, (UnsafeMutableRawPointer) -> Void) -> Void
   ) -> [EventNode] {
     var objects: [EventNode] = []
@@ -155,7 +155,7 @@ extension TreeCore {
     return objects
   }
 
-  func depth(of node: UnsafeMutableRawPointer) -> Int {
+  static func depth(of node: UnsafeMutableRawPointer) -> Int {
     var depth = 0
     withTrees { trees in
       var above = trees.parent(of: node)
@@ -167,7 +167,7 @@ extension TreeCore {
     return depth
   }
 
-  func path(of node: UnsafeMutableRawPointer) -> String {
+  static func path(of node: UnsafeMutableRawPointer) -> String {
     let nodes = objects { trees, found in
       var next: UnsafeMutableRawPointer? = node
       while let one = next {

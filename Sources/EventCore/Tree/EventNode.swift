@@ -22,8 +22,8 @@ open class EventNode: @unchecked Sendable, Identifiable {
   // All stored properties are constant; what changes is in the core's node, which says who touches what.
   // A subclass guards its own state.
 
-  /// Not retained: a core lasts as long as the program, and each node would pay for the count.
-  @usableFromInline final unowned(unsafe) let core: any TreeCore
+  /// A type, of which there are no counts: neither a node nor a raise pays for any.
+  @usableFromInline final let core: any TreeCore.Type
   /// Written by the initialiser alone, before anybody else has the object: no raise pays for a check.
   @usableFromInline @exclusivity(unchecked) final private(set) var node: UnsafeMutableRawPointer
   /// What paths and dumps call it; nil is the name of its class.

@@ -14,12 +14,12 @@ public final class EventNodeHandle: Sendable {
   // The handler's own closure may hold the handle, and nothing that the core holds for the handle holds the
   // closure: there is no cycle.
 
-  private let core: any TreeCore
+  private let core: any TreeCore.Type
   private let cell = Atomic<UInt>(0)
   /// How the handler comes to run elsewhere; nil on the thread that raises.
   let delivery: TreeDelivery?
 
-  init(_ core: any TreeCore, _ delivery: TreeDelivery?) {
+  init(_ core: any TreeCore.Type, _ delivery: TreeDelivery?) {
     self.core = core
     self.delivery = delivery
   }

@@ -59,7 +59,7 @@ func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -
 @inline(__always)
 func mayCall(
   _ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int, _ cell: UnsafeMutableRawPointer,
-  _ core: any TreeCore
+  _ core: any TreeCore.Type
 ) -> Bool {
   // Releasing: what the handler before it did, before others see that the walk is past it.
   treeCurrent(of: walk).pointee.store(
