@@ -33,7 +33,8 @@ static struct evc_node *parent_of(const struct evc_node *node)
 {
 	struct evc_link *link = link_of(node);
 
-	if (link == NULL ||
+	/* A node that has ended may have outlived its link, if a walk has it. */
+	if (link == NULL || evc_node_has_ended(node) ||
 	    atomic_load_explicit(&link->item.stamp, memory_order_relaxed) == EVC_UNLINKED)
 		return NULL;
 	return link->parent;

@@ -248,6 +248,14 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	return to.count > end ? EVC_OK : EVC_EMPTY;
 }
 
+struct evc_node *evc_walk_top(const struct evc_walk *head)
+{
+	const struct evc_tree_walk *walk = (const struct evc_tree_walk *)(const void *)head;
+
+	/* Relaxed: this thread wrote it. */
+	return atomic_load_explicit(&walk->root, memory_order_relaxed);
+}
+
 void evc_walk_end(struct evc_walk *head)
 {
 	struct evc_tree_walk *walk = (struct evc_tree_walk *)(void *)head;

@@ -254,6 +254,14 @@ EVC_API bool evc_walk_will_call(struct evc_walk *walk, uint32_t index);
 EVC_API EVC_MUST_USE enum evc_status evc_walk_next(struct evc_walk *walk);
 
 /**
+ * The node at which a walk's ways down begin and its way up ends: the root as it was, or with
+ * EVC_WALK_FROM_HERE the node itself. It may have ended (evc_node_has_ended), and stays until the walk ends.
+ *
+ * Threads: the walk's. Progress: wait-free. Ownership: the walk's. Errors: none.
+ */
+EVC_API struct evc_node *evc_walk_top(const struct evc_walk *walk);
+
+/**
  * Ends a walk, whether it is over or not. May call `release` of removed handlers.
  *
  * Threads: the walk's, and only its innermost walk. Progress: lock-free. Ownership: ends here. Errors: none.

@@ -73,6 +73,9 @@ protocol TreeCore: SendableMetatype {
   /// The node of a cell of a walk. It may have ended, and then it is there until the walk goes on.
   static func node(of cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer
 
+  /// The node at which a walk's ways down begin and its way up ends. It may have ended.
+  static func top(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutableRawPointer
+
   /// The `EventNode` of a cell of a walk, which may have ended.
   static func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier
 

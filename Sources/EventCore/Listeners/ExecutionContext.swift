@@ -61,11 +61,8 @@ final class ExecutionContext: @unchecked Sendable {
     host?.leave(self)
   }
 
-  /// False if it has ended by itself: its actor is gone.
-  var isUsable: Bool {
-    guard let driver = consumer.pump?.driver as? ActorDriver else { return true }
-    return driver.actor != nil
-  }
+  /// False if it has ended by itself: its actor or its thread is gone.
+  var isUsable: Bool { consumer.canRun }
 
   /// Whether the caller is in a handler or a closure that runs there.
   var isCurrent: Bool { consumer.isCurrent }

@@ -16,6 +16,8 @@ final class QueueDriver: PumpDriver {
     queue.async { pump.perform() }
   }
 
+  var canRun: Bool { true }
+
   func finish() {}
 }
 
@@ -45,6 +47,8 @@ final class ActorDriver: PumpDriver {
     pump.perform()
   }
 
+  var canRun: Bool { actor != nil }
+
   func finish() {}
 }
 
@@ -72,6 +76,9 @@ final class TaskDriver: PumpDriver {
   func schedule(_ pump: ConsumerPump) {
     wake { $0.isDue = true }
   }
+
+  /// Its task ends with the consumer alone.
+  var canRun: Bool { true }
 
   func finish() {
     wake { $0.isOver = true }
@@ -121,6 +128,8 @@ final class ThreadDriver: PumpDriver {
       Task { pump.abandon() }
     }
   }
+
+  var canRun: Bool { consumer.isOpen }
 
   func finish() {}
 }

@@ -120,6 +120,10 @@
       UnsafeMutableRawPointer(evc_handler_node(OpaquePointer(cell)))
     }
 
+    static func top(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutableRawPointer {
+      UnsafeMutableRawPointer(evc_walk_top(head(walk)))
+    }
+
     static func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier {
       // Not nil: every node here was made with an owner, which nobody changes. An identifier is the
       // address of that object, which may have ended since; the node is there.

@@ -38,8 +38,8 @@ enum LockingTree: TreeCore {
   static func endNode(_ raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
     let node = raw.assumingMemoryBound(to: LockingTreeNode.self)
     var unused: [UnsafeMutableRawPointer] = []
-    let parent = state.withLock { _ in
-      let parent = LockingTreeNode.unlink(node)
+    let parent = state.withLock { state in
+      let parent = unlink(node, &state)
       var next = node.pointee.firstCell
       while let cell = next {
         next = cell.links.pointee.next
@@ -66,7 +66,7 @@ enum LockingTree: TreeCore {
         while let one = above, one != node { above = one.pointee.parent }
         if above != nil { return .cycle }
       }
-      let previous = LockingTreeNode.unlink(node)
+      let previous = unlink(node, &state)
       state.stamp += 1
       LockingTreeNode.link(node, under: parent, stamp: state.stamp)
       if previous != nil { noteChange() }
@@ -75,11 +75,20 @@ enum LockingTree: TreeCore {
   }
 
   static func detach(_ raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-    state.withLock { _ in
-      let parent = LockingTreeNode.unlink(raw.assumingMemoryBound(to: LockingTreeNode.self))
+    state.withLock { state in
+      let parent = unlink(raw.assumingMemoryBound(to: LockingTreeNode.self), &state)
       if parent != nil { noteChange() }
       return parent?.pointee.context
     }
+  }
+
+  /// Takes a node from its parent. Returns that one. With the lock held.
+  private static func unlink(
+    _ node: LockingNodePointer, _ state: inout State
+  ) -> LockingNodePointer? {
+    guard node.pointee.parent != nil else { return nil }
+    for walk in state.walks { walk.collectRest() }
+    return LockingTreeNode.unlink(node)
   }
 
   // MARK: Handlers
@@ -307,6 +316,10 @@ enum LockingTree: TreeCore {
   static func node(of raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
     // Constant; a walk's cell holds it.
     UnsafeMutableRawPointer(raw.assumingMemoryBound(to: LockingTreeCell.self).pointee.node)
+  }
+
+  static func top(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutableRawPointer {
+    state.withLock { UnsafeMutableRawPointer(own(walk, $0).top) }
   }
 
   static func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier {

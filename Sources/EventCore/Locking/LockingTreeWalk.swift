@@ -3,23 +3,32 @@
 
 import Synchronization
 
-/// What the locking core knows about a walk. Used again by later walks, with its buffer.
+/// What the locking core knows about a walk. Used again by later walks, with its buffers.
 ///
-/// All of it is touched with the tree's lock held, but for the head and the cells in the buffer, which
-/// the walking thread reads without.
+/// All of it is touched with the tree's lock held, but for the head and the cells in the first buffer,
+/// which the walking thread reads without.
+///
+/// Propagating collects a chunk at a time, and goes on where it stood. That holds as long as nobody is
+/// taken from his place: whoever does that has every walk collect first what it has left
+/// (`collectRest`). So a walk finds what one would that had collected everything at the beginning, and one
+/// that is consumed early has not.
 final class LockingTreeWalk {
-  private var buffer: UnsafeMutablePointer<UnsafeMutableRawPointer>
-  /// The objects of the cells in the buffer.
-  private var objects: UnsafeMutablePointer<UnsafeRawPointer>
-  /// The cells to call now.
+  /// How many cells are collected at a time, about: up to the last of a node.
+  private static let chunkSize = 64
+
+  private var buffer = LockingCellBuffer()
+  /// What was collected behind the chunk, because trees changed.
+  private var rest = LockingCellBuffer()
+  /// The cells to call now, in the buffer.
   private var chunk = 0..<0
   /// Those of the next phase, which were collected along with them.
   private var following = 0..<0
-  private var count = 0
-  private var capacity = 16
   private var source: LockingNodePointer!
   /// Where propagation begins: the root when the walk began, or the node itself.
-  private var top: LockingNodePointer!
+  private(set) var top: LockingNodePointer!
+  /// The node whose cells were collected last, while propagation has more to collect: there as long as nobody
+  /// is taken from his place.
+  private var position: LockingNodePointer?
   private var key: UInt = 0
   /// What was added or attached later is for the next walk.
   private var start: UInt64 = 0
@@ -33,8 +42,6 @@ final class LockingTreeWalk {
   let head: UnsafeMutablePointer<TreeWalk>
 
   init() {
-    buffer = .allocate(capacity: capacity)
-    objects = .allocate(capacity: capacity)
     clock = .allocate(capacity: 1)
     clock.initialize(to: Atomic(.max))
     head = .allocate(capacity: 1)
@@ -44,14 +51,10 @@ final class LockingTreeWalk {
   }
 
   deinit {
-    buffer.deallocate()
-    objects.deallocate()
     head.deallocate()
     clock.deinitialize(count: 1)
     clock.deallocate()
   }
-
-  private var cells: UnsafeMutablePointer<UnsafeMutableRawPointer> { buffer + chunk.lowerBound }
 
   func begin(
     _ source: LockingNodePointer, key: UInt, phases: UInt8, start: UInt64
@@ -76,39 +79,37 @@ final class LockingTreeWalk {
     LockingTreeNode.letGo(top)
     source = nil
     top = nil
+    position = nil
     chunk = 0..<0
     following = 0..<0
-    count = 0
+    buffer.removeAll()
+    rest.removeAll()
   }
 
   /// Takes the cells back that were to be called. `unused` is told those that nobody needs any more.
-  /// With `all`, those of the next phase too.
+  /// With `all`, those that were to follow, too.
   func unpin(all: Bool, _ unused: (LockingCellPointer) -> Void) {
-    for index in chunk.lowerBound..<(all ? count : chunk.upperBound) {
-      let cell = buffer[index].assumingMemoryBound(to: LockingTreeCell.self)
-      cell.links.pointee.pins -= 1
-      if cell.links.pointee.pins == 0, !cell.links.pointee.isListed { unused(cell) }
-    }
+    buffer.unpin(chunk.lowerBound..<(all ? buffer.count : chunk.upperBound), unused)
+    if all { rest.unpin(0..<rest.count, unused) }
   }
 
   enum Collected {
     case nothing
-    /// Cells that were found when the walk began.
+    /// Cells that were found when the walk began, or before a change.
     case earlier
     /// Cells as the trees are now.
     case now
   }
 
-  /// Goes on to the next phase that has cells, after `unpin`. They are pinned.
+  /// Goes on to the next cells, after `unpin`. They are pinned.
   func collect() -> Collected {
     if phases & (EventPhase.capture.rawValue | EventPhase.raise.rawValue) != 0 {
       // Both at once: what the handlers of the one do to the route is looked at before each call.
-      count = 0
       if take(.capture) { collectRouteDown() }
-      let captured = count
+      let captured = buffer.count
       if take(.raise) { collectRouteUp() }
       chunk = 0..<captured
-      following = captured..<count
+      following = captured..<buffer.count
       phase = EventPhase.capture.rawValue
       if !chunk.isEmpty { return .now }
     }
@@ -118,20 +119,29 @@ final class LockingTreeWalk {
       phase = EventPhase.raise.rawValue
       return chunk.lowerBound == 0 ? .now : .earlier
     }
-    count = 0
-    chunk = 0..<0
-    if take(.propagate) {
-      phase = EventPhase.propagate.rawValue
-      collectTree()
-      chunk = 0..<count
+    buffer.removeAll()
+    phase = EventPhase.propagate.rawValue
+    let isChanged = rest.count > 0
+    if isChanged {
+      swap(&buffer, &rest)
+    } else {
+      collectTree(into: &buffer, until: Self.chunkSize)
     }
-    return count == 0 ? .nothing : .now
+    chunk = 0..<buffer.count
+    return chunk.isEmpty ? .nothing : isChanged ? .earlier : .now
+  }
+
+  /// A node is about to be taken from its place: collects what propagation has left.
+  func collectRest() {
+    // A walk that has not come to propagating goes by what it will find then.
+    guard position != nil else { return }
+    collectTree(into: &rest, until: .max)
   }
 
   /// Shows the collected cells to the walking thread.
   func show() {
-    head.pointee.cells = cells
-    head.pointee.objects = objects + chunk.lowerBound
+    head.pointee.cells = buffer.cells + chunk.lowerBound
+    head.pointee.objects = buffer.objects + chunk.lowerBound
     head.pointee.count = UInt32(chunk.count)
     head.pointee.phase = UInt32(phase)
   }
@@ -154,7 +164,7 @@ final class LockingTreeWalk {
   // MARK: Collecting
 
   private func collectRouteUp() {
-    forEachOfRoute { collectCells(of: $0, EventPhase.raise.rawValue) }
+    forEachOfRoute { collectCells(of: $0, EventPhase.raise.rawValue, into: &buffer) }
   }
 
   private func collectRouteDown() {
@@ -162,14 +172,11 @@ final class LockingTreeWalk {
     forEachOfRoute { node in
       var next = node.pointee.lastCell
       while let cell = next {
-        append(cell, EventPhase.capture.rawValue)
+        if isMeant(cell, EventPhase.capture.rawValue) { buffer.append(cell) }
         next = cell.links.pointee.previous
       }
     }
-    var found = UnsafeMutableBufferPointer(start: buffer, count: count)
-    found.reverse()
-    var foundObjects = UnsafeMutableBufferPointer(start: objects, count: count)
-    foundObjects.reverse()
+    buffer.reverse()
   }
 
   /// The nodes from the source to the root, when the walk begins.
@@ -181,25 +188,35 @@ final class LockingTreeWalk {
     }
   }
 
-  private func collectTree() {
-    guard !top.pointee.hasEnded else { return }
-    var node: LockingNodePointer = top
-    while true {
-      collectCells(of: node, EventPhase.propagate.rawValue)
-      if let child = firstThen(node.pointee.firstChild) {
-        node = child
-        continue
-      }
-      while node != top {
-        if let sibling = firstThen(node.pointee.next) {
-          node = sibling
-          break
-        }
-        // Not nil: the walk came down this way, with the lock held.
-        node = node.pointee.parent.unsafelyUnwrapped
-      }
-      if node == top { return }
+  /// Goes on from the position, or begins at the top, until there are so many cells.
+  private func collectTree(into cells: inout LockingCellBuffer, until limit: Int) {
+    var next: LockingNodePointer?
+    if let position {
+      next = successor(of: position)
+    } else if take(.propagate), !top.pointee.hasEnded {
+      next = top
     }
+    while let node = next {
+      collectCells(of: node, EventPhase.propagate.rawValue, into: &cells)
+      if cells.count >= limit {
+        position = node
+        return
+      }
+      next = successor(of: node)
+    }
+    position = nil
+  }
+
+  /// What comes after a node, parents before children; nil after the last.
+  private func successor(of node: LockingNodePointer) -> LockingNodePointer? {
+    if let child = firstThen(node.pointee.firstChild) { return child }
+    var node = node
+    while node != top {
+      if let sibling = firstThen(node.pointee.next) { return sibling }
+      // Not nil: the walk came down this way, and nobody was taken from his place since.
+      node = node.pointee.parent.unsafelyUnwrapped
+    }
+    return nil
   }
 
   /// The first of these siblings that was there when the walk began.
@@ -209,35 +226,17 @@ final class LockingTreeWalk {
     return next
   }
 
-  private func collectCells(of node: LockingNodePointer, _ phase: UInt8) {
+  private func collectCells(
+    of node: LockingNodePointer, _ phase: UInt8, into cells: inout LockingCellBuffer
+  ) {
     var next = node.pointee.firstCell
     while let cell = next {
-      append(cell, phase)
+      if isMeant(cell, phase) { cells.append(cell) }
       next = cell.links.pointee.next
     }
   }
 
-  private func append(_ cell: LockingCellPointer, _ phase: UInt8) {
-    guard
-      cell.pointee.key == key, cell.pointee.modes & phase != 0, cell.pointee.stamp <= start
-    else { return }
-    if count == capacity { grow() }
-    buffer[count] = UnsafeMutableRawPointer(cell)
-    objects[count] = treeObject(of: UnsafeMutableRawPointer(cell))
-    count += 1
-    cell.links.pointee.pins += 1
-  }
-
-  private func grow() {
-    buffer = grown(buffer)
-    objects = grown(objects)
-    capacity *= 2
-  }
-
-  private func grown<T>(_ old: UnsafeMutablePointer<T>) -> UnsafeMutablePointer<T> {
-    let larger = UnsafeMutablePointer<T>.allocate(capacity: capacity * 2)
-    larger.moveInitialize(from: old, count: count)
-    old.deallocate()
-    return larger
+  private func isMeant(_ cell: LockingCellPointer, _ phase: UInt8) -> Bool {
+    cell.pointee.key == key && cell.pointee.modes & phase != 0 && cell.pointee.stamp <= start
   }
 }

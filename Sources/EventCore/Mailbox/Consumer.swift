@@ -129,6 +129,9 @@ final class Consumer: @unchecked Sendable {
     }
   }
 
+  /// False once it was closed.
+  var isOpen: Bool { registration.withLock { _ in !isClosed } }
+
   /// Whether the caller is the consumer's own thread.
   var isCurrent: Bool { thread.load(ordering: .relaxed) == currentThreadNumber() }
 

@@ -195,10 +195,18 @@ final class ConsumerPump: @unchecked Sendable {
   }
 }
 
+extension Consumer {
+  /// Whether what is posted can still be handled, as far as that depends on who drives the consumer.
+  var canRun: Bool { pump?.driver.canRun ?? true }
+}
+
 /// Where the jobs of a pump run.
 protocol PumpDriver: AnyObject, Sendable {
   /// Has `pump.perform()` called soon. Any thread; must not wait and must not call it by itself.
   func schedule(_ pump: ConsumerPump)
+
+  /// Whether jobs can still run: false once the actor or the thread that ran them has ended. Any thread.
+  var canRun: Bool { get }
 
   /// The consumer has ended: no job is needed any more.
   func finish()

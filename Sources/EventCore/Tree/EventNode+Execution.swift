@@ -21,7 +21,8 @@ extension EventNode {
   ///   - mode: In which phases it is handed over, and whether that consumes the event.
   ///   - type: The exact type of event.
   ///   - executeOn: Where the handler runs; `.requesterThread` is where it is added.
-  ///   - central: Whose listener thread it is, and with which listeners a place is shared.
+  ///   - central: Whose listener thread it is, and with which listeners a place is shared. Not retained: the
+  ///     place, and with it the handler, ends with the central.
   ///   - isolation: Leave it out. Added on an actor, `.requesterThread` is that actor.
   ///   - handler: Retained until it is removed, or the node or the place ends.
   /// - Returns: A handle that ends the handler. What was handed over before and has not begun is
@@ -74,6 +75,8 @@ extension EventNode {
   ///   - mode: As for the form with ``ExecuteEventOn``.
   ///   - type: The exact type of event.
   ///   - actor: `MainActor.shared`.
+  ///   - central: With which listeners the place is shared. Not retained, as for the form with
+  ///     ``ExecuteEventOn``.
   ///   - handler: Runs on the main queue, also if the thread that raises is the main thread: then after
   ///     what waits there.
   /// - Returns: A handle that ends the handler.
@@ -105,6 +108,8 @@ extension EventNode {
   ///   - mode: As for the form with ``ExecuteEventOn``.
   ///   - type: The exact type of event.
   ///   - actor: Where the handler runs. It is not retained: the handler ends with it (D9).
+  ///   - central: With which listeners the place is shared. Not retained, as for the form with
+  ///     ``ExecuteEventOn``.
   ///   - handler: Is given the actor and the event.
   /// - Returns: A handle that ends the handler.
   ///

@@ -104,12 +104,12 @@ extension EventNode {
   /// **Complexity**: O(depth), as for the three below.
   public final var root: EventNode {
     let node = node
-    // The top of a living node's tree is held by its children, or is the node itself.
+    // The top of a node's tree is held by its children, or is the node itself, which may be ending.
     return core.object { trees in
       var top = node
       while let above = trees.parent(of: top) { top = above }
       return top
-    }.unsafelyUnwrapped
+    } ?? self
   }
 
   /// Whether this node is below another one.
@@ -129,7 +129,17 @@ extension EventNode {
 
   /// The names of the nodes from the root to this one: `"app/cart/button"`. A node without a name goes by
   /// that of its class.
-  public final var path: String { core.path(of: node) }
+  public final var path: String {
+    let node = node
+    let above = core.objects { trees, found in
+      var next = trees.parent(of: node)
+      while let one = next {
+        found(one)
+        next = trees.parent(of: one)
+      }
+    }
+    return (above.reversed().map(\.label) + [label]).joined(separator: "/")
+  }
 }
 
 extension TreeCore {
@@ -165,17 +175,6 @@ extension TreeCore {
       }
     }
     return depth
-  }
-
-  static func path(of node: UnsafeMutableRawPointer) -> String {
-    let nodes = objects { trees, found in
-      var next: UnsafeMutableRawPointer? = node
-      while let one = next {
-        found(one)
-        next = trees.parent(of: one)
-      }
-    }
-    return nodes.reversed().map(\.label).joined(separator: "/")
   }
 }
 

@@ -9,7 +9,8 @@
 /// }
 /// ```
 ///
-/// **Threads**: the one that calls the handler.
+/// **Threads**: the one that calls the handler. ``node``, ``previous``, ``depth`` and ``path`` look at the tree
+/// as those of ``EventNode`` do: they take the lock of those who change trees.
 ///
 /// **Complexity**: everything but the event is looked up when it is asked for, and costs nothing
 /// otherwise.
@@ -41,20 +42,20 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
   /// The node that raised the event, or that propagates it.
   public var source: EventNode { raiser._withUnsafeGuaranteedRef { $0 } }
 
-  /// The node whose handler this is. Nil if it ended on another thread since the call began.
+  /// The node whose handler this is. Nil if it has ended since the call began.
   public var node: EventNode? {
     let here = here
     return source.core.object { _ in here }
   }
 
   /// The node before this one on the event's way: the child it came from when it is raised, else the
-  /// parent. Nil at the beginning of a phase.
+  /// parent. Nil where the phase began, and if this node has ended since the call began.
   ///
   /// **Complexity**: O(depth) when the event is raised, O(1) otherwise.
   public var previous: EventNode? {
-    let (phase, source, here) = (phase, source, here)
+    let (phase, source, here, top) = (phase, source, here, source.core.top(of: walk))
     return source.core.object { trees in
-      guard phase == .raise else { return trees.parent(of: here) }
+      guard phase == .raise else { return top == here ? nil : trees.parent(of: here) }
       guard source.node != here else { return nil }
       var below = source.node
       while let above = trees.parent(of: below), above != here { below = above }
@@ -68,13 +69,14 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
     EventPhase(rawValue: UInt8(truncatingIfNeeded: walk.pointee.phase)).unsafelyUnwrapped
   }
 
-  /// How many nodes are above this one, as the tree is now.
+  /// How many nodes are above this one, as the tree is now; 0 if it has ended since the call began.
   ///
   /// **Complexity**: O(depth).
   public var depth: Int { source.core.depth(of: here) }
 
-  /// The names of the nodes from the root to this one: `"app/cart/button"`. See ``EventNode/path``.
+  /// The names of the nodes from the root to this one: `"app/cart/button"`. See ``EventNode/path``. Empty
+  /// if this one has ended since the call began.
   ///
   /// **Complexity**: O(depth).
-  public var path: String { source.core.path(of: here) }
+  public var path: String { node?.path ?? "" }
 }

@@ -22,14 +22,21 @@ final class TreeDelivery: Sendable {
   /// Hands a call over. False if the place has ended, and with it the handler.
   @usableFromInline
   func handOver(_ handle: EventNodeHandle, _ body: @escaping @Sendable () -> Void) -> Bool {
-    let isTaken = consumer.post {
+    // The consumer of an actor that is gone is closed later, by a task: asked first.
+    guard consumer.canRun, post(handle, body) else {
+      handle.remove()
+      return false
+    }
+    return true
+  }
+
+  private func post(_ handle: EventNodeHandle, _ body: @escaping @Sendable () -> Void) -> Bool {
+    consumer.post {
       // First "it is running", then the look whether it may: `waitUntilDone` comes after the end.
       self.begin()
       if handle.isActive { body() }
       self.finish()
     }
-    if !isTaken { handle.remove() }
-    return isTaken
   }
 
   private func begin() {

@@ -42,7 +42,7 @@ struct TreeSnapshot {
       var node = root
       var path: [Int] = []
       while true {
-        snapshot.add(node, trees, path, isHere: node == here.node)
+        snapshot.add(node, trees, path, here: node == here.node ? here : nil)
         if let child = trees.firstChild(of: node) {
           path.append(snapshot.nodes.count - 1)
           node = child
@@ -66,13 +66,14 @@ struct TreeSnapshot {
   private init() {}
 
   private mutating func add(
-    _ node: UnsafeMutableRawPointer, _ trees: any TreeReader, _ path: [Int], isHere: Bool
+    _ node: UnsafeMutableRawPointer, _ trees: any TreeReader, _ path: [Int], here: EventNode?
   ) {
     guard let context = trees.context(of: node) else { return }
     var name: String?
     var type: Any.Type = EventNode.self
     if trees.firstChild(of: node) == nil {
-      guard let object = retained(context) else { return }
+      // The one that asks may be ending itself.
+      guard let object = here ?? retained(context) else { return }
       held.append(object)
       (name, type) = (object.name, Swift.type(of: object))
     } else {
@@ -97,7 +98,7 @@ struct TreeSnapshot {
     nodes.append(
       Node(
         depth: path.count, parent: path.last, isLastChild: trees.nextSibling(of: node) == nil,
-        isHere: isHere, name: name, type: type, handlers: handlers))
+        isHere: here != nil, name: name, type: type, handlers: handlers))
   }
 }
 

@@ -9,6 +9,7 @@ import Testing
 @Suite("A pump and its driver")
 struct PumpDriverTests {
   private final class CountingDriver: PumpDriver {
+    let canRun = true
     let scheduled = Atomic<Int>(0)
     let finished = Atomic<Int>(0)
 

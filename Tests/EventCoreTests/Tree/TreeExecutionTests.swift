@@ -110,6 +110,53 @@ struct TreeExecutionTests {
     #expect(order == ["returned", "removed"])
   }
 
+  private actor Recorder {}
+
+  @Test("an actor that is gone takes no event, and consumes none (D9)", arguments: cores)
+  func actorIsGone(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let root = EventNode(core: core)
+    let node = EventNode(parent: root)
+    let log = Log<String>()
+    root.addHandler(.onRaise) { (_: Note) in log.append("root") }
+    var recorder: Recorder? = Recorder()
+    let handle = node.addHandler([.onRaise, .consumeEvent], executeOn: recorder!, of: central) {
+      (_: isolated Recorder, _: Note) in log.append("recorder")
+    }
+    recorder = nil
+    #expect(!node.raise(event: Note()).isConsumed)
+    #expect(!handle.isActive)
+    #expect(log.entries == ["root"])
+  }
+
+  @Test("a thread of another central that has ended takes no event, and consumes none (D9)", arguments: cores)
+  func threadElsewhereIsGone(core: EventCentral.Core) {
+    let (central, other) = (EventCentral(core: core), EventCentral(core: core))
+    let root = EventNode(core: core)
+    let node = EventNode(parent: root)
+    let (log, handles) = (Log<String>(), Log<EventNodeHandle>())
+    root.addHandler(.onRaise) { (_: Note) in log.append("root") }
+    let thread = EventThread(on: other)
+    // In its handler, "where it is added" is that thread, on whatever central.
+    let adder = thread.addEventCallback { (_: Ping) in
+      handles.append(
+        node.addHandler([.onRaise, .consumeEvent], executeOn: .requesterThread, of: central) {
+          (_: Note) in log.append("thread")
+        })
+    }
+    thread.queueEvent(Ping(number: 0))
+    let handle = handles.entries(atLeast: 1)[0]
+    guard case .eventThread? = handle.executesOn else {
+      Issue.record("not on the thread: \(String(describing: handle.executesOn))")
+      return
+    }
+    adder.remove()
+    thread.cancel()
+    #expect(!node.raise(event: Note()).isConsumed)
+    #expect(!handle.isActive)
+    #expect(log.entries == ["root"])
+  }
+
   @Test("D9: a place that is shared ends with its last handler", arguments: cores)
   func placesEnd(core: EventCentral.Core) {
     let central = EventCentral(core: core)
