@@ -28,8 +28,9 @@
  * thread detaches meanwhile is either found or not.
  *
  * Threads: any thread may call any function at any time, also inside a handler and inside `release`,
- * but for those that say otherwise. Walks take no lock and wait for nobody; changes take one mutex for
- * all trees of the process. Handlers run outside of every lock and of every section.
+ * but for those that say otherwise. Walks take no lock and wait for nobody, but for a short lock to wake
+ * those who wait for a handler (evc_handler_remove_and_wait); changes take one mutex for all trees of the
+ * process. Handlers run outside of every lock and of every section.
  *
  * Who calls `release(object)`, always outside of all locks and sections, exactly once for each handler
  * that was added:

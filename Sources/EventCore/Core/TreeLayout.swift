@@ -40,8 +40,14 @@ struct TreeWalk {
   @usableFromInline var clock: UnsafeMutablePointer<Atomic<UInt64>>
   /// The walking thread's alone.
   @usableFromInline var seen: UInt64 = 0
-  /// The locking core's own: how many changes there had been when the cells were found.
+
+  // The locking core's own, all of it the walking thread's alone.
+
+  /// How many changes there had been when it was last looked where the cells are.
   var changes: UInt64 = 0
+  /// Of each cell: it was not where it had been, then.
+  var isCut: UnsafeMutablePointer<Bool>?
+  var own: Unmanaged<LockingTreeWalk>?
 
   init(clock: UnsafeMutablePointer<Atomic<UInt64>>) {
     self.clock = clock

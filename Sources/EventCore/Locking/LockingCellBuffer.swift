@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Cells that a walk of the locking core is to call, pinned, each beside its object: arrays that the walking
-/// thread reads without the lock, so that they stay where they are while it does.
+/// Cells that a walk of the locking core is to call, pinned, each beside its object and beside whether its
+/// node was taken away: arrays that the walking thread reads without the lock, so that they stay where they are
+/// while it does.
 struct LockingCellBuffer: ~Copyable {
   private(set) var cells: UnsafeMutablePointer<UnsafeMutableRawPointer>
   private(set) var objects: UnsafeMutablePointer<UnsafeRawPointer>
+  /// Of each cell: its node is not where it was when the walk began. Written by the walking thread alone.
+  private(set) var isCut: UnsafeMutablePointer<Bool>
   private(set) var count = 0
   private var capacity = 16
 
   init() {
     cells = .allocate(capacity: capacity)
     objects = .allocate(capacity: capacity)
+    isCut = .allocate(capacity: capacity)
   }
 
   deinit {
     cells.deallocate()
     objects.deallocate()
+    isCut.deallocate()
   }
 
   mutating func append(_ cell: LockingCellPointer) {
     if count == capacity { grow() }
     cells[count] = UnsafeMutableRawPointer(cell)
     objects[count] = treeObject(of: UnsafeMutableRawPointer(cell))
+    (isCut + count).initialize(to: false)
     count += 1
     cell.links.pointee.pins += 1
   }
@@ -50,6 +56,7 @@ struct LockingCellBuffer: ~Copyable {
   private mutating func grow() {
     cells = grown(cells)
     objects = grown(objects)
+    isCut = grown(isCut)
     capacity *= 2
   }
 

@@ -14,6 +14,8 @@ enum LockingTree: TreeCore {
     var stamp: UInt64 = 0
     var walks: [LockingTreeWalk] = []
     var spare: [LockingTreeWalk] = []
+    /// Counts the looks of walks at what has changed.
+    var round: UInt64 = 0
     /// Those who wait for a cell not to be called.
     var waiting: [(cell: UInt, latch: Latch)] = []
   }
@@ -235,7 +237,7 @@ enum LockingTree: TreeCore {
   static func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool {
     var unused: [UnsafeMutableRawPointer] = []
     let (goesOn, done) = state.withLock { state in
-      let own = own(walk, state)
+      let own = own(walk)
       stopCalling(walk)
       own.unpin(all: false) { retire($0, &unused) }
       return (fill(own, &state), takeWaiting(&state))
@@ -248,7 +250,7 @@ enum LockingTree: TreeCore {
   static func end(_ walk: UnsafeMutablePointer<TreeWalk>) {
     var unused: [UnsafeMutableRawPointer] = []
     let done = state.withLock { state in
-      let own = own(walk, state)
+      let own = own(walk)
       stopCalling(walk)
       own.unpin(all: true) { retire($0, &unused) }
       finish(own, &state)
@@ -266,20 +268,26 @@ enum LockingTree: TreeCore {
     treeCalling(of: walk).pointee.store(UInt(bitPattern: cell), ordering: .sequentiallyConsistent)
     guard cell.pointee.state.load(ordering: .sequentiallyConsistent) == 0 else { return false }
     // Acquiring: pairs with `noteChange`.
-    if changes.load(ordering: .acquiring) == walk.pointee.changes { return true }
-    let (mayCall, done) = state.withLock { state in
-      let reaches = own(walk, state).reaches(cell.pointee.node)
-      return (cell.pointee.isAlive && reaches, takeWaiting(&state))
-    }
-    for latch in done { latch.open() }
-    return mayCall
+    if changes.load(ordering: .acquiring) != walk.pointee.changes { lookAgain(walk, from: index) }
+    // Not nil: shown by `fill`.
+    return !walk.pointee.isCut.unsafelyUnwrapped[index]
   }
 
-  private static func own(
-    _ walk: UnsafeMutablePointer<TreeWalk>, _ state: borrowing State
-  ) -> LockingTreeWalk {
-    // From `begin` to `finish` it is there. Few walks are on their way at once.
-    state.walks.last { $0.head == walk }.unsafelyUnwrapped
+  /// Once for each change, not for each cell: others want the lock.
+  private static func lookAgain(_ walk: UnsafeMutablePointer<TreeWalk>, from index: Int) {
+    let done = state.withLock { state in
+      state.round += 1
+      own(walk).lookAgain(from: index, round: state.round)
+      // Relaxed: the lock orders the writers.
+      walk.pointee.changes = changes.load(ordering: .relaxed)
+      return takeWaiting(&state)
+    }
+    for latch in done { latch.open() }
+  }
+
+  private static func own(_ walk: UnsafeMutablePointer<TreeWalk>) -> LockingTreeWalk {
+    // Not nil: every walk of this core has it. `walks` holds it from `begin` to `finish`.
+    walk.pointee.own.unsafelyUnwrapped.takeUnretainedValue()
   }
 
   private static func stopCalling(_ walk: UnsafeMutablePointer<TreeWalk>) {
@@ -296,7 +304,10 @@ enum LockingTree: TreeCore {
     case .now:
       // Relaxed: the lock orders the writers.
       own.head.pointee.changes = changes.load(ordering: .relaxed)
-    case .earlier: break
+    case .earlier:
+      // Another than it is: to be looked at again before the first call.
+      own.head.pointee.changes = changes.load(ordering: .relaxed) &- 1
+    case .along: break
     }
     own.show()
     return true
@@ -319,7 +330,7 @@ enum LockingTree: TreeCore {
   }
 
   static func top(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutableRawPointer {
-    state.withLock { UnsafeMutableRawPointer(own(walk, $0).top) }
+    state.withLock { _ in UnsafeMutableRawPointer(own(walk).top) }
   }
 
   static func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier {

@@ -23,6 +23,8 @@ struct LockingTreeNode {
   var firstCell: LockingCellPointer?
   var lastCell: LockingCellPointer?
   var hasEnded = false
+  /// What the last walk to look has found: twice its round, and 1 if the node was under its top.
+  var found: UInt64 = 0
   /// The node itself until it ends, its cells, the walks that began here or at a node below.
   var references = 1
 

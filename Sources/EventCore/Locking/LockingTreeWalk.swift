@@ -48,6 +48,7 @@ final class LockingTreeWalk {
     head.initialize(to: TreeWalk(clock: clock))
     // Asked always: it looks for changes itself.
     head.pointee.attention = 1
+    head.pointee.own = Unmanaged.passUnretained(self)
   }
 
   deinit {
@@ -95,7 +96,9 @@ final class LockingTreeWalk {
 
   enum Collected {
     case nothing
-    /// Cells that were found when the walk began, or before a change.
+    /// Cells that were found along with the last ones, and looked at again with them.
+    case along
+    /// Cells that were found before a change.
     case earlier
     /// Cells as the trees are now.
     case now
@@ -117,7 +120,7 @@ final class LockingTreeWalk {
       chunk = following
       following = 0..<0
       phase = EventPhase.raise.rawValue
-      return chunk.lowerBound == 0 ? .now : .earlier
+      return chunk.lowerBound == 0 ? .now : .along
     }
     buffer.removeAll()
     phase = EventPhase.propagate.rawValue
@@ -142,6 +145,7 @@ final class LockingTreeWalk {
   func show() {
     head.pointee.cells = buffer.cells + chunk.lowerBound
     head.pointee.objects = buffer.objects + chunk.lowerBound
+    head.pointee.isCut = buffer.isCut + chunk.lowerBound
     head.pointee.count = UInt32(chunk.count)
     head.pointee.phase = UInt32(phase)
   }
@@ -151,14 +155,37 @@ final class LockingTreeWalk {
     return phases & phase.rawValue != 0
   }
 
-  /// Whether a node is still under the top by what was there when the walk began.
-  func reaches(_ node: LockingNodePointer) -> Bool {
-    var node = node
-    while node != top {
-      guard node.pointee.stamp <= start, let above = node.pointee.parent else { return false }
-      node = above
+  /// Looks, after trees have changed, which of the cells from `index` of the chunk on are still where they
+  /// were. `round`: another one each time.
+  ///
+  /// O(cells and depth): what is found of a node is noted there.
+  func lookAgain(from index: Int, round: UInt64) {
+    for place in (chunk.lowerBound + index)..<buffer.count {
+      let cell = buffer.cells[place].assumingMemoryBound(to: LockingTreeCell.self)
+      buffer.isCut[place] = !reaches(cell.pointee.node, round)
     }
-    return !top.pointee.hasEnded
+  }
+
+  /// Whether a node is still under the top by what was there when the walk began.
+  private func reaches(_ node: LockingNodePointer, _ round: UInt64) -> Bool {
+    var above: LockingNodePointer? = node
+    var isReached = false
+    while let one = above, one.pointee.found >> 1 != round {
+      if one == top {
+        isReached = !top.pointee.hasEnded
+        break
+      }
+      above = one.pointee.stamp <= start ? one.pointee.parent : nil
+    }
+    let end = above
+    if let end, end.pointee.found >> 1 == round { isReached = end.pointee.found & 1 == 1 }
+    above = node
+    while let one = above, one != end {
+      one.pointee.found = round << 1 | (isReached ? 1 : 0)
+      // Nil where the way was cut, and only there: `end` is nil then, too.
+      above = one.pointee.stamp <= start ? one.pointee.parent : nil
+    }
+    return isReached
   }
 
   // MARK: Collecting

@@ -17,7 +17,10 @@
 /// its leaves. Subclass it for the nodes of a module, or hold one.
 ///
 /// **Threads**: any, for every member, also inside a handler. Raising takes no lock on the lock-free core
-/// and waits for nobody.
+/// and waits for nobody; changing trees and looking at them takes one lock for all of them.
+///
+/// **Identity**: ``id`` is that of the object. It is the same as long as the node lives, wherever it is attached,
+/// and may be another's afterwards.
 open class EventNode: @unchecked Sendable, Identifiable {
   // All stored properties are constant; what changes is in the core's node, which says who touches what.
   // A subclass guards its own state.

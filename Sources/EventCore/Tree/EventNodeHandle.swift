@@ -62,8 +62,8 @@ public final class EventNodeHandle: Sendable {
   ///
   /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
   ///
-  /// **Threads**: any. Inside the handler itself it would wait for itself, and traps. It sleeps until the
-  /// raise that runs the handler goes on from it.
+  /// **Threads**: any. Inside the handler itself it would wait for itself, and traps; two handlers that wait
+  /// for the end of each other wait for ever. It sleeps until the raise that runs the handler goes on from it.
   @discardableResult
   public func removeAndWait() -> Bool {
     let removed = remove()

@@ -47,7 +47,8 @@ public enum EventDecision: Sendable {
 public struct EventOutcome: Equatable, Sendable {
   /// How many calls of handlers there were.
   public var handlerCount: Int
-  /// The ``EventNode/id`` of the node whose handler consumed the event; nil if none did.
+  /// The ``EventNode/id`` of the node whose handler consumed the event; nil if none did. If that handler has ended
+  /// its node, a node that was made since may have the same.
   public var consumer: ObjectIdentifier?
 
   /// Whether a handler consumed the event.

@@ -23,8 +23,8 @@ extension EventNode {
   ///
   /// As text, nodes deeper than 32 have their depth in front instead of a branch.
   ///
-  /// **Threads**: any. The tree as it was at one moment; nobody can change trees while it is looked at, and
-  /// raising goes on on the lock-free core.
+  /// **Threads**: any. The tree as it was at one moment; nobody can change trees or look at them meanwhile.
+  /// Raising goes on on the lock-free core.
   ///
   /// **Complexity**: O(nodes and handlers of the tree), in time and memory.
   public final func diagram(as format: EventTreeFormat = .text) -> String {

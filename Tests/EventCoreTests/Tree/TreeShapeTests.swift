@@ -57,8 +57,15 @@ struct TreeShapeTests {
     let root = EventNode(core: core)
     let child = EventNode(parent: root)
     #expect(child.parent === root)
-    #expect(child.id == child.id)
-    #expect(child.id != root.id)
+    let id = child.id
+    #expect(id != root.id)
+    let other = EventNode(name: "other", core: core)
+    child.attach(to: other)
+    #expect(child.id == id && other.children.map(\.id) == [id])
+    child.detach()
+    #expect(child.id == id)
+    child.addHandler([.onRaise, .consumeEvent]) { (_: Note) in }
+    #expect(child.raise(event: Note()).consumer == id)
     #expect(EventNode().name == nil)
   }
 

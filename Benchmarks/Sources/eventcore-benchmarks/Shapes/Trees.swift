@@ -2,10 +2,8 @@
 // Copyright the EventCore authors
 
 import AllocationCounter
-import Dispatch
 import EventCore
 import RawCore
-import Synchronization
 
 // Events that are raised at the root of a tree, in which each node has one handler.
 //
@@ -15,8 +13,7 @@ import Synchronization
 // eight. Consumed: the first of 1,000 handlers consumes. Pass: in a chain of 1,000 with handlers for
 // another type, only the last node has one for this. Changed and pass: before each raise another tree
 // changes, since EventCore takes up what the last raise found as long as nothing has changed. Make: a
-// node is made as a child; free: it is let go of. Churn: four threads raise while a fifth attaches and
-// detaches.
+// node is made as a child; free: it is let go of.
 
 /// The candidates of all shapes of trees.
 func treeCandidates(_ scale: Scale) -> [Candidate] {
@@ -61,16 +58,7 @@ func treeCandidates(_ scale: Scale) -> [Candidate] {
       MakeTrial(type, core, nodes: scale.events(.lockFree) / 8, frees: frees)
     }
   }
-  for (subject, core, changes) in [
-    (Subject.lockFree, EventCentral.Core.lockFree, true), (.quiet, .lockFree, false),
-    (.locking, .locking, true),
-  ] {
-    all.append(
-      Candidate(shape: .treeChurn, subject: subject, payloadBytes: MemoryLayout<Event24>.size) {
-        TreeChurnTrial(core, changes: changes, rounds: scale.events(.lockFree) / 1_024)
-      })
-  }
-  return all
+  return all + treeChurnCandidates(scale)
 }
 
 /// Another type than what is raised.
@@ -281,75 +269,3 @@ private final class MakeTrial: Trial {
 
   func end() {}
 }
-
-/// Four threads raise in a binary tree of 1,000 nodes, while a fifth attaches and detaches a subtree with
-/// a handler. The figure is the time until all have raised, over the handlers that were called.
-private final class TreeChurnTrial: Trial {
-  private let core: EventCentral.Core
-  private let nodes: [EventNode]
-  private let changes: Bool
-  private let rounds: Int
-
-  init(_ core: EventCentral.Core, changes: Bool, rounds: Int) {
-    var nodes = [EventNode(core: core)]
-    for number in 1..<1_000 { nodes.append(EventNode(parent: nodes[(number - 1) / 2])) }
-    self.core = core
-    self.nodes = nodes
-    self.changes = changes
-    self.rounds = rounds
-    for node in nodes {
-      node.addHandler { (event: Event24) in churned(event) }
-    }
-  }
-
-  func run() -> Double {
-    let state = ChurnState()
-    state.finish.expect(4)
-    let changed = DispatchSemaphore(value: 0)
-    if changes {
-      startThread { [nodes, core] in
-        let moving = EventNode(parent: EventNode(core: core))
-        moving.addHandler { (event: Event24) in churned(event) }
-        let top = moving.root
-        var number = 0
-        while !state.isDone.load(ordering: .relaxed) {
-          top.attach(to: nodes[number])
-          top.detach()
-          number = (number + 7) % nodes.count
-        }
-        changed.signal()
-      }
-    }
-    let start = evb_now()
-    for _ in 0..<4 {
-      startThread { [root = nodes[0], rounds] in
-        var delivered = 0
-        for number in 0..<rounds {
-          delivered += root.raise(event: Event24(number: UInt64(number))).handlerCount
-        }
-        state.delivered.wrappingAdd(delivered, ordering: .relaxed)
-        state.finish.arrive()
-      }
-    }
-    let end = state.finish.wait()
-    state.isDone.store(true, ordering: .relaxed)
-    if changes { changed.wait() }
-    let delivered = state.delivered.load(ordering: .relaxed)
-    let least = 4 * rounds * nodes.count
-    check(
-      delivered >= least && delivered <= least + 4 * rounds,
-      "\(delivered) handlers were called, of \(least) that stayed where they were.")
-    return Double(end - start) / Double(delivered)
-  }
-
-  func end() {}
-}
-
-private final class ChurnState: Sendable {
-  let isDone = Atomic<Bool>(false)
-  let delivered = Atomic<Int>(0)
-  let finish = Finish()
-}
-
-@inline(never)
-private func churned(_ event: Event24) {}

@@ -19,6 +19,11 @@ final class PlainNode {
     parent?.children.append(self)
   }
 
+  func attach(to parent: PlainNode) {
+    self.parent = parent
+    parent.children.append(self)
+  }
+
   func detach() {
     parent?.children.removeAll { $0 === self }
     parent = nil

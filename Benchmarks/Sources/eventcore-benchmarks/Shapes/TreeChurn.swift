@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import RawCore
+import Synchronization
+
+// Four threads raise in a binary tree of 1,000 nodes, while a fifth attaches and detaches a subtree with a
+// handler. The figure is the time until all have raised, over the handlers that were called.
+//
+//     4 x  raise ──► root ──► ... 1,000 handlers
+//     1 x  attach ──► the next of the nodes ──► detach ──► ...
+
+func treeChurnCandidates(_ scale: Scale) -> [Candidate] {
+  let rounds = scale.events(.lockFree) / 1_024
+  let subjects: [(Subject, changes: Bool, () -> any ChurnTree)] = [
+    (.lockFree, true, { EventNodeChurn(.lockFree) }),
+    (.quiet, false, { EventNodeChurn(.lockFree) }),
+    (.locking, true, { EventNodeChurn(.locking) }),
+    (.plainSwift, true, { PlainChurn() }),
+  ]
+  return subjects.map { subject, changes, make in
+    Candidate(shape: .treeChurn, subject: subject, payloadBytes: MemoryLayout<Event24>.size) {
+      TreeChurnTrial(make(), changes: changes, rounds: rounds)
+    }
+  }
+}
+
+private let nodeCount = 1_000
+
+private protocol ChurnTree: AnyObject, Sendable {
+  /// Returns how many handlers were called. Any thread.
+  func raise(_ event: Event24) -> Int
+  /// Attaches the subtree to a node, and detaches it. One thread, while others raise.
+  func move(to number: Int)
+}
+
+private final class EventNodeChurn: ChurnTree {
+  private let nodes: [EventNode]
+  private let moving: EventNode
+
+  init(_ core: EventCentral.Core) {
+    var nodes = [EventNode(core: core)]
+    for number in 1..<nodeCount { nodes.append(EventNode(parent: nodes[(number - 1) / 2])) }
+    moving = EventNode(parent: EventNode(core: core))
+    for node in nodes + [moving] { node.addHandler { (event: Event24) in churned(event) } }
+    self.nodes = nodes
+  }
+
+  func raise(_ event: Event24) -> Int {
+    nodes[0].raise(event: event).handlerCount
+  }
+
+  func move(to number: Int) {
+    let top = moving.root
+    top.attach(to: nodes[number])
+    top.detach()
+  }
+}
+
+/// The plain tree, made fit for threads as one does: by one lock, held throughout a raise.
+private final class PlainChurn: ChurnTree, @unchecked Sendable {
+  // All of it under the lock.
+  private let lock = Mutex(())
+  private var nodes = [PlainNode(parent: nil)]
+  private let top = PlainNode(parent: nil)
+  private let moving: PlainNode
+  private var called = 0
+
+  init() {
+    moving = PlainNode(parent: top)
+    for number in 1..<nodeCount { nodes.append(PlainNode(parent: nodes[(number - 1) / 2])) }
+    for node in nodes + [moving] {
+      node.addHandler(onRaise: false) { [unowned self] (event: Event24) in
+        called += 1
+        churned(event)
+        return false
+      }
+    }
+  }
+
+  func raise(_ event: Event24) -> Int {
+    lock.withLock { _ in
+      called = 0
+      nodes[0].raise(event)
+      return called
+    }
+  }
+
+  func move(to number: Int) {
+    lock.withLock { _ in top.attach(to: nodes[number]) }
+    lock.withLock { _ in top.detach() }
+  }
+}
+
+private final class TreeChurnTrial: Trial {
+  private let tree: any ChurnTree
+  private let changes: Bool
+  private let rounds: Int
+
+  init(_ tree: any ChurnTree, changes: Bool, rounds: Int) {
+    self.tree = tree
+    self.changes = changes
+    self.rounds = rounds
+  }
+
+  func run() -> Double {
+    let state = ChurnState()
+    state.finish.expect(4)
+    let changed = DispatchSemaphore(value: 0)
+    if changes {
+      startThread { [tree] in
+        var number = 0
+        while !state.isDone.load(ordering: .relaxed) {
+          tree.move(to: number)
+          number = (number + 7) % nodeCount
+        }
+        changed.signal()
+      }
+    }
+    let start = evb_now()
+    for _ in 0..<4 {
+      startThread { [tree, rounds] in
+        var delivered = 0
+        for number in 0..<rounds { delivered += tree.raise(Event24(number: UInt64(number))) }
+        state.delivered.wrappingAdd(delivered, ordering: .relaxed)
+        state.finish.arrive()
+      }
+    }
+    let end = state.finish.wait()
+    state.isDone.store(true, ordering: .relaxed)
+    if changes { changed.wait() }
+    let delivered = state.delivered.load(ordering: .relaxed)
+    let least = 4 * rounds * nodeCount
+    check(
+      delivered >= least && delivered <= least + 4 * rounds,
+      "\(delivered) handlers were called, of \(least) that stayed where they were.")
+    return Double(end - start) / Double(delivered)
+  }
+
+  func end() {}
+}
+
+private final class ChurnState: Sendable {
+  let isDone = Atomic<Bool>(false)
+  let delivered = Atomic<Int>(0)
+  let finish = Finish()
+}
+
+@inline(never)
+private func churned(_ event: Event24) {}
