@@ -30,7 +30,9 @@ struct KeyedObservableTests {
     observed.addKeyDirectly("A", ab)
     observed.addKeyDirectly("B", ab)
     observed.addKeyDirectly("A", a)
-    observed.addObserver(all)
+    (observed as! any Observed).addDirectly(all)
+    observed.say("to all")
+    #expect(log.take() == ["all to all"])
     observed.say("x", of: "A")
     #expect(log.take() == ["a A:x", "ab A:x"])
     observed.say("y", of: "B")
@@ -48,18 +50,28 @@ struct KeyedObservableTests {
   }
 
   @Test("many observers and many keys at once", arguments: Kind.allCases)
-  func arrays(kind: Kind) {
-    let observed = kind.make()
-    let log = Log<String>()
-    let ears = [Ear("1", log), Ear("2", log)]
-    observed.addKeyedObserver(keys: [1, 2], ears)
-    observed.addKeyedObserver(keys: [3, 4], ears[0])
-    observed.addKeyedObserver(key: 5, ears)
-    observed.removeKeyedObserver(keys: [1, 2], ears)
-    observed.removeKeyedObserver(keys: [3, 4], ears[0])
-    observed.removeKeyedObserver(key: 5, ears)
-    for key in 1...5 { observed.say("x", of: key) }
-    #expect(log.entries.isEmpty)
+  func arrays(kind: Kind) async {
+    // Added on a thread of its own, all are called on one listener thread, in order, or directly.
+    await offThePool {
+      let observed = kind.make()
+      let log = Log<String>()
+      let ears = [Ear("a", log), Ear("b", log)]
+      observed.addKeyedObserver(keys: [1, 2], ears)
+      observed.addKeyedObserver(keys: [3, 4], ears[0])
+      observed.addKeyedObserver(key: 5, ears)
+      for key in 1...5 { observed.say("x", of: key) }
+      let heard = ["a 1:x", "b 1:x", "a 2:x", "b 2:x", "a 3:x", "a 4:x", "a 5:x", "b 5:x"]
+      #expect(log.entries(atLeast: 8) == heard)
+      observed.removeKeyedObserver(keys: [1, 2], ears)
+      observed.removeKeyedObserver(keys: [3, 4], ears[0])
+      observed.removeKeyedObserver(key: 5, ears)
+      for key in 1...5 { observed.say("y", of: key) }
+      // Behind what they would have heard of it.
+      let last = Ear("last", log)
+      observed.addKeyedObserver(key: 5, [last])
+      observed.say("z", of: 5)
+      #expect(log.entries(atLeast: 9) == heard + ["last 5:z"])
+    }
   }
 
   @Test("keys of different types live side by side", arguments: Kind.allCases)

@@ -43,15 +43,24 @@ struct ObservableTests {
   }
 
   @Test("many are added and removed at once", arguments: Kind.allCases)
-  func arrays(kind: Kind) {
-    let observed = kind.make()
-    let log = Log<String>()
-    let ears = [Ear("a", log), Ear("b", log), Ear("c", log)]
-    let listeners: [any Listener] = ears
-    observed.addObserver(listeners)
-    observed.removeObserver(ears)
-    observed.say("nothing")
-    #expect(log.entries.isEmpty)
+  func arrays(kind: Kind) async {
+    // Added on a thread of its own, all are called on one listener thread, in order, or directly.
+    await offThePool {
+      let observed = kind.make()
+      let log = Log<String>()
+      let ears = [Ear("a", log), Ear("b", log), Ear("c", log)]
+      let listeners: [any Listener] = ears
+      observed.addObserver(listeners)
+      observed.say("1")
+      #expect(log.entries(atLeast: 3) == ["a 1", "b 1", "c 1"])
+      observed.removeObserver(ears)
+      observed.say("2")
+      // Behind what the others would have heard of it.
+      let last = Ear("last", log)
+      observed.addObserver([last])
+      observed.say("3")
+      #expect(log.entries(atLeast: 4) == ["a 1", "b 1", "c 1", "last 3"])
+    }
   }
 
   @Test("only those of the asked type are called", arguments: Kind.allCases)

@@ -146,7 +146,17 @@ struct ObserverContextTests {
       observed.say("x")
     }
     let heard = await observer.heard(atLeast: 1)
-    #expect(heard != ["\(own.load(ordering: .relaxed)) x"])
+    // Another listener of the central's tells which thread that is.
+    struct Which: Eventable {}
+    let which = Log<UInt>()
+    let handle = Which.addListener(nil, executeOn: .listenerThread, on: central) { _ in
+      which.append(currentThread())
+    }
+    Which().queue(on: central)
+    await offThePool { _ = which.entries(atLeast: 1) }
+    handle.remove()
+    #expect(heard == which.entries.map { "\($0) x" })
+    #expect(which.entries != [own.load(ordering: .relaxed)])
   }
 
   @Test("on a dispatch queue by choice; what waits there is freed with the removal")
