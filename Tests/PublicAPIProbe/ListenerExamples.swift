@@ -69,6 +69,23 @@ actor Recorder {
   }
 }
 
+final class Display: EventListening {
+  var rating: TemperatureRating = .freezing
+
+  @EventMethod<Display, TemperatureRatingEvent>
+  private var onRating = { (self, event, priority, dispatchTime) in
+    self.rating = event.temperatureRating
+  }
+}
+
+actor Room {
+  private let display = Display()
+
+  func start() {
+    display.registerListeners()
+  }
+}
+
 // "Somebody has to serve the main queue".
 struct Server {
   static func main() async throws {
@@ -150,6 +167,8 @@ struct ListenerExamples {
     _ = Thermometer()
     let recorder = Recorder()
     await recorder.start()
+    let room = Room()
+    await room.start()
     ownListener(Mixer())
     _ = StatusBar()
     _ = TemperatureRatingViewModel()

@@ -92,10 +92,11 @@ extension EventListenable {
     customFilter: (
       @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
-    once: Bool = false
+    once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interests, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }
@@ -122,10 +123,11 @@ extension EventListenable {
     customFilter: (
       @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
-    once: Bool = false
+    once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interests, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }
@@ -153,10 +155,11 @@ extension EventListenable {
     customFilter: (
       (Owner) -> (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
-    once: Bool = false
+    once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interests, maximumAge: maximumAge, isJudged: customFilter != nil),
       ListenerCallback(method, filter: customFilter))
   }
@@ -182,10 +185,11 @@ extension EventListenable {
     customFilter: (
       (Owner) -> (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
-    once: Bool = false
+    once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interests, maximumAge: maximumAge, isJudged: customFilter != nil),
       ListenerCallback(method, filter: customFilter))
   }

@@ -114,10 +114,11 @@ extension EventListenable {
     customFilter: (
       @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
-    once: Bool = false
+    once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }
@@ -143,10 +144,11 @@ extension EventListenable {
     customFilter: (
       @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
-    once: Bool = false
+    once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }

@@ -23,6 +23,7 @@ extension EventListenable {
   ///   - customFilter: With `.custom`: a method that returns true for an event that it wants, named
   ///     without its object, too.
   ///   - once: Ends the listener with its first call.
+  ///   - isolation: Leave it out. Registered on an actor, `.requesterThread` is that actor.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**, **Order**: as for the form with a closure.
@@ -40,10 +41,11 @@ extension EventListenable {
     customFilter: (
       (Owner) -> (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
-    once: Bool = false
+    once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
       ListenerCallback(method, filter: customFilter))
   }
@@ -67,10 +69,11 @@ extension EventListenable {
     customFilter: (
       (Owner) -> (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
-    once: Bool = false
+    once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
       ListenerCallback(method, filter: customFilter))
   }
@@ -95,10 +98,11 @@ extension EventListenable {
     interestedIn interest: EventListenerInterest,
     maximumAge: UInt64 = 0,
     customFilter: @escaping (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
-    once: Bool = false
+    once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(method, filter: nil))
   }
@@ -121,10 +125,11 @@ extension EventListenable {
     interestedIn interest: EventListenerInterest,
     maximumAge: UInt64 = 0,
     customFilter: @escaping (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
-    once: Bool = false
+    once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(method, filter: nil))
   }

@@ -94,13 +94,14 @@ extension EventListenable {
       @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation,
     _ callback:
       @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void
   ) -> any EventListenerHandling {
     addListener(
       requester, callback, forEventType: type, executeOn: executeOn, interestedIn: interest,
-      maximumAge: maximumAge, customFilter: customFilter, once: once)
+      maximumAge: maximumAge, customFilter: customFilter, once: once, isolation: isolation)
   }
 
   /// Has a closure that comes last called for every event of a type, until it is removed; the
@@ -124,10 +125,11 @@ extension EventListenable {
       @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
+    isolation: isolated (any Actor)? = #isolation,
     _ callback: @escaping @Sendable (_ event: E) -> Void
   ) -> any EventListenerHandling {
     addListener(
       requester, callback, forEventType: type, executeOn: executeOn, interestedIn: interest,
-      maximumAge: maximumAge, customFilter: customFilter, once: once)
+      maximumAge: maximumAge, customFilter: customFilter, once: once, isolation: isolation)
   }
 }

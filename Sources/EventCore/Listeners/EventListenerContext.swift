@@ -10,10 +10,15 @@ public enum ExecuteEventOn: Sendable {
   /// | Registered | Called |
   /// |---|---|
   /// | on the main thread, on the main queue or on the MainActor | on the main queue |
+  /// | on another actor | on that actor |
   /// | inside a handler of an ``EventThread`` | on that thread, as one of its events |
   /// | inside a handler of a listener | where that listener is called |
   /// | inside a task | in a task of the listener's own |
   /// | anywhere else | on the listener thread |
+  ///
+  /// On an actor is what the compiler knows to be there. A function or an initialiser that is not
+  /// isolated does not know its caller's actor: what it registers counts as registered inside a task,
+  /// unless it is told by a parameter `isolation: isolated (any Actor)? = #isolation`.
   case requesterThread
   /// On the thread of its central (or of its ``EventListener``), which all such listeners share:
   /// one that takes long delays the others.

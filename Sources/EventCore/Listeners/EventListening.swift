@@ -3,32 +3,53 @@
 
 /// An object that listens to events by ``EventMethod`` properties.
 public protocol EventListening: AnyObject {
+  // Disfavoured for the form with a parameter, which knows the caller's actor, and calls this.
+
   /// Registers the object's listeners: by default all its ``EventMethod`` properties, on
   /// ``EventCentral/shared``. Call it where the listeners should be called, at the end of the
   /// initialiser for instance.
   ///
   /// A property that is registered already is left alone.
+  @_disfavoredOverload
   func registerListeners()
 }
 
 extension EventListening {
   /// Registers all ``EventMethod`` properties on the shared central.
   ///
-  /// **Threads**, **Complexity**: as ``registerListeners(on:)``.
+  /// **Threads**, **Complexity**: as ``registerListeners(on:isolation:)``.
+  @_disfavoredOverload
   public func registerListeners() {
-    registerListeners(on: EventCentral.shared)
+    registerListeners(on: EventCentral.shared, isolation: nil)
+  }
+
+  /// Registers the object's listeners, by its own ``registerListeners()`` if it has one.
+  ///
+  /// - Parameter isolation: Leave it out. On an actor, `.requesterThread` is that actor for
+  ///   everything that is registered meanwhile.
+  ///
+  /// **Threads**, **Complexity**: as ``registerListeners(on:isolation:)``.
+  public func registerListeners(isolation: isolated (any Actor)? = #isolation) {
+    // Named with its type, it is the requirement, which a class may have implemented.
+    let register: () -> Void = registerListeners
+    RegisteringActor.with(isolation, register)
   }
 
   /// Registers all ``EventMethod`` properties on a central, or with a listener.
   ///
-  /// - Parameter listenable: The central or the listener.
+  /// - Parameters:
+  ///   - listenable: The central or the listener.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
   ///
-  /// **Threads**: any; with `.requesterThread` the caller's context is where they are called.
+  /// **Threads**: any; with `.requesterThread` they are called in the caller's context, as
+  /// ``ExecuteEventOn/requesterThread`` tells, and those of an actor on that actor.
   ///
   /// **Complexity**: O(properties), by reflection: some microseconds.
-  public func registerListeners(on listenable: any EventListenable) {
+  public func registerListeners(
+    on listenable: any EventListenable, isolation: isolated (any Actor)? = #isolation
+  ) {
     for method in eventMethods(of: self) {
-      method.register(owner: self, on: listenable.listener)
+      method.register(owner: self, on: listenable.listener, isolation)
     }
   }
 }

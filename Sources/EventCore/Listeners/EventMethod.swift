@@ -46,7 +46,7 @@ public struct EventMethod<Owner: AnyObject, Event: Eventable> {
   /// - Parameters:
   ///   - wrappedValue: The closure.
   ///   - executeOn: Where it is called. By default in the context that registers it, which for an
-  ///     ``EventThread`` is that thread.
+  ///     ``EventThread`` is that thread, and for an actor that actor.
   ///   - interest: Which of these events it wants; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
   ///   - customFilter: With `.custom`: returns true for an event that it wants.
@@ -108,19 +108,21 @@ private final class EventMethodRegistration: Sendable {
 
 /// An `EventMethod` whose types are not known.
 protocol AnyEventMethod {
-  /// Registers it as a listener of `owner`.
-  func register(owner: AnyObject, on listener: EventListener)
+  /// Registers it as a listener of `owner`. `actor`: which the caller is on, if it says so.
+  func register(owner: AnyObject, on listener: EventListener, _ actor: (any Actor)?)
   /// Registers it as a callback of a thread, which is its owner.
   func register(thread: EventThread)
 }
 
 extension EventMethod: AnyEventMethod {
-  func register(owner: AnyObject, on listener: EventListener) {
+  func register(owner: AnyObject, on listener: EventListener, _ actor: (any Actor)?) {
     requireOwner(owner)
     registration.register {
       let (call, filter) = (wrappedValue, filter)
+      // An actor's own handlers are called on it, also if its initialiser registers them.
+      let actor = owner as? any Actor ?? actor
       return listener.addListener(
-        owner, executeOn, nil, isOnce: false, interest,
+        owner, executeOn, actor, isOnce: false, interest,
         ListenerCallback(
           isTimed: true,
           judge: filter.map { filter in
@@ -142,7 +144,7 @@ extension EventMethod: AnyEventMethod {
 
   func register(thread: EventThread) {
     guard case .requesterThread = executeOn else {
-      register(owner: thread, on: thread.central.listener)
+      register(owner: thread, on: thread.central.listener, nil)
       return
     }
     requireOwner(thread)

@@ -92,10 +92,11 @@ extension Eventable {
       @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     central.listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interests, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }
@@ -122,10 +123,11 @@ extension Eventable {
       @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     central.listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interests, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }
@@ -153,10 +155,11 @@ extension Eventable {
       (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     central.listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interests, maximumAge: maximumAge, isJudged: customFilter != nil),
       ListenerCallback(method, filter: customFilter))
   }
@@ -182,10 +185,11 @@ extension Eventable {
       (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     central.listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interests, maximumAge: maximumAge, isJudged: customFilter != nil),
       ListenerCallback(method, filter: customFilter))
   }

@@ -114,10 +114,11 @@ extension Eventable {
       @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     central.listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }
@@ -143,10 +144,11 @@ extension Eventable {
       @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     central.listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }

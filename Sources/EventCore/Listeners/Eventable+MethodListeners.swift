@@ -23,6 +23,7 @@ extension Eventable {
   ///     without its object, too.
   ///   - once: Ends the listener with its first call.
   ///   - central: Where the events are dispatched.
+  ///   - isolation: Leave it out. Registered on an actor, `.requesterThread` is that actor.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**, **Order**: as for the form with a closure.
@@ -40,10 +41,11 @@ extension Eventable {
       (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     central.listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
       ListenerCallback(method, filter: customFilter))
   }
@@ -67,10 +69,11 @@ extension Eventable {
       (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     central.listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
       ListenerCallback(method, filter: customFilter))
   }
@@ -95,10 +98,11 @@ extension Eventable {
     maximumAge: UInt64 = 0,
     customFilter: @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     central.listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(method, filter: nil))
   }
@@ -121,10 +125,11 @@ extension Eventable {
     maximumAge: UInt64 = 0,
     customFilter: @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     central.listener.addListener(
-      requester, executeOn, nil, isOnce: once,
+      requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(method, filter: nil))
   }

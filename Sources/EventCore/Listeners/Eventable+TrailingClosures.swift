@@ -94,13 +94,15 @@ extension Eventable {
     )? = nil,
     once: Bool = false,
     on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation,
     _ callback:
       @escaping @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void
   ) -> any EventListenerHandling {
     addListener(
       requester, callback, executeOn: executeOn, interestedIn: interest,
-      maximumAge: maximumAge, customFilter: customFilter, once: once, on: central)
+      maximumAge: maximumAge, customFilter: customFilter, once: once, on: central,
+      isolation: isolation)
   }
 
   /// Has a closure that comes last called for every event of this type, until it is removed; the
@@ -124,10 +126,12 @@ extension Eventable {
     )? = nil,
     once: Bool = false,
     on central: EventCentral = .shared,
+    isolation: isolated (any Actor)? = #isolation,
     _ callback: @escaping @Sendable (_ event: Self) -> Void
   ) -> any EventListenerHandling {
     addListener(
       requester, callback, executeOn: executeOn, interestedIn: interest,
-      maximumAge: maximumAge, customFilter: customFilter, once: once, on: central)
+      maximumAge: maximumAge, customFilter: customFilter, once: once, on: central,
+      isolation: isolation)
   }
 }

@@ -85,6 +85,9 @@ final class ExecutionContexts: @unchecked Sendable {
 
   /// The context that the caller runs in, by the rules of `ExecuteEventOn.requesterThread`.
   func current() -> ExecutionContext {
+    if let actor = RegisteringActor.value {
+      return self.actor(actor)
+    }
     if MainQueue.isCurrent {
       return mainQueue()
     }
