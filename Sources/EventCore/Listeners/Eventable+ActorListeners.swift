@@ -185,8 +185,8 @@ extension Eventable {
   /// **Threads**: the actor.
   ///
   /// **Order**: as for an event thread (D1 to D3) among all listeners on the same actor. Events
-  /// that wait together are handled with one hop to the actor, in batches that let its other work
-  /// in between.
+  /// that wait together are handled by one job of the actor's executor, in batches that let its
+  /// other work in between.
   @inlinable
   @discardableResult
   public static func addListener(
