@@ -62,6 +62,15 @@ actor Recorder {
     }
   }
 
+  // Several interests at once.
+  func startWithNewest() {
+    TemperatureEvent.addListener(
+      self,
+      { (self: isolated Recorder, event) in
+        self.temperatures.append(event.temperatureInCelsius)
+      }, interestedIn: [.latestOnly, .youngerThan], maximumAge: 16_000_000)
+  }
+
   func startIsolated() {
     TemperatureEvent.addListener(isolation: #isolation) { event in
       self.temperatures.append(event.temperatureInCelsius)
@@ -110,9 +119,13 @@ func ownListener(_ mixer: Mixer) {
 final class StatusBar: UIEventThread, @unchecked Sendable {
   override func registerEventListeners() {
     addEventCallback(StatusBar.onTemperature)
+    addEventCallback(
+      StatusBar.onRating, interestedIn: [.latestOnly, .youngerThan], maximumAge: 16_000_000)
   }
 
   @MainActor func onTemperature(_ event: TemperatureEvent) {}
+
+  @MainActor func onRating(_ event: TemperatureRatingEvent) {}
 }
 
 // Every form of the documents of EventDrivenSwift, in a class that is not Sendable.
