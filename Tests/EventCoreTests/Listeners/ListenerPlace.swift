@@ -86,13 +86,20 @@ struct HeldPlace: Sendable {
 
   /// Returns once the place stands in a handler. `executeOn` is the same value as the listener's.
   init(_ executeOn: ExecuteEventOn, on central: EventCentral) {
+    self.init(OpenContext(executeOn: executeOn), on: central)
+  }
+
+  /// Returns once the context stands in a handler.
+  init(_ context: OpenContext, on central: EventCentral) {
     let entered = Gate()
-    let handle = Hold.addListener(
-      nil,
-      { hold in
-        hold.entered.open()
-        hold.leave.pass()
-      }, executeOn: executeOn, on: central)
+    let handle = context.register { isolation in
+      Hold.addListener(
+        nil,
+        { hold in
+          hold.entered.open()
+          hold.leave.pass()
+        }, executeOn: context.executeOn, on: central)
+    }
     Hold(entered: entered, leave: leave).stack(priority: .highest, on: central)
     entered.pass()
     handle.remove()

@@ -11,19 +11,25 @@ import Testing
 struct RequesterTests {
   @Test(
     "before an event: the handler is not called, and what it held is freed at that event",
-    arguments: cores, ListenerPlace.allCases)
-  func goneBefore(core: EventCentral.Core, place: ListenerPlace) async {
+    arguments: cores, TestedContext.allCases)
+  func goneBefore(core: EventCentral.Core, place: TestedContext) async {
     await offThePool {
       let central = EventCentral(core: core)
+      let context = place.open(on: central)
+      defer { context.close() }
       let (owner, closure, log) = (Lifetime(), Lifetime(), Log<Int>())
-      var requester: Requester? = Requester(owner.token(), log)
+      let box = Box(Requester(owner.token(), log))
       let token = closure.token()
-      let method = Ping.addListener(
-        requester!, Requester.onPing, executeOn: place.executeOn, on: central)
-      let captured = Ping.addListener(
-        requester!, { _ in withExtendedLifetime(token) { log.append(-1) } },
-        executeOn: place.executeOn, on: central)
-      requester = nil
+      let (method, captured) = context.register { isolation in
+        (
+          Ping.addListener(
+            box.value!, Requester.onPing, executeOn: context.executeOn, on: central),
+          Ping.addListener(
+            box.value!, { _ in withExtendedLifetime(token) { log.append(-1) } },
+            executeOn: context.executeOn, on: central)
+        )
+      }
+      box.value = nil
       #expect(owner.alive == 0)
       #expect(!method.isActive)
       #expect(!captured.isActive)
@@ -38,19 +44,21 @@ struct RequesterTests {
 
   @Test(
     "before an event: the closure's own captures are freed at that event", arguments: cores,
-    ListenerPlace.allCases)
-  func capturesFreed(core: EventCentral.Core, place: ListenerPlace) async {
+    TestedContext.allCases)
+  func capturesFreed(core: EventCentral.Core, place: TestedContext) async {
     await offThePool {
       let central = EventCentral(core: core)
+      let context = place.open(on: central)
+      defer { context.close() }
       let (owner, closure) = (Lifetime(), Lifetime())
-      var requester: Requester? = Requester(owner.token())
-      do {
+      let box = Box(Requester(owner.token()))
+      context.register { isolation in
         let token = closure.token()
         Ping.addListener(
-          requester!, { _ in withExtendedLifetime(token) {} }, executeOn: place.executeOn,
+          box.value!, { _ in withExtendedLifetime(token) {} }, executeOn: context.executeOn,
           on: central)
       }
-      requester = nil
+      box.value = nil
       #expect(closure.alive == 1)
       Ping().queue(on: central)
       #expect(closure.waitUntilNone())
@@ -59,10 +67,12 @@ struct RequesterTests {
 
   @Test(
     "during a handler: it is kept alive over the call, and ends after it", arguments: cores,
-    ListenerPlace.allCases)
-  func goneDuring(core: EventCentral.Core, place: ListenerPlace) async {
+    TestedContext.allCases)
+  func goneDuring(core: EventCentral.Core, place: TestedContext) async {
     await offThePool {
       let central = EventCentral(core: core)
+      let context = place.open(on: central)
+      defer { context.close() }
       let (owner, log) = (Lifetime(), Log<Int>())
       let (entered, leave) = (Gate(), Gate())
       let box = Box<Requester>(nil)
@@ -70,7 +80,10 @@ struct RequesterTests {
         entered.open()
         leave.pass()
       }
-      Ping.addListener(box.value!, Requester.onPing, executeOn: place.executeOn, on: central)
+      context.register { isolation in
+        Ping.addListener(
+          box.value!, Requester.onPing, executeOn: context.executeOn, on: central)
+      }
       for number in 0..<5 { Ping(number: number).queue(on: central) }
       entered.pass()
       box.value = nil
@@ -84,8 +97,8 @@ struct RequesterTests {
 
   @Test(
     "its last reference may go inside its own handler, and its end may wait for its listener",
-    arguments: cores, ListenerPlace.allCases)
-  func endingInside(core: EventCentral.Core, place: ListenerPlace) async {
+    arguments: cores, TestedContext.allCases)
+  func endingInside(core: EventCentral.Core, place: TestedContext) async {
     /// Removes its listener as it ends.
     final class Careful: Sendable {
       let handle = Box<HandleBox>(nil)
@@ -104,10 +117,14 @@ struct RequesterTests {
     }
     await offThePool {
       let central = EventCentral(core: core)
+      let context = place.open(on: central)
+      defer { context.close() }
       let (ended, box) = (Gate(), Box<Careful>(nil))
       box.value = Careful(ended, box)
-      box.value!.handle.value = HandleBox(
-        Ping.addListener(box.value!, Careful.onPing, executeOn: place.executeOn, on: central))
+      box.value!.handle.value = context.register { isolation in
+        HandleBox(
+          Ping.addListener(box.value!, Careful.onPing, executeOn: context.executeOn, on: central))
+      }
       Ping().queue(on: central)
       #expect(ended.pass())
       #expect(Ping().queue(on: central) == 0)
@@ -116,21 +133,24 @@ struct RequesterTests {
 
   @Test(
     "after the handlers: while other threads dispatch, it ends once and nothing is left",
-    arguments: cores, ListenerPlace.allCases)
-  func goneUnderFire(core: EventCentral.Core, place: ListenerPlace) async {
+    arguments: cores, TestedContext.allCases)
+  func goneUnderFire(core: EventCentral.Core, place: TestedContext) async {
     await offThePool {
       let central = EventCentral(core: core)
+      let context = place.open(on: central)
+      defer { context.close() }
       let (owner, payloads, over) = (Lifetime(), Lifetime(), Box<Gate>(Gate()))
-      let executeOn = place.executeOn
       onThreads(3) { thread in
         if thread == 0 {
           for _ in 0..<300 {
-            let requester = Requester(owner.token())
-            Carrying.addListener(
-              requester, { _ in }, executeOn: executeOn, on: central)
-            Carrying.addListener(
-              requester, { [weak requester] _ in #expect(requester != nil) },
-              executeOn: executeOn, on: central)
+            context.register { isolation in
+              let requester = Requester(owner.token())
+              Carrying.addListener(
+                requester, { _ in }, executeOn: context.executeOn, on: central)
+              Carrying.addListener(
+                requester, { [weak requester] _ in #expect(requester != nil) },
+                executeOn: context.executeOn, on: central)
+            }
           }
           over.value = nil
         } else {
@@ -147,21 +167,26 @@ struct RequesterTests {
 
   @Test(
     "with several listeners in one place, none is called any more once the last reference is gone",
-    arguments: cores, ListenerPlace.allCases)
-  func severalListeners(core: EventCentral.Core, place: ListenerPlace) async {
+    arguments: cores, TestedContext.allCases)
+  func severalListeners(core: EventCentral.Core, place: TestedContext) async {
     await offThePool {
-      guard place != .task else { return }  // One place each.
+      if case .place(.task) = place { return }  // One place each.
       let central = EventCentral(core: core)
-      let (owner, log, executeOn) = (Lifetime(), Log<Int>(), place.executeOn)
+      let context = place.open(on: central)
+      defer { context.close() }
+      let (owner, log) = (Lifetime(), Log<Int>())
       let box = Box<Requester>(nil)
       // The last reference goes inside the first handler for the 100th event.
       box.value = Requester(owner.token(), log) { event in
         if event.number == 100 { box.value = nil }
       }
-      let held = HeldPlace(executeOn, on: central)
-      for _ in 0..<3 {
-        Ping.addListener(box.value!, Requester.onPing, executeOn: executeOn, on: central)
+      context.register { isolation in
+        for _ in 0..<3 {
+          Ping.addListener(
+            box.value!, Requester.onPing, executeOn: context.executeOn, on: central)
+        }
       }
+      let held = HeldPlace(context, on: central)
       for number in 0..<200 { Ping(number: number).queue(on: central) }
       held.letGo()
       #expect(owner.waitUntilNone())
@@ -202,17 +227,20 @@ struct RequesterTests {
 
   @Test(
     "D6: removeAndWait leaves no call of a requester's listener running, under fire",
-    arguments: cores, ListenerPlace.allCases)
-  func removeAndWaitUnderFire(core: EventCentral.Core, place: ListenerPlace) async {
+    arguments: cores, TestedContext.allCases)
+  func removeAndWaitUnderFire(core: EventCentral.Core, place: TestedContext) async {
     await offThePool {
       let central = EventCentral(core: core)
+      let context = place.open(on: central)
+      defer { context.close() }
       let lifetime = Lifetime()
       for round in 0..<10 {
         let inside = Log<Int>()
         let requester = Requester(lifetime.token()) { _ in inside.append(1) }
-        let executeOn = place.executeOn
-        let handle = Ping.addListener(
-          requester, Requester.onPing, executeOn: executeOn, on: central)
+        let handle = context.register { isolation in
+          Ping.addListener(
+            requester, Requester.onPing, executeOn: context.executeOn, on: central)
+        }
         for number in 0..<(500 + round * 100) { Ping(number: number).queue(on: central) }
         _ = inside.entries(atLeast: 200 + 50 * round)
         handle.removeAndWait()
@@ -224,19 +252,25 @@ struct RequesterTests {
     }
   }
 
-  @Test("without an event: the sweep finds it", arguments: cores, ListenerPlace.allCases)
-  func sweep(core: EventCentral.Core, place: ListenerPlace) async {
+  @Test("without an event: the sweep finds it", arguments: cores, TestedContext.allCases)
+  func sweep(core: EventCentral.Core, place: TestedContext) async {
     await offThePool {
       let central = EventCentral(core: core)
-      let (owner, closure, executeOn) = (Lifetime(), Lifetime(), place.executeOn)
+      let context = place.open(on: central)
+      defer { context.close() }
+      let (owner, closure) = (Lifetime(), Lifetime())
       let living = Requester(owner.token())
-      Ping.addListener(living, Requester.onPing, executeOn: executeOn, on: central)
+      context.register { isolation in
+        Ping.addListener(living, Requester.onPing, executeOn: context.executeOn, on: central)
+      }
       for count in [0, 1, 5] {
         for _ in 0..<count {
-          let token = closure.token()
-          Ping.addListener(
-            Requester(owner.token()), { _ in withExtendedLifetime(token) {} },
-            executeOn: executeOn, on: central)
+          context.register { isolation in
+            let token = closure.token()
+            Ping.addListener(
+              Requester(owner.token()), { _ in withExtendedLifetime(token) {} },
+              executeOn: context.executeOn, on: central)
+          }
         }
         // Registrations sweep as well.
         #expect(central.listener.sweep() <= count)
@@ -316,17 +350,18 @@ struct RequesterTests {
     }
   }
 
-  @Test("a nil requester: until it is removed", arguments: cores, ListenerPlace.allCases)
-  func noRequester(core: EventCentral.Core, place: ListenerPlace) async {
+  @Test("a nil requester: until it is removed", arguments: cores, TestedContext.allCases)
+  func noRequester(core: EventCentral.Core, place: TestedContext) async {
     await offThePool {
       let central = EventCentral(core: core)
+      let context = place.open(on: central)
+      defer { context.close() }
       let (closure, log) = (Lifetime(), Log<Int>())
-      let handle: any EventListenerHandling
-      do {
+      let handle = context.register { isolation in
         let token = closure.token()
-        handle = Ping.addListener(
+        return Ping.addListener(
           nil, { event in withExtendedLifetime(token) { log.append(event.number) } },
-          executeOn: place.executeOn, on: central)
+          executeOn: context.executeOn, on: central)
       }
       central.listener.sweep()
       Ping(number: 1).queue(on: central)
