@@ -90,6 +90,8 @@ struct evc_worker {
 	bool is_looking;
 	bool passes_on;
 	uint32_t claims;
+	/* It takes from its own mailbox alone: cleared by evc_worker_admit, read by its thread until then. */
+	_Atomic bool is_held;
 	/* How often one that cleared its bit is done with it: written by those, read before it is freed. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t wakes;
 	/* How many it took of each lane of the shared mailbox: written by it, read by anybody. */

@@ -276,10 +276,79 @@ static inline bool deliver(struct evc_worker *worker, struct evc_envelope *envel
 	return subscription->deliver(subscription->context, payload, envelope, owned);
 }
 
+void evc_worker_hold(struct evc_worker *worker)
+{
+	/* Relaxed: the start of its thread orders it. */
+	atomic_store_explicit(&worker->is_held, true, memory_order_relaxed);
+}
+
+void evc_worker_admit(struct evc_worker *worker)
+{
+	/* Release, pairs with run_held: what was registered for the worker. Before the interrupt. */
+	atomic_store_explicit(&worker->is_held, false, memory_order_release);
+	evc_mailbox_interrupt(worker->mailbox);
+}
+
+/* The event that is next in its own mailbox; NULL if none is, or the worker has to end. */
+static struct evc_envelope *next_of_own(struct evc_worker *worker)
+{
+	struct evc_mailbox *mailbox = worker->mailbox;
+
+	for (;;) {
+		struct evc_envelope *envelope;
+
+		/* As in next_of_any. */
+		if (atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0 &&
+		    !attend(mailbox))
+			return NULL;
+		evc_mailbox_look(mailbox);
+		if (mailbox->lanes.occupied == 0)
+			return NULL;
+		envelope = evc_mailbox_take_from(mailbox, evc_lanes_first(&mailbox->lanes));
+		if (envelope->flags & EVC_ENVELOPE_TOKEN)
+			envelope = event_of(worker, envelope);
+		if (envelope != NULL)
+			return envelope;
+	}
+}
+
+/*
+ * A loop of its own, so that the loop over both asks for nothing more. To the others there is no such worker
+ * yet: it is neither asleep nor looking (shared_mailbox_private.h), so that no post relies on it. False if it
+ * has ended.
+ */
+static bool run_held(struct evc_worker *worker)
+{
+	struct evc_mailbox *mailbox = worker->mailbox;
+
+	for (;;) {
+		struct evc_envelope *envelope = next_of_own(worker);
+		uint32_t signal = atomic_load_explicit(&mailbox->signal, memory_order_acquire);
+
+		if (envelope != NULL)
+			evc_envelope_end(envelope, deliver(worker, envelope), &mailbox->returns);
+		else if (signal & (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN) && evc_mailbox_end(mailbox))
+			return false;
+		/* Acquire, pairs with evc_worker_admit; after the look, which may have cleared its interrupt. */
+		if (!atomic_load_explicit(&worker->is_held, memory_order_acquire))
+			return true;
+		if (envelope != NULL || signal & (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))
+			continue;
+		if (mailbox->options.idle != NULL)
+			mailbox->options.idle(mailbox->options.context);
+		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
+	}
+}
+
 enum evc_status evc_worker_run(struct evc_worker *worker)
 {
 	struct evc_mailbox *mailbox = worker->mailbox;
 
+	/* Acquire: as in run_held. */
+	if (atomic_load_explicit(&worker->is_held, memory_order_acquire) && !run_held(worker)) {
+		part(worker);
+		return EVC_CLOSED;
+	}
 	for (;;) {
 		struct evc_envelope *envelope = next(worker);
 		bool closes;

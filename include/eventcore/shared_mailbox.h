@@ -184,6 +184,23 @@ EVC_API EVC_MUST_USE enum evc_status evc_worker_create(struct evc_shared_mailbox
 						       struct evc_worker **out);
 
 /**
+ * Has the worker's run, which has not begun yet, take from its own mailbox alone until `evc_worker_admit`: for
+ * a worker that is not ready for what all share. No post to the shared mailbox wakes it meanwhile, and the
+ * close of that ends it only afterwards; what is done to its own mailbox takes effect as ever. Regarded
+ * by `evc_worker_run` and `evc_thread_start_worker`, not by `evc_worker_take`.
+ *
+ * Threads: one, before the worker runs. Progress: wait-free. Ownership: none. Errors: none.
+ */
+EVC_API void evc_worker_hold(struct evc_worker *worker);
+
+/**
+ * Lets a worker that was held take from the shared mailbox from now on. Without an effect on others.
+ *
+ * Threads: any. Progress: as `evc_mailbox_interrupt`, which it is too. Ownership: none. Errors: none.
+ */
+EVC_API void evc_worker_admit(struct evc_worker *worker);
+
+/**
  * Frees a worker. What waits in its own mailbox is dropped when the last reference of that goes; nothing of
  * the shared mailbox is lost.
  *

@@ -25,6 +25,9 @@ protocol MailboxCore: AnyObject, Sendable {
   /// arming; a new one is armed.
   func pump(_ consumer: Consumer, limit: Int) -> PumpResult
 
+  /// Lets a worker that was made held take from its shared mailbox from now on. Any thread.
+  func admit()
+
   /// Has the consumer's `control()` called between two events, at once if it sleeps. Any thread.
   func interrupt()
 
@@ -42,6 +45,14 @@ protocol MailboxCore: AnyObject, Sendable {
 }
 
 extension MailboxCore {
+  func admit() {
+    fatalError(
+      """
+      A worker of a shared mailbox that was made held is admitted, and admit() was called on a mailbox \
+      of another kind: make it with SharedMailboxCore.makeWorker.
+      """)
+  }
+
   func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
     fatalError(
       """

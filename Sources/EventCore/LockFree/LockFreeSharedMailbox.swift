@@ -67,8 +67,10 @@
       return options
     }
 
-    func makeWorker(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
-      LockFreeMailbox(consumer, strategy, workerOf: mailbox)
+    func makeWorker(
+      _ consumer: Consumer, _ strategy: EventWaitStrategy, isHeld: Bool
+    ) -> any MailboxCore {
+      LockFreeMailbox(consumer, strategy, workerOf: mailbox, isHeld: isHeld)
     }
 
     func close() { evc_shared_mailbox_close(mailbox) }

@@ -15,6 +15,8 @@ final class LockingSharedMailbox: SharedMailboxCore, LockingSink, @unchecked Sen
     var depths = [Int](repeating: 0, count: Lane.count)
     /// The workers that sleep or are about to, the one that came last at the end: its cache is warmest.
     var asleep: [LockingWorker] = []
+    /// The same of workers that are held: no post is to rely on them.
+    var asleepHeld: [LockingWorker] = []
     var subscriptions: [LockingSubscription] = []
     /// By their subscriptions; see LockingSharedLatest.swift.
     var latests: [UnsafeMutableRawPointer: LockingLatest] = [:]
@@ -80,8 +82,10 @@ final class LockingSharedMailbox: SharedMailboxCore, LockingSink, @unchecked Sen
     return Subscription(pointer: Unmanaged.passUnretained(subscription).toOpaque())
   }
 
-  func makeWorker(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
-    LockingWorker(self, strategy)
+  func makeWorker(
+    _ consumer: Consumer, _ strategy: EventWaitStrategy, isHeld: Bool
+  ) -> any MailboxCore {
+    LockingWorker(self, strategy, isHeld: isHeld)
   }
 
   func close() { close(drops: true) }

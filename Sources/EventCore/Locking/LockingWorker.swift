@@ -22,6 +22,10 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
     var superseded: UInt64 = 0
     var refuses = false
     var closes = false
+    /// Until `admit`.
+    var isHeld = false
+    /// Whether it is held or refuses: one flag, so that a take of an admitted worker asks for nothing more.
+    var leavesShared = false
     var isInterrupted = false
     var taken: UInt64 = 0
     var dropped: UInt64 = 0
@@ -34,11 +38,13 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
   let own: UnsafeMutablePointer<Own>
   private let returns: UnsafeMutablePointer<LockingReturns>
 
-  init(_ mailbox: LockingSharedMailbox, _ strategy: EventWaitStrategy) {
+  init(_ mailbox: LockingSharedMailbox, _ strategy: EventWaitStrategy, isHeld: Bool) {
     self.mailbox = mailbox
     self.strategy = strategy
     own = .allocate(capacity: 1)
     own.initialize(to: Own())
+    own.pointee.isHeld = isHeld
+    own.pointee.leavesShared = isHeld
     returns = .allocate(capacity: 1)
     returns.initialize(to: LockingReturns())
   }
@@ -73,14 +79,27 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
 
   func interrupt() { tell { $0.isInterrupted = true } }
 
+  func admit() {
+    tell { own in
+      own.isHeld = false
+      own.leavesShared = own.refuses
+    }
+  }
+
   func close() {
     tell { own in
       own.refuses = true
+      own.leavesShared = true
       own.closes = true
     }
   }
 
-  func closeWhenEmpty() { tell { $0.refuses = true } }
+  func closeWhenEmpty() {
+    tell { own in
+      own.refuses = true
+      own.leavesShared = true
+    }
+  }
 
   func depths() -> [Int] { mailbox.withLock { _ in own.pointee.depths } }
 
@@ -92,8 +111,13 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
   func tell(_ change: (inout Own) -> Void) {
     mailbox.withLock { (state: inout LockingSharedMailbox.State) -> LockingWorker? in
       change(&own.pointee)
-      guard let index = state.asleep.firstIndex(where: { $0 === self }) else { return nil }
-      return state.asleep.remove(at: index)
+      if let index = state.asleep.firstIndex(where: { $0 === self }) {
+        return state.asleep.remove(at: index)
+      }
+      if let index = state.asleepHeld.firstIndex(where: { $0 === self }) {
+        return state.asleepHeld.remove(at: index)
+      }
+      return nil
     }
   }
 
@@ -158,12 +182,12 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
       own.pointee.isInterrupted = false
       return .control(wake: nextWorker(&shared))
     }
-    if own.pointee.closes || shared.closes {
+    if own.pointee.closes || (shared.closes && !own.pointee.isHeld) {
       return .end(wake: nextWorker(&shared))
     }
     let ownFirst = own.pointee.lanes.firstLane
-    // A worker that ends leaves what is shared to the others.
-    let sharedFirst = own.pointee.refuses ? Lane.count : shared.lanes.firstLane
+    // A worker that ends, or is not ready, leaves what is shared to the others.
+    let sharedFirst = own.pointee.leavesShared ? Lane.count : shared.lanes.firstLane
     if sharedFirst < ownFirst, let (envelope, lane) = shared.lanes.takeFirst() {
       shared.depths[lane] -= 1
       let slot = LockingLatestSlot.of(envelope)
@@ -182,7 +206,7 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
     if own.pointee.refuses {
       return .end(wake: nextWorker(&shared))
     }
-    if shared.refuses {
+    if shared.refuses, !own.pointee.isHeld {
       // All that was shared is taken, and nothing is left of its own.
       own.pointee.refuses = true
       return .end(wake: nil)
@@ -237,7 +261,11 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
     let sleeps = mailbox.withLock { shared -> Bool in
       // Whatever changes something changes `news` with the mutex held.
       guard mailbox.news.load(ordering: .relaxed) == news else { return false }
-      shared.asleep.append(self)
+      if own.pointee.isHeld {
+        shared.asleepHeld.append(self)
+      } else {
+        shared.asleep.append(self)
+      }
       return true
     }
     if sleeps {

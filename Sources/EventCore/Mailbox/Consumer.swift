@@ -74,7 +74,7 @@ final class Consumer: @unchecked Sendable {
   ///   - shared: What this consumer is a worker of. Its handlers then get the events that it takes from
   ///     there, and those that `routers` address to it alone; the shared mailbox has a router of its own,
   ///     which is not to be among them.
-  ///   - member: What counts its events for a pool.
+  ///   - member: What counts its events for a pool. A worker of one is held until `admit`.
   init(
     core: EventCentral.Core, routers: [any RouteRegistry], direct: any RouterCore,
     strategy: EventWaitStrategy, pump: ConsumerPump? = nil,
@@ -94,8 +94,10 @@ final class Consumer: @unchecked Sendable {
     self.upkeep = upkeep
     hasBarrier = core.barrier()
     pump?.attach(self)
+    // Held in a pool: its thread is complete only when whoever makes it has returned.
     mailbox =
-      sharedMailbox?.core.makeWorker(self, strategy) ?? core.makeMailbox(self, strategy, pump)
+      sharedMailbox?.core.makeWorker(self, strategy, isHeld: member != nil)
+      ?? core.makeMailbox(self, strategy, pump)
   }
 
   deinit {
@@ -105,6 +107,11 @@ final class Consumer: @unchecked Sendable {
     shared.deallocate()
     held.deinitialize(count: 1)
     held.deallocate()
+  }
+
+  /// Lets a worker of a pool take what its shared mailbox holds. Any thread.
+  func admit() {
+    mailbox.admit()
   }
 
   // MARK: Ending, from any thread

@@ -179,6 +179,9 @@ final class PoolCore: @unchecked Sendable {
     }
     if isWelcome {
       slot.member.join()
+      if shared != nil {
+        slot.thread.consumer.admit()
+      }
     } else {
       slot.thread.cancel()
     }

@@ -66,14 +66,78 @@ struct PoolScalingTests {
     _ = pools.take()
   }
 
-  @Test("D4: scaling under fire loses nothing, doubles nothing and keeps each producer's order per thread",
+  /// Comes back when the thread has looked at all that waits for it, other than in the lane behind.
+  static let awaitLook: @Sendable (JobThread) -> Void = { thread in
+    let hasLooked = Gate()
+    let handle = thread.addEventCallback { (_: Look) in hasLooked.open() }
+    thread.queueEvent(Look(), priority: .lowest)
+    hasLooked.pass()
+    handle.remove()
+  }
+  private struct Look: Eventable {}
+
+  /*
+       closure of the pool                           the new thread
+       make the thread, which starts
+       send it an event of its own, in the last lane
+                                                     look at what waits for it; handle that event
+       register the callback; return
+                                                     handle what waits in the pool
+   */
+  @Test("D4: a thread whose closure registers its callbacks skips nothing of what waits before that",
     arguments: balances)
-  func underFire(_ kind: (EventCentral.Core, Balance)) {
+  func grownByClosure(_ kind: (EventCentral.Core, Balance)) {
+    let jobs = JobPool(kind.0, 1, kind.1.make(), complete: Self.awaitLook)
+    let held = jobs.holdAll()
+    for number in 0..<20 { Job(number: number, key: number).queue(on: jobs.central) }
+    jobs.pool.capacity = 4
+    held.forEach { $0.letGo() }
+    #expect(jobs.pool.drain())
+    #expect(jobs.log.entries.map(\.number).sorted() == Array(0..<20))
+    #expect(jobs.pool.statistics.skipped == 0)
+  }
+
+  @Test("D4: nor does one that is made with the pool, of what is dispatched meanwhile", arguments: balances)
+  func madeByClosure(_ kind: (EventCentral.Core, Balance)) {
+    let (threads, sent) = (Log<JobThread>(), Log<Int>())
+    let held = Log<HeldThread>()
+    let jobs = JobPool(
+      kind.0, 3, kind.1.make(),
+      complete: { thread in
+        if let first = threads.entries.first, held.entries.isEmpty {
+          held.append(HeldThread(first))
+        }
+        for number in 10 * thread.index..<10 * thread.index + 10 {
+          if Job(number: number, key: number).queue(on: thread.central) == 1 { sent.append(number) }
+        }
+        Self.awaitLook(thread)
+        threads.append(thread)
+      })
+    // Nobody was there for those of the first.
+    #expect(sent.entries == Array(10..<30))
+    held.take().forEach { $0.letGo() }
+    _ = threads.take()
+    #expect(jobs.pool.drain())
+    #expect(jobs.log.entries.map(\.number).sorted() == Array(10..<30))
+    // Each thread has handled one more, and the first stood in another.
+    let statistics = jobs.pool.statistics
+    #expect(statistics.delivered == 20 + 3 + 1)
+    #expect(statistics.skipped == 0)
+  }
+
+  @Test("D4: scaling under fire loses nothing, doubles nothing and keeps each producer's order per thread",
+    arguments: balances, [false, true])
+  func underFire(_ kind: (EventCentral.Core, Balance), isByClosure: Bool) {
     var random = SeededRandom()
-    print("pool under fire, \(kind): seed \(random.seed)")
+    print("pool under fire, \(kind), callbacks by closure: \(isByClosure): seed \(random.seed)")
     let (producers, each) = (3, 3_000)
     let lifetime = Lifetime()
-    let jobs = JobPool(kind.0, 2, kind.1.make())
+    let looks = Log<Void>()
+    let complete: @Sendable (JobThread) -> Void = { thread in
+      Self.awaitLook(thread)
+      looks.append(())
+    }
+    let jobs = JobPool(kind.0, 2, kind.1.make(), complete: isByClosure ? complete : nil)
     let seeds = (0...producers).map { _ in random.next() }
     let running = Atomic<Int>(producers)
     onThreads(producers + 1) { index in
@@ -106,7 +170,8 @@ struct PoolScalingTests {
     #expect(lifetime.waitUntilNone())
     #expect(waitUntil { jobs.pool.statistics.threads.isEmpty })
     let statistics = jobs.pool.statistics
-    #expect(statistics.delivered == UInt64(producers * each))
+    #expect(statistics.delivered == UInt64(producers * each + looks.entries.count))
+    #expect(statistics.skipped == 0)
     #expect(statistics.cancelled == 0 && statistics.refused == 0)
   }
 

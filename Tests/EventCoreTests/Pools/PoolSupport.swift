@@ -49,14 +49,17 @@ final class JobThread: EventThread, @unchecked Sendable {
   let log: Log<Handled>
   let token: Lifetime.Token?
   let body: (@Sendable (JobThread, Job) -> Void)?
+  /// Whether it registers its callback, or leaves that to whoever makes it.
+  let registers: Bool
 
   init(
-    _ index: Int, _ log: Log<Handled>, token: Lifetime.Token? = nil,
+    _ index: Int, _ log: Log<Handled>, token: Lifetime.Token? = nil, registers: Bool = true,
     body: (@Sendable (JobThread, Job) -> Void)? = nil
   ) {
     self.index = index
     self.log = log
     self.token = token
+    self.registers = registers
     self.body = body
     super.init()
   }
@@ -64,7 +67,9 @@ final class JobThread: EventThread, @unchecked Sendable {
   @available(*, unavailable, message: "needs a log")
   required init() { preconditionFailure("needs a log") }
 
-  override func registerEventListeners() { addEventCallback(JobThread.onJob) }
+  override func registerEventListeners() {
+    if registers { addEventCallback(JobThread.onJob) }
+  }
 
   func onJob(_ job: Job) {
     job.entered?.open()
@@ -81,16 +86,26 @@ struct JobPool: Sendable {
   let lifetime = Lifetime()
   let pool: EventPool<JobThread>
 
+  /// - Parameter complete: If given, the threads come without their callback, and the pool's closure
+  ///   registers it after this.
   init(
     _ core: EventCentral.Core, _ capacity: Int,
     _ balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
     scaler: any EventPoolScaling = EventPoolStaticScaler(),
-    body: (@Sendable (JobThread, Job) -> Void)? = nil
+    body: (@Sendable (JobThread, Job) -> Void)? = nil,
+    complete: (@Sendable (JobThread) -> Void)? = nil
   ) {
-    central = EventCentral(core: core)
+    let central = EventCentral(core: core)
+    self.central = central
     let (log, lifetime) = (log, lifetime)
     pool = EventPool(capacity: capacity, balancer: balancer, scaler: scaler, on: central) { index in
-      JobThread(index, log, token: lifetime.token(), body: body)
+      let thread = JobThread(
+        index, log, token: lifetime.token(), registers: complete == nil, body: body)
+      if let complete {
+        complete(thread)
+        thread.addEventCallback(JobThread.onJob)
+      }
+      return thread
     }
   }
 
