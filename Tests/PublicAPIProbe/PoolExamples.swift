@@ -133,6 +133,11 @@ struct PoolExamples {
     let pool = EventPool<ThumbnailThread>(
       capacity: 2, balancer: EventPoolSharedBalancer(),
       scaler: EventPoolDynamicScaler(minimum: 2, maximum: 8), on: world)
+    pool.withThreads { threads in
+      for thread in threads {
+        thread.addEventCallback { (event: TemperatureEvent) in print(event) }
+      }
+    }
     for number in 0..<100 { ImageEvent(number: number).queue(on: world) }
     for thread in pool.stuckThreads(runningFor: .seconds(5)) {
       print("thread \(thread.index) is stuck; \(thread.waiting) events wait for it")

@@ -5,8 +5,13 @@
 /// waits here, and whichever is idle first takes it.
 ///
 /// A consumer becomes a worker by being made with this mailbox (`Consumer.init(shared:)`); it tells it
-/// the types of its handlers, and leaves it when it ends. The types of all workers ought to be the same: what
-/// a worker takes and has no handler for is counted among its skipped events.
+/// the types of its handlers, and leaves it when it ends. The types of all workers are to be the same: what
+/// a worker takes and has no handler for is counted among its skipped events, whether another has one or not.
+///
+/// It is not handed on. Put back into its lane it would come behind what is younger, and to the same worker
+/// again if that is the idle one; posted to a worker that has a handler it would wait for that one alone, which
+/// may be stuck, or may have ended a moment before in a drain, which would then have lost it. To know
+/// better before the take, the lanes would have to be looked through for each event.
 ///
 /// Who touches what: `state` under its mutex; everything else is constant.
 /// Lock order: a consumer's `registration`, then `state`, then a router's mutex.

@@ -16,7 +16,13 @@ import Dispatch
 /// The pool owns its threads: they are made with it, end with its last reference (D9), and get what is
 /// dispatched to their types only through it. What is sent straight to one of them
 /// (``EventThread/queueEvent(_:priority:)``) reaches that one alone. A callback that is added to one of them
-/// later takes part from then on, and one that is removed does not.
+/// later takes part from then on, and one that is removed does not: the balancer chooses among the threads that
+/// have a callback for the type.
+///
+/// With an ``EventPoolSharedBalancer`` nobody chooses, and so **all threads of the pool handle the same types**:
+/// whichever thread takes an event of a type that it has no callback for skips it, even if another thread has
+/// one. Such an event counts in ``EventPoolStatistics/skipped``. Add a later callback to every thread of such a
+/// pool, and in the closure that makes them.
 ///
 /// <doc:ThreadsAndPools> tells when to choose what.
 public final class EventPool<Thread: EventThread>: Sendable {

@@ -182,7 +182,9 @@ struct SharedMailboxTests {
     world.close()
   }
 
-  @Test("a type that only one worker handles is skipped by the others, and counted", arguments: cores)
+  @Test(
+    "D4: all workers handle the same types: a type that one of them has no handler for it skips, counted",
+    arguments: cores)
   func onlyOneHandles(core: EventCentral.Core) {
     let world = World(core, workers: 2)
     let log = Log<Int>()

@@ -115,9 +115,9 @@ struct PoolDispatchTests {
     #expect(!threads[0].queueEvent(Job()))
   }
 
-  @Test("a callback that comes or goes later changes who takes part", arguments: cores)
-  func laterCallbacks(core: EventCentral.Core) {
-    let jobs = JobPool(core, 3)
+  @Test("D4: a callback that comes or goes later changes who takes part", arguments: balances)
+  func laterCallbacks(_ kind: (EventCentral.Core, Balance)) {
+    let jobs = JobPool(kind.0, 3, kind.1.make())
     let log = Log<Handled>()
     #expect(Ping().queue(on: jobs.central) == 0)
     let threads = jobs.pool.withThreads { $0 }
@@ -126,15 +126,33 @@ struct PoolDispatchTests {
         log.append(Handled(thread: index, number: event.number))
       }
     }
+    /// Which threads handle four events. Of a shared pool only what is sent to all of them is handled by all.
+    func send(from number: Int) -> Set<Int> {
+      for number in number..<number + 4 { #expect(Ping(number: number).queue(on: jobs.central) == 1) }
+      let counted = UInt64(number + 4)
+      #expect(
+        waitUntil { jobs.pool.statistics.delivered + jobs.pool.statistics.skipped == counted })
+      let handled = log.entries.filter { $0.number >= number }
+      #expect(Set(handled.map(\.number)).count == handled.count)
+      #expect(kind.1 == .shared || handled.count == 4)
+      return Set(handled.map(\.thread))
+    }
     let first = listen(2)
-    for number in 0..<4 { #expect(Ping(number: number).queue(on: jobs.central) == 1) }
-    #expect(log.entries(atLeast: 4).allSatisfy { $0.thread == 2 })
+    #expect(send(from: 0).isSubset(of: [2]))
     let second = listen(0)
-    for number in 4..<8 { Ping(number: number).queue(on: jobs.central) }
-    #expect(Set(log.entries(atLeast: 8)[4...].map(\.thread)) == [0, 2])
+    let both = send(from: 4)
+    #expect(both.isSubset(of: [0, 2]))
+    #expect(kind.1 != .roundRobin || both == [0, 2])
+    // All of them: now nothing is skipped in a shared pool either.
+    let third = listen(1)
+    let skipped = jobs.pool.statistics.skipped
+    #expect(kind.1 == .shared || skipped == 0)
+    #expect(!send(from: 8).isEmpty)
+    #expect(log.entries.filter { $0.number >= 8 }.count == 4)
+    #expect(jobs.pool.statistics.skipped == skipped)
     first.remove()
-    for number in 8..<12 { Ping(number: number).queue(on: jobs.central) }
-    #expect(log.entries(atLeast: 12)[8...].allSatisfy { $0.thread == 0 })
+    third.remove()
+    #expect(send(from: 12).isSubset(of: [0]))
     second.removeAndWait()
     #expect(Ping().queue(on: jobs.central) == 0)
     // The pool's own type is as it was.
