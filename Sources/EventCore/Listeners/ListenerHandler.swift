@@ -248,7 +248,7 @@ extension ListenerRegistration {
         call(event, lane, time, requester)
         return true
       }
-      if held.isForOneCall { self.letGo(held.object) }
+      if held.isForOneCall { self.letGoOfRequester() }
       return isWanted
     }
     if let plain = callback.plain, let requester = unretainedRequester, interest.takesAny, !isOnce {

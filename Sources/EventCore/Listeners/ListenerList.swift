@@ -9,8 +9,8 @@
 /// registrations alone the spent ones never outnumber the live ones for long, and the listener
 /// thread looks on before it sleeps, and every some thousand events if it never does.
 final class ListenerList: @unchecked Sendable {
-  // `ListenerRegistration.place` is guarded by the same lock as the list. Lock order: nothing is locked
-  // within it.
+  // `ListenerRegistration.place` is guarded by the same lock as the list. Lock order: the list, then the
+  // `RequesterTable`.
   private struct State {
     var registrations: [ListenerRegistration] = []
     /// Where the next sweep begins.
@@ -18,16 +18,6 @@ final class ListenerList: @unchecked Sendable {
     /// Sleeps of the listener thread since it swept.
     var sleeps = 0
     var hasEnded = false
-    /// The requesters, by their addresses, and how many listeners each has.
-    var references: [ObjectIdentifier: (reference: SharedReference, count: Int)] = [:]
-
-    mutating func forget(_ reference: SharedReference) {
-      // Another object may have the address by now.
-      guard let entry = references[reference.identifier], entry.reference === reference else {
-        return
-      }
-      references[reference.identifier] = entry.count > 1 ? (reference, entry.count - 1) : nil
-    }
   }
   private let state = Guarded(State())
 
@@ -38,27 +28,6 @@ final class ListenerList: @unchecked Sendable {
   static let sleepsPerSweep = 16
 
   var count: Int { state.withLock { $0.registrations.count } }
-
-  /// The reference that all listeners of a requester share, for one more of them.
-  func reference(to requester: AnyObject) -> SharedReference {
-    state.withLock { state in
-      let identifier = ObjectIdentifier(requester)
-      // The look at the object ends no object here: the caller has it.
-      if let entry = state.references[identifier], entry.reference.refers(to: requester) {
-        state.references[identifier] = (entry.reference, entry.count + 1)
-        return entry.reference
-      }
-      let reference = SharedReference(requester)
-      state.references[identifier] = (reference, 1)
-      return reference
-    }
-  }
-
-  /// One listener less of a requester, which was never on the list.
-  func forget(_ reference: SharedReference?) {
-    guard let reference else { return }
-    state.withLock { $0.forget(reference) }
-  }
 
   /// False after `end`.
   func add(_ registration: ListenerRegistration) -> Bool {
@@ -76,7 +45,7 @@ final class ListenerList: @unchecked Sendable {
     state.withLock { state in
       guard let place = registration.place else { return false }
       registration.place = nil
-      if let requester = registration.requester { state.forget(requester) }
+      RequesterTable.forget(registration.requester)
       let last = state.registrations.removeLast()
       if last !== registration {
         state.registrations[place] = last

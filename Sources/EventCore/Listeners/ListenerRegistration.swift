@@ -33,7 +33,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   private let hasRun = Atomic<Bool>(false)
 
   init(_ requester: AnyObject?, isOnce: Bool, _ context: ExecutionContext, _ list: ListenerList) {
-    self.requester = requester.map(list.reference)
+    self.requester = requester.map(RequesterTable.reference)
     self.isOnce = isOnce
     self.context = context
     self.list = list
@@ -46,7 +46,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     state = handler.state
     guard let receiver = context.consumer.add(handler, type) else {
       // The context has ended, and so has the listener.
-      list?.forget(requester)
+      RequesterTable.forget(requester)
       context.leave()
       return
     }
@@ -58,7 +58,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     }
     if !isListed {
       remove()
-      list?.forget(requester)
+      RequesterTable.forget(requester)
       context.leave()
     } else if hasToEnd {
       remove()
@@ -76,10 +76,10 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     return nil
   }
 
-  /// Ends a call of a requester that is held for it alone.
+  /// Ends a call of the requester that it is held for alone. Of a registration that has one.
   @usableFromInline
-  func letGo(_ requester: Unmanaged<AnyObject>) {
-    context.consumer.letGo(requester)
+  func letGoOfRequester() {
+    context.consumer.letGo(requester.unsafelyUnwrapped)
   }
 
   /// True for the one call of a `once` listener, which ends with it.

@@ -6,21 +6,32 @@ import Synchronization
 /// A weak reference to an object that handlers belong to, which a consumer makes strong for a run of
 /// events: to load a weak reference and to let go again for every call costs 60 ns, ten times the call.
 ///
-/// All handlers of one object share it, and one consumer at a time holds the object, so that "nobody
-/// else refers to it" can be seen: before each call the holder looks whether its own reference is the
-/// last, and then the object ends there and then, uncalled (D9). Another consumer meanwhile pays for
-/// each call. The holder lets go when it runs dry, when its pump returns, and after some hundred events
-/// at the latest.
+/// All handlers of one object share it, and all consumers hold the object by the one strong reference in
+/// here, which they count. So "nobody else refers to it" can be seen by any of them, whoever else holds it:
+/// before each call it is asked whether that reference is the last, and then the object is gone: its handlers
+/// are not called any more, and it ends as soon as the last that holds it lets go (D9).
+///
+/// One consumer at a time, the holder, holds it over a run: from call to call until it runs dry, its pump
+/// returns, or some hundred events have passed. What it calls meanwhile may be another's handler, which takes as
+/// long as it likes; that is why a hold by itself must not keep handlers callable. Another consumer holds it
+/// over one call.
 @usableFromInline
 final class SharedReference: @unchecked Sendable {
-  // `weakObject` and `identifier` are constant; what `strongObject` points to is the holder's, on its thread.
+  // `weakObject` and `identifier` are constant. `strongObject` is written under `holds`, and only while
+  // nobody holds the object: those who do read it without.
 
   let identifier: ObjectIdentifier
   private weak let weakObject: AnyObject?
-  /// In memory of its own: it is looked at before each call, and an access check would cost as much again.
-  private let strongObject: UnsafeMutablePointer<AnyObject?>
-  /// The address of the consumer that holds the object; 0 = nobody.
+  /// Retained while it is there. In memory of its own: it is looked at before each call, and an access check
+  /// would cost as much again.
+  private let strongObject: UnsafeMutablePointer<Unmanaged<AnyObject>?>
+  /// How many hold the object: the holder, and calls of other consumers.
+  private let holds = Guarded(0)
+  /// The address of the consumer that holds the object over a run; 0 = nobody.
   private let holder = Atomic<UInt>(0)
+  /// Whether somebody found that nobody else refers to the object. It stays so, even if a weak reference of
+  /// the user's makes it live on: whose first handler was told so, all of them are.
+  private let hasEnded = Atomic<Bool>(false)
 
   init(_ object: AnyObject) {
     identifier = ObjectIdentifier(object)
@@ -30,57 +41,107 @@ final class SharedReference: @unchecked Sendable {
   }
 
   deinit {
-    strongObject.deinitialize(count: 1)
     strongObject.deallocate()
   }
 
-  /// Whether the object has ended. Any thread, with no lock held: the look itself may turn out to hold
-  /// the last reference.
-  var isGone: Bool { weakObject == nil }
+  /// Whether the object has ended, or nobody refers to it but consumers. Any thread, with no lock held: the
+  /// look itself may turn out to hold the last reference.
+  var isGone: Bool {
+    // Acquiring, pairs with `end`; only to tell sooner what the look would.
+    if hasEnded.load(ordering: .acquiring) { return true }
+    guard enter() else { return true }
+    defer { leave() }
+    return isLastReference
+  }
 
   /// Whether it refers to `object` and not to one that had the same address before. Any thread.
-  func refers(to object: AnyObject) -> Bool { weakObject === object }
+  func refers(to object: AnyObject) -> Bool {
+    // Acquiring: as in `isGone`.
+    !hasEnded.load(ordering: .acquiring) && weakObject === object
+  }
 
-  /// The object for one call. Any thread.
-  func load() -> Unmanaged<AnyObject>? { weakObject.map { Unmanaged.passRetained($0) } }
+  // MARK: Counting, any thread
+
+  /// Counts the caller among those that hold the object, until `leave`. False if it is gone.
+  func enter() -> Bool {
+    holds.withLock { count in
+      // Acquiring: as in `isGone`.
+      guard !hasEnded.load(ordering: .acquiring) else { return false }
+      if count == 0 {
+        guard let object = weakObject else { return false }
+        strongObject.pointee = .passRetained(object)
+      }
+      count += 1
+      return true
+    }
+  }
+
+  /// The object may end by it, which is user code: with no lock held, and outside of a call.
+  func leave() {
+    let last = holds.withLock { count -> Unmanaged<AnyObject>? in
+      count -= 1
+      guard count == 0 else { return nil }
+      defer { strongObject.pointee = nil }
+      return strongObject.pointee
+    }
+    last?.release()
+  }
+
+  /// Whether nobody but consumers refers to the object. For those who hold it.
+  var isLastReference: Bool {
+    // A copy of the pointer alone, which retains nothing: several may look at once, and what
+    // `isKnownUniquelyReferenced` is given it is given to change. As an optional, which has the same bits:
+    // an `AnyObject` would be opened for the call, and retained by that. Unprotected: what is written to the
+    // stack is this pointer, and a guard around it would cost each call as much as the look.
+    var object = Optional(strongObject.pointee.unsafelyUnwrapped.toOpaque())
+    return _withUnprotectedUnsafeMutablePointer(to: &object) {
+      $0.withMemoryRebound(to: AnyObject?.self, capacity: 1) {
+        isKnownUniquelyReferenced(&$0.pointee)
+      }
+    }
+  }
+
+  /// The object; nil if the reference in here is the last. For those who hold it.
+  var held: Unmanaged<AnyObject>? { isLastReference ? nil : strongObject.pointee }
+
+  /// The object was found gone. By one who holds it, before it leaves.
+  func end() {
+    // Releasing, pairs with those who ask: the look that found it.
+    hasEnded.store(true, ordering: .releasing)
+    // The holder comes by the way of `hold` next, and finds it out. Relaxed: it reads its own address or not;
+    // that one which has just become the holder may lose its place is of no account any more.
+    holder.store(0, ordering: .relaxed)
+  }
 
   // MARK: A consumer's thread
 
   func isHeld(by consumer: UInt) -> Bool {
-    // Relaxed: only the consumer itself writes its own address, and takes it back.
+    // Relaxed: only the consumer itself writes its own address. What it reads then it has from `enter`.
     holder.load(ordering: .relaxed) == consumer
   }
 
   /// Becomes the holder. False if another consumer is, or the object is gone.
   func hold(by consumer: UInt) -> Bool {
-    // Acquiring, pairs with `letGo`: `strongObject` is ours.
+    // Relaxed, as `letGo`: the object comes with `enter`, under its mutex.
     guard
-      holder.compareExchange(expected: 0, desired: consumer, ordering: .acquiring).exchanged
+      holder.compareExchange(expected: 0, desired: consumer, ordering: .relaxed).exchanged
     else { return false }
-    strongObject.pointee = weakObject
-    if strongObject.pointee == nil {
-      holder.store(0, ordering: .releasing)
+    guard enter() else {
+      letGoOfPlace(consumer)
       return false
     }
     return true
   }
 
-  /// Whether nobody but the holder refers to the object. For the holder.
-  var isLastReference: Bool { isKnownUniquelyReferenced(&strongObject.pointee) }
-
-  /// The object, for its holder; nil if the holder's reference is the last.
-  var held: Unmanaged<AnyObject>? {
-    guard !isLastReference else { return nil }
-    return strongObject.pointee.map { Unmanaged.passUnretained($0) }
+  /// A consumer that became the holder lets go. The object may end by that, which is user code.
+  func letGo(by consumer: UInt) {
+    letGoOfPlace(consumer)
+    leave()
   }
 
-  /// The holder lets go. The object may end by that, which is user code.
-  func letGo() {
-    let object = strongObject.pointee
-    strongObject.pointee = nil
-    // Releasing, pairs with `hold`.
-    holder.store(0, ordering: .releasing)
-    withExtendedLifetime(object) {}
+  private func letGoOfPlace(_ consumer: UInt) {
+    // Not a store: after `end` the place may be another's.
+    _ = holder.compareExchange(expected: consumer, desired: 0, ordering: .relaxed)
   }
 }
 
@@ -88,7 +149,7 @@ final class SharedReference: @unchecked Sendable {
 @usableFromInline
 struct HeldObject {
   @usableFromInline let object: Unmanaged<AnyObject>
-  /// Retained for this call alone.
+  /// Held for this call alone.
   @usableFromInline let isForOneCall: Bool
 
   @usableFromInline
@@ -116,30 +177,37 @@ extension Consumer {
 
   var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
-  /// The object of a reference for one call, which `letGo` ends; nil if it is gone.
+  /// The object of a reference for one call, which `letGo` ends if it is held for that alone; nil if it is gone.
   func hold(_ reference: SharedReference) -> HeldObject? {
     if reference.isHeld(by: address) {
       if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
-      // The last reference is ours. The end of the object may wait for its handlers to be done.
-      didLeaveHandler()
-      held.pointee.references.removeAll { $0 === reference }
-      reference.letGo()
-      return nil
-    }
-    if reference.hold(by: address) {
+      reference.end()
+    } else if reference.hold(by: address) {
       held.pointee.references.append(reference)
       held.pointee.isAny = true
       if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
-      // Gone while it was loaded: as above.
-      return hold(reference)
+      // Gone while it was loaded.
+      reference.end()
+    } else if reference.enter() {
+      if let object = reference.held { return HeldObject(object: object, isForOneCall: true) }
+      // Perhaps held by one that stands in another's handler.
+      reference.end()
+      letGo(reference)
     }
-    return reference.load().map { HeldObject(object: $0, isForOneCall: true) }
+    // Whether it was found here or elsewhere: what this consumer holds it lets go. The end of the object may
+    // wait for its handlers to be done.
+    if let index = held.pointee.references.firstIndex(where: { $0 === reference }) {
+      held.pointee.references.remove(at: index)
+      didLeaveHandler()
+      reference.letGo(by: address)
+    }
+    return nil
   }
 
-  /// Ends the call of an object that was retained for it. The object may end here, after its handler.
-  func letGo(_ object: Unmanaged<AnyObject>) {
+  /// Ends the call of an object that was held for it. The object may end here, after its handler.
+  func letGo(_ reference: SharedReference) {
     didLeaveHandler()
-    object.release()
+    reference.leave()
   }
 
   /// After an event, if anything is held.
@@ -160,7 +228,7 @@ extension Consumer {
     held.pointee.isAny = held.pointee.owner != nil
     // One by one: what ends by it is user code.
     while let reference = held.pointee.references.popLast() {
-      reference.letGo()
+      reference.letGo(by: address)
     }
   }
 
