@@ -32,4 +32,66 @@ struct PoolTimeTests {
     #expect(young.skippedCount == 0)
     withExtendedLifetime(timed) {}
   }
+
+  enum Interest: CaseIterable { case youngerThan, custom }
+
+  /// A pool of two threads whose callbacks are as that of `add`.
+  private static func pool(
+    _ kind: (EventCentral.Core, Balance), add: @escaping @Sendable (EventThread) -> EventCallbackHandle
+  ) -> (EventPool<EventThread>, Log<EventCallbackHandle>) {
+    let handles = Log<EventCallbackHandle>()
+    let pool = EventPool<EventThread>(
+      capacity: 2, balancer: kind.1.make(), on: EventCentral(core: kind.0)
+    ) { _ in
+      let thread = EventThread()
+      handles.append(add(thread))
+      return thread
+    }
+    return (pool, handles)
+  }
+
+  @Test(
+    "an event that an interest turns away is judged when the handler would run, counts as skipped, and weighs on no thread",
+    arguments: balances, Interest.allCases)
+  func turnedAway(_ kind: (EventCentral.Core, Balance), interest: Interest) {
+    let (isWanted, log) = (Guarded(true), Log<Int>())
+    let (pool, handles) = Self.pool(kind) { thread in
+      switch interest {
+      case .youngerThan:
+        thread.addEventCallback(
+          { (job: Job) in log.append(job.number) }, interestedIn: .youngerThan,
+          maximumAge: 1_000_000)
+      case .custom:
+        thread.addEventCallback(
+          { (job: Job) in log.append(job.number) }, interestedIn: .custom,
+          customFilter: { _, _, _ in isWanted.withLock { $0 } })
+      }
+    }
+    let hold = pool.withThreads { threads in threads.map { HeldThread($0) } }
+    for number in 0..<20 { #expect(Job(number: number, key: number).queue(on: pool.central) == 1) }
+    // All were young and wanted so far; when the threads come to them they are not.
+    isWanted.withLock { $0 = false }
+    let later = DispatchTime.now() + .milliseconds(2)
+    while DispatchTime.now() < later {}
+    hold.forEach { $0.letGo() }
+    #expect(waitUntil { pool.statistics.skipped == 20 })
+    #expect(handles.entries.map(\.skippedCount).reduce(0, +) == 20)
+    // A thread counts the event that it was held by when it has left it.
+    #expect(waitUntil { pool.statistics.delivered == 2 })
+    #expect(log.entries.isEmpty)
+    // Nothing is left of them: one each is even again.
+    let again = pool.withThreads { threads in threads.map { HeldThread($0) } }
+    #expect(pool.statistics.threads.map(\.waiting) == [0, 0])
+    if case .lowestLoad = kind.1 {
+      for _ in 0..<2 { Job().queue(on: pool.central) }
+      #expect(pool.statistics.threads.map(\.waiting) == [1, 1])
+    }
+    again.forEach { $0.letGo() }
+    // A thread that is retired ends, since what it was promised is accounted for.
+    pool.capacity = 1
+    #expect(waitUntil { pool.statistics.threads.count == 1 })
+    #expect(pool.drain())
+    #expect(pool.statistics.cancelled == 0)
+    _ = handles.take()
+  }
 }
