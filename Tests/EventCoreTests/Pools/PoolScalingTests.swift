@@ -167,12 +167,27 @@ struct PoolScalingTests {
     #expect(jobs.pool.drain())
     #expect(jobs.log.entries.count == producers * each)
     #expect(Set(handled.map(\.number)).count == producers * each)
+    Self.expectOrder(handled, each: each)
     #expect(lifetime.waitUntilNone())
     #expect(waitUntil { jobs.pool.statistics.threads.isEmpty })
     let statistics = jobs.pool.statistics
     #expect(statistics.delivered == UInt64(producers * each + looks.entries.count))
     #expect(statistics.skipped == 0)
     #expect(statistics.cancelled == 0 && statistics.refused == 0)
+  }
+
+  /// D2: on each thread the events of each producer come in the order in which it dispatched them, and so
+  /// do those of each key. Of a shared pool too: what a thread takes later was dispatched later.
+  private static func expectOrder(_ handled: [Handled], each: Int) {
+    struct Place: Hashable { var thread, producer: Int }
+    var last: [Place: Int] = [:]
+    for event in handled {
+      // A thread that comes later may have the index of one that has ended, and then all of its events come
+      // after those of that one.
+      let place = Place(thread: event.thread, producer: event.number / each)
+      #expect(last[place] ?? -1 < event.number, "\(place)")
+      last[place] = event.number
+    }
   }
 
   @Test("D10: cancelled and drained under fire, every event is delivered, cancelled or refused",
