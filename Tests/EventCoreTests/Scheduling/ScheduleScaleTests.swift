@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCoreTestSupport
+import Testing
+
+@testable import EventCore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+@Suite("Scheduling: many timers, and none that is due")
+struct ScheduleScaleTests {
+  typealias Number = ScheduleWorld.Number
+
+  @Test(
+    "very many pending timers: half of them cancelled, the others once each, by deadline, equal ones in the order of the calls",
+    arguments: cores)
+  func veryMany(core: EventCentral.Core) {
+    var random = SeededRandom()
+    print("many timers, \(core): seed \(random.seed)")
+    // A million in the long tests: in a debug build that takes ten seconds.
+    let count = min(100_000 * stressFactor, 1_000_000)
+    let world = ScheduleWorld(core)
+    // Four for each deadline.
+    let deadlines = (0..<count).map { _ in UInt64.random(in: 1...UInt64(count / 4), using: &random) }
+    var handles: [EventScheduleHandle] = []
+    handles.reserveCapacity(count)
+    for (value, deadline) in deadlines.enumerated() {
+      handles.append(
+        Number(value: value).scheduleQueue(at: world.after(deadline), on: world.central))
+    }
+    for value in stride(from: 0, to: count, by: 2) { handles[value].cancel() }
+    // In two steps, so that what is due and what is not are told apart among so many.
+    let half = world.clock.nanoseconds + UInt64(count / 8)
+    world.clock.advance(to: half)
+    let dueFirst = deadlines.enumerated().count { $0 % 2 == 1 && $1 <= UInt64(count / 8) }
+    #expect(handles.count { $0.dispatches == 1 } == dueFirst)
+    world.clock.advance(by: .nanoseconds(count))
+    let fired = world.finish()
+    #expect(fired.count == count / 2)
+    #expect(fired.allSatisfy { $0 % 2 == 1 })
+    let isInOrder = zip(fired, fired.dropFirst()).allSatisfy {
+      (deadlines[$0], $0) < (deadlines[$1], $1)
+    }
+    #expect(isInOrder)
+    #expect(handles.allSatisfy { $0.dispatches <= 1 })
+  }
+
+  #if os(Linux)
+    /// Notes whose processor time a dispatch is on: a balancer runs where the event is dispatched. It is
+    /// asked where there are two threads to choose from.
+    struct ClockNotingBalancer: EventPoolBalancing {
+      let clocks: Log<clockid_t>
+
+      func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
+        var clock = clockid_t()
+        if pthread_getcpuclockid(pthread_self(), &clock) == 0 { clocks.append(clock) }
+        return 0
+      }
+    }
+
+    private static func nanoseconds(on clock: clockid_t) -> Int {
+      var time = timespec()
+      clock_gettime(clock, &time)
+      return time.tv_sec * 1_000_000_000 + time.tv_nsec
+    }
+
+    // the scheduler's thread          test
+    // dispatches: notes its clock
+    // sleeps                          notes the clock; waits for a timer of another central
+    //                                 the clock is where it was
+    @Test("a scheduler with nothing due uses no processor time", arguments: cores, [false, true])
+    func idle(core: EventCentral.Core, hasPending: Bool) {
+      let central = EventCentral(core: core)
+      let (clocks, handled, over) = (Log<clockid_t>(), Log<Int>(), Gate())
+      let pool = EventPool<EventThread>(
+        capacity: 2, balancer: ClockNotingBalancer(clocks: clocks), on: central
+      ) { _ in
+        let thread = EventThread()
+        thread.addEventCallback { (event: Number) in handled.append(event.value) }
+        return thread
+      }
+      let pending =
+        hasPending ? Number(value: 1).scheduleQueue(at: .now() + .seconds(3600), on: central) : nil
+      Number(value: 0).scheduleQueue(at: .now() + .milliseconds(1), on: central)
+      #expect(handled.entries(atLeast: 1) == [0])
+      let other = EventCentral(core: core)
+      let clock = other.scheduleThread(over)
+      let before = Self.nanoseconds(on: clocks.entries[0])
+      over.pass()
+      // A thread that looks again and again uses all of the 200 ms, or its share on a busy machine.
+      #expect(Self.nanoseconds(on: clocks.entries[0]) - before < 10_000_000)
+      pending?.cancel()
+      clock.cancel()
+      pool.cancel()
+    }
+  #endif
+}
+
+extension EventCentral {
+  /// Opens a gate in 200 ms, by a thread and a scheduler of this central.
+  fileprivate func scheduleThread(_ gate: Gate) -> EventThread {
+    let thread = EventThread(on: self)
+    thread.addEventCallback { (_: ScheduleWorld.Number) in gate.open() }
+    ScheduleWorld.Number().scheduleQueue(at: .now() + .milliseconds(200), on: self)
+    return thread
+  }
+}
