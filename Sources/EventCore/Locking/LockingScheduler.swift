@@ -25,7 +25,10 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
   static func make(clock: ManualClock?) -> LockingScheduler {
     let scheduler = LockingScheduler(clock: clock)
     if clock == nil {
-      startThread(named: "evc-scheduler") { scheduler.run() }
+      startThread(named: "evc-scheduler") {
+        sleepWithoutSlack()
+        scheduler.run()
+      }
     }
     return scheduler
   }

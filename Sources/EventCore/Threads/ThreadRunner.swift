@@ -66,6 +66,24 @@ private func setThreadName(_ name: String) {
   #endif
 }
 
+/// Has the calling thread's sleeps end when they are over: otherwise Linux may add 50 µs to each, to save
+/// wake-ups. If the system refuses it, they end when they end.
+func sleepWithoutSlack() {
+  #if os(Linux) || os(Android)
+    // `prctl` is not visible to Swift, and neither is the thread's number: it ends the target of the link.
+    var target = [UInt8](repeating: 0, count: 64)
+    let length = target.withUnsafeMutableBytes {
+      readlink("/proc/thread-self", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+    }
+    guard length > 0 else { return }
+    let name = target[..<length].split(separator: UInt8(ascii: "/")).last ?? []
+    let file = open("/proc/\(String(decoding: name, as: UTF8.self))/timerslack_ns", O_WRONLY)
+    guard file >= 0 else { return }
+    _ = write(file, "1", 1)
+    close(file)
+  #endif
+}
+
 /// A number that tells the calling thread from all others that run now; never 0.
 func currentThreadNumber() -> UInt {
   #if canImport(Darwin)

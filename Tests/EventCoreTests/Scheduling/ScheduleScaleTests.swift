@@ -70,6 +70,41 @@ struct ScheduleScaleTests {
       return time.tv_sec * 1_000_000_000 + time.tv_nsec
     }
 
+    /// Notes what the system may add to a sleep of the thread that a dispatch is on, in nanoseconds.
+    struct SlackNotingBalancer: EventPoolBalancing {
+      let slacks: Log<String>
+
+      func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
+        func contents(_ read: (UnsafeMutablePointer<CChar>, Int) -> Int) -> String {
+          var bytes = [CChar](repeating: 0, count: 64)
+          let count = read(&bytes, bytes.count)
+          return String(
+            decoding: bytes.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+        let link = contents { readlink("/proc/thread-self", $0, $1) }
+        let path = "/proc/\(link.split(separator: "/").last ?? "self")/timerslack_ns"
+        let file = open(path, O_RDONLY)
+        slacks.append(contents { read(file, $0, $1) })
+        close(file)
+        return 0
+      }
+    }
+
+    @Test("a scheduler's thread sleeps no longer than asked: the system adds nothing", arguments: cores)
+    func slack(core: EventCentral.Core) {
+      let (central, slacks) = (EventCentral(core: core), Log<String>())
+      let pool = EventPool<EventThread>(
+        capacity: 2, balancer: SlackNotingBalancer(slacks: slacks), on: central
+      ) { _ in
+        let thread = EventThread()
+        thread.addEventCallback { (_: Number) in }
+        return thread
+      }
+      Number().scheduleQueue(at: .now() + .milliseconds(1), on: central)
+      #expect(slacks.entries(atLeast: 1) == ["1\n"])
+      pool.cancel()
+    }
+
     // the scheduler's thread          test
     // dispatches: notes its clock
     // sleeps                          notes the clock; waits for a timer of another central
