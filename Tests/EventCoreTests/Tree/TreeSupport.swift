@@ -8,6 +8,12 @@ import Testing
 struct Note: Event { var text = "" }
 struct Other: Event {}
 
+/// Whether something is still there, and it.
+struct WeakObject<Object: AnyObject> {
+  weak var object: Object?
+  init(_ object: Object?) { self.object = object }
+}
+
 /// A tree to raise in, whose nodes log every call as "name phase":
 ///
 ///     root ─┬─ a ─┬─ a1 ── a1x
