@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("Trees: handlers that are removed by type and mode")
+struct TreeRemovalTests {
+  /// Every mode with a phase.
+  static let modes = (0..<16).map { CaptureMode(rawValue: $0) }.filter {
+    !$0.isDisjoint(with: [.onCapture, .onRaise, .onPropagate])
+  }
+
+  final class Owner: Sendable {
+    func onNote(_ event: Note) {}
+  }
+
+  /// A handler of each form for a mode.
+  func addAll(
+    _ mode: CaptureMode, to node: EventNode, _ owner: Owner, _ central: EventCentral
+  ) -> [EventNodeHandle] {
+    [
+      node.addHandler(mode) { (_: Note) in },
+      node.addHandler(mode, for: Note.self) { _ in .continue },
+      node.addHandler(mode, owner: owner, Owner.onNote),
+      node.addHandler(mode, executeOn: .listenerThread, of: central) { (_: Note) in },
+    ]
+  }
+
+  @Test(
+    "D6: removeHandlers(for:with:) ends those of exactly this mode, and none that shares a phase with it",
+    arguments: cores)
+  func exactMode(core: EventCentral.Core) {
+    #expect(Self.modes.count == 14)
+    let (owner, central) = (Owner(), EventCentral(core: core))
+    for removed in Self.modes {
+      let (parent, node) = (EventNode(core: core), EventNode(core: core))
+      node.attach(to: parent)
+      let handles = Self.modes.map { ($0, addAll($0, to: node, owner, central)) }
+      let others = [
+        node.addHandler(removed) { (_: Other) in },
+        parent.addHandler(removed) { (_: Note) in },
+      ]
+      #expect(node.removeHandlers(for: Note.self, with: removed) == 4)
+      for (mode, handles) in handles {
+        #expect(handles.map(\.isActive) == handles.map { _ in mode != removed }, "\(removed), \(mode)")
+      }
+      #expect(others.map(\.isActive) == [true, true])
+      #expect(node.removeHandlers(for: Note.self, with: removed) == 0)
+      #expect(node.removeHandlers(for: Note.self) == 4 * 13)
+      #expect(node.removeAllHandlers() == 1)
+    }
+  }
+
+  @Test("D6: those that are left are called as before, in their order", arguments: cores)
+  func callsAfterwards(core: EventCentral.Core) {
+    for removed in Self.modes where !removed.contains(.consumeEvent) {
+      let (node, log) = (EventNode(core: core), Log<String>())
+      let modes = Self.modes.filter { !$0.contains(.consumeEvent) }
+      for (number, mode) in modes.enumerated() {
+        if number % 2 == 0 {
+          node.addHandler(mode) { (_: Note) in log.append("\(mode)") }
+        } else {
+          node.addHandler(mode, for: Note.self) { _ in
+            log.append("\(mode)")
+            return .continue
+          }
+        }
+      }
+      #expect(node.removeHandlers(for: Note.self, with: removed) == 1)
+      node.raise(event: Note())
+      let left = modes.filter { $0 != removed }
+      #expect(
+        log.entries
+          == [CaptureMode.onCapture, .onRaise, .onPropagate].flatMap { phase in
+            left.filter { $0.contains(phase) }.map { "\($0)" }
+          })
+    }
+  }
+}
