@@ -51,6 +51,31 @@ struct TreeTrapTests {
     }
     expectMessage(locking, "removeAndWait() waits until its handler is not running")
   }
+
+  @Test("D6: removeAndWait inside a handler that runs elsewhere, in each place", arguments: cores)
+  func waitingElsewhere(core: EventCentral.Core) async {
+    for place in TreePlace.allCases {
+      let result = await #expect(
+        processExitsWith: .failure, observing: [\.standardErrorContent]
+      ) { [core = core.rawValue as String, place = "\(place)" as String] in
+        let core = EventCentral.Core(rawValue: core)!
+        let (node, central) = (EventNode(core: core), EventCentral(core: core))
+        let (handles, added, done) = (Log<EventNodeHandle>(), Gate(), Gate())
+        let (handle, object) = TreePlace.allCases.first { "\($0)" == place }!
+          .addHandler(.onRaise, to: node, of: central) { _ in
+            added.pass()
+            handles.entries[0].removeAndWait()
+            done.open()
+          }
+        handles.append(handle)
+        added.open()
+        node.raise(event: Ping())
+        await offThePool { done.pass() }
+        withExtendedLifetime(object) {}
+      }
+      expectMessage(result, "removeAndWait() waits until its handler is not running")
+    }
+  }
 }
 
 private func removeInside(_ node: EventNode) {
