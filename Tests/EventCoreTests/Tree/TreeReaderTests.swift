@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+import Testing
+
+@testable import EventCore
+
+@Suite("Trees: who raises waits for nobody who looks at them")
+struct TreeReaderTests {
+  // looker                       raiser
+  //                              raise: its thread is warm
+  // holds all trees still
+  //                              raise, also inside a handler
+  //                              done
+  // lets go
+  @Test("a raise takes no lock on the lock-free core", arguments: cores.filter { $0 == .lockFree })
+  func noLock(core: EventCentral.Core) {
+    let root = EventNode(core: core)
+    let nodes = (0..<100).map { _ in EventNode(parent: root) }
+    let log = Log<Int>()
+    for (number, node) in nodes.enumerated() {
+      node.addHandler([.onCapture, .onRaise, .onPropagate]) { (_: Note) in log.append(number) }
+    }
+    nodes[99].addHandler { [unowned node = nodes[0]] (_: Note) in node.raise(event: Other()) }
+    nodes[50].addHandler([.onPropagate, .consumeEvent]) { (_: Other) in log.append(-50) }
+    let (warm, held, raised) = (Gate(), Gate(), Gate())
+    runThread {
+      nodes[3].raise(event: Note())
+      warm.open()
+      held.pass()
+      nodes[3].raise(event: Note())
+      nodes[4].propagate(event: Note())
+      raised.open()
+    }
+    warm.pass()
+    let expected = [3, 3] + Array(0..<100) + [-50]
+    #expect(log.take() == expected)
+    var isDone = false
+    core.trees.withTrees { _ in
+      held.open()
+      isDone = raised.pass(within: 60)
+    }
+    #expect(isDone)
+    // After a raise that had to wait.
+    if !isDone { raised.pass() }
+    #expect(log.take() == expected + [4])
+  }
+}
