@@ -110,26 +110,9 @@ struct TreeExecutionTests {
     #expect(order == ["returned", "removed"])
   }
 
-  private actor Recorder {}
-
-  @Test("an actor that is gone takes no event, and consumes none (D9)", arguments: cores)
-  func actorIsGone(core: EventCentral.Core) {
-    let central = EventCentral(core: core)
-    let root = EventNode(core: core)
-    let node = EventNode(parent: root)
-    let log = Log<String>()
-    root.addHandler(.onRaise) { (_: Note) in log.append("root") }
-    var recorder: Recorder? = Recorder()
-    let handle = node.addHandler([.onRaise, .consumeEvent], executeOn: recorder!, of: central) {
-      (_: isolated Recorder, _: Note) in log.append("recorder")
-    }
-    recorder = nil
-    #expect(!node.raise(event: Note()).isConsumed)
-    #expect(!handle.isActive)
-    #expect(log.entries == ["root"])
-  }
-
-  @Test("a thread of another central that has ended takes no event, and consumes none (D9)", arguments: cores)
+  @Test(
+    "a thread of another central that has ended takes no event, and consumes none (D9)",
+    arguments: cores)
   func threadElsewhereIsGone(core: EventCentral.Core) {
     let (central, other) = (EventCentral(core: core), EventCentral(core: core))
     let root = EventNode(core: core)
