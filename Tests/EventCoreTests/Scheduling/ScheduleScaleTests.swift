@@ -23,7 +23,7 @@ struct ScheduleScaleTests {
   func veryMany(core: EventCentral.Core) {
     var random = SeededRandom()
     print("many timers, \(core): seed \(random.seed)")
-    // A million in the long tests: in a debug build that takes ten seconds.
+    // A million in the long tests: in a debug build that takes some ten seconds on each core.
     let count = min(100_000 * stressFactor, 1_000_000)
     let world = ScheduleWorld(core)
     // Four for each deadline.
