@@ -46,7 +46,6 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     state = handler.state
     guard let receiver = context.consumer.add(handler, type) else {
       // The context has ended, and so has the listener.
-      RequesterTable.forget(requester)
       context.leave()
       return
     }
@@ -58,7 +57,6 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     }
     if !isListed {
       remove()
-      RequesterTable.forget(requester)
       context.leave()
     } else if hasToEnd {
       remove()

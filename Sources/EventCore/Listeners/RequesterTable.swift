@@ -5,35 +5,40 @@
 /// `EventListener` its listeners are registered at. Two would each take the other's hold for somebody else who
 /// refers to the object.
 enum RequesterTable {
-  /// By the objects' addresses, and how many listeners each has. Locked for a look-up at each registration and
-  /// each end of one; nothing is locked within it.
-  private static let references = Guarded(
-    [ObjectIdentifier: (reference: SharedReference, count: Int)]())
+  private struct Entry {
+    /// As long as a listener or a place has it: also a place that is about to let go of the object, after the
+    /// last listener.
+    weak var reference: SharedReference?
+  }
+  /// By the objects' addresses. Locked for a look-up at each registration, and at the end of a reference;
+  /// nothing is locked within it, and no reference ends there.
+  private static let references = Guarded([ObjectIdentifier: Entry]())
 
-  /// The reference that all listeners of a requester share, for one more of them. Any thread.
+  /// The reference that all listeners of a requester share. Any thread.
   static func reference(to requester: AnyObject) -> SharedReference {
-    references.withLock { references in
-      let identifier = ObjectIdentifier(requester)
+    let identifier = ObjectIdentifier(requester)
+    let (reference, other) = references.withLock { references in
+      let known = references[identifier]?.reference
       // The look at the object ends no object here: the caller has it.
-      if let entry = references[identifier], entry.reference.refers(to: requester) {
-        references[identifier] = (entry.reference, entry.count + 1)
-        return entry.reference
-      }
+      if let known, known.refers(to: requester) { return (known, SharedReference?.none) }
       let reference = SharedReference(requester)
-      references[identifier] = (reference, 1)
-      return reference
+      references[identifier] = Entry(reference: reference)
+      return (reference, known)
     }
+    // Of an object that had the address before. Perhaps it ends with this, which locks the table.
+    withExtendedLifetime(other) {}
+    return reference
   }
 
-  /// One listener less of a requester. Any thread.
-  static func forget(_ reference: SharedReference?) {
-    guard let reference else { return }
-    references.withLock { references in
-      // Another object may have the address by now.
-      guard let entry = references[reference.identifier], entry.reference === reference else {
-        return
-      }
-      references[reference.identifier] = entry.count > 1 ? (reference, entry.count - 1) : nil
+  /// A reference ends: nobody has it any more. Any thread.
+  static func forget(_ identifier: ObjectIdentifier) {
+    let other = references.withLock { references in
+      // Another object may have the address by now, and a reference of its own.
+      let other = references[identifier]?.reference
+      if other == nil { references[identifier] = nil }
+      return other
     }
+    // As above.
+    withExtendedLifetime(other) {}
   }
 }

@@ -307,7 +307,6 @@ enum LockingTree: TreeCore {
     case .earlier:
       // Another than it is: to be looked at again before the first call.
       own.head.pointee.changes = changes.load(ordering: .relaxed) &- 1
-    case .along: break
     }
     own.show()
     return true

@@ -21,7 +21,7 @@ final class LockingTreeWalk {
   private var rest = LockingCellBuffer()
   /// The cells to call now, in the buffer.
   private var chunk = 0..<0
-  /// Those of the next phase, which were collected along with them.
+  /// Those behind them in the buffer: of the next phase, or what was the rest.
   private var following = 0..<0
   private var source: LockingNodePointer!
   /// Where propagation begins: the root when the walk began, or the node itself.
@@ -96,9 +96,7 @@ final class LockingTreeWalk {
 
   enum Collected {
     case nothing
-    /// Cells that were found along with the last ones, and looked at again with them.
-    case along
-    /// Cells that were found before a change.
+    /// Cells that were found with others before them, or before a change.
     case earlier
     /// Cells as the trees are now.
     case now
@@ -116,22 +114,27 @@ final class LockingTreeWalk {
       phase = EventPhase.capture.rawValue
       if !chunk.isEmpty { return .now }
     }
-    if !following.isEmpty {
+    if !following.isEmpty, phase == EventPhase.capture.rawValue {
       chunk = following
       following = 0..<0
       phase = EventPhase.raise.rawValue
-      return chunk.lowerBound == 0 ? .now : .along
+      return chunk.lowerBound == 0 ? .now : .earlier
     }
-    buffer.removeAll()
     phase = EventPhase.propagate.rawValue
-    let isChanged = rest.count > 0
-    if isChanged {
+    if following.isEmpty {
+      buffer.removeAll()
+      if rest.count == 0 {
+        collectTree(into: &buffer, until: Self.chunkSize)
+        chunk = 0..<buffer.count
+        return chunk.isEmpty ? .nothing : .now
+      }
       swap(&buffer, &rest)
-    } else {
-      collectTree(into: &buffer, until: Self.chunkSize)
+      following = 0..<buffer.count
     }
-    chunk = 0..<buffer.count
-    return chunk.isEmpty ? .nothing : isChanged ? .earlier : .now
+    // As many as otherwise: so many are looked at again after a change.
+    chunk = following.prefix(Self.chunkSize)
+    following = chunk.upperBound..<following.upperBound
+    return .earlier
   }
 
   /// A node is about to be taken from its place: collects what propagation has left.
@@ -158,9 +161,9 @@ final class LockingTreeWalk {
   /// Looks, after trees have changed, which of the cells from `index` of the chunk on are still where they
   /// were. `round`: another one each time.
   ///
-  /// O(cells and depth): what is found of a node is noted there.
+  /// O(cells of the chunk, and depth): what is found of a node is noted there.
   func lookAgain(from index: Int, round: UInt64) {
-    for place in (chunk.lowerBound + index)..<buffer.count {
+    for place in (chunk.lowerBound + index)..<chunk.upperBound {
       let cell = buffer.cells[place].assumingMemoryBound(to: LockingTreeCell.self)
       buffer.isCut[place] = !reaches(cell.pointee.node, round)
     }

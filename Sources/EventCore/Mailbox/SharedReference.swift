@@ -42,6 +42,7 @@ final class SharedReference: @unchecked Sendable {
 
   deinit {
     strongObject.deallocate()
+    RequesterTable.forget(identifier)
   }
 
   /// Whether the object has ended, or nobody refers to it but consumers. Any thread, with no lock held: the

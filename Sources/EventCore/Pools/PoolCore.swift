@@ -126,6 +126,8 @@ final class PoolCore: @unchecked Sendable {
         }
       }
     }
+    // Those that ended while they were made found no place to leave. Not replaced at once: the next may do the same.
+    for slot in slots.active where slot.thread.consumer.ended.isOpen { didEnd(slot.member) }
     // An idle pool that is too large for its scaler has no thread that would have it asked.
     if let ticker, slots.active.count > scaler.restingCapacity {
       ticker.wake()
@@ -195,6 +197,10 @@ final class PoolCore: @unchecked Sendable {
     // The slot itself goes outside of the mutex: the end of a thread object is user code.
     guard let slot else { return }
     let (isLast, hasMadeRoom) = state.withLock { state in
+      // Whoever comes second finds it gone: the thread, and whoever made it.
+      guard (state.slots + state.retiring).contains(where: { $0.member === member }) else {
+        return (false, false)
+      }
       let hasMadeRoom = !hasRoom(state)
       state.slots.removeAll { $0.member === member }
       state.retiring.removeAll { $0.member === member }

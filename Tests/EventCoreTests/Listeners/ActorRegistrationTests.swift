@@ -10,7 +10,8 @@ import Testing
 struct ActorRegistrationTests {
   /// What a test has on the actor: asks in each call whether it is there.
   final class Model: EventListening {
-    let home: any Actor
+    // It keeps this.
+    unowned let home: any Actor
     let log: Log<Int>
 
     init(_ home: any Actor, _ log: Log<Int>) { (self.home, self.log) = (home, log) }
@@ -31,7 +32,8 @@ struct ActorRegistrationTests {
   /// Registers by code of its own, and has no properties.
   class Overriding: EventListening {
     struct Heard: Eventable { let number: Int }
-    let home: any Actor
+    // As above.
+    unowned let home: any Actor
     let log: Log<Int>
     var handle: (any EventListenerHandling)?
 

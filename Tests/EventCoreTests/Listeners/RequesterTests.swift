@@ -255,6 +255,50 @@ struct RequesterTests {
     }
   }
 
+  // place A                              test                                place B
+  // calls the requester's listener
+  // stands in a handler that is not its  removes that listener, adds one ──►
+  //                                      lets the last reference go
+  //                                      sends events                        does not call it
+  @Test(
+    "a place that holds it for a listener which has ended keeps no later one callable", arguments: cores)
+  func laterListener(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, log, seen) = (Lifetime(), Log<Int>(), Log<Int>())
+      let (entered, leave) = (Gate(), Gate())
+      let other = EventListener(on: central, name: "place B")
+      let box = Box<Requester>(Requester(owner.token(), log))
+      let first = Ping.addListener(
+        box.value!, Requester.onPing, executeOn: .listenerThread, on: central)
+      let stranger = Pong.addListener(
+        nil,
+        { _ in
+          entered.open()
+          leave.pass()
+        }, executeOn: .listenerThread, on: central)
+      let held = HeldPlace(.listenerThread, on: central)
+      Ping(number: 0).queue(on: central)
+      Pong(number: 0).queue(on: central)
+      held.letGo()
+      entered.pass()
+      #expect(log.entries(atLeast: 1) == [0])
+      first.remove()
+      let later = other.addListener(box.value!, Requester.onPing, executeOn: .listenerThread)
+      let all = other.addListener(
+        nil, { (event: Ping) in seen.append(event.number) }, executeOn: .listenerThread)
+      box.value = nil
+      for number in 1...5 { Ping(number: number).queue(on: central) }
+      #expect(seen.entries(atLeast: 5) == Array(1...5))
+      #expect(log.entries == [0])
+      #expect(!later.isActive)
+      leave.open()
+      #expect(owner.waitUntilNone())
+      stranger.remove()
+      all.remove()
+    }
+  }
+
   @Test(
     "with listeners in several busy places it ends soon, and none is called any more",
     arguments: cores, [2, 3])

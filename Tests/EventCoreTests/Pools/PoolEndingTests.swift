@@ -152,6 +152,35 @@ struct PoolEndingTests {
     jobs.pool.cancel()
   }
 
+  @Test("a thread that ends while it is made is no thread of the pool, and is replaced when asked", arguments: balances)
+  func endedWhileMade(_ kind: (EventCentral.Core, Balance)) {
+    let (central, log) = (EventCentral(core: kind.0), Log<Handled>())
+    let made = Log<Int>()
+    let pool = EventPool(capacity: 2, balancer: kind.1.make(), on: central) { index in
+      let thread = JobThread(index, log)
+      made.append(index)
+      if made.entries == [0, 1] {
+        thread.cancel()
+        thread.join()
+      }
+      return thread
+    }
+    #expect(pool.withThreads { $0.count } == 1)
+    pool.capacity = 2
+    #expect(pool.withThreads { $0.count } == 2)
+    #expect(made.entries == [0, 1, 1])
+    for number in 0..<10 { #expect(Job(number: number, key: number).queue(on: central) == 1) }
+    _ = log.entries(atLeast: 10)
+    // And nobody left to handle what waits: it ends with the pool, counted (D10).
+    let held = pool.withThreads { $0 }.map { HeldThread($0) }
+    for number in 10..<13 { Job(number: number, key: number).queue(on: central) }
+    for thread in pool.withThreads({ $0 }) { thread.cancel() }
+    held.forEach { $0.letGo() }
+    pool.cancel()
+    #expect(waitUntil { pool.statistics.cancelled == 3 })
+    #expect(log.entries.count == 10)
+  }
+
   @Test("D10: drain does not say that all was handled after a thread was cancelled with its share", arguments: cores)
   func drainAfterCancelledThread(core: EventCentral.Core) {
     let jobs = JobPool(core, 3, Balance.roundRobin.make())

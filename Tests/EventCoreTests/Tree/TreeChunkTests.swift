@@ -65,6 +65,8 @@ struct TreeChunkTests {
       if index == 3 { for far in [100, 250, 499] { nodes.now[far].detach() } }
     }
     nodes.set(tree.nodes)
+    // The handlers have them, and they the handlers.
+    defer { nodes.set([]) }
     tree.root.raise(event: Note())
     #expect(tree.log.take() == (0..<Self.count).filter { ![100, 250, 499].contains($0) })
   }
@@ -76,6 +78,8 @@ struct TreeChunkTests {
       if index == 3, nodes.now[300].parent !== nodes.now[0] { nodes.now[300].attach(to: nodes.now[0]) }
     }
     nodes.set(tree.nodes)
+    // The handlers have them, and they the handlers.
+    defer { nodes.set([]) }
     tree.root.raise(event: Note())
     #expect(tree.log.take() == (0..<Self.count).filter { $0 != 300 })
     tree.root.raise(event: Note())
@@ -93,6 +97,8 @@ struct TreeChunkTests {
       }
     }
     nodes.set(tree.nodes)
+    // The handlers have them, and they the handlers.
+    defer { nodes.set([]) }
     handles.set(tree.handles)
     tree.root.raise(event: Note())
     #expect(tree.log.take() == (0..<Self.count).filter { $0 != 400 })
@@ -108,6 +114,8 @@ struct TreeChunkTests {
       if index % 2 == 0 { nodes.now[index + 1].detach() }
     }
     nodes.set(tree.nodes)
+    // The handlers have them, and they the handlers.
+    defer { nodes.set([]) }
     tree.root.raise(event: Note())
     #expect(tree.log.take() == Array(stride(from: 0, to: Self.count, by: 2)))
   }
@@ -123,6 +131,8 @@ struct TreeChunkTests {
       nodes.now[351].detach()
     }
     nodes.set(tree.nodes)
+    // The handlers have them, and they the handlers.
+    defer { nodes.set([]) }
     tree.root.raise(event: Note())
     let inner = (0..<Self.count).filter { $0 != 350 }
     let outer = (201..<Self.count).filter { $0 != 350 && $0 != 351 }

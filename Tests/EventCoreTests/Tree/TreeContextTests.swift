@@ -115,7 +115,7 @@ struct TreeContextTests {
     let button = EventNode(parent: app, name: "button")
     let places = Log<Place>()
     for node in [app, button] {
-      node.addHandler([.onRaise, .onPropagate], for: Note.self) { context in
+      node.addHandler([.onRaise, .onPropagate], for: Note.self) { [unowned app] context in
         if app.parent == nil { app.attach(to: world) }
         places.append(Place(context))
         return .continue
