@@ -3,6 +3,8 @@
 #ifdef EVC_URCU
 #include "shared.h"
 
+#include "shared_mailbox_private.h"
+
 #include <string.h>
 
 static bool deliver(void *worker_context, void *context, void *payload,
@@ -68,6 +70,17 @@ enum evc_status shared_post_chain(struct shared_receiver *receiver, unsigned lan
 		evc_envelope_release(envelope, true);
 	}
 	return status;
+}
+
+bool shared_all_asleep(struct evc_shared_mailbox *mailbox, unsigned count)
+{
+	uint64_t start = evc_clock_now();
+
+	while (atomic_load(&mailbox->attention) != count * EVC_SHARED_SLEEPER ||
+	       atomic_load(&mailbox->looking) != 0)
+		if (evc_clock_now() - start > SUITE_LIMIT_NS)
+			return false;
+	return true;
 }
 
 enum evc_status shared_post(struct shared_receiver *receiver, unsigned lane, uint64_t value)

@@ -21,6 +21,8 @@ struct shared_receiver {
 };
 
 const char *shared_open(struct shared_receiver *receiver);
+/* Waits until so many workers sleep for what is shared, and none looks. False if that does not come. */
+bool shared_all_asleep(struct evc_shared_mailbox *mailbox, unsigned count);
 /* Posts one envelope by itself; a refused one ends without `drop`, since nobody accepted it. */
 enum evc_status shared_post(struct shared_receiver *receiver, unsigned lane, uint64_t value);
 /* Posts `count` envelopes of one lane with the values from `first` on as one chain. */

@@ -72,17 +72,6 @@ static void meet(void *worker_context, uint64_t value, unsigned lane)
 	(void)suite_gate_pass(&meeting.all);
 }
 
-static bool all_asleep(struct evc_shared_mailbox *mailbox, unsigned count)
-{
-	uint64_t start = evc_clock_now();
-
-	while (atomic_load(&mailbox->attention) != count * EVC_SHARED_SLEEPER ||
-	       atomic_load(&mailbox->looking) != 0)
-		if (evc_clock_now() - start > SUITE_LIMIT_NS)
-			return false;
-	return true;
-}
-
 static const char *each_wakes_the_next(void)
 {
 	for (unsigned count = 1; count <= 6; count++) {
@@ -95,7 +84,7 @@ static const char *each_wakes_the_next(void)
 		EXPECT_NONE(shared_open(&receiver));
 		receiver.hear = meet;
 		EXPECT_NONE(shared_start(&workers, &receiver, count, NULL, NULL));
-		EXPECT(all_asleep(receiver.mailbox, count), "the workers do not sleep");
+		EXPECT(shared_all_asleep(receiver.mailbox, count), "the workers do not sleep");
 		EXPECT_OK(shared_post_chain(&receiver, count % EVC_LANE_COUNT, 0, count));
 		EXPECT(suite_await(&meeting.come, count), "%u of %u workers came",
 		       (unsigned)meeting.come, count);
@@ -204,17 +193,17 @@ static const char *one_call_each(void)
 	EXPECT_NONE(shared_open(&receiver));
 	receiver.hear = stand;
 	EXPECT_NONE(shared_start(&workers, &receiver, 2, &options, NULL));
-	EXPECT(all_asleep(receiver.mailbox, 2) && suite_await(&faked.sleeping, 2), "no sleep");
+	EXPECT(shared_all_asleep(receiver.mailbox, 2) && suite_await(&faked.sleeping, 2), "no sleep");
 	EXPECT_OK(shared_post(&receiver, 3, 0));
 	EXPECT(suite_gate_pass(&held), "nobody came");
 	EXPECT_EQUAL(faked.wakes, 1, "system calls for the first post");
-	EXPECT(all_asleep(receiver.mailbox, 1), "the other one does not sleep");
+	EXPECT(shared_all_asleep(receiver.mailbox, 1), "the other one does not sleep");
 	EXPECT_OK(shared_post(&receiver, 7, 1));
 	EXPECT(suite_await(&receiver.delivered, 1), "the second was not handled");
 	EXPECT_EQUAL(faked.wakes, 2, "system calls for two posts");
-	EXPECT(all_asleep(receiver.mailbox, 1), "the other one does not sleep again");
+	EXPECT(shared_all_asleep(receiver.mailbox, 1), "the other one does not sleep again");
 	suite_gate_open(&hold);
-	EXPECT(all_asleep(receiver.mailbox, 2), "not both sleep again");
+	EXPECT(shared_all_asleep(receiver.mailbox, 2), "not both sleep again");
 	EXPECT_EQUAL(faked.wakes, 2, "system calls in all");
 	evc_shared_mailbox_close(receiver.mailbox);
 	EXPECT_NONE(shared_join(&workers));
@@ -241,11 +230,11 @@ static const char *interrupt(void)
 	EXPECT_NONE(shared_open(&receiver));
 	EXPECT_NONE(shared_start(&workers, &receiver, 2, &options, NULL));
 	for (uint64_t i = 1; i <= 100; i++) {
-		EXPECT(all_asleep(receiver.mailbox, 2), "the workers do not sleep");
+		EXPECT(shared_all_asleep(receiver.mailbox, 2), "the workers do not sleep");
 		evc_mailbox_interrupt(evc_worker_mailbox(workers.workers[i % 2]));
 		EXPECT(suite_await(&controls, i), "interrupt %u was slept through", (unsigned)i);
 	}
-	EXPECT(all_asleep(receiver.mailbox, 2), "the workers do not sleep");
+	EXPECT(shared_all_asleep(receiver.mailbox, 2), "the workers do not sleep");
 	evc_thread_cancel(workers.threads[0]);
 	EXPECT_OK(evc_thread_join(workers.threads[0]));
 	evc_worker_destroy(workers.workers[0]);
@@ -255,84 +244,6 @@ static const char *interrupt(void)
 	EXPECT_OK(evc_thread_join(workers.threads[1]));
 	evc_worker_destroy(workers.workers[1]);
 	evc_shared_mailbox_release(receiver.mailbox);
-	return NULL;
-}
-
-/*
- *     held worker               the other one        main
- *     asleep                    asleep               post 1: the other one is woken
- *                               ends                 post 2: nobody comes
- *     interrupted, twice: looks at its own alone
- *                                                    admit
- *     handles 2
- */
-static const char *holds_a_worker(void)
-{
-	for (unsigned drains = 0; drains < 2; drains++) {
-		struct evc_mailbox_options options = { .control = control };
-		struct shared_receiver receiver;
-		struct evc_thread *threads[2];
-		struct evc_worker *workers[2];
-
-		controls = 0;
-		EXPECT_NONE(shared_open(&receiver));
-		for (unsigned i = 0; i < 2; i++) {
-			EXPECT_OK(evc_worker_create(receiver.mailbox, i ? NULL : &options, &workers[i]));
-			if (i == 0)
-				evc_worker_hold(workers[i]);
-			EXPECT_OK(evc_thread_start_worker(NULL, workers[i], &threads[i]));
-		}
-		EXPECT(all_asleep(receiver.mailbox, 1), "not one worker sleeps for all");
-		EXPECT_OK(shared_post(&receiver, 3, 1));
-		EXPECT(suite_await(&receiver.delivered, 1), "the one that is not held was not woken");
-		evc_thread_cancel(threads[1]);
-		EXPECT_OK(evc_thread_join(threads[1]));
-		evc_worker_destroy(workers[1]);
-		EXPECT_OK(shared_post(&receiver, 3, 1));
-		/* The second time it has looked after the first. */
-		for (uint64_t i = 1; i <= 2; i++) {
-			evc_mailbox_interrupt(evc_worker_mailbox(workers[0]));
-			EXPECT(suite_await(&controls, i), "an interrupt was slept through");
-		}
-		EXPECT_EQUAL(receiver.delivered, 1, "deliveries while the worker is held");
-		if (drains)
-			evc_shared_mailbox_close_when_empty(receiver.mailbox);
-		evc_worker_admit(workers[0]);
-		EXPECT(suite_await(&receiver.delivered, 2), "nobody came once it was admitted");
-		if (!drains)
-			evc_shared_mailbox_close(receiver.mailbox);
-		EXPECT_OK(evc_thread_join(threads[0]));
-		evc_worker_destroy(workers[0]);
-		evc_shared_mailbox_release(receiver.mailbox);
-	}
-	return NULL;
-}
-
-/* Admitted at any moment of its start, and told to end while it is held. */
-static const char *admits_at_any_moment(void)
-{
-	for (unsigned round = 0; round < SUITE_SCALE(3000u); round++) {
-		struct shared_receiver receiver;
-		struct evc_thread *thread;
-		struct evc_worker *worker;
-
-		EXPECT_NONE(shared_open(&receiver));
-		EXPECT_OK(evc_worker_create(receiver.mailbox, NULL, &worker));
-		evc_worker_hold(worker);
-		EXPECT_OK(evc_thread_start_worker(NULL, worker, &thread));
-		EXPECT_OK(shared_post(&receiver, round % EVC_LANE_COUNT, 1));
-		if (round % 2) {
-			for (uint64_t start = evc_clock_now(); evc_clock_now() - start < round % 64 * 1000;)
-				;
-			evc_worker_admit(worker);
-			EXPECT(suite_await(&receiver.delivered, 1), "round %u: slept through", round);
-		}
-		evc_thread_cancel(thread);
-		EXPECT_OK(evc_thread_join(thread));
-		evc_worker_destroy(worker);
-		EXPECT_EQUAL(receiver.delivered, round % 2, "deliveries of a round");
-		evc_shared_mailbox_release(receiver.mailbox);
-	}
 	return NULL;
 }
 
@@ -346,7 +257,7 @@ static const char *retire_race(void)
 		EXPECT_NONE(shared_open(&receiver));
 		EXPECT_NONE(shared_start(&workers, &receiver, 2, NULL, NULL));
 		if (round % 2)
-			EXPECT(all_asleep(receiver.mailbox, 2), "the workers do not sleep");
+			EXPECT(shared_all_asleep(receiver.mailbox, 2), "the workers do not sleep");
 		if (round % 3 == 0)
 			evc_thread_cancel(workers.threads[0]);
 		EXPECT_OK(shared_post(&receiver, round % EVC_LANE_COUNT, 1));
@@ -392,9 +303,6 @@ static const struct evc_suite_test tests[] = {
 	{ "shared: of two envelopes the second fetches the other worker", fetches_the_other },
 	{ "D5 shared: a post to sleeping workers makes one system call, to others none", one_call_each },
 	{ "shared: a sleeping worker wakes for its own mailbox and its own end", interrupt },
-	{ "shared: a worker that is held takes from its own mailbox alone until it is admitted",
-	  holds_a_worker },
-	{ "shared: a worker may be admitted at any moment, and end without", admits_at_any_moment },
 	{ "D4 shared: a wake-up of a worker that ends goes on to the next", retire_race },
 	{ "shared: a wait ends when its time is over, and not before", times_out },
 };

@@ -13,7 +13,7 @@ extern const struct suite_group suite_reentry, suite_order, suite_order_live, su
 	suite_streams, suite_pump, suite_pump_race,
 	suite_streams_memory, suite_latest, suite_latest_race, suite_scheduler, suite_scheduler_change,
 	suite_scheduler_live, suite_scheduler_race, suite_shared_order, suite_shared_workers,
-	suite_shared_close, suite_shared_wake, suite_shared_memory, suite_shared_latest,
+	suite_shared_close, suite_shared_wake, suite_shared_held, suite_shared_memory, suite_shared_latest,
 	suite_shared_latest_race, suite_balancer, suite_balancer_close, suite_balancer_churn,
 	suite_tree_order, suite_tree_change, suite_tree_memory, suite_tree_move, suite_tree_threads,
 	suite_tree_wait, suite_tree_allocation, suite_tree_readers, suite_tree_consumed;
@@ -29,6 +29,7 @@ static const struct suite_group *const groups[] = {
 	&suite_latest,	   &suite_latest_race,
 	&suite_scheduler,  &suite_scheduler_change, &suite_scheduler_live, &suite_scheduler_race,
 	&suite_shared_order,  &suite_shared_workers, &suite_shared_close, &suite_shared_wake,
+	&suite_shared_held,
 	&suite_shared_memory, &suite_shared_latest, &suite_shared_latest_race,
 	&suite_balancer,   &suite_balancer_close, &suite_balancer_churn,
 	&suite_tree_order, &suite_tree_change, &suite_tree_memory, &suite_tree_move,

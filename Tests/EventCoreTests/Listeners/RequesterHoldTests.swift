@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Synchronization
+import Testing
+
+@Suite("D9: a place that holds a requester keeps it callable nowhere")
+struct RequesterHoldTests {
+  // place A                              test                                place B
+  // calls the requester's listener
+  // stands in a handler that is not its  lets the last reference go
+  //                                      sends events                        does not call it
+  // leaves that handler
+  @Test(
+    "a handler that is not the requester's, and takes long, keeps no other place calling it",
+    arguments: cores, ListenerPlace.allCases)
+  func strangerTakesLong(core: EventCentral.Core, place: ListenerPlace) async {
+    await offThePool {
+      guard place != .task else { return }  // One place each.
+      // The other handler is for the next event, or for the same one.
+      for isSameEvent in [false, true] {
+        let central = EventCentral(core: core)
+        let (owner, log, seen) = (Lifetime(), Log<Int>(), Log<Int>())
+        let (entered, leave) = (Gate(), Gate())
+        let other = EventListener(on: central, name: "place B")
+        let box = Box<Requester>(Requester(owner.token(), log))
+        let executeOn = place.executeOn
+        let here = Ping.addListener(
+          box.value!, Requester.onPing, executeOn: executeOn, on: central)
+        let stand: @Sendable (Int) -> Void = { number in
+          guard number == 0 else { return }
+          entered.open()
+          leave.pass()
+        }
+        let held = HeldPlace(executeOn, on: central)
+        let strangers: any EventListenerHandling =
+          isSameEvent
+          ? Ping.addListener(nil, { stand($0.number) }, executeOn: executeOn, on: central)
+          : Pong.addListener(nil, { stand($0.number) }, executeOn: executeOn, on: central)
+        Ping(number: 0).queue(on: central)
+        Pong(number: 0).queue(on: central)
+        held.letGo()
+        entered.pass()
+        #expect(log.entries(atLeast: 1) == [0])
+        let there = other.addListener(
+          box.value!, Requester.onPing, executeOn: .listenerThread)
+        let captured = other.addListener(
+          box.value!, { (_: Ping) in log.append(-1) }, executeOn: .listenerThread)
+        let all = other.addListener(
+          nil, { (event: Ping) in seen.append(event.number) }, executeOn: .listenerThread)
+        Ping(number: 1).queue(on: central)
+        #expect(seen.entries(atLeast: 1) == [1])
+        #expect(log.entries == [0, 1, -1])
+        box.value = nil
+        #expect(![here, there, captured].contains { $0.isActive })
+        for number in 2...11 { Ping(number: number).queue(on: central) }
+        #expect(seen.entries(atLeast: 11) == Array(1...11))
+        #expect(log.entries == [0, 1, -1])
+        leave.open()
+        #expect(owner.waitUntilNone())
+        #expect(waitUntil { central.listener.listenerCount == 1 })
+        #expect(log.entries == [0, 1, -1])
+        strangers.remove()
+        all.remove()
+      }
+    }
+  }
+
+  // place A                              test                                place B
+  // calls the requester's listener
+  // stands in a handler that is not its  removes that listener, adds one ──►
+  //                                      lets the last reference go
+  //                                      sends events                        does not call it
+  @Test(
+    "a place that holds it for a listener which has ended keeps no later one callable", arguments: cores)
+  func laterListener(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, log, seen) = (Lifetime(), Log<Int>(), Log<Int>())
+      let (entered, leave) = (Gate(), Gate())
+      let other = EventListener(on: central, name: "place B")
+      let box = Box<Requester>(Requester(owner.token(), log))
+      let first = Ping.addListener(
+        box.value!, Requester.onPing, executeOn: .listenerThread, on: central)
+      let stranger = Pong.addListener(
+        nil,
+        { _ in
+          entered.open()
+          leave.pass()
+        }, executeOn: .listenerThread, on: central)
+      let held = HeldPlace(.listenerThread, on: central)
+      Ping(number: 0).queue(on: central)
+      Pong(number: 0).queue(on: central)
+      held.letGo()
+      entered.pass()
+      #expect(log.entries(atLeast: 1) == [0])
+      first.remove()
+      let later = other.addListener(box.value!, Requester.onPing, executeOn: .listenerThread)
+      let all = other.addListener(
+        nil, { (event: Ping) in seen.append(event.number) }, executeOn: .listenerThread)
+      box.value = nil
+      for number in 1...5 { Ping(number: number).queue(on: central) }
+      #expect(seen.entries(atLeast: 5) == Array(1...5))
+      #expect(log.entries == [0])
+      #expect(!later.isActive)
+      leave.open()
+      #expect(owner.waitUntilNone())
+      stranger.remove()
+      all.remove()
+    }
+  }
+
+  @Test(
+    "with listeners in several busy places it ends soon, and none is called any more",
+    arguments: cores, [2, 3])
+  func severalBusyPlaces(core: EventCentral.Core, count: Int) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, over) = (Lifetime(), Box<Gate>(Gate()))
+      let (log, seen) = (Log<Int>(), (0..<count).map { _ in Log<Int>() })
+      let others = (0..<count).map { EventListener(on: central, name: "busy \($0)") }
+      let box = Box<Requester>(Requester(owner.token(), log))
+      // The last ones go on, so that the threads hardly ever run dry.
+      let handles = zip(others, seen).map { other, seen in
+        other.addListener(box.value!, Requester.onPing, executeOn: .listenerThread)
+        other.addListener(box.value!, { (_: Ping) in log.append(-1) }, executeOn: .listenerThread)
+        return other.addListener(
+          nil, { (ping: Ping) in if ping.number > 0 { seen.append(ping.number) } },
+          executeOn: .listenerThread)
+      }
+      let ended = Gate()
+      runThread {
+        #expect(owner.waitUntilNone())
+        over.value = nil
+        ended.open()
+      }
+      let stopped = Gate()
+      runThread {
+        // Bounded, so that a slow consumer gets no unbounded backlog.
+        while over.value != nil {
+          Ping().queue(on: central)
+          _ = waitUntil { handles.allSatisfy { $0.waitingEventCount < 1000 } }
+        }
+        stopped.open()
+      }
+      box.value = nil
+      #expect(ended.pass())
+      let calls = log.entries.count
+      stopped.pass()
+      for number in 1...100 { Ping(number: number).queue(on: central) }
+      for seen in seen { #expect(seen.entries(atLeast: 100) == Array(1...100)) }
+      #expect(log.entries.count == calls)
+    }
+  }
+}
