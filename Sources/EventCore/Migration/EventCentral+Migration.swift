@@ -8,6 +8,8 @@ import Dispatch
 
 extension EventCentral {
   /// The shared central, as EventDrivenSwift abbreviates it: `EventCentral[]`.
+  ///
+  /// **Threads**: any. **Ownership**: it lasts as long as the program.
   public static subscript() -> EventCentral { shared }
 
   /// Has a closure or a method called for every event of a type that is dispatched on the shared
@@ -105,7 +107,13 @@ extension EventCentral {
     *, unavailable,
     message: "Nothing waits in a central. Ask a thread for its eventCount, or a handle for its waitingEventCount."
   )
-  public static var eventCount: Int { fatalError("A central keeps no event.") }
+  public static var eventCount: Int {
+    fatalError(
+      """
+      A central keeps no event, and was asked how many it has: ask a thread for its eventCount, or a handle \
+      for its waitingEventCount.
+      """)
+  }
 
   /// Not there: callbacks register their thread.
   @available(

@@ -4,8 +4,9 @@
 /// What makes an event thread one of a pool: its consumer registers here instead of at the central, and
 /// counts what it handles.
 ///
-/// A thread joins its pool when it is made, complete; a worker of a shared mailbox is held until then. It leaves by being retired: no balancer chooses it
-/// from then on, what was promised to it is handled, and then it ends (`EventLoad`).
+/// A thread joins its pool when it is made, complete; a worker of a shared mailbox is held until then. It
+/// leaves by being retired: no balancer chooses it from then on, what was promised to it is handled, and then it
+/// ends (`EventLoad`).
 ///
 /// Who touches what: `state` under its mutex; everything else is constant. It does not know its thread,
 /// which is held by the pool alone: a member lives as long as a mailbox, and so perhaps longer than both.

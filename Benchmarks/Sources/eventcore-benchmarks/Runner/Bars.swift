@@ -77,6 +77,9 @@ struct Bar: Sendable {
     Bar(text: "timers-late-p99: lockFree, ns", limit: 1_000_000) {
       $0.median(.timersLate99, .lockFree)
     },
+    Bar(text: "timers-late-p99: locking, ns", limit: 1_000_000) {
+      $0.median(.timersLate99, .locking)
+    },
     Bar(text: "allocations: lockFree, 24 bytes", limit: 0) { $0.median(.allocations, .lockFree) },
     Bar(text: "allocations: lockFree, String", limit: 0) {
       $0.median(.allocations, .lockFree, MemoryLayout<StringEvent>.size)
