@@ -296,11 +296,12 @@ void *evc_node_end(struct evc_node *node)
 {
 	struct evc_node *former;
 	void *owner = NULL;
+	bool had_handlers;
 	uint64_t now;
 
 	evc_tree_lock();
 	now = evc_tree_now();
-	evc_node_retire_handlers(node, now);
+	had_handlers = evc_node_retire_handlers(node, now);
 	for (struct evc_link *child = first_child(node); child != NULL; child = first_child(node)) {
 		unlink_link(child);
 		evc_walker_note_change();
@@ -311,6 +312,8 @@ void *evc_node_end(struct evc_node *node)
 	retire_link(link_of(node), now);
 	evc_tree_retire(&node->first_link.item, now);
 	evc_tree_count_change(now);
+	if (had_handlers)
+		evc_tree_tell_removal(now);
 	evc_tree_unlock();
 	return owner;
 }

@@ -77,10 +77,13 @@ static void retire(struct evc_handler *handler, uint64_t now)
 	evc_tree_retire(&handler->item, now);
 }
 
-void evc_node_retire_handlers(struct evc_node *node, uint64_t now)
+bool evc_node_retire_handlers(struct evc_node *node, uint64_t now)
 {
+	if (node->last_handler == NULL)
+		return false;
 	while (node->last_handler != NULL)
 		retire(node->last_handler, now);
+	return true;
 }
 
 size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t mask, uint8_t modes)
@@ -102,6 +105,7 @@ size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t mas
 	if (count > 0) {
 		evc_tree_drop_bits(node);
 		evc_tree_count_change(now);
+		evc_tree_tell_removal(now);
 	}
 	evc_tree_unlock();
 	return count;
@@ -117,6 +121,7 @@ static bool remove_handler(struct evc_handler *handler)
 	retire(handler, now);
 	evc_tree_drop_bits(handler->node);
 	evc_tree_count_change(now);
+	evc_tree_tell_removal(now);
 	return true;
 }
 
@@ -136,11 +141,11 @@ bool evc_handler_is_active(const struct evc_handler *handler)
 	if (atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0)
 		return true;
 	/*
-	 * Acquire, pairs with C. As long as the removal is not counted a walk may call it: who was told that it
-	 * has ended, and tells a walk's thread, has that see the clock.
+	 * Acquire, pairs with E. As long as calls are not told of the removal a walk may call it: who was told that
+	 * it has ended, and tells a walk's thread, has that see E.
 	 */
 	return atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) >
-	       atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
+	       atomic_load_explicit(&evc_tree.last_removal, memory_order_acquire);
 }
 
 void evc_handler_drop(struct evc_handler *handler)

@@ -121,9 +121,9 @@ bool evc_walk_will_call(struct evc_walk *head, uint32_t index)
 	atomic_store_explicit(&walk->calling, handler, memory_order_release);
 	/* Before V2 and V3 for the compiler; for the processor: by V4 and V7, or a fence. */
 	atomic_signal_fence(memory_order_seq_cst);
-	/* V3, relaxed: ordered so. V2, C and R. */
+	/* V3, relaxed: ordered so. V2, E and R. */
 	if (evc_likely(atomic_load_explicit(&walk->attention, memory_order_relaxed) == 0)) {
-		if (evc_likely(atomic_load_explicit(&evc_tree.clock, memory_order_acquire) ==
+		if (evc_likely(atomic_load_explicit(&evc_tree.last_removal, memory_order_acquire) ==
 			       walk->seen) ||
 		    atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0)
 			return true;

@@ -25,8 +25,11 @@
  *   node->first_handler        L  store (release)                 load (acquire)
  *   handler->next              L  store (release)                 load (acquire)
  *   handler->stamp             before L; time of leaving later    load (relaxed)
- *   handler->state             R  store (release), before C       load (acquire), before a call if the
- *                                                                 clock is not as it was (tree_wait.h)
+ *   handler->state             R  store (release), before C       load (acquire), before a call if E
+ *                                                                 is not as it was (tree_wait.h)
+ *   last_removal               E  store (release), after the C    load (acquire), before it is collected,
+ *                                 of a change that removed          and before each call
+ *                                 handlers
  *   handler->parts             fetch-or (acq_rel), anybody        -
  *   all else of node, link     read, write                        -
  *
@@ -78,7 +81,7 @@ enum evc_tree_item_kind { EVC_ITEM_HANDLER, EVC_ITEM_LINK, EVC_ITEM_NODE };
  * handler by offset, and both cores have this layout; tests compare.
  */
 struct evc_tree_item {
-	/* Handlers: 0 while it is there. Written by R, read before a call if the clock has moved (tree_wait.h). */
+	/* Handlers: 0 while it is there. Written by R, read before a call if E has moved (tree_wait.h). */
 	_Atomic uint32_t state;
 	/* Handlers: evc_handler_mode. Constant. */
 	uint8_t modes;
@@ -134,6 +137,8 @@ struct evc_handler {
 struct evc_tree_domain {
 	/* Read by every walk, written by every change: a line of its own. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t clock;
+	/* When a handler was removed last. Read before every call: a line that attaching and detaching leave alone. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t last_removal;
 	_Alignas(EVC_CACHE_LINE) pthread_mutex_t mutex;
 	/* Somebody wants the deferred items gone over and did not get the mutex (tree_reclaim.h). */
 	_Atomic bool is_requested;
@@ -159,6 +164,13 @@ static inline void evc_tree_count_change(uint64_t now)
 	evc_fence_after_exchange();
 }
 
+/* E: tells the calls of a removal of handlers that was counted. Under the mutex, before it is let go. */
+static inline void evc_tree_tell_removal(uint64_t now)
+{
+	/* Release, pairs with walks: after C, so that who sees this finds the removed ones nowhere. */
+	atomic_store_explicit(&evc_tree.last_removal, now, memory_order_release);
+}
+
 /* A key's bit. */
 static inline uint64_t evc_tree_bit(uint64_t key)
 {
@@ -178,8 +190,8 @@ static inline struct evc_node *evc_link_node(struct evc_link *link)
 void evc_tree_add_bits(struct evc_node *node, uint64_t bits);
 /* Takes bits away that a node and those above it need no more, where that is cheap. Under the mutex. */
 void evc_tree_drop_bits(struct evc_node *node);
-/* Marks all handlers of a node as removed and retires them. Under the mutex. */
-void evc_node_retire_handlers(struct evc_node *node, uint64_t now);
+/* Marks all handlers of a node as removed and retires them. False: there are none. Under the mutex. */
+bool evc_node_retire_handlers(struct evc_node *node, uint64_t now);
 
 static_assert(sizeof(struct evc_handler) <= EVC_TREE_SMALL, "one cache line");
 static_assert(sizeof(struct evc_node) <= EVC_TREE_LARGE, "two cache lines");

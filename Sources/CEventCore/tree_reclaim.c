@@ -15,6 +15,8 @@ struct items {
 	/* There is one: whoever has found it held need not look on. */
 	bool is_one;
 	bool has_nodes;
+	/* Nothing but links: of a walk only its position may be one of them. */
+	bool are_links;
 };
 
 void evc_tree_retire(struct evc_tree_item *item, uint64_t now)
@@ -56,19 +58,24 @@ static bool walk_holds(struct evc_tree_walk *walk, const struct items *items, bo
 	struct evc_node *root = atomic_load_explicit(&walk->root, memory_order_acquire);
 	struct evc_node *top = atomic_load_explicit(&walk->top, memory_order_acquire);
 	struct evc_link *position = atomic_load_explicit(&walk->position, memory_order_acquire);
-	uint32_t current = atomic_load_explicit(&walk->current, memory_order_acquire);
-	uint32_t published = atomic_load_explicit(&walk->published, memory_order_acquire);
-	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_acquire);
 	/* A handler that removes itself is the first of its chunk, however long that is. */
 	const bool first_will_do = items->is_one || !marks;
+	struct evc_window *window;
+	uint32_t current, published;
 	bool any = false;
 
+	if (position != NULL)
+		any |= hold(items, &position->item, marks);
+	/* Who attaches and detaches leaves the line alone that the walk writes at each call. */
+	if (items->are_links)
+		return any;
 	if (root != NULL)
 		any |= hold(items, &root->first_link.item, marks);
 	if (top != NULL && top != root)
 		any |= hold(items, &top->first_link.item, marks);
-	if (position != NULL)
-		any |= hold(items, &position->item, marks);
+	current = atomic_load_explicit(&walk->current, memory_order_acquire);
+	published = atomic_load_explicit(&walk->published, memory_order_acquire);
+	window = atomic_load_explicit(&walk->window, memory_order_acquire);
 	for (; current < published && !(any && first_will_do); current++) {
 		struct evc_handler *handler =
 			__atomic_load_n(&window->handlers[current], __ATOMIC_RELAXED);
@@ -109,7 +116,7 @@ static bool walker_holds(struct evc_walker *walker, const struct items *items, b
 /* Defers those of a list that a walk may look at, and returns the others. After a full barrier. */
 static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_item *dead)
 {
-	struct items items = { first, true, true, false };
+	struct items items = { first, true, true, false, true };
 	unsigned count = 0;
 
 	if (first == NULL)
@@ -119,6 +126,7 @@ static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_i
 		items.are_few &= ++count <= FEW;
 		items.is_one &= count == 1;
 		items.has_nodes |= item->kind == EVC_ITEM_NODE;
+		items.are_links &= item->kind == EVC_ITEM_LINK;
 	}
 	for (struct evc_walker *walker = evc_tree.walkers; walker != NULL; walker = walker->next) {
 		if (walker == evc_walker_current) {

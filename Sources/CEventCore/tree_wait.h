@@ -7,23 +7,24 @@
  *
  *   walk, at each step                            whoever waits
  *   V1 calling = the next, or NULL   release      R  state = 1                         release
- *   V2 read the clock; if it is      acquire      C  the clock                         exchange
- *      not as it was when this was                V4 barrier everywhere
- *      collected, read the state     acquire
+ *   V2 read last_removal; if that    acquire      C  the clock                         exchange
+ *      is not as before this was                  E  last_removal = the clock            release
+ *      collected, read the state     acquire      V4 barrier everywhere
  *   V3 awaited? then awaited = 0,                 V5 ticket = wakes
  *      V8 wakes + 1, signal                       V6 under the mutex: which walks are in it? (acquire)
  *                                                    awaited = 1 in those
  *                                                 V7 barrier everywhere; V6 again, until no walk is new
  *                                                 V9 sleep while wakes == ticket; then from V5 again
  *
- * It does not return too early: V1 and V2 against R, C and V6. Either V6 sees the handler in `calling`, or
- * V4 came before V1, and V2 sees C, and then R: no call begins. Who finds the handler removed by another comes
- * after that one's C as well, by the mutex.
+ * It does not return too early: V1 and V2 against R, E and V6. Either V6 sees the handler in `calling`, or
+ * V4 came before V1, and V2 sees E, and then R: no call begins. Who finds the handler removed by another comes
+ * after that one's E as well, by the mutex.
  *
- * Why the clock says as much as the state: what was removed by a change that the clock counted before the
- * chunk was collected is not in the chunk (it was unlinked, or has a stamp after the walk's start); and a
- * removal that is not counted has not returned, and nobody is told of it (evc_handler_is_active). The clock is
- * one line for all calls, the state a line for each.
+ * Why E says as much as the state: a walk that has read it before it collects finds the handler neither in the
+ * tree, which it was taken out of before, nor in what the walk before had collected, since C comes before E,
+ * and that is taken up only while the clock has not moved. And a removal of which calls are not told has not
+ * returned, and nobody else is told of it (evc_handler_is_active). last_removal is one line for all calls,
+ * the state a line for each; and it moves with removals alone, the clock with every change.
  *
  * It does not sleep for ever: V1 and V3 against awaited = 1 and the second V6. Either that sees that
  * the walk has gone on, or V7 came before V1 of that step, and its V3 sees `awaited`; then V8 comes

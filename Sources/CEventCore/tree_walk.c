@@ -175,7 +175,8 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	to = (struct evc_collector){ .walk = walk, .key = key };
 	evc_collector_use_window(&to);
 
-	walk->seen = to.start = evc_walker_collect(walker);
+	to.start = evc_walker_collect(walker);
+	evc_walk_see_removals(walk);
 	if (is_same && has_cached(walk)) {
 		begin_cached(walk, &to);
 	} else {
@@ -230,7 +231,8 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	};
 	evc_collector_use_window(&to);
 
-	walk->seen = evc_walker_collect(walk->walker);
+	(void)evc_walker_collect(walk->walker);
+	evc_walk_see_removals(walk);
 	evc_walk_forget_changes(walk);
 	if (end < walk->cached_end && has_cached(walk))
 		to.count = take_cached(walk, end);

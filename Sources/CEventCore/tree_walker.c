@@ -141,7 +141,7 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 	window->outgrown = NULL;
 	window->capacity = EVC_WINDOW_FIRST;
 	walk->head = (struct evc_walk){ window->handlers, evc_window_objects(window), 0, 0 };
-	walk->clock = &evc_tree.clock;
+	walk->last_removal = &evc_tree.last_removal;
 	walk->seen = 0;
 	atomic_init(&walk->current, 0);
 	atomic_init(&walk->published, 0);

@@ -61,7 +61,7 @@ static inline void **evc_window_objects(struct evc_window *window)
 
 struct evc_tree_walk {
 	/* What the caller sees. */
-	struct evc_walk head;
+	_Alignas(EVC_CACHE_LINE) struct evc_walk head;
 
 	/* Others read these. */
 	_Atomic uint32_t current;
@@ -72,11 +72,11 @@ struct evc_tree_walk {
 	uint32_t chunk;
 	/* EVC_WALK_*. The thread alone but for EVC_WALK_AWAITED, which others set under the mutex. */
 	_Atomic uint8_t attention;
-	/* The clock of all trees, constant; and what it was before the chunk was collected (tree_wait.h). */
-	const _Atomic uint64_t *clock;
+	/* Where removals are told, constant; and what it said before the chunk was collected (tree_wait.h). */
+	const _Atomic uint64_t *last_removal;
 	uint64_t seen;
 
-	/* Others read these. */
+	/* Others read these, at each change: not in the line that the thread writes at each call. */
 	_Atomic(struct evc_window *) window;
 	/* Where propagating begins, and the root of all; NULL if the walk is none. */
 	_Atomic(struct evc_node *) root;
@@ -139,8 +139,9 @@ static_assert(offsetof(struct evc_tree_walk, current) == 24, "Swift counts on it
 static_assert(offsetof(struct evc_tree_walk, calling) == 32, "Swift counts on it");
 static_assert(offsetof(struct evc_tree_walk, chunk) == 40, "Swift counts on it");
 static_assert(offsetof(struct evc_tree_walk, attention) == 44, "Swift counts on it");
-static_assert(offsetof(struct evc_tree_walk, clock) == 48, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, last_removal) == 48, "Swift counts on it");
 static_assert(offsetof(struct evc_tree_walk, seen) == 56, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, window) == EVC_CACHE_LINE, "a line of the thread's own");
 
 extern _Thread_local struct evc_walker *evc_walker_current;
 
@@ -175,6 +176,13 @@ static inline uint64_t evc_walker_collect(struct evc_walker *walker)
 	atomic_exchange_explicit(&walker->word, epoch << 1 | 1u, memory_order_seq_cst);
 	evc_fence_after_exchange();
 	return epoch;
+}
+
+/* While collecting, before the chunk is looked for, also in the cache. The thread. */
+static inline void evc_walk_see_removals(struct evc_tree_walk *walk)
+{
+	/* Acquire, pairs with E: what was removed then is not in the chunk (tree_wait.h). */
+	walk->seen = atomic_load_explicit(&evc_tree.last_removal, memory_order_acquire);
 }
 
 /* W5. True: somebody wants the deferred items gone over (W6). */

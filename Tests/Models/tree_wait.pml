@@ -5,7 +5,9 @@
  * returns only when both have come back: so a wake-up that is lost is a deadlock. The walk's stores of `calling` lie in
  * a store buffer until a barrier everywhere, a locked operation or the processor writes them. The letters are those of
  * tree_wait.h; `calling` is 1 in the handler, 2 in the other, 0 in none. `changed` is the clock: whether it counts the
- * removal. With -DFENCE the system has no barrier everywhere, and the walk a fence.
+ * removal, and `removal` is last_removal. The walk takes up what the walk before has found, the handler, as long as the
+ * clock has not moved, and looks for it in the tree otherwise. With -DFENCE the system has no barrier everywhere, and
+ * the walk a fence.
  *
  * Somebody else asks meanwhile whether the handler is active.
  *
@@ -20,14 +22,16 @@
  *   -DMUTATE5   V6 and V7 not under the mutex: who finds a walk asked by the other relies on a V7 that is still to come.
  *   -DMUTATE6   V8 before `awaited` falls.
  *   -DMUTATE7   the removal not under the mutex: who finds the handler removed by the other comes before its C.
- *   -DMUTATE8   C after V4.
- *   -DMUTATE9   who asks whether it is active is told of a removal that is not counted.
+ *   -DMUTATE8   C and E after V4.
+ *   -DMUTATE9   who asks whether it is active is told of a removal of which calls are not told.
+ *   -DMUTATE10  E before C.
+ *   -DMUTATE11  last_removal is read after the chunk was found.
  */
 #define WAITERS 2
 
 byte calling = 0, buffer = 0;
 bool buffered = false;
-bool removed = false, changed = false, awaited = false, running = false, mutex = false;
+bool removed = false, linked = true, changed = false, removal = false, awaited = false, running = false, mutex = false;
 bool told = false;
 byte wakes = 0, back = 0;
 
@@ -76,17 +80,29 @@ inline go_on() {
 }
 
 active proctype walk() {
-	bool is_there, was_told;
+	bool is_there, is_found, was_told, seen;
 
+#ifndef MUTATE11
+	seen = removal;
+#endif
+	is_found = !changed;
+	if
+	:: !is_found -> is_found = linked
+	:: else
+	fi;
+#ifdef MUTATE11
+	seen = removal;
+#endif
 	store_calling(1);
 	go_on();
 	was_told = told;
 	/* V2. */
-	is_there = !changed;
+	is_there = (removal == seen);
 	if
 	:: !is_there -> is_there = !removed
 	:: else
 	fi;
+	is_there = is_there && is_found;
 	if
 	:: is_there ->
 		assert(back == 0 && !was_told);
@@ -105,7 +121,7 @@ active proctype asking() {
 #ifdef MUTATE9
 	told = removed
 #else
-	told = (removed && changed)
+	told = (removed && removal)
 #endif
 }
 
@@ -140,8 +156,13 @@ active [WAITERS] proctype waiter() {
 	if
 	:: !removed ->
 		removed = true; /* R */
+		linked = false;
 #ifndef MUTATE8
-		changed = true /* C */
+#ifdef MUTATE10
+		removal = true;
+#endif
+		changed = true; /* C */
+		removal = true /* E */
 #endif
 	:: else
 	fi;
@@ -153,6 +174,7 @@ active [WAITERS] proctype waiter() {
 #endif
 #ifdef MUTATE8
 	changed = true;
+	removal = true;
 #endif
 	do
 	:: true ->

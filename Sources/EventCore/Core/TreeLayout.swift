@@ -35,9 +35,10 @@ struct TreeWalk {
   /// the cells were found, or `calling` needs a fence, or somebody waits for the handler before.
   /// Atomic: written by the walking thread and by those who wait for a handler.
   @usableFromInline var attention: UInt8 = 0
-  /// Where the changes of all trees are counted: written by the core under its lock, read by walks before each
-  /// call. As long as it shows `seen`, no handler has ended since the cells were found. The place is constant.
-  @usableFromInline var clock: UnsafeMutablePointer<Atomic<UInt64>>
+  /// Where the core tells when a handler was removed last, in any tree: written under its lock, read by walks
+  /// before each call. As long as it shows `seen`, none has ended since the cells were found. The place is
+  /// constant.
+  @usableFromInline var lastRemoval: UnsafeMutablePointer<Atomic<UInt64>>
   /// The walking thread's alone.
   @usableFromInline var seen: UInt64 = 0
 
@@ -49,8 +50,8 @@ struct TreeWalk {
   var isCut: UnsafeMutablePointer<Bool>?
   var own: Unmanaged<LockingTreeWalk>?
 
-  init(clock: UnsafeMutablePointer<Atomic<UInt64>>) {
-    self.clock = clock
+  init(lastRemoval: UnsafeMutablePointer<Atomic<UInt64>>) {
+    self.lastRemoval = lastRemoval
   }
 }
 

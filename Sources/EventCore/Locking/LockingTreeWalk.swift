@@ -37,15 +37,15 @@ final class LockingTreeWalk {
   private var phase: UInt8 = 0
   private(set) var thread: UInt = 0
   /// Never what was seen: the state of each cell is looked at, as `LockingTree.mayCall` does.
-  private let clock: UnsafeMutablePointer<Atomic<UInt64>>
+  private let lastRemoval: UnsafeMutablePointer<Atomic<UInt64>>
   /// What the walking thread reads.
   let head: UnsafeMutablePointer<TreeWalk>
 
   init() {
-    clock = .allocate(capacity: 1)
-    clock.initialize(to: Atomic(.max))
+    lastRemoval = .allocate(capacity: 1)
+    lastRemoval.initialize(to: Atomic(.max))
     head = .allocate(capacity: 1)
-    head.initialize(to: TreeWalk(clock: clock))
+    head.initialize(to: TreeWalk(lastRemoval: lastRemoval))
     // Asked always: it looks for changes itself.
     head.pointee.attention = 1
     head.pointee.own = Unmanaged.passUnretained(self)
@@ -53,8 +53,8 @@ final class LockingTreeWalk {
 
   deinit {
     head.deallocate()
-    clock.deinitialize(count: 1)
-    clock.deallocate()
+    lastRemoval.deinitialize(count: 1)
+    lastRemoval.deallocate()
   }
 
   func begin(

@@ -68,7 +68,7 @@ func mayCall(
   treeCalling(of: walk).pointee.store(UInt(bitPattern: cell), ordering: .releasing)
   // Sequentially consistent, which on x86 is a plain load: the second half of "publish, then look".
   guard
-    walk.pointee.clock.pointee.load(ordering: .sequentiallyConsistent) == walk.pointee.seen
+    walk.pointee.lastRemoval.pointee.load(ordering: .sequentiallyConsistent) == walk.pointee.seen
       || treeState(of: cell).pointee.load(ordering: .sequentiallyConsistent) == 0
   else { return false }
   // Relaxed: the load before it stays before it. A waiter that asks to be told has a barrier made on

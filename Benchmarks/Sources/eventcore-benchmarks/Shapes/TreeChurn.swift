@@ -13,14 +13,16 @@ import Synchronization
 //     1 x  attach ──► the next of the nodes ──► detach ──► ...
 
 func treeChurnCandidates(_ scale: Scale) -> [Candidate] {
+  // A run takes a tenth of a second or more: many turns of the scheduler, which has five threads for what may be
+  // two processors. In runs of 8 ms, who was preempted when decided.
   let rounds = scale.events(.lockFree) / 1_024
-  let subjects: [(Subject, changes: Bool, () -> any ChurnTree)] = [
-    (.lockFree, true, { EventNodeChurn(.lockFree) }),
-    (.quiet, false, { EventNodeChurn(.lockFree) }),
-    (.locking, true, { EventNodeChurn(.locking) }),
-    (.plainSwift, true, { PlainChurn() }),
+  let subjects: [(Subject, changes: Bool, rounds: Int, () -> any ChurnTree)] = [
+    (.lockFree, true, rounds * 16, { EventNodeChurn(.lockFree) }),
+    (.quiet, false, rounds * 16, { EventNodeChurn(.lockFree) }),
+    (.locking, true, rounds * 2, { EventNodeChurn(.locking) }),
+    (.plainSwift, true, rounds, { PlainChurn() }),
   ]
-  return subjects.map { subject, changes, make in
+  return subjects.map { subject, changes, rounds, make in
     Candidate(shape: .treeChurn, subject: subject, payloadBytes: MemoryLayout<Event24>.size) {
       TreeChurnTrial(make(), changes: changes, rounds: rounds)
     }
@@ -123,7 +125,12 @@ private final class TreeChurnTrial: Trial {
     for _ in 0..<4 {
       startThread { [tree, rounds] in
         var delivered = 0
-        for number in 0..<rounds { delivered += tree.raise(Event24(number: UInt64(number))) }
+        // From one supply, so that all four raise until the end, whoever was given more of the processors.
+        while true {
+          let number = state.raised.wrappingAdd(1, ordering: .relaxed).oldValue
+          guard number < 4 * rounds else { break }
+          delivered += tree.raise(Event24(number: UInt64(number)))
+        }
         state.delivered.wrappingAdd(delivered, ordering: .relaxed)
         state.finish.arrive()
       }
@@ -144,6 +151,7 @@ private final class TreeChurnTrial: Trial {
 
 private final class ChurnState: Sendable {
   let isDone = Atomic<Bool>(false)
+  let raised = Atomic<Int>(0)
   let delivered = Atomic<Int>(0)
   let finish = Finish()
 }
