@@ -47,7 +47,7 @@ struct DirectHandlers {
         }
         // Not a cast inside: that would retain the closure for the call.
         next.load(as: Unmanaged<TypedHandler<E>>.self)._withUnsafeGuaranteedRef { handler in
-          if handler.isPlain || handler.isRequesterHeld(by: consumer) {
+          if handler.mayCallPlain(by: consumer) {
             handler.plain(event)
             called = true
           } else {

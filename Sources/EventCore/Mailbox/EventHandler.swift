@@ -14,13 +14,12 @@ class EventHandler: @unchecked Sendable {
   @usableFromInline let needsOwner: Bool
   /// Whether the closure takes the event and nothing else, and judges none.
   @usableFromInline let isPlain: Bool
-  /// Whether the closure is plain, but for a requester that has to be there: as long as the consumer holds
-  /// that, the plain closure is called, otherwise the general one.
-  @usableFromInline let isGuarded: Bool
+  /// Of a handler that is plain, but for a requester that has to be there: as long as the consumer holds that,
+  /// the plain closure is called, otherwise the general one, which holds the registration, and that the
+  /// `SharedReference` whose this is.
+  @usableFromInline let requester: UnsafeMutablePointer<RequesterHold>?
   /// Whether there is no closure that may be called right away: the general one has to see the event.
-  var judges: Bool { !isPlain && !isGuarded }
-  // Not retained: the general closure holds the registration, which holds it.
-  private let requester: Unmanaged<SharedReference>?
+  var judges: Bool { !isPlain && requester == nil }
   /// Whether of the waiting events only the newest is for this handler, which then has a subscription of
   /// its own.
   let isLatestOnly: Bool
@@ -30,22 +29,21 @@ class EventHandler: @unchecked Sendable {
     isTimed: Bool, needsOwner: Bool, isPlain: Bool, isLatestOnly: Bool,
     requester: Unmanaged<SharedReference>? = nil
   ) {
-    isGuarded = requester != nil
-    self.requester = requester
+    self.requester = requester?._withUnsafeGuaranteedRef { $0.cell }
     state = HandlerState(isTimed: isTimed)
     self.needsOwner = needsOwner
     self.isPlain = isPlain
     self.isLatestOnly = isLatestOnly
   }
 
-  /// Whether the consumer holds the requester, and is not the last to refer to it. The consumer's
-  /// thread only; of a guarded handler. It holds it over the call then: it lets go between two events.
-  @usableFromInline
-  @inline(never)
-  func isRequesterHeld(by consumer: Consumer) -> Bool {
-    requester.unsafelyUnwrapped._withUnsafeGuaranteedRef {
-      $0.isHeld(by: consumer.address) && !$0.isLastReference
-    }
+  /// Whether the plain closure may be called, if the general one does not judge: it has no requester, or the
+  /// consumer holds that and is not the last to refer to it. The consumer's thread only. It holds the requester
+  /// over the call then: it lets go between two events.
+  @inlinable
+  @inline(__always)
+  func mayCallPlain(by consumer: Consumer) -> Bool {
+    guard let requester else { return true }
+    return requester.pointee.isHeld(by: consumer.address) && !requester.pointee.isLastReference
   }
 }
 

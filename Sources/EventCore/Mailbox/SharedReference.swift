@@ -17,18 +17,14 @@ import Synchronization
 /// over one call.
 @usableFromInline
 final class SharedReference: @unchecked Sendable {
-  // `weakObject` and `identifier` are constant. `strongObject` is written under `holds`, and only while
-  // nobody holds the object: those who do read it without.
+  // `weakObject`, `identifier` and where `cell` is are constant.
 
   let identifier: ObjectIdentifier
   private weak let weakObject: AnyObject?
-  /// Retained while it is there. In memory of its own: it is looked at before each call, and an access check
-  /// would cost as much again.
-  private let strongObject: UnsafeMutablePointer<Unmanaged<AnyObject>?>
+  /// What handlers look at before each call; they hold this reference as long as they do.
+  @usableFromInline let cell: UnsafeMutablePointer<RequesterHold>
   /// How many hold the object: the holder, and calls of other consumers.
   private let holds = Guarded(0)
-  /// The address of the consumer that holds the object over a run; 0 = nobody.
-  private let holder = Atomic<UInt>(0)
   /// Whether somebody found that nobody else refers to the object. It stays so, even if a weak reference of
   /// the user's makes it live on: whose first handler was told so, all of them are.
   private let hasEnded = Atomic<Bool>(false)
@@ -36,12 +32,13 @@ final class SharedReference: @unchecked Sendable {
   init(_ object: AnyObject) {
     identifier = ObjectIdentifier(object)
     weakObject = object
-    strongObject = .allocate(capacity: 1)
-    strongObject.initialize(to: nil)
+    cell = .allocate(capacity: 1)
+    cell.initialize(to: RequesterHold())
   }
 
   deinit {
-    strongObject.deallocate()
+    cell.deinitialize(count: 1)
+    cell.deallocate()
     RequesterTable.forget(identifier)
   }
 
@@ -70,7 +67,7 @@ final class SharedReference: @unchecked Sendable {
       guard !hasEnded.load(ordering: .acquiring) else { return false }
       if count == 0 {
         guard let object = weakObject else { return false }
-        strongObject.pointee = .passRetained(object)
+        cell.pointee.object = Unmanaged.passRetained(object).toOpaque()
       }
       count += 1
       return true
@@ -82,28 +79,20 @@ final class SharedReference: @unchecked Sendable {
     let last = holds.withLock { count -> Unmanaged<AnyObject>? in
       count -= 1
       guard count == 0 else { return nil }
-      defer { strongObject.pointee = nil }
-      return strongObject.pointee
+      defer { cell.pointee.object = nil }
+      return object
     }
     last?.release()
   }
 
+  /// Retained by `enter`. For those who hold it, or under the mutex.
+  private var object: Unmanaged<AnyObject>? { cell.pointee.object.map { .fromOpaque($0) } }
+
   /// Whether nobody but consumers refers to the object. For those who hold it.
-  var isLastReference: Bool {
-    // A copy of the pointer alone, which retains nothing: several may look at once, and what
-    // `isKnownUniquelyReferenced` is given it is given to change. As an optional, which has the same bits:
-    // an `AnyObject` would be opened for the call, and retained by that. Unprotected: what is written to the
-    // stack is this pointer, and a guard around it would cost each call as much as the look.
-    var object = Optional(strongObject.pointee.unsafelyUnwrapped.toOpaque())
-    return _withUnprotectedUnsafeMutablePointer(to: &object) {
-      $0.withMemoryRebound(to: AnyObject?.self, capacity: 1) {
-        isKnownUniquelyReferenced(&$0.pointee)
-      }
-    }
-  }
+  private var isLastReference: Bool { cell.pointee.isLastReference }
 
   /// The object; nil if the reference in here is the last. For those who hold it.
-  var held: Unmanaged<AnyObject>? { isLastReference ? nil : strongObject.pointee }
+  var held: Unmanaged<AnyObject>? { isLastReference ? nil : object }
 
   /// The object was found gone. By one who holds it, before it leaves.
   func end() {
@@ -111,21 +100,19 @@ final class SharedReference: @unchecked Sendable {
     hasEnded.store(true, ordering: .releasing)
     // The holder comes by the way of `hold` next, and finds it out. Relaxed: it reads its own address or not;
     // that one which has just become the holder may lose its place is of no account any more.
-    holder.store(0, ordering: .relaxed)
+    cell.pointee.holder.store(0, ordering: .relaxed)
   }
 
   // MARK: A consumer's thread
 
-  func isHeld(by consumer: UInt) -> Bool {
-    // Relaxed: only the consumer itself writes its own address. What it reads then it has from `enter`.
-    holder.load(ordering: .relaxed) == consumer
-  }
+  func isHeld(by consumer: UInt) -> Bool { cell.pointee.isHeld(by: consumer) }
 
   /// Becomes the holder. False if another consumer is, or the object is gone.
   func hold(by consumer: UInt) -> Bool {
     // Relaxed, as `letGo`: the object comes with `enter`, under its mutex.
     guard
-      holder.compareExchange(expected: 0, desired: consumer, ordering: .relaxed).exchanged
+      cell.pointee.holder.compareExchange(expected: 0, desired: consumer, ordering: .relaxed)
+        .exchanged
     else { return false }
     guard enter() else {
       letGoOfPlace(consumer)
@@ -142,7 +129,7 @@ final class SharedReference: @unchecked Sendable {
 
   private func letGoOfPlace(_ consumer: UInt) {
     // Not a store: after `end` the place may be another's.
-    _ = holder.compareExchange(expected: consumer, desired: 0, ordering: .relaxed)
+    _ = cell.pointee.holder.compareExchange(expected: consumer, desired: 0, ordering: .relaxed)
   }
 }
 
@@ -176,6 +163,9 @@ extension Consumer {
   /// Events after which all references are let go, however busy the consumer is.
   private static let eventsPerHold = 256
 
+  /// What `RequesterHold.holder` has if it is this consumer.
+  @inlinable
+  @inline(__always)
   var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
   /// The object of a reference for one call, which `letGo` ends if it is held for that alone; nil if it is gone.
