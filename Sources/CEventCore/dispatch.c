@@ -12,6 +12,9 @@
 
 #include <string.h>
 
+/* What a dispatch has for a stream if its one envelope lies in none. Never read. */
+static struct evc_stream in_no_stream;
+
 /* The short ways: one receiver, one event, not boxed. */
 static inline void fill(struct evc_envelope *envelope, const struct evc_snapshot *snapshot, uint8_t lane,
 			struct evc_thread_record *record, struct evc_stream *stream,
@@ -42,18 +45,16 @@ static __attribute__((noinline)) bool begin_pooled(const struct evc_route_cache_
 						   struct evc_thread_record *record,
 						   struct evc_dispatch *out)
 {
-	const struct evc_snapshot *snapshot = entry->snapshot;
 	struct evc_envelope *envelope;
 
-	if (snapshot == NULL || snapshot->count != 1 ||
-	    snapshot->entries[0].subscription->sink->lender != NULL)
+	if (!entry->is_pooled)
 		return false;
 	envelope = evc_pool_take(&record->pools[0]);
 	if (evc_unlikely(envelope == NULL))
 		return false;
 	envelope->index = 0;
 	evc_slot_set_next(envelope, NULL);
-	fill(envelope, snapshot, lane, record, NULL, out);
+	fill(envelope, entry->snapshot, lane, record, &in_no_stream, out);
 	return true;
 }
 
@@ -95,16 +96,14 @@ struct evc_envelope *evc_dispatch_next(struct evc_envelope *envelope)
 
 uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch)
 {
+	struct evc_stream *stream = dispatch->stream;
 	uint32_t accepted;
 
-	if (evc_unlikely(dispatch->stream == NULL)) {
-		/* As begin_pooled: the envelope is linked to no other. */
-		if (dispatch->receivers != 1 || dispatch->events != 1 ||
-		    dispatch->first->subscription->sink->lender != NULL)
-			return evc_dispatch_commit_any(dispatch);
-	}
-	accepted = evc_dispatch_post(dispatch->first, dispatch->first, 1, 1u << dispatch->lane,
-			dispatch->stream);
+	if (evc_unlikely(stream == NULL))
+		return evc_dispatch_commit_any(dispatch);
+	if (evc_unlikely(stream == &in_no_stream))
+		stream = NULL;
+	accepted = evc_dispatch_post(dispatch->first, dispatch->first, 1, 1u << dispatch->lane, stream);
 	evc_dispatch_end(dispatch);
 	return accepted;
 }

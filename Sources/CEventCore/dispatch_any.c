@@ -156,6 +156,7 @@ static void remember_stream(struct evc_route_cache_entry *entry,
 {
 	struct evc_sink *sink = snapshot->entries[0].subscription->sink;
 
+	entry->is_pooled = sink->lender == NULL;
 	if (entry->stream == NULL && sink->lender != NULL)
 		entry->stream = sink->lender->lend(sink, record);
 }

@@ -73,6 +73,8 @@ struct evc_latest {
 	/* What routers know: its sink is the one above. Constant. */
 	struct evc_subscription subscription;
 	struct evc_mailbox *mailbox;
+	/* The mailbox's, for the thread's stream to it. Constant. */
+	uint64_t mailbox_number;
 	/* Of the mailbox's list; guarded by its subscription mutex. */
 	struct evc_latest *next;
 	struct evc_latest **link;

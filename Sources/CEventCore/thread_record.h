@@ -30,6 +30,8 @@ struct evc_route_cache_entry {
 	 * the sink lends none, or nothing was dispatched yet. The snapshot keeps the sink, and so the stream.
 	 */
 	struct evc_stream *stream;
+	/* The snapshot's only subscription has a sink that lends no stream. */
+	bool is_pooled;
 };
 
 #define EVC_STREAM_CACHE_SIZE 16u

@@ -18,8 +18,10 @@ func latestOnlyCandidates(_ scale: Scale) -> [Candidate] {
     Candidate(
       shape: .latestOnlyFlood, subject: subject, payloadBytes: MemoryLayout<Event24>.size
     ) {
-      // Few enough for the plain one's backlog to be worked off between two runs.
-      Flood(subject, core, interest, events: scale.events(subject) / 8)
+      // Of the plain one, whose backlog has to be worked off between two runs, few.
+      Flood(
+        subject, core, interest,
+        events: interest == .latestOnly ? scale.events(subject) : scale.events(subject) / 8)
     }
   }
   return [
