@@ -200,6 +200,17 @@ struct CoordinatorExamples {
     #expect(statistics.statistics.delivered == 1)
   }
 
+  @Test("and into a tree")
+  func toTree() {
+    let world = EventNode(parent: nil)
+    let audit = EventNode(parent: world)
+    audit.addHandler([.onPropagate, .consumeEvent]) { (event: ShopExample.ShopEvents.Cart) in print(event) }
+
+    let app = ShopExample.AppCoordinator()
+    app.raiseUnhandled(at: world)
+    #expect(app.emitEvent(ShopExample.ShopEvents.Cart.didPay) == .handled)
+  }
+
   @Test("an interceptor that is removed")
   func removal() {
     let coordinator = Coordinator()

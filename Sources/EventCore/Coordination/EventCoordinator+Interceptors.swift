@@ -62,24 +62,4 @@ extension EventCoordinator {
         payload.assumingMemoryBound(to: E.self).pointee)
     }
   }
-
-  /// Queues on a central what reaches the top and nobody stopped; it is handled if somebody
-  /// receives its type there.
-  ///
-  /// - Parameters:
-  ///   - central: Where it is dispatched.
-  ///   - priority: Which queue it joins.
-  ///
-  /// It sets ``unhandledEvents``.
-  ///
-  /// **Threads**: the receivers handle it where they are; the emission does not wait for them.
-  ///
-  /// **Ownership**: the central is retained.
-  public final func dispatchUnhandled(
-    to central: EventCentral = .shared, priority: EventPriority = .normal
-  ) {
-    unhandledEvents = { event in
-      central.queueEvent(event, priority: priority) > 0 ? .handled : .pass
-    }
-  }
 }

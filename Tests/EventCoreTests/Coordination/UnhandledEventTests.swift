@@ -74,6 +74,48 @@ struct UnhandledEventTests {
     #expect(priorities.entries == [.high, .high])
   }
 
+  @Test("into a tree: handled if a handler there consumes it", arguments: cores)
+  func tree(core: EventCentral.Core) {
+    let shop = Shop()
+    let world = EventNode(core: core)
+    let hall = EventNode(parent: world)
+    let desk = EventNode(parent: hall)
+    let journal = Log<String>()
+    desk.addHandler { (event: Teams) in journal.append("desk \(event)") }
+    hall.addHandler(.onRaise) { (event: Teams) in journal.append("hall \(event)") }
+    shop.app.raiseUnhandled(at: hall)
+    #expect(shop.button.emitEvent(event) == .unhandled)
+    #expect(journal.take() == ["hall didSelect(4)", "desk didSelect(4)"])
+    // Its exact type survives, however it was emitted (D11).
+    let any: any CoordinateEvents = Teams.setFavorite("Porto")
+    #expect(shop.button.emitEvent(any) == .unhandled)
+    #expect(journal.take() == ["hall setFavorite(\"Porto\")", "desk setFavorite(\"Porto\")"])
+    world.addHandler([.onRaise, .consumeEvent]) { (_: Teams) in journal.append("world") }
+    #expect(shop.button.emitEvent(event) == .handled)
+    #expect(journal.take() == ["hall didSelect(4)", "world"])
+    shop.app.raiseUnhandled(at: hall, scope: .propagating)
+    #expect(shop.button.emitEvent(event) == .unhandled)
+    #expect(journal.take() == ["desk didSelect(4)"])
+    // What a coordinator stops does not get there.
+    shop.app.answer = { _ in .handled }
+    #expect(shop.button.emitEvent(event) == .handled)
+    #expect(journal.take() == [])
+  }
+
+  @Test("the tree that events go on into lives as long as the top, and goes with it (D9)", arguments: cores)
+  func treeLives(core: EventCentral.Core) {
+    let top = Coordinator()
+    weak var node: EventNode?
+    do {
+      let made = EventNode(core: core)
+      node = made
+      top.raiseUnhandled(at: made)
+    }
+    #expect(node != nil)
+    top.unhandledEvents = nil
+    #expect(node == nil)
+  }
+
   @Test("a coordinate event is an event like others", arguments: cores)
   func dispatched(core: EventCentral.Core) {
     let central = EventCentral(core: core)
