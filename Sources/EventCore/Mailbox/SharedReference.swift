@@ -14,13 +14,15 @@ import Synchronization
 /// One consumer at a time, the holder, holds it over a run: from call to call until it runs dry, its pump
 /// returns, or some hundred events have passed. What it calls meanwhile may be another's handler, which takes as
 /// long as it likes; that is why a hold by itself must not keep handlers callable. Another consumer holds it
-/// over one call.
+/// over one call; and an event thread is held over one call only, since its own callbacks go on as long as it
+/// is there.
 @usableFromInline
 final class SharedReference: @unchecked Sendable {
-  // `weakObject`, `identifier` and where `cell` is are constant.
+  // `weakObject`, `identifier`, `isHeldOverRuns` and where `cell` is are constant.
 
   let identifier: ObjectIdentifier
   private weak let weakObject: AnyObject?
+  private let isHeldOverRuns: Bool
   /// What handlers look at before each call; they hold this reference as long as they do.
   @usableFromInline let cell: UnsafeMutablePointer<RequesterHold>
   /// How many hold the object: the holder, and calls of other consumers.
@@ -32,6 +34,7 @@ final class SharedReference: @unchecked Sendable {
   init(_ object: AnyObject) {
     identifier = ObjectIdentifier(object)
     weakObject = object
+    isHeldOverRuns = !(object is EventThread)
     cell = .allocate(capacity: 1)
     cell.initialize(to: RequesterHold())
   }
@@ -107,10 +110,11 @@ final class SharedReference: @unchecked Sendable {
 
   func isHeld(by consumer: UInt) -> Bool { cell.pointee.isHeld(by: consumer) }
 
-  /// Becomes the holder. False if another consumer is, or the object is gone.
+  /// Becomes the holder. False if another consumer is, the object is gone, or it is not held over runs.
   func hold(by consumer: UInt) -> Bool {
     // Relaxed, as `letGo`: the object comes with `enter`, under its mutex.
     guard
+      isHeldOverRuns,
       cell.pointee.holder.compareExchange(expected: 0, desired: consumer, ordering: .relaxed)
         .exchanged
     else { return false }

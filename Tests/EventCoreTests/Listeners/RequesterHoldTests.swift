@@ -113,6 +113,48 @@ struct RequesterHoldTests {
     }
   }
 
+  // place                                test
+  // calls the event thread's listener
+  // stands in a handler that is not its  lets the last reference to the thread go: it ends
+  //                                      sends events                        no callback of it
+  // leaves that handler
+  @Test(
+    "an event thread that listens in another place ends with its last reference, wherever that place stands",
+    arguments: cores, [false, true])
+  func eventThread(core: EventCentral.Core, isSubclass: Bool) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, log) = (Lifetime(), Log<Int>())
+      let (entered, leave) = (Gate(), Gate())
+      let other = EventListener(on: central, name: "place")
+      let box = Box<EventThread>(isSubclass ? Pinger(on: central) : EventThread(on: central))
+      box.value!.addEventCallback { [token = owner.token()] (event: Ping) in
+        log.append(event.number)
+        withExtendedLifetime(token) {}
+      }
+      let its = other.addListener(
+        box.value!, { (_: Pong) in log.append(-1) }, executeOn: .listenerThread)
+      let stranger = other.addListener(
+        nil,
+        { (_: Pong) in
+          entered.open()
+          leave.pass()
+        }, executeOn: .listenerThread)
+      Ping(number: 0).queue(on: central)
+      #expect(log.entries(atLeast: 1) == [0])
+      Pong(number: 0).queue(on: central)
+      entered.pass()
+      #expect(log.entries == [0, -1])
+      box.value = nil
+      #expect(Ping(number: 1).queue(on: central) == 0)
+      #expect(owner.waitUntilNone())
+      #expect(!its.isActive)
+      #expect(log.entries == [0, -1])
+      leave.open()
+      stranger.remove()
+    }
+  }
+
   @Test(
     "with listeners in several busy places it ends soon, and none is called any more",
     arguments: cores, [2, 3])
@@ -155,4 +197,14 @@ struct RequesterHoldTests {
       #expect(log.entries.count == calls)
     }
   }
+}
+
+/// Has a callback that needs the thread itself.
+private final class Pinger: EventThread, @unchecked Sendable {
+  // Nothing of its own.
+  override func registerEventListeners() {
+    addEventCallback(Pinger.onPing, forEventType: Ping.self)
+  }
+
+  func onPing(_ event: Ping, _ priority: EventPriority, _ dispatchTime: DispatchTime) {}
 }
