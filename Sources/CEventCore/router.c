@@ -267,8 +267,9 @@ enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 	if (*owned)
 		return EVC_OK;
 	evicted = entry->snapshot;
-	*entry = (struct evc_route_cache_entry){ router->number, key, route, *snapshot,
-						       NULL };
+	*entry = (struct evc_route_cache_entry){
+		.router_number = router->number, .key = key, .route = route, .snapshot = *snapshot
+	};
 	if (evicted != NULL) {
 		/* The last release of a sink may run user code, which may dispatch: pin our entry. */
 		record->pins++;
@@ -285,7 +286,7 @@ void evc_route_cache_clear(struct evc_thread_record *record)
 	for (size_t i = 0; i < EVC_ROUTE_CACHE_SIZE; i++) {
 		struct evc_snapshot *snapshot = record->routes[i].snapshot;
 
-		record->routes[i] = (struct evc_route_cache_entry){ 0, 0, NULL, NULL, NULL };
+		record->routes[i] = (struct evc_route_cache_entry){ .router_number = 0 };
 		if (snapshot != NULL)
 			evc_snapshot_release(snapshot);
 	}

@@ -68,7 +68,7 @@ static struct evc_thread_record *create(void)
 		evc_pool_init(&record->pools[i], i,
 			      atomic_fetch_add_explicit(&pool_number, 1, memory_order_relaxed));
 	for (size_t i = 0; i < EVC_ROUTE_CACHE_SIZE; i++)
-		record->routes[i] = (struct evc_route_cache_entry){ 0, 0, NULL, NULL, NULL };
+		record->routes[i] = (struct evc_route_cache_entry){ .router_number = 0 };
 	record->streams = (struct evc_stream_table){ .lists = NULL };
 	record->pins = 0;
 	record->next_orphan = NULL;

@@ -21,10 +21,12 @@ static size_t window_size(uint32_t capacity)
 	       capacity * (sizeof(struct evc_handler *) + sizeof(void *));
 }
 
-/* A walk and its first window are one block. */
+/* A walk and its first window are one block, of whole lines, as some allocators want it. */
 static size_t walk_size(void)
 {
-	return sizeof(struct evc_tree_walk) + window_size(EVC_WINDOW_FIRST);
+	const size_t size = sizeof(struct evc_tree_walk) + window_size(EVC_WINDOW_FIRST);
+
+	return (size + EVC_CACHE_LINE - 1) / EVC_CACHE_LINE * EVC_CACHE_LINE;
 }
 
 static struct evc_window *first_window(struct evc_tree_walk *walk)

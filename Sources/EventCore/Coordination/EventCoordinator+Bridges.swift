@@ -34,7 +34,8 @@ extension EventCoordinator {
   /// It sets ``unhandledEvents``.
   ///
   /// **Threads**: the tree's handlers run before the emission returns, on its thread, but for those that
-  /// were added with `executeOn:`.
+  /// were added with `executeOn:`. One that emits the event into these coordinators again has it come round
+  /// for ever.
   ///
   /// **Ownership**: the node is retained.
   public final func raiseUnhandled(at node: EventNode, scope: EventRaiseScope = .tree) {

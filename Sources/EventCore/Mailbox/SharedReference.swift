@@ -101,9 +101,9 @@ final class SharedReference: @unchecked Sendable {
   func end() {
     // Releasing, pairs with those who ask: the look that found it.
     hasEnded.store(true, ordering: .releasing)
-    // The holder comes by the way of `hold` next, and finds it out. Relaxed: it reads its own address or not;
-    // that one which has just become the holder may lose its place is of no account any more.
-    cell.pointee.holder.store(0, ordering: .relaxed)
+    // The holder comes by the way of `hold` next, and finds it out: releasing, pairs with that. That one which
+    // has just become the holder may lose its place is of no account any more.
+    cell.pointee.holder.store(0, ordering: .releasing)
   }
 
   // MARK: A consumer's thread
@@ -112,10 +112,11 @@ final class SharedReference: @unchecked Sendable {
 
   /// Becomes the holder. False if another consumer is, the object is gone, or it is not held over runs.
   func hold(by consumer: UInt) -> Bool {
-    // Relaxed, as `letGo`: the object comes with `enter`, under its mutex.
+    // Acquiring, pairs with `end`: who takes the place after it finds the object gone. The object itself comes
+    // with `enter`, under its mutex.
     guard
       isHeldOverRuns,
-      cell.pointee.holder.compareExchange(expected: 0, desired: consumer, ordering: .relaxed)
+      cell.pointee.holder.compareExchange(expected: 0, desired: consumer, ordering: .acquiring)
         .exchanged
     else { return false }
     guard enter() else {
@@ -132,7 +133,7 @@ final class SharedReference: @unchecked Sendable {
   }
 
   private func letGoOfPlace(_ consumer: UInt) {
-    // Not a store: after `end` the place may be another's.
+    // Not a store: after `end` the place may be another's. Relaxed: nothing is told by it.
     _ = cell.pointee.holder.compareExchange(expected: consumer, desired: 0, ordering: .relaxed)
   }
 }
