@@ -200,6 +200,22 @@ struct CoordinatorExamples {
     #expect(statistics.statistics.delivered == 1)
   }
 
+  @Test("what another thread dispatches")
+  @MainActor
+  func fromCentral() async {
+    let world = EventCentral()
+    let app = ShopExample.AppCoordinator()
+    app.emitEvents(of: ShopExample.ShopEvents.Cart.self, from: world)
+    let isHandled = await withCheckedContinuation { continuation in
+      app.unhandledEvents = { _ in
+        continuation.resume(returning: true)
+        return .handled
+      }
+      ShopExample.ShopEvents.Cart.didPay.queue(on: world)
+    }
+    #expect(isHandled)
+  }
+
   @Test("and into a tree")
   func toTree() {
     let world = EventNode(parent: nil)

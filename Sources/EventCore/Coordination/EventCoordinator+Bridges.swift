@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// From the top of the coordinators on, to a central or into a tree.
+// From the top of the coordinators on, to a central or into a tree; and from a central to a coordinator.
 
 extension EventCoordinator {
   /// Queues on a central what reaches the top and nobody stopped; it is handled if somebody
@@ -42,5 +42,49 @@ extension EventCoordinator {
     unhandledEvents = { event in
       node.raise(event: event, scope: scope).isConsumed ? .handled : .pass
     }
+  }
+
+  /// Emits every event of a type that is dispatched to a central, by whatever thread, for as long as the
+  /// coordinator lives: this coordinator is asked first, then those above it.
+  ///
+  /// ```swift
+  /// app.emitEvents(of: AppEvents.Session.self, from: network)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - type: The exact type of event (D11).
+  ///   - central: Where the events are dispatched.
+  ///   - executeOn: The place where the coordinators are used, which is where they are asked. By default that of
+  ///     the caller, which has to be one: the main thread, an actor, or a handler of an event thread or of a
+  ///     dispatch queue. On any other thread it traps.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
+  /// - Returns: A handle that ends it. The coordinator is not retained: it ends with the coordinator (D9).
+  ///
+  /// **Threads**: that of the coordinators. The dispatch does not wait for them.
+  ///
+  /// **Order**: by priority and method, as for a listener in the same place (D1 to D3).
+  @discardableResult
+  public final func emitEvents<E: CoordinateEvents>(
+    of type: E.Type, from central: EventCentral = .shared,
+    executeOn: ExecuteEventOn = .requesterThread,
+    isolation: isolated (any Actor)? = #isolation
+  ) -> any EventListenerHandling {
+    if case .requesterThread = executeOn {
+      require(
+        isolation != nil || ExecutionContexts.isCallerInPlace,
+        """
+        Coordinators are asked in the place where they are used; emitEvents(of:from:) was called on a thread that \
+        is none, for \(type): call it on the main thread, on an actor or in a handler, or say \
+        executeOn: .dispatchQueue(_:) with the queue on which they are used.
+        """)
+    }
+    return central.listener.addListener(
+      self, executeOn, isolation, isOnce: false,
+      HandlerInterest<E>(.all, maximumAge: 0, isJudged: false),
+      ListenerCallback(isTimed: false) { event, _, _, coordinator in
+        // The requester, which is this coordinator.
+        unsafeDowncast(coordinator.unsafelyUnwrapped, to: EventCoordinator.self)
+          .emitEvent(event, includingEmitter: true)
+      })
   }
 }

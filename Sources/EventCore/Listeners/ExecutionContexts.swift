@@ -97,6 +97,11 @@ final class ExecutionContexts: @unchecked Sendable {
     return withUnsafeCurrentTask { $0 != nil } ? task() : listenerThread()
   }
 
+  /// Whether `current()` is where the caller's next code runs, too, and not a thread or a task made for it.
+  static var isCallerInPlace: Bool {
+    RegisteringActor.value != nil || MainQueue.isCurrent || CurrentConsumer.value != nil
+  }
+
   /// The context that a consumer's handlers run in.
   private func context(of consumer: Consumer) -> ExecutionContext {
     guard let driver = consumer.pump?.driver else { return thread(consumer) }

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("From a central to the coordinators")
+struct CoordinatorBridgeTests {
+  /// Where its coordinators are used.
+  private actor Home {
+    let journal = Journal()
+    var top: Desk?
+    var shop: Desk?
+
+    /// `last` opens with the last event.
+    func open(_ central: EventCentral, last: Gate = Gate(), isTopOnly: Bool = false) -> String {
+      let top = Desk("top", journal)
+      let shop = Desk("shop", journal)
+      top.start()
+      top.startChild(shop)
+      self.top = top
+      self.shop = shop
+      _ = journal.take()
+      top.answer = { [journal] event in
+        self.preconditionIsolated()
+        journal.entries.append("\(event)")
+        if event as? Teams == .didSelect(20) { last.open() }
+        return .handled
+      }
+      return "\((isTopOnly ? top : shop).emitEvents(of: Teams.self, from: central).executesOn)"
+    }
+
+    func entries() -> [String] { journal.entries }
+
+    func close() { (top, shop) = (nil, nil) }
+  }
+
+  @Test(
+    "what any thread dispatches is offered to the coordinator and those above it, on its actor, in order (D1, D2)",
+    arguments: cores)
+  func onActor(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let home = Home()
+    let last = Gate()
+    #expect(await home.open(central, last: last) == "actor")
+    await offThePool {
+      for number in 1...20 { #expect(Teams.didSelect(number).queue(on: central) == 1) }
+      last.pass()
+    }
+    #expect(await home.entries() == (1...20).flatMap { ["shop", "top", "didSelect(\($0))"] })
+    // Another type is not for it (D11).
+    #expect(Drivers.didRetire.queue(on: central) == 0)
+  }
+
+  @Test("it ends with the coordinator, which it does not retain (D9)", arguments: cores)
+  func endsWithTheCoordinator(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let home = Home()
+    _ = await home.open(central, isTopOnly: true)
+    await home.close()
+    central.listener.sweep()
+    #expect(central.listener.listenerCount == 0)
+    #expect(Teams.didSelect(1).queue(on: central) == 0)
+    #expect(await home.entries() == [])
+  }
+
+  @Test("on the MainActor, by the handle until it is removed", arguments: cores)
+  @MainActor
+  func onMainActor(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let journal = Journal()
+    let desk = Desk("desk", journal)
+    let asked = Gate()
+    desk.answer = { _ in
+      MainActor.preconditionIsolated()
+      asked.open()
+      return .handled
+    }
+    let handle = desk.emitEvents(of: Teams.self, from: central)
+    #expect("\(handle.executesOn)" == "mainQueue")
+    await offThePool {
+      Teams.didSelect(1).queue(on: central)
+      asked.pass()
+    }
+    #expect(journal.take() == ["desk"])
+    #expect(handle.remove())
+    #expect(Teams.didSelect(2).queue(on: central) == 0)
+  }
+
+  @Test("in the event thread whose handler asks for it", arguments: cores)
+  func inAnEventThread(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let thread = EventThread(on: central)
+      let (own, asked, places) = (Log<UInt>(), Log<UInt>(), Log<String>())
+      thread.addEventCallback { (_: Pong) in
+        own.append(currentThread())
+        let desk = Desk("desk", Journal())
+        let handle = desk.emitEvents(of: Teams.self, from: central, isolation: nil)
+        places.append("\(handle.executesOn)")
+        desk.answer = { _ in
+          asked.append(currentThread())
+          // It holds itself, until it has been asked.
+          desk.answer = { _ in .pass }
+          return .handled
+        }
+      }
+      thread.queueEvent(Pong())
+      #expect(places.entries(atLeast: 1) == ["eventThread"])
+      #expect(Teams.didSelect(1).queue(on: central) == 1)
+      #expect(asked.entries(atLeast: 1) == own.entries)
+      #expect(thread.drain())
+    }
+  }
+
+  @Test("D12: on a thread that is no place it traps")
+  func onNoPlace() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let done = DispatchSemaphore(value: 0)
+      runThread {
+        Desk("desk", Journal()).emitEvents(of: Teams.self, isolation: nil)
+        done.signal()
+      }
+      done.wait()
+    }
+    expectMessage(result, "emitEvents(of:from:) was called on a thread that is none, for Teams: call it on the main")
+  }
+}
