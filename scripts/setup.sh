@@ -48,7 +48,7 @@ install_packages() { # DEBIAN FEDORA ALPINE HOMEBREW
 }
 
 command -v swift >/dev/null 2>&1 ||
-  fail "found no swift: install Swift 6.1 or later from https://www.swift.org/install, then make again"
+  fail "found no swift: install Swift 6.3 or later from https://www.swift.org/install, then make again"
 
 has_liburcu ||
   install_packages liburcu-dev userspace-rcu-devel userspace-rcu-dev liburcu

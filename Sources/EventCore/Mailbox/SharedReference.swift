@@ -14,8 +14,7 @@ import Synchronization
 /// One consumer at a time, the holder, holds it over a run: from call to call until it runs dry, its pump
 /// returns, or some hundred events have passed. What it calls meanwhile may be another's handler, which takes as
 /// long as it likes; that is why a hold by itself must not keep handlers callable. Another consumer holds it
-/// over one call; and an event thread is held over one call only, since its own callbacks go on as long as it
-/// is there.
+/// over one call; and what is `ActiveByItself` is held over one call only.
 @usableFromInline
 final class SharedReference: @unchecked Sendable {
   // `weakObject`, `identifier`, `isHeldOverRuns` and where `cell` is are constant.
@@ -34,7 +33,7 @@ final class SharedReference: @unchecked Sendable {
   init(_ object: AnyObject) {
     identifier = ObjectIdentifier(object)
     weakObject = object
-    isHeldOverRuns = !(object is EventThread)
+    isHeldOverRuns = !(object is any ActiveByItself)
     cell = .allocate(capacity: 1)
     cell.initialize(to: RequesterHold())
   }
@@ -137,6 +136,15 @@ final class SharedReference: @unchecked Sendable {
     _ = cell.pointee.holder.compareExchange(expected: consumer, desired: 0, ordering: .relaxed)
   }
 }
+
+/// What has handlers of its own, which are called as long as it is there: its end may not wait for a place that
+/// has called a listener of its. Such a listener costs the load of a weak reference for each call.
+protocol ActiveByItself: AnyObject {}
+
+extension EventThread: ActiveByItself {}
+extension EventPool: ActiveByItself {}
+extension EventNode: ActiveByItself {}
+extension EventCoordinator: ActiveByItself {}
 
 /// An object for the duration of a call.
 @usableFromInline

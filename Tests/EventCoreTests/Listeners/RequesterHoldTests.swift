@@ -155,6 +155,77 @@ struct RequesterHoldTests {
     }
   }
 
+  /// Objects with handlers of their own.
+  enum Active: CaseIterable {
+    case node, pool, coordinator
+
+    /// Returns the object, and how to see that it is there, which does not retain it.
+    func make(
+      _ central: EventCentral, _ core: EventCentral.Core, _ token: Lifetime.Token
+    ) -> (object: AnyObject, isThere: () -> Bool) {
+      switch self {
+      case .node:
+        let parent = EventNode(core: core)
+        let node = EventNode(parent: parent)
+        node.addHandler { (_: Ping) in withExtendedLifetime(token) {} }
+        return (node, { parent.raise(event: Ping(number: 0)).handlerCount > 0 || !parent.children.isEmpty })
+      case .pool:
+        let pool = EventPool(capacity: 2, on: central) { _ in
+          let thread = EventThread()
+          thread.addEventCallback { (_: Ping) in withExtendedLifetime(token) {} }
+          return thread
+        }
+        return (pool, { Ping(number: 0).queue(on: central) > 0 })
+      case .coordinator:
+        final class Owning: Coordinator {
+          let token: Lifetime.Token
+          init(_ token: Lifetime.Token) {
+            self.token = token
+            super.init()
+          }
+        }
+        let parent = Coordinator()
+        let coordinator = Owning(token)
+        return (
+          coordinator,
+          { [weak coordinator] in
+            withExtendedLifetime(parent) {}
+            return coordinator != nil
+          }
+        )
+      }
+    }
+  }
+
+  @Test("nor is any other object with handlers of its own kept", arguments: cores, Active.allCases)
+  func activeByItself(core: EventCentral.Core, kind: Active) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, log) = (Lifetime(), Log<Int>())
+      let (entered, leave) = (Gate(), Gate())
+      let other = EventListener(on: central, name: "place")
+      var (object, isThere): (AnyObject?, () -> Bool) = kind.make(central, core, owner.token())
+      let its = other.addListener(
+        object, { (_: Pong) in log.append(-1) }, executeOn: .listenerThread)
+      let stranger = other.addListener(
+        nil,
+        { (_: Pong) in
+          entered.open()
+          leave.pass()
+        }, executeOn: .listenerThread)
+      Pong(number: 0).queue(on: central)
+      entered.pass()
+      #expect(log.entries == [-1])
+      #expect(isThere())
+      object = nil
+      #expect(!isThere())
+      #expect(owner.waitUntilNone())
+      #expect(!its.isActive)
+      leave.open()
+      stranger.remove()
+    }
+  }
+
   @Test(
     "with listeners in several busy places it ends soon, and none is called any more",
     arguments: cores, [2, 3])
