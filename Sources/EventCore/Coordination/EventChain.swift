@@ -111,10 +111,10 @@ private struct Climb {
 extension UICoordinated {
   /// The link, for the chain, which is on no actor: a check at run time in place of the compiler's.
   nonisolated fileprivate var coordinatorOnMain: EventCoordinator? {
+    requireMainActor(Self.self)
     nonisolated(unsafe) let this = self
     nonisolated(unsafe) var coordinator: EventCoordinator?
-    // Not sent: `assumeIsolated` runs its closure on the calling thread before it returns, and traps
-    // on any other than the MainActor's.
+    // Not sent: `assumeIsolated` runs its closure on the calling thread before it returns.
     MainActor.assumeIsolated { coordinator = this.parentCoordinator }
     return coordinator
   }

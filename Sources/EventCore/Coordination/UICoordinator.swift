@@ -73,9 +73,20 @@ open class UICoordinator: EventCoordinator {
   nonisolated private func onMain<Result: Sendable>(
     _ body: @MainActor (UICoordinator) -> Result
   ) -> Result {
+    requireMainActor(Self.self)
     nonisolated(unsafe) let this = self
-    // Not sent: `assumeIsolated` runs the body on the calling thread before it returns, and traps
-    // on any other than the MainActor's.
+    // Not sent: `assumeIsolated` runs the body on the calling thread before it returns.
     return MainActor.assumeIsolated { body(this) }
   }
+}
+
+/// What belongs to the MainActor is asked by code that is on no actor: a check at run time in place of the
+/// compiler's. Not `preconditionIsolated`, which prints its message as garbage on Linux (Swift 6.3.1).
+func requireMainActor(_ type: Any.Type) {
+  require(
+    MainQueue.isCurrent,
+    """
+    A \(type) is used on the MainActor, and an event came to it on another thread: emit it on the \
+    MainActor, or dispatch it and have emitEvents(of:from:) bring it there.
+    """)
 }

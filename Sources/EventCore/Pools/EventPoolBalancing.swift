@@ -55,7 +55,10 @@ public struct EventPoolChoice: ~Copyable {
   private func eventLoad(of number: Int) -> EventLoad {
     require(
       number >= 0 && number < count,
-      "A balancer asks about the threads 0 to \(count - 1) that it is offered, and asked about \(number).")
+      """
+      A balancer asks about the threads 0 to \(count - 1) that it is offered, and asked about \(number): count \
+      anew for each choice, since a pool grows and shrinks.
+      """)
     return EventLoad(
       memory: loads.load(fromByteOffset: number * stride, as: UnsafeMutableRawPointer.self))
   }

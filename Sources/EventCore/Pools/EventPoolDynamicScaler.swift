@@ -31,6 +31,12 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
 
     /// The limits as they are by default.
     public init() {}
+
+    /// Whether what is too small is never too large, too.
+    var isOrdered: Bool {
+      shrinkDepth >= 0 && growDepth >= shrinkDepth
+        && min(growWait, growAfter, shrinkAfter) >= .zero
+    }
   }
 
   private struct State {
@@ -55,7 +61,8 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
   /// - Parameters:
   ///   - minimum: The least threads; at least 1.
   ///   - maximum: The most threads.
-  ///   - limits: When the pool is too small or too large.
+  ///   - limits: When the pool is too small or too large: `shrinkDepth` at least 0 and no more than
+  ///     `growDepth`, no time negative.
   ///   - interval: How often the pool asks while it is busy. Nil: never by itself; see
   ///     ``EventPool/rescale()``.
   ///   - now: A clock that never goes back, from any origin; nil takes the system's. For tests.
@@ -68,7 +75,13 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
       minimum >= 1 && maximum >= minimum,
       """
       A scaler keeps a pool between a minimum of at least 1 and a maximum that is no less, and these \
-      are \(minimum) and \(maximum).
+      are \(minimum) and \(maximum): give it both in that order.
+      """)
+    require(
+      limits.isOrdered,
+      """
+      A scaler's shrinkDepth is at least 0 and no more than its growDepth, or a pool would grow and shrink in \
+      turn, and its times are not negative; these are \(limits): change those that are not so.
       """)
     self.minimum = minimum
     self.maximum = maximum

@@ -32,7 +32,10 @@ final class PoolTicker: Sendable {
     let nanoseconds = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     require(
       interval > .zero && !nanoseconds.overflow,
-      "A scaler's interval is more than zero and less than 292 years, and this one is \(interval).")
+      """
+      A scaler's interval is more than zero and less than 292 years, and this one is \(interval): give it another, \
+      or nil to be asked by rescale() alone.
+      """)
     self.interval = .nanoseconds(Int(nanoseconds.partialValue + attoseconds / 1_000_000_000))
     pool = Box()
   }

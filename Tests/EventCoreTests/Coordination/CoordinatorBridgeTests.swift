@@ -52,6 +52,7 @@ struct CoordinatorBridgeTests {
     #expect(await home.entries() == (1...20).flatMap { ["shop", "top", "didSelect(\($0))"] })
     // Another type is not for it (D11).
     #expect(Drivers.didRetire.queue(on: central) == 0)
+    await home.close()
   }
 
   @Test("it ends with the coordinator, which it does not retain (D9)", arguments: cores)

@@ -119,4 +119,40 @@ struct CoordinatorTrapTests {
     }
     expectMessage(result, "a method of Other was registered with one of type Coordinator")
   }
+
+  /// A screen of the MainActor without a coordinator.
+  @MainActor
+  private final class Screen: UICoordinated {
+    weak var parentCoordinator: UICoordinator?
+    nonisolated var nextResponder: (any EventResponder)? { nil }
+  }
+
+  /// A view on no actor, below something of the MainActor.
+  private final class Below: EventResponder {
+    let above: any EventResponder
+    init(_ above: any EventResponder) { self.above = above }
+    var nextResponder: (any EventResponder)? { above }
+  }
+
+  /// What is on the MainActor, on its way to a thread where it must not be used.
+  private struct Sent: @unchecked Sendable {
+    let responder: any EventResponder
+  }
+
+  @Test("an event that comes to what is on the MainActor on another thread")
+  func elsewhere() async {
+    for isScreen in [false, true] {
+      let result = await #expect(
+        processExitsWith: .failure, observing: [\.standardErrorContent]
+      ) { [isScreen = isScreen as Bool] in
+        let above = await MainActor.run {
+          Sent(responder: isScreen ? Screen() as any EventResponder : UICoordinator())
+        }
+        runThread { Below(above.responder).emitEvent(Teams.didSelect(1)) }
+        await offThePool { Gate().pass() }
+      }
+      expectMessage(
+        result, "is used on the MainActor, and an event came to it on another thread: emit it on the")
+    }
+  }
 }
