@@ -22,9 +22,7 @@ enum ShopExample {
     }
   }
 
-  class ViewController: View, Coordinated {
-    weak var parentCoordinator: Coordinator?
-  }
+  class ViewController: View {}
 
   // "What can happen"
 
@@ -65,7 +63,8 @@ enum ShopExample {
     }
   }
 
-  final class ShopViewController: ViewController {
+  final class ShopViewController: ViewController, Coordinated {
+    weak var parentCoordinator: Coordinator?
     let cells: [ProductCell]
 
     init(_ products: [Product]) {
@@ -75,7 +74,8 @@ enum ShopExample {
     }
   }
 
-  final class ProductViewController: ViewController {
+  final class ProductViewController: ViewController, Coordinated {
+    weak var parentCoordinator: Coordinator?
     let product: Product
 
     init(_ product: Product) { self.product = product }
@@ -218,12 +218,11 @@ struct CoordinatorExamples {
 
   @Test("and into a tree")
   func toTree() {
-    let world = EventNode(parent: nil)
-    let audit = EventNode(parent: world)
+    let audit = EventNode(parent: nil)
     audit.addHandler([.onPropagate, .consumeEvent]) { (event: ShopExample.ShopEvents.Cart) in print(event) }
 
     let app = ShopExample.AppCoordinator()
-    app.raiseUnhandled(at: world)
+    app.raiseUnhandled(at: audit)
     #expect(app.emitEvent(ShopExample.ShopEvents.Cart.didPay) == .handled)
   }
 

@@ -29,6 +29,30 @@ final class TemperatureRatingModel {
   }
 }
 
+// "The closure may come last".
+final class LatestTemperature {
+  init() {
+    TemperatureEvent.addListener(self, executeOn: .listenerThread, interestedIn: .latestOnly) { event in
+      print(event.temperatureInCelsius)
+    }
+  }
+}
+
+// "A world of its own".
+final class PhysicsThread: EventThread, @unchecked Sendable {}
+
+func worldOfItsOwn() -> (EventCentral, PhysicsThread, EventPool<ThumbnailThread>, EventNode) {
+  let world = EventCentral()  // or EventCentral(core: .locking)
+  let physics = PhysicsThread(on: world)
+  let workers = EventPool<ThumbnailThread>(capacity: 2, on: world)
+  let root = EventNode(core: world.core)
+  TemperatureEvent.addListener(nil, executeOn: .listenerThread, on: world) { event in
+    print(event.temperatureInCelsius)
+  }
+  TemperatureEvent(temperatureInCelsius: 20).queue(on: world)
+  return (world, physics, workers, root)
+}
+
 // "A listener dies with its requester".
 final class Dashboard {
   private let listeners = EventListenerScope()
@@ -176,6 +200,8 @@ struct ListenerExamples {
   @Test("all of them can be made and let go")
   func make() async {
     _ = TemperatureRatingModel()
+    _ = LatestTemperature()
+    _ = worldOfItsOwn()
     _ = Dashboard()
     _ = Thermometer()
     let recorder = Recorder()
