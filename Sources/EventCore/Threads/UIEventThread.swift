@@ -19,7 +19,7 @@ import Dispatch
 ///     addEventCallback(StatusBar.onTemperature)
 ///   }
 ///
-///   @MainActor func onTemperature(_ event: TemperatureEvent) { ... }
+///   @MainActor func onTemperature(_ event: TemperatureEvent) { print(event) }
 /// }
 /// ```
 ///

@@ -7,8 +7,8 @@ public typealias Event = Eventable
 /// When a handler of a node is called, and whether it consumes the event.
 ///
 /// ```swift
-/// node.addHandler(.onRaise) { (event: LoginEvent) in … }
-/// node.addHandler([.onRaise, .consumeEvent]) { (event: LoginEvent) in … }
+/// node.addHandler(.onRaise) { (event: LoginEvent) in greet(event.user) }
+/// node.addHandler([.onRaise, .consumeEvent]) { (event: LoginEvent) in logIn(event.user) }
 /// ```
 ///
 /// A mode names at least one phase: ``onCapture``, ``onRaise`` or ``onPropagate``.

@@ -14,7 +14,9 @@ extension EventNode {
   /// does with it later, and not if the place has ended.
   ///
   /// ```swift
-  /// node.addHandler(.onRaise, executeOn: .dispatchQueue(disk)) { (event: SaveRequested) in … }
+  /// node.addHandler(.onRaise, executeOn: .dispatchQueue(disk)) { (event: SaveRequested) in
+  ///   save(event)
+  /// }
   /// ```
   ///
   /// - Parameters:

@@ -6,7 +6,7 @@ extension EventNode {
   ///
   /// ```swift
   /// node.addHandler { (event: ThemeChanged) in apply(event.theme) }
-  /// node.addHandler(.onRaise) { (event: ItemAdded) in count += 1 }
+  /// node.addHandler(.onRaise) { (event: ItemAdded) in count.withLock { $0 += 1 } }
   /// ```
   ///
   /// - Parameters:

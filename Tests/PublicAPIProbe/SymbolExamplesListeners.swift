@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+// The examples of the listeners' symbols, compiled as a user would.
+
+import Dispatch
+import EventCore
+import Testing
+
+/// A namespace, since the examples of other symbols have types of the same names.
+enum SymbolsOfListeners {
+  struct TemperatureEvent: Eventable {
+    var temperatureInCelsius: Float
+  }
+
+  struct TemperatureRatingEvent: Eventable {
+    var isWarm = true
+  }
+
+  // EventListenerScope.
+  final class Dashboard {
+    let listeners = EventListenerScope()
+
+    init() {
+      TemperatureEvent.addListener(nil) { event in print(event) }.stored(in: listeners)
+    }
+  }
+
+  // EventMethod.
+  final class Display: EventListening {
+    var celsius: Float = 0
+
+    @EventMethod<Display, TemperatureEvent>(interestedIn: .latestOnly)
+    private var onTemperature = { (self, event, priority, dispatchTime) in
+      self.celsius = event.temperatureInCelsius
+    }
+
+    init() { registerListeners() }
+  }
+
+  // The forms with a closure or a method.
+  final class Model: Sendable {
+    let listener = EventListener()
+
+    func onTemperatureRatingEvent(
+      _ event: TemperatureRatingEvent, _ priority: EventPriority, _ dispatchTime: DispatchTime
+    ) {}
+
+    func onRating(_ event: TemperatureRatingEvent) {}
+
+    func addBoundMethod() {
+      listener.addListener(self, onTemperatureRatingEvent, executeOn: .listenerThread)
+    }
+
+    func addBoundMethodOfType() -> any EventListenerHandling {
+      TemperatureRatingEvent.addListener(self, onTemperatureRatingEvent, executeOn: .listenerThread)
+    }
+
+    func addMethods() {
+      listener.addListener(self, Model.onRating)
+      TemperatureRatingEvent.addListener(self, Model.onRating)
+    }
+
+    func addTrailingClosures() {
+      listener.addListener(self, executeOn: .listenerThread) { (event: TemperatureEvent) in
+        print(event)
+      }
+      TemperatureEvent.addListener(self, executeOn: .listenerThread) { event in
+        print(event)
+      }
+    }
+  }
+
+  // The forms on an actor.
+  enum OnActors {
+    actor Model {
+      nonisolated let listener = EventListener()
+      private(set) var latest: Float = 0
+
+      func addIsolated() {
+        listener.addListener(isolation: #isolation) { (event: TemperatureEvent) in
+          self.latest = event.temperatureInCelsius
+        }
+      }
+
+      func addIsolatedOfType() -> any EventListenerHandling {
+        TemperatureEvent.addListener(isolation: #isolation) { event in
+          self.latest = event.temperatureInCelsius
+        }
+      }
+
+      func addGivenActor() {
+        listener.addListener(self) { (self: isolated Model, event: TemperatureEvent) in
+          self.latest = event.temperatureInCelsius
+        }
+        TemperatureEvent.addListener(self) { (self: isolated Model, event) in
+          self.latest = event.temperatureInCelsius
+        }
+      }
+    }
+  }
+}
+
+// One after the other: they count the receivers of their own events on the shared central.
+@Suite("The examples of the listeners' symbols compile and run", .serialized)
+struct SymbolExamplesListeners {
+  typealias Symbols = SymbolsOfListeners
+
+  @Test("a scope, and a property that is a handler")
+  func objects() {
+    let dashboard = Symbols.Dashboard()
+    let display = Symbols.Display()
+    #expect(Symbols.TemperatureEvent(temperatureInCelsius: 21).queue() > 0)
+    withExtendedLifetime((dashboard, display)) {}
+  }
+
+  @Test("closures and methods")
+  func closuresAndMethods() {
+    let model = Symbols.Model()
+    model.addBoundMethod()
+    let bound = model.addBoundMethodOfType()
+    model.addMethods()
+    model.addTrailingClosures()
+    #expect(Symbols.TemperatureRatingEvent().queue() > 0)
+    #expect(Symbols.TemperatureEvent(temperatureInCelsius: 22).queue() > 0)
+    bound.remove()
+    model.listener.end()
+  }
+
+  @Test("on an actor")
+  func actors() async {
+    let model = Symbols.OnActors.Model()
+    await model.addIsolated()
+    let isolated = await model.addIsolatedOfType()
+    await model.addGivenActor()
+    #expect(Symbols.TemperatureEvent(temperatureInCelsius: 23).queue() > 0)
+    isolated.remove()
+    model.listener.end()
+  }
+}
