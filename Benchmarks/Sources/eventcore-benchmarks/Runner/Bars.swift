@@ -95,6 +95,9 @@ struct Bar: Sendable {
     .atMost(2, .treeMillion, over: .treeBinary, .lockFree),
     .atMost(2, .treeChurn, .quiet),
     Bar(text: "tree-allocations: lockFree", limit: 0) { $0.median(.treeAllocations, .lockFree) },
+    Bar(text: "emit-allocations: coordinators", limit: 0) {
+      $0.median(.emitAllocations, .coordinators)
+    },
     Bar(text: "allocations: a balancer of one's own, 24 bytes", limit: 0) {
       $0.median(.allocations, .ownBalancer)
     },

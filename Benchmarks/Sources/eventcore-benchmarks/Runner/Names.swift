@@ -38,6 +38,8 @@ enum Shape: String, CaseIterable {
   case treeMillion = "tree-1000000"
   case treeChurn = "tree-churn"
   case treeAllocations = "tree-allocations"
+  case emitChain = "emit-chain"
+  case emitAllocations = "emit-allocations"
   /// Alternatives inside the core; runs only when it is asked for.
   case choices
 
@@ -58,6 +60,8 @@ enum Shape: String, CaseIterable {
     case .treeConsumed: "ns/raise"
     case .treePass, .treeMake, .treeFree: "ns/node"
     case .treeAllocations: "allocations/raise"
+    case .emitChain: "ns/event"
+    case .emitAllocations: "allocations/event"
     case .timersLateMedian: "ns late, p50"
     case .timersLate99: "ns late, p99"
     }
@@ -82,6 +86,8 @@ enum Subject: String, CaseIterable {
   case quiet
   /// A recursive tree of classes with typed lists of closures.
   case plainSwift = "plain-swift"
+  /// EventCore's coordinators, which are on no core.
+  case coordinators
   case futex
   case cacheLine = "cache-line"
   case roundRobin = "round-robin"

@@ -13,6 +13,7 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += listenerCandidates(Event24.self, scale)
   all += latestOnlyCandidates(scale)
   all += treeCandidates(scale)
+  all += emitCandidates(scale)
   all += churnCandidates(scale)
   all += timerCandidates(scale)
   all += choiceCandidates(scale)
