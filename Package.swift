@@ -54,7 +54,7 @@ let package = Package(
     // Compiles every example of the README and the documentation, with the public interface alone.
     .testTarget(name: "PublicAPIProbe", dependencies: ["EventCore", "EventCoreTestSupport"]),
     // The examples of EventDrivenSwift once more, through a symbolic link, as a user in Swift 5 mode has
-    // them.
+    // them, and closures that only that mode takes.
     .testTarget(
       name: "PublicAPIProbeSwift5",
       dependencies: ["EventCore", "EventCoreTestSupport"],

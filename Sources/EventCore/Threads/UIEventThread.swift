@@ -166,6 +166,7 @@ extension UIEventThread {
   /// **Threads**: any, also inside a callback.
   @inlinable
   @discardableResult
+  @preconcurrency
   public func addEventCallback<Owner: UIEventThread, E: Eventable>(
     _ method: @escaping @MainActor (Owner) -> @MainActor (_ event: E) -> Void,
     forEventType type: E.Type = E.self,
@@ -194,6 +195,7 @@ extension UIEventThread {
   /// **Threads**: any, also inside a callback.
   @inlinable
   @discardableResult
+  @preconcurrency
   public func addEventCallback<Owner: UIEventThread, E: Eventable>(
     _ method: @escaping @MainActor (Owner) -> @MainActor (
       _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
