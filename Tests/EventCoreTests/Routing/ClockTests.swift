@@ -37,4 +37,46 @@ struct ClockTests {
     #expect(stamp(central) == nil)
     thread.cancel()
   }
+
+  @Test("a listener that takes the event alone reads none; one that takes the time does, until it is removed", arguments: cores)
+  func listenersReadItWhenTheyAsk(core: EventCentral.Core) {
+    final class Requester {
+      func onEmpty(_ event: Empty) {}
+    }
+    let (central, requester) = (EventCentral(core: core), Requester())
+    let plain = [
+      Empty.addListener(nil, { event in }, executeOn: .listenerThread, on: central),
+      Empty.addListener(requester, { event in }, executeOn: .listenerThread, on: central),
+      Empty.addListener(requester, Requester.onEmpty, executeOn: .taskThread, on: central),
+    ]
+    #expect(stamp(central) == 0)
+    for (place, executeOn) in [
+      ("listener thread", ExecuteEventOn.listenerThread), ("task", .taskThread),
+      ("queue", .dispatchQueue(.main)),
+    ] {
+      let timed = Empty.addListener(
+        nil, { event, priority, dispatchTime in }, executeOn: executeOn, on: central)
+      let before = DispatchTime.now().uptimeNanoseconds
+      let time = stamp(central)
+      #expect((before...DispatchTime.now().uptimeNanoseconds).contains(time ?? 0), "\(place)")
+      timed.remove()
+      #expect(stamp(central) == 0, "\(place)")
+    }
+    // A filter is given the time, and so is an age.
+    let filtering = Empty.addListener(
+      nil, { event in }, executeOn: .listenerThread, interestedIn: .custom,
+      customFilter: { _, _, _ in true }, on: central)
+    #expect(stamp(central) != 0)
+    filtering.remove()
+    #expect(stamp(central) == 0)
+    let young = Empty.addListener(
+      nil, { event in }, executeOn: .listenerThread, interestedIn: .youngerThan, maximumAge: 1_000,
+      on: central)
+    #expect(stamp(central) != 0)
+    young.remove()
+    #expect(stamp(central) == 0)
+    for handle in plain { handle.remove() }
+    #expect(stamp(central) == nil)
+    withExtendedLifetime(requester) {}
+  }
 }
