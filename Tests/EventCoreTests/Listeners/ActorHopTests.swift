@@ -9,6 +9,11 @@ import Testing
 // dispatches ───────────────────────────► is given one job, by this thread: nothing ran in between
 // dispatches more                         is given none: the one on its way handles them
 // has it run what it kept ──────────────► handles at most a batch; is given one more for the rest
+//
+// the actor, in one of its jobs           its executor
+// dispatches ───────────────────────────► is given one job, by this same thread: nothing ran inside
+// dispatches more                         is given none
+// the job ends ─────────────────────────► runs the next one, which handles them
 @Suite("A dispatch goes straight to the actor")
 struct ActorHopTests {
   actor Model {
@@ -32,6 +37,32 @@ struct ActorHopTests {
           self, { (self: isolated Model, event) in self.append(event.number) }, on: central)
       }
     }
+
+    /// Passes each number on to itself, one higher, up to a limit.
+    func relay(to limit: Int, on central: EventCentral) -> any EventListenerHandling {
+      Ping.addListener(
+        self,
+        { (self: isolated Model, event) in
+          self.append(event.number)
+          if event.number < limit { Ping(number: event.number + 1).queue(on: central) }
+          self.append(-event.number)
+        }, on: central)
+    }
+
+    /// What a dispatch on the actor itself has led to when it returns.
+    struct Dispatched {
+      let handled: [Int]
+      let givers: [UInt]
+      let thread: UInt
+    }
+
+    func dispatch(_ numbers: Range<Int>, on central: EventCentral) -> Dispatched {
+      executor.hold()
+      _ = executor.takeGivers()
+      for number in numbers { Ping(number: number).queue(on: central) }
+      return Dispatched(
+        handled: log.entries, givers: executor.takeGivers(), thread: currentThread())
+    }
   }
 
   enum Form: CaseIterable {
@@ -54,6 +85,42 @@ struct ActorHopTests {
         // Nothing waits, and nothing is on its way.
         #expect(executor.takeGivers() == [])
       }
+      handle.remove()
+      _ = executor.runKept()
+      executor.letGo()
+    }
+  }
+
+  @Test("D7: on the actor itself a dispatch calls nobody: one job of the actor's does, with no other between", arguments: cores, Form.allCases)
+  func dispatchOnTheActor(core: EventCentral.Core, form: Form) async {
+    let (central, model) = (EventCentral(core: core), Model())
+    let handle = await model.register(form, on: central)
+    for round in 1...3 {
+      let dispatched = await model.dispatch(0..<10, on: central)
+      #expect(dispatched.handled == [], "round \(round)")
+      #expect(dispatched.givers == [dispatched.thread], "round \(round)")
+      await offThePool {
+        #expect(model.executor.runKept() == 1)
+        #expect(model.log.take() == Array(0..<10), "round \(round)")
+        #expect(model.executor.takeGivers() == [])
+        model.executor.letGo()
+      }
+    }
+    handle.remove()
+  }
+
+  @Test("D7: what a handler on the actor dispatches is handled after it, in the same job", arguments: cores)
+  func handlerDispatches(core: EventCentral.Core) async {
+    let (central, model) = (EventCentral(core: core), Model())
+    let handle = await model.relay(to: 20, on: central)
+    await offThePool {
+      let executor = model.executor
+      executor.hold()
+      Ping(number: 1).queue(on: central)
+      _ = executor.takeGivers()
+      #expect(executor.runKept() == 1)
+      #expect(model.log.entries == (1...20).flatMap { [$0, -$0] })
+      #expect(executor.takeGivers() == [])
       handle.remove()
       _ = executor.runKept()
       executor.letGo()
