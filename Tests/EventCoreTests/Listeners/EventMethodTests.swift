@@ -114,4 +114,157 @@ struct EventMethodTests {
       #expect(lifetime.waitUntilNone())
     }
   }
+
+  final class Clerk: EventThread, @unchecked Sendable {
+    // Constant.
+    let token: Lifetime.Token
+    let log: Log<String>
+
+    init(_ token: Lifetime.Token, _ log: Log<String>, on central: EventCentral) {
+      (self.token, self.log) = (token, log)
+      super.init(on: central)
+    }
+
+    @available(*, unavailable, message: "needs the test's objects")
+    required init() { preconditionFailure("needs the test's objects") }
+
+    @EventMethod<Clerk, Ping>(executeOn: .listenerThread)
+    var onPing = { (self, event: Ping, priority: EventPriority, dispatchTime: DispatchTime) in
+      self.log.append("ping \(event.number) \(priority)")
+    }
+
+    @EventMethod<Clerk, Carrying>(executeOn: .taskThread)
+    var onCarrying = { (self, event, priority, dispatchTime) in
+      self.log.append("carrying")
+    }
+
+    @EventMethod<Clerk, Pong>
+    var onPong = { (self, event, priority, dispatchTime) in
+      self.log.append("pong \(event.number)")
+    }
+  }
+
+  @Test("D9: an event thread's property with another place runs there, and ends with the thread object", arguments: cores)
+  func elsewhereThanOnItsThread(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (lifetime, log) = (Lifetime(), Log<String>())
+      var clerk: Clerk? = Clerk(lifetime.token(), log, on: central)
+      let payloads = Lifetime()
+      // By the initialiser: nobody else registers them.
+      #expect(central.listener.listenerCount == 2)
+      #expect("\(clerk!.$onPing!.executesOn)" == "listenerThread")
+      #expect("\(clerk!.$onCarrying!.executesOn)" == "task")
+      #expect("\(clerk!.$onPong!.executesOn)" == "eventThread")
+      let held = HeldThread(clerk!)
+      Pong(number: 1).queue(on: central)
+      Ping(number: 2).queue(priority: .high, on: central)
+      // The thread stands still, and what runs elsewhere does not wait for it.
+      #expect(log.entries(atLeast: 1) == ["ping 2 high"])
+      Carrying(token: payloads.token()).queue(on: central)
+      #expect(log.entries(atLeast: 2) == ["ping 2 high", "carrying"])
+      #expect(clerk!.eventCount == 1)
+      held.letGo()
+      #expect(log.entries(atLeast: 3).last == "pong 1")
+      // No reference of the listeners' keeps it, with an event on its way or without one.
+      let heldPlace = HeldPlace(.listenerThread, on: central)
+      Ping(number: 3).queue(on: central)
+      clerk = nil
+      #expect(lifetime.waitUntilNone())
+      heldPlace.letGo()
+      #expect(waitUntil { Ping().queue(on: central) == 0 })
+      // Those of a type that is not dispatched count until somebody looks.
+      #expect(waitUntil { Carrying(token: payloads.token()).queue(on: central) == 0 })
+      #expect(central.listener.listenerCount == 0)
+      #expect(log.entries.count == 3)
+      #expect(payloads.waitUntilNone())
+    }
+  }
+
+  final class Picky: EventListening, @unchecked Sendable {
+    // Constant.
+    let log: Log<String>
+
+    init(_ log: Log<String>) { self.log = log }
+
+    @EventMethod<Picky, Ping>(
+      executeOn: .listenerThread, interestedIn: [.latestOnly, .custom],
+      customFilter: { (self, event, _, _) in event.number % 2 == 0 })
+    var onPing = { (self, event: Ping, priority: EventPriority, dispatchTime: DispatchTime) in
+      self.log.append("ping \(event.number)")
+    }
+
+    @EventMethod<Picky, Pong>(executeOn: .listenerThread, interestedIn: [])
+    var onPong = { (self, event, priority, dispatchTime) in
+      self.log.append("pong \(event.number)")
+    }
+  }
+
+  @Test("several interests are met together: the latest, if the filter wants that one", arguments: cores)
+  func severalInterests(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let log = Log<String>()
+      let picky = Picky(log)
+      picky.registerListeners(on: central)
+      let first = HeldPlace(.listenerThread, on: central)
+      for number in 1...3 { Ping(number: number).queue(on: central) }
+      // An empty set is all of them.
+      for number in 1...3 { Pong(number: number).queue(on: central) }
+      first.letGo()
+      // The latest was odd, and none of the others stands in for it.
+      #expect(log.entries(atLeast: 3) == ["pong 1", "pong 2", "pong 3"])
+      let second = HeldPlace(.listenerThread, on: central)
+      for number in 3...6 { Ping(number: number).queue(on: central) }
+      second.letGo()
+      #expect(log.entries(atLeast: 4).last == "ping 6")
+      #expect(waitUntil { picky.$onPing!.skippedCount == 6 })
+      #expect(picky.$onPong!.skippedCount == 0)
+      #expect(log.entries.count == 4)
+    }
+  }
+
+  final class PickyThread: EventThread, @unchecked Sendable {
+    // Constant.
+    let log: Log<String>
+
+    init(_ log: Log<String>, on central: EventCentral) {
+      self.log = log
+      super.init(on: central)
+    }
+
+    @available(*, unavailable, message: "needs the test's objects")
+    required init() { preconditionFailure("needs the test's objects") }
+
+    @EventMethod<PickyThread, Ping>(
+      interestedIn: [.youngerThan, .custom], maximumAge: 3_600_000_000_000,
+      customFilter: { (self, event, _, _) in event.number % 2 == 0 })
+    var onPing = { (self, event: Ping, priority: EventPriority, dispatchTime: DispatchTime) in
+      self.log.append("ping \(event.number)")
+    }
+
+    // No event is as young as that.
+    @EventMethod<PickyThread, Pong>(
+      interestedIn: [.youngerThan, .custom], maximumAge: 1, customFilter: { _, _, _, _ in true })
+    var onPong = { (self, event, priority, dispatchTime) in
+      self.log.append("pong \(event.number)")
+    }
+  }
+
+  @Test("several interests of an event thread's property: an age and a filter", arguments: cores)
+  func severalInterestsOfAThread(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let log = Log<String>()
+      let thread = PickyThread(log, on: central)
+      for number in 1...4 {
+        Pong(number: number).queue(on: central)
+        Ping(number: number).queue(on: central)
+      }
+      #expect(thread.drain())
+      #expect(log.entries == ["ping 2", "ping 4"])
+      #expect(thread.$onPing!.skippedCount == 2)
+      #expect(thread.$onPong!.skippedCount == 4)
+    }
+  }
 }
