@@ -11,31 +11,72 @@ struct TreeOrderTests {
   func anyValueIsAnEvent(core: EventCentral.Core) {
     enum Change: Event { case some(String, Int) }
     struct Large: Event { let words: (Int, Int, Int, Int, Int, Int, Int, Int, Int) }
-    let node = EventNode(core: core)
-    let log = Log<String>()
-    node.addHandler { (event: Change) in log.append("\(event)") }
-    node.addHandler { (event: Large) in log.append("\(event.words.8)") }
-    node.raise(event: Change.some("x", 1))
-    node.raise(event: Large(words: (1, 2, 3, 4, 5, 6, 7, 8, 9)))
-    #expect(log.entries == ["some(\"x\", 1)", "9"])
+    struct Empty: Event {}
+    final class Shared: Event { let number = 3 }
+    /// How an event of each kind goes through a tree with a handler for it at every node.
+    func way<E: Event>(of event: E, _ expected: String) -> (way: [String], outcome: EventOutcome) {
+      let tree = LoggedTree(core, all: nil)
+      for name in LoggedTree.names {
+        tree[name].addHandler([.onCapture, .onRaise, .onPropagate], for: E.self) { context in
+          #expect("\(context.event)".hasSuffix(expected))
+          tree.log.append("\(name) \(context.phase)")
+          return .continue
+        }
+      }
+      let outcome = tree["a1x"].raise(event: event)
+      return (tree.log.take(), outcome)
+    }
+    let ways = [
+      way(of: Note(text: "x"), "Note(text: \"x\")"),
+      way(of: Change.some("x", 1), "some(\"x\", 1)"),
+      way(of: Large(words: (1, 2, 3, 4, 5, 6, 7, 8, 9)), "(words: (1, 2, 3, 4, 5, 6, 7, 8, 9))"),
+      way(of: Empty(), "Empty()"),
+      way(of: Shared(), "Shared"),
+    ]
+    #expect(ways[0].way.count == 4 + 4 + 7)
+    for other in ways {
+      #expect(other.way == ways[0].way)
+      #expect(other.outcome == ways[0].outcome)
+    }
   }
 
+  //         root            Each place has a module: one and the same class, which is told nothing.
+  //        ┌─┴─┐
+  //      inner outer
   @Test("2: a node need not know where it is: the same module works anywhere", arguments: cores)
   func nodesAreIndependent(core: EventCentral.Core) {
     let log = Log<String>()
     final class Module: EventNode, @unchecked Sendable {
       func start(_ log: Log<String>) {
-        addHandler(.onRaise) { (event: Note) in log.append("module \(event.text)") }
+        addHandler(.onRaise) { [unowned self] (event: Note) in
+          log.append("module under \(parent?.name ?? "nobody") \(event.text)")
+        }
       }
     }
-    let root = EventNode(core: core)
-    let inner = EventNode(parent: root)
-    for parent in [nil, root, inner] {
+    let root = EventNode(name: "root", core: core)
+    let inner = EventNode(parent: root, name: "inner")
+    let outer = EventNode(parent: root, name: "outer")
+    for (name, node) in [("root", root), ("inner", inner), ("outer", outer)] {
+      node.addHandler(.onRaise) { (event: Note) in log.append("\(name) \(event.text)") }
+    }
+    let expected = [
+      ("nobody", []), ("root", ["root"]), ("inner", ["inner", "root"]), ("outer", ["outer", "root"]),
+    ]
+    for (parent, (name, above)) in zip([nil, root, inner, outer], expected) {
       let module = Module(parent: parent, core: core)
       module.start(log)
-      module.raise(event: Note(text: parent?.name ?? "-"))
+      module.raise(event: Note(text: "new"))
+      #expect(log.take() == ["module under \(name) new"] + above.map { "\($0) new" })
     }
-    #expect(log.entries == ["module -", "module -", "module -"])
+    // One that moves goes on working where it is now.
+    let module = Module(parent: inner, core: core)
+    module.start(log)
+    module.attach(to: outer)
+    module.raise(event: Note(text: "moved"))
+    #expect(log.take() == ["module under outer moved", "outer moved", "root moved"])
+    module.detach()
+    module.raise(event: Note(text: "alone"))
+    #expect(log.take() == ["module under nobody alone"])
   }
 
   @Test("3: one parent, any number of children, in the order in which they joined", arguments: cores)
@@ -47,6 +88,39 @@ struct TreeOrderTests {
     #expect(children.allSatisfy { $0.parent === root })
     #expect(root.children.map(\.id) == children.map(\.id))
     #expect(children[0].children.isEmpty)
+  }
+
+  @Test("3: the root has no parent, leaves have no children, all others have both", arguments: cores)
+  func rootInnerNodesAndLeaves(core: EventCentral.Core) {
+    let tree = LoggedTree(core, all: nil)
+    let leaves = ["a1x", "a2", "b1"]
+    for name in LoggedTree.names {
+      #expect((tree[name].parent == nil) == (name == "root"), "\(name)")
+      #expect(tree[name].children.isEmpty == leaves.contains(name), "\(name)")
+      // Who says that it is its parent has it as a child, and nobody else has.
+      let owners = LoggedTree.names.filter { owner in
+        tree[owner].children.contains { $0 === tree[name] }
+      }
+      #expect(owners == (tree[name].parent.map { [$0.name!] } ?? []), "\(name)")
+      #expect(tree[name].root === tree["root"], "\(name)")
+    }
+    #expect(tree["root"].children.map(\.name) == ["a", "b"])
+    #expect(tree["a"].children.map(\.name) == ["a1", "a2"])
+  }
+
+  @Test("3: a node that gets another parent has lost the one before", arguments: cores)
+  func onlyOneParent(core: EventCentral.Core) {
+    let tree = LoggedTree(core)
+    tree["a1"].attach(to: tree["b"])
+    #expect(tree["a1"].parent === tree["b"])
+    #expect(tree["a"].children.map(\.name) == ["a2"])
+    #expect(tree["b"].children.map(\.name) == ["b1", "a1"])
+    // Its event goes up one way, and comes down to it once.
+    #expect(
+      tree.raise("a1x") == raised("a1x a1 b root") + propagated("root a a2 b b1 a1 a1x"))
+    // To the same parent again: it is there once, as the last to join.
+    tree["b1"].attach(to: tree["b"])
+    #expect(tree["b"].children.map(\.name) == ["a1", "b1"])
   }
 
   @Test("4: an event can be sent from every node", arguments: cores)
