@@ -71,4 +71,49 @@ struct ListenerTrapTests {
     }
     expectMessage(result, "whose callbacks run on the main thread")
   }
+
+  @Test("drain of a UIEventThread in its own callback, which is on the main thread", arguments: cores)
+  func drainingOneselfOnMain(core: EventCentral.Core) async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) { [core = core.rawValue as String] in
+      let thread = UIEventThread(on: EventCentral(core: EventCentral.Core(rawValue: core)!))
+      thread.addEventCallback { [unowned thread] (_: Ping) in
+        MainActor.preconditionIsolated()
+        thread.drain()
+      }
+      thread.queueEvent(Ping())
+      await offThePool { thread.join() }
+    }
+    expectMessage(result, "drain(until:) waits for the end of its event thread, and was called on that thread")
+  }
+
+  @Test("endAndWait of a scope in a callback of one of its listeners, wherever it runs", arguments: cores)
+  func scopeWaitingForItself(core: EventCentral.Core) async {
+    for place in ListenerPlace.allCases {
+      let result = await #expect(
+        processExitsWith: .failure, observing: [\.standardErrorContent]
+      ) { [core = core.rawValue as String, place = "\(place)" as String] in
+        let central = EventCentral(core: EventCentral.Core(rawValue: core)!)
+        let executeOn = ListenerPlace.allCases.first { "\($0)" == place }!.executeOn
+        let (scope, registered, done) = (EventListenerScope(), Gate(), Gate())
+        // One before it and one behind it, which it may wait for.
+        for number in 0..<3 {
+          scope.add(
+            Ping.addListener(
+              nil,
+              { _ in
+                guard number == 1 else { return }
+                registered.pass()
+                scope.endAndWait()
+                done.open()
+              }, executeOn: executeOn, on: central))
+        }
+        registered.open()
+        Ping().queue(on: central)
+        await offThePool { done.pass() }
+      }
+      expectMessage(result, "where it would wait for itself")
+    }
+  }
 }

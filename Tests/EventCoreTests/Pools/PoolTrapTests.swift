@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+/// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its own.
+@Suite("Pools: D12: mistakes trap")
+struct PoolTrapTests {
+  @Test("a pool without a thread")
+  func noThread() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventPool<EventThread>(capacity: 0, on: EventCentral())
+    }
+    expectMessage(result, "An EventPool has at least one thread")
+  }
+
+  @Test("drain on a thread of the pool")
+  func drainingOneself() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let pools = Log<EventPool<JobThread>>()
+      let jobs = JobPool(.default, 2) { _, _ in pools.entries[0].drain() }
+      pools.append(jobs.pool)
+      Job().queue(on: jobs.central)
+      jobs.pool.join()
+    }
+    expectMessage(result, "drain(until:) waits for the end of a pool's threads")
+  }
+
+  @Test("a balancer that chooses a thread that is not there")
+  func outOfRange() async {
+    struct Beyond: EventPoolBalancing {
+      func chooseThread(for choice: borrowing EventPoolChoice) -> Int { choice.count }
+    }
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let jobs = JobPool(.default, 2, Beyond())
+      Job().queue(on: jobs.central)
+    }
+    expectMessage(result, "there were 2, and Beyond chose number 2")
+  }
+
+  @Test("a closure that returns a thread it has not made, or one of another central")
+  func strangeThreads() async {
+    let old = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let thread = EventThread()
+      _ = EventPool(capacity: 1) { _ in thread }
+    }
+    expectMessage(old, "An EventPool's closure makes a new thread for each call")
+    let elsewhere = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventPool(capacity: 1, on: EventCentral()) { _ in EventThread(on: EventCentral()) }
+    }
+    expectMessage(elsewhere, "A thread of a pool gets its events from the pool")
+  }
+
+  @Test("a pool of a class without threads")
+  func noThreadsOfTheirOwn() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventPool<UIEventThread>(capacity: 2, on: EventCentral())
+    }
+    expectMessage(result, "The threads of an EventPool work side by side")
+  }
+
+  @Test("capacity below 1, set later", arguments: cores, [0, -1])
+  func capacitySetTooLow(core: EventCentral.Core, capacity: Int) async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) { [core = core.rawValue as String, capacity = capacity as Int] in
+      let jobs = JobPool(EventCentral.Core(rawValue: core)!, 2)
+      jobs.pool.capacity = capacity
+    }
+    expectMessage(
+      result, "has at least one thread, and whoever set its capacity asked for \(capacity): ask for 1")
+  }
+
+  /// A scaler that wants so many, whatever is to be done.
+  struct Stubborn: EventPoolScaling {
+    let capacity: Int
+    var interval: Duration? { nil }
+    var restingCapacity: Int { 1 }
+    func capacity(for reading: EventPoolReading) -> Int { capacity }
+  }
+
+  @Test("a scaler that wants fewer than one thread", arguments: cores, [0, -1])
+  func scalerWantsNone(core: EventCentral.Core, capacity: Int) async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) { [core = core.rawValue as String, capacity = capacity as Int] in
+      let jobs = JobPool(
+        EventCentral.Core(rawValue: core)!, 2, scaler: Stubborn(capacity: capacity))
+      jobs.pool.rescale()
+    }
+    expectMessage(result, "has at least one thread, and Stubborn asked for \(capacity): ask for 1")
+  }
+
+  @Test("more threads than a shared mailbox serves: from the maker, set later, or by a scaler", arguments: cores)
+  func tooManyForSharing(core: EventCentral.Core) async {
+    let made = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) { [core = core.rawValue as String] in
+      _ = JobPool(EventCentral.Core(rawValue: core)!, 129, EventPoolSharedBalancer())
+    }
+    expectMessage(made, "has at most 128 threads, and its maker asked for 129. Ask for fewer, or balance")
+    let set = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) { [core = core.rawValue as String] in
+      let jobs = JobPool(EventCentral.Core(rawValue: core)!, 1, EventPoolSharedBalancer())
+      jobs.pool.capacity = 129
+    }
+    expectMessage(set, "has at most 128 threads, and whoever set its capacity asked for 129")
+    let scaled = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) { [core = core.rawValue as String] in
+      let jobs = JobPool(
+        EventCentral.Core(rawValue: core)!, 1, EventPoolSharedBalancer(),
+        scaler: Stubborn(capacity: 129))
+      jobs.pool.rescale()
+    }
+    expectMessage(scaled, "has at most 128 threads, and Stubborn asked for 129")
+  }
+
+  @Test("a pool that balances may have more threads than one that shares", arguments: cores)
+  func manyInABalancedPool(core: EventCentral.Core) {
+    let jobs = JobPool(core, 1)
+    jobs.pool.capacity = 129
+    #expect(jobs.pool.withThreads { $0.count } == 129)
+    jobs.pool.cancel()
+  }
+}
