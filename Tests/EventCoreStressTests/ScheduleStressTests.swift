@@ -28,7 +28,9 @@ struct ScheduleStressTests {
     func count(_ producer: Int, _ number: Int) -> Int { counts[producer][number].value }
   }
 
-  @Test("each event is dispatched once or was cancelled in time, never early, never after", arguments: cores)
+  @Test(
+    "each event is dispatched once or was cancelled in time, never early, never after",
+    arguments: cores)
   func onceOrCancelled(core: EventCentral.Core) {
     var random = SeededRandom()
     print("schedules on \(core): seed \(random.seed)")
@@ -47,7 +49,8 @@ struct ScheduleStressTests {
       var random = SeededRandom(seed: seeds[index])
       var handles: [(Int, EventScheduleHandle)] = []
       for number in 0..<each {
-        let deadline = DispatchTime.now() + .nanoseconds(Int.random(in: 0..<200_000, using: &random))
+        let deadline =
+          DispatchTime.now() + .nanoseconds(Int.random(in: 0..<200_000, using: &random))
         let event = Due(
           producer: index, number: number, deadline: deadline, token: lifetime.token())
         let handle =
@@ -67,8 +70,10 @@ struct ScheduleStressTests {
     #expect(early.load(ordering: .relaxed) == 0)
     for producer in 0..<producers {
       let inTime = Set(cancelled[producer].entries)
-      for number in 0..<each where tally.count(producer, number) != (inTime.contains(number) ? 0 : 1) {
-        Issue.record("event \(number) of \(producer) was dispatched \(tally.count(producer, number)) times")
+      for number in 0..<each
+      where tally.count(producer, number) != (inTime.contains(number) ? 0 : 1) {
+        Issue.record(
+          "event \(number) of \(producer) was dispatched \(tally.count(producer, number)) times")
       }
     }
     #expect(lifetime.waitUntilNone())
@@ -114,7 +119,8 @@ struct ScheduleStressTests {
       do {
         let central = EventCentral(core: core)
         handles = (0..<20).map { number in
-          let deadline = DispatchTime.now() + .nanoseconds(Int.random(in: 0..<100_000, using: &random))
+          let deadline =
+            DispatchTime.now() + .nanoseconds(Int.random(in: 0..<100_000, using: &random))
           return Due(producer: round, number: number, deadline: deadline, token: lifetime.token())
             .scheduleQueue(at: deadline, on: central)
         }

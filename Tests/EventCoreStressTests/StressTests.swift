@@ -16,7 +16,9 @@ struct StressTests {
     var token: Lifetime.Token
   }
 
-  @Test("posts racing subscribe, unsubscribe and cancel: order, once, nothing after remove, no leak", arguments: cores)
+  @Test(
+    "posts racing subscribe, unsubscribe and cancel: order, once, nothing after remove, no leak",
+    arguments: cores)
   func churn(core: EventCentral.Core) {
     var random = SeededRandom()
     print("churn on \(core): seed \(random.seed)")
@@ -96,7 +98,8 @@ struct StressTests {
     Numbered(producer: 0, number: 0, token: lifetime.token()).queue(on: central) == 0
   }
 
-  @Test("every event of many producers on all lanes comes once, through parks and wake-ups",
+  @Test(
+    "every event of many producers on all lanes comes once, through parks and wake-ups",
     arguments: cores, [EventWaitStrategy.park, .spinThenPark(.microseconds(20)), .yield])
   func parksAndWakeUps(core: EventCentral.Core, strategy: EventWaitStrategy) {
     var random = SeededRandom()
@@ -122,7 +125,8 @@ struct StressTests {
   }
 }
 
-/// Checks that numbers of one producer come in order. The event thread's handler writes, anybody reads.
+/// Checks that numbers of one producer come in order. The event thread's handler writes, anybody
+/// reads.
 final class Order: Sendable {
   private let state: Guarded<(last: [Int], calls: Int, disorder: Int)>
 

@@ -4,7 +4,8 @@
 import Dispatch
 import EventCore
 
-/// Runs an actor on a thread of its own, counts the jobs that it is given, and can be told to keep them.
+/// Runs an actor on a thread of its own, counts the jobs that it is given, and can be told to keep
+/// them.
 public final class HeldExecutor: SerialExecutor {
   private struct State {
     var isHeld = false

@@ -6,7 +6,8 @@ public struct SeededRandom: RandomNumberGenerator {
   public let seed: UInt64
   private var state: UInt64
 
-  /// - Parameter seed: By default another in each run, or that of `EVENTCORE_SEED`, as in the C suite.
+  /// - Parameter seed: By default another in each run, or that of `EVENTCORE_SEED`, as in the C
+  ///   suite.
   public init(seed: UInt64 = environmentSeed ?? .random(in: .min ... .max)) {
     self.seed = seed
     state = seed
@@ -29,11 +30,12 @@ public struct SeededRandom: RandomNumberGenerator {
   import Musl
 #endif
 
-/// `EVENTCORE_SEED`, as `strtoull` reads it: a seed from a message repeats its run as far as threads allow.
+/// `EVENTCORE_SEED`, as `strtoull` reads it: a seed from a message repeats its run as far as
+/// threads allow.
 public let environmentSeed: UInt64? = getenv("EVENTCORE_SEED").map { UInt64(strtoull($0, nil, 0)) }
 
-/// A seed for a test, which is on the standard error before the test begins: also when a trap or a sanitizer
-/// ends the process.
+/// A seed for a test, which is on the standard error before the test begins: also when a trap or a
+/// sanitizer ends the process.
 public func announcedSeed(_ test: String) -> UInt64 {
   let seed = SeededRandom().seed
   let line = "\(test): EVENTCORE_SEED=\(seed)\n"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// Stand-ins for what UIKit's users have, isolated as there: on the MainActor, with the mercy for Swift
-// 5 mode that imported Objective-C gets. They conform as UIKit's own do (AppleResponders.swift).
+// Stand-ins for what UIKit's users have, isolated as there: on the MainActor, with the mercy for
+// Swift 5 mode that imported Objective-C gets. They conform as UIKit's own do
+// (AppleResponders.swift).
 
 #if !canImport(UIKit)
   import EventCore

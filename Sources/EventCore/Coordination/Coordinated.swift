@@ -10,8 +10,8 @@
 /// }
 /// ```
 ///
-/// **Ownership**: declare the link `weak`, since the coordinator holds what it shows. The coordinator
-/// sets and clears it (``Coordinator/rootResponder``).
+/// **Ownership**: declare the link `weak`, since the coordinator holds what it shows. The
+/// coordinator sets and clears it (``Coordinator/rootResponder``).
 ///
 /// **Threads**: those of its coordinator, one at a time.
 public protocol Coordinated: EventWaypoint {

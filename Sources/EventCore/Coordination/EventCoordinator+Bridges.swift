@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// From the top of the coordinators on, to a central or into a tree; and from a central to a coordinator.
+// From the top of the coordinators on, to a central or into a tree; and from a central to a
+// coordinator.
 
 extension EventCoordinator {
   /// Queues on a central what reaches the top and nobody stopped; it is handled if somebody
@@ -24,8 +25,8 @@ extension EventCoordinator {
     }
   }
 
-  /// Raises at a node what reaches the top and nobody stopped; it is handled if a handler of the tree
-  /// consumes it.
+  /// Raises at a node what reaches the top and nobody stopped; it is handled if a handler of the
+  /// tree consumes it.
   ///
   /// - Parameters:
   ///   - node: Where it is raised.
@@ -33,9 +34,9 @@ extension EventCoordinator {
   ///
   /// It sets ``unhandledEvents``.
   ///
-  /// **Threads**: the tree's handlers run before the emission returns, on its thread, but for those that
-  /// were added with `executeOn:`. One that emits the event into these coordinators again has it come round
-  /// for ever.
+  /// **Threads**: the tree's handlers run before the emission returns, on its thread, but for those
+  /// that were added with `executeOn:`. One that emits the event into these coordinators again has
+  /// it come round for ever.
   ///
   /// **Ownership**: the node is retained.
   public final func raiseUnhandled(at node: EventNode, scope: EventRaiseScope = .tree) {
@@ -44,8 +45,8 @@ extension EventCoordinator {
     }
   }
 
-  /// Emits every event of a type that is dispatched to a central, by whatever thread, for as long as the
-  /// coordinator lives: this coordinator is asked first, then those above it.
+  /// Emits every event of a type that is dispatched to a central, by whatever thread, for as long
+  /// as the coordinator lives: this coordinator is asked first, then those above it.
   ///
   /// ```swift
   /// app.emitEvents(of: AppEvents.Session.self, from: network)
@@ -54,11 +55,12 @@ extension EventCoordinator {
   /// - Parameters:
   ///   - type: The exact type of event (D11).
   ///   - central: Where the events are dispatched.
-  ///   - executeOn: The place where the coordinators are used, which is where they are asked. By default that of
-  ///     the caller, which has to be one: the main thread, an actor, or a handler of an event thread or of a
-  ///     dispatch queue. On any other thread it traps.
+  ///   - executeOn: The place where the coordinators are used, which is where they are asked. By
+  ///     default that of the caller, which has to be one: the main thread, an actor, or a handler
+  ///     of an event thread or of a dispatch queue. On any other thread it traps.
   ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
-  /// - Returns: A handle that ends it. The coordinator is not retained: it ends with the coordinator (D9).
+  /// - Returns: A handle that ends it. The coordinator is not retained: it ends with the
+  ///   coordinator (D9).
   ///
   /// **Threads**: that of the coordinators. The dispatch does not wait for them.
   ///

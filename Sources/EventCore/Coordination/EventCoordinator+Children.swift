@@ -6,8 +6,8 @@ extension EventCoordinator {
   ///
   /// - Parameter child: A coordinator that is not started.
   ///
-  /// As ``addChild(_:)`` and the child's `start()`. To start one below a coordinator that was stopped is a
-  /// mistake, and traps: nobody above would hear of it.
+  /// As ``addChild(_:)`` and the child's `start()`. To start one below a coordinator that was
+  /// stopped is a mistake, and traps: nobody above would hear of it.
   ///
   /// **Ownership**: the child is kept until it is stopped or removed.
   public final func startChild(_ child: EventCoordinator) {
@@ -24,8 +24,8 @@ extension EventCoordinator {
 
   /// Takes a coordinator as the last child, out of the hands of its parent if it has another.
   ///
-  /// - Parameter child: Neither this coordinator nor one above it, or the program ends, as it does if
-  ///   this coordinator is being stopped. One that is a child already keeps its place.
+  /// - Parameter child: Neither this coordinator nor one above it, or the program ends, as it does
+  ///   if this coordinator is being stopped. One that is a child already keeps its place.
   ///
   /// **Ownership**: the child is kept until it is stopped or removed.
   ///

@@ -80,8 +80,9 @@ open class UICoordinator: EventCoordinator {
   }
 }
 
-/// What belongs to the MainActor is asked by code that is on no actor: a check at run time in place of the
-/// compiler's. Not `preconditionIsolated`, which prints its message as garbage on Linux (Swift 6.3.1).
+/// What belongs to the MainActor is asked by code that is on no actor: a check at run time in place
+/// of the compiler's. Not `preconditionIsolated`, which prints its message as garbage on Linux
+/// (Swift 6.3.1).
 func requireMainActor(_ type: Any.Type) {
   require(
     MainQueue.isCurrent,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The seam between the module and its two cores: one receiver for a router, whose events go to exactly
-/// one of several threads each.
+/// The seam between the module and its two cores: one receiver for a router, whose events go to
+/// exactly one of several threads each.
 ///
-/// There is one for each pool and event type. Implementations: the lock-free balancer (C) and the locking
-/// balancer (Swift).
+/// There is one for each pool and event type. Implementations: the lock-free balancer (C) and the
+/// locking balancer (Swift).
 protocol BalancerCore: AnyObject, Sendable {
   /// What a router is given. Valid as long as the balancer.
   var subscription: Subscription { get }
@@ -19,8 +19,8 @@ protocol BalancerCore: AnyObject, Sendable {
   /// How many events it did not accept, since no thread was left. Any thread.
   var refused: UInt64 { get }
 
-  /// How many events it freed, since no thread was left for them after others of their batch had found one:
-  /// it has accepted those. Any thread.
+  /// How many events it freed, since no thread was left for them after others of their batch had
+  /// found one: it has accepted those. Any thread.
   var dropped: UInt64 { get }
 }
 

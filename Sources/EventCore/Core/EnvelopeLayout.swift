@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// The 64 bytes of an envelope as Swift reads them: those of `struct evc_envelope`, which the locking
-// core uses too. Sources/CEventCore/slot.h has the table; EnvelopeLayoutTests compares the two.
+// The 64 bytes of an envelope as Swift reads them: those of `struct evc_envelope`, which the
+// locking core uses too. Sources/CEventCore/slot.h has the table; EnvelopeLayoutTests compares the
+// two.
 
 @usableFromInline
 enum EnvelopeLayout {

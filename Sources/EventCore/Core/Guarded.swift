@@ -5,9 +5,9 @@ import Synchronization
 
 /// A value that is touched under a mutex only.
 ///
-/// `Synchronization.Mutex` alone would do, but ThreadSanitizer does not see inside it (its code is part
-/// of the runtime, which is not instrumented) and reports a race for whatever it guards. The stamp makes
-/// the same edge, from each unlock to the next lock, with an atomic of this module.
+/// `Synchronization.Mutex` alone would do, but ThreadSanitizer does not see inside it (its code is
+/// part of the runtime, which is not instrumented) and reports a race for whatever it guards. The
+/// stamp makes the same edge, from each unlock to the next lock, with an atomic of this module.
 ///
 /// Inlinable for the sake of `ThreadSafeSemaphore`, whose values are of the user's types.
 @usableFromInline
@@ -28,8 +28,8 @@ package final class Guarded<Value>: @unchecked Sendable {
     value.deallocate()
   }
 
-  /// Runs `body` with the mutex held. `body` takes no other lock but as its caller's lock order says, and
-  /// runs no code of the user's.
+  /// Runs `body` with the mutex held. `body` takes no other lock but as its caller's lock order
+  /// says, and runs no code of the user's.
   @inlinable
   @inline(__always)
   package func withLock<Result>(_ body: (inout Value) -> Result) -> Result {

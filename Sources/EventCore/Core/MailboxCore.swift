@@ -3,11 +3,12 @@
 
 /// The seam between the module and its two cores: ten lanes with one consumer (D1 to D3).
 protocol MailboxCore: AnyObject, Sendable {
-  /// Makes what the mailbox needs to deliver events of one type. `receiver` lives as long as the mailbox.
+  /// Makes what the mailbox needs to deliver events of one type. `receiver` lives as long as the
+  /// mailbox.
   func addSubscription(_ receiver: Receiver) -> Subscription
 
-  /// The same for a handler that wants only the newest of the waiting events: one waits at most, in the
-  /// place of the oldest of its lane. Until `removeLatestSubscription`.
+  /// The same for a handler that wants only the newest of the waiting events: one waits at most, in
+  /// the place of the oldest of its lane. Until `removeLatestSubscription`.
   func addLatestSubscription(_ receiver: Receiver) -> Subscription
 
   /// Lets go of such a subscription, once no router has it. What waits is still delivered.
@@ -20,9 +21,9 @@ protocol MailboxCore: AnyObject, Sendable {
   /// Delivers until the mailbox closes. The consumer's thread.
   func run(_ consumer: Consumer)
 
-  /// Delivers up to `limit` events on the calling thread; one pump at a time. Only of a mailbox that was
-  /// made with a `ConsumerPump`, which it wakes when it is armed and gets something to do, once for each
-  /// arming; a new one is armed.
+  /// Delivers up to `limit` events on the calling thread; one pump at a time. Only of a mailbox
+  /// that was made with a `ConsumerPump`, which it wakes when it is armed and gets something to do,
+  /// once for each arming; a new one is armed.
   func pump(_ consumer: Consumer, limit: Int) -> PumpResult
 
   /// Lets a worker that was made held take from its shared mailbox from now on. Any thread.

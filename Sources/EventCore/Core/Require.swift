@@ -3,8 +3,8 @@
 
 /// Ends the program with a sentence if a caller has broken a rule (D12).
 ///
-/// It stands where `precondition` would: an optimised build keeps that one's check and leaves out what
-/// it says, and `-Ounchecked` leaves out the condition too, with whatever it does.
+/// It stands where `precondition` would: an optimised build keeps that one's check and leaves out
+/// what it says, and `-Ounchecked` leaves out the condition too, with whatever it does.
 ///
 /// - Parameters:
 ///   - holds: Whether the rule was kept. Always evaluated.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Where a consumer says which events it takes: a router, or a pool that is one receiver for its threads.
+/// Where a consumer says which events it takes: a router, or a pool that is one receiver for its
+/// threads.
 @usableFromInline
 protocol RouteRegistry: AnyObject, Sendable {
-  /// Tells how a payload of a key is ended if nobody handles it, before the first subscription to it.
-  /// Nil for types without references.
+  /// Tells how a payload of a key is ended if nobody handles it, before the first subscription to
+  /// it. Nil for types without references.
   func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?)
 
   /// Gives a subscription the events of a key from now on, or changes its generation and `timed`.
@@ -26,11 +27,13 @@ protocol RouterCore: RouteRegistry {
   func begin(
     key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState)
 
-  /// The same for several events. With `state.array` their payloads are to be written there, side by side.
+  /// The same for several events. With `state.array` their payloads are to be written there, side
+  /// by side.
   ///
-  /// Its parameters are in another order than those of `begin` on purpose: of two implementations that are
-  /// alike but for the function they call, the compiler makes one, to which both jump with their arguments
-  /// copied once more, and the copy of what was stored right before costs each dispatch 6 ns.
+  /// Its parameters are in another order than those of `begin` on purpose: of two implementations
+  /// that are alike but for the function they call, the compiler makes one, to which both jump with
+  /// their arguments copied once more, and the copy of what was stored right before costs each
+  /// dispatch 6 ns.
   func beginBatch(
     events: Int, key: UInt, lane: UInt8, size: Int, alignment: Int, _ state: inout DispatchState)
 
@@ -52,8 +55,8 @@ extension RouterCore {
   func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) {}
 }
 
-/// What a mailbox knows about the events of one type, as its core names it: a pointer that stays valid
-/// as long as the mailbox.
+/// What a mailbox knows about the events of one type, as its core names it: a pointer that stays
+/// valid as long as the mailbox.
 @usableFromInline
 struct Subscription: @unchecked Sendable {
   // Only the core reads what it points to, and that is immutable.

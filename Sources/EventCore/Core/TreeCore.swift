@@ -4,19 +4,20 @@
 /// The seam between the module and its two cores: nodes in trees, their handlers, and the walks of
 /// raised events.
 ///
-/// A node and a cell (one registered handler) are memory of the core's, which the module knows by its
-/// address and by the layout in `TreeLayout.swift`. There is one core of each kind in a program, since
-/// trees merge: so a core is a type, and what it has to remember is static.
+/// A node and a cell (one registered handler) are memory of the core's, which the module knows by
+/// its address and by the layout in `TreeLayout.swift`. There is one core of each kind in a
+/// program, since trees merge: so a core is a type, and what it has to remember is static.
 ///
 /// What a walk promises is in the documents of ``EventNode/raise(event:scope:)``. User code runs
-/// between two calls of these functions and never inside one, but for the end of handlers' closures,
-/// which the core lets go of with no lock held.
+/// between two calls of these functions and never inside one, but for the end of handlers'
+/// closures, which the core lets go of with no lock held.
 @usableFromInline
 protocol TreeCore: SendableMetatype {
   /// Makes a node without a parent. `context`: its `EventNode`, not retained.
   static func makeNode(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer
 
-  /// Ends a node that has no children, and its handlers. Returns the context of the parent that it had.
+  /// Ends a node that has no children, and its handlers. Returns the context of the parent that it
+  /// had.
   static func endNode(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
 
   /// Makes a node the last child of another.
@@ -27,8 +28,8 @@ protocol TreeCore: SendableMetatype {
   /// Makes a node a root. Returns the context of the parent that it had.
   static func detach(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
 
-  /// Adds a handler behind the node's others. `object` is a retained `TreeHandler`, which the core lets
-  /// go of when the handler has ended and no walk needs it. The cell stays until `release`.
+  /// Adds a handler behind the node's others. `object` is a retained `TreeHandler`, which the core
+  /// lets go of when the handler has ended and no walk needs it. The cell stays until `release`.
   static func add(
     _ node: UnsafeMutableRawPointer, key: UInt, modes: UInt8, object: UnsafeMutableRawPointer
   ) -> UnsafeMutableRawPointer
@@ -46,8 +47,8 @@ protocol TreeCore: SendableMetatype {
   /// The caller needs the cell no longer.
   static func release(_ cell: UnsafeMutableRawPointer)
 
-  /// Ends the handlers of a node with a key (0: every key) and with exactly these modes, the choice bit
-  /// aside (0: every mode). Returns how many.
+  /// Ends the handlers of a node with a key (0: every key) and with exactly these modes, the choice
+  /// bit aside (0: every mode). Returns how many.
   static func removeAll(_ node: UnsafeMutableRawPointer, key: UInt, modes: UInt8) -> Int
 
   // MARK: Walking

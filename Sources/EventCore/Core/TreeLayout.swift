@@ -4,8 +4,8 @@
 import Synchronization
 
 // What both cores lay out alike, so that one loop serves both: the first bytes of a cell (one
-// registered handler), and those of a walk. The C core asserts them where it declares its structures,
-// TreeLayoutTests the walk of this file.
+// registered handler), and those of a walk. The C core asserts them where it declares its
+// structures, TreeLayoutTests the walk of this file.
 //
 // | Offset | Of a cell |
 // |---|---|
@@ -26,8 +26,8 @@ struct TreeWalk {
   /// How far the walk is. Atomic: written by the walking thread, read by those who free cells.
   @usableFromInline var current: UInt32 = 0
   @usableFromInline var published: UInt32 = 0
-  /// The cell whose handler is being called. Atomic: written by the walking thread, read by those who
-  /// wait for a handler.
+  /// The cell whose handler is being called. Atomic: written by the walking thread, read by those
+  /// who wait for a handler.
   @usableFromInline var calling: UInt = 0
   /// What `current` is at the first of the cells.
   @usableFromInline var first: UInt32 = 0
@@ -35,9 +35,9 @@ struct TreeWalk {
   /// the cells were found, or `calling` needs a fence, or somebody waits for the handler before.
   /// Atomic: written by the walking thread and by those who wait for a handler.
   @usableFromInline var attention: UInt8 = 0
-  /// Where the core tells when a handler was removed last, in any tree: written under its lock, read by walks
-  /// before each call. As long as it shows `seen`, none has ended since the cells were found. The place is
-  /// constant.
+  /// Where the core tells when a handler was removed last, in any tree: written under its lock,
+  /// read by walks before each call. As long as it shows `seen`, none has ended since the cells
+  /// were found. The place is constant.
   @usableFromInline var lastRemoval: UnsafeMutablePointer<Atomic<UInt64>>
   /// The walking thread's alone.
   @usableFromInline var seen: UInt64 = 0

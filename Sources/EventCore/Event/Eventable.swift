@@ -11,9 +11,9 @@
 /// TemperatureEvent(temperatureInCelsius: 23.25).queue()
 /// ```
 ///
-/// An event is delivered by its exact type (D11): a handler for one type never sees another. Values of
-/// any shape travel: up to 32 bytes inside the envelope, anything larger in one counted box that all
-/// receivers share.
+/// An event is delivered by its exact type (D11): a handler for one type never sees another. Values
+/// of any shape travel: up to 32 bytes inside the envelope, anything larger in one counted box that
+/// all receivers share.
 public protocol Eventable: Sendable {}
 
 extension Eventable {

@@ -9,8 +9,8 @@ extension Sequence where Element: Eventable {
   ///   - central: Where their receivers are registered.
   /// - Returns: How often an event was accepted by a receiver, in all.
   ///
-  /// **Threads**: any, also inside a handler. The sequence's own iterator is the only user code that
-  /// runs, and it runs between batches.
+  /// **Threads**: any, also inside a handler. The sequence's own iterator is the only user code
+  /// that runs, and it runs between batches.
   ///
   /// **Order**: as if each had been queued in turn, with nobody else's events within a batch.
   ///
@@ -31,8 +31,8 @@ extension Sequence where Element: Eventable {
   ///   - central: Where their receivers are registered.
   /// - Returns: How often an event was accepted by a receiver, in all.
   ///
-  /// **Threads**: any, also inside a handler. The sequence's own iterator is the only user code that
-  /// runs, and it runs between batches.
+  /// **Threads**: any, also inside a handler. The sequence's own iterator is the only user code
+  /// that runs, and it runs between batches.
   ///
   /// **Complexity**: O(events × receivers), at about half the cost of single dispatches.
   @inlinable

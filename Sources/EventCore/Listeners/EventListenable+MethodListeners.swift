@@ -78,11 +78,11 @@ extension EventListenable {
       ListenerCallback(method, filter: customFilter))
   }
 
-  /// Has a method of the requester called for the events of a type that a closure admits, with their
-  /// priority and the time of their dispatch, without retaining the requester.
+  /// Has a method of the requester called for the events of a type that a closure admits, with
+  /// their priority and the time of their dispatch, without retaining the requester.
   ///
-  /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The other
-  ///   parameters are those of the form whose filter is a method, too.
+  /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The
+  ///   other parameters are those of the form whose filter is a method, too.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**, **Order**: as for the form with a closure.
@@ -97,7 +97,8 @@ extension EventListenable {
     executeOn: ExecuteEventOn = .requesterThread,
     interestedIn interest: EventListenerInterest,
     maximumAge: UInt64 = 0,
-    customFilter: @escaping (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
+    customFilter:
+      @escaping (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
     once: Bool = false,
     isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
@@ -110,8 +111,8 @@ extension EventListenable {
   /// Has a method of the requester called for the events of a type that a closure admits, without
   /// retaining the requester.
   ///
-  /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The other
-  ///   parameters are those of the form whose filter is a method, too.
+  /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The
+  ///   other parameters are those of the form whose filter is a method, too.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**, **Order**: as for the form with a closure.
@@ -124,7 +125,8 @@ extension EventListenable {
     executeOn: ExecuteEventOn = .requesterThread,
     interestedIn interest: EventListenerInterest,
     maximumAge: UInt64 = 0,
-    customFilter: @escaping (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
+    customFilter:
+      @escaping (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
     once: Bool = false,
     isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {

@@ -3,8 +3,8 @@
 
 import Dispatch
 
-// The closure comes last, so that it can stand behind the parentheses. Disfavoured: without anything
-// between requester and closure the other forms are meant, which are the same then.
+// The closure comes last, so that it can stand behind the parentheses. Disfavoured: without
+// anything between requester and closure the other forms are meant, which are the same then.
 
 extension EventListenable {
   /// Has a closure that comes last called for every event of a type, with its priority and the time

@@ -58,16 +58,16 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// their type, or ``sweep()``.
   public var listenerCount: Int { list.count }
 
-  /// What was done with the events that came to its listeners: those on its listener thread, on queues,
-  /// actors and in tasks, together. A listener on an event thread is counted there
+  /// What was done with the events that came to its listeners: those on its listener thread, on
+  /// queues, actors and in tasks, together. A listener on an event thread is counted there
   /// (``EventThread/statistics``).
   ///
-  /// An event is counted once for each place, however many listeners it has there. What waited when a place
-  /// ended is in ``EventThreadStatistics/cancelled``: a place ends with its last listener, the listener
-  /// thread by ``end()``.
+  /// An event is counted once for each place, however many listeners it has there. What waited when
+  /// a place ended is in ``EventThreadStatistics/cancelled``: a place ends with its last listener,
+  /// the listener thread by ``end()``.
   ///
-  /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise; what another thread is
-  /// dispatching at the very moment at which a place ends may be missing.
+  /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise; what another thread
+  /// is dispatching at the very moment at which a place ends may be missing.
   public var statistics: EventThreadStatistics { contexts.statistics }
 
   /// Ends all its listeners, now and later: a handler that runs finishes, what waits is freed.
@@ -86,7 +86,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///
   /// - Returns: How many there were.
   ///
-  /// **Threads**: any, also inside a handler. What listeners held may be freed on the calling thread.
+  /// **Threads**: any, also inside a handler. What listeners held may be freed on the calling
+  /// thread.
   ///
   /// **Complexity**: O(listeners).
   @discardableResult

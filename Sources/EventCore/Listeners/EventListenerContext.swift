@@ -17,8 +17,8 @@ public enum ExecuteEventOn: Sendable {
   /// | anywhere else | on the listener thread |
   ///
   /// On an actor is what the compiler knows to be there. A function or an initialiser that is not
-  /// isolated does not know its caller's actor: what it registers counts as registered inside a task,
-  /// unless it is told by a parameter `isolation: isolated (any Actor)? = #isolation`.
+  /// isolated does not know its caller's actor: what it registers counts as registered inside a
+  /// task, unless it is told by a parameter `isolation: isolated (any Actor)? = #isolation`.
   case requesterThread
   /// On the thread of its central (or of its ``EventListener``), which all such listeners share:
   /// one that takes long delays the others.

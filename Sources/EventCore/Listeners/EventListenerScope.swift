@@ -17,7 +17,8 @@
 public final class EventListenerScope: Sendable {
   private struct State {
     var handles: [any EventListenerHandling] = []
-    /// Those that somebody is removing just now, or whose last call runs: `endAndWait` waits for them too.
+    /// Those that somebody is removing just now, or whose last call runs: `endAndWait` waits for
+    /// them too.
     var ending: [any EventListenerHandling] = []
     /// How many there may be before the ended ones are looked for.
     var limit = 16
@@ -52,8 +53,8 @@ public final class EventListenerScope: Sendable {
     if isFull { sweep() }
   }
 
-  /// Lets go of the listeners that have ended. One at a time, and out of the lock: to ask a listener may end
-  /// its requester, and a handle may end with its scope's reference.
+  /// Lets go of the listeners that have ended. One at a time, and out of the lock: to ask a
+  /// listener may end its requester, and a handle may end with its scope's reference.
   private func sweep() {
     let ended = state.withLock { $0.handles }.filter { !$0.isActive }
     let gone = Set(ended.map { ObjectIdentifier($0) }).subtracting(running(of: ended))
@@ -112,11 +113,11 @@ public final class EventListenerScope: Sendable {
     }
   }
 
-  /// Removes all listeners, and each later one as it is added, and returns when no call of the ones it
-  /// held is running (D6): what they touch is the caller's from then on.
+  /// Removes all listeners, and each later one as it is added, and returns when no call of the ones
+  /// it held is running (D6): what they touch is the caller's from then on.
   ///
-  /// **Threads**: any. Inside a callback of one of them it would wait for itself, and traps. It blocks its
-  /// thread while callbacks run: from a task or an actor prefer ``end()``.
+  /// **Threads**: any. Inside a callback of one of them it would wait for itself, and traps. It
+  /// blocks its thread while callbacks run: from a task or an actor prefer ``end()``.
   public func endAndWait() {
     _ = take(ending: true)
     let handles = state.withLock { $0.ending }

@@ -62,7 +62,8 @@ public struct EventMethod<Owner: AnyObject, Event: Eventable> {
     filter = customFilter
   }
 
-  /// Called by the compiler for the property, with several interests that an event has to meet together.
+  /// Called by the compiler for the property, with several interests that an event has to meet
+  /// together.
   ///
   /// - Parameters:
   ///   - wrappedValue: The closure.

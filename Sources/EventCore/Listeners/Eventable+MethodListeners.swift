@@ -78,11 +78,11 @@ extension Eventable {
       ListenerCallback(method, filter: customFilter))
   }
 
-  /// Has a method of the requester called for the events of this type that a closure admits, with their
-  /// priority and the time of their dispatch, without retaining the requester.
+  /// Has a method of the requester called for the events of this type that a closure admits, with
+  /// their priority and the time of their dispatch, without retaining the requester.
   ///
-  /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The other
-  ///   parameters are those of the form whose filter is a method, too.
+  /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The
+  ///   other parameters are those of the form whose filter is a method, too.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**, **Order**: as for the form with a closure.
@@ -96,7 +96,8 @@ extension Eventable {
     executeOn: ExecuteEventOn = .requesterThread,
     interestedIn interest: EventListenerInterest,
     maximumAge: UInt64 = 0,
-    customFilter: @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
+    customFilter:
+      @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
     once: Bool = false,
     on central: EventCentral = .shared,
     isolation: isolated (any Actor)? = #isolation
@@ -107,11 +108,11 @@ extension Eventable {
       ListenerCallback(method, filter: nil))
   }
 
-  /// Has a method of the requester called for the events of this type that a closure admits, without
-  /// retaining the requester.
+  /// Has a method of the requester called for the events of this type that a closure admits,
+  /// without retaining the requester.
   ///
-  /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The other
-  ///   parameters are those of the form whose filter is a method, too.
+  /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The
+  ///   other parameters are those of the form whose filter is a method, too.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**, **Order**: as for the form with a closure.
@@ -123,7 +124,8 @@ extension Eventable {
     executeOn: ExecuteEventOn = .requesterThread,
     interestedIn interest: EventListenerInterest,
     maximumAge: UInt64 = 0,
-    customFilter: @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
+    customFilter:
+      @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
     once: Bool = false,
     on central: EventCentral = .shared,
     isolation: isolated (any Actor)? = #isolation

@@ -3,12 +3,12 @@
 
 import Dispatch
 
-// The closure comes last, so that it can stand behind the parentheses. Disfavoured: without anything
-// between requester and closure the other forms are meant, which are the same then.
+// The closure comes last, so that it can stand behind the parentheses. Disfavoured: without
+// anything between requester and closure the other forms are meant, which are the same then.
 
 extension Eventable {
-  /// Has a closure that comes last called for every event of this type, with its priority and the time
-  /// of its dispatch, for as long as its requester lives.
+  /// Has a closure that comes last called for every event of this type, with its priority and the
+  /// time of its dispatch, for as long as its requester lives.
   ///
   /// ```swift
   /// TemperatureEvent.addListener(self, executeOn: .listenerThread) { event in
@@ -44,8 +44,8 @@ extension Eventable {
       isolation: isolation)
   }
 
-  /// Has a closure that comes last called for every event of this type, for as long as its requester
-  /// lives. The clock is not read for it.
+  /// Has a closure that comes last called for every event of this type, for as long as its
+  /// requester lives. The clock is not read for it.
   ///
   /// - Parameters: As for the form with the callback in second place.
   /// - Returns: A handle that tells where it runs, and removes it.
@@ -73,8 +73,8 @@ extension Eventable {
       isolation: isolation)
   }
 
-  /// Has a closure that comes last called for every event of this type, with its priority and the time
-  /// of its dispatch, until it is removed; the requester may be nil.
+  /// Has a closure that comes last called for every event of this type, with its priority and the
+  /// time of its dispatch, until it is removed; the requester may be nil.
   ///
   /// - Parameters: As for the form with the callback in second place.
   /// - Returns: A handle that tells where it runs, and removes it.

@@ -27,8 +27,8 @@ final class ExecutionContexts: @unchecked Sendable {
     /// and the sum of those that have.
     var past = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
 
-    /// Counts a context among those that end: once, also if it was ended while it had users, the last of
-    /// which leaves it later.
+    /// Counts a context among those that end: once, also if it was ended while it had users, the
+    /// last of which leaves it later.
     mutating func retire(_ context: ExecutionContext) {
       guard !context.isRetired else { return }
       context.isRetired = true
@@ -97,7 +97,8 @@ final class ExecutionContexts: @unchecked Sendable {
     return withUnsafeCurrentTask { $0 != nil } ? task() : listenerThread()
   }
 
-  /// Whether `current()` is where the caller's next code runs, too, and not a thread or a task made for it.
+  /// Whether `current()` is where the caller's next code runs, too, and not a thread or a task made
+  /// for it.
   static var isCallerInPlace: Bool {
     RegisteringActor.value != nil || MainQueue.isCurrent || CurrentConsumer.value != nil
   }

@@ -9,8 +9,8 @@
 /// registrations alone the spent ones never outnumber the live ones for long, and the listener
 /// thread looks on before it sleeps, and every some thousand events if it never does.
 final class ListenerList: @unchecked Sendable {
-  // `ListenerRegistration.place` is guarded by the same lock as the list. Lock order: nothing is locked
-  // within it.
+  // `ListenerRegistration.place` is guarded by the same lock as the list. Lock order: nothing is
+  // locked within it.
   private struct State {
     var registrations: [ListenerRegistration] = []
     /// Where the next sweep begins.

@@ -9,8 +9,8 @@ import Synchronization
 /// the user's objects.
 @usableFromInline
 final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
-  // Constant but for `state` and `receiver`, which are set once, under the lock or before anybody else
-  // knows the registration.
+  // Constant but for `state` and `receiver`, which are set once, under the lock or before anybody
+  // else knows the registration.
 
   /// Not retained: the listener ends with it (D9).
   let requester: SharedReference?
@@ -65,8 +65,8 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
 
   // MARK: From the handler, on the consumer's thread
 
-  /// The requester, for the duration of a call, which `letGo` ends. Nil if it is gone: then the listener
-  /// ends.
+  /// The requester, for the duration of a call, which `letGo` ends. Nil if it is gone: then the
+  /// listener ends.
   @usableFromInline
   func holdRequester() -> HeldObject? {
     if let requester, let held = context.consumer.hold(requester) { return held }
@@ -83,7 +83,8 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   /// True for the one call of a `once` listener, which ends with it.
   @usableFromInline
   func claimOnlyCall() -> Bool {
-    // Relaxed: calls of one listener are in order anyway; this is about a second one that waits already.
+    // Relaxed: calls of one listener are in order anyway; this is about a second one that waits
+    // already.
     guard !hasRun.exchange(true, ordering: .relaxed) else { return false }
     remove()
     return true

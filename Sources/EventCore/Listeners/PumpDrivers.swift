@@ -52,8 +52,9 @@ final class ActorDriver: PumpDriver {
     }
   }
 
-  /// `start` for those who are not on the actor. The type says that it may run nowhere else; the only
-  /// thing that it does there is to make the task, and that touches nothing which the actor guards.
+  /// `start` for those who are not on the actor. The type says that it may run nowhere else; the
+  /// only thing that it does there is to make the task, and that touches nothing which the actor
+  /// guards.
   private static let startFromAnywhere = unsafeBitCast(
     start as @Sendable (ConsumerPump, isolated any Actor) -> Void,
     to: (@Sendable (ConsumerPump, any Actor) -> Void).self)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The actor on which the caller of `registerListeners()` is, for what that registers: a function that a
-/// user implements without a word about isolation.
+/// The actor on which the caller of `registerListeners()` is, for what that registers: a function
+/// that a user implements without a word about isolation.
 enum RegisteringActor {
   private final class Holder {
     let actor: any Actor

@@ -2,16 +2,16 @@
 // Copyright the EventCore authors
 
 /// The references to the requesters of all listeners: one for each object, whichever central or
-/// `EventListener` its listeners are registered at. Two would each take the other's hold for somebody else who
-/// refers to the object.
+/// `EventListener` its listeners are registered at. Two would each take the other's hold for
+/// somebody else who refers to the object.
 enum RequesterTable {
   private struct Entry {
-    /// As long as a listener or a place has it: also a place that is about to let go of the object, after the
-    /// last listener.
+    /// As long as a listener or a place has it: also a place that is about to let go of the object,
+    /// after the last listener.
     weak var reference: SharedReference?
   }
-  /// By the objects' addresses. Locked for a look-up at each registration, and at the end of a reference;
-  /// nothing is locked within it, and no reference ends there.
+  /// By the objects' addresses. Locked for a look-up at each registration, and at the end of a
+  /// reference; nothing is locked within it, and no reference ends there.
   private static let references = Guarded([ObjectIdentifier: Entry]())
 
   /// The reference that all listeners of a requester share. Any thread.

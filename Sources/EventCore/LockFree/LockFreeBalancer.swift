@@ -11,7 +11,8 @@
 
     init(_ chooser: PoolChooser) {
       var options = evc_balancer_options()
-      // Retained until the core frees the balancer. The core passes it on as it is: never nil, as the choice.
+      // Retained until the core frees the balancer. The core passes it on as it is: never nil, as
+      // the choice.
       options.context = Unmanaged.passRetained(chooser).toOpaque()
       options.choose = { context, choice in
         let choice = choice.unsafelyUnwrapped.pointee
@@ -25,7 +26,9 @@
       }
       if chooser.drop != nil {
         options.drop = { context, payload in
-          Unmanaged<PoolChooser>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.drop!(payload!) }
+          Unmanaged<PoolChooser>.fromOpaque(context!)._withUnsafeGuaranteedRef {
+            $0.drop!(payload!)
+          }
         }
       }
       options.finalize = { Unmanaged<PoolChooser>.fromOpaque($0!).release() }

@@ -4,7 +4,8 @@
 #if URCU
   internal import CEventCore
 
-  /// The mailbox of the C core, owned by this object; of a worker, its own mailbox and the worker itself.
+  /// The mailbox of the C core, owned by this object; of a worker, its own mailbox and the worker
+  /// itself.
   final class LockFreeMailbox: MailboxCore, @unchecked Sendable {
     // The pointers are constant; which function may be called from where is the seam's contract.
     private let mailbox: OpaquePointer
@@ -30,8 +31,12 @@
         // Retained until the core frees the mailbox: whoever posts may be on its way to `wake` when
         // nobody else knows the mailbox any more.
         options.context = Unmanaged.passRetained(pump).toOpaque()
-        options.wake = { Unmanaged<ConsumerPump>.fromOpaque($0!)._withUnsafeGuaranteedRef { $0.wake() } }
-        options.control = { Unmanaged<ConsumerPump>.fromOpaque($0!).takeUnretainedValue().control() }
+        options.wake = {
+          Unmanaged<ConsumerPump>.fromOpaque($0!)._withUnsafeGuaranteedRef { $0.wake() }
+        }
+        options.control = {
+          Unmanaged<ConsumerPump>.fromOpaque($0!).takeUnretainedValue().control()
+        }
         options.idle = { Unmanaged<ConsumerPump>.fromOpaque($0!).takeUnretainedValue().idle() }
         options.finalize = { Unmanaged<ConsumerPump>.fromOpaque($0!).release() }
       } else {
@@ -98,7 +103,8 @@
       options.context = Unmanaged.passRetained(receiver).toOpaque()
       options.deliver = { context, payload, envelope, owned in
         Unmanaged<Receiver>.fromOpaque(context.unsafelyUnwrapped)._withUnsafeGuaranteedRef {
-          $0.deliver(payload.unsafelyUnwrapped, UnsafeRawPointer(envelope.unsafelyUnwrapped), owned: owned)
+          $0.deliver(
+            payload.unsafelyUnwrapped, UnsafeRawPointer(envelope.unsafelyUnwrapped), owned: owned)
         }
       }
       options.deliver_batch = { context, payload, envelope, walk in

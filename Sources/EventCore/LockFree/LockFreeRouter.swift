@@ -79,8 +79,8 @@
   /// The core's barrier on every running thread of the process; false if the system has none.
   func lockFreeBarrier() -> Bool { evc_barrier_everywhere() }
 
-  /// Swift has no way on when memory is out, and passes no wrong argument: anything but success ends the
-  /// program, with the reason.
+  /// Swift has no way on when memory is out, and passes no wrong argument: anything but success
+  /// ends the program, with the reason.
   func requireCore(_ status: evc_status, _ what: StaticString) {
     require(
       status == EVC_OK, "EventCore could not \(what): \(String(cString: evc_status_text(status))).")

@@ -6,7 +6,8 @@
 
   /// What the C scheduler does with a timer, whose context is a retained handle.
   nonisolated(unsafe) private let timerOperations: UnsafePointer<evc_timer_ops> = {
-    // Never changed and never freed. The context is the handle that the timer was added with: never nil.
+    // Never changed and never freed. The context is the handle that the timer was added with: never
+    // nil.
     let table = UnsafeMutablePointer<evc_timer_ops>.allocate(capacity: 1)
     table.initialize(to: evc_timer_ops())
     table.pointee.fire = { context, deadline in
@@ -15,7 +16,9 @@
       if next <= deadline { timer.release() }
       return next
     }
-    table.pointee.drop = { Unmanaged<EventScheduleHandle>.fromOpaque($0!).takeRetainedValue().drop() }
+    table.pointee.drop = {
+      Unmanaged<EventScheduleHandle>.fromOpaque($0!).takeRetainedValue().drop()
+    }
     table.pointee.takes_late = true
     return UnsafePointer(table)
   }()

@@ -43,12 +43,13 @@
 
     private static func options(_ entry: SharedMailbox.Entry) -> evc_shared_subscription_options {
       var options = evc_shared_subscription_options()
-      // Retained until the core frees the subscription, with the mailbox at the latest. The core passes
-      // it on as it is, with the worker's context and the envelope that it took: none of them is ever
-      // nil.
+      // Retained until the core frees the subscription, with the mailbox at the latest. The core
+      // passes it on as it is, with the worker's context and the envelope that it took: none of
+      // them is ever nil.
       options.context = Unmanaged.passRetained(entry).toOpaque()
       options.deliver = { worker, context, payload, envelope, owned in
-        Unmanaged<Consumer>.fromOpaque(worker.unsafelyUnwrapped)._withUnsafeGuaranteedRef { consumer in
+        Unmanaged<Consumer>.fromOpaque(worker.unsafelyUnwrapped)._withUnsafeGuaranteedRef {
+          consumer in
           Unmanaged<SharedMailbox.Entry>.fromOpaque(context.unsafelyUnwrapped)
             ._withUnsafeGuaranteedRef {
               consumer.deliverShared(

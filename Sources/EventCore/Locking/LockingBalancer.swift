@@ -3,7 +3,8 @@
 
 import Synchronization
 
-/// The balancer in pure Swift: an immutable snapshot of the threads under a mutex, held for a look-up.
+/// The balancer in pure Swift: an immutable snapshot of the threads under a mutex, held for a
+/// look-up.
 final class LockingBalancer: BalancerCore, LockingSink, @unchecked Sendable {
   // `own` is constant from the end of the initialiser on; everything else is guarded or atomic.
   private let threads = Guarded<LockingSnapshot?>(nil)
@@ -30,8 +31,8 @@ final class LockingBalancer: BalancerCore, LockingSink, @unchecked Sendable {
     while let snapshot = threads.withLock({ $0 }) {
       place(&rest, snapshot)
       if rest.count == 0 { return true }
-      // All that this snapshot knew may have gone while others came: a thread is taken off before it is
-      // retired, so that the current snapshot knows better.
+      // All that this snapshot knew may have gone while others came: a thread is taken off before
+      // it is retired, so that the current snapshot knows better.
       if threads.withLock({ $0 === snapshot }) { break }
     }
     guard rest.isAnyPlaced else {
@@ -49,16 +50,16 @@ final class LockingBalancer: BalancerCore, LockingSink, @unchecked Sendable {
     return true
   }
 
-  /// What is to be placed still, addressed to the balancer. As long as nothing was placed, that is the
-  /// whole chain as it came.
+  /// What is to be placed still, addressed to the balancer. As long as nothing was placed, that is
+  /// the whole chain as it came.
   private struct Rest {
     var first: Envelope
     var count: Int
     var isAnyPlaced = false
   }
 
-  /// Has a thread chosen for each envelope, and posts; those for one thread that follow each other stay
-  /// together.
+  /// Has a thread chosen for each envelope, and posts; those for one thread that follow each other
+  /// stay together.
   private func place(_ rest: inout Rest, _ snapshot: LockingSnapshot) {
     withUnsafeTemporaryAllocation(of: Int.self, capacity: rest.count) { choices in
       var envelope = rest.first
@@ -106,8 +107,8 @@ final class LockingBalancer: BalancerCore, LockingSink, @unchecked Sendable {
     rest.first = left?.first ?? rest.first
   }
 
-  /// The thread for an envelope, with a promise of one; the number of threads if none takes it. Runs the
-  /// user's code.
+  /// The thread for an envelope, with a promise of one; the number of threads if none takes it.
+  /// Runs the user's code.
   private func choose(_ envelope: Envelope, _ snapshot: LockingSnapshot) -> Int {
     let count = snapshot.entries.count
     let index =
@@ -129,7 +130,8 @@ final class LockingBalancer: BalancerCore, LockingSink, @unchecked Sendable {
     return threads
   }
 
-  /// Posts a run that is promised to a thread, or to another if that one has closed. False if all have.
+  /// Posts a run that is promised to a thread, or to another if that one has closed. False if all
+  /// have.
   private func post(
     run first: Envelope, _ last: Envelope, _ length: Int, to chosen: Int,
     _ snapshot: LockingSnapshot

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Cells that a walk of the locking core is to call, pinned, each beside its object and beside whether its
-/// node was taken away: arrays that the walking thread reads without the lock, so that they stay where they are
-/// while it does.
+/// Cells that a walk of the locking core is to call, pinned, each beside its object and beside
+/// whether its node was taken away: arrays that the walking thread reads without the lock, so that
+/// they stay where they are while it does.
 struct LockingCellBuffer: ~Copyable {
   private(set) var cells: UnsafeMutablePointer<UnsafeMutableRawPointer>
   private(set) var objects: UnsafeMutablePointer<UnsafeRawPointer>
-  /// Of each cell: its node is not where it was when the walk began. Written by the walking thread alone.
+  /// Of each cell: its node is not where it was when the walk began. Written by the walking thread
+  /// alone.
   private(set) var isCut: UnsafeMutablePointer<Bool>
   private(set) var count = 0
   private var capacity = 16

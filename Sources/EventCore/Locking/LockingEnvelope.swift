@@ -7,7 +7,8 @@ import Synchronization
 
 /// Something that accepts envelopes of the locking core.
 protocol LockingSink: AnyObject, Sendable {
-  /// Takes a chain over, whose envelopes lie on one lane. False if it refuses; then the caller still owns it.
+  /// Takes a chain over, whose envelopes lie on one lane. False if it refuses; then the caller
+  /// still owns it.
   func post(_ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int) -> Bool
 }
 
@@ -132,8 +133,9 @@ enum LockingEnvelope {
   }
 
   private static func box(_ envelope: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-    guard envelope.load(fromByteOffset: EnvelopeLayout.flags, as: UInt8.self) & EnvelopeLayout.boxed
-      != 0
+    guard
+      envelope.load(fromByteOffset: EnvelopeLayout.flags, as: UInt8.self) & EnvelopeLayout.boxed
+        != 0
     else { return nil }
     return envelope.load(
       fromByteOffset: EnvelopeLayout.payload, as: UnsafeMutableRawPointer.self)
@@ -159,7 +161,8 @@ enum LockingEnvelope {
     let subscription = subscription(envelope)
     if let box = box(envelope) {
       // Pairs with itself and with `ownsPayload`.
-      if references(box).pointee.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 {
+      if references(box).pointee.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
+      {
         if !payloadMoved {
           subscription._withUnsafeGuaranteedRef { $0.drop?(envelopePayload(envelope)) }
         }

@@ -3,7 +3,8 @@
 
 /// Ten lists of envelopes. No lock of its own.
 struct LockingLanes: ~Copyable {
-  private let lists: UnsafeMutablePointer<(head: UnsafeMutableRawPointer?, tail: UnsafeMutableRawPointer?)>
+  private let lists:
+    UnsafeMutablePointer<(head: UnsafeMutableRawPointer?, tail: UnsafeMutableRawPointer?)>
   /// One bit for each lane that holds something.
   private(set) var occupied: UInt32 = 0
 

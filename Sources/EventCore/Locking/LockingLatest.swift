@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The way into a locking mailbox for a subscription of which one event waits at most: the newest. It lies
-/// in a slot; what goes into the mailbox is a token, at most one for each lane, which tells the consumer
-/// where in the lanes to look into the slot.
+/// The way into a locking mailbox for a subscription of which one event waits at most: the newest.
+/// It lies in a slot; what goes into the mailbox is a token, at most one for each lane, which tells
+/// the consumer where in the lanes to look into the slot.
 ///
-/// Routers hold it, and it holds the mailbox; tokens hold the slot alone, since they lie in the mailbox.
+/// Routers hold it, and it holds the mailbox; tokens hold the slot alone, since they lie in the
+/// mailbox.
 final class LockingLatest: LockingSink {
   let subscription: LockingSubscription
   let slot: LockingLatestSlot
@@ -38,16 +39,16 @@ final class LockingLatest: LockingSink {
 
 /// What a `LockingLatest` stands in front of.
 protocol LockingLatestMailbox: AnyObject, Sendable {
-  /// With its mutex held, puts `newest`, the last of `count`, into the slot, posts the token for it, if
-  /// any, and counts what was superseded. False if the mailbox refuses.
+  /// With its mutex held, puts `newest`, the last of `count`, into the slot, posts the token for
+  /// it, if any, and counts what was superseded. False if the mailbox refuses.
   func replace(
     in slot: LockingLatestSlot, by newest: UnsafeMutableRawPointer, count: Int,
     _ old: inout UnsafeMutableRawPointer?
   ) -> Bool
 }
 
-/// The slot of a `LockingLatest`, with its tokens. Everything is guarded by the mailbox's monitor, but for
-/// the link of a token, which is its holder's.
+/// The slot of a `LockingLatest`, with its tokens. Everything is guarded by the mailbox's monitor,
+/// but for the link of a token, which is its holder's.
 final class LockingLatestSlot: @unchecked Sendable {
   var superseded: UInt64 = 0
   private let subscription: LockingSubscription
@@ -76,8 +77,8 @@ final class LockingLatestSlot: @unchecked Sendable {
     tokens.deallocate()
   }
 
-  /// Puts the newest of `count` envelopes in. Returns the one that was there, and the token to post, if
-  /// any; adds what was superseded to the mailbox's figure too.
+  /// Puts the newest of `count` envelopes in. Returns the one that was there, and the token to
+  /// post, if any; adds what was superseded to the mailbox's figure too.
   func replace(
     _ newest: UnsafeMutableRawPointer, count: Int, _ total: inout UInt64
   ) -> (old: UnsafeMutableRawPointer?, token: UnsafeMutableRawPointer?) {
@@ -107,8 +108,9 @@ final class LockingLatestSlot: @unchecked Sendable {
 
   /// The slot that a token is of, with the token's reference; nil for an event.
   static func of(_ envelope: UnsafeMutableRawPointer) -> Unmanaged<LockingLatestSlot>? {
-    guard envelope.load(fromByteOffset: EnvelopeLayout.flags, as: UInt8.self) & EnvelopeLayout.token
-      != 0
+    guard
+      envelope.load(fromByteOffset: EnvelopeLayout.flags, as: UInt8.self) & EnvelopeLayout.token
+        != 0
     else { return nil }
     return Unmanaged.fromOpaque(
       envelope.load(fromByteOffset: EnvelopeLayout.payload, as: UnsafeMutableRawPointer.self))

@@ -11,14 +11,15 @@ import Synchronization
   import Musl
 #endif
 
-/// The mailbox in pure Swift: one inbox under a mutex, and ten lanes behind it that only the consumer
-/// touches.
+/// The mailbox in pure Swift: one inbox under a mutex, and ten lanes behind it that only the
+/// consumer touches.
 ///
-/// The consumer looks at `news` before each take, and empties the inbox into its lanes if it is set. A
-/// post sets it before it returns, so that a take misses no post that happened before it (D1).
+/// The consumer looks at `news` before each take, and empties the inbox into its lanes if it is
+/// set. A post sets it before it returns, so that a take misses no post that happened before it
+/// (D1).
 ///
-/// Who touches what: `shared` with the monitor locked; `own` the consumer's thread only; `news` and the
-/// counters are atomic.
+/// Who touches what: `shared` with the monitor locked; `own` the consumer's thread only; `news` and
+/// the counters are atomic.
 final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
   struct Shared {
     var head: UnsafeMutableRawPointer?
@@ -239,7 +240,8 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
     LockingEnvelope.end(envelope, payloadMoved: moved, &own.pointee.returns)
   }
 
-  /// `afterControl` puts a further interrupt off by one step, so that a stream of them holds up nothing.
+  /// `afterControl` puts a further interrupt off by one step, so that a stream of them holds up
+  /// nothing.
   private func nextStep(afterControl: Bool) -> Step {
     var mustEnd = false
     // Pairs with `tell`.

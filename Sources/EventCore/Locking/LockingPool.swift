@@ -48,8 +48,8 @@ final class LockingPool: @unchecked Sendable {
   }
 }
 
-/// Free slots on their way back to the pool: one holder gathers them, so that the pool's mutex is taken
-/// once for many.
+/// Free slots on their way back to the pool: one holder gathers them, so that the pool's mutex is
+/// taken once for many.
 struct LockingReturns: ~Copyable {
   private var chain: UnsafeMutableRawPointer?
   private var count = 0
@@ -83,5 +83,6 @@ struct LockingReturns: ~Copyable {
 /// Links an envelope to the one after it.
 @inline(__always)
 func setEnvelopeNext(_ envelope: UnsafeMutableRawPointer, _ next: UnsafeMutableRawPointer?) {
-  envelope.storeBytes(of: next, toByteOffset: EnvelopeLayout.next, as: UnsafeMutableRawPointer?.self)
+  envelope.storeBytes(
+    of: next, toByteOffset: EnvelopeLayout.next, as: UnsafeMutableRawPointer?.self)
 }

@@ -32,7 +32,8 @@ final class LockingSnapshot: Sendable {
   }
 }
 
-/// The router in pure Swift: a dictionary of immutable snapshots under one mutex, held for a look-up.
+/// The router in pure Swift: a dictionary of immutable snapshots under one mutex, held for a
+/// look-up.
 final class LockingRouter: RouterCore {
   private let snapshots = Guarded<[UInt: LockingSnapshot]>([:])
 

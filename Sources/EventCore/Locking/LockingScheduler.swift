@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The scheduler in pure Swift: a heap under a mutex, whose condition the thread sleeps on until the next
-/// deadline.
+/// The scheduler in pure Swift: a heap under a mutex, whose condition the thread sleeps on until
+/// the next deadline.
 final class LockingScheduler: SchedulerCore, @unchecked Sendable {
-  // What changes is guarded by the monitor, which is open while a timer fires or is dropped: both may be
-  // the end of something of the user's.
+  // What changes is guarded by the monitor, which is open while a timer fires or is dropped: both
+  // may be the end of something of the user's.
   private let monitor = Monitor()
   private let clock: ManualClock?
   private var heap = TimerHeap()
@@ -21,7 +21,8 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
     self.clock = clock
   }
 
-  /// Makes a scheduler and, without a manual clock, starts its thread, which keeps it until it is closed.
+  /// Makes a scheduler and, without a manual clock, starts its thread, which keeps it until it is
+  /// closed.
   static func make(clock: ManualClock?) -> LockingScheduler {
     let scheduler = LockingScheduler(clock: clock)
     if clock == nil {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// Latest-only subscriptions of a shared mailbox and of its workers' own, as LockingLatest.swift. One
-// mutex guards the slots of all: whoever takes a token out of the lanes looks into its slot in the same
-// step, so that a token that waits, or an empty slot, is all that anybody sees.
+// Latest-only subscriptions of a shared mailbox and of its workers' own, as LockingLatest.swift.
+// One mutex guards the slots of all: whoever takes a token out of the lanes looks into its slot in
+// the same step, so that a token that waits, or an empty slot, is all that anybody sees.
 
 extension LockingSharedMailbox: LockingLatestMailbox {
   func replace(

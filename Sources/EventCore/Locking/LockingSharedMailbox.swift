@@ -3,8 +3,8 @@
 
 import Synchronization
 
-/// The shared mailbox in pure Swift: ten lanes under one mutex, which also guards the lanes of its workers'
-/// own mailboxes, so that a take sees both at one moment (D1).
+/// The shared mailbox in pure Swift: ten lanes under one mutex, which also guards the lanes of its
+/// workers' own mailboxes, so that a take sees both at one moment (D1).
 ///
 /// Who touches what: everything with the mutex held, but for `news`, which is atomic.
 ///
@@ -13,7 +13,8 @@ final class LockingSharedMailbox: SharedMailboxCore, LockingSink, @unchecked Sen
   struct State: ~Copyable {
     var lanes = LockingLanes()
     var depths = [Int](repeating: 0, count: Lane.count)
-    /// The workers that sleep or are about to, the one that came last at the end: its cache is warmest.
+    /// The workers that sleep or are about to, the one that came last at the end: its cache is
+    /// warmest.
     var asleep: [LockingWorker] = []
     /// The same of workers that are held: no post is to rely on them.
     var asleepHeld: [LockingWorker] = []
@@ -29,7 +30,8 @@ final class LockingSharedMailbox: SharedMailboxCore, LockingSink, @unchecked Sen
 
   private let monitor = Monitor()
   private let state: UnsafeMutablePointer<State>
-  /// Changes with every post and every request, to either kind of mailbox: what a spinning worker watches.
+  /// Changes with every post and every request, to either kind of mailbox: what a spinning worker
+  /// watches.
   let news = Atomic<UInt64>(0)
 
   init() {

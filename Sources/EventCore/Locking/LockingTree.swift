@@ -3,11 +3,11 @@
 
 import Synchronization
 
-/// The trees of the locking core: one lock for all, since trees merge. A walk collects the cells of a
-/// phase with the lock held, and its thread calls them without.
+/// The trees of the locking core: one lock for all, since trees merge. A walk collects the cells of
+/// a phase with the lock held, and its thread calls them without.
 enum LockingTree: TreeCore {
-  // Everything but `changes` is under the lock. Lock order: nothing is locked within it; what is let go
-  // of by a change, is let go of after it.
+  // Everything but `changes` is under the lock. Lock order: nothing is locked within it; what is
+  // let go of by a change, is let go of after it.
 
   private struct State {
     /// Counts what attaches and adds.
@@ -20,8 +20,8 @@ enum LockingTree: TreeCore {
     var waiting: [(cell: UInt, latch: Latch)] = []
   }
   private static let state = Guarded(State())
-  /// Counts what may concern a walk: a node was detached, moved or ended, or somebody waits. Written
-  /// with the lock held, watched by walks.
+  /// Counts what may concern a walk: a node was detached, moved or ended, or somebody waits.
+  /// Written with the lock held, watched by walks.
   private static let changes = Atomic<UInt64>(0)
 
   private static func noteChange() {
@@ -152,7 +152,8 @@ enum LockingTree: TreeCore {
   }
 
   /// After the last walk and the list. With the lock held; `unused` is for `letGo`.
-  private static func retire(_ cell: LockingCellPointer, _ unused: inout [UnsafeMutableRawPointer]) {
+  private static func retire(_ cell: LockingCellPointer, _ unused: inout [UnsafeMutableRawPointer])
+  {
     unused.append(cell.pointee.object)
     LockingTreeNode.letGo(cell.pointee.node)
     if !cell.links.pointee.isHandled { free(cell) }

@@ -3,8 +3,8 @@
 
 import Synchronization
 
-// The memory of the locking core's trees: two kinds of block in intrusive lists, all of it touched with
-// the tree's lock held but for what the fields say.
+// The memory of the locking core's trees: two kinds of block in intrusive lists, all of it touched
+// with the tree's lock held but for what the fields say.
 
 typealias LockingNodePointer = UnsafeMutablePointer<LockingTreeNode>
 typealias LockingCellPointer = UnsafeMutablePointer<LockingTreeCell>
@@ -33,8 +33,8 @@ struct LockingTreeNode {
   }
 }
 
-/// A registered handler. The first three fields lie as `TreeLayout.swift` says. All but the state is
-/// constant, since others read that without the lock; what changes under the lock is beside it.
+/// A registered handler. The first three fields lie as `TreeLayout.swift` says. All but the state
+/// is constant, since others read that without the lock; what changes under the lock is beside it.
 struct LockingTreeCell: ~Copyable {
   /// 0 while the handler is alive. Written with the lock held, read by walks.
   let state = Atomic<UInt32>(0)
@@ -82,8 +82,8 @@ struct LockingTreeCell: ~Copyable {
 }
 
 extension UnsafeMutablePointer where Pointee == LockingTreeCell {
-  /// What changes under the lock. Read by itself: as a part of a longer access it would count as a change
-  /// of the cell, which others read meanwhile.
+  /// What changes under the lock. Read by itself: as a part of a longer access it would count as a
+  /// change of the cell, which others read meanwhile.
   var links: UnsafeMutablePointer<LockingTreeCell.Links> {
     let links = pointee.links
     return links

@@ -5,13 +5,13 @@ import Synchronization
 
 /// What the locking core knows about a walk. Used again by later walks, with its buffers.
 ///
-/// All of it is touched with the tree's lock held, but for the head and the cells in the first buffer,
-/// which the walking thread reads without.
+/// All of it is touched with the tree's lock held, but for the head and the cells in the first
+/// buffer, which the walking thread reads without.
 ///
-/// Propagating collects a chunk at a time, and goes on where it stood. That holds as long as nobody is
-/// taken from his place: whoever does that has every walk collect first what it has left
-/// (`collectRest`). So a walk finds what one would that had collected everything at the beginning, and one
-/// that is consumed early has not.
+/// Propagating collects a chunk at a time, and goes on where it stood. That holds as long as nobody
+/// is taken from his place: whoever does that has every walk collect first what it has left
+/// (`collectRest`). So a walk finds what one would that had collected everything at the beginning,
+/// and one that is consumed early has not.
 final class LockingTreeWalk {
   /// How many cells are collected at a time, about: up to the last of a node.
   private static let chunkSize = 64
@@ -26,8 +26,8 @@ final class LockingTreeWalk {
   private var source: LockingNodePointer!
   /// Where propagation begins: the root when the walk began, or the node itself.
   private(set) var top: LockingNodePointer!
-  /// The node whose cells were collected last, while propagation has more to collect: there as long as nobody
-  /// is taken from his place.
+  /// The node whose cells were collected last, while propagation has more to collect: there as long
+  /// as nobody is taken from his place.
   private var position: LockingNodePointer?
   private var key: UInt = 0
   /// What was added or attached later is for the next walk.
@@ -87,8 +87,8 @@ final class LockingTreeWalk {
     rest.removeAll()
   }
 
-  /// Takes the cells back that were to be called. `unused` is told those that nobody needs any more.
-  /// With `all`, those that were to follow, too.
+  /// Takes the cells back that were to be called. `unused` is told those that nobody needs any
+  /// more. With `all`, those that were to follow, too.
   func unpin(all: Bool, _ unused: (LockingCellPointer) -> Void) {
     buffer.unpin(chunk.lowerBound..<(all ? buffer.count : chunk.upperBound), unused)
     if all { rest.unpin(0..<rest.count, unused) }
@@ -158,8 +158,8 @@ final class LockingTreeWalk {
     return phases & phase.rawValue != 0
   }
 
-  /// Looks, after trees have changed, which of the cells from `index` of the chunk on are still where they
-  /// were. `round`: another one each time.
+  /// Looks, after trees have changed, which of the cells from `index` of the chunk on are still
+  /// where they were. `round`: another one each time.
   ///
   /// O(cells of the chunk, and depth): what is found of a node is noted there.
   func lookAgain(from index: Int, round: UInt64) {

@@ -11,7 +11,8 @@
 
 /// The own mailbox of a worker of a `LockingSharedMailbox`, and its run loop over both.
 ///
-/// Who touches what: `own` with the shared mailbox's mutex held; `returns` the worker's thread only.
+/// Who touches what: `own` with the shared mailbox's mutex held; `returns` the worker's thread
+/// only.
 final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
   struct Own: ~Copyable {
     var lanes = LockingLanes()
@@ -24,7 +25,8 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
     var closes = false
     /// Until `admit`.
     var isHeld = false
-    /// Whether it is held or refuses: one flag, so that a take of an admitted worker asks for nothing more.
+    /// Whether it is held or refuses: one flag, so that a take of an admitted worker asks for
+    /// nothing more.
     var leavesShared = false
     var isInterrupted = false
     var taken: UInt64 = 0
@@ -176,7 +178,8 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
     }
   }
 
-  /// `afterControl` puts a further interrupt off by one step, so that a stream of them holds up nothing.
+  /// `afterControl` puts a further interrupt off by one step, so that a stream of them holds up
+  /// nothing.
   private func nextStep(_ shared: inout LockingSharedMailbox.State, afterControl: Bool) -> Step {
     if own.pointee.isInterrupted, !afterControl {
       own.pointee.isInterrupted = false
@@ -222,8 +225,8 @@ final class LockingWorker: MailboxCore, LockingSink, @unchecked Sendable {
     return slot._withUnsafeGuaranteedRef { $0.take(lane, anyLane: false) }
   }
 
-  /// Who is to look after what waits still. A post wakes one worker, which may be this one, and this one
-  /// may have something of its own to do, or come upon more.
+  /// Who is to look after what waits still. A post wakes one worker, which may be this one, and
+  /// this one may have something of its own to do, or come upon more.
   private func nextWorker(_ shared: inout LockingSharedMailbox.State) -> LockingWorker? {
     shared.lanes.occupied != 0 ? shared.asleep.popLast() : nil
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Timers by deadline, equal ones by the order in which they came: a heap of four children a node, whose
-/// timers know their positions. Sources/CEventCore/timer_heap.h says why a heap and no wheel.
+/// Timers by deadline, equal ones by the order in which they came: a heap of four children a node,
+/// whose timers know their positions. Sources/CEventCore/timer_heap.h says why a heap and no wheel.
 ///
 /// Retains its timers. The scheduler's lock is held for every member.
 struct TimerHeap: ~Copyable {
@@ -54,7 +54,8 @@ struct TimerHeap: ~Copyable {
     let removed = entries[position]
     count -= 1
     if position < count {
-      // The last entry fills the hole; it may be earlier than the hole's parent, or later than a child.
+      // The last entry fills the hole; it may be earlier than the hole's parent, or later than a
+      // child.
       let last = entries[count]
       if position > 0, last.isBefore(entries[(position - 1) / 4]) {
         siftUp(position, last)

@@ -8,9 +8,9 @@ import Synchronization
 extension Consumer {
   /// Returns when no call of a handler that has been ended is running.
   ///
-  /// The consumer publishes a handler in `running` before it reads `validFrom`; the caller has written
-  /// `validFrom` before it reads `running`. With a full fence on both sides at least one sees the
-  /// other; the consumer's is the core's `barrier`, paid for here and not for each event.
+  /// The consumer publishes a handler in `running` before it reads `validFrom`; the caller has
+  /// written `validFrom` before it reads `running`. With a full fence on both sides at least one
+  /// sees the other; the consumer's is the core's `barrier`, paid for here and not for each event.
   func waitUntilDone(_ handler: HandlerState) {
     let address = handler.address
     if isCurrent {
@@ -28,8 +28,8 @@ extension Consumer {
     }
   }
 
-  /// Between the end of handlers and the look whether they run; for all consumers of the process that have
-  /// such a barrier. Any thread.
+  /// Between the end of handlers and the look whether they run; for all consumers of the process
+  /// that have such a barrier. Any thread.
   func fence() {
     if hasBarrier {
       _ = core.barrier()
@@ -48,8 +48,8 @@ extension Consumer {
       if !requests.hasEnded { requests.waiting.append(latch) }
       return !requests.hasEnded
     }
-    // A pump looks at the requests when it leaves: it sees this one if it was in the handler until now,
-    // and otherwise nobody may come by for a long time.
+    // A pump looks at the requests when it leaves: it sees this one if it was in the handler until
+    // now, and otherwise nobody may come by for a long time.
     guard waits, running.load(ordering: .sequentiallyConsistent) == address else { return }
     mailbox.interrupt()
     latch.wait()

@@ -16,7 +16,8 @@ extension Consumer {
     }
   }
 
-  /// Tells the routers the receiver's generation, and whether the clock is needed. Registration locked.
+  /// Tells the routers the receiver's generation, and whether the clock is needed. Registration
+  /// locked.
   private func publish(_ receiver: Receiver) {
     for router in routers {
       router.subscribe(
@@ -34,7 +35,8 @@ extension Consumer {
     sharedMailbox?.leave(receiver)
   }
 
-  /// What this worker does with the events of an entry of its shared mailbox, if it has a handler for it.
+  /// What this worker does with the events of an entry of its shared mailbox, if it has a handler
+  /// for it.
   func receiver(for entry: SharedMailbox.Entry) -> Receiver? {
     registration.withLock { _ in
       guard let rank = entry.rank else { return receivers[entry.key] }
@@ -80,7 +82,8 @@ extension Consumer {
     mailbox.removeLatestSubscription(receiver.subscription)
   }
 
-  /// How many events of a latest-only receiver were superseded while its handler was alive. 0 for others.
+  /// How many events of a latest-only receiver were superseded while its handler was alive. 0 for
+  /// others.
   func supersededCount(_ receiver: Receiver) -> UInt64 {
     registration.withLock { _ in
       latests[ObjectIdentifier(receiver)] == nil

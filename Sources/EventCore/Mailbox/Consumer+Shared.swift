@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A worker's way from the types of a shared mailbox to its own receivers. The consumer's thread only.
+/// A worker's way from the types of a shared mailbox to its own receivers. The consumer's thread
+/// only.
 struct SharedReceivers: ~Copyable {
-  // Not retained: a receiver lives as long as its consumer's mailbox, whose run loop calls us; one that wants
-  // the latest event only ends with its handler, and is removed before.
+  // Not retained: a receiver lives as long as its consumer's mailbox, whose run loop calls us; one
+  // that wants the latest event only ends with its handler, and is removed before.
   private var table: UnsafeMutablePointer<Unmanaged<Receiver>?>?
   private var count = 0
 
@@ -43,8 +44,8 @@ struct SharedReceivers: ~Copyable {
 }
 
 extension Consumer {
-  /// Calls this worker's handlers for an event that it took from the shared mailbox: those that are alive
-  /// now. The consumer's thread only.
+  /// Calls this worker's handlers for an event that it took from the shared mailbox: those that are
+  /// alive now. The consumer's thread only.
   ///
   /// - Returns: Whether the payload was moved out.
   @inline(__always)
@@ -57,9 +58,9 @@ extension Consumer {
       return false
     }
     return receiver._withUnsafeGuaranteedRef { receiver in
-      // The event was addressed to the mailbox, whose generation says nothing here: from now on it is
-      // addressed to this worker as it is at this moment. A handler whose registration happened before
-      // the dispatch happened before this load too.
+      // The event was addressed to the mailbox, whose generation says nothing here: from now on it
+      // is addressed to this worker as it is at this moment. A handler whose registration happened
+      // before the dispatch happened before this load too.
       envelope.storeBytes(
         of: receiver.generation, toByteOffset: EnvelopeLayout.generation, as: UInt32.self)
       return receiver.deliver(payload, UnsafeRawPointer(envelope), owned: owned)

@@ -3,17 +3,17 @@
 
 import Synchronization
 
-/// The one that drains a mailbox: what an event thread runs, apart from the `EventThread` object, so
-/// that this object can go away while its last handler is running. A consumer with a pump has no thread:
-/// "the consumer's thread" is then the one that pumps, one at a time.
+/// The one that drains a mailbox: what an event thread runs, apart from the `EventThread` object,
+/// so that this object can go away while its last handler is running. A consumer with a pump has no
+/// thread: "the consumer's thread" is then the one that pumps, one at a time.
 ///
 /// Who touches what:
 /// - `held`, `shared`: the consumer's thread only.
 /// - `receivers`, `latests`, `isClosed`: under `registration`.
 /// - `requests`: its own mutex, held for an append or a swap.
 /// - `running`: written by the consumer's thread, read by those who wait for a handler.
-/// Lock order: `hasJobHandler`, then `registration`, then a shared mailbox's state, then a router's mutex,
-/// then a receiver's `additions`.
+/// Lock order: `hasJobHandler`, then `registration`, then a shared mailbox's state, then a router's
+/// mutex, then a receiver's `additions`.
 @usableFromInline
 final class Consumer: @unchecked Sendable {
   let core: EventCentral.Core
@@ -27,7 +27,8 @@ final class Consumer: @unchecked Sendable {
   private(set) var mailbox: (any MailboxCore)!
   /// Who drives this consumer; nil if it has a thread of its own.
   let pump: ConsumerPump?
-  /// What a listener thread does between two events now and then, and before it sleeps; nil for all others.
+  /// What a listener thread does between two events now and then, and before it sleeps; nil for all
+  /// others.
   let upkeep: (@Sendable (Upkeep) -> Void)?
   var isListenerThread: Bool { upkeep != nil }
   /// The mailbox that this consumer takes from beside its own, as a worker; nil for most.
@@ -53,8 +54,8 @@ final class Consumer: @unchecked Sendable {
 
   /// The address of the state of the handler that is being called, or 0.
   @usableFromInline let running = Atomic<UInt>(0)
-  /// The consumer's thread, as a number that no other thread has while it runs; 0 before, and between
-  /// two pumps.
+  /// The consumer's thread, as a number that no other thread has while it runs; 0 before, and
+  /// between two pumps.
   private let thread = Atomic<UInt>(0)
   @usableFromInline let delivered = Atomic<UInt64>(0)
   let skipped = Atomic<UInt64>(0)
@@ -62,8 +63,8 @@ final class Consumer: @unchecked Sendable {
   let ended = Latch()
 
   private weak var owner: EventThread?
-  /// Keeps the owner and others over a run of events whose handlers need them. In memory of its own, since
-  /// an access check for each event would cost more than the handler.
+  /// Keeps the owner and others over a run of events whose handlers need them. In memory of its
+  /// own, since an access check for each event would cost more than the handler.
   @usableFromInline let held: UnsafeMutablePointer<Held>
 
   /// - Parameters:
@@ -71,9 +72,9 @@ final class Consumer: @unchecked Sendable {
   ///   - direct: The one of them, or behind one of them, for events that are posted straight to it.
   ///   - pump: Who drives this consumer, if it has no thread of its own.
   ///   - upkeep: What a listener thread does between two events now and then, and before it sleeps.
-  ///   - shared: What this consumer is a worker of. Its handlers then get the events that it takes from
-  ///     there, and those that `routers` address to it alone; the shared mailbox has a router of its own,
-  ///     which is not to be among them.
+  ///   - shared: What this consumer is a worker of. Its handlers then get the events that it takes
+  ///     from there, and those that `routers` address to it alone; the shared mailbox has a router
+  ///     of its own, which is not to be among them.
   ///   - member: What counts its events for a pool. A worker of one is held until `admit`.
   init(
     core: EventCentral.Core, routers: [any RouteRegistry], direct: any RouterCore,

@@ -10,8 +10,8 @@ import Synchronization
 /// The mailbox retains it, since whoever posts may be on its way to `wake` when the consumer is
 /// gone.
 final class ConsumerPump: @unchecked Sendable {
-  // `consumer` is written once, before the mailbox is known to anybody; everything else is atomic or
-  // constant.
+  // `consumer` is written once, before the mailbox is known to anybody; everything else is atomic
+  // or constant.
 
   /// Whose turn it is. From `running`, `rewoken`, `borrowed` and `missed` only the one who is at it
   /// goes on; to `rewoken` and `missed` only others bring it.
@@ -55,8 +55,8 @@ final class ConsumerPump: @unchecked Sendable {
     while true {
       switch state.load(ordering: .relaxed) {
       case .idle:
-        // Acquiring, pairs with the release of the last one who was at it. The job is ordered by its
-        // driver.
+        // Acquiring, pairs with the release of the last one who was at it. The job is ordered by
+        // its driver.
         if exchange(.idle, .scheduled) {
           driver.schedule(self)
           return
@@ -114,7 +114,8 @@ final class ConsumerPump: @unchecked Sendable {
   }
 
   private func schedule() {
-    // Sequentially consistent: the first half of `end`'s "publish, then look"; the second half follows.
+    // Sequentially consistent: the first half of `end`'s "publish, then look"; the second half
+    // follows.
     state.store(.scheduled, ordering: .sequentiallyConsistent)
     driver.schedule(self)
     endIfClosing()
@@ -188,7 +189,8 @@ final class ConsumerPump: @unchecked Sendable {
   }
 
   private func exchange(_ expected: State, _ desired: State) -> Bool {
-    // Sequentially consistent for `end`; it also hands the consumer's state from one pump to the next.
+    // Sequentially consistent for `end`; it also hands the consumer's state from one pump to the
+    // next.
     state.compareExchange(
       expected: expected, desired: desired, ordering: .sequentiallyConsistent
     ).exchanged
@@ -196,7 +198,8 @@ final class ConsumerPump: @unchecked Sendable {
 }
 
 extension Consumer {
-  /// Whether what is posted can still be handled, as far as that depends on who drives the consumer.
+  /// Whether what is posted can still be handled, as far as that depends on who drives the
+  /// consumer.
   var canRun: Bool { pump?.driver.canRun ?? true }
 }
 
@@ -205,7 +208,8 @@ protocol PumpDriver: AnyObject, Sendable {
   /// Has `pump.perform()` called soon. Any thread; must not wait and must not call it by itself.
   func schedule(_ pump: ConsumerPump)
 
-  /// Whether jobs can still run: false once the actor or the thread that ran them has ended. Any thread.
+  /// Whether jobs can still run: false once the actor or the thread that ran them has ended. Any
+  /// thread.
   var canRun: Bool { get }
 
   /// The consumer has ended: no job is needed any more.

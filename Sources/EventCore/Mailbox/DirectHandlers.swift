@@ -3,17 +3,19 @@
 
 import Synchronization
 
-/// The handlers of a receiver, if nothing has to be found out before they are called but that they are
-/// alive: every one of them takes each event as it is, and an event of this generation is for all.
+/// The handlers of a receiver, if nothing has to be found out before they are called but that they
+/// are alive: every one of them takes each event as it is, and an event of this generation is for
+/// all.
 ///
-/// That is how nearly all events meet their handlers, so it is all that is read for them: about half of the
-/// instructions of `Delivery.call`.
+/// That is how nearly all events meet their handlers, so it is all that is read for them: about
+/// half of the instructions of `Delivery.call`.
 @usableFromInline
 struct DirectHandlers {
   /// `HandlerList.Place`s. Unmanaged: the list changes between two events only, and this with it.
   @usableFromInline let first: UnsafeRawPointer
   @usableFromInline let end: UnsafeRawPointer
-  /// Of the events that reach all of them; `.max`, which no event has, if they are called in another way.
+  /// Of the events that reach all of them; `.max`, which no event has, if they are called in
+  /// another way.
   @usableFromInline let generation: UInt32
 
   /// The bytes from one place to the next, and to the state in each; a test compares them.

@@ -3,8 +3,9 @@
 
 import Synchronization
 
-/// One registered callback, as far as the type of its events is of no account; `TypedHandler` adds the
-/// closure. All of it is constant: what changes is in `state`, which outlives it in the user's handle.
+/// One registered callback, as far as the type of its events is of no account; `TypedHandler` adds
+/// the closure. All of it is constant: what changes is in `state`, which outlives it in the user's
+/// handle.
 @usableFromInline
 class EventHandler: @unchecked Sendable {
   // Constant. The closures of the subclass are called on the consumer's thread only.
@@ -14,14 +15,15 @@ class EventHandler: @unchecked Sendable {
   @usableFromInline let needsOwner: Bool
   /// Whether the closure takes the event and nothing else, and judges none.
   @usableFromInline let isPlain: Bool
-  /// Of a handler that is plain, but for a requester that has to be there: as long as the consumer holds that,
-  /// the plain closure is called, otherwise the general one, which holds the registration, and that the
-  /// `SharedReference` whose this is.
+  /// Of a handler that is plain, but for a requester that has to be there: as long as the consumer
+  /// holds that, the plain closure is called, otherwise the general one, which holds the
+  /// registration, and that the `SharedReference` whose this is.
   @usableFromInline let requester: UnsafeMutablePointer<RequesterHold>?
-  /// Whether there is no closure that may be called right away: the general one has to see the event.
+  /// Whether there is no closure that may be called right away: the general one has to see the
+  /// event.
   var judges: Bool { !isPlain && requester == nil }
-  /// Whether of the waiting events only the newest is for this handler, which then has a subscription of
-  /// its own.
+  /// Whether of the waiting events only the newest is for this handler, which then has a
+  /// subscription of its own.
   let isLatestOnly: Bool
 
   @usableFromInline
@@ -36,9 +38,9 @@ class EventHandler: @unchecked Sendable {
     self.isLatestOnly = isLatestOnly
   }
 
-  /// Whether the plain closure may be called, if the general one does not judge: it has no requester, or the
-  /// consumer holds that and is not the last to refer to it. The consumer's thread only. It holds the requester
-  /// over the call then: it lets go between two events.
+  /// Whether the plain closure may be called, if the general one does not judge: it has no
+  /// requester, or the consumer holds that and is not the last to refer to it. The consumer's
+  /// thread only. It holds the requester over the call then: it lets go between two events.
   @inlinable
   @inline(__always)
   func mayCallPlain(by consumer: Consumer) -> Bool {
@@ -49,12 +51,12 @@ class EventHandler: @unchecked Sendable {
 
 /// A callback for events of one type.
 ///
-/// It is made and called inside inlinable generics, where the type is known: calling it needs no box, no
-/// cast, no copy and no allocation.
+/// It is made and called inside inlinable generics, where the type is known: calling it needs no
+/// box, no cast, no copy and no allocation.
 @usableFromInline
 final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
-  /// Calls the user's closure, unless its interest turns the event away; then it returns false. `time`
-  /// is that of the dispatch if the handler is timed; `owner` is there if it needs one.
+  /// Calls the user's closure, unless its interest turns the event away; then it returns false.
+  /// `time` is that of the dispatch if the handler is timed; `owner` is there if it needs one.
   @usableFromInline
   typealias General = (
     _ event: E, _ lane: UInt8, _ time: UInt64, _ owner: Unmanaged<EventThread>?
@@ -72,8 +74,8 @@ final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
     super.init(isTimed: false, needsOwner: false, isPlain: true, isLatestOnly: isLatestOnly)
   }
 
-  /// A handler that takes the event and nothing beside it, without judging it, for as long as a requester
-  /// is there. `general` finds out, and holds it; it retains `requester`.
+  /// A handler that takes the event and nothing beside it, without judging it, for as long as a
+  /// requester is there. `general` finds out, and holds it; it retains `requester`.
   @inlinable
   init(
     plain: @escaping (E) -> Void, requester: Unmanaged<SharedReference>, isLatestOnly: Bool,
@@ -103,12 +105,12 @@ final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
 final class HandlerState: @unchecked Sendable {
   // Atomic or constant, but for `place`, which is one thread's.
 
-  /// The first generation of its subscription whose events it gets; `.max` before its registration and
-  /// after its end. Written by the registering and the removing thread, read by the consumer before
-  /// each call.
+  /// The first generation of its subscription whose events it gets; `.max` before its registration
+  /// and after its end. Written by the registering and the removing thread, read by the consumer
+  /// before each call.
   private let validFrom = Atomic<UInt32>(.max)
-  /// Events that reached the handler and were turned away by its interest. Written by the consumer, read
-  /// by anybody.
+  /// Events that reached the handler and were turned away by its interest. Written by the consumer,
+  /// read by anybody.
   private let skipped = Atomic<UInt64>(0)
   /// Where it is in its receiver's list. The consumer only.
   var place: Int?
@@ -132,8 +134,8 @@ final class HandlerState: @unchecked Sendable {
 
   /// Whether the handler gets an event that was dispatched at a generation.
   func isValid(at generation: UInt32) -> Bool {
-    // Sequentially consistent: the second half of the same. (An acquiring load may overtake the store
-    // of `Consumer.running` on ARM.) On x86 both are a plain load.
+    // Sequentially consistent: the second half of the same. (An acquiring load may overtake the
+    // store of `Consumer.running` on ARM.) On x86 both are a plain load.
     validFrom.load(ordering: .sequentiallyConsistent) <= generation
   }
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What only generic code can do with the events of one type, as closures of raw pointers: made once for
-/// each registration, where the type is known.
+/// What only generic code can do with the events of one type, as closures of raw pointers: made
+/// once for each registration, where the type is known.
 @usableFromInline
 struct EventTypeActions: Sendable {
   /// Calls the handlers for one event.
   ///
-  /// With `owned` the payload is moved out, whoever is called; otherwise it is read only, since other
-  /// receivers share it. Returns whether a handler was called.
+  /// With `owned` the payload is moved out, whoever is called; otherwise it is read only, since
+  /// other receivers share it. Returns whether a handler was called.
   @usableFromInline
   typealias Deliver =
     @Sendable (
       _ delivery: Delivery, _ payload: UnsafeMutableRawPointer, _ owned: Bool
     ) -> Bool
 
-  /// The same from the envelope on, which is done here as far as it is the same for nearly all events.
-  /// Returns whether the payload was moved out.
+  /// The same from the envelope on, which is done here as far as it is the same for nearly all
+  /// events. Returns whether the payload was moved out.
   @usableFromInline
   typealias DeliverDirectly =
     @Sendable (
@@ -129,8 +129,8 @@ struct Delivery {
         var called = false
         var next = handlers
         while next != end {
-          // All handlers of a receiver are for events of one type. Not a cast inside: that would retain
-          // the closure for the call.
+          // All handlers of a receiver are for events of one type. Not a cast inside: that would
+          // retain the closure for the call.
           let handler = next.load(as: Unmanaged<TypedHandler<E>>?.self)
           handler?._withUnsafeGuaranteedRef { handler in
             let state = handler.state
@@ -152,16 +152,16 @@ struct Delivery {
     }
   }
 
-  /// Calls a handler that is not plain. False if its interest turned the event away, its owner is gone, or it
-  /// is younger than the event.
+  /// Calls a handler that is not plain. False if its interest turned the event away, its owner is
+  /// gone, or it is younger than the event.
   @inlinable
   @inline(never)
   func callGeneral<E: Eventable>(
     _ handler: TypedHandler<E>, _ event: E, _ consumer: Consumer
   ) -> Bool {
     var owner: Unmanaged<EventThread>?
-    // Nobody had asked for the time yet when the event was dispatched: its mailbox is a shared one, where
-    // no generation tells that the handler came later.
+    // Nobody had asked for the time yet when the event was dispatched: its mailbox is a shared one,
+    // where no generation tells that the handler came later.
     if time == 0, handler.state.isTimed { return false }
     if handler.needsOwner {
       owner = consumer.holdOwner()

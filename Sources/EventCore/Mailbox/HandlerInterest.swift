@@ -46,7 +46,8 @@ struct HandlerInterest<E: Eventable> {
   @inlinable
   var isTimed: Bool { maximumAge != 0 || filter != nil }
 
-  /// Judges an event, right before the handler would run. The age first: it costs less than a filter.
+  /// Judges an event, right before the handler would run. The age first: it costs less than a
+  /// filter.
   @inlinable
   func admits(_ event: E, _ lane: UInt8, _ time: UInt64) -> Bool {
     if maximumAge != 0, !isYounger(than: maximumAge, dispatched: time, now: eventClockNow()) {

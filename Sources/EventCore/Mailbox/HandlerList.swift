@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The handlers that a consumer calls for the events of one type, in the order of their registration.
+/// The handlers that a consumer calls for the events of one type, in the order of their
+/// registration.
 ///
-/// A removed handler leaves a gap, which the consumer skips; gaps are closed when there are as many as
-/// handlers, and places double when they run out. So adding and removing cost the same at ten handlers
-/// and at ten thousand. The consumer's thread only. Not in an array: that costs retains and access checks
-/// per event.
+/// A removed handler leaves a gap, which the consumer skips; gaps are closed when there are as many
+/// as handlers, and places double when they run out. So adding and removing cost the same at ten
+/// handlers and at ten thousand. The consumer's thread only. Not in an array: that costs retains
+/// and access checks per event.
 struct HandlerList: ~Copyable {
-  /// A handler of the list and what is needed of it before its call, side by side, so that no load has
-  /// to wait for another one.
+  /// A handler of the list and what is needed of it before its call, side by side, so that no load
+  /// has to wait for another one.
   struct Place {
     /// With a reference; nil for a gap.
     var handler: Unmanaged<EventHandler>?
@@ -50,8 +51,8 @@ struct HandlerList: ~Copyable {
     judging += handler.judges ? 1 : 0
   }
 
-  /// Takes a handler out. The caller lets go of it when the list is in order: what a closure holds may
-  /// end with it, and that is user code.
+  /// Takes a handler out. The caller lets go of it when the list is in order: what a closure holds
+  /// may end with it, and that is user code.
   mutating func remove(_ state: HandlerState) -> EventHandler? {
     guard let index = state.place, let handler = first[index].handler else { return nil }
     state.place = nil

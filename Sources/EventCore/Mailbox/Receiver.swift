@@ -3,23 +3,26 @@
 
 import Synchronization
 
-/// What one consumer does with the events of one type: its handlers in the order of their registration.
+/// What one consumer does with the events of one type: its handlers in the order of their
+/// registration.
 ///
 /// Who touches what:
 /// - `list`: the consumer's thread only.
-/// - `liveCount`, `timedCount`, `supersededCount`: under the consumer's registration lock; `generation` is written there.
+/// - `liveCount`, `timedCount`, `supersededCount`: under the consumer's registration lock;
+///   `generation` is written there.
 /// - `additions`: its own mutex, held for an append or a swap.
 /// - `ended`: counted up by whoever ends a handler, down by the consumer.
 /// - `type`, `isLatestOnly`, `rank`, `subscription`: constant once the receiver is registered.
 ///
 /// How D4 stays exact while handlers come and go: each registration raises `generation`, hands the
-/// handler over in `additions`, and only then publishes the new generation in the router. An envelope
-/// carries the generation it was addressed under; if the consumer has not applied that one yet, it takes
-/// the additions first. A handler is called for an envelope exactly if it was valid at its generation.
+/// handler over in `additions`, and only then publishes the new generation in the router. An
+/// envelope carries the generation it was addressed under; if the consumer has not applied that one
+/// yet, it takes the additions first. A handler is called for an envelope exactly if it was valid
+/// at its generation.
 ///
-/// That is nearly always so for every handler in the list: the envelope's generation is the one that was
-/// applied last, and none of them has ended since. Then no handler's own state is read (`reachesAll` and
-/// `mayHaveEnded`), which is a chain of two loads less for each call.
+/// That is nearly always so for every handler in the list: the envelope's generation is the one
+/// that was applied last, and none of them has ended since. Then no handler's own state is read
+/// (`reachesAll` and `mayHaveEnded`), which is a chain of two loads less for each call.
 @usableFromInline
 final class Receiver: @unchecked Sendable {
   let type: EventTypeActions
@@ -28,13 +31,13 @@ final class Receiver: @unchecked Sendable {
   var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { type.drop }
   /// Whether its one handler wants the newest of the waiting events only.
   let isLatestOnly: Bool
-  /// Of a latest-only receiver of a worker: the how-manieth of its type, which tells the events of the shared
-  /// mailbox that are for it. Nil for all others.
+  /// Of a latest-only receiver of a worker: the how-manieth of its type, which tells the events of
+  /// the shared mailbox that are for it. Nil for all others.
   let rank: Int?
   // Not retained: envelopes are delivered by the consumer's own run loop, which keeps it alive.
   @usableFromInline let consumer: Unmanaged<Consumer>
-  /// Counts what is handled, in a pool. Retained, since a pool's balancer looks at the counters as long as
-  /// it may post to the mailbox.
+  /// Counts what is handled, in a pool. Retained, since a pool's balancer looks at the counters as
+  /// long as it may post to the mailbox.
   private let member: PoolMember?
 
   private struct List: ~Copyable {
@@ -50,8 +53,8 @@ final class Receiver: @unchecked Sendable {
   @usableFromInline let ended = Atomic<Int>(0)
 
   private let registered = Atomic<UInt32>(0)
-  /// How many handlers were ever registered here. Written under the registration lock; a worker of a shared
-  /// mailbox reads it for each event.
+  /// How many handlers were ever registered here. Written under the registration lock; a worker of
+  /// a shared mailbox reads it for each event.
   var generation: UInt32 {
     // Pairs with the store in `add`: the handler in `additions` before its generation.
     registered.load(ordering: .acquiring)
@@ -102,8 +105,8 @@ final class Receiver: @unchecked Sendable {
   /// Ends a handler of this receiver. True for the first call. Any thread.
   func end(_ handler: HandlerState) -> Bool {
     // Sequentially consistent: with it, `mayHaveEnded` stands for `isValid` in the argument at
-    // `Consumer.waitUntilDone`. First: who finds the handler ended by somebody else relies on it too. One
-    // too many costs the consumer a look.
+    // `Consumer.waitUntilDone`. First: who finds the handler ended by somebody else relies on it
+    // too. One too many costs the consumer a look.
     ended.wrappingAdd(1, ordering: .sequentiallyConsistent)
     guard handler.end() else {
       ended.wrappingSubtract(1, ordering: .sequentiallyConsistent)
@@ -131,7 +134,9 @@ final class Receiver: @unchecked Sendable {
   ///
   /// - Returns: Whether the payload was moved out.
   @inline(__always)
-  func deliver(_ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool) -> Bool {
+  func deliver(_ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool)
+    -> Bool
+  {
     type.deliverDirectly(self, payload, envelope, owned)
   }
 
@@ -144,8 +149,8 @@ final class Receiver: @unchecked Sendable {
     type.deliverBatch(self, payload, envelope, walk, next)
   }
 
-  /// The same for any event: one that was addressed before or after the list became what it is, handlers that
-  /// judge, a thread of a pool.
+  /// The same for any event: one that was addressed before or after the list became what it is,
+  /// handlers that judge, a thread of a pool.
   @usableFromInline
   func deliverAny(
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
@@ -155,8 +160,8 @@ final class Receiver: @unchecked Sendable {
       : deliverInPool(payload, envelope, owned: owned)
   }
 
-  /// The same in a pool. Out of line, as everything that most events do not need: inside, it would cost each
-  /// of them a larger stack frame and its guard.
+  /// The same in a pool. Out of line, as everything that most events do not need: inside, it would
+  /// cost each of them a larger stack frame and its guard.
   @inline(never)
   private func deliverInPool(
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
@@ -203,7 +208,8 @@ final class Receiver: @unchecked Sendable {
     }
   }
 
-  /// Takes new handlers over; those that have ended already go. The consumer only, never inside a handler.
+  /// Takes new handlers over; those that have ended already go. The consumer only, never inside a
+  /// handler.
   @inline(never)
   func apply() {
     let added = additions.withLock { waiting in

@@ -3,14 +3,15 @@
 
 import Synchronization
 
-/// Who holds the object of a `SharedReference`, and the object: what is looked at before each call of its
-/// handlers, side by side and in memory of its own, since what a class declares is checked at each access.
+/// Who holds the object of a `SharedReference`, and the object: what is looked at before each call
+/// of its handlers, side by side and in memory of its own, since what a class declares is checked
+/// at each access.
 @usableFromInline
 struct RequesterHold: ~Copyable {
   /// The address of the consumer that holds the object over a run; 0 = nobody.
   @usableFromInline let holder = Atomic<UInt>(0)
-  /// Retained while it is there. Written under the reference's mutex, and only while nobody holds the
-  /// object: those who do read it without.
+  /// Retained while it is there. Written under the reference's mutex, and only while nobody holds
+  /// the object: those who do read it without.
   @usableFromInline var object: UnsafeMutableRawPointer?
 
   init() {}
@@ -19,7 +20,8 @@ struct RequesterHold: ~Copyable {
   @inlinable
   @inline(__always)
   func isHeld(by consumer: UInt) -> Bool {
-    // Relaxed: only the consumer itself writes its own address. What it reads then it has from `enter`.
+    // Relaxed: only the consumer itself writes its own address. What it reads then it has from
+    // `enter`.
     holder.load(ordering: .relaxed) == consumer
   }
 
@@ -28,9 +30,10 @@ struct RequesterHold: ~Copyable {
   @inline(__always)
   var isLastReference: Bool {
     // A copy of the pointer alone, which retains nothing: several may look at once, and what
-    // `isKnownUniquelyReferenced` is given it is given to change. As an optional, which has the same bits:
-    // an `AnyObject` would be opened for the call, and retained by that. Unprotected: what is written to the
-    // stack is this pointer, and a guard around it would cost each call as much as the look.
+    // `isKnownUniquelyReferenced` is given it is given to change. As an optional, which has the
+    // same bits: an `AnyObject` would be opened for the call, and retained by that. Unprotected:
+    // what is written to the stack is this pointer, and a guard around it would cost each call as
+    // much as the look.
     var object = object
     return _withUnprotectedUnsafeMutablePointer(to: &object) {
       $0.withMemoryRebound(to: AnyObject?.self, capacity: 1) {

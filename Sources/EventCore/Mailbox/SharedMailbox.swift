@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// One receiver in a central's router for several consumers: an event of a type that any of them handles
-/// waits here, and whichever is idle first takes it.
+/// One receiver in a central's router for several consumers: an event of a type that any of them
+/// handles waits here, and whichever is idle first takes it.
 ///
-/// A consumer becomes a worker by being made with this mailbox (`Consumer.init(shared:)`); it tells it
-/// the types of its handlers, and leaves it when it ends. The types of all workers are to be the same: what
-/// a worker takes and has no handler for is counted among its skipped events, whether another has one or not.
+/// A consumer becomes a worker by being made with this mailbox (`Consumer.init(shared:)`); it tells
+/// it the types of its handlers, and leaves it when it ends. The types of all workers are to be the
+/// same: what a worker takes and has no handler for is counted among its skipped events, whether
+/// another has one or not.
 ///
-/// It is not handed on. Put back into its lane it would come behind what is younger, and to the same worker
-/// again if that is the idle one; posted to a worker that has a handler it would wait for that one alone, which
-/// may be stuck, or may have ended a moment before in a drain, which would then have lost it. To know
-/// better before the take, the lanes would have to be looked through for each event.
+/// It is not handed on. Put back into its lane it would come behind what is younger, and to the
+/// same worker again if that is the idle one; posted to a worker that has a handler it would wait
+/// for that one alone, which may be stuck, or may have ended a moment before in a drain, which
+/// would then have lost it. To know better before the take, the lanes would have to be looked
+/// through for each event.
 ///
 /// Who touches what: `state` under its mutex; everything else is constant.
 /// Lock order: a consumer's `registration`, then `state`, then a router's mutex.
 final class SharedMailbox: @unchecked Sendable {
-  /// The events of one type, for all workers; or, for handlers that want the latest event only, those for one
-  /// handler of each worker: the first of its kind and type of every worker share an entry, the second, and
-  /// so on. Constant once it is made, but for what `state` guards.
+  /// The events of one type, for all workers; or, for handlers that want the latest event only,
+  /// those for one handler of each worker: the first of its kind and type of every worker share an
+  /// entry, the second, and so on. Constant once it is made, but for what `state` guards.
   final class Entry: @unchecked Sendable {
     let key: UInt
-    /// Of an entry for handlers that want the latest event only: the how-manieth of its type, since each has
-    /// an entry of its own. Nil for the entry of all others.
+    /// Of an entry for handlers that want the latest event only: the how-manieth of its type, since
+    /// each has an entry of its own. Nil for the entry of all others.
     let rank: Int?
     /// The place of the entry in each worker's table of receivers; from 0 without a gap.
     let index: Int
@@ -31,7 +33,8 @@ final class SharedMailbox: @unchecked Sendable {
 
     // Guarded by the mailbox's `state`.
     fileprivate var subscription: Subscription!
-    /// The receivers of the workers that have a handler for the type; true if one of those wants the time.
+    /// The receivers of the workers that have a handler for the type; true if one of those wants
+    /// the time.
     fileprivate var members: [ObjectIdentifier: Bool] = [:]
     fileprivate var isTimed: Bool { members.values.contains(true) }
 
@@ -83,8 +86,8 @@ final class SharedMailbox: @unchecked Sendable {
 
   // MARK: For consumers
 
-  /// A worker's receiver has handlers, and these want the time of dispatch or not. Called again whenever
-  /// that may have changed; under the consumer's registration lock.
+  /// A worker's receiver has handlers, and these want the time of dispatch or not. Called again
+  /// whenever that may have changed; under the consumer's registration lock.
   func join(_ receiver: Receiver, isTimed: Bool) {
     state.withLock { state in
       guard !state.isClosed else { return }

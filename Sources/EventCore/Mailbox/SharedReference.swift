@@ -3,18 +3,21 @@
 
 import Synchronization
 
-/// A weak reference to an object that handlers belong to, which a consumer makes strong for a run of
-/// events: to load a weak reference and to let go again for every call costs 60 ns, ten times the call.
+/// A weak reference to an object that handlers belong to, which a consumer makes strong for a run
+/// of events: to load a weak reference and to let go again for every call costs 60 ns, ten times
+/// the call.
 ///
-/// All handlers of one object share it, and all consumers hold the object by the one strong reference in
-/// here, which they count. So "nobody else refers to it" can be seen by any of them, whoever else holds it:
-/// before each call it is asked whether that reference is the last, and then the object is gone: its handlers
-/// are not called any more, and it ends as soon as the last that holds it lets go (D9).
+/// All handlers of one object share it, and all consumers hold the object by the one strong
+/// reference in here, which they count. So "nobody else refers to it" can be seen by any of them,
+/// whoever else holds it: before each call it is asked whether that reference is the last, and then
+/// the object is gone: its handlers are not called any more, and it ends as soon as the last that
+/// holds it lets go (D9).
 ///
-/// One consumer at a time, the holder, holds it over a run: from call to call until it runs dry, its pump
-/// returns, or some hundred events have passed. What it calls meanwhile may be another's handler, which takes as
-/// long as it likes; that is why a hold by itself must not keep handlers callable. Another consumer holds it
-/// over one call; and what is `ActiveByItself` is held over one call only.
+/// One consumer at a time, the holder, holds it over a run: from call to call until it runs dry,
+/// its pump returns, or some hundred events have passed. What it calls meanwhile may be another's
+/// handler, which takes as long as it likes; that is why a hold by itself must not keep handlers
+/// callable. Another consumer holds it over one call; and what is `ActiveByItself` is held over one
+/// call only.
 @usableFromInline
 final class SharedReference: @unchecked Sendable {
   // `weakObject`, `identifier`, `isHeldOverRuns` and where `cell` is are constant.
@@ -26,8 +29,8 @@ final class SharedReference: @unchecked Sendable {
   @usableFromInline let cell: UnsafeMutablePointer<RequesterHold>
   /// How many hold the object: the holder, and calls of other consumers.
   private let holds = Guarded(0)
-  /// Whether somebody found that nobody else refers to the object. It stays so, even if a weak reference of
-  /// the user's makes it live on: whose first handler was told so, all of them are.
+  /// Whether somebody found that nobody else refers to the object. It stays so, even if a weak
+  /// reference of the user's makes it live on: whose first handler was told so, all of them are.
   private let hasEnded = Atomic<Bool>(false)
 
   init(_ object: AnyObject) {
@@ -44,8 +47,8 @@ final class SharedReference: @unchecked Sendable {
     RequesterTable.forget(identifier)
   }
 
-  /// Whether the object has ended, or nobody refers to it but consumers. Any thread, with no lock held: the
-  /// look itself may turn out to hold the last reference.
+  /// Whether the object has ended, or nobody refers to it but consumers. Any thread, with no lock
+  /// held: the look itself may turn out to hold the last reference.
   var isGone: Bool {
     // Acquiring, pairs with `end`; only to tell sooner what the look would.
     if hasEnded.load(ordering: .acquiring) { return true }
@@ -100,8 +103,8 @@ final class SharedReference: @unchecked Sendable {
   func end() {
     // Releasing, pairs with those who ask: the look that found it.
     hasEnded.store(true, ordering: .releasing)
-    // The holder comes by the way of `hold` next, and finds it out: releasing, pairs with that. That one which
-    // has just become the holder may lose its place is of no account any more.
+    // The holder comes by the way of `hold` next, and finds it out: releasing, pairs with that.
+    // That one which has just become the holder may lose its place is of no account any more.
     cell.pointee.holder.store(0, ordering: .releasing)
   }
 
@@ -109,10 +112,11 @@ final class SharedReference: @unchecked Sendable {
 
   func isHeld(by consumer: UInt) -> Bool { cell.pointee.isHeld(by: consumer) }
 
-  /// Becomes the holder. False if another consumer is, the object is gone, or it is not held over runs.
+  /// Becomes the holder. False if another consumer is, the object is gone, or it is not held over
+  /// runs.
   func hold(by consumer: UInt) -> Bool {
-    // Acquiring, pairs with `end`: who takes the place after it finds the object gone. The object itself comes
-    // with `enter`, under its mutex.
+    // Acquiring, pairs with `end`: who takes the place after it finds the object gone. The object
+    // itself comes with `enter`, under its mutex.
     guard
       isHeldOverRuns,
       cell.pointee.holder.compareExchange(expected: 0, desired: consumer, ordering: .acquiring)
@@ -137,8 +141,9 @@ final class SharedReference: @unchecked Sendable {
   }
 }
 
-/// What has handlers of its own, which are called as long as it is there: its end may not wait for a place that
-/// has called a listener of its. Such a listener costs the load of a weak reference for each call.
+/// What has handlers of its own, which are called as long as it is there: its end may not wait for
+/// a place that has called a listener of its. Such a listener costs the load of a weak reference
+/// for each call.
 protocol ActiveByItself: AnyObject {}
 
 extension EventThread: ActiveByItself {}
@@ -181,7 +186,8 @@ extension Consumer {
   @inline(__always)
   var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
-  /// The object of a reference for one call, which `letGo` ends if it is held for that alone; nil if it is gone.
+  /// The object of a reference for one call, which `letGo` ends if it is held for that alone; nil
+  /// if it is gone.
   func hold(_ reference: SharedReference) -> HeldObject? {
     if reference.isHeld(by: address) {
       if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
@@ -198,8 +204,8 @@ extension Consumer {
       reference.end()
       letGo(reference)
     }
-    // Whether it was found here or elsewhere: what this consumer holds it lets go. The end of the object may
-    // wait for its handlers to be done.
+    // Whether it was found here or elsewhere: what this consumer holds it lets go. The end of the
+    // object may wait for its handlers to be done.
     if let index = held.pointee.references.firstIndex(where: { $0 === reference }) {
       held.pointee.references.remove(at: index)
       didLeaveHandler()
@@ -236,7 +242,8 @@ extension Consumer {
     }
   }
 
-  /// Lets go of everything, between two events. May free the owner, whose deinit closes the mailbox.
+  /// Lets go of everything, between two events. May free the owner, whose deinit closes the
+  /// mailbox.
   func letGoOfAll() {
     guard held.pointee.isAny else { return }
     letGoOfReferences()

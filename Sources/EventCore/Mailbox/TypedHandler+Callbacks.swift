@@ -26,7 +26,8 @@ extension TypedHandler {
   /// A closure that takes the event, its priority and its time.
   @inlinable
   convenience init(
-    _ callback: @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void, _ interest: HandlerInterest<E>
   ) {
     self.init(isTimed: true, isLatestOnly: interest.isLatestOnly) { event, lane, time, _ in
@@ -53,13 +54,14 @@ extension TypedHandler {
     }
   }
 
-  /// A method of the thread's class that takes the event, its priority and its time. The class has been
-  /// checked.
+  /// A method of the thread's class that takes the event, its priority and its time. The class has
+  /// been checked.
   @inlinable
   convenience init<Owner: EventThread>(
-    _ method: @escaping @Sendable (Owner) -> (
-      _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
-    ) -> Void, _ interest: HandlerInterest<E>
+    _ method:
+      @escaping @Sendable (Owner) -> (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Void, _ interest: HandlerInterest<E>
   ) {
     self.init(isTimed: true, needsOwner: true, isLatestOnly: interest.isLatestOnly) {
       event, lane, time, owner in

@@ -7,8 +7,8 @@ import Dispatch
 
 /// A closure that gets an event, its priority and the time of its dispatch.
 ///
-/// In Swift 6 mode ``EventThread`` wants its callbacks `@Sendable`, which this type is not; listeners
-/// with a requester take it as it is.
+/// In Swift 6 mode ``EventThread`` wants its callbacks `@Sendable`, which this type is not;
+/// listeners with a requester take it as it is.
 public typealias TypedEventCallback<Event> = (
   _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
 ) -> Void
@@ -23,8 +23,8 @@ public typealias EventMethodTypedEventCallback<Owner: AnyObject, Event> = (
   _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
 ) -> Void
 
-/// A closure that gets an event of any type, for code of one's own: every registration here names the
-/// exact type (D11).
+/// A closure that gets an event of any type, for code of one's own: every registration here names
+/// the exact type (D11).
 public typealias EventCallback = (
   _ event: any Eventable, _ priority: EventPriority, _ dispatchTime: DispatchTime
 ) -> Void

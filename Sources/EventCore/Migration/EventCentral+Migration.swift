@@ -3,8 +3,8 @@
 
 import Dispatch
 
-// What programs that come from EventDrivenSwift write about the central, and the compiler's answer where
-// something else is to be written.
+// What programs that come from EventDrivenSwift write about the central, and the compiler's answer
+// where something else is to be written.
 
 extension EventCentral {
   /// The shared central, as EventDrivenSwift abbreviates it: `EventCentral[]`.
@@ -105,7 +105,8 @@ extension EventCentral {
   /// Not there: a central keeps no event.
   @available(
     *, unavailable,
-    message: "Nothing waits in a central. Ask a thread for its eventCount, or a handle for its waitingEventCount."
+    message:
+      "Nothing waits in a central. Ask a thread for its eventCount, or a handle for its waitingEventCount."
   )
   public static var eventCount: Int {
     fatalError(
@@ -118,7 +119,8 @@ extension EventCentral {
   /// Not there: callbacks register their thread.
   @available(
     *, unavailable,
-    message: "A thread gets the events for which it has a callback: addEventCallback(_:forEventType:)."
+    message:
+      "A thread gets the events for which it has a callback: addEventCallback(_:forEventType:)."
   )
   public static func addReceiver(_ receiver: AnyObject, forEventType: any Eventable.Type) {}
 

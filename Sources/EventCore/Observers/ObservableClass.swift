@@ -6,7 +6,8 @@
 /// Observers are called directly, before `withObservers` returns. Where several threads come in,
 /// inherit from ``ObservableThreadSafeClass``.
 ///
-/// **Threads**: one, or one actor, for every member; observers may add, remove and notify inside their calls.
+/// **Threads**: one, or one actor, for every member; observers may add, remove and notify inside
+/// their calls.
 open class ObservableClass: Observable {
   @usableFromInline let observers = ObserverGroup()
 

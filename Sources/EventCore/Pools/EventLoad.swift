@@ -11,11 +11,12 @@ import Synchronization
   import Musl
 #endif
 
-/// How much one thread of a pool has to do: counters that the pool's balancer and the thread keep, so
-/// that nobody has to walk a list.
+/// How much one thread of a pool has to do: counters that the pool's balancer and the thread keep,
+/// so that nobody has to walk a list.
 ///
-/// A view; ``Memory`` owns what it points to. The first word is the load of the C core, and works as
-/// Sources/CEventCore/load.h proves: adding to it promises an event, unless its highest bit is set.
+/// A view; ``Memory`` owns what it points to. The first word is the load of the C core, and works
+/// as Sources/CEventCore/load.h proves: adding to it promises an event, unless its highest bit is
+/// set.
 ///
 ///     byte  0  promised: whoever posts         64  done: the thread
 ///           8  index: constant                 72  since: the thread
@@ -40,7 +41,8 @@ struct EventLoad: @unchecked Sendable {
   /// Counts events that are about to be posted. False if the thread takes no more.
   func promise(_ count: Int) -> Bool {
     // Sequentially consistent: for `PoolTicker`, which falls asleep when it sees nothing promised.
-    let before = word(0).pointee.wrappingAdd(UInt64(count), ordering: .sequentiallyConsistent).oldValue
+    let before = word(0).pointee.wrappingAdd(UInt64(count), ordering: .sequentiallyConsistent)
+      .oldValue
     guard before & Self.retired != 0 else { return true }
     withdraw(count)
     return false
@@ -51,12 +53,12 @@ struct EventLoad: @unchecked Sendable {
     word(0).pointee.wrappingSubtract(UInt64(count), ordering: .relaxed)
   }
 
-  /// Events that wait or are handled now. Those of a latest-only callback that were superseded count until
-  /// it is called next.
+  /// Events that wait or are handled now. Those of a latest-only callback that were superseded
+  /// count until it is called next.
   @inline(__always)
   var pending: Int {
-    // Done first: an event is promised before it is done, so that the difference is not negative but
-    // for what a refused post took back.
+    // Done first: an event is promised before it is done, so that the difference is not negative
+    // but for what a refused post took back.
     let done = word(64).pointee.load(ordering: .acquiring) &+ superseded
     return max(0, Int(bitPattern: UInt(promised &- done)))
   }
@@ -98,7 +100,8 @@ struct EventLoad: @unchecked Sendable {
     word(64).pointee.store(done, ordering: .releasing)
   }
 
-  /// How many events were superseded so far, of all latest-only callbacks. Before `end` of such an event.
+  /// How many events were superseded so far, of all latest-only callbacks. Before `end` of such an
+  /// event.
   func setSuperseded(_ count: UInt64) {
     // Relaxed: published by `end`.
     word(88).pointee.store(count, ordering: .relaxed)
@@ -116,7 +119,8 @@ struct EventLoad: @unchecked Sendable {
 
   /// Ends the promises. The thread is then to be interrupted, and looks at `isFinished`.
   func retire() {
-    let promised = word(0).pointee.bitwiseOr(Self.retired, ordering: .sequentiallyConsistent).oldValue
+    let promised = word(0).pointee.bitwiseOr(Self.retired, ordering: .sequentiallyConsistent)
+      .oldValue
     // Pairs with `isFinished`.
     word(80).pointee.store(promised & ~Self.retired, ordering: .releasing)
   }
@@ -140,8 +144,8 @@ struct EventLoad: @unchecked Sendable {
   }
 }
 
-/// A clock for "how long already", which is read for each event of a pool: a few nanoseconds to read, a
-/// few milliseconds from one tick to the next. Not the scale of `monotonicNanoseconds`.
+/// A clock for "how long already", which is read for each event of a pool: a few nanoseconds to
+/// read, a few milliseconds from one tick to the next. Not the scale of `monotonicNanoseconds`.
 func coarseNanoseconds() -> UInt64 {
   var now = timespec()
   #if canImport(Darwin)

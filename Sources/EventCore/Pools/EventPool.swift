@@ -10,26 +10,28 @@ import Dispatch
 /// TemperatureEvent(temperatureInCelsius: 23.25).queue()  // one of the five handles it
 /// ```
 ///
-/// Which one, the balancer says: by default they take turns. The event travels on as it was dispatched, with
-/// its priority, method and time. How many threads there are, ``capacity`` says, or a scaler.
+/// Which one, the balancer says: by default they take turns. The event travels on as it was
+/// dispatched, with its priority, method and time. How many threads there are, ``capacity`` says,
+/// or a scaler.
 ///
-/// The pool owns its threads: they are made with it, end with its last reference (D9), and get what is
-/// dispatched to their types only through it. What is sent straight to one of them
-/// (``EventThread/queueEvent(_:priority:)``) reaches that one alone. A callback that is added to one of them
-/// later takes part from then on, and one that is removed does not: the balancer chooses among the threads that
-/// have a callback for the type.
+/// The pool owns its threads: they are made with it, end with its last reference (D9), and get what
+/// is dispatched to their types only through it. What is sent straight to one of them
+/// (``EventThread/queueEvent(_:priority:)``) reaches that one alone. A callback that is added to
+/// one of them later takes part from then on, and one that is removed does not: the balancer
+/// chooses among the threads that have a callback for the type.
 ///
-/// With an ``EventPoolSharedBalancer`` nobody chooses, and so **all threads of the pool handle the same types**:
-/// whichever thread takes an event of a type that it has no callback for skips it, even if another thread has
-/// one. Such an event counts in ``EventPoolStatistics/skipped``. Add a later callback to every thread of such a
-/// pool, and in the closure that makes them.
+/// With an ``EventPoolSharedBalancer`` nobody chooses, and so **all threads of the pool handle the
+/// same types**: whichever thread takes an event of a type that it has no callback for skips it,
+/// even if another thread has one. Such an event counts in ``EventPoolStatistics/skipped``. Add a
+/// later callback to every thread of such a pool, and in the closure that makes them.
 ///
 /// <doc:ThreadsAndPools> tells when to choose what.
 public final class EventPool<Thread: EventThread>: Sendable {
   let core: PoolCore
   @usableFromInline let direct: any RouterCore
 
-  /// Makes a pool whose threads are made by a closure, which can give each of them something of its own.
+  /// Makes a pool whose threads are made by a closure, which can give each of them something of its
+  /// own.
   ///
   /// ```swift
   /// let pool = EventPool(capacity: 4) { index in
@@ -41,12 +43,13 @@ public final class EventPool<Thread: EventThread>: Sendable {
   ///   - capacity: How many threads; at least 1.
   ///   - balancer: Which of them gets an event.
   ///   - scaler: How many threads there are later on.
-  ///   - central: Where the events are dispatched. The threads get theirs through the pool, and need not
-  ///     name it.
-  ///   - name: How debuggers show the threads, with the index behind it; nil takes the name of the class.
-  ///   - make: Makes a new thread and returns it. Called here for each thread, and again whenever the
-  ///     pool grows, on whichever thread has it grow; one call at a time. The index is the lowest that no
-  ///     thread of the pool has.
+  ///   - central: Where the events are dispatched. The threads get theirs through the pool, and
+  ///     need not name it.
+  ///   - name: How debuggers show the threads, with the index behind it; nil takes the name of the
+  ///     class.
+  ///   - make: Makes a new thread and returns it. Called here for each thread, and again whenever
+  ///     the pool grows, on whichever thread has it grow; one call at a time. The index is the
+  ///     lowest that no thread of the pool has.
   ///
   /// **Threads**: any. Makes `capacity` threads before it returns.
   @preconcurrency
@@ -74,7 +77,8 @@ public final class EventPool<Thread: EventThread>: Sendable {
   ///   - balancer: Which of them gets an event.
   ///   - scaler: How many threads there are later on.
   ///   - central: Where the events are dispatched.
-  ///   - name: How debuggers show the threads, with the index behind it; nil takes the name of the class.
+  ///   - name: How debuggers show the threads, with the index behind it; nil takes the name of the
+  ///     class.
   ///
   /// **Threads**: any. Makes `capacity` threads before it returns.
   public convenience init(
@@ -98,10 +102,11 @@ public final class EventPool<Thread: EventThread>: Sendable {
 
   /// How many threads the pool is to have; at least 1.
   ///
-  /// Setting it makes or retires threads before it returns, unless another thread is just doing so, which
-  /// then sees to this too. A thread that is retired gets no new events, handles what waits for it and ends
-  /// by itself: nothing is lost, nothing comes twice, and nobody waits for it. A scaler may change
-  /// the figure again. A thread that was cancelled by itself is replaced then, not before.
+  /// Setting it makes or retires threads before it returns, unless another thread is just doing so,
+  /// which then sees to this too. A thread that is retired gets no new events, handles what waits
+  /// for it and ends by itself: nothing is lost, nothing comes twice, and nobody waits for it. A
+  /// scaler may change the figure again. A thread that was cancelled by itself is replaced then,
+  /// not before.
   ///
   /// **Threads**: any, also inside a handler of the pool.
   public var capacity: Int {
@@ -114,7 +119,8 @@ public final class EventPool<Thread: EventThread>: Sendable {
   /// **Threads**: any, also inside a handler of the pool.
   public func rescale() { core.rescale() }
 
-  /// Shows the threads that take events now, by index; those that are being retired are not among them.
+  /// Shows the threads that take events now, by index; those that are being retired are not among
+  /// them.
   ///
   /// - Parameter body: Gets the threads.
   /// - Returns: What the closure returns.
@@ -129,21 +135,22 @@ public final class EventPool<Thread: EventThread>: Sendable {
 
   // MARK: Ending
 
-  /// Ends the pool with all its threads: handlers that run finish, what waits is freed and counted (D10).
+  /// Ends the pool with all its threads: handlers that run finish, what waits is freed and counted
+  /// (D10).
   ///
   /// **Threads**: any, also inside a handler of the pool. Returns at once.
   public func cancel() {
     core.close(whenEmpty: false)
   }
 
-  /// Ends the pool after its threads have handled what waits; what is dispatched from now on it does not
-  /// get.
+  /// Ends the pool after its threads have handled what waits; what is dispatched from now on it
+  /// does not get.
   ///
   /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
   ///   ``cancel()``.
-  /// - Returns: True if everything that was dispatched before was handled in time: false also if one of
-  ///   its threads was cancelled before while events waited for it. What another thread is dispatching
-  ///   at the very moment may be handled, refused, or freed and counted.
+  /// - Returns: True if everything that was dispatched before was handled in time: false also if
+  ///   one of its threads was cancelled before while events waited for it. What another thread is
+  ///   dispatching at the very moment may be handled, refused, or freed and counted.
   ///
   /// **Threads**: any but those of the pool, where it would wait for itself and traps.
   @discardableResult

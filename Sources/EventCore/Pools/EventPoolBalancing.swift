@@ -13,13 +13,14 @@
 /// ```
 ///
 /// The contract, as a test would ask for it:
-/// - ``chooseThread(for:)`` returns a number from 0 to ``EventPoolChoice/count`` - 1, or the program ends.
-/// - It runs **on the thread that dispatches**, on several at once, before the dispatch returns: the one
-///   place where a dispatch runs a user's code. It does not wait, and takes no lock that another thread
-///   may hold for long; everything that is dispatched to the pool goes through it.
-/// - It is asked once for each event. What it is offered are the threads that have a callback for the
-///   event's type; with one such thread it is not asked. If the thread it chose has ended meanwhile, the
-///   next one that has not gets the event.
+/// - ``chooseThread(for:)`` returns a number from 0 to ``EventPoolChoice/count`` - 1, or the
+///   program ends.
+/// - It runs **on the thread that dispatches**, on several at once, before the dispatch returns:
+///   the one place where a dispatch runs a user's code. It does not wait, and takes no lock that
+///   another thread may hold for long; everything that is dispatched to the pool goes through it.
+/// - It is asked once for each event. What it is offered are the threads that have a callback for
+///   the event's type; with one such thread it is not asked. If the thread it chose has ended
+///   meanwhile, the next one that has not gets the event.
 /// - It allocates nothing by itself: what it is asked about is a view.
 public protocol EventPoolBalancing: Sendable {
   /// Returns the number of the thread that gets the event.
@@ -30,11 +31,11 @@ public protocol EventPoolBalancing: Sendable {
 
 /// One event that is to be handled by one of several threads, as a balancer sees it.
 ///
-/// A view of what the core has, valid during the call of ``EventPoolBalancing/chooseThread(for:)``; it
-/// cannot be copied. The figures are momentary: other threads dispatch and handle meanwhile.
+/// A view of what the core has, valid during the call of ``EventPoolBalancing/chooseThread(for:)``;
+/// it cannot be copied. The figures are momentary: other threads dispatch and handle meanwhile.
 public struct EventPoolChoice: ~Copyable {
-  /// How many threads there are to choose from; at least 2. They are numbered from 0, in the order in
-  /// which they came to the pool.
+  /// How many threads there are to choose from; at least 2. They are numbered from 0, in the order
+  /// in which they came to the pool.
   public let count: Int
   private let loads: UnsafeRawPointer
   private let stride: Int
@@ -89,8 +90,8 @@ public struct EventPoolChoice: ~Copyable {
     return best
   }
 
-  /// The index of a thread in its pool, as the closure that made it was given it: it stays when other
-  /// threads come and go.
+  /// The index of a thread in its pool, as the closure that made it was given it: it stays when
+  /// other threads come and go.
   ///
   /// - Parameter number: Which of the threads on offer, from 0 on.
   ///

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Adds a thread when events wait too long or too many for a while, and retires one that was idle for a
-/// longer while.
+/// Adds a thread when events wait too long or too many for a while, and retires one that was idle
+/// for a longer while.
 ///
 /// ```swift
 /// EventPool<ImageProcessor>(
 ///   capacity: 2, scaler: EventPoolDynamicScaler(minimum: 2, maximum: 8))
 /// ```
 ///
-/// It does not flap: the limits for adding and retiring lie apart, each has to hold without a break for
-/// its time, and every change starts both times anew. It adds and retires one thread at a time.
+/// It does not flap: the limits for adding and retiring lie apart, each has to hold without a break
+/// for its time, and every change starts both times anew. It adds and retires one thread at a time.
 ///
-/// The waiting time is an estimate from what waits and what was handled since the scaler was last asked
-/// (Little's law), so that no event pays for a clock; if nothing was handled and something waits, it counts
-/// as too long. Give each pool a scaler of its own.
+/// The waiting time is an estimate from what waits and what was handled since the scaler was last
+/// asked (Little's law), so that no event pays for a clock; if nothing was handled and something
+/// waits, it counts as too long. Give each pool a scaler of its own.
 public final class EventPoolDynamicScaler: EventPoolScaling {
   /// When a pool is too small or too large.
   public struct Limits: Sendable {
@@ -114,7 +114,8 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
       let isTooLarge =
         !isTooSmall && reading.busyThreads < reading.threads
         && reading.waiting <= limits.shrinkDepth * reading.threads
-      if hold(&state.tooSmallSince, isTooSmall, at: time, for: limits.growAfter), capacity < maximum {
+      if hold(&state.tooSmallSince, isTooSmall, at: time, for: limits.growAfter), capacity < maximum
+      {
         (state.tooSmallSince, state.tooLargeSince) = (nil, nil)
         return capacity + 1
       }

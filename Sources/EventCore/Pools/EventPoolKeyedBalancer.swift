@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Gives all events with one key to one thread of the pool, so that they are handled in their order (D2),
-/// one at a time.
+/// Gives all events with one key to one thread of the pool, so that they are handled in their order
+/// (D2), one at a time.
 ///
 /// ```swift
 /// EventPool<OrderProcessor>(
@@ -11,14 +11,14 @@
 ///     .keyed { (payment: PaymentEvent) in payment.customer })
 /// ```
 ///
-/// Equal keys mean one thread also across types, if the keys are of one type. Events of a type without a
-/// key go where another balancer sends them.
+/// Equal keys mean one thread also across types, if the keys are of one type. Events of a type
+/// without a key go where another balancer sends them.
 ///
-/// **Order** while the pool changes: a key stays with its thread as long as that thread is there and no
-/// thread is added that takes the key over; of n threads, adding or removing one moves about one key in
-/// n, and no other (rendezvous hashing: Thaler, Ravishankar 1998). A key that moves may be handled by both
-/// threads at once, until the old one has handled what waited there. Each of the two keeps its part in
-/// order.
+/// **Order** while the pool changes: a key stays with its thread as long as that thread is there
+/// and no thread is added that takes the key over; of n threads, adding or removing one moves about
+/// one key in n, and no other (rendezvous hashing: Thaler, Ravishankar 1998). A key that moves may
+/// be handled by both threads at once, until the old one has handled what waited there. Each of the
+/// two keeps its part in order.
 ///
 /// Keys are spread by their hash: a few keys, or one with most of the events, do not spread evenly.
 public struct EventPoolKeyedBalancer: EventPoolBalancing {
@@ -70,8 +70,8 @@ public struct EventPoolKeyedBalancer: EventPoolBalancing {
     with { choice in choice.withEvent(of: E.self) { event in key(event).hashValue } }
   }
 
-  /// Makes a balancer with a property as the key of one type of event. The closure form is faster: a key
-  /// path is followed at run time.
+  /// Makes a balancer with a property as the key of one type of event. The closure form is faster:
+  /// a key path is followed at run time.
   ///
   /// - Parameters:
   ///   - property: What the key of an event is.
@@ -99,8 +99,8 @@ public struct EventPoolKeyedBalancer: EventPoolBalancing {
       var best = 0
       var highest: UInt64 = 0
       for number in 0..<choice.count {
-        // SplitMix64's finisher (Steele, Lea, Flood 2014) on key and thread: each thread draws a number
-        // for the key, and the highest wins, whoever else is there.
+        // SplitMix64's finisher (Steele, Lea, Flood 2014) on key and thread: each thread draws a
+        // number for the key, and the highest wins, whoever else is there.
         let thread = UInt64(truncatingIfNeeded: choice.index(of: number) &+ 1)
         var drawn = UInt64(bitPattern: Int64(value)) ^ (thread &* 0x9E37_79B9_7F4A_7C15)
         drawn = (drawn ^ (drawn >> 30)) &* 0xBF58_476D_1CE4_E5B9

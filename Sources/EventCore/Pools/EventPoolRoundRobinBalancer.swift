@@ -5,8 +5,8 @@ import Synchronization
 
 /// Gives each event to the next thread of the pool, and after the last to the first again.
 ///
-/// The default. Fair if the handlers take alike; a thread that is held up goes on getting its share. Give
-/// each pool a balancer of its own: two that share one share its turns.
+/// The default. Fair if the handlers take alike; a thread that is held up goes on getting its
+/// share. Give each pool a balancer of its own: two that share one share its turns.
 public final class EventPoolRoundRobinBalancer: EventPoolBalancing {
   private let turn = Atomic<UInt32>(0)
 
@@ -19,7 +19,8 @@ public final class EventPoolRoundRobinBalancer: EventPoolBalancing {
   ///
   /// **Complexity**: O(1).
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
-    // Relaxed: only the number counts. It overflows to 0, which shifts the turns once in 2³² events.
+    // Relaxed: only the number counts. It overflows to 0, which shifts the turns once in 2³²
+    // events.
     let turn = turn.wrappingAdd(1, ordering: .relaxed).oldValue
     return Int(turn % UInt32(truncatingIfNeeded: choice.count))
   }

@@ -4,13 +4,13 @@
 /// Says how many threads an ``EventPool`` ought to have.
 ///
 /// The contract, as a test would ask for it:
-/// - The pool asks ``capacity(for:)`` every ``interval`` while it has something to do, or more threads than
-///   ``restingCapacity``; otherwise not. It never asks a scaler whose interval is nil; then
-///   ``EventPool/rescale()`` does.
+/// - The pool asks ``capacity(for:)`` every ``interval`` while it has something to do, or more
+///   threads than ``restingCapacity``; otherwise not. It never asks a scaler whose interval is nil;
+///   then ``EventPool/rescale()`` does.
 /// - What it answers becomes ``EventPool/capacity``; it is at least 1, or the program ends.
-/// - It is asked on a thread of the system's (Dispatch), never by who dispatches and never by a thread of the
-///   pool, so that a handler that does not end does not hold it up. The threads that it makes necessary
-///   are made there too.
+/// - It is asked on a thread of the system's (Dispatch), never by who dispatches and never by a
+///   thread of the pool, so that a handler that does not end does not hold it up. The threads that
+///   it makes necessary are made there too.
 /// - With ``EventPool/rescale()`` it may be asked on several threads at once.
 public protocol EventPoolScaling: Sendable {
   /// How often the pool asks while it is busy; nil for never. Read once, when the pool is made.

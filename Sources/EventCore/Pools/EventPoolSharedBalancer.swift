@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Says that a pool is not balanced at all: its events wait in one mailbox, and whichever thread is idle
-/// takes the next.
+/// Says that a pool is not balanced at all: its events wait in one mailbox, and whichever thread is
+/// idle takes the next.
 ///
 /// Strict D1 over all threads of the pool, and nothing waits behind a handler that takes long. A
-/// callback with ``EventListenerInterest/latestOnly`` gets the newest of what waits in the pool: the
-/// first such callback of each thread for a type shares one place with those of the other threads, the
-/// second another, and so on.
+/// callback with ``EventListenerInterest/latestOnly`` gets the newest of what waits in the pool:
+/// the first such callback of each thread for a type shares one place with those of the other
+/// threads, the second another, and so on.
 ///
-/// All threads of such a pool handle the same types: a thread that takes an event it has no callback for
-/// skips it, and counts it, whatever callbacks the others have. Handing it on would lose the order that the
-/// lanes keep, and bind the event to one thread, which may be the one that is stuck. For threads that are
-/// not alike take another balancer: those choose among the threads that have a callback.
+/// All threads of such a pool handle the same types: a thread that takes an event it has no
+/// callback for skips it, and counts it, whatever callbacks the others have. Handing it on would
+/// lose the order that the lanes keep, and bind the event to one thread, which may be the one that
+/// is stuck. For threads that are not alike take another balancer: those choose among the threads
+/// that have a callback.
 ///
-/// Passed to an ``EventPool`` it changes where events wait, so that nobody is asked to choose; anywhere
-/// else it chooses the least loaded thread. Such a pool has at most 128 threads.
+/// Passed to an ``EventPool`` it changes where events wait, so that nobody is asked to choose;
+/// anywhere else it chooses the least loaded thread. Such a pool has at most 128 threads.
 public struct EventPoolSharedBalancer: EventPoolBalancing {
   /// Makes one; it keeps no state.
   public init() {}

@@ -3,12 +3,13 @@
 
 /// What a pool has done so far, and what its threads are doing.
 public struct EventPoolStatistics: Sendable, Equatable {
-  /// The threads that are there: those that take events by index, then those that are being retired.
+  /// The threads that are there: those that take events by index, then those that are being
+  /// retired.
   public var threads: [EventPoolThreadStatistics]
   /// Events that at least one callback was called for, by any thread that the pool ever had.
   public var delivered: UInt64
-  /// Events that no callback was called for: none was left when they were taken, or the interests of all
-  /// turned them away.
+  /// Events that no callback was called for: none was left when they were taken, or the interests
+  /// of all turned them away.
   public var skipped: UInt64
   /// Events that were freed because the pool, or a thread of it, was cancelled.
   public var cancelled: UInt64
@@ -20,9 +21,11 @@ public struct EventPoolStatistics: Sendable, Equatable {
 public struct EventPoolThreadStatistics: Sendable, Equatable {
   /// The place of the thread in the pool.
   public var index: Int
-  /// Events that wait for this thread alone. In a shared pool only those that were sent straight to it.
+  /// Events that wait for this thread alone. In a shared pool only those that were sent straight to
+  /// it.
   public var waiting: Int
-  /// For how long the handler that runs now has been running, to a few milliseconds; nil if none runs.
+  /// For how long the handler that runs now has been running, to a few milliseconds; nil if none
+  /// runs.
   public var runningFor: Duration?
   /// Whether it is being retired: it gets no new events, and ends once it has handled what waits.
   public var isRetiring: Bool
@@ -59,11 +62,12 @@ extension EventPool {
     return statistics
   }
 
-  /// The threads whose handler has been running for longer than a time: what waits for them waits until it
-  /// returns.
+  /// The threads whose handler has been running for longer than a time: what waits for them waits
+  /// until it returns.
   ///
-  /// In a balanced pool ``EventPoolThreadStatistics/waiting`` tells how much that is; in a shared pool
-  /// nothing waits behind them but what was sent straight to them. The others go on either way.
+  /// In a balanced pool ``EventPoolThreadStatistics/waiting`` tells how much that is; in a shared
+  /// pool nothing waits behind them but what was sent straight to them. The others go on either
+  /// way.
   ///
   /// - Parameter limit: From how long on a handler counts as stuck.
   /// - Returns: The readings of those threads, in the order of their indices.

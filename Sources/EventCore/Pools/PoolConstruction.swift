@@ -3,9 +3,9 @@
 
 /// A pool that is making a thread, as the thread's initialiser finds it.
 ///
-/// The first thread of the pool's class that is made meanwhile, on the same thread, is the pool's. It takes
-/// its events from the pool, and its central too if it names none. Others that the closure makes are threads
-/// as ever.
+/// The first thread of the pool's class that is made meanwhile, on the same thread, is the pool's.
+/// It takes its events from the pool, and its central too if it names none. Others that the closure
+/// makes are threads as ever.
 final class PoolConstruction {
   private static let current = ThreadLocal<PoolConstruction>()
 

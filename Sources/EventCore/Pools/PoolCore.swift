@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What an `EventPool` is, apart from the type of its threads and from its user's reference: the threads,
-/// how many there ought to be, and the end of it all.
+/// What an `EventPool` is, apart from the type of its threads and from its user's reference: the
+/// threads, how many there ought to be, and the end of it all.
 ///
-/// Who touches what: `state` under its mutex; everything else is constant. Threads are made, retired and
-/// let go outside of it, since all of these run user code or take the locks of others. One at a time does
-/// so: whoever finds `isAdjusting` set leaves its wish in `capacity`.
-/// Lock order: `state`, then a mailbox's mutex, to read its counters.
+/// Who touches what: `state` under its mutex; everything else is constant. Threads are made,
+/// retired and let go outside of it, since all of these run user code or take the locks of others.
+/// One at a time does so: whoever finds `isAdjusting` set leaves its wish in `capacity`. Lock
+/// order: `state`, then a mailbox's mutex, to read its counters.
 final class PoolCore: @unchecked Sendable {
   struct Slot {
     let thread: EventThread
@@ -62,7 +62,8 @@ final class PoolCore: @unchecked Sendable {
   private func check(_ capacity: Int, by whom: @autoclosure () -> String) {
     require(
       capacity >= 1,
-      "An EventPool has at least one thread, and \(whom()) asked for \(capacity): ask for 1 or more.")
+      "An EventPool has at least one thread, and \(whom()) asked for \(capacity): ask for 1 or more."
+    )
     require(
       shared == nil || capacity <= Self.mostShared,
       """
@@ -126,8 +127,8 @@ final class PoolCore: @unchecked Sendable {
         }
       }
     }
-    // Those that ended while they were made found no place to leave. Not replaced at once: the next may do
-    // the same.
+    // Those that ended while they were made found no place to leave. Not replaced at once: the next
+    // may do the same.
     for slot in slots.active where slot.thread.consumer.ended.isOpen { didEnd(slot.member) }
     // An idle pool that is too large for its scaler has no thread that would have it asked.
     if let ticker, slots.active.count > scaler.restingCapacity {
@@ -143,7 +144,8 @@ final class PoolCore: @unchecked Sendable {
         return .add(index: (0...).first { !taken.contains($0) }!)
       }
       if !state.isEnded, state.slots.count > state.capacity {
-        // The one with the least to do; of several the last. In a shared pool nothing waits for one alone.
+        // The one with the least to do; of several the last. In a shared pool nothing waits for one
+        // alone.
         let loads = state.slots.map {
           shared == nil ? $0.member.load.pending : $0.member.load.runningSince == nil ? 0 : 1
         }
@@ -232,7 +234,8 @@ final class PoolCore: @unchecked Sendable {
     if let shared {
       shared.close(whenEmpty: whenEmpty)
       if slots.isEmpty {
-        // Threads that were cancelled by themselves have left to others what waits, and there are none.
+        // Threads that were cancelled by themselves have left to others what waits, and there are
+        // none.
         shared.core.dropAll()
       }
     }

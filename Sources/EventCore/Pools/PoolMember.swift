@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What makes an event thread one of a pool: its consumer registers here instead of at the central, and
-/// counts what it handles.
+/// What makes an event thread one of a pool: its consumer registers here instead of at the central,
+/// and counts what it handles.
 ///
-/// A thread joins its pool when it is made, complete; a worker of a shared mailbox is held until then. It
-/// leaves by being retired: no balancer chooses it from then on, what was promised to it is handled, and then it
-/// ends (`EventLoad`).
+/// A thread joins its pool when it is made, complete; a worker of a shared mailbox is held until
+/// then. It leaves by being retired: no balancer chooses it from then on, what was promised to it
+/// is handled, and then it ends (`EventLoad`).
 ///
-/// Who touches what: `state` under its mutex; everything else is constant. It does not know its thread,
-/// which is held by the pool alone: a member lives as long as a mailbox, and so perhaps longer than both.
-/// Lock order: the consumer's `registration`, then `state`, then those of `PoolRoutes`.
+/// Who touches what: `state` under its mutex; everything else is constant. It does not know its
+/// thread, which is held by the pool alone: a member lives as long as a mailbox, and so perhaps
+/// longer than both. Lock order: the consumer's `registration`, then `state`, then those of
+/// `PoolRoutes`.
 final class PoolMember: RouteRegistry, @unchecked Sendable {
   private struct Entry {
     let route: PoolRoute
@@ -31,8 +32,8 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     /// By subscription.
     var entries: [UnsafeMutableRawPointer: Entry] = [:]
 
-    /// The first route of a key that the thread does not use yet: all of its callbacks for a type are
-    /// one receiver, but each that is latest-only is one of its own.
+    /// The first route of a key that the thread does not use yet: all of its callbacks for a type
+    /// are one receiver, but each that is latest-only is one of its own.
     func freeRoute(_ key: UInt) -> PoolRoute {
       let used = Set(entries.values.lazy.filter { $0.route.key == key }.map(\.route.rank))
       return PoolRoute(key: key, rank: (0...).first { !used.contains($0) }!)
@@ -137,7 +138,8 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
 
   /// True if the thread has done all that it was to do before its end.
   ///
-  /// - Parameter superseded: After an event of a latest-only callback, how many were superseded so far.
+  /// - Parameter superseded: After an event of a latest-only callback, how many were superseded so
+  ///   far.
   @inline(__always)
   func didHandle(superseded: UInt64?) -> Bool {
     if let superseded {

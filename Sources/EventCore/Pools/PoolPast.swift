@@ -3,8 +3,9 @@
 
 /// What the threads of a pool that have ended have done.
 ///
-/// A dispatch that began before its thread's end may come after it; its event is freed by whoever dispatched,
-/// and counted then. So a consumer is kept until all that was promised to it is accounted for.
+/// A dispatch that began before its thread's end may come after it; its event is freed by whoever
+/// dispatched, and counted then. So a consumer is kept until all that was promised to it is
+/// accounted for.
 struct PoolPast {
   private var settled = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
   private var unsettled: [(member: PoolMember, consumer: Consumer)] = []
@@ -14,7 +15,8 @@ struct PoolPast {
   /// So many are kept at most; a dispatch that takes longer than this is not waited for.
   private static let limit = 64
 
-  /// - Parameter isCounted: Whether what it got was promised to it: not what it took from a shared mailbox.
+  /// - Parameter isCounted: Whether what it got was promised to it: not what it took from a shared
+  ///   mailbox.
   mutating func add(_ member: PoolMember, _ consumer: Consumer, isCounted: Bool) {
     handled += member.load.done
     if isCounted {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What a balancer's sink is for: an event type, and the how-manieth subscription of each thread for it.
-/// Rank 0 is all but always the only one: a latest-only callback has a subscription of its own.
+/// What a balancer's sink is for: an event type, and the how-manieth subscription of each thread
+/// for it. Rank 0 is all but always the only one: a latest-only callback has a subscription of its
+/// own.
 struct PoolRoute: Hashable {
   let key: UInt
   let rank: Int
 }
 
-/// One receiver in a router for several threads: for each event type a balancer's sink, with the threads
-/// that have a callback for it.
+/// One receiver in a router for several threads: for each event type a balancer's sink, with the
+/// threads that have a callback for it.
 ///
-/// Who touches what: `state` under its mutex; everything else is constant.
-/// Lock order: a consumer's `registration`, a member's `state`, then `state`, then a balancer's mutex, then
-/// a router's.
+/// Who touches what: `state` under its mutex; everything else is constant. Lock order: a consumer's
+/// `registration`, a member's `state`, then `state`, then a balancer's mutex, then a router's.
 final class PoolRoutes: @unchecked Sendable {
   private struct Route {
     let sink: any BalancerCore
@@ -50,7 +50,8 @@ final class PoolRoutes: @unchecked Sendable {
 
   /// Gives a thread's subscription its share of the events of a key.
   func add(
-    _ place: PoolRoute, _ subscription: Subscription, generation: UInt32, timed: Bool, load: EventLoad
+    _ place: PoolRoute, _ subscription: Subscription, generation: UInt32, timed: Bool,
+    load: EventLoad
   ) {
     state.withLock { state in
       var route = state.routes[place] ?? makeRoute(place, state)
@@ -106,7 +107,8 @@ final class PoolRoutes: @unchecked Sendable {
   }
 
   private func makeRoute(_ place: PoolRoute, _ state: State) -> Route {
-    Route(sink: core.makeBalancer(PoolChooser(balancer, key: place.key, drop: state.drops[place.key])))
+    Route(
+      sink: core.makeBalancer(PoolChooser(balancer, key: place.key, drop: state.drops[place.key])))
   }
 
   private func tell(_ place: PoolRoute, _ route: Route) {

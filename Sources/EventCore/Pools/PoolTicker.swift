@@ -4,8 +4,8 @@
 import Dispatch
 import Synchronization
 
-/// Asks a pool's scaler at its interval, as long as the pool has something to do: no thread of its own, and
-/// no timer while the pool rests.
+/// Asks a pool's scaler at its interval, as long as the pool has something to do: no thread of its
+/// own, and no timer while the pool rests.
 ///
 /// Falling asleep, and the wake-up that must not be missed:
 ///
@@ -14,7 +14,8 @@ import Synchronization
 ///     W2 load isAwake          seq_cst       T2 look at all loads   seq_cst
 ///     W3 if false: exchange true, schedule   T3 if one is busy: as W3
 ///
-/// In the single order of these, either W2 follows T1 and wakes, or T2 follows W1 and sees the work.
+/// In the single order of these, either W2 follows T1 and wakes, or T2 follows W1 and sees the
+/// work.
 final class PoolTicker: Sendable {
   private let isAwake = Atomic<Bool>(false)
   private let interval: DispatchTimeInterval

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// The generic part of a dispatch: the only place where a typed event becomes the bytes of an envelope.
-// Everything that is not generic is behind `RouterCore`.
+// The generic part of a dispatch: the only place where a typed event becomes the bytes of an
+// envelope. Everything that is not generic is behind `RouterCore`.
 
-/// A dispatch between its two steps. The layout is that of `struct evc_dispatch`; the locking core fills
-/// the same fields. `EnvelopeLayoutTests` compares them.
+/// A dispatch between its two steps. The layout is that of `struct evc_dispatch`; the locking core
+/// fills the same fields. `EnvelopeLayoutTests` compares them.
 @usableFromInline
 struct DispatchState {
   /// The first envelope, or nil if nobody listens.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Where events meet their receivers: dispatched by type here, each event goes straight into the mailbox
-/// of every receiver of its type.
+/// Where events meet their receivers: dispatched by type here, each event goes straight into the
+/// mailbox of every receiver of its type.
 ///
-/// ``shared`` is what every verb uses by default. Make others for tests, or for programs with several
-/// worlds; events of one never reach the other.
+/// ``shared`` is what every verb uses by default. Make others for tests, or for programs with
+/// several worlds; events of one never reach the other.
 ///
 /// **Threads**: any, for every member.
 public final class EventCentral: EventListenable, Sendable {
@@ -15,8 +15,8 @@ public final class EventCentral: EventListenable, Sendable {
   /// The implementation it stands on.
   public let core: Core
   @usableFromInline let router: any RouterCore
-  /// The listeners of this central, and the thread for those that run on the listener thread. It ends
-  /// with the central, or by its own ``EventListener/end()``.
+  /// The listeners of this central, and the thread for those that run on the listener thread. It
+  /// ends with the central, or by its own ``EventListener/end()``.
   public let listener: EventListener
   let scheduler: Scheduler
 

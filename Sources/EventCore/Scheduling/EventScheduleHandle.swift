@@ -16,9 +16,9 @@ import Synchronization
 ///
 /// **Threads**: any, for every member, also inside a handler.
 public class EventScheduleHandle: @unchecked Sendable {
-  // Constant, but for: `phase` (atomic), which says who owns the event; what a core keeps here for itself,
-  // under its own rules (`ticket`, `isWithdrawn`). A million of these may wait: what only repetitions need is
-  // in an object of its own.
+  // Constant, but for: `phase` (atomic), which says who owns the event; what a core keeps here for
+  // itself, under its own rules (`ticket`, `isWithdrawn`). A million of these may wait: what only
+  // repetitions need is in an object of its own.
 
   /// Where a schedule is in its life.
   ///
@@ -26,7 +26,8 @@ public class EventScheduleHandle: @unchecked Sendable {
   ///        │ └──► finishing ──► dispatched
   ///        └────► cancelled, dropped
   ///
-  /// Who makes a step out of `waiting`, or holds `dispatching`, `ending` or `finishing`, owns the event.
+  /// Who makes a step out of `waiting`, or holds `dispatching`, `ending` or `finishing`, owns the
+  /// event.
   private enum Phase: UInt8, AtomicRepresentable {
     case waiting
     /// Being dispatched, and will be again.
@@ -44,8 +45,8 @@ public class EventScheduleHandle: @unchecked Sendable {
   /// The locking core's: withdrawn while it fired. Under its lock.
   final var isWithdrawn = false
   private let scheduler: Scheduler
-  /// What its core finds the timer by: the lock-free core's id of it, written before anybody else has the
-  /// handle; the locking core's position in its heap, under its lock.
+  /// What its core finds the timer by: the lock-free core's id of it, written before anybody else
+  /// has the handle; the locking core's position in its heap, under its lock.
   final var ticket: UInt64 = .max
   /// nil: dispatched once.
   private let repetition: ScheduleRepetition?
@@ -94,14 +95,15 @@ public class EventScheduleHandle: @unchecked Sendable {
   /// How many repetitions ``EventRepeatPolicy/skip`` has left out.
   public var skipped: Int { repetition?.skipped.load(ordering: .acquiring) ?? 0 }
 
-  /// Ends the schedule: after a return of true the event is not dispatched, or not dispatched again.
+  /// Ends the schedule: after a return of true the event is not dispatched, or not dispatched
+  /// again.
   ///
-  /// - Returns: False if it was too late: the (last) dispatch has been made or is being made, it was cancelled
-  ///   before, or its central has gone.
+  /// - Returns: False if it was too late: the (last) dispatch has been made or is being made, it
+  ///   was cancelled before, or its central has gone.
   ///
-  /// **Threads**: any, also inside a handler of the very event. If a repetition is being dispatched at this
-  /// moment on another thread, waits until that dispatch is over, which takes no longer than a dispatch
-  /// does (D5); so nothing comes after the return.
+  /// **Threads**: any, also inside a handler of the very event. If a repetition is being dispatched
+  /// at this moment on another thread, waits until that dispatch is over, which takes no longer
+  /// than a dispatch does (D5); so nothing comes after the return.
   ///
   /// **Complexity**: O(log pending); no lock on the lock-free core.
   @discardableResult
@@ -147,7 +149,8 @@ public class EventScheduleHandle: @unchecked Sendable {
 
   // MARK: For the scheduler
 
-  /// Dispatches the event. One thread at a time: the scheduler's, or the scheduling one if it is late.
+  /// Dispatches the event. One thread at a time: the scheduler's, or the scheduling one if it is
+  /// late.
   ///
   /// - Returns: The next deadline; 0 if it was the last.
   final func fire(_ deadline: UInt64) -> UInt64 {
@@ -169,7 +172,8 @@ public class EventScheduleHandle: @unchecked Sendable {
       return next
     }
     counts.cancelled.wrappingAdd(1, ordering: .releasing)
-    // Whoever cancelled goes on from here: the end of the event is user code, which may wait for that one.
+    // Whoever cancelled goes on from here: the end of the event is user code, which may wait for
+    // that one.
     phase.store(.cancelled, ordering: .releasing)
     freeEvent()
     return 0

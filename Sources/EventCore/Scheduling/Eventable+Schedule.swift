@@ -11,22 +11,23 @@ extension Eventable {
   /// ```
   ///
   /// - Parameters:
-  ///   - deadline: When, as `DispatchTime.now() + .seconds(4)`. If it has passed, the event is dispatched at
-  ///     once on the calling thread; `.distantFuture` never comes.
+  ///   - deadline: When, as `DispatchTime.now() + .seconds(4)`. If it has passed, the event is
+  ///     dispatched at once on the calling thread; `.distantFuture` never comes.
   ///   - priority: Which of the five queues it joins.
   ///   - central: Where its receivers are registered, at the time of the dispatch.
   /// - Returns: A handle that cancels it; it may be ignored.
   ///
-  /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the scheduler's
-  /// thread of the central.
+  /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
+  /// scheduler's thread of the central.
   ///
-  /// **Order**: earlier deadlines first, equal ones in the order in which they were scheduled; never early.
+  /// **Order**: earlier deadlines first, equal ones in the order in which they were scheduled;
+  /// never early.
   ///
-  /// **Time**: a handler's `dispatchTime` is when the event was really dispatched, at the deadline or a little
-  /// after it (D8).
+  /// **Time**: a handler's `dispatchTime` is when the event was really dispatched, at the deadline
+  /// or a little after it (D8).
   ///
-  /// **Ownership**: the schedule keeps the event, and not the central: if that is released first, the event is
-  /// freed and counted.
+  /// **Ownership**: the schedule keeps the event, and not the central: if that is released first,
+  /// the event is freed and counted.
   ///
   /// **Complexity**: O(log pending).
   @inlinable
@@ -41,14 +42,14 @@ extension Eventable {
   /// Queues this event after a while.
   ///
   /// - Parameters:
-  ///   - delay: How long from now. Zero and negative durations have passed already: the event is dispatched
-  ///     at once on the calling thread.
+  ///   - delay: How long from now. Zero and negative durations have passed already: the event is
+  ///     dispatched at once on the calling thread.
   ///   - priority: Which of the five queues it joins.
   ///   - central: Where its receivers are registered, at the time of the dispatch.
   /// - Returns: A handle that cancels it; it may be ignored.
   ///
-  /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the scheduler's
-  /// thread of the central.
+  /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
+  /// scheduler's thread of the central.
   ///
   /// **Order**, **Time**, **Ownership**: as ``scheduleQueue(at:priority:on:)``.
   ///
@@ -68,16 +69,16 @@ extension Eventable {
   ///
   /// - Parameters:
   ///   - interval: From one deadline to the next; more than 0, or it traps.
-  ///   - first: The first deadline; nil is one interval from now. One that has passed is dispatched at once
-  ///     on the calling thread; what else was missed, by the scheduler.
+  ///   - first: The first deadline; nil is one interval from now. One that has passed is dispatched
+  ///     at once on the calling thread; what else was missed, by the scheduler.
   ///   - limit: How often the event is dispatched, at least 1; nil for no end.
   ///   - policy: What becomes of deadlines that have passed before they could be dispatched.
   ///   - priority: Which of the five queues it joins.
   ///   - central: Where its receivers are registered, at the time of the dispatch.
   /// - Returns: A handle that ends the repetition; it may be ignored.
   ///
-  /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the scheduler's
-  /// thread of the central.
+  /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
+  /// scheduler's thread of the central.
   ///
   /// **Order**, **Time**, **Ownership**: as ``scheduleQueue(at:priority:on:)``.
   ///
@@ -101,22 +102,23 @@ extension Eventable {
   /// ```
   ///
   /// - Parameters:
-  ///   - deadline: When, as `DispatchTime.now() + .seconds(4)`. If it has passed, the event is dispatched at
-  ///     once on the calling thread; `.distantFuture` never comes.
+  ///   - deadline: When, as `DispatchTime.now() + .seconds(4)`. If it has passed, the event is
+  ///     dispatched at once on the calling thread; `.distantFuture` never comes.
   ///   - priority: Which of the five stacks it joins.
   ///   - central: Where its receivers are registered, at the time of the dispatch.
   /// - Returns: A handle that cancels it; it may be ignored.
   ///
-  /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the scheduler's
-  /// thread of the central.
+  /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
+  /// scheduler's thread of the central.
   ///
-  /// **Order**: earlier deadlines first, equal ones in the order in which they were scheduled; never early.
+  /// **Order**: earlier deadlines first, equal ones in the order in which they were scheduled;
+  /// never early.
   ///
-  /// **Time**: a handler's `dispatchTime` is when the event was really dispatched, at the deadline or a little
-  /// after it (D8).
+  /// **Time**: a handler's `dispatchTime` is when the event was really dispatched, at the deadline
+  /// or a little after it (D8).
   ///
-  /// **Ownership**: the schedule keeps the event, and not the central: if that is released first, the event is
-  /// freed and counted.
+  /// **Ownership**: the schedule keeps the event, and not the central: if that is released first,
+  /// the event is freed and counted.
   ///
   /// **Complexity**: O(log pending).
   @inlinable
@@ -131,14 +133,14 @@ extension Eventable {
   /// Stacks this event after a while.
   ///
   /// - Parameters:
-  ///   - delay: How long from now. Zero and negative durations have passed already: the event is dispatched
-  ///     at once on the calling thread.
+  ///   - delay: How long from now. Zero and negative durations have passed already: the event is
+  ///     dispatched at once on the calling thread.
   ///   - priority: Which of the five stacks it joins.
   ///   - central: Where its receivers are registered, at the time of the dispatch.
   /// - Returns: A handle that cancels it; it may be ignored.
   ///
-  /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the scheduler's
-  /// thread of the central.
+  /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
+  /// scheduler's thread of the central.
   ///
   /// **Order**, **Time**, **Ownership**: as ``scheduleStack(at:priority:on:)``.
   ///
@@ -158,16 +160,16 @@ extension Eventable {
   ///
   /// - Parameters:
   ///   - interval: From one deadline to the next; more than 0, or it traps.
-  ///   - first: The first deadline; nil is one interval from now. One that has passed is dispatched at once
-  ///     on the calling thread; what else was missed, by the scheduler.
+  ///   - first: The first deadline; nil is one interval from now. One that has passed is dispatched
+  ///     at once on the calling thread; what else was missed, by the scheduler.
   ///   - limit: How often the event is dispatched, at least 1; nil for no end.
   ///   - policy: What becomes of deadlines that have passed before they could be dispatched.
   ///   - priority: Which of the five stacks it joins.
   ///   - central: Where its receivers are registered, at the time of the dispatch.
   /// - Returns: A handle that ends the repetition; it may be ignored.
   ///
-  /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the scheduler's
-  /// thread of the central.
+  /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
+  /// scheduler's thread of the central.
   ///
   /// **Order**, **Time**, **Ownership**: as ``scheduleStack(at:priority:on:)``.
   ///

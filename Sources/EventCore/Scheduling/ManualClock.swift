@@ -4,8 +4,8 @@
 import Dispatch
 import Synchronization
 
-/// A clock that stands still until somebody moves it: schedules of a central that is made with it are
-/// dispatched inside `advance`, on the thread that calls it. For tests.
+/// A clock that stands still until somebody moves it: schedules of a central that is made with it
+/// are dispatched inside `advance`, on the thread that calls it. For tests.
 package final class ManualClock: Sendable {
   private let time: Atomic<UInt64>
   private let schedulers = Guarded<[Weak]>([])

@@ -5,15 +5,17 @@ import Synchronization
 
 /// What a schedule that dispatches more than once keeps beside its handle.
 final class ScheduleRepetition: @unchecked Sendable {
-  // Constant, but for: atomics; `remaining`, which `fire` alone reads and writes. The next one comes after the
-  // schedule was put back into the core, whose hand-over to the thread that takes it out orders the two.
+  // Constant, but for: atomics; `remaining`, which `fire` alone reads and writes. The next one
+  // comes after the schedule was put back into the core, whose hand-over to the thread that takes
+  // it out orders the two.
   private let policy: EventRepeatPolicy
   private let interval: UInt64
   /// Dispatches that are left; -1: no limit.
   private var remaining: Int
   let dispatches = Atomic<Int>(0)
   let skipped = Atomic<Int>(0)
-  /// The thread that is in `dispatching`, so that a cancel on it does not wait for itself; 0 for none.
+  /// The thread that is in `dispatching`, so that a cancel on it does not wait for itself; 0 for
+  /// none.
   private let dispatchingThread = Atomic<UInt>(0)
 
   init(_ plan: SchedulePlan) {

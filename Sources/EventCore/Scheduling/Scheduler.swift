@@ -12,8 +12,8 @@ final class Scheduler: Sendable {
   let router: any RouterCore
   /// nil: the monotonic clock and a thread.
   private let clock: ManualClock?
-  /// The address of the core, retained, once it is made; 0 before. (`AtomicLazyReference` costs 50 ns a
-  /// look here: its code is generic and not inlined.)
+  /// The address of the core, retained, once it is made; 0 before. (`AtomicLazyReference` costs 50
+  /// ns a look here: its code is generic and not inlined.)
   private let made = Atomic<UInt>(0)
   /// Held while the core is made, so that there is one thread; takes no other lock.
   private let making = Guarded(())
@@ -69,8 +69,8 @@ final class Scheduler: Sendable {
     return { core }
   }
 
-  /// Sets a timer for the first time. If its deadline has passed, fires it on this thread: once, since a
-  /// repetition that has to catch up might never let this thread go.
+  /// Sets a timer for the first time. If its deadline has passed, fires it on this thread: once,
+  /// since a repetition that has to catch up might never let this thread go.
   func add(_ timer: EventScheduleHandle, at first: UInt64) {
     counts.scheduled.wrappingAdd(1, ordering: .relaxed)
     var deadline = first
@@ -93,8 +93,9 @@ final class Scheduler: Sendable {
   }
 }
 
-/// What a scheduler has done, counted where it happens: relaxed, since only the numbers count. `pending` is
-/// what is left of `scheduled`; the others are read first, with acquire, so that it is never below 0.
+/// What a scheduler has done, counted where it happens: relaxed, since only the numbers count.
+/// `pending` is what is left of `scheduled`; the others are read first, with acquire, so that it is
+/// never below 0.
 final class ScheduleCounts: Sendable {
   let scheduled = Atomic<Int>(0)
   let dispatched = Atomic<Int>(0)

@@ -3,7 +3,8 @@
 
 /// A registered callback; ends it.
 ///
-/// Letting go of the handle changes nothing: the callback stays until it is removed or its thread ends.
+/// Letting go of the handle changes nothing: the callback stays until it is removed or its thread
+/// ends.
 public final class EventCallbackHandle: Sendable {
   private let handler: HandlerState
   let consumer: Consumer
@@ -21,11 +22,12 @@ public final class EventCallbackHandle: Sendable {
   /// Whether the callback can still be called.
   public var isActive: Bool { !handler.isEnded }
 
-  /// How many events its interest has turned away so far (``EventListenerInterest``). 0 without one.
+  /// How many events its interest has turned away so far (``EventListenerInterest``). 0 without
+  /// one.
   ///
-  /// Of a latest-only callback in a pool with an ``EventPoolSharedBalancer`` only those that were sent
-  /// straight to its thread: the others were turned away for all threads together, and the pool's
-  /// ``EventPool/statistics`` count them.
+  /// Of a latest-only callback in a pool with an ``EventPoolSharedBalancer`` only those that were
+  /// sent straight to its thread: the others were turned away for all threads together, and the
+  /// pool's ``EventPool/statistics`` count them.
   ///
   /// **Threads**: any.
   public var skippedCount: UInt64 {

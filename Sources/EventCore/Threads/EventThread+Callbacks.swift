@@ -4,28 +4,31 @@
 import Dispatch
 
 extension EventThread {
-  /// Has a closure called for every event of a type, with its priority and the time of its dispatch.
+  /// Has a closure called for every event of a type, with its priority and the time of its
+  /// dispatch.
   ///
   /// - Parameters:
-  ///   - callback: Runs on this thread. It is retained until it is removed or the thread ends: a bound
-  ///     method or a closure over this thread keeps the thread alive until ``cancel()``.
+  ///   - callback: Runs on this thread. It is retained until it is removed or the thread ends: a
+  ///     bound method or a closure over this thread keeps the thread alive until ``cancel()``.
   ///   - type: The exact type of event.
   ///   - interest: Which of these events it wants; the others are skipped and counted
   ///     (``EventCallbackHandle/skippedCount``).
-  ///   - maximumAge: With `.youngerThan`: from how many nanoseconds on an event is too old, judged when
-  ///     the callback would run. Left out with every other interest.
-  ///   - customFilter: With `.custom`: returns true for an event that the callback wants. It runs on
-  ///     this thread, right before the callback would. Left out with every other interest.
+  ///   - maximumAge: With `.youngerThan`: from how many nanoseconds on an event is too old, judged
+  ///     when the callback would run. Left out with every other interest.
+  ///   - customFilter: With `.custom`: returns true for an event that the callback wants. It runs
+  ///     on this thread, right before the callback would. Left out with every other interest.
   /// - Returns: A handle that ends the callback.
   ///
-  /// **Threads**: any, also inside a callback. Several callbacks for one type are called in the order of
-  /// their registration; each gets the events that are dispatched after this call returns (D4). A
-  /// callback with `.latestOnly` has a place of its own in the mailbox, which keeps no order with them.
+  /// **Threads**: any, also inside a callback. Several callbacks for one type are called in the
+  /// order of their registration; each gets the events that are dispatched after this call returns
+  /// (D4). A callback with `.latestOnly` has a place of its own in the mailbox, which keeps no
+  /// order with them.
   @inlinable
   @discardableResult
   @preconcurrency
   public func addEventCallback<E: Eventable>(
-    _ callback: @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
@@ -40,11 +43,11 @@ extension EventThread {
   /// Has a closure called for every event of a type; the clock is not read for it.
   ///
   /// - Parameters:
-  ///   - callback: Runs on this thread. It is retained until it is removed or the thread ends: a bound
-  ///     method or a closure over this thread keeps the thread alive until ``cancel()``.
+  ///   - callback: Runs on this thread. It is retained until it is removed or the thread ends: a
+  ///     bound method or a closure over this thread keeps the thread alive until ``cancel()``.
   ///   - type: The exact type of event.
-  ///   - interest: As for the form with three parameters, as are `maximumAge` and `customFilter`. Both
-  ///     need the clock.
+  ///   - interest: As for the form with three parameters, as are `maximumAge` and `customFilter`.
+  ///     Both need the clock.
   /// - Returns: A handle that ends the callback.
   ///
   /// **Threads**: as for the form with three parameters.
@@ -71,7 +74,8 @@ extension EventThread {
   /// - Parameters:
   ///   - method: A method of the thread's class, named without its object.
   ///   - type: The exact type of event.
-  ///   - interest: As for the closure with three parameters, as are `maximumAge` and `customFilter`.
+  ///   - interest: As for the closure with three parameters, as are `maximumAge` and
+  ///     `customFilter`.
   /// - Returns: A handle that ends the callback.
   ///
   /// **Threads**: any, also inside a callback.
@@ -91,13 +95,14 @@ extension EventThread {
     return addHandler(TypedHandler(method, interest), eventTypeActions(E.self))
   }
 
-  /// Has a method of this thread called for every event of a type, with its priority and the time of its
-  /// dispatch, without retaining the thread.
+  /// Has a method of this thread called for every event of a type, with its priority and the time
+  /// of its dispatch, without retaining the thread.
   ///
   /// - Parameters:
   ///   - method: A method of the thread's class, named without its object.
   ///   - type: The exact type of event.
-  ///   - interest: As for the closure with three parameters, as are `maximumAge` and `customFilter`.
+  ///   - interest: As for the closure with three parameters, as are `maximumAge` and
+  ///     `customFilter`.
   /// - Returns: A handle that ends the callback.
   ///
   /// **Threads**: any, also inside a callback.
@@ -105,9 +110,10 @@ extension EventThread {
   @discardableResult
   @preconcurrency
   public func addEventCallback<Owner: EventThread, E: Eventable>(
-    _ method: @escaping @Sendable (Owner) -> (
-      _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
-    ) -> Void,
+    _ method:
+      @escaping @Sendable (Owner) -> (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
     customFilter: (
@@ -119,8 +125,8 @@ extension EventThread {
     return addHandler(TypedHandler(method, interest), eventTypeActions(E.self))
   }
 
-  /// Has a closure that comes last called for the events of a type that meet an interest, with their
-  /// priority and the time of their dispatch.
+  /// Has a closure that comes last called for the events of a type that meet an interest, with
+  /// their priority and the time of their dispatch.
   ///
   /// ```swift
   /// addEventCallback(interestedIn: .latestOnly) { (event: Frame, priority, dispatchTime) in draw(event) }
@@ -139,7 +145,8 @@ extension EventThread {
     customFilter: (
       @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
-    _ callback: @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void
   ) -> EventCallbackHandle {
     addEventCallback(

@@ -6,8 +6,8 @@ import Dispatch
 // The forms of `addEventCallback` that take several interests at once.
 
 extension EventThread {
-  /// Has a closure called for the events of a type that meet several interests, with their priority and the
-  /// time of their dispatch.
+  /// Has a closure called for the events of a type that meet several interests, with their priority
+  /// and the time of their dispatch.
   ///
   /// ```swift
   /// thread.addEventCallback(
@@ -15,8 +15,8 @@ extension EventThread {
   ///   interestedIn: [.latestOnly, .youngerThan], maximumAge: 16_000_000)
   /// ```
   ///
-  /// With `.latestOnly` the newest of the waiting events is found first, and the other interests judge
-  /// that one: if it is turned away, none of the older ones comes in its place.
+  /// With `.latestOnly` the newest of the waiting events is found first, and the other interests
+  /// judge that one: if it is turned away, none of the older ones comes in its place.
   ///
   /// - Parameters:
   ///   - callback: As for the form with one interest, as are the other parameters.
@@ -28,7 +28,8 @@ extension EventThread {
   @discardableResult
   @preconcurrency
   public func addEventCallback<E: Eventable>(
-    _ callback: @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+    _ callback:
+      @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interests: Set<EventListenerInterest>, maximumAge: UInt64 = 0,
@@ -62,8 +63,8 @@ extension EventThread {
     return addHandler(TypedHandler(callback, interest), eventTypeActions(E.self))
   }
 
-  /// Has a method of this thread called for the events of a type that meet several interests, without
-  /// retaining the thread.
+  /// Has a method of this thread called for the events of a type that meet several interests,
+  /// without retaining the thread.
   ///
   /// - Parameters:
   ///   - method: A method of the thread's class, named without its object.
@@ -87,8 +88,8 @@ extension EventThread {
     return addHandler(TypedHandler(method, interest), eventTypeActions(E.self))
   }
 
-  /// Has a method of this thread called for the events of a type that meet several interests, with their
-  /// priority and the time of their dispatch, without retaining the thread.
+  /// Has a method of this thread called for the events of a type that meet several interests, with
+  /// their priority and the time of their dispatch, without retaining the thread.
   ///
   /// - Parameters:
   ///   - method: A method of the thread's class, named without its object.
@@ -100,9 +101,10 @@ extension EventThread {
   @discardableResult
   @preconcurrency
   public func addEventCallback<Owner: EventThread, E: Eventable>(
-    _ method: @escaping @Sendable (Owner) -> (
-      _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
-    ) -> Void,
+    _ method:
+      @escaping @Sendable (Owner) -> (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interests: Set<EventListenerInterest>, maximumAge: UInt64 = 0,
     customFilter: (

@@ -4,8 +4,8 @@
 import Dispatch
 import Synchronization
 
-/// A thread that handles events: what is dispatched to its event types waits in its mailbox, and its
-/// callbacks run one at a time on the thread.
+/// A thread that handles events: what is dispatched to its event types waits in its mailbox, and
+/// its callbacks run one at a time on the thread.
 ///
 /// ```swift
 /// final class TemperatureProcessor: EventThread, @unchecked Sendable {
@@ -20,11 +20,13 @@ import Synchronization
 /// ```
 ///
 /// The thread starts with the initialiser and ends when its last reference goes (D9), or with
-/// ``cancel()``. A callback that retains the thread, as a bound method (`addEventCallback(onTemperature,
-/// …)`) does, keeps it alive until ``cancel()``; a method without its object, as above, does not.
+/// ``cancel()``. A callback that retains the thread, as a bound method
+/// (`addEventCallback(onTemperature, …)`) does, keeps it alive until ``cancel()``; a method without
+/// its object, as above, does not.
 open class EventThread: @unchecked Sendable {
-  // All stored properties are constant; what changes is the consumer's, which says who touches what.
-  // A subclass guards its own state: its callbacks run on one thread, its other methods anywhere.
+  // All stored properties are constant; what changes is the consumer's, which says who touches
+  // what. A subclass guards its own state: its callbacks run on one thread, its other methods
+  // anywhere.
 
   /// Where this thread gets its events from.
   public let central: EventCentral
@@ -45,7 +47,8 @@ open class EventThread: @unchecked Sendable {
   /// required init() { preconditionFailure("needs a database") }
   /// ```
   ///
-  /// and is then put into a pool by a closure (``EventPool/init(capacity:balancer:scaler:on:name:make:)``).
+  /// and is then put into a pool by a closure
+  /// (``EventPool/init(capacity:balancer:scaler:on:name:make:)``).
   public required init() {
     let place = PoolConstruction.takePlace(for: Self.self, on: .shared)
     central = place?.central ?? .shared
@@ -57,12 +60,13 @@ open class EventThread: @unchecked Sendable {
   /// Starts the thread and calls ``registerEventListeners()``.
   ///
   /// - Parameters:
-  ///   - central: Where its events are dispatched. A thread of a pool gets its events from the pool, and
-  ///     names the pool's central or none.
+  ///   - central: Where its events are dispatched. A thread of a pool gets its events from the
+  ///     pool, and names the pool's central or none.
   ///   - waitStrategy: What it does while nothing waits.
   ///   - name: How debuggers show it; nil takes the name of the class.
   ///
-  /// **Threads**: any. The callbacks may be called before it returns, as soon as events are dispatched.
+  /// **Threads**: any. The callbacks may be called before it returns, as soon as events are
+  /// dispatched.
   public init(
     on central: EventCentral = .shared, waitStrategy: EventWaitStrategy = .park,
     name: String? = nil
@@ -125,7 +129,8 @@ open class EventThread: @unchecked Sendable {
 
   /// Ends the thread: the callback that runs finishes, what waits is freed and counted (D10).
   ///
-  /// **Threads**: any, also inside a callback. Returns at once; an idle thread wakes for it at once.
+  /// **Threads**: any, also inside a callback. Returns at once; an idle thread wakes for it at
+  /// once.
   public func cancel() {
     giveUp()
   }
@@ -138,21 +143,21 @@ open class EventThread: @unchecked Sendable {
 
   /// After its end: whether it handled what was dispatched before.
   ///
-  /// What is freed although nobody gave up was being dispatched by another thread while this one ended:
-  /// it is counted, and nothing that a drain promises.
+  /// What is freed although nobody gave up was being dispatched by another thread while this one
+  /// ended: it is counted, and nothing that a drain promises.
   var hasHandledAll: Bool {
     !isGivenUp || consumer.mailbox.counts().dropped == 0
   }
 
   var isGivenUp: Bool { givenUp.load(ordering: .acquiring) }
 
-  /// Ends the thread after it has handled what waits; what is dispatched from now on it does not get, not
-  /// even from its own handlers.
+  /// Ends the thread after it has handled what waits; what is dispatched from now on it does not
+  /// get, not even from its own handlers.
   ///
   /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
   ///   ``cancel()``.
-  /// - Returns: True if everything that was dispatched before was handled in time. What another thread
-  ///   is dispatching at the very moment may be handled, refused, or freed and counted.
+  /// - Returns: True if everything that was dispatched before was handled in time. What another
+  ///   thread is dispatching at the very moment may be handled, refused, or freed and counted.
   ///
   /// **Threads**: any but the thread itself, where it would wait for itself and traps.
   @discardableResult
@@ -229,8 +234,8 @@ public struct EventLaneCounts: Sendable, Equatable {
 public struct EventThreadStatistics: Sendable, Equatable {
   /// Events that at least one callback was called for.
   public var delivered: UInt64
-  /// Events that no callback was called for: none was left when they were taken, or the interests of
-  /// all turned them away.
+  /// Events that no callback was called for: none was left when they were taken, or the interests
+  /// of all turned them away.
   public var skipped: UInt64
   /// Events that were freed because the thread ended.
   public var cancelled: UInt64

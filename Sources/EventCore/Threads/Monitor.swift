@@ -40,8 +40,8 @@ final class Monitor: @unchecked Sendable {
   func wake() { pthread_cond_signal(condition) }
   func wakeAll() { pthread_cond_broadcast(condition) }
 
-  /// Sleeps with the mutex open until woken (or for no reason), or until a time on the monotonic clock.
-  /// The caller holds the mutex before and after. False if the time is over.
+  /// Sleeps with the mutex open until woken (or for no reason), or until a time on the monotonic
+  /// clock. The caller holds the mutex before and after. False if the time is over.
   func wait(until deadline: UInt64?) -> Bool {
     guard let deadline else {
       check(pthread_cond_wait(condition, mutex), "pthread_cond_wait")

@@ -9,9 +9,11 @@
   import Musl
 #endif
 
-/// Starts a detached thread of the system that runs `body`; whoever wants to know its end keeps a latch.
+/// Starts a detached thread of the system that runs `body`; whoever wants to know its end keeps a
+/// latch.
 ///
-/// `Foundation.Thread` is not used: it cannot be subclassed on every platform, and brings Foundation.
+/// `Foundation.Thread` is not used: it cannot be subclassed on every platform, and brings
+/// Foundation.
 func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
   var attributes = pthread_attr_t()
   check(pthread_attr_init(&attributes), "pthread_attr_init")
@@ -66,11 +68,12 @@ private func setThreadName(_ name: String) {
   #endif
 }
 
-/// Has the calling thread's sleeps end when they are over: otherwise Linux may add 50 µs to each, to save
-/// wake-ups. If the system refuses it, they end when they end.
+/// Has the calling thread's sleeps end when they are over: otherwise Linux may add 50 µs to each,
+/// to save wake-ups. If the system refuses it, they end when they end.
 func sleepWithoutSlack() {
   #if os(Linux) || os(Android)
-    // `prctl` is not visible to Swift, and neither is the thread's number: it ends the target of the link.
+    // `prctl` is not visible to Swift, and neither is the thread's number: it ends the target of
+    // the link.
     var target = [UInt8](repeating: 0, count: 64)
     let length = target.withUnsafeMutableBytes {
       readlink("/proc/thread-self", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)

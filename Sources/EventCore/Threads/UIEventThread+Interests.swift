@@ -18,9 +18,10 @@ extension UIEventThread {
   @discardableResult
   @preconcurrency
   public func addEventCallback<E: Eventable>(
-    _ callback: @escaping @MainActor @Sendable (
-      _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
-    ) -> Void,
+    _ callback:
+      @escaping @MainActor @Sendable (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interests: Set<EventListenerInterest>, maximumAge: UInt64 = 0,
     customFilter: (
@@ -108,9 +109,11 @@ extension UIEventThread {
   @discardableResult
   @preconcurrency
   public func addEventCallback<Owner: UIEventThread, E: Eventable>(
-    _ method: @escaping @MainActor (Owner) -> @MainActor (
-      _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
-    ) -> Void,
+    _ method:
+      @escaping @MainActor (Owner) ->
+      @MainActor (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interests: Set<EventListenerInterest>, maximumAge: UInt64 = 0,
     customFilter: (

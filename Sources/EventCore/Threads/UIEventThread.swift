@@ -61,8 +61,8 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   ///
   /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
   ///   ``EventThread/cancel()``.
-  /// - Returns: True if everything that was dispatched before was handled in time. What another thread
-  ///   is dispatching at the very moment may be handled, refused, or freed and counted.
+  /// - Returns: True if everything that was dispatched before was handled in time. What another
+  ///   thread is dispatching at the very moment may be handled, refused, or freed and counted.
   ///
   /// **Threads**: any. On the main thread it handles what waits there and then. Inside one of its
   /// own callbacks it would wait for itself, and traps.
@@ -111,9 +111,10 @@ extension UIEventThread {
   @discardableResult
   @preconcurrency
   public func addEventCallback<E: Eventable>(
-    _ callback: @escaping @MainActor @Sendable (
-      _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
-    ) -> Void,
+    _ callback:
+      @escaping @MainActor @Sendable (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
     customFilter: (
@@ -197,9 +198,11 @@ extension UIEventThread {
   @discardableResult
   @preconcurrency
   public func addEventCallback<Owner: UIEventThread, E: Eventable>(
-    _ method: @escaping @MainActor (Owner) -> @MainActor (
-      _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
-    ) -> Void,
+    _ method:
+      @escaping @MainActor (Owner) ->
+      @MainActor (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Void,
     forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
     customFilter: (

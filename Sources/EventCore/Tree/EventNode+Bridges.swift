@@ -4,22 +4,22 @@
 // From a tree to a central and back.
 
 extension EventNode {
-  /// Dispatches every event of a type that comes by this node to a central, whose receivers handle it
-  /// where they are.
+  /// Dispatches every event of a type that comes by this node to a central, whose receivers handle
+  /// it where they are.
   ///
   /// - Parameters:
   ///   - type: The exact type of event.
-  ///   - central: Where its receivers are registered. It is retained until the handle removes this, or
-  ///     the node ends.
-  ///   - mode: In which phases the event is dispatched. With ``CaptureMode/consumeEvent`` it goes no
-  ///     further in the tree.
+  ///   - central: Where its receivers are registered. It is retained until the handle removes this,
+  ///     or the node ends.
+  ///   - mode: In which phases the event is dispatched. With ``CaptureMode/consumeEvent`` it goes
+  ///     no further in the tree.
   ///   - method: Whether it is queued or stacked.
   ///   - priority: Which of the five lanes it joins.
   /// - Returns: A handle that ends it.
   ///
-  /// **Threads**: the thread that raises dispatches, and waits for nobody (D5). Do not also raise the same
-  /// type from the same central at this tree (``raiseEvents(of:from:executeOn:scope:isolation:)``): each
-  /// event would come round for ever.
+  /// **Threads**: the thread that raises dispatches, and waits for nobody (D5). Do not also raise
+  /// the same type from the same central at this tree
+  /// (``raiseEvents(of:from:executeOn:scope:isolation:)``): each event would come round for ever.
   @inlinable
   @discardableResult
   public final func dispatchEvents<E: Eventable>(
@@ -31,8 +31,8 @@ extension EventNode {
     }
   }
 
-  /// Raises every event of a type that is dispatched to a central at this node, for as long as the node
-  /// lives.
+  /// Raises every event of a type that is dispatched to a central at this node, for as long as the
+  /// node lives.
   ///
   /// - Parameters:
   ///   - type: The exact type of event.
@@ -53,7 +53,8 @@ extension EventNode {
     isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
     central.listener.addListener(
-      self, executeOn, isolation, isOnce: false, HandlerInterest<E>(.all, maximumAge: 0, isJudged: false),
+      self, executeOn, isolation, isOnce: false,
+      HandlerInterest<E>(.all, maximumAge: 0, isJudged: false),
       ListenerCallback(isTimed: false) { event, _, _, node in
         // The requester, which is this node.
         unsafeDowncast(node.unsafelyUnwrapped, to: EventNode.self).raise(event: event, scope: scope)

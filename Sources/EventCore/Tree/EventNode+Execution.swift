@@ -9,9 +9,9 @@ extension EventNode {
   /// Has a closure called for every event of a type that comes by this node, in a place of its own
   /// instead of on the thread that raises.
   ///
-  /// The event is handed over while it passes and goes on at once. So the handler cannot answer: with
-  /// ``CaptureMode/consumeEvent`` the event is consumed when it is handed over, whatever the handler
-  /// does with it later, and not if the place has ended.
+  /// The event is handed over while it passes and goes on at once. So the handler cannot answer:
+  /// with ``CaptureMode/consumeEvent`` the event is consumed when it is handed over, whatever the
+  /// handler does with it later, and not if the place has ended.
   ///
   /// ```swift
   /// node.addHandler(.onRaise, executeOn: .dispatchQueue(disk)) { (event: SaveRequested) in
@@ -23,8 +23,8 @@ extension EventNode {
   ///   - mode: In which phases it is handed over, and whether that consumes the event.
   ///   - type: The exact type of event.
   ///   - executeOn: Where the handler runs; `.requesterThread` is where it is added.
-  ///   - central: Whose listener thread it is, and with which listeners a place is shared. Not retained: the
-  ///     place, and with it the handler, ends with the central.
+  ///   - central: Whose listener thread it is, and with which listeners a place is shared. Not
+  ///     retained: the place, and with it the handler, ends with the central.
   ///   - isolation: Leave it out. Added on an actor, `.requesterThread` is that actor.
   ///   - handler: Retained until it is removed, or the node or the place ends.
   /// - Returns: A handle that ends the handler. What was handed over before and has not begun is
@@ -32,7 +32,8 @@ extension EventNode {
   ///
   /// **Threads**: any, also inside a handler.
   ///
-  /// **Order**: the calls of one thread's events keep their order, among all handlers in the same place.
+  /// **Order**: the calls of one thread's events keep their order, among all handlers in the same
+  /// place.
   ///
   /// **Complexity**: a raise pays one dispatch and one allocation for each hand-over.
   @inlinable
@@ -51,8 +52,8 @@ extension EventNode {
   /// - Parameters:
   ///   - mode: As for the form with ``ExecuteEventOn``.
   ///   - type: The exact type of event.
-  ///   - thread: Where the handler runs, as one of the thread's events of normal priority. It is not
-  ///     retained: the handler ends with it.
+  ///   - thread: Where the handler runs, as one of the thread's events of normal priority. It is
+  ///     not retained: the handler ends with it.
   ///   - handler: As for the form with ``ExecuteEventOn``.
   /// - Returns: A handle that ends the handler.
   ///
@@ -79,12 +80,12 @@ extension EventNode {
   ///   - actor: `MainActor.shared`.
   ///   - central: With which listeners the place is shared. Not retained, as for the form with
   ///     ``ExecuteEventOn``.
-  ///   - handler: Runs on the main queue, also if the thread that raises is the main thread: then after
-  ///     what waits there.
+  ///   - handler: Runs on the main queue, also if the thread that raises is the main thread: then
+  ///     after what waits there.
   /// - Returns: A handle that ends the handler.
   ///
-  /// **Threads**, **Order**: as for the form with ``ExecuteEventOn``. Somebody has to serve the main
-  /// queue.
+  /// **Threads**, **Order**: as for the form with ``ExecuteEventOn``. Somebody has to serve the
+  /// main queue.
   @inlinable
   @discardableResult
   @preconcurrency

@@ -10,16 +10,17 @@ extension EventNode {
   /// ```
   ///
   /// - Parameters:
-  ///   - mode: In which phases it is called, and whether it consumes the event. With several phases it is
-  ///     called in each.
+  ///   - mode: In which phases it is called, and whether it consumes the event. With several phases
+  ///     it is called in each.
   ///   - type: The exact type of event.
-  ///   - handler: Runs on the thread that raises. It is retained until it is removed or the node ends:
-  ///     a closure over this node keeps the node alive until then.
+  ///   - handler: Runs on the thread that raises. It is retained until it is removed or the node
+  ///     ends: a closure over this node keeps the node alive until then.
   /// - Returns: A handle that ends the handler.
   ///
   /// **Threads**: any, also inside a handler. Several threads that raise may call it at once.
   ///
-  /// **Order**: behind the handlers that the node has. It hears the events that are raised from now on.
+  /// **Order**: behind the handlers that the node has. It hears the events that are raised from now
+  /// on.
   @inlinable
   @discardableResult
   @preconcurrency
@@ -45,8 +46,8 @@ extension EventNode {
   ///   - mode: In which phases it is called. With ``CaptureMode/consumeEvent`` the answer is of no
   ///     account: the event is consumed.
   ///   - type: The exact type of event.
-  ///   - handler: Runs on the thread that raises; it is given the event and where on its way it is. It
-  ///     is retained as that of the other form.
+  ///   - handler: Runs on the thread that raises; it is given the event and where on its way it is.
+  ///     It is retained as that of the other form.
   /// - Returns: A handle that ends the handler.
   ///
   /// **Threads**, **Order**: as for the other form.
@@ -70,8 +71,8 @@ extension EventNode {
       ChoosingTreeHandler<E>(choosing), mode, key: eventKey(E.self), makeHandle(mode))
   }
 
-  /// Has a method called for every event of a type that comes by this node, for as long as its object
-  /// lives.
+  /// Has a method called for every event of a type that comes by this node, for as long as its
+  /// object lives.
   ///
   /// ```swift
   /// node.addHandler(.onRaise, owner: self, CartController.onItemAdded)
@@ -79,8 +80,8 @@ extension EventNode {
   ///
   /// - Parameters:
   ///   - mode: As for the other forms. Once the owner is gone, nothing is consumed.
-  ///   - owner: Whom the handler belongs to. It is not retained: when it is gone the handler is never
-  ///     called again (D9), and ends at the next event. It is kept alive over each call.
+  ///   - owner: Whom the handler belongs to. It is not retained: when it is gone the handler is
+  ///     never called again (D9), and ends at the next event. It is kept alive over each call.
   ///   - method: A method of the owner's class, named without its object.
   /// - Returns: A handle that ends the handler.
   ///

@@ -10,19 +10,20 @@ extension EventNode {
   ///   - scope: How far it goes; by default everywhere.
   /// - Returns: How many handlers were called, and which node consumed the event, if one did.
   ///
-  /// **Order**: first handlers with ``CaptureMode/onCapture``, from the root to this node; then those with
-  /// ``CaptureMode/onRaise``, from this node to the root; then those with ``CaptureMode/onPropagate``, from
-  /// the root to every node: parents before their children, siblings in the order in which they joined.
-  /// Within a node, in the order in which the handlers were added.
+  /// **Order**: first handlers with ``CaptureMode/onCapture``, from the root to this node; then
+  /// those with ``CaptureMode/onRaise``, from this node to the root; then those with
+  /// ``CaptureMode/onPropagate``, from the root to every node: parents before their children,
+  /// siblings in the order in which they joined. Within a node, in the order in which the handlers
+  /// were added.
   ///
-  /// The event belongs to the moment at which it is raised: what is added, attached or moved meanwhile
-  /// hears the next one. Each handler is called once (D4), but not if it was removed meanwhile (D6), if
-  /// its node has ended (D9), or if a handler of this same event has detached or moved its node, or a
-  /// node above it. Of a node that another thread detaches meanwhile the handlers are called or not, as
-  /// if it had come before or after.
+  /// The event belongs to the moment at which it is raised: what is added, attached or moved
+  /// meanwhile hears the next one. Each handler is called once (D4), but not if it was removed
+  /// meanwhile (D6), if its node has ended (D9), or if a handler of this same event has detached or
+  /// moved its node, or a node above it. Of a node that another thread detaches meanwhile the
+  /// handlers are called or not, as if it had come before or after.
   ///
-  /// **Threads**: any, also inside a handler. Handlers run on the calling thread, before the return; an
-  /// event that a handler raises is handled before the handler goes on.
+  /// **Threads**: any, also inside a handler. Handlers run on the calling thread, before the
+  /// return; an event that a handler raises is handled before the handler goes on.
   ///
   /// **Complexity**: O(nodes), less the subtrees in which nobody listens to the type; no lock and
   /// no allocation on the lock-free core once the thread is warm.
@@ -32,8 +33,8 @@ extension EventNode {
     walkTree(event, from: self, phases: scope.rawValue & EventRaiseScope.tree.rawValue)
   }
 
-  /// Propagates an event to this node and every node below it, until a handler consumes it. Nobody above
-  /// hears of it.
+  /// Propagates an event to this node and every node below it, until a handler consumes it. Nobody
+  /// above hears of it.
   ///
   /// - Parameter event: What happened. Its handlers are those of its exact type (D11), with
   ///   ``CaptureMode/onPropagate``.

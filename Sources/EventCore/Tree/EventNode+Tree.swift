@@ -4,8 +4,8 @@
 // Where a node is in its tree.
 
 extension EventNode {
-  /// The node above this one; nil for a root. Setting it attaches the node there, as ``attach(to:)``, or
-  /// detaches it.
+  /// The node above this one; nil for a root. Setting it attaches the node there, as
+  /// ``attach(to:)``, or detaches it.
   ///
   /// **Threads**: any. What it was at one moment during the call.
   public final var parent: EventNode? {
@@ -19,8 +19,8 @@ extension EventNode {
     }
   }
 
-  /// Moves this node, with everything below it, under another one, as its last child. Under the same
-  /// parent as before it becomes the last one.
+  /// Moves this node, with everything below it, under another one, as its last child. Under the
+  /// same parent as before it becomes the last one.
   ///
   /// An event that is on its way passes over what has been attached or moved since it was raised.
   ///
@@ -31,8 +31,8 @@ extension EventNode {
   ///
   /// **Ownership**: this node holds `parent` instead of the one that it had.
   ///
-  /// **Complexity**: O(depth of `parent`) for a node with children, O(1) for one without; on the lock-free
-  /// core O(depth) for the first handlers of a type in that tree.
+  /// **Complexity**: O(depth of `parent`) for a node with children, O(1) for one without; on the
+  /// lock-free core O(depth) for the first handlers of a type in that tree.
   public final func attach(to parent: EventNode) {
     require(
       tryAttach(to: parent),
@@ -67,8 +67,8 @@ extension EventNode {
     }
   }
 
-  /// Takes this node, with everything below it, out of its tree: it becomes a root. Nothing happens to
-  /// one that is.
+  /// Takes this node, with everything below it, out of its tree: it becomes a root. Nothing happens
+  /// to one that is.
   ///
   /// **Threads**: any, also inside a handler.
   ///
@@ -127,8 +127,8 @@ extension EventNode {
   /// How many nodes are above this one.
   public final var depth: Int { core.depth(of: node) }
 
-  /// The names of the nodes from the root to this one: `"app/cart/button"`. A node without a name goes by
-  /// that of its class.
+  /// The names of the nodes from the root to this one: `"app/cart/button"`. A node without a name
+  /// goes by that of its class.
   public final var path: String {
     let node = node
     let above = core.objects { trees, found in
@@ -143,7 +143,8 @@ extension EventNode {
 }
 
 extension TreeCore {
-  /// The object of a node that is found while the trees do not change; nil if it is none, or ending.
+  /// The object of a node that is found while the trees do not change; nil if it is none, or
+  /// ending.
   static func object(_ find: (any TreeReader) -> UnsafeMutableRawPointer?) -> EventNode? {
     var object: EventNode?
     withTrees { trees in
@@ -178,16 +179,16 @@ extension TreeCore {
   }
 }
 
-/// A reference to the node of a context, unless it is ending. Inside `withTrees`: its `deinit` has not
-/// got past `endNode` then, so that the memory is there.
+/// A reference to the node of a context, unless it is ending. Inside `withTrees`: its `deinit` has
+/// not got past `endNode` then, so that the memory is there.
 func retained(_ context: UnsafeMutableRawPointer) -> EventNode? {
   let object = Unmanaged<EventNode>.fromOpaque(context).takeUnretainedValue()
-  // A weak reference is what Swift has for "unless it is ending". It costs a node its first allocation
-  // beside itself, which is why nobody asks before a user does.
+  // A weak reference is what Swift has for "unless it is ending". It costs a node its first
+  // allocation beside itself, which is why nobody asks before a user does.
   weak let weakObject = object
   let found = weakObject
-  // Held until here: if everybody else lets go meanwhile, `found` is the last reference, and not one
-  // that ends here, where `deinit` would wait for the lock that the caller has.
+  // Held until here: if everybody else lets go meanwhile, `found` is the last reference, and not
+  // one that ends here, where `deinit` would wait for the lock that the caller has.
   withExtendedLifetime(object) {}
   return found
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A place in a tree through which events travel: raised at any node, an event climbs to the root and is
-/// then propagated to every node of the tree.
+/// A place in a tree through which events travel: raised at any node, an event climbs to the root
+/// and is then propagated to every node of the tree.
 ///
 /// ```swift
 /// let app = EventNode(parent: nil)
@@ -13,21 +13,23 @@
 /// cart.raise(event: ItemAdded(count: 1))
 /// ```
 ///
-/// A node holds its parent strongly and its children not at all: a tree lives as long as somebody holds
-/// its leaves. Subclass it for the nodes of a module, or hold one.
+/// A node holds its parent strongly and its children not at all: a tree lives as long as somebody
+/// holds its leaves. Subclass it for the nodes of a module, or hold one.
 ///
-/// **Threads**: any, for every member, also inside a handler. Raising takes no lock on the lock-free core
-/// and waits for nobody; changing trees and looking at them takes one lock for all of them.
+/// **Threads**: any, for every member, also inside a handler. Raising takes no lock on the
+/// lock-free core and waits for nobody; changing trees and looking at them takes one lock for all
+/// of them.
 ///
-/// **Identity**: ``id`` is that of the object. It is the same as long as the node lives, wherever it is attached,
-/// and may be another's afterwards.
+/// **Identity**: ``id`` is that of the object. It is the same as long as the node lives, wherever
+/// it is attached, and may be another's afterwards.
 open class EventNode: @unchecked Sendable, Identifiable {
-  // All stored properties are constant; what changes is in the core's node, which says who touches what.
-  // A subclass guards its own state.
+  // All stored properties are constant; what changes is in the core's node, which says who touches
+  // what. A subclass guards its own state.
 
   /// A type, of which there are no counts: neither a node nor a raise pays for any.
   @usableFromInline final let core: any TreeCore.Type
-  /// Written by the initialiser alone, before anybody else has the object: no raise pays for a check.
+  /// Written by the initialiser alone, before anybody else has the object: no raise pays for a
+  /// check.
   @usableFromInline @exclusivity(unchecked) final private(set) var node: UnsafeMutableRawPointer
   /// What paths and dumps call it; nil is the name of its class.
   public final let name: String?
@@ -47,8 +49,8 @@ open class EventNode: @unchecked Sendable, Identifiable {
   /// - Parameters:
   ///   - parent: Nil makes the root of a new tree.
   ///   - name: What paths and dumps call it; nil is the name of its class.
-  ///   - core: Which implementation; nil is that of the parent, or the default for a root. All nodes of
-  ///     a tree are on one.
+  ///   - core: Which implementation; nil is that of the parent, or the default for a root. All
+  ///     nodes of a tree are on one.
   public init(
     parent: EventNode? = nil, name: String? = nil, core: EventCentral.Core? = nil
   ) {
@@ -59,8 +61,8 @@ open class EventNode: @unchecked Sendable, Identifiable {
   }
 
   deinit {
-    // Nobody else has a reference, so that no other call runs or follows; a walk that still has this
-    // node's handlers finds them ended.
+    // Nobody else has a reference, so that no other call runs or follows; a walk that still has
+    // this node's handlers finds them ended.
     if let parent = core.endNode(node) {
       letGoOfParent(parent)
     }

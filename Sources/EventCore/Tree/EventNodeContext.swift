@@ -9,8 +9,8 @@
 /// }
 /// ```
 ///
-/// **Threads**: the one that calls the handler. ``node``, ``previous``, ``depth`` and ``path`` look at the tree
-/// as those of ``EventNode`` do: they take the lock of those who change trees.
+/// **Threads**: the one that calls the handler. ``node``, ``previous``, ``depth`` and ``path`` look
+/// at the tree as those of ``EventNode`` do: they take the lock of those who change trees.
 ///
 /// **Complexity**: everything but the event is looked up when it is asked for, and costs nothing
 /// otherwise.
@@ -48,8 +48,8 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
     return source.core.object { _ in here }
   }
 
-  /// The node before this one on the event's way: the child it came from when it is raised, else the
-  /// parent. Nil where the phase began, and if this node has ended since the call began.
+  /// The node before this one on the event's way: the child it came from when it is raised, else
+  /// the parent. Nil where the phase began, and if this node has ended since the call began.
   ///
   /// **Complexity**: O(depth) when the event is raised, O(1) otherwise.
   public var previous: EventNode? {
@@ -74,8 +74,8 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
   /// **Complexity**: O(depth).
   public var depth: Int { source.core.depth(of: here) }
 
-  /// The names of the nodes from the root to this one: `"app/cart/button"`. See ``EventNode/path``. Empty
-  /// if this one has ended since the call began.
+  /// The names of the nodes from the root to this one: `"app/cart/button"`. See ``EventNode/path``.
+  /// Empty if this one has ended since the call began.
   ///
   /// **Complexity**: O(depth).
   public var path: String { node?.path ?? "" }

@@ -7,12 +7,12 @@ import Synchronization
 ///
 /// **Threads**: any, for every member, also inside the handler, but for ``removeAndWait()``.
 ///
-/// **Ownership**: letting go of the handle changes nothing: the handler stays until it is removed or
-/// its node ends. The handle keeps neither the node nor the handler's closure.
+/// **Ownership**: letting go of the handle changes nothing: the handler stays until it is removed
+/// or its node ends. The handle keeps neither the node nor the handler's closure.
 public final class EventNodeHandle: Sendable {
-  // Constant but for the atomics. `cell` is 0 until the handler is registered, and then never changes.
-  // The handler's own closure may hold the handle, and nothing that the core holds for the handle holds the
-  // closure: there is no cycle.
+  // Constant but for the atomics. `cell` is 0 until the handler is registered, and then never
+  // changes. The handler's own closure may hold the handle, and nothing that the core holds for the
+  // handle holds the closure: there is no cycle.
 
   private let core: any TreeCore.Type
   private let cell = Atomic<UInt>(0)
@@ -30,8 +30,8 @@ public final class EventNodeHandle: Sendable {
     }
   }
 
-  /// The cell of the core's, once it is there. Releasing, pairs with `registered`: whoever finds it finds
-  /// it whole.
+  /// The cell of the core's, once it is there. Releasing, pairs with `registered`: whoever finds it
+  /// finds it whole.
   func register(_ cell: UnsafeMutableRawPointer) {
     self.cell.store(UInt(bitPattern: cell), ordering: .releasing)
   }
@@ -43,7 +43,8 @@ public final class EventNodeHandle: Sendable {
   /// Where the handler runs; nil on the thread that raises.
   public var executesOn: EventListenerContext? { delivery?.place }
 
-  /// Whether the handler can still be called. Once this is false no call of it begins any more (D6).
+  /// Whether the handler can still be called. Once this is false no call of it begins any more
+  /// (D6).
   public var isActive: Bool {
     registered.map(core.isActive) ?? true
   }
@@ -62,8 +63,9 @@ public final class EventNodeHandle: Sendable {
   ///
   /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
   ///
-  /// **Threads**: any. Inside the handler itself it would wait for itself, and traps; two handlers that wait
-  /// for the end of each other wait for ever. It sleeps until the raise that runs the handler goes on from it.
+  /// **Threads**: any. Inside the handler itself it would wait for itself, and traps; two handlers
+  /// that wait for the end of each other wait for ever. It sleeps until the raise that runs the
+  /// handler goes on from it.
   @discardableResult
   public func removeAndWait() -> Bool {
     let removed = remove()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// How far a raised event goes: which phases it has. They come in the order in which they are listed
-/// here, whatever the order in which they are written.
+/// How far a raised event goes: which phases it has. They come in the order in which they are
+/// listed here, whatever the order in which they are written.
 public struct EventRaiseScope: OptionSet, Hashable, Sendable {
   public let rawValue: UInt8
 
@@ -36,8 +36,8 @@ public enum EventPhase: UInt8, CaseIterable, Sendable {
 public enum EventDecision: Sendable {
   /// The event goes on.
   case `continue`
-  /// The node's other handlers of this phase are called, and nobody after them: the event is consumed
-  /// by this node.
+  /// The node's other handlers of this phase are called, and nobody after them: the event is
+  /// consumed by this node.
   case stopAfterThisNode
   /// The event goes no further: nobody is called who was not called before.
   case consume
@@ -47,8 +47,8 @@ public enum EventDecision: Sendable {
 public struct EventOutcome: Equatable, Sendable {
   /// How many calls of handlers there were.
   public var handlerCount: Int
-  /// The ``EventNode/id`` of the node whose handler consumed the event; nil if none did. If that handler has ended
-  /// its node, a node that was made since may have the same.
+  /// The ``EventNode/id`` of the node whose handler consumed the event; nil if none did. If that
+  /// handler has ended its node, a node that was made since may have the same.
   public var consumer: ObjectIdentifier?
 
   /// Whether a handler consumed the event.

@@ -23,8 +23,8 @@ extension EventNode {
   ///
   /// As text, nodes deeper than 32 have their depth in front instead of a branch.
   ///
-  /// **Threads**: any. The tree as it was at one moment; nobody can change trees or look at them meanwhile.
-  /// Raising goes on on the lock-free core.
+  /// **Threads**: any. The tree as it was at one moment; nobody can change trees or look at them
+  /// meanwhile. Raising goes on on the lock-free core.
   ///
   /// **Complexity**: O(nodes and handlers of the tree), in time and memory.
   public final func diagram(as format: EventTreeFormat = .text) -> String {
@@ -68,7 +68,8 @@ private func graphvizDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
     let lines = [node.label] + node.handlers.map(\.description)
     let label = lines.map { escaped($0, ["\\": "\\\\", "\"": "\\\"", "\n": "\\n"]) }
       .joined(separator: "\\n")
-    text += "  n\(index) [label=\"\(label)\"\(node.isHere ? ", style=bold, xlabel=\"here\"" : "")];\n"
+    text +=
+      "  n\(index) [label=\"\(label)\"\(node.isHere ? ", style=bold, xlabel=\"here\"" : "")];\n"
     if let parent = node.parent { text += "  n\(parent) -> n\(index);\n" }
   }
   return text + "}\n"
@@ -79,7 +80,8 @@ private func mermaidDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
   for (index, node) in nodes.enumerated() {
     let lines = [node.label] + node.handlers.map(\.description)
     let label = lines.map {
-      escaped($0, ["#": "#35;", "\"": "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\n": "<br/>"])
+      escaped(
+        $0, ["#": "#35;", "\"": "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\n": "<br/>"])
     }.joined(separator: "<br/>")
     text += "  n\(index)[\"\(label)\"]\(node.isHere ? ":::here" : "")\n"
     if let parent = node.parent { text += "  n\(parent) --> n\(index)\n" }

@@ -9,8 +9,8 @@
   import Musl
 #endif
 
-// The end of a chain of nodes, each of which holds the next: one after the other, and not one inside
-// the other, which would need a stack as deep as the chain.
+// The end of a chain of nodes, each of which holds the next: one after the other, and not one
+// inside the other, which would need a stack as deep as the chain.
 
 /// The parent that the thread is to let go of next, as seen from the loop in `letGoOfParent`.
 private let pendingKey: pthread_key_t = {
@@ -21,9 +21,9 @@ private let pendingKey: pthread_key_t = {
 
 /// Ends the reference that a child had of its parent, which may end by it. With no lock held.
 ///
-/// A parent that ends calls this in its `deinit` for its own parent, and finds the loop below on its
-/// stack: it leaves that one to the loop. There is room for one, which is what a chain needs; whatever
-/// else ends inside a user's `deinit` has a loop of its own.
+/// A parent that ends calls this in its `deinit` for its own parent, and finds the loop below on
+/// its stack: it leaves that one to the loop. There is room for one, which is what a chain needs;
+/// whatever else ends inside a user's `deinit` has a loop of its own.
 func letGoOfParent(_ context: UnsafeMutableRawPointer) {
   var parent: EventNode? = Unmanaged<EventNode>.fromOpaque(context).takeRetainedValue()
   guard isKnownUniquelyReferenced(&parent) else { return }

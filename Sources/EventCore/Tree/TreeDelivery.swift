@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The calls of one handler that runs elsewhere than on the thread that raises: each event is handed over
-/// with a closure, which runs there in the order of the hand-overs.
+/// The calls of one handler that runs elsewhere than on the thread that raises: each event is
+/// handed over with a closure, which runs there in the order of the hand-overs.
 @usableFromInline
 final class TreeDelivery: Sendable {
   // Constant but for the state. Lock order: nothing is locked within it.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// One handler of a node, as far as the type of its events is of no account; the subclasses add the closure.
-/// A cell retains it, and nobody else.
+/// One handler of a node, as far as the type of its events is of no account; the subclasses add the
+/// closure. A cell retains it, and nobody else.
 ///
-/// It is made and called inside inlinable generics, where the type is known: calling it needs no box,
-/// no cast, no copy and no allocation. What a call reads of it lies in its first 40 bytes: of a large
-/// tree each handler comes from memory.
+/// It is made and called inside inlinable generics, where the type is known: calling it needs no
+/// box, no cast, no copy and no allocation. What a call reads of it lies in its first 40 bytes: of
+/// a large tree each handler comes from memory.
 @usableFromInline
 class TreeHandler: @unchecked Sendable {
   // Constant. The closures of the subclasses are `Sendable`, or their user has said where they run.
@@ -28,7 +28,8 @@ class TreeHandler: @unchecked Sendable {
 /// A handler that is given the event, and always makes the same of it.
 @usableFromInline
 final class PlainTreeHandler<E: Eventable>: TreeHandler, @unchecked Sendable {
-  // Constant. The closure is `Sendable`, or its user has said where it runs: called on the raising thread.
+  // Constant. The closure is `Sendable`, or its user has said where it runs: called on the raising
+  // thread.
   @usableFromInline let decision: EventDecision
   @usableFromInline let plain: (E) -> Void
 

@@ -53,8 +53,8 @@ func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -
   return outcome
 }
 
-/// Says that a cell is being called, and then looks whether it may be: whoever removes it and waits goes
-/// the other way.
+/// Says that a cell is being called, and then looks whether it may be: whoever removes it and waits
+/// goes the other way.
 @inlinable
 @inline(__always)
 func mayCall(
@@ -71,7 +71,7 @@ func mayCall(
     walk.pointee.lastRemoval.pointee.load(ordering: .sequentiallyConsistent) == walk.pointee.seen
       || treeState(of: cell).pointee.load(ordering: .sequentiallyConsistent) == 0
   else { return false }
-  // Relaxed: the load before it stays before it. A waiter that asks to be told has a barrier made on
-  // this thread after that (tree_wait.h).
+  // Relaxed: the load before it stays before it. A waiter that asks to be told has a barrier made
+  // on this thread after that (tree_wait.h).
   return treeAttention(of: walk).pointee.load(ordering: .relaxed) == 0 || core.mayCall(walk, index)
 }

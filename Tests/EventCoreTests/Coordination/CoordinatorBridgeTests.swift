@@ -128,6 +128,8 @@ struct CoordinatorBridgeTests {
       }
       done.wait()
     }
-    expectMessage(result, "emitEvents(of:from:) was called on a thread that is none, for Teams: call it on the main")
+    expectMessage(
+      result,
+      "emitEvents(of:from:) was called on a thread that is none, for Teams: call it on the main")
   }
 }

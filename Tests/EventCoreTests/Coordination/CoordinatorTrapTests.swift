@@ -24,7 +24,9 @@ struct CoordinatorTrapTests {
         sensors[0].emitEvent(Teams.didSelect(1))
       }
       expectMessage(
-        result, "leads from one of type Sensor back to itself, in \(length) step\(length == 1 ? ":" : "s:")")
+        result,
+        "leads from one of type Sensor back to itself, in \(length) step\(length == 1 ? ":" : "s:")"
+      )
     }
   }
 
@@ -104,7 +106,8 @@ struct CoordinatorTrapTests {
       top.addChild(child)
       top.startChild(child)
     }
-    expectMessage(result, "one of type Desk was to be started below one of type Desk that is stopped")
+    expectMessage(
+      result, "one of type Desk was to be started below one of type Desk that is stopped")
   }
 
   @Test("a method of another class")
@@ -152,7 +155,8 @@ struct CoordinatorTrapTests {
         await offThePool { Gate().pass() }
       }
       expectMessage(
-        result, "is used on the MainActor, and an event came to it on another thread: emit it on the")
+        result,
+        "is used on the MainActor, and an event came to it on another thread: emit it on the")
     }
   }
 }

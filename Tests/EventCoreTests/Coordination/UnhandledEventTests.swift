@@ -102,7 +102,9 @@ struct UnhandledEventTests {
     #expect(journal.take() == [])
   }
 
-  @Test("the tree that events go on into lives as long as the top, and goes with it (D9)", arguments: cores)
+  @Test(
+    "the tree that events go on into lives as long as the top, and goes with it (D9)",
+    arguments: cores)
   func treeLives(core: EventCentral.Core) {
     let top = Coordinator()
     weak var node: EventNode?

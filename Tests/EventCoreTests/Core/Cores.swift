@@ -15,6 +15,7 @@ import EventCoreTestSupport
 /// Every suite runs on every core of the build.
 let cores = EventCentral.Core.available
 
-/// A run checks all of the million orders of six posts; with `EVENTCORE_SHORT_TESTS=1`, as the sanitizer
-/// runs set it, every 97th: a stride that is coprime to ten and so reaches every pattern of lanes.
+/// A run checks all of the million orders of six posts; with `EVENTCORE_SHORT_TESTS=1`, as the
+/// sanitizer runs set it, every 97th: a stride that is coprime to ten and so reaches every pattern
+/// of lanes.
 let orderStep = getenv("EVENTCORE_SHORT_TESTS") == nil ? 1 : 97

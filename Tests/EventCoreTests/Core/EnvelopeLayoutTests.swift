@@ -35,7 +35,9 @@
       #expect(maximumBatch == Int(EVC_DISPATCH_MAX))
     }
 
-    @Test("lane, time, generation and payload of an envelope, inline and boxed", arguments: [0, 24, 32, 33, 200])
+    @Test(
+      "lane, time, generation and payload of an envelope, inline and boxed",
+      arguments: [0, 24, 32, 33, 200])
     func envelope(size: Int) throws {
       var mailbox: OpaquePointer?
       #expect(evc_mailbox_create(nil, &mailbox) == EVC_OK)
@@ -49,7 +51,8 @@
       evc_envelope_set_time(made, 0x0123_4567_89AB_CDEF)
       let envelope = try UnsafeMutableRawPointer(#require(made))
       #expect(
-        envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self) == 0x0123_4567_89AB_CDEF)
+        envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self) == 0x0123_4567_89AB_CDEF
+      )
       #expect(
         envelope.load(fromByteOffset: EnvelopeLayout.lane, as: UInt8.self)
           == Lane(.queue, .low).index)

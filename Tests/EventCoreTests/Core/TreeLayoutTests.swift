@@ -7,7 +7,8 @@ import Testing
 
 @Suite("Swift reads the walks of both cores")
 struct TreeLayoutTests {
-  // The C core asserts the same numbers where it declares the structures (tree_private.h, tree_walker.h).
+  // The C core asserts the same numbers where it declares the structures (tree_private.h,
+  // tree_walker.h).
   @Test("the fields of a walk lie where the C core asserts them")
   func walk() {
     #expect(MemoryLayout<TreeWalk>.offset(of: \.cells) == 0)

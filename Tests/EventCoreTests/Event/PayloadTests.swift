@@ -13,9 +13,14 @@ struct PayloadTests {
   struct Full: Eventable, Equatable { var a = 1, b = 2, c = 3, d = 4 }
   struct OneMore: Eventable, Equatable { var full = Full(), e: UInt8 = 5 }
   struct Large: Eventable, Equatable { var parts = [Int](repeating: 9, count: 3), rest = Rest() }
-  struct Rest: Sendable, Equatable { var a = Full(), b = Full(), c = Full(), d = Full(), e = Full() }
+  struct Rest: Sendable, Equatable {
+    var a = Full(), b = Full(), c = Full(), d = Full(), e = Full()
+  }
   struct Aligned: Eventable, Equatable { var value: SIMD8<Double> }
-  indirect enum Tree: Eventable, Equatable { case leaf, node(Tree, Tree) }
+  indirect enum Tree: Eventable, Equatable {
+    case leaf
+    case node(Tree, Tree)
+  }
   struct Carrying: Eventable { var token: Lifetime.Token }
   struct LargeCarrying: Eventable { var token: Lifetime.Token, rest = Rest() }
 
@@ -37,7 +42,9 @@ struct PayloadTests {
     }
   }
 
-  @Test("trivial, with references, at and past the size of a slot, over-aligned, indirect", arguments: cores)
+  @Test(
+    "trivial, with references, at and past the size of a slot, over-aligned, indirect",
+    arguments: cores)
   func shapes(core: EventCentral.Core) {
     travels(Byte(value: 7), core)
     travels(Text(value: "a string that is too long for its inline form"), core)
@@ -73,7 +80,9 @@ struct PayloadTests {
     #expect(thread.statistics.delivered == 10)
   }
 
-  @Test("references are retained once and released once: 0 to 3 receivers, 0 to 2 callbacks each", arguments: cores)
+  @Test(
+    "references are retained once and released once: 0 to 3 receivers, 0 to 2 callbacks each",
+    arguments: cores)
   func lifetimes(core: EventCentral.Core) {
     for receivers in 0...3 {
       for callbacks in 0...2 {

@@ -69,7 +69,9 @@ struct ActorHopTests {
     case isolation, byDefault, weak
   }
 
-  @Test("with one job for what waits, given by the thread that dispatches", arguments: cores, Form.allCases)
+  @Test(
+    "with one job for what waits, given by the thread that dispatches", arguments: cores,
+    Form.allCases)
   func oneJob(core: EventCentral.Core, form: Form) async {
     let (central, model) = (EventCentral(core: core), Model())
     let handle = await model.register(form, on: central)
@@ -91,7 +93,9 @@ struct ActorHopTests {
     }
   }
 
-  @Test("D7: on the actor itself a dispatch calls nobody: one job of the actor's does, with no other between", arguments: cores, Form.allCases)
+  @Test(
+    "D7: on the actor itself a dispatch calls nobody: one job of the actor's does, with no other between",
+    arguments: cores, Form.allCases)
   func dispatchOnTheActor(core: EventCentral.Core, form: Form) async {
     let (central, model) = (EventCentral(core: core), Model())
     let handle = await model.register(form, on: central)
@@ -109,7 +113,9 @@ struct ActorHopTests {
     handle.remove()
   }
 
-  @Test("D7: what a handler on the actor dispatches is handled after it, in the same job", arguments: cores)
+  @Test(
+    "D7: what a handler on the actor dispatches is handled after it, in the same job",
+    arguments: cores)
   func handlerDispatches(core: EventCentral.Core) async {
     let (central, model) = (EventCentral(core: core), Model())
     let handle = await model.relay(to: 20, on: central)
@@ -127,7 +133,9 @@ struct ActorHopTests {
     }
   }
 
-  @Test("with one job for each batch of 64, so that others have their turn", arguments: cores, [63, 64, 65, 192])
+  @Test(
+    "with one job for each batch of 64, so that others have their turn", arguments: cores,
+    [63, 64, 65, 192])
   func batches(core: EventCentral.Core, count: Int) async {
     let (central, model) = (EventCentral(core: core), Model())
     let handle = await model.register(.weak, on: central)

@@ -85,7 +85,8 @@ struct ActorInterestTests {
     }
   }
 
-  @Test("D4: of what waits the newest, if the filter lets it pass, on the MainActor", arguments: cores)
+  @Test(
+    "D4: of what waits the newest, if the filter lets it pass, on the MainActor", arguments: cores)
   @MainActor
   func mainActor(core: EventCentral.Core) async {
     let (central, screen) = (EventCentral(core: core), Screen())
@@ -132,7 +133,9 @@ struct ActorInterestTests {
     }
   }
 
-  @Test("D4: of what waits the newest, if the filter lets it pass, in a UIEventThread", arguments: cores)
+  @Test(
+    "D4: of what waits the newest, if the filter lets it pass, in a UIEventThread", arguments: cores
+  )
   @MainActor
   func uiEventThread(core: EventCentral.Core) {
     let thread = Bar(on: EventCentral(core: core))

@@ -80,7 +80,9 @@ struct ActorListenerTests {
     }
   }
 
-  @Test("a closure that is isolated to an actor retains it until the listener is removed", arguments: cores)
+  @Test(
+    "a closure that is isolated to an actor retains it until the listener is removed",
+    arguments: cores)
   func isolatedClosureRetains(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let (lifetime, reached) = (Lifetime(), Gate())
@@ -115,7 +117,9 @@ struct ActorListenerTests {
     }
   }
 
-  @Test("the MainActor: bound and unapplied methods and closures run on it, wherever they are registered", arguments: cores)
+  @Test(
+    "the MainActor: bound and unapplied methods and closures run on it, wherever they are registered",
+    arguments: cores)
   @MainActor
   func mainActor(core: EventCentral.Core) async {
     let central = EventCentral(core: core)

@@ -133,7 +133,9 @@ struct ActorRegistrationTests {
     handle.remove()
   }
 
-  @Test("an implementation of one's own is called through the protocol, and what it registers is called there as well")
+  @Test(
+    "an implementation of one's own is called through the protocol, and what it registers is called there as well"
+  )
   func overriding() async {
     let home = Home()
     let handles = await home.registerOverriding()

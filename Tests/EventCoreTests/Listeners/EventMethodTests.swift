@@ -18,7 +18,8 @@ struct EventMethodTests {
     }
 
     @EventMethod<Base, Ping>(executeOn: .listenerThread)
-    private var onPing = { (self, event: Ping, priority: EventPriority, dispatchTime: DispatchTime) in
+    private var onPing = {
+      (self, event: Ping, priority: EventPriority, dispatchTime: DispatchTime) in
       self.log.append("base ping \(event.number) \(priority)")
     }
   }
@@ -27,7 +28,8 @@ struct EventMethodTests {
     @EventMethod<Derived, Ping>(
       executeOn: .listenerThread, interestedIn: .custom,
       customFilter: { (self, event, _, _) in event.number > 1 })
-    private var onPing = { (self, event: Ping, priority: EventPriority, dispatchTime: DispatchTime) in
+    private var onPing = {
+      (self, event: Ping, priority: EventPriority, dispatchTime: DispatchTime) in
       self.log.append("derived ping \(event.number)")
     }
 
@@ -37,7 +39,9 @@ struct EventMethodTests {
     }
   }
 
-  @Test("all properties are registered, those of base classes first, and end with their object", arguments: cores)
+  @Test(
+    "all properties are registered, those of base classes first, and end with their object",
+    arguments: cores)
   func registered(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -83,7 +87,8 @@ struct EventMethodTests {
     func onCarrying(_ event: Carrying) { log.append("carrying") }
 
     @EventMethod<Worker, Ping>
-    private var onPing = { (self, event: Ping, priority: EventPriority, dispatchTime: DispatchTime) in
+    private var onPing = {
+      (self, event: Ping, priority: EventPriority, dispatchTime: DispatchTime) in
       self.log.append("ping \(event.number)")
     }
 
@@ -144,7 +149,9 @@ struct EventMethodTests {
     }
   }
 
-  @Test("D9: an event thread's property with another place runs there, and ends with the thread object", arguments: cores)
+  @Test(
+    "D9: an event thread's property with another place runs there, and ends with the thread object",
+    arguments: cores)
   func elsewhereThanOnItsThread(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -201,7 +208,9 @@ struct EventMethodTests {
     }
   }
 
-  @Test("several interests are met together: the latest, if the filter wants that one", arguments: cores)
+  @Test(
+    "several interests are met together: the latest, if the filter wants that one", arguments: cores
+  )
   func severalInterests(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)

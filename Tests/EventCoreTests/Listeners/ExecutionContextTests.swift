@@ -162,7 +162,8 @@ struct ExecutionContextTests {
     }
   }
 
-  @Test("D10: a place is counted once, whoever ends it and whoever leaves it last", arguments: cores)
+  @Test(
+    "D10: a place is counted once, whoever ends it and whoever leaves it last", arguments: cores)
   func countedOnce(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -225,10 +226,11 @@ struct ExecutionContextTests {
       let central = EventCentral(core: core)
       let (context, owner) = context(place, of: central)
       let left = Gate()
-      #expect(context.run {
-        context.leave()
-        left.open()
-      })
+      #expect(
+        context.run {
+          context.leave()
+          left.open()
+        })
       #expect(left.pass())
       if context.endsWithUsers {
         #expect(waitUntil { context.consumer.ended.wait(until: 0) })
@@ -237,7 +239,8 @@ struct ExecutionContextTests {
     }
   }
 
-  @Test("uses that come and go on many threads leave nothing behind", arguments: cores, Place.allCases)
+  @Test(
+    "uses that come and go on many threads leave nothing behind", arguments: cores, Place.allCases)
   func churn(core: EventCentral.Core, place: Place) async {
     await offThePool {
       let central = EventCentral(core: core)

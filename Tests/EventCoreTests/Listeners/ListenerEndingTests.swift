@@ -19,7 +19,9 @@ private struct HeldCall: Sendable {
 
 @Suite("D10: the end of listeners, and the count of what they did not get")
 struct ListenerEndingTests {
-  @Test("what waits at the end of a listener is counted, wherever it runs", arguments: cores, ListenerPlace.allCases)
+  @Test(
+    "what waits at the end of a listener is counted, wherever it runs", arguments: cores,
+    ListenerPlace.allCases)
   func counted(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -51,7 +53,9 @@ struct ListenerEndingTests {
       let central = EventCentral(core: core)
       for round in 1...50 {
         let log = Log<Int>()
-        let handle = Ping.addListener(nil, executeOn: .taskThread, on: central) { log.append($0.number) }
+        let handle = Ping.addListener(nil, executeOn: .taskThread, on: central) {
+          log.append($0.number)
+        }
         for number in 0..<3 { #expect(Ping(number: number).queue(on: central) == 1) }
         #expect(log.entries(atLeast: 3) == [0, 1, 2])
         handle.removeAndWait()
@@ -93,7 +97,9 @@ struct ListenerEndingTests {
     }
   }
 
-  @Test("D6: a scope waits for the last call of a listener that had ended before", arguments: cores, [0, 1, 2])
+  @Test(
+    "D6: a scope waits for the last call of a listener that had ended before", arguments: cores,
+    [0, 1, 2])
   func scopeWaitsForEnded(core: EventCentral.Core, way: Int) async {
     await offThePool {
       let central = EventCentral(core: core)

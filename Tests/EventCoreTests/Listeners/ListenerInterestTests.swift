@@ -8,7 +8,9 @@ import Testing
 
 @Suite("Listeners with an interest")
 struct ListenerInterestTests {
-  @Test("latestOnly: of what waits only the newest, in constant memory, and the rest is counted", arguments: cores, ListenerPlace.allCases)
+  @Test(
+    "latestOnly: of what waits only the newest, in constant memory, and the rest is counted",
+    arguments: cores, ListenerPlace.allCases)
   func latestOnly(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -71,7 +73,8 @@ struct ListenerInterestTests {
       for number in 0..<10 { Ping(number: number).queue(on: central) }
       queue.resume()
       #expect(waitUntil { handle.skippedCount == 10 })
-      // The job that counted has left: it would take the next event still, before the queue is held.
+      // The job that counted has left: it would take the next event still, before the queue is
+      // held.
       queue.sync {}
       queue.suspend()
       for number in 0...10 { Ping(number: number).queue(on: central) }

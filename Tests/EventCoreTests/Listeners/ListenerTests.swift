@@ -31,7 +31,9 @@ struct ListenerTests {
     }
   }
 
-  @Test("D1: the most urgent of what waits comes first", arguments: cores, [ListenerPlace.listenerThread, .serialQueue, .concurrentQueue])
+  @Test(
+    "D1: the most urgent of what waits comes first", arguments: cores,
+    [ListenerPlace.listenerThread, .serialQueue, .concurrentQueue])
   func urgentFirst(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -67,9 +69,11 @@ struct ListenerTests {
     #expect(place(.taskThread) == "task")
     #expect(place(.listenerThread) == "listenerThread")
     #expect(place(.dispatchQueue(.main)) == "mainQueue")
-    guard case .dispatchQueue(let found) = Ping.addListener(
-      nil, { _ in }, executeOn: .dispatchQueue(queue), on: central
-    ).executesOn else {
+    guard
+      case .dispatchQueue(let found) = Ping.addListener(
+        nil, { _ in }, executeOn: .dispatchQueue(queue), on: central
+      ).executesOn
+    else {
       Issue.record("not a queue")
       return
     }
@@ -89,7 +93,9 @@ struct ListenerTests {
     }
   }
 
-  @Test("registered inside a handler of an event thread, a listener is one of its handlers", arguments: cores)
+  @Test(
+    "registered inside a handler of an event thread, a listener is one of its handlers",
+    arguments: cores)
   func insideAnEventThread(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -139,7 +145,9 @@ struct ListenerTests {
     }
   }
 
-  @Test("a task listener has one task of its own, with the task-local values of its registration", arguments: cores)
+  @Test(
+    "a task listener has one task of its own, with the task-local values of its registration",
+    arguments: cores)
   func taskOfItsOwn(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let log = Log<Int>()
@@ -155,7 +163,9 @@ struct ListenerTests {
     @TaskLocal static var number = 0
   }
 
-  @Test("D8: listeners that ask for no time read no clock; those that do get that of the dispatch", arguments: cores)
+  @Test(
+    "D8: listeners that ask for no time read no clock; those that do get that of the dispatch",
+    arguments: cores)
   func dispatchTime(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -175,7 +185,9 @@ struct ListenerTests {
 
   // MARK: Ending
 
-  @Test("D6: no call begins after remove, from any thread, while events are in flight", arguments: cores, ListenerPlace.allCases)
+  @Test(
+    "D6: no call begins after remove, from any thread, while events are in flight",
+    arguments: cores, ListenerPlace.allCases)
   func removeWhileInFlight(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -236,7 +248,9 @@ struct ListenerTests {
   func removeInside(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
       let central = EventCentral(core: core)
-      let (handles, log, executeOn) = (Log<any EventListenerHandling>(), Log<String>(), place.executeOn)
+      let (handles, log, executeOn) = (
+        Log<any EventListenerHandling>(), Log<String>(), place.executeOn
+      )
       let registered = Gate()
       let first = Ping.addListener(
         nil,
@@ -281,7 +295,8 @@ struct ListenerTests {
         }, executeOn: executeOn, on: central)
       Ping().queue(on: central)
       let entries = log.entries(atLeast: 5)
-      #expect(Array(entries.filter { !$0.hasPrefix("pong") }) == ["begin 0", "end 0", "begin 1", "end 1"])
+      #expect(
+        Array(entries.filter { !$0.hasPrefix("pong") }) == ["begin 0", "end 0", "begin 1", "end 1"])
       #expect(entries.contains("pong 1"))
       if place != .task {
         #expect(entries == ["begin 0", "end 0", "pong 1", "begin 1", "end 1"])
@@ -290,7 +305,9 @@ struct ListenerTests {
     }
   }
 
-  @Test("D10: on a queue that nobody serves what waits can be seen, and is freed with the last listener there", arguments: cores)
+  @Test(
+    "D10: on a queue that nobody serves what waits can be seen, and is freed with the last listener there",
+    arguments: cores)
   func unservedQueue(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -330,7 +347,9 @@ struct ListenerTests {
     }
   }
 
-  @Test("an EventListener has a thread of its own, and ends its listeners with itself", arguments: cores)
+  @Test(
+    "an EventListener has a thread of its own, and ends its listeners with itself", arguments: cores
+  )
   func listenerInstance(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)

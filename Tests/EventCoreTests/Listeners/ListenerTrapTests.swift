@@ -72,7 +72,8 @@ struct ListenerTrapTests {
     expectMessage(result, "whose callbacks run on the main thread")
   }
 
-  @Test("drain of a UIEventThread in its own callback, which is on the main thread", arguments: cores)
+  @Test(
+    "drain of a UIEventThread in its own callback, which is on the main thread", arguments: cores)
   func drainingOneselfOnMain(core: EventCentral.Core) async {
     let result = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
@@ -85,10 +86,13 @@ struct ListenerTrapTests {
       thread.queueEvent(Ping())
       await offThePool { thread.join() }
     }
-    expectMessage(result, "drain(until:) waits for the end of its event thread, and was called on that thread")
+    expectMessage(
+      result, "drain(until:) waits for the end of its event thread, and was called on that thread")
   }
 
-  @Test("endAndWait of a scope in a callback of one of its listeners, wherever it runs", arguments: cores)
+  @Test(
+    "endAndWait of a scope in a callback of one of its listeners, wherever it runs",
+    arguments: cores)
   func scopeWaitingForItself(core: EventCentral.Core) async {
     for place in ListenerPlace.allCases {
       let result = await #expect(

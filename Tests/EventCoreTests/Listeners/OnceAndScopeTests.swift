@@ -7,7 +7,9 @@ import Testing
 
 @Suite("Listeners for one event, and scopes")
 struct OnceAndScopeTests {
-  @Test("once: exactly one call, under dispatches from many threads", arguments: cores, ListenerPlace.allCases)
+  @Test(
+    "once: exactly one call, under dispatches from many threads", arguments: cores,
+    ListenerPlace.allCases)
   func once(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -48,7 +50,8 @@ struct OnceAndScopeTests {
     }
   }
 
-  @Test("once and removed at the same time: at most one call, and then a quiet end", arguments: cores)
+  @Test(
+    "once and removed at the same time: at most one call, and then a quiet end", arguments: cores)
   func onceAgainstRemove(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)

@@ -75,7 +75,8 @@ struct RequesterHoldTests {
   //                                      lets the last reference go
   //                                      sends events                        does not call it
   @Test(
-    "a place that holds it for a listener which has ended keeps no later one callable", arguments: cores)
+    "a place that holds it for a listener which has ended keeps no later one callable",
+    arguments: cores)
   func laterListener(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -168,7 +169,10 @@ struct RequesterHoldTests {
         let parent = EventNode(core: core)
         let node = EventNode(parent: parent)
         node.addHandler { (_: Ping) in withExtendedLifetime(token) {} }
-        return (node, { parent.raise(event: Ping(number: 0)).handlerCount > 0 || !parent.children.isEmpty })
+        return (
+          node,
+          { parent.raise(event: Ping(number: 0)).handlerCount > 0 || !parent.children.isEmpty }
+        )
       case .pool:
         let pool = EventPool(capacity: 2, on: central) { _ in
           let thread = EventThread()

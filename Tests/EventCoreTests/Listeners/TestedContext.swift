@@ -5,8 +5,8 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// Where a listener runs, as tests enumerate it: a place that it asks for, or the context in which it
-/// is registered.
+/// Where a listener runs, as tests enumerate it: a place that it asks for, or the context in which
+/// it is registered.
 enum TestedContext: CaseIterable, CustomTestStringConvertible {
   case place(ListenerPlace)
   case eventThread

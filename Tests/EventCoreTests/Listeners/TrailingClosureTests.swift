@@ -54,7 +54,8 @@ struct TrailingClosureTests {
       central.addListener(requester, executeOn: .listenerThread) { (event: Ping) in
         log.append(event.number)
       }
-      central.addListener(requester, forEventType: Ping.self, executeOn: .listenerThread) { event, _, _ in
+      central.addListener(requester, forEventType: Ping.self, executeOn: .listenerThread) {
+        event, _, _ in
         log.append(10 + event.number)
       }
       central.addListener(nil, executeOn: .listenerThread, once: true) { (event: Ping) in

@@ -18,7 +18,8 @@ import Testing
     #expect(MemoryLayout<HandlerList.Place>.offset(of: \.handler) == 0)
   }
 
-  @Test("D4 D6 a handler that ends during an event is not called for it, the others are",
+  @Test(
+    "D4 D6 a handler that ends during an event is not called for it, the others are",
     arguments: EventCentral.Core.available)
   func endingWhileTheOneBeforeRuns(core: EventCentral.Core) throws {
     for ended in 0..<4 {
@@ -47,7 +48,8 @@ import Testing
     }
   }
 
-  @Test("D4 a handler that judges among others that do not changes nothing for them",
+  @Test(
+    "D4 a handler that judges among others that do not changes nothing for them",
     arguments: EventCentral.Core.available)
   func judgingAmongOthers(core: EventCentral.Core) {
     let central = EventCentral(core: core)
@@ -74,7 +76,8 @@ import Testing
     #expect(thread.statistics.skipped == 0)
   }
 
-  @Test("D1 D4 batches that go side by side: every payload is ended once, urgent events come between",
+  @Test(
+    "D1 D4 batches that go side by side: every payload is ended once, urgent events come between",
     arguments: EventCentral.Core.available)
   func batchesOfReferences(core: EventCentral.Core) {
     final class Payload: Sendable {
@@ -126,7 +129,8 @@ import Testing
     #expect(lifetime.waitUntilNone())
   }
 
-  @Test("D4 D6 the handlers change while a batch is handled: each event has those of its dispatch, but for the ended",
+  @Test(
+    "D4 D6 the handlers change while a batch is handled: each event has those of its dispatch, but for the ended",
     arguments: EventCentral.Core.available)
   func handlersChangeInABatch(core: EventCentral.Core) {
     struct Carrying: Eventable {

@@ -9,7 +9,8 @@ import Testing
 struct LaneOrderTests {
   struct Numbered: Eventable { var number: Int }
 
-  @Test("D1: an urgent event overtakes a backlog that is already being worked off", arguments: cores)
+  @Test(
+    "D1: an urgent event overtakes a backlog that is already being worked off", arguments: cores)
   func urgentOvertakesBacklog(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
@@ -39,7 +40,8 @@ struct LaneOrderTests {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
     var random = SeededRandom()
-    // Each handled event dispatches up to two more, on lanes of a script that model and thread share.
+    // Each handled event dispatches up to two more, on lanes of a script that model and thread
+    // share.
     let lanes = (0..<20_000).map { _ in
       Int.random(in: 0..<10, using: &random) < 6 ? 7 : Int.random(in: 0..<10, using: &random)
     }
@@ -78,12 +80,14 @@ struct LaneOrderTests {
     thread.cancel()
   }
 
-  @Test("D1 to D3: all orders of up to 6 posts over the ten lanes are taken as the model says", arguments: cores)
+  @Test(
+    "D1 to D3: all orders of up to 6 posts over the ten lanes are taken as the model says",
+    arguments: cores)
   func allOrdersOfSixPosts(core: EventCentral.Core) {
     struct Go: Eventable { var sequence: Int }
     struct Post: Eventable { var index: UInt8 }
-    // The thread posts a sequence to itself, handles it, and goes on to the next one. A million times in a
-    // debug build: without arrays.
+    // The thread posts a sequence to itself, handles it, and goes on to the next one. A million
+    // times in a debug build: without arrays.
     final class State: @unchecked Sendable {
       // Only the event thread's handlers touch it, and the test after they are done.
       var sequence = 0
@@ -96,8 +100,8 @@ struct LaneOrderTests {
         got.deallocate()
       }
 
-      /// Whether what came is what was posted, each once, by lane, and within a lane the first first, in a
-      /// stack the last.
+      /// Whether what came is what was posted, each once, by lane, and within a lane the first
+      /// first, in a stack the last.
       func isInOrder() -> Bool {
         var seen = UInt8(1) << got[0]
         for place in 1..<6 {
@@ -200,6 +204,7 @@ struct LaneOrderTests {
     #expect(done.pass())
     #expect(counts.disorder == 0)
     #expect(thread.drain())
-    #expect(thread.statistics == .init(delivered: UInt64(producers * each), skipped: 0, cancelled: 0))
+    #expect(
+      thread.statistics == .init(delivered: UInt64(producers * each), skipped: 0, cancelled: 0))
   }
 }

@@ -26,7 +26,8 @@ struct SharedMailboxTests {
       }
     }
 
-    /// Has every worker handle `Numbered`, and starts it; held, they stand in a handler of their own.
+    /// Has every worker handle `Numbered`, and starts it; held, they stand in a handler of their
+    /// own.
     func listen(isHeld: Bool = false) -> Log<Int> {
       let log = Log<Int>()
       for worker in workers {
@@ -265,7 +266,8 @@ struct SharedMailboxTests {
     #expect(lifetime.waitUntilNone())
   }
 
-  @Test("D10: a worker that ends leaves what is shared to the others", arguments: cores, [false, true])
+  @Test(
+    "D10: a worker that ends leaves what is shared to the others", arguments: cores, [false, true])
   func retire(core: EventCentral.Core, whenEmpty: Bool) {
     let world = World(core, workers: 2)
     let log = world.listen(isHeld: true)
@@ -307,9 +309,11 @@ struct SharedMailboxTests {
     world.close()
   }
 
-  @Test("the strategies of waiting", arguments: cores, [
-    EventWaitStrategy.park, .spinThenPark(.microseconds(20)), .yield, .spin,
-  ])
+  @Test(
+    "the strategies of waiting", arguments: cores,
+    [
+      EventWaitStrategy.park, .spinThenPark(.microseconds(20)), .yield, .spin,
+    ])
   func strategies(core: EventCentral.Core, strategy: EventWaitStrategy) {
     let world = World(core, workers: 2, strategy: strategy)
     let log = world.listen()

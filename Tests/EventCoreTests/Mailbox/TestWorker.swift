@@ -42,7 +42,9 @@ final class TestWorker: Sendable {
 
   /// Posts to this worker alone.
   @discardableResult
-  func post<E: Eventable>(_ event: E, _ method: EventDispatchMethod, _ priority: EventPriority) -> Bool {
+  func post<E: Eventable>(_ event: E, _ method: EventDispatchMethod, _ priority: EventPriority)
+    -> Bool
+  {
     dispatch(event, lane: Lane(method, priority), through: direct) != 0
   }
 

@@ -37,11 +37,13 @@ struct DynamicScalerTests {
     for _ in 0..<14 {
       // 33 events for each thread, handled fast enough.
       capacity = scaler.capacity(
-        for: reading(capacity, busy: capacity, waiting: 33 * capacity, handled: UInt64(steps.count) << 20))
+        for: reading(
+          capacity, busy: capacity, waiting: 33 * capacity, handled: UInt64(steps.count) << 20))
       steps.append(capacity)
       hands.turn(.milliseconds(25))
     }
-    // 100 ms after the first look, and again 100 ms after the change was seen; never beyond the most.
+    // 100 ms after the first look, and again 100 ms after the change was seen; never beyond the
+    // most.
     #expect(steps == [1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3])
   }
 
@@ -95,7 +97,8 @@ struct DynamicScalerTests {
     for step in 0..<2400 {
       let isHigh = step / 3 % 2 == 0
       let capacity = scaler.capacity(
-        for: reading(4, busy: isHigh ? 4 : 0, waiting: isHigh ? 1000 : 0, handled: UInt64(step) << 20))
+        for: reading(
+          4, busy: isHigh ? 4 : 0, waiting: isHigh ? 1000 : 0, handled: UInt64(step) << 20))
       #expect(capacity == 4)
       hands.turn(.milliseconds(25))
     }
@@ -144,7 +147,8 @@ struct DynamicScalerTests {
 
   @Test("a pool asks its scaler by itself while it is busy, and rests", arguments: balances)
   func asksByItself(_ kind: (EventCentral.Core, Balance)) {
-    /// Wants as many threads as events have to be seen to, up to four; counts how often it is asked.
+    /// Wants as many threads as events have to be seen to, up to four; counts how often it is
+    /// asked.
     final class Counting: EventPoolScaling {
       let readings = Log<EventPoolReading>()
       var interval: Duration? { .milliseconds(1) }

@@ -9,7 +9,8 @@ import Testing
 
 @Suite("Pools: which thread gets an event")
 struct PoolBalancingTests {
-  @Test("D4: each event goes to exactly one thread, for n-1, n, n+1 and 3n events over n threads",
+  @Test(
+    "D4: each event goes to exactly one thread, for n-1, n, n+1 and 3n events over n threads",
     arguments: balances, [1, 2, 3, 5])
   func exactlyOne(_ kind: (EventCentral.Core, Balance), threads: Int) {
     let jobs = JobPool(kind.0, threads, kind.1.make())
@@ -38,7 +39,8 @@ struct PoolBalancingTests {
     jobs.pool.cancel()
   }
 
-  @Test("lowest load finds the thread with the least to do, the running handler included",
+  @Test(
+    "lowest load finds the thread with the least to do, the running handler included",
     arguments: cores)
   func lowestLoadIsLowest(core: EventCentral.Core) {
     let jobs = JobPool(core, 3, EventPoolLowestLoadBalancer())
@@ -113,7 +115,8 @@ struct PoolBalancingTests {
     let log = Log<Handled>()
     let pool = EventPool<EventThread>(
       capacity: 3,
-      balancer: EventPoolKeyedBalancer(otherwise: LastBalancer()) { (job: Job) in job.key }, on: central
+      balancer: EventPoolKeyedBalancer(otherwise: LastBalancer()) { (job: Job) in job.key },
+      on: central
     ) { index in
       let thread = EventThread()
       thread.addEventCallback { (other: Other) in
@@ -192,14 +195,16 @@ struct PoolBalancingTests {
       Job(number: 1).queue(on: jobs.central)
     }
     Job(number: 0).queue(on: jobs.central)
-    // The event that was being placed goes to one of those it was offered; the nested one sees the new.
+    // The event that was being placed goes to one of those it was offered; the nested one sees the
+    // new.
     let handled = jobs.log.entries(atLeast: 2)
     #expect(handled.contains(.init(thread: 1, number: 0)))
     #expect(handled.contains(.init(thread: 2, number: 1)))
     jobs.pool.cancel()
   }
 
-  @Test("a batch is spread like single events, and keeps its order on each thread",
+  @Test(
+    "a batch is spread like single events, and keeps its order on each thread",
     arguments: balances, [1, 2, 63, 64, 65, 200])
   func batches(_ kind: (EventCentral.Core, Balance), count: Int) {
     let jobs = JobPool(kind.0, 3, kind.1.make())

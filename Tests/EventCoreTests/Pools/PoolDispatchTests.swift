@@ -72,7 +72,8 @@ struct PoolDispatchTests {
     jobs.pool.cancel()
   }
 
-  @Test("a pool is one receiver beside others, and shares large events with them", arguments: balances)
+  @Test(
+    "a pool is one receiver beside others, and shares large events with them", arguments: balances)
   func oneReceiver(_ kind: (EventCentral.Core, Balance)) {
     let central = EventCentral(core: kind.0)
     let (lifetime, log) = (Lifetime(), Log<String>())
@@ -95,7 +96,9 @@ struct PoolDispatchTests {
     #expect(lifetime.waitUntilNone())
   }
 
-  @Test("what is sent to the pool reaches one thread, what is sent to a thread that one", arguments: balances)
+  @Test(
+    "what is sent to the pool reaches one thread, what is sent to a thread that one",
+    arguments: balances)
   func directDispatch(_ kind: (EventCentral.Core, Balance)) {
     let jobs = JobPool(kind.0, 3, kind.1.make())
     #expect(jobs.pool.queueEvent(Job(number: 1)))
@@ -126,9 +129,12 @@ struct PoolDispatchTests {
         log.append(Handled(thread: index, number: event.number))
       }
     }
-    /// Which threads handle four events. Of a shared pool only what is sent to all of them is handled by all.
+    /// Which threads handle four events. Of a shared pool only what is sent to all of them is
+    /// handled by all.
     func send(from number: Int) -> Set<Int> {
-      for number in number..<number + 4 { #expect(Ping(number: number).queue(on: jobs.central) == 1) }
+      for number in number..<number + 4 {
+        #expect(Ping(number: number).queue(on: jobs.central) == 1)
+      }
       let counted = UInt64(number + 4)
       #expect(
         waitUntil { jobs.pool.statistics.delivered + jobs.pool.statistics.skipped == counted })
@@ -184,7 +190,8 @@ struct PoolDispatchTests {
     pools.forEach { $0.cancel() }
   }
 
-  @Test("latest-only callbacks in a balanced pool: one waits on each thread, and retiring still ends",
+  @Test(
+    "latest-only callbacks in a balanced pool: one waits on each thread, and retiring still ends",
     arguments: cores)
   func latestOnly(core: EventCentral.Core) {
     struct ByNumber: EventPoolBalancing {

@@ -8,12 +8,16 @@ import Testing
 
 @Suite("Pools: D9, D10: the end")
 struct PoolEndingTests {
-  @Test("D10: cancel finishes the handlers that run, and frees and counts what waits", arguments: balances)
+  @Test(
+    "D10: cancel finishes the handlers that run, and frees and counts what waits",
+    arguments: balances)
   func cancelCounts(_ kind: (EventCentral.Core, Balance)) {
     let jobs = JobPool(kind.0, 3, kind.1.make())
     let held = jobs.holdAll()
     let lifetime = Lifetime()
-    for number in 0..<60 { Job(number: number, key: number, token: lifetime.token()).queue(on: jobs.central) }
+    for number in 0..<60 {
+      Job(number: number, key: number, token: lifetime.token()).queue(on: jobs.central)
+    }
     #expect(jobs.pool.eventCount == 60)
     jobs.pool.cancel()
     #expect(Job(token: lifetime.token()).queue(on: jobs.central) == 0)
@@ -68,7 +72,8 @@ struct PoolEndingTests {
     #expect(waitUntil { Job().queue(on: central) == 0 })
   }
 
-  @Test("D9: released while all its threads are inside a handler and more waits", arguments: balances)
+  @Test(
+    "D9: released while all its threads are inside a handler and more waits", arguments: balances)
   func releaseBusy(_ kind: (EventCentral.Core, Balance)) {
     let (lifetime, log) = (Lifetime(), Log<Handled>())
     let central = EventCentral(core: kind.0)
@@ -79,8 +84,11 @@ struct PoolEndingTests {
       })
     for number in 0..<3 {
       // The keyed and the custom balancer may have two of them wait on one thread.
-      Job(number: number, key: number, token: lifetime.token(), entered: entered[number], leave: leave[number])
-        .queue(on: central)
+      Job(
+        number: number, key: number, token: lifetime.token(), entered: entered[number],
+        leave: leave[number]
+      )
+      .queue(on: central)
     }
     if kind.1 == .roundRobin || kind.1 == .shared { entered.forEach { $0.pass() } }
     for number in 3..<30 { Job(number: number, token: lifetime.token()).queue(on: central) }
@@ -91,7 +99,8 @@ struct PoolEndingTests {
     #expect(log.entries.allSatisfy { $0.number < 3 })
   }
 
-  @Test("D9: the last reference may go inside a handler of one of its own threads", arguments: balances)
+  @Test(
+    "D9: the last reference may go inside a handler of one of its own threads", arguments: balances)
   func releaseInsideAHandler(_ kind: (EventCentral.Core, Balance)) {
     let (lifetime, log) = (Lifetime(), Log<Handled>())
     let central = EventCentral(core: kind.0)
@@ -115,7 +124,8 @@ struct PoolEndingTests {
     #expect(log.entries.count == 1)
   }
 
-  @Test("D9: threads that bound methods keep alive end with their pool all the same", arguments: cores)
+  @Test(
+    "D9: threads that bound methods keep alive end with their pool all the same", arguments: cores)
   func boundMethods(core: EventCentral.Core) {
     final class Bound: EventThread, @unchecked Sendable {
       // Constant from the registration on.
@@ -152,7 +162,9 @@ struct PoolEndingTests {
     jobs.pool.cancel()
   }
 
-  @Test("a thread that ends while it is made is no thread of the pool, and is replaced when asked", arguments: balances)
+  @Test(
+    "a thread that ends while it is made is no thread of the pool, and is replaced when asked",
+    arguments: balances)
   func endedWhileMade(_ kind: (EventCentral.Core, Balance)) {
     let (central, log) = (EventCentral(core: kind.0), Log<Handled>())
     let made = Log<Int>()
@@ -181,7 +193,9 @@ struct PoolEndingTests {
     #expect(log.entries.count == 10)
   }
 
-  @Test("D10: drain does not say that all was handled after a thread was cancelled with its share", arguments: cores)
+  @Test(
+    "D10: drain does not say that all was handled after a thread was cancelled with its share",
+    arguments: cores)
   func drainAfterCancelledThread(core: EventCentral.Core) {
     let jobs = JobPool(core, 3, Balance.roundRobin.make())
     let held = jobs.holdAll()
@@ -194,7 +208,9 @@ struct PoolEndingTests {
     #expect(jobs.pool.statistics.cancelled == 10)
   }
 
-  @Test("D4: of a batch that a pool takes while it ends, what was accepted is accounted for", arguments: balances)
+  @Test(
+    "D4: of a batch that a pool takes while it ends, what was accepted is accounted for",
+    arguments: balances)
   func batchWhileEnding(_ kind: (EventCentral.Core, Balance)) {
     for round in 0..<200 {
       let jobs = JobPool(kind.0, 4, kind.1.make())
@@ -222,7 +238,9 @@ struct PoolEndingTests {
     }
   }
 
-  @Test("D10: with all threads cancelled one by one the pool refuses, and counts", arguments: Balance.balanced)
+  @Test(
+    "D10: with all threads cancelled one by one the pool refuses, and counts",
+    arguments: Balance.balanced)
   func allThreadsCancelled(_ balance: Balance) {
     for core in cores {
       let jobs = JobPool(core, 3, balance.make())
@@ -243,7 +261,9 @@ struct PoolEndingTests {
         JobThread(index, log, token: lifetime.token())
       }
       held = pool.withThreads { $0.map { HeldThread($0) } }
-      for number in 0..<30 { Job(number: number, key: number, token: lifetime.token()).queue(on: central) }
+      for number in 0..<30 {
+        Job(number: number, key: number, token: lifetime.token()).queue(on: central)
+      }
       pool.capacity = 1
     }
     held.forEach { $0.letGo() }

@@ -45,18 +45,22 @@ struct PoolMistakeTests {
       _ = EventPool<EventThread>(
         scaler: EventPoolDynamicScaler(maximum: 2, interval: .zero), on: EventCentral())
     }
-    expectMessage(result, "and this one is 0.0 seconds: give it another, or nil to be asked by rescale() alone")
+    expectMessage(
+      result, "and this one is 0.0 seconds: give it another, or nil to be asked by rescale() alone")
   }
 
   @Test("a balancer that asks about a thread that is not on offer")
   func strangeThread() async {
     struct Asking: EventPoolBalancing {
-      func chooseThread(for choice: borrowing EventPoolChoice) -> Int { choice.load(of: choice.count) }
+      func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
+        choice.load(of: choice.count)
+      }
     }
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let jobs = JobPool(.default, 2, Asking())
       Job().queue(on: jobs.central)
     }
-    expectMessage(result, "asks about the threads 0 to 1 that it is offered, and asked about 2: count anew")
+    expectMessage(
+      result, "asks about the threads 0 to 1 that it is offered, and asked about 2: count anew")
   }
 }

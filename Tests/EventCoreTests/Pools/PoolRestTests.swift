@@ -19,7 +19,8 @@ struct PoolRestTests {
     }
   }
 
-  @Test("a scaler is asked while there are more threads than the pool may rest with",
+  @Test(
+    "a scaler is asked while there are more threads than the pool may rest with",
     arguments: balances)
   func idleAndTooLarge(_ kind: (EventCentral.Core, Balance)) {
     let scaler = Least()
@@ -34,7 +35,8 @@ struct PoolRestTests {
     jobs.pool.cancel()
   }
 
-  @Test("D10: what waits in a shared pool without a thread is freed and counted at its end",
+  @Test(
+    "D10: what waits in a shared pool without a thread is freed and counted at its end",
     arguments: cores, [true, false])
   func endWithoutThreads(core: EventCentral.Core, drains: Bool) {
     let jobs = JobPool(core, 2, EventPoolSharedBalancer())
@@ -56,7 +58,8 @@ struct PoolRestTests {
     #expect(jobs.log.entries.isEmpty)
   }
 
-  @Test("a shared pool whose retired threads do not end waits with new ones until one does",
+  @Test(
+    "a shared pool whose retired threads do not end waits with new ones until one does",
     arguments: cores)
   func stuckWhileScaling(core: EventCentral.Core) {
     let jobs = JobPool(core, 128, EventPoolSharedBalancer())

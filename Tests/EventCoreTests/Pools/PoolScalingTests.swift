@@ -37,7 +37,9 @@ struct PoolScalingTests {
     for number in 0..<20 { Job(number: number).queue(on: jobs.central) }
     jobs.pool.capacity = 1
     // At once, although both are inside a handler.
-    let (retiring, rest) = (jobs.pool.statistics.threads.filter(\.isRetiring), jobs.pool.withThreads { $0 })
+    let (retiring, rest) = (
+      jobs.pool.statistics.threads.filter(\.isRetiring), jobs.pool.withThreads { $0 }
+    )
     #expect(retiring.map(\.index) == [1])
     #expect(retiring.map(\.waiting) == [10])
     #expect(rest.count == 1)
@@ -84,7 +86,8 @@ struct PoolScalingTests {
        register the callback; return
                                                      handle what waits in the pool
    */
-  @Test("D4: a thread whose closure registers its callbacks skips nothing of what waits before that",
+  @Test(
+    "D4: a thread whose closure registers its callbacks skips nothing of what waits before that",
     arguments: balances)
   func grownByClosure(_ kind: (EventCentral.Core, Balance)) {
     let jobs = JobPool(kind.0, 1, kind.1.make(), complete: Self.awaitLook)
@@ -97,7 +100,9 @@ struct PoolScalingTests {
     #expect(jobs.pool.statistics.skipped == 0)
   }
 
-  @Test("D4: nor does one that is made with the pool, of what is dispatched meanwhile", arguments: balances)
+  @Test(
+    "D4: nor does one that is made with the pool, of what is dispatched meanwhile",
+    arguments: balances)
   func madeByClosure(_ kind: (EventCentral.Core, Balance)) {
     let (threads, sent) = (Log<JobThread>(), Log<Int>())
     let held = Log<HeldThread>()
@@ -125,7 +130,8 @@ struct PoolScalingTests {
     #expect(statistics.skipped == 0)
   }
 
-  @Test("D4: scaling under fire loses nothing, doubles nothing and keeps each producer's order per thread",
+  @Test(
+    "D4: scaling under fire loses nothing, doubles nothing and keeps each producer's order per thread",
     arguments: balances, [false, true])
   func underFire(_ kind: (EventCentral.Core, Balance), isByClosure: Bool) {
     var random = SeededRandom()
@@ -176,21 +182,23 @@ struct PoolScalingTests {
     #expect(statistics.cancelled == 0 && statistics.refused == 0)
   }
 
-  /// D2: on each thread the events of each producer come in the order in which it dispatched them, and so
-  /// do those of each key. Of a shared pool too: what a thread takes later was dispatched later.
+  /// D2: on each thread the events of each producer come in the order in which it dispatched them,
+  /// and so do those of each key. Of a shared pool too: what a thread takes later was dispatched
+  /// later.
   private static func expectOrder(_ handled: [Handled], each: Int) {
     struct Place: Hashable { var thread, producer: Int }
     var last: [Place: Int] = [:]
     for event in handled {
-      // A thread that comes later may have the index of one that has ended, and then all of its events come
-      // after those of that one.
+      // A thread that comes later may have the index of one that has ended, and then all of its
+      // events come after those of that one.
       let place = Place(thread: event.thread, producer: event.number / each)
       #expect(last[place] ?? -1 < event.number, "\(place)")
       last[place] = event.number
     }
   }
 
-  @Test("D10: cancelled and drained under fire, every event is delivered, cancelled or refused",
+  @Test(
+    "D10: cancelled and drained under fire, every event is delivered, cancelled or refused",
     arguments: balances, [true, false])
   func endUnderFire(_ kind: (EventCentral.Core, Balance), drains: Bool) {
     for _ in 0..<20 {
@@ -232,8 +240,8 @@ struct PoolScalingTests {
     let stuck = jobs.pool.stuckThreads(runningFor: .milliseconds(20))
     #expect(stuck.map(\.index) == [0])
     #expect(jobs.pool.statistics.threads[1].runningFor == nil)
-    // The other thread goes on; what was dealt to the stuck one waits, and is told. In a shared pool
-    // nothing does.
+    // The other thread goes on; what was dealt to the stuck one waits, and is told. In a shared
+    // pool nothing does.
     for number in 0..<40 { Job(number: number, key: number).queue(on: jobs.central) }
     let waiting = jobs.pool.stuckThreads(runningFor: .milliseconds(20))[0].waiting
     #expect(jobs.log.entries(atLeast: 40 - waiting).count == 40 - waiting)
@@ -247,7 +255,8 @@ struct PoolScalingTests {
     jobs.pool.cancel()
   }
 
-  @Test("two who set the capacity at once, and a pool that ends meanwhile, leave no thread behind",
+  @Test(
+    "two who set the capacity at once, and a pool that ends meanwhile, leave no thread behind",
     arguments: cores)
   func capacityRaces(core: EventCentral.Core) {
     for _ in 0..<30 {

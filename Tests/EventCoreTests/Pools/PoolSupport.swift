@@ -86,8 +86,8 @@ struct JobPool: Sendable {
   let lifetime = Lifetime()
   let pool: EventPool<JobThread>
 
-  /// - Parameter complete: If given, the threads come without their callback, and the pool's closure
-  ///   registers it after this.
+  /// - Parameter complete: If given, the threads come without their callback, and the pool's
+  ///   closure registers it after this.
   init(
     _ core: EventCentral.Core, _ capacity: Int,
     _ balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),

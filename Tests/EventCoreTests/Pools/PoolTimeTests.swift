@@ -8,7 +8,8 @@ import Testing
 
 @Suite("Pools: D8: the time of dispatch")
 struct PoolTimeTests {
-  @Test("no callback that asks for the time too late is given an event without one",
+  @Test(
+    "no callback that asks for the time too late is given an event without one",
     arguments: balances)
   func askedTooLate(_ kind: (EventCentral.Core, Balance)) {
     let jobs = JobPool(kind.0, 1, kind.1.make())
@@ -37,7 +38,8 @@ struct PoolTimeTests {
 
   /// A pool of two threads whose callbacks are as that of `add`.
   private static func pool(
-    _ kind: (EventCentral.Core, Balance), add: @escaping @Sendable (EventThread) -> EventCallbackHandle
+    _ kind: (EventCentral.Core, Balance),
+    add: @escaping @Sendable (EventThread) -> EventCallbackHandle
   ) -> (EventPool<EventThread>, Log<EventCallbackHandle>) {
     let handles = Log<EventCallbackHandle>()
     let pool = EventPool<EventThread>(

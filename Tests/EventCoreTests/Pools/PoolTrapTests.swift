@@ -5,7 +5,8 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its own.
+/// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its
+/// own.
 @Suite("Pools: D12: mistakes trap")
 struct PoolTrapTests {
   @Test("a pool without a thread")
@@ -70,7 +71,8 @@ struct PoolTrapTests {
       jobs.pool.capacity = capacity
     }
     expectMessage(
-      result, "has at least one thread, and whoever set its capacity asked for \(capacity): ask for 1")
+      result,
+      "has at least one thread, and whoever set its capacity asked for \(capacity): ask for 1")
   }
 
   /// A scaler that wants so many, whatever is to be done.
@@ -93,14 +95,17 @@ struct PoolTrapTests {
     expectMessage(result, "has at least one thread, and Stubborn asked for \(capacity): ask for 1")
   }
 
-  @Test("more threads than a shared mailbox serves: from the maker, set later, or by a scaler", arguments: cores)
+  @Test(
+    "more threads than a shared mailbox serves: from the maker, set later, or by a scaler",
+    arguments: cores)
   func tooManyForSharing(core: EventCentral.Core) async {
     let made = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
     ) { [core = core.rawValue as String] in
       _ = JobPool(EventCentral.Core(rawValue: core)!, 129, EventPoolSharedBalancer())
     }
-    expectMessage(made, "has at most 128 threads, and its maker asked for 129. Ask for fewer, or balance")
+    expectMessage(
+      made, "has at most 128 threads, and its maker asked for 129. Ask for fewer, or balance")
     let set = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
     ) { [core = core.rawValue as String] in

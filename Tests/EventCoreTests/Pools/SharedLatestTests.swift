@@ -250,7 +250,8 @@ struct SharedLatestTests {
     #expect(log.entries == [9, 19])
   }
 
-  @Test("a callback that is removed on every thread is no receiver, and may come back",
+  @Test(
+    "a callback that is removed on every thread is no receiver, and may come back",
     arguments: cores)
   func removal(core: EventCentral.Core) {
     let log = Log<Int>()

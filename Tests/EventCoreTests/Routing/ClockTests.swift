@@ -15,7 +15,8 @@ struct ClockTests {
   private func stamp(_ central: EventCentral) -> UInt64? {
     var state = DispatchState()
     central.router.begin(
-      key: eventKey(Empty.self), lane: Lane(.queue, .normal).index, size: 0, alignment: 1, events: 1,
+      key: eventKey(Empty.self), lane: Lane(.queue, .normal).index, size: 0, alignment: 1,
+      events: 1,
       &state)
     let time = state.first?.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self)
     if state.first != nil { central.router.commit(&state) }
@@ -38,7 +39,9 @@ struct ClockTests {
     thread.cancel()
   }
 
-  @Test("a listener that takes the event alone reads none; one that takes the time does, until it is removed", arguments: cores)
+  @Test(
+    "a listener that takes the event alone reads none; one that takes the time does, until it is removed",
+    arguments: cores)
   func listenersReadItWhenTheyAsk(core: EventCentral.Core) {
     final class Requester {
       func onEmpty(_ event: Empty) {}

@@ -10,7 +10,9 @@ struct EventCentralTests {
   struct Ping: Eventable { var number = 0 }
   struct OnlyHere: Eventable {}
 
-  @Test("events of one central never reach another, and the instance verbs do what the event's do", arguments: cores)
+  @Test(
+    "events of one central never reach another, and the instance verbs do what the event's do",
+    arguments: cores)
   func centralsAreWorldsApart(core: EventCentral.Core) {
     let (one, two) = (EventCentral(core: core), EventCentral(core: core))
     #expect(one.core == core)
@@ -65,7 +67,8 @@ struct EventCentralTests {
       for _ in 0..<3 { Of<T>().queue(on: central) }
     }
     add(
-      Int8.self, Int16.self, Int32.self, Int64.self, UInt8.self, UInt16.self, UInt32.self, UInt64.self,
+      Int8.self, Int16.self, Int32.self, Int64.self, UInt8.self, UInt16.self, UInt32.self,
+      UInt64.self,
       Float.self, Double.self, Bool.self, Character.self, String.self, Int.self, UInt.self,
       Substring.self, [Int].self, Set<Int>.self, Unicode.Scalar.self, ClosedRange<Int>.self)
     #expect(thread.drain())

@@ -11,7 +11,8 @@ import Testing
 struct RepeatTests {
   typealias Number = ScheduleWorld.Number
 
-  @Test("deadlines do not drift, however late each dispatch is",
+  @Test(
+    "deadlines do not drift, however late each dispatch is",
     arguments: cores, EventRepeatPolicy.allCases)
   func noDrift(core: EventCentral.Core, policy: EventRepeatPolicy) {
     let world = ScheduleWorld(core)
@@ -28,7 +29,8 @@ struct RepeatTests {
     #expect(world.finish().count == 20)
   }
 
-  @Test("catch-up dispatches each missed deadline, among the others in their order", arguments: cores)
+  @Test(
+    "catch-up dispatches each missed deadline, among the others in their order", arguments: cores)
   func catchUp(core: EventCentral.Core) {
     let world = ScheduleWorld(core)
     let handle = Number(value: 1).scheduleQueue(
@@ -74,7 +76,9 @@ struct RepeatTests {
     }
   }
 
-  @Test("the first deadline may be any, and one that has passed is dispatched at once", arguments: cores)
+  @Test(
+    "the first deadline may be any, and one that has passed is dispatched at once", arguments: cores
+  )
   func first(core: EventCentral.Core) {
     let world = ScheduleWorld(core)
     let now = world.clock.nanoseconds
@@ -105,7 +109,8 @@ struct RepeatTests {
     #expect(world.finish() == [1, 1, 2, 3, 3, 3, 2, 3])
   }
 
-  @Test("a repetition that never catches up holds up nobody, and can be cancelled", arguments: cores)
+  @Test(
+    "a repetition that never catches up holds up nobody, and can be cancelled", arguments: cores)
   func neverCatchesUp(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let other = Number().scheduleQueue(after: .milliseconds(1), on: central)

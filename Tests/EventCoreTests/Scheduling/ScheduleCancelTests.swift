@@ -110,7 +110,9 @@ struct ScheduleCancelTests {
     #expect(world.finish() == [])
   }
 
-  @Test("D9: a central that is released frees what is scheduled, and its handles say so", arguments: cores)
+  @Test(
+    "D9: a central that is released frees what is scheduled, and its handles say so",
+    arguments: cores)
   func centralReleased(core: EventCentral.Core) {
     let lifetime = Lifetime()
     var handles: [EventScheduleHandle] = []

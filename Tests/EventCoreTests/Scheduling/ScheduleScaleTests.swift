@@ -27,7 +27,8 @@ struct ScheduleScaleTests {
     let count = orderStep == 1 ? 1_000_000 : 100_000
     let world = ScheduleWorld(core)
     // Four for each deadline.
-    let deadlines = (0..<count).map { _ in UInt64.random(in: 1...UInt64(count / 4), using: &random) }
+    let deadlines = (0..<count).map { _ in UInt64.random(in: 1...UInt64(count / 4), using: &random)
+    }
     var handles: [EventScheduleHandle] = []
     handles.reserveCapacity(count)
     for (value, deadline) in deadlines.enumerated() {
@@ -52,8 +53,8 @@ struct ScheduleScaleTests {
   }
 
   #if os(Linux)
-    /// Notes whose processor time a dispatch is on: a balancer runs where the event is dispatched. It is
-    /// asked where there are two threads to choose from.
+    /// Notes whose processor time a dispatch is on: a balancer runs where the event is dispatched.
+    /// It is asked where there are two threads to choose from.
     struct ClockNotingBalancer: EventPoolBalancing {
       let clocks: Log<clockid_t>
 
@@ -70,7 +71,8 @@ struct ScheduleScaleTests {
       return time.tv_sec * 1_000_000_000 + time.tv_nsec
     }
 
-    /// Notes what the system may add to a sleep of the thread that a dispatch is on, in nanoseconds.
+    /// Notes what the system may add to a sleep of the thread that a dispatch is on, in
+    /// nanoseconds.
     struct SlackNotingBalancer: EventPoolBalancing {
       let slacks: Log<String>
 
@@ -90,7 +92,8 @@ struct ScheduleScaleTests {
       }
     }
 
-    @Test("a scheduler's thread sleeps no longer than asked: the system adds nothing", arguments: cores)
+    @Test(
+      "a scheduler's thread sleeps no longer than asked: the system adds nothing", arguments: cores)
     func slack(core: EventCentral.Core) {
       let (central, slacks) = (EventCentral(core: core), Log<String>())
       let pool = EventPool<EventThread>(

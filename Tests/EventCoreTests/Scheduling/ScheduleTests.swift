@@ -127,14 +127,17 @@ struct ScheduleTests {
   @Test("durations are rounded up, so that nothing is early")
   func rounding() {
     #expect(Duration.nanoseconds(7).wholeNanoseconds == 7)
-    #expect(Duration(secondsComponent: 1, attosecondsComponent: 1).wholeNanoseconds == 1_000_000_001)
+    #expect(
+      Duration(secondsComponent: 1, attosecondsComponent: 1).wholeNanoseconds == 1_000_000_001)
     #expect(Duration(secondsComponent: 0, attosecondsComponent: 1).wholeNanoseconds == 1)
     #expect(Duration.zero.wholeNanoseconds == 0)
     #expect(Duration.seconds(-1).wholeNanoseconds == 0)
     #expect(Duration.seconds(Int64.max).wholeNanoseconds == .max)
   }
 
-  @Test("D8: dispatchTime is when the event was dispatched, not when it was scheduled", arguments: cores)
+  @Test(
+    "D8: dispatchTime is when the event was dispatched, not when it was scheduled", arguments: cores
+  )
   func dispatchTime(core: EventCentral.Core) {
     let world = ScheduleWorld(core)
     let times = Log<DispatchTime>()

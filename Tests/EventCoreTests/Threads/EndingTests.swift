@@ -22,7 +22,8 @@ struct EndingTests {
         log.append(item.number)
         if item.number == last { thread.cancel() }
       }
-      // All of them are there before the first is handled, and none comes to a thread that has ended.
+      // All of them are there before the first is handled, and none comes to a thread that has
+      // ended.
       let held = HeldThread(thread)
       #expect((0..<size).map(Item.init).queue(on: central) == size)
       held.letGo()
@@ -36,7 +37,8 @@ struct EndingTests {
     }
   }
 
-  @Test("D10: cancel finishes the handler that runs, and frees and counts what waits", arguments: cores)
+  @Test(
+    "D10: cancel finishes the handler that runs, and frees and counts what waits", arguments: cores)
   func cancelCounts(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
@@ -113,7 +115,8 @@ struct EndingTests {
     #expect(thread.statistics == .init(delivered: 1, skipped: 0, cancelled: 10))
   }
 
-  @Test("D10: an idle thread wakes for cancel at once, whatever it does while it waits",
+  @Test(
+    "D10: an idle thread wakes for cancel at once, whatever it does while it waits",
     arguments: cores, [EventWaitStrategy.park, .spinThenPark(.milliseconds(1)), .yield, .spin])
   func idleThreadWakes(core: EventCentral.Core, strategy: EventWaitStrategy) {
     let thread = EventThread(on: EventCentral(core: core), waitStrategy: strategy)
@@ -128,7 +131,9 @@ struct EndingTests {
     #expect(log.entries == [0, 1, 2])
   }
 
-  @Test("D12: posting to a cancelled thread is answered with false, and loses nothing", arguments: cores)
+  @Test(
+    "D12: posting to a cancelled thread is answered with false, and loses nothing", arguments: cores
+  )
   func postingToACancelledThread(core: EventCentral.Core) {
     let thread = EventThread(on: EventCentral(core: core))
     let lifetime = Lifetime()
@@ -143,7 +148,8 @@ struct EndingTests {
     #expect(thread.eventCount == 0)
   }
 
-  @Test("D9: releasing the last reference ends an idle thread and frees everything", arguments: cores)
+  @Test(
+    "D9: releasing the last reference ends an idle thread and frees everything", arguments: cores)
   func releasingEndsAnIdleThread(core: EventCentral.Core) {
     let lifetime = Lifetime()
     let central = EventCentral(core: core)

@@ -11,7 +11,9 @@ struct HandlerTests {
   struct Ping: Eventable { var number = 0 }
   struct Pong: Eventable { var number = 0 }
 
-  @Test("D4: several callbacks for one type are called in the order of their registration", arguments: cores)
+  @Test(
+    "D4: several callbacks for one type are called in the order of their registration",
+    arguments: cores)
   func callbacksInOrder(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
@@ -43,7 +45,9 @@ struct HandlerTests {
     thread.cancel()
   }
 
-  @Test("D4: the number of receivers is what dispatch returns: none, n-1, n, n+1 and 3n threads", arguments: cores)
+  @Test(
+    "D4: the number of receivers is what dispatch returns: none, n-1, n, n+1 and 3n threads",
+    arguments: cores)
   func everyThreadGetsItOnce(core: EventCentral.Core) {
     for count in [0, 1, 2, 3, 6] {
       let central = EventCentral(core: core)
@@ -123,7 +127,8 @@ struct HandlerTests {
     thread.cancel()
   }
 
-  @Test("D6: removeAndWait of an idle callback does not wait for another that runs", arguments: cores)
+  @Test(
+    "D6: removeAndWait of an idle callback does not wait for another that runs", arguments: cores)
   func removeAndWaitDoesNotWaitForOthers(core: EventCentral.Core) {
     let thread = EventThread(on: EventCentral(core: core))
     let handle = thread.addEventCallback { (_: Pong) in }
@@ -146,7 +151,8 @@ struct HandlerTests {
     thread.cancel()
   }
 
-  @Test("D7: a handler dispatches, subscribes, unsubscribes, and ends its own thread", arguments: cores)
+  @Test(
+    "D7: a handler dispatches, subscribes, unsubscribes, and ends its own thread", arguments: cores)
   func reentry(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
@@ -186,7 +192,9 @@ struct HandlerTests {
     #expect(log.entries == ["same", "ping"])
   }
 
-  @Test("D8: dispatchTime is when the user dispatched, and the priority is the one given", arguments: cores)
+  @Test(
+    "D8: dispatchTime is when the user dispatched, and the priority is the one given",
+    arguments: cores)
   func dispatchTime(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
@@ -210,7 +218,8 @@ struct HandlerTests {
     thread.cancel()
   }
 
-  @Test("D5: dispatch returns while the receiver is stuck, and runs none of its code", arguments: cores)
+  @Test(
+    "D5: dispatch returns while the receiver is stuck, and runs none of its code", arguments: cores)
   func dispatchWaitsForNobody(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)

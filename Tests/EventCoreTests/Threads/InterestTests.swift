@@ -20,7 +20,9 @@ struct InterestTests {
     }
   }
 
-  @Test("an age is below the limit, or it is not", arguments: [0, 1, 2, 1_000_000_000, .max] as [UInt64])
+  @Test(
+    "an age is below the limit, or it is not",
+    arguments: [0, 1, 2, 1_000_000_000, .max] as [UInt64])
   func ages(now: UInt64) {
     #expect(isYounger(than: 1, dispatched: now, now: now))
     #expect(isYounger(than: .max, dispatched: 1, now: now))
@@ -144,7 +146,9 @@ struct InterestTests {
     #expect(log.entries == ["none", "all", "both", "none", "all"])
   }
 
-  @Test("D6, D7: a filter that removes its own handler still decides about this event", arguments: cores)
+  @Test(
+    "D6, D7: a filter that removes its own handler still decides about this event", arguments: cores
+  )
   func filterRemoves(core: EventCentral.Core) {
     let thread = EventThread(on: EventCentral(core: core))
     let (log, handles) = (Log<Int>(), Log<EventCallbackHandle>())

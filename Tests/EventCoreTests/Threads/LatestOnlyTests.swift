@@ -73,8 +73,8 @@ struct LatestOnlyTests {
       held.letGo()
       #expect(thread.drain())
       var expected = (0..<10).map { "lane \($0)" }
-      // In a queue it stands where the superseded one of its lane stood, which came before the other; in a
-      // stack likewise, under the other, which was dispatched later.
+      // In a queue it stands where the superseded one of its lane stood, which came before the
+      // other; in a stack likewise, under the other, which was dispatched later.
       expected.insert("latest 99", at: last.method == .queue ? index : index + 1)
       #expect(log.entries == expected)
     }
@@ -280,7 +280,8 @@ struct LatestOnlyTests {
     thread.cancel()
   }
 
-  @Test("D4: everything that is dispatched under fire is handled or counted, once", arguments: cores)
+  @Test(
+    "D4: everything that is dispatched under fire is handled or counted, once", arguments: cores)
   func underFire(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)

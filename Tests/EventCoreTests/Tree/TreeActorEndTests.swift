@@ -7,7 +7,8 @@ import Testing
 
 @Suite("Trees: handlers of actors that end")
 struct TreeActorEndTests {
-  @Test("D9: a handler on an actor ends with the actor, and consumes nothing then", arguments: cores)
+  @Test(
+    "D9: a handler on an actor ends with the actor, and consumes nothing then", arguments: cores)
   func endedActor(core: EventCentral.Core) async {
     await offThePool {
       let (node, central) = (EventNode(core: core), EventCentral(core: core))

@@ -27,7 +27,8 @@ struct TreeBridgeTests {
     }
   }
 
-  @Test("an event of a central goes as far as the scope says, by default everywhere", arguments: cores)
+  @Test(
+    "an event of a central goes as far as the scope says, by default everywhere", arguments: cores)
   func scopes(core: EventCentral.Core) {
     let parts = [
       (EventRaiseScope.capturing, captured("root a")), (.bubbling, raised("a root")),
@@ -63,7 +64,9 @@ struct TreeBridgeTests {
     }
   }
 
-  @Test("by default it is raised where that was asked for: on an actor, the main actor, a thread", arguments: cores)
+  @Test(
+    "by default it is raised where that was asked for: on an actor, the main actor, a thread",
+    arguments: cores)
   func requesterThread(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let nodes = (0..<5).map { _ in EventNode(core: core) }
@@ -85,7 +88,8 @@ struct TreeBridgeTests {
     nodes[2].addHandler(.onRaise) { (_: Ping) in onThread.append(currentThread()) }
     thread.addEventCallback { (_: Pong) in
       own.append(currentThread())
-      places.append("\(nodes[2].raiseEvents(of: Ping.self, from: central, isolation: nil).executesOn)")
+      places.append(
+        "\(nodes[2].raiseEvents(of: Ping.self, from: central, isolation: nil).executesOn)")
     }
     thread.queueEvent(Pong())
     await offThePool {
@@ -103,7 +107,9 @@ struct TreeBridgeTests {
     withExtendedLifetime(home) {}
   }
 
-  @Test("with consumeEvent what is dispatched goes no further in the tree, received or not", arguments: cores)
+  @Test(
+    "with consumeEvent what is dispatched goes no further in the tree, received or not",
+    arguments: cores)
   func consuming(core: EventCentral.Core) {
     for isReceived in [true, false] {
       for (phase, expected) in [
@@ -115,7 +121,8 @@ struct TreeBridgeTests {
         let thread = EventThread(on: central)
         if isReceived { thread.addEventCallback { (event: Ping) in received.append(event.number) } }
         let handle = tree.a.dispatchEvents(of: Ping.self, to: central, phase.union(.consumeEvent))
-        tree.a.addHandler(phase) { (_: Ping) in Issue.record("called after the event was consumed") }
+        tree.a.addHandler(phase) { (_: Ping) in Issue.record("called after the event was consumed")
+        }
         let outcome = tree.a1.raise(event: Ping(number: 7))
         #expect(tree.log.take() == expected)
         #expect(outcome == EventOutcome(handlerCount: expected.count + 1, consumer: tree.a.id))

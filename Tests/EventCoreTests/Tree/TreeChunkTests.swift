@@ -5,8 +5,8 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// A raise finds its handlers some at a time, so that one that is consumed early has not gone through the
-/// whole tree; the changes of its handlers meet what it has not come to.
+/// A raise finds its handlers some at a time, so that one that is consumed early has not gone
+/// through the whole tree; the changes of its handlers meet what it has not come to.
 @Suite("Trees: a raise through far more nodes than it finds at once")
 struct TreeChunkTests {
   private static let count = 500
@@ -71,11 +71,14 @@ struct TreeChunkTests {
     #expect(tree.log.take() == (0..<Self.count).filter { ![100, 250, 499].contains($0) })
   }
 
-  @Test("moved from a handler, a far node is for the next event, in its new place", arguments: cores)
+  @Test(
+    "moved from a handler, a far node is for the next event, in its new place", arguments: cores)
   func movesFar(core: EventCentral.Core) {
     let nodes = Later<[EventNode]>()
     let tree = Wide(core) { index in
-      if index == 3, nodes.now[300].parent !== nodes.now[0] { nodes.now[300].attach(to: nodes.now[0]) }
+      if index == 3, nodes.now[300].parent !== nodes.now[0] {
+        nodes.now[300].attach(to: nodes.now[0])
+      }
     }
     nodes.set(tree.nodes)
     // The handlers have them, and they the handlers.
@@ -86,7 +89,8 @@ struct TreeChunkTests {
     #expect(tree.log.take() == [0, 300] + (1..<Self.count).filter { $0 != 300 })
   }
 
-  @Test("removed from a handler, a far handler is not called; what is added waits", arguments: cores)
+  @Test(
+    "removed from a handler, a far handler is not called; what is added waits", arguments: cores)
   func removesAndAddsFar(core: EventCentral.Core) {
     let (nodes, handles) = (Later<[EventNode]>(), Later<[EventNodeHandle]>())
     let added = Log<Int>()

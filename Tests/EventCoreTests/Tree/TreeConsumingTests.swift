@@ -55,7 +55,9 @@ struct TreeConsumingTests {
       case .continue:
         #expect(
           log.entries
-            == begin + ["a raise 2", "root raise", "root propagate", "a propagate 1", "a propagate 2"])
+            == begin + [
+              "a raise 2", "root raise", "root propagate", "a propagate 1", "a propagate 2",
+            ])
         #expect(!outcome.isConsumed)
       case .stopAfterThisNode:
         #expect(log.entries == begin + ["a raise 2"])

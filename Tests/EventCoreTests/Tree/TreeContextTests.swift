@@ -104,7 +104,8 @@ struct TreeContextTests {
     cart.propagate(event: Note())
     #expect(
       places.take() == [
-        Place("cart", from: nil, 1, "app/cart"), Place("button", from: "cart", 2, "app/cart/button"),
+        Place("cart", from: nil, 1, "app/cart"),
+        Place("button", from: "cart", 2, "app/cart/button"),
       ])
   }
 

@@ -64,7 +64,8 @@ struct TreeExecutionTests {
       MainActor.preconditionIsolated()
       main.append(event.number)
     }
-    node.addHandler(executeOn: recorder, of: central) { (recorder: isolated Recorder, event: Ping) in
+    node.addHandler(executeOn: recorder, of: central) {
+      (recorder: isolated Recorder, event: Ping) in
       recorder.append(event.number)
       onActor.append(event.number)
     }

@@ -56,7 +56,9 @@ struct TreeLifetimeTests {
     #expect(lifetime.alive == 0)
   }
 
-  @Test("a handler's closure ends when it is removed, with its node, or with all of them", arguments: cores)
+  @Test(
+    "a handler's closure ends when it is removed, with its node, or with all of them",
+    arguments: cores)
   func closuresEnd(core: EventCentral.Core) {
     let lifetime = Lifetime()
     var node: EventNode? = EventNode(core: core)
@@ -84,7 +86,9 @@ struct TreeLifetimeTests {
     #expect(!last.removeAndWait())
   }
 
-  @Test("D6: a handler that removes itself ends when the raise is over, at the latest", arguments: cores)
+  @Test(
+    "D6: a handler that removes itself ends when the raise is over, at the latest", arguments: cores
+  )
   func removedInsideItself(core: EventCentral.Core) {
     let (lifetime, log) = (Lifetime(), Log<Int>())
     let node = EventNode(core: core)
@@ -117,7 +121,8 @@ struct TreeLifetimeTests {
     #expect(lifetime.alive == 0)
   }
 
-  @Test("D9: a handler of an owner ends with the owner, and consumes nothing then", arguments: cores)
+  @Test(
+    "D9: a handler of an owner ends with the owner, and consumes nothing then", arguments: cores)
   func owners(core: EventCentral.Core) {
     let (lifetime, log) = (Lifetime(), Log<Int>())
     let root = EventNode(core: core)

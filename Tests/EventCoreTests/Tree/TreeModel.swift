@@ -3,10 +3,11 @@
 
 import EventCore
 
-// What a raise promises, in the plainest way to say it. `TreeModelTests` compares it with the cores.
+// What a raise promises, in the plainest way to say it. `TreeModelTests` compares it with the
+// cores.
 
-/// A node holds its handlers and its link, and the link holds the parent. Nothing else is held, so that what
-/// has left a tree or has ended is nil wherever it is still known.
+/// A node holds its handlers and its link, and the link holds the parent. Nothing else is held, so
+/// that what has left a tree or has ended is nil wherever it is still known.
 final class ModelNode {
   let number: Int
   var handlers: [ModelHandler] = []
@@ -23,7 +24,8 @@ final class ModelNode {
     if let link { parent?.links.append(WeakObject(link)) }
   }
 
-  /// Calls whoever heard an event that is raised now: how many, and the number of the node that consumed it.
+  /// Calls whoever heard an event that is raised now: how many, and the number of the node that
+  /// consumed it.
   func raise(
     _ scope: EventRaiseScope, below: Bool, _ call: (ModelCall) -> EventDecision
   ) -> (count: Int, consumer: Int?) {
@@ -60,8 +62,8 @@ final class ModelNode {
   }
 }
 
-/// What is to be called, by numbers, and what has to be there still when it is: the handler, and every link of
-/// its node up to where the event began to go down.
+/// What is to be called, by numbers, and what has to be there still when it is: the handler, and
+/// every link of its node up to where the event began to go down.
 struct ModelCall {
   let id: Int
   let (mode, phase): (CaptureMode, CaptureMode)

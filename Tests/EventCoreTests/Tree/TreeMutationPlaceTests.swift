@@ -5,8 +5,8 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// Every change at every place: a handler of each node, in each phase in which it is called, changes the
-/// tree once.
+/// Every change at every place: a handler of each node, in each phase in which it is called,
+/// changes the tree once.
 ///
 ///     root ─┬─ a ── a1 ── a1x        raised at a1
 ///           └─ b
@@ -100,7 +100,8 @@ struct TreeMutationPlaceTests {
       }
     }
 
-    func listen(_ node: EventNode, _ body: @escaping @Sendable (_ call: String) -> Void = { _ in }) {
+    func listen(_ node: EventNode, _ body: @escaping @Sendable (_ call: String) -> Void = { _ in })
+    {
       for phase in EventPhase.allCases {
         let call = "\(node.name!) \(phase)"
         handles[call] = node.addHandler(CaptureMode(rawValue: phase.rawValue)) { [log] (_: Note) in

@@ -30,7 +30,8 @@ struct TreeMutationTests {
   @Test("D7: what is attached meanwhile hears the next event", arguments: cores)
   func attaching(core: EventCentral.Core) {
     for (name, phase) in [
-      ("a1x", CaptureMode.onRaise), ("root", .onRaise), ("root", .onPropagate), ("b1", .onPropagate),
+      ("a1x", CaptureMode.onRaise), ("root", .onRaise), ("root", .onPropagate),
+      ("b1", .onPropagate),
     ] {
       let kept = Log<EventNode>()
       let (now, next) = raise(core, at: name, in: phase) { tree in
@@ -40,14 +41,17 @@ struct TreeMutationTests {
         kept.append(node)
       }
       #expect(now == everything)
-      #expect(next == raised("a1x a1 a root") + propagated("root a a1 a1x a2") + ["new propagate"]
-        + propagated("b b1"))
+      #expect(
+        next == raised("a1x a1 a root") + propagated("root a a1 a1x a2") + ["new propagate"]
+          + propagated("b b1"))
       // A handler holds the log, the log the node, and the node those above it.
       _ = kept.take()
     }
   }
 
-  @Test("D7: a node that is detached on the way up: the way goes on, without its subtree", arguments: cores)
+  @Test(
+    "D7: a node that is detached on the way up: the way goes on, without its subtree",
+    arguments: cores)
   func detachingOnTheWayUp(core: EventCentral.Core) {
     let (now, next) = raise(core, at: "a1x", in: .onRaise) { $0["a"].detach() }
     #expect(now == raised("root") + propagated("root b b1"))
@@ -72,7 +76,8 @@ struct TreeMutationTests {
     #expect(next == raised("a1x a1 a") + propagated("a a1 a1x a2"))
   }
 
-  @Test("D7: a node that is moved ahead or back is passed over, and hears the next", arguments: cores)
+  @Test(
+    "D7: a node that is moved ahead or back is passed over, and hears the next", arguments: cores)
   func moving(core: EventCentral.Core) {
     let up = raised("a1x a1 a root")
     let (ahead, next) = raise(core, at: "a", in: .onPropagate) { $0["a1"].attach(to: $0["b"]) }
@@ -144,9 +149,12 @@ struct TreeMutationTests {
       tree.listen("b", .onPropagate, " new")
     }
     #expect(now == everything)
-    #expect(next == raised("a1x a1") + ["a1 raise new"] + raised("a root")
-      + propagated("root a a1") + ["a1 propagate new"] + propagated("a1x a2 b") + ["b propagate new"]
-      + propagated("b1"))
+    #expect(
+      next == raised("a1x a1") + ["a1 raise new"] + raised("a root")
+        + propagated("root a a1") + ["a1 propagate new"] + propagated("a1x a2 b") + [
+          "b propagate new"
+        ]
+        + propagated("b1"))
   }
 
   @Test("D9: nodes that end meanwhile, before and after their turn", arguments: cores)

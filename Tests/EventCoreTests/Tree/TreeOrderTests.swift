@@ -60,7 +60,8 @@ struct TreeOrderTests {
       node.addHandler(.onRaise) { (event: Note) in log.append("\(name) \(event.text)") }
     }
     let expected = [
-      ("nobody", []), ("root", ["root"]), ("inner", ["inner", "root"]), ("outer", ["outer", "root"]),
+      ("nobody", []), ("root", ["root"]), ("inner", ["inner", "root"]),
+      ("outer", ["outer", "root"]),
     ]
     for (parent, (name, above)) in zip([nil, root, inner, outer], expected) {
       let module = Module(parent: parent, core: core)
@@ -79,7 +80,8 @@ struct TreeOrderTests {
     #expect(log.take() == ["module under nobody alone"])
   }
 
-  @Test("3: one parent, any number of children, in the order in which they joined", arguments: cores)
+  @Test(
+    "3: one parent, any number of children, in the order in which they joined", arguments: cores)
   func parentAndChildren(core: EventCentral.Core) {
     let root = EventNode(parent: nil, core: core)
     #expect(root.parent == nil)
@@ -90,7 +92,8 @@ struct TreeOrderTests {
     #expect(children[0].children.isEmpty)
   }
 
-  @Test("3: the root has no parent, leaves have no children, all others have both", arguments: cores)
+  @Test(
+    "3: the root has no parent, leaves have no children, all others have both", arguments: cores)
   func rootInnerNodesAndLeaves(core: EventCentral.Core) {
     let tree = LoggedTree(core, all: nil)
     let leaves = ["a1x", "a2", "b1"]

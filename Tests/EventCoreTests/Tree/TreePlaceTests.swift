@@ -30,7 +30,8 @@ enum TreePlace: CaseIterable, CustomTestStringConvertible {
     case .concurrentQueue: return on(ListenerPlace.concurrentQueue.executeOn)
     case .mainQueue: return on(ListenerPlace.mainQueue.executeOn)
     case .mainActor:
-      let handle = node.addHandler(mode, executeOn: MainActor.shared, of: central) { (event: Ping) in
+      let handle = node.addHandler(mode, executeOn: MainActor.shared, of: central) {
+        (event: Ping) in
         MainActor.preconditionIsolated()
         body(event)
       }
@@ -72,14 +73,17 @@ struct TreePlaceTests {
   // raise: consumed, nobody else called
   //                                      in the handler, held
   // let go                               the handler returns
-  @Test("consumed when it is handed over, wherever the handler runs", arguments: cores, TreePlace.allCases)
+  @Test(
+    "consumed when it is handed over, wherever the handler runs", arguments: cores,
+    TreePlace.allCases)
   func consuming(core: EventCentral.Core, place: TreePlace) async {
     await offThePool {
       let central = EventCentral(core: core)
       let root = EventNode(core: core)
       let node = EventNode(parent: root)
       let (leave, log) = (Gate(), Log<Int>())
-      let (handle, object) = place.addHandler([.onRaise, .consumeEvent], to: node, of: central) { event in
+      let (handle, object) = place.addHandler([.onRaise, .consumeEvent], to: node, of: central) {
+        event in
         leave.pass()
         log.append(event.number)
       }
@@ -88,7 +92,8 @@ struct TreePlaceTests {
       root.addHandler([.onRaise, .onPropagate]) { (event: Ping) in log.append(-event.number) }
       for number in 1...3 {
         #expect(
-          node.raise(event: Ping(number: number)) == EventOutcome(handlerCount: 1, consumer: node.id))
+          node.raise(event: Ping(number: number))
+            == EventOutcome(handlerCount: 1, consumer: node.id))
       }
       #expect(log.entries.isEmpty)
       for _ in 0..<3 { leave.open() }

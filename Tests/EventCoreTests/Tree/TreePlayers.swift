@@ -45,7 +45,8 @@ class TreePlayer: @unchecked Sendable {
     return records
   }
 
-  /// Nothing, if it is of a node that the test holds no more, or of a handler that there is already or not yet.
+  /// Nothing, if it is of a node that the test holds no more, or of a handler that there is already
+  /// or not yet.
   func perform(_ action: TreeAction) {}
   func recordNodes() {}
 }
@@ -89,7 +90,8 @@ final class ModelPlayer: TreePlayer, @unchecked Sendable {
 
   override func recordNodes() {
     for node in nodes.compactMap({ $0 }) {
-      record(.node(path: node.route.reversed().map(\.number), children: node.children.map(\.number)))
+      record(
+        .node(path: node.route.reversed().map(\.number), children: node.children.map(\.number)))
     }
   }
 }
@@ -130,7 +132,8 @@ final class CorePlayer: TreePlayer, @unchecked Sendable {
     guard let node = nodes[index] else { return }
     let outcome = withExtendedLifetime(node) { body(node) }
     // An unknown consumer is nobody's number.
-    record(.outcome(count: outcome.handlerCount, consumer: outcome.consumer.map { numbers[$0] ?? -1 }))
+    record(
+      .outcome(count: outcome.handlerCount, consumer: outcome.consumer.map { numbers[$0] ?? -1 }))
   }
 
   override func recordNodes() {

@@ -18,7 +18,8 @@ struct TreeRaceTests {
     var count: Int { calls.load(ordering: .relaxed) }
   }
 
-  /// Whom one raise has called, in order: each event has its own, which the thread that raises alone touches.
+  /// Whom one raise has called, in order: each event has its own, which the thread that raises
+  /// alone touches.
   final class Calls: @unchecked Sendable {
     // One thread.
     var numbers: [Int] = []
@@ -34,7 +35,9 @@ struct TreeRaceTests {
     }
   }
 
-  @Test("D4: each raise calls those who stay once, in their order, while others come, move and go", arguments: cores)
+  @Test(
+    "D4: each raise calls those who stay once, in their order, while others come, move and go",
+    arguments: cores)
   func churn(core: EventCentral.Core) {
     let lifetime = Lifetime()
     let wrong = Log<[Int]>()
@@ -66,7 +69,8 @@ struct TreeRaceTests {
           // Nodes of this thread's own, below and beside those who stay.
           let node = EventNode(parent: leaves.randomElement(using: &random)!)
           let child = EventNode(parent: node)
-          child.addHandler { [token = lifetime.token()] (_: Roll) in withExtendedLifetime(token) {} }
+          child.addHandler { [token = lifetime.token()] (_: Roll) in withExtendedLifetime(token) {}
+          }
           node.attach(to: middles.randomElement(using: &random)!)
           child.attach(to: root)
           if round % 2 == 0 { child.detach() }
@@ -78,9 +82,11 @@ struct TreeRaceTests {
     #expect(lifetime.alive == 0)
   }
 
-  // Of a subtree that another thread moves meanwhile a walk may see a part: what it has passed at the old
-  // place, or what it comes to at the new one.
-  @Test("D4: each raise calls a node that moves to and fro at most once, and those that stay once", arguments: cores)
+  // Of a subtree that another thread moves meanwhile a walk may see a part: what it has passed at
+  // the old place, or what it comes to at the new one.
+  @Test(
+    "D4: each raise calls a node that moves to and fro at most once, and those that stay once",
+    arguments: cores)
   func movingSubtree(core: EventCentral.Core) {
     let root = EventNode(core: core)
     let places = (0..<3).map { _ in EventNode(parent: root) }
@@ -229,7 +235,9 @@ struct TreeRaceTests {
         slots[index % 2].nodes.withLock { $0.append(node) }
       }
       onThreads(2) { index in
-        while let node = slots[index].nodes.withLock({ $0.popLast() }) { withExtendedLifetime(node) {} }
+        while let node = slots[index].nodes.withLock({ $0.popLast() }) {
+          withExtendedLifetime(node) {}
+        }
       }
     }
   }

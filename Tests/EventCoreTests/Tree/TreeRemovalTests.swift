@@ -44,7 +44,8 @@ struct TreeRemovalTests {
       ]
       #expect(node.removeHandlers(for: Note.self, with: removed) == 4)
       for (mode, handles) in handles {
-        #expect(handles.map(\.isActive) == handles.map { _ in mode != removed }, "\(removed), \(mode)")
+        #expect(
+          handles.map(\.isActive) == handles.map { _ in mode != removed }, "\(removed), \(mode)")
       }
       #expect(others.map(\.isActive) == [true, true])
       #expect(node.removeHandlers(for: Note.self, with: removed) == 0)

@@ -23,7 +23,9 @@ struct TreeRequesterTests {
     #expect(log.entries(atLeast: 20) == Array(0..<20))
   }
 
-  @Test(".requesterThread on an actor is that actor, and on the main actor the main queue", arguments: cores)
+  @Test(
+    ".requesterThread on an actor is that actor, and on the main actor the main queue",
+    arguments: cores)
   func actors(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let (home, log) = (Home(), Log<Int>())
@@ -67,18 +69,23 @@ struct TreeRequesterTests {
     }
   }
 
-  @Test(".requesterThread outside of all is the listener thread, and in a task a task", arguments: cores)
+  @Test(
+    ".requesterThread outside of all is the listener thread, and in a task a task", arguments: cores
+  )
   func elsewhere(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let (taskNode, inTask) = (EventNode(core: core), Log<Int>())
-    let handle = taskNode.addHandler(.onRaise, executeOn: .requesterThread, of: central) { (event: Ping) in
+    let handle = taskNode.addHandler(.onRaise, executeOn: .requesterThread, of: central) {
+      (event: Ping) in
       inTask.append(event.number)
     }
     #expect("\(handle.executesOn!)" == "task")
     await offThePool {
       expectPings(taskNode, inTask)
       let (node, log, threads) = (EventNode(core: core), Log<Int>(), Log<UInt>())
-      let handle = node.addHandler(.onRaise, executeOn: .requesterThread, of: central, isolation: nil) {
+      let handle = node.addHandler(
+        .onRaise, executeOn: .requesterThread, of: central, isolation: nil
+      ) {
         (event: Ping) in
         threads.append(currentThread())
         log.append(event.number)

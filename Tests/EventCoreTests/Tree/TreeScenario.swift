@@ -32,8 +32,8 @@ struct TreeScenario: Sendable {
   /// Calls after which handlers raise no more.
   let callLimit = 40
 
-  /// Most trees have up to 12 nodes; every 100th has so many nodes and handlers that a walk takes them in
-  /// several chunks of 64, some of them on one node.
+  /// Most trees have up to 12 nodes; every 100th has so many nodes and handlers that a walk takes
+  /// them in several chunks of 64, some of them on one node.
   init(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     let isLarge = Int.random(in: 0..<100, using: &random) == 0
@@ -54,7 +54,8 @@ struct TreeScenario: Sendable {
     // Deep, or anything.
     let reach = [isLarge ? 5 : 1, size, size].randomElement(using: &random)!
     for index in 1..<max(size, 1) {
-      making.append(.attach(index, to: Int.random(in: max(0, index - reach)..<index, using: &random)))
+      making.append(
+        .attach(index, to: Int.random(in: max(0, index - reach)..<index, using: &random)))
     }
     let crowd = Bool.random(using: &random) ? node(&random) : nil
     for id in 0..<handlerCount {
@@ -71,7 +72,9 @@ struct TreeScenario: Sendable {
     mode.contains(.consumeEvent) ? .consume : decisions[id % decisions.count]
   }
 
-  private func node(_ random: inout SeededRandom) -> Int { Int.random(in: 0..<size, using: &random) }
+  private func node(_ random: inout SeededRandom) -> Int {
+    Int.random(in: 0..<size, using: &random)
+  }
 
   private func mode(_ isLarge: Bool, _ random: inout SeededRandom) -> CaptureMode {
     let phases: [CaptureMode] = [

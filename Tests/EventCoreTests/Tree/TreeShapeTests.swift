@@ -69,7 +69,8 @@ struct TreeShapeTests {
     #expect(EventNode().name == nil)
   }
 
-  @Test("a chain of 1,000,000 nodes raises, propagates, is written down and freed", arguments: cores)
+  @Test(
+    "a chain of 1,000,000 nodes raises, propagates, is written down and freed", arguments: cores)
   func longChain(core: EventCentral.Core) {
     let count = 1_000_000
     let lifetime = Lifetime()

@@ -24,7 +24,9 @@ final class LoggedTree: Sendable {
   let nodes: [String: EventNode]
 
   static let names = ["root", "a", "a1", "a1x", "a2", "b", "b1"]
-  private static let parents = ["a": "root", "a1": "a", "a1x": "a1", "a2": "a", "b": "root", "b1": "b"]
+  private static let parents = [
+    "a": "root", "a1": "a", "a1x": "a1", "a2": "a", "b": "root", "b1": "b",
+  ]
 
   /// - Parameter modes: The mode of each node's handler; by default all phases.
   init(
@@ -74,11 +76,13 @@ final class LoggedTree: Sendable {
 
 /// "root raise", "a raise" ... from "root a".
 func raised(_ names: String) -> [String] { names.split(separator: " ").map { "\($0) raise" } }
-func propagated(_ names: String) -> [String] { names.split(separator: " ").map { "\($0) propagate" } }
+func propagated(_ names: String) -> [String] {
+  names.split(separator: " ").map { "\($0) propagate" }
+}
 func captured(_ names: String) -> [String] { names.split(separator: " ").map { "\($0) capture" } }
 
-/// Removes a handler and waits, while it is held in a call that `raise` has led to. The order in which the
-/// two are done.
+/// Removes a handler and waits, while it is held in a call that `raise` has led to. The order in
+/// which the two are done.
 func orderOfRemoval(
   _ add: (_ handler: @escaping @Sendable (Note) -> Void) -> EventNodeHandle, raise: () -> Void
 ) -> [String] {

@@ -5,7 +5,8 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its own.
+/// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its
+/// own.
 @Suite("D12: mistakes with trees trap")
 struct TreeTrapTests {
   @Test("a mode without a phase")
@@ -28,7 +29,8 @@ struct TreeTrapTests {
       root.parent = leaf
     }
     expectMessage(
-      result, #"and "root" was to be attached to "root/middle/leaf", which is the same node or lies below"#)
+      result,
+      #"and "root" was to be attached to "root/middle/leaf", which is the same node or lies below"#)
   }
 
   @Test("nodes of two cores")

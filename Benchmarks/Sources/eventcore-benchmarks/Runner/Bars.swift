@@ -34,7 +34,8 @@ struct Bar: Sendable {
     }
   }
 
-  /// Eight listeners: 8 ns, or 0.6 of eight closures behind a hand-written mailbox; the nearer of the two.
+  /// Eight listeners: 8 ns, or 0.6 of eight closures behind a hand-written mailbox; the nearer of
+  /// the two.
   private static let eightListeners = Bar(
     text: "eight-listeners: lockFree / 8 ns or / 0.6 mutex-swap", limit: 1
   ) { rows in

@@ -5,8 +5,8 @@ import Foundation
 
 /// A handler that was made where its event's type was known only by name.
 ///
-/// In a structure, since generic code that takes a closure itself out of an array wraps it twice before it
-/// passes it on, and a subject that registers closures would pay for both at each call.
+/// In a structure, since generic code that takes a closure itself out of an array wraps it twice
+/// before it passes it on, and a subject that registers closures would pay for both at each call.
 struct EventClosure<Event>: Sendable {
   let call: @Sendable (Event) -> Void
 
@@ -14,7 +14,8 @@ struct EventClosure<Event>: Sendable {
   func callAsFunction(_ event: Event) { call(event) }
 }
 
-/// What the throughput shapes need of a subject: consumers with handlers, and a way to send to them.
+/// What the throughput shapes need of a subject: consumers with handlers, and a way to send to
+/// them.
 protocol Channel<Event>: AnyObject, Sendable {
   associatedtype Event: BenchmarkEvent
   typealias Handler = EventClosure<Event>

@@ -13,7 +13,8 @@ struct Machine: Codable {
   let commit: String
   let date: String
   let quick: Bool
-  /// A cache line from one core to the other, in nanoseconds: what a hand-over costs here at the least.
+  /// A cache line from one core to the other, in nanoseconds: what a hand-over costs here at the
+  /// least.
   let cacheLineOneWay: Double
 
   /// Looks at the machine; `bench.sh` tells the compiler and the commit by the environment.

@@ -5,8 +5,8 @@ import Foundation
 
 /// Measures the candidates, those of one shape and payload in a process of their own.
 ///
-/// What a shape leaves behind (threads that sleep, pools that have grown, a heap in pieces) would be part of
-/// the figures of the next one, and of each by another amount.
+/// What a shape leaves behind (threads that sleep, pools that have grown, a heap in pieces) would
+/// be part of the figures of the next one, and of each by another amount.
 func measureApart(_ candidates: [Candidate], isQuick: Bool) throws -> [Row] {
   try groups(of: candidates).flatMap { group in
     let (shape, payload) = (group[0].shape.rawValue, group[0].payloadBytes)

@@ -5,7 +5,8 @@
 //
 //     producer: [event × 64] ──► consumer: handler, 64 times
 
-/// The candidates of this shape for one type of event: the subjects that take several events at once.
+/// The candidates of this shape for one type of event: the subjects that take several events at
+/// once.
 func batchCandidates<E: NumberEvent>(_ type: E.Type, _ scale: Scale) -> [Candidate] {
   func candidate(_ subject: Subject, _ make: @escaping (Load) -> any Trial) -> Candidate {
     Candidate(shape: .batch64, subject: subject, payloadBytes: MemoryLayout<E>.size) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Everything that can be measured, shape by shape; the 24-byte rows only if that is all that is wanted.
+/// Everything that can be measured, shape by shape; the 24-byte rows only if that is all that is
+/// wanted.
 func catalogue(_ scale: Scale) -> [Candidate] {
   var all = plainCandidates(Event24.self, scale)
   all += batchCandidates(Event24.self, scale)

@@ -3,8 +3,8 @@
 
 import RawCore
 
-// Alternatives that the core decided between, kept so that the decision can be checked again. Runs only
-// with `--shape choices`; see "Choices" in Benchmarks/README.md.
+// Alternatives that the core decided between, kept so that the decision can be checked again. Runs
+// only with `--shape choices`; see "Choices" in Benchmarks/README.md.
 //
 //     producer: node from its pool ──► inbox ──► spinning consumer: add up, hand back in chains
 

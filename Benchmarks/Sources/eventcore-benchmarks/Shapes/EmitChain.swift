@@ -5,7 +5,8 @@ import AllocationCounter
 import EventCore
 import RawCore
 
-// An event from a button, up eight views and a screen to the third of three coordinators, which handles it.
+// An event from a button, up eight views and a screen to the third of three coordinators, which
+// handles it.
 //
 //     main: emit ──► view ──► ... ──► screen ──► coordinator ──► coordinator ──► coordinator: count and add up
 
@@ -13,7 +14,10 @@ import RawCore
 func emitCandidates(_ scale: Scale) -> [Candidate] {
   let rounds = scale.events(.lockFree) / 8
   return [(Shape.emitChain, false), (.emitAllocations, true)].flatMap { shape, counting in
-    [(Subject.coordinators, { CoordinatorChain() }), (.plainSwift, { PlainChain() as any EmitChain })].map {
+    [
+      (Subject.coordinators, { CoordinatorChain() }),
+      (.plainSwift, { PlainChain() as any EmitChain }),
+    ].map {
       (subject: Subject, make: @escaping () -> any EmitChain) in
       Candidate(shape: shape, subject: subject, payloadBytes: MemoryLayout<Event24>.size) {
         EmitTrial(make(), rounds: rounds, counting: counting)

@@ -4,9 +4,10 @@
 import EventCore
 import RawCore
 
-// What a dispatch costs while the consumer is far behind: its handler takes a microsecond. Latest-only
-// handlers, and beside them a plain one, whose backlog grows. Checked in every run: the newest event
-// is handled, and the core's memory is what it was (a plain backlog would take 64 bytes an event).
+// What a dispatch costs while the consumer is far behind: its handler takes a microsecond.
+// Latest-only handlers, and beside them a plain one, whose backlog grows. Checked in every run: the
+// newest event is handled, and the core's memory is what it was (a plain backlog would take 64
+// bytes an event).
 //
 //     producer, as fast as it can ──► slot for one event ──► consumer: handler, 1 µs
 
@@ -38,7 +39,9 @@ private final class Flood: Trial {
   private let finish: Finish
   private let events: Int
 
-  init(_ subject: Subject, _ core: EventCentral.Core, _ interest: EventListenerInterest, events: Int) {
+  init(
+    _ subject: Subject, _ core: EventCentral.Core, _ interest: EventListenerInterest, events: Int
+  ) {
     let finish = Finish()
     self.finish = finish
     self.events = events
@@ -56,8 +59,8 @@ private final class Flood: Trial {
     warmUp()
   }
 
-  /// Sends one event and waits for it, so that both threads have mapped what they need for one (slots,
-  /// streams, returns) before a run looks at the memory.
+  /// Sends one event and waits for it, so that both threads have mapped what they need for one
+  /// (slots, streams, returns) before a run looks at the memory.
   private func warmUp() {
     finish.expect(1)
     Event24(number: UInt64(events)).queue(on: central)
@@ -74,8 +77,8 @@ private final class Flood: Trial {
     let nanoseconds = evb_now() - start
     let after = evb_slab_bytes()
     _ = finish.wait()
-    // The slots that are on their way back from the consumer may be missed for a slab or two; a plain
-    // backlog would take more than 16.
+    // The slots that are on their way back from the consumer may be missed for a slab or two; a
+    // plain backlog would take more than 16.
     check(
       !isConstant || after <= before + 2 * 256 * 1024,
       "A flood of latest-only events took \(after - before) bytes.")

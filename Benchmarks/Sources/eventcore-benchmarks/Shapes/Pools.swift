@@ -18,7 +18,8 @@ private let longHandler: UInt64 = 1_000_000
 
 /// The candidates of both shapes.
 func poolCandidates(_ scale: Scale) -> [Candidate] {
-  func candidate(_ shape: Shape, _ subject: Subject, _ make: @escaping () -> any Trial) -> Candidate {
+  func candidate(_ shape: Shape, _ subject: Subject, _ make: @escaping () -> any Trial) -> Candidate
+  {
     Candidate(
       shape: shape, subject: subject, payloadBytes: MemoryLayout<Event24>.size, make: make)
   }
@@ -129,7 +130,8 @@ private struct Work: Sendable {
 
 /// What each thread of a feed has handled.
 private final class Counts: @unchecked Sendable {
-  // One line for each thread, written by it; read by the main thread between two runs, after `finish`.
+  // One line for each thread, written by it; read by the main thread between two runs, after
+  // `finish`.
   private let lines: UnsafeMutablePointer<UInt64>
   private let threads: Int
   private let finish = Finish()
@@ -211,7 +213,8 @@ private final class Uneven: Trial {
     for _ in 0..<waits.target {
       next += producerGap
       let now = evb_now()
-      // Asleep, not spinning: it would keep a processor from the pool. What it oversleeps it makes up for.
+      // Asleep, not spinning: it would keep a processor from the pool. What it oversleeps it makes
+      // up for.
       if now < next { evb_pause_for(next - now, false) }
       feed.send(Event24(number: evb_now()))
     }

@@ -22,8 +22,9 @@ struct Scale: Sendable {
     return half
   }
 
-  /// Events of one run for a subject that takes tens of nanoseconds for each, and for one that takes
-  /// hundreds. Powers of two, so that batches, producers and the unmeasured eighth come out even.
+  /// Events of one run for a subject that takes tens of nanoseconds for each, and for one that
+  /// takes hundreds. Powers of two, so that batches, producers and the unmeasured eighth come out
+  /// even.
   func events(_ subject: Subject) -> Int {
     let isFast =
       switch subject {

@@ -4,15 +4,15 @@
 import EventCore
 import RawCore
 
-// Listeners that come and go, on a listener thread that has 10 or 10,000 of them and through which a
-// stream of a million events a second passes meanwhile.
+// Listeners that come and go, on a listener thread that has 10 or 10,000 of them and through which
+// a stream of a million events a second passes meanwhile.
 //
 //     producer: every microsecond an event of the stream ──► listener thread: note how long it took
 //               every 50 µs subscribe and unsubscribe ─────►                  10,000 other listeners
 //
-// Both are done by one thread, since a machine of two processors has none for a third: an event that
-// falls due during a subscription is dispatched after it, and timed from its dispatch. The quiet subject
-// does the same without subscribing.
+// Both are done by one thread, since a machine of two processors has none for a third: an event
+// that falls due during a subscription is dispatched after it, and timed from its dispatch. The
+// quiet subject does the same without subscribing.
 
 private struct Rare: Eventable {
   let number = 0
@@ -125,7 +125,8 @@ private final class Churn {
 
 /// How long each event took.
 private final class Delays: @unchecked Sendable {
-  // Written by the listener thread during a run, by the main thread between two; `Finish` orders them.
+  // Written by the listener thread during a run, by the main thread between two; `Finish` orders
+  // them.
   private var values: [UInt64] = []
   private let finish = Finish()
   private let target: Int

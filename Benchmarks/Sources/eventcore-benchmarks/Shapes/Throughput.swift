@@ -17,8 +17,8 @@ struct Load {
 ///
 ///     producer × p ──► channel ──► consumer × c ──► handler × h: count and add up
 ///
-/// One producer is the main thread; several are threads that begin together. Right before, an eighth of
-/// the events is sent unmeasured, since another subject has run meanwhile.
+/// One producer is the main thread; several are threads that begin together. Right before, an
+/// eighth of the events is sent unmeasured, since another subject has run meanwhile.
 final class Throughput<C: Channel>: Trial {
   private let name: String
   private let load: Load

@@ -5,8 +5,8 @@ import Dispatch
 import EventCore
 import RawCore
 
-// Events for later. A million wait, each at a time of its own in the far future; of these, 16,384 at random
-// are cancelled and as many scheduled anew.
+// Events for later. A million wait, each at a time of its own in the far future; of these, 16,384
+// at random are cancelled and as many scheduled anew.
 //
 //     main: schedule, cancel ──► scheduler: a million pending
 //

@@ -6,15 +6,15 @@ import EventCore
 import RawCore
 import Synchronization
 
-// Four threads raise in a binary tree of 1,000 nodes, while a fifth attaches and detaches a subtree with a
-// handler. The figure is the time until all have raised, over the handlers that were called.
+// Four threads raise in a binary tree of 1,000 nodes, while a fifth attaches and detaches a subtree
+// with a handler. The figure is the time until all have raised, over the handlers that were called.
 //
 //     4 x  raise ──► root ──► ... 1,000 handlers
 //     1 x  attach ──► the next of the nodes ──► detach ──► ...
 
 func treeChurnCandidates(_ scale: Scale) -> [Candidate] {
-  // A run takes a tenth of a second or more: many turns of the scheduler, which has five threads for what may be
-  // two processors. In runs of 8 ms, who was preempted when decided.
+  // A run takes a tenth of a second or more: many turns of the scheduler, which has five threads
+  // for what may be two processors. In runs of 8 ms, who was preempted when decided.
   let rounds = scale.events(.lockFree) / 1_024
   let subjects: [(Subject, changes: Bool, rounds: Int, () -> any ChurnTree)] = [
     (.lockFree, true, rounds * 16, { EventNodeChurn(.lockFree) }),
@@ -125,7 +125,8 @@ private final class TreeChurnTrial: Trial {
     for _ in 0..<4 {
       startThread { [tree, rounds] in
         var delivered = 0
-        // From one supply, so that all four raise until the end, whoever was given more of the processors.
+        // From one supply, so that all four raise until the end, whoever was given more of the
+        // processors.
         while true {
           let number = state.raised.wrappingAdd(1, ordering: .relaxed).oldValue
           guard number < 4 * rounds else { break }

@@ -9,11 +9,11 @@ import RawCore
 //
 //     main: raise ──► root ──► handler: count and add up ──► first child ──► handler ...
 //
-// Shapes of the tree: each node has two children, ten, or all are children of the root; and a chain of
-// eight. Consumed: the first of 1,000 handlers consumes. Pass: in a chain of 1,000 with handlers for
-// another type, only the last node has one for this. Changed and pass: before each raise another tree
-// changes, since EventCore takes up what the last raise found as long as nothing has changed. Make: a
-// node is made as a child; free: it is let go of.
+// Shapes of the tree: each node has two children, ten, or all are children of the root; and a chain
+// of eight. Consumed: the first of 1,000 handlers consumes. Pass: in a chain of 1,000 with handlers
+// for another type, only the last node has one for this. Changed and pass: before each raise
+// another tree changes, since EventCore takes up what the last raise found as long as nothing has
+// changed. Make: a node is made as a child; free: it is let go of.
 
 /// The candidates of all shapes of trees.
 func treeCandidates(_ scale: Scale) -> [Candidate] {
@@ -68,8 +68,8 @@ private struct Unrelated: Eventable {
 
 /// What the handlers received.
 private final class TreeTally: @unchecked Sendable {
-  // Touched by one thread: the one that measures makes a tree for each trial, raises in it and reads
-  // this; a handler of these trees runs on the thread that raises.
+  // Touched by one thread: the one that measures makes a tree for each trial, raises in it and
+  // reads this; a handler of these trees runs on the thread that raises.
   var count = 0
   var sum: UInt64 = 0
 
@@ -235,7 +235,8 @@ private final class PassTrial: Trial {
   private let nodes: Int
 
   init(_ tree: any BenchmarkTree, nodes: Int, rounds: Int) {
-    trial = TreeTrial(tree, nodes: 1, rounds: rounds, per: 1, consumes: true, counting: false,
+    trial = TreeTrial(
+      tree, nodes: 1, rounds: rounds, per: 1, consumes: true, counting: false,
       changes: true)
     self.nodes = nodes
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// An actor for each consumer. The producer is one task that awaits one call after another: a task for
-/// each event would come in any order, and costs more.
+/// An actor for each consumer. The producer is one task that awaits one call after another: a task
+/// for each event would come in any order, and costs more.
 final class ActorChannel<Event: BenchmarkEvent>: Channel {
   private actor Consumer {
     private let handlers: [Handler]

@@ -3,8 +3,9 @@
 
 import EventCore
 
-/// A pool in the place of one event thread. Its handlers count without a lock, so one thread has to get
-/// all: of two threads a balancer of the user's own chooses always the first; a shared pool has one.
+/// A pool in the place of one event thread. Its handlers count without a lock, so one thread has to
+/// get all: of two threads a balancer of the user's own chooses always the first; a shared pool has
+/// one.
 final class PoolChannel<Event: BenchmarkEvent>: Channel {
   private struct FirstBalancer: EventPoolBalancing {
     func chooseThread(for choice: borrowing EventPoolChoice) -> Int { 0 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A growing array for one writer at a time, without checks: what one writes by hand for a hot path.
+/// A growing array for one writer at a time, without checks: what one writes by hand for a hot
+/// path.
 struct SwapBuffer<Element> {
   private var base: UnsafeMutablePointer<Element>
   private var capacity: Int

@@ -3,11 +3,11 @@
 
 import Foundation
 
-/// The mailbox that one writes by hand: a mutex, a condition, and per lane two arrays that the consumer
-/// swaps. It signals only if the consumer sleeps.
+/// The mailbox that one writes by hand: a mutex, a condition, and per lane two arrays that the
+/// consumer swaps. It signals only if the consumer sleeps.
 ///
-/// With ten lanes the order holds within what was swapped at once; a more urgent event that comes later
-/// waits for all of it. One lane is all that the other shapes use.
+/// With ten lanes the order holds within what was swapped at once; a more urgent event that comes
+/// later waits for all of it. One lane is all that the other shapes use.
 final class SwapMailbox<Event>: @unchecked Sendable {
   // `shared` is guarded by the mutex. `working` belongs to the consumer, but for the swap.
   private struct Shared {
