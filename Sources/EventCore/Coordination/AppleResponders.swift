@@ -21,8 +21,8 @@
 
   /// Every view, window and view controller emits events.
   extension NSResponder: @preconcurrency EventResponder {
-    // AppKit's own `nextResponder` has another type and keeps its name: without the first attribute, every
-    // use of it in a program that imports this module would be ambiguous.
+    // AppKit's own `nextResponder` has another type and keeps its name: without the first
+    // attribute, every use of it in a program that imports this module would be ambiguous.
     /// The next responder, as a link of the chain of events.
     @_disfavoredOverload
     @_implements(EventResponder, nextResponder)

@@ -47,6 +47,8 @@ public protocol EventWaypoint: EventResponder {}
 ///
 /// View controllers in Swift 6 mode conform by `@preconcurrency EventIntercepting`, which checks at
 /// run time that they are on the MainActor.
+///
+/// **Threads**: both methods are called on the thread that emits, which is the chain's own.
 public protocol EventIntercepting: EventWaypoint {
   /// Looks at an event; returns true to stop it.
   ///

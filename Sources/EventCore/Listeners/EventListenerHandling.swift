@@ -7,9 +7,13 @@
 /// or its central is gone, or (with `once`) it has been called.
 public protocol EventListenerHandling: AnyObject, Sendable {
   /// Whether the listener can still be called.
+  ///
+  /// **Threads**: any. False stays false.
   var isActive: Bool { get }
 
   /// Where it is called: what its ``ExecuteEventOn`` came to.
+  ///
+  /// **Threads**: any. It never changes.
   var executesOn: EventListenerContext { get }
 
   /// How many events wait there to be handled, of all listeners that are called there.
@@ -21,6 +25,8 @@ public protocol EventListenerHandling: AnyObject, Sendable {
   var waitingEventCount: Int { get }
 
   /// How many events its interest has turned away so far (``EventListenerInterest``).
+  ///
+  /// **Threads**: any. A momentary figure while events come.
   var skippedCount: UInt64 { get }
 
   /// Ends the listener: after the return no further call of it begins (D6). One that runs goes on.

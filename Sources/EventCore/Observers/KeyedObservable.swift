@@ -19,15 +19,29 @@ public protocol KeyedObservable: Observable {
   ///
   /// - Parameter isolation: Which actor the caller is on. All who conform here find it out by
   ///   themselves.
+  ///
+  /// **Threads**: as for ``Observable/addObserver(_:isolation:)``.
+  ///
+  /// **Complexity**: O(observers of the key).
   @preconcurrency
   func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observer: AnyObject, isolation: isolated (any Actor)?)
 
   /// Removes an observer of one key: after the return no call of it for that key begins.
+  ///
+  /// **Threads**: as for ``Observable/addObserver(_:isolation:)``; also in the observer's `deinit`.
+  ///
+  /// **Complexity**: O(observers of the key).
   @preconcurrency
   func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject)
 
   /// Calls a closure with every observer of a key that is of the type of the closure's parameter.
+  ///
+  /// **Threads**: as for ``Observable/addObserver(_:isolation:)``.
+  ///
+  /// **Order**: that in which they were added.
+  ///
+  /// **Complexity**: O(observers of the key and of that type), after the first time since a change.
   @preconcurrency
   func withKeyedObservers<Key: Hashable & Sendable, Observer>(
     key: Key, _ code: @escaping @Sendable (_ key: Key, _ observer: Observer) -> Void)
@@ -36,7 +50,8 @@ public protocol KeyedObservable: Observable {
 extension KeyedObservable {
   /// Adds an observer of one key, behind the others of that key.
   ///
-  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
+  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
+  /// of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
     addKeyedObserver(key: key, observer, isolation: nil)
@@ -46,7 +61,8 @@ extension KeyedObservable {
   ///
   /// In this and the next two, leave `isolation` out: on an actor, observers are called there.
   ///
-  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
+  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
+  /// of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
@@ -58,7 +74,8 @@ extension KeyedObservable {
 
   /// Adds an observer of several keys.
   ///
-  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
+  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
+  /// of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     keys: [Key], _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
@@ -70,7 +87,8 @@ extension KeyedObservable {
 
   /// Adds several observers of several keys.
   ///
-  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
+  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
+  /// of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     keys: [Key], _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
@@ -82,7 +100,8 @@ extension KeyedObservable {
 
   /// Removes several observers of one key.
   ///
-  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
+  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
+  /// of them.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observers: [AnyObject]) {
     for observer in observers {
@@ -92,7 +111,8 @@ extension KeyedObservable {
 
   /// Removes an observer of several keys.
   ///
-  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
+  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
+  /// of them.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(keys: [Key], _ observer: AnyObject) {
     for key in keys {
@@ -102,7 +122,8 @@ extension KeyedObservable {
 
   /// Removes several observers of several keys.
   ///
-  /// **Threads**, **Complexity**: as the form for one observer and one key, for each of them.
+  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
+  /// of them.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(keys: [Key], _ observers: [AnyObject]) {
     for key in keys {

@@ -30,12 +30,26 @@ public protocol Observable: AnyObject {
   ///
   /// - Parameter isolation: Which actor the caller is on. All who conform here find it
   ///   out by themselves.
+  ///
+  /// **Threads**: one, or one actor, for an ``ObservableClass``; any for the others, also inside a
+  /// callback.
+  ///
+  /// **Complexity**: O(observers).
   func addObserver(_ observer: AnyObject, isolation: isolated (any Actor)?)
 
   /// Removes an observer: after the return no call of it begins. One that runs goes on.
+  ///
+  /// **Threads**, **Complexity**: as ``addObserver(_:isolation:)``; also in the observer's
+  /// `deinit`.
   func removeObserver(_ observer: AnyObject)
 
   /// Calls a closure with every observer that is of the type of the closure's parameter.
+  ///
+  /// **Threads**: as ``addObserver(_:isolation:)``.
+  ///
+  /// **Order**: that in which they were added.
+  ///
+  /// **Complexity**: O(observers of that type), after the first time since a change.
   @preconcurrency
   func withObservers<Observer>(_ code: @escaping @Sendable (_ observer: Observer) -> Void)
 }
@@ -43,7 +57,7 @@ public protocol Observable: AnyObject {
 extension Observable {
   /// Adds an observer behind the others. If it is there already, nothing changes.
   ///
-  /// **Threads**, **Complexity**: as the requirement, for each of them.
+  /// **Threads**, **Complexity**: as ``addObserver(_:isolation:)``.
   public func addObserver(_ observer: AnyObject) {
     addObserver(observer, isolation: nil)
   }
@@ -54,7 +68,7 @@ extension Observable {
   ///   - observers: Whom to add.
   ///   - isolation: Leave it out. On an actor, they are called there.
   ///
-  /// **Threads**, **Complexity**: as the requirement, for each of them.
+  /// **Threads**, **Complexity**: as ``addObserver(_:isolation:)``, for each of them.
   public func addObserver(
     _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
   ) {
@@ -65,7 +79,7 @@ extension Observable {
 
   /// Removes several observers.
   ///
-  /// **Threads**, **Complexity**: as the form for one observer, for each of them.
+  /// **Threads**, **Complexity**: as ``removeObserver(_:)-(AnyObject)``, for each of them.
   public func removeObserver(_ observers: [AnyObject]) {
     for observer in observers {
       removeObserver(observer)

@@ -99,6 +99,8 @@ public struct EventPoolChoice: ~Copyable {
   public func index(of number: Int) -> Int { eventLoad(of: number).index }
 
   /// The priority of the event.
+  ///
+  /// **Complexity**: O(1), as the method.
   public var priority: EventPriority { lane.priority }
 
   /// By which discipline the event is dispatched.

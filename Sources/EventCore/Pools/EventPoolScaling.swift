@@ -20,6 +20,11 @@ public protocol EventPoolScaling: Sendable {
   var restingCapacity: Int { get }
 
   /// Returns the number of threads that the pool ought to have.
+  ///
+  /// - Parameter reading: How the pool is doing now.
+  /// - Returns: How many; at least 1.
+  ///
+  /// **Threads**: one of the system's, and whoever calls ``EventPool/rescale()``: several at once.
   func capacity(for reading: EventPoolReading) -> Int
 }
 

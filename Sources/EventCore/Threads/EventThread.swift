@@ -49,6 +49,8 @@ open class EventThread: @unchecked Sendable {
   ///
   /// and is then put into a pool by a closure
   /// (``EventPool/init(capacity:balancer:scaler:on:name:make:)``).
+  ///
+  /// **Threads**: any.
   public required init() {
     let place = PoolConstruction.takePlace(for: Self.self, on: .shared)
     central = place?.central ?? .shared

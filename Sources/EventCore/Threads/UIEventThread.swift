@@ -41,6 +41,8 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   ///   - central: Where its events are dispatched.
   ///   - waitStrategy: Of no account: it never waits by itself.
   ///   - name: Of no account: it has no thread.
+  ///
+  /// **Threads**: any; its callbacks run on the MainActor wherever it was made.
   public override init(
     on central: EventCentral = .shared, waitStrategy: EventWaitStrategy = .park,
     name: String? = nil
@@ -51,6 +53,8 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   }
 
   /// Makes one on the shared central. As the form with parameters.
+  ///
+  /// **Threads**: any.
   public required init() {
     super.init(
       on: .shared,

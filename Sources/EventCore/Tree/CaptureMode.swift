@@ -13,6 +13,7 @@ public typealias Event = Eventable
 ///
 /// A mode names at least one phase: ``onCapture``, ``onRaise`` or ``onPropagate``.
 public struct CaptureMode: OptionSet, Hashable, Sendable {
+  /// The phases and choices as bits, for `OptionSet`.
   public let rawValue: UInt8
 
   /// Makes a mode from its bits.

@@ -4,6 +4,7 @@
 /// How far a raised event goes: which phases it has. They come in the order in which they are
 /// listed here, whatever the order in which they are written.
 public struct EventRaiseScope: OptionSet, Hashable, Sendable {
+  /// The phases and choices as bits, for `OptionSet`.
   public let rawValue: UInt8
 
   /// Makes a scope from its bits.
