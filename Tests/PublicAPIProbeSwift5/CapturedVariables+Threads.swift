@@ -98,7 +98,39 @@ extension CapturedVariables {
     #expect(judged == 4)
   }
 
-  @Test("callbacks on the MainActor, and their filters")
+  @Test("callbacks of the MainActor, and their filters")
+  func mainActorCallbacks() {
+    let screen = Screen(on: EventCentral())
+    let several: Set<EventListenerInterest> = [.custom, .latestOnly]
+    var (calls, judged) = (0, 0)
+    // By their types: only so are they the MainActor's.
+    let call: @MainActor (Ping) -> Void = { event in calls += 1 }
+    let timedCall: @MainActor (Ping, EventPriority, DispatchTime) -> Void = {
+      event, priority, dispatchTime in
+      calls += 1
+    }
+    let filter: @MainActor (Ping, EventPriority, DispatchTime) -> Bool = {
+      event, priority, dispatchTime in
+      judged += 1
+      return true
+    }
+    screen.addEventCallback(call)
+    screen.addEventCallback(timedCall)
+    screen.addEventCallback(call, interestedIn: .custom, customFilter: filter)
+    screen.addEventCallback(timedCall, interestedIn: .custom, customFilter: filter)
+    screen.addEventCallback(Screen.onPing, interestedIn: .custom, customFilter: filter)
+    screen.addEventCallback(Screen.onTimedPing, interestedIn: .custom, customFilter: filter)
+    screen.addEventCallback(call, interestedIn: several, customFilter: filter)
+    screen.addEventCallback(timedCall, interestedIn: several, customFilter: filter)
+    screen.addEventCallback(Screen.onPing, interestedIn: several, customFilter: filter)
+    screen.addEventCallback(Screen.onTimedPing, interestedIn: several, customFilter: filter)
+    // Nothing was dispatched, and the main queue is not this test's.
+    screen.cancel()
+    #expect((calls, judged) == (0, 0))
+  }
+
+  // The compiler takes these for the event thread's forms; they run on the main queue all the same.
+  @Test("callbacks of a UIEventThread that say nothing of the MainActor, and their filters")
   func screenCallbacks() {
     let screen = Screen(on: EventCentral())
     let several: Set<EventListenerInterest> = [.custom, .latestOnly]

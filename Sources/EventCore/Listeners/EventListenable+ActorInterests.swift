@@ -84,6 +84,7 @@ extension EventListenable {
   /// **Threads**, **Order**: as the form with one interest.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
     _ method:
@@ -116,6 +117,7 @@ extension EventListenable {
   /// **Threads**, **Order**: as the form with one interest.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
     _ method: @escaping @MainActor (Owner) -> @MainActor (_ event: E) -> Void,

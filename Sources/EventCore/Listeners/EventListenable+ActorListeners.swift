@@ -83,6 +83,7 @@ extension EventListenable {
   /// **Threads**: any, also inside a handler.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
     _ method:
@@ -114,6 +115,7 @@ extension EventListenable {
   /// **Threads**: any, also inside a handler.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
     _ method: @escaping @MainActor (Owner) -> @MainActor (_ event: E) -> Void,

@@ -143,6 +143,7 @@ extension EventListenable {
   /// **Threads**, **Order**, **Ownership**: as the form with one interest.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
     _ method:
@@ -175,6 +176,7 @@ extension EventListenable {
   /// **Threads**, **Order**, **Ownership**: as the form with one interest.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
     _ method: @escaping (Owner) -> (_ event: E) -> Void,

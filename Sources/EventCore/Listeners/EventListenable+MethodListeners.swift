@@ -29,6 +29,7 @@ extension EventListenable {
   /// **Threads**, **Order**: as for the form with a closure.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
     _ method:
@@ -59,6 +60,7 @@ extension EventListenable {
   /// **Threads**, **Order**: as for the form with a closure.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
     _ method: @escaping (Owner) -> (_ event: E) -> Void,
@@ -88,6 +90,7 @@ extension EventListenable {
   /// **Threads**, **Order**: as for the form with a closure.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
     _ method:
@@ -118,6 +121,7 @@ extension EventListenable {
   /// **Threads**, **Order**: as for the form with a closure.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public func addListener<Owner: AnyObject, E: Eventable>(
     _ requester: Owner,
     _ method: @escaping (Owner) -> (_ event: E) -> Void,

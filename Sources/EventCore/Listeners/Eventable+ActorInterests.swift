@@ -84,6 +84,7 @@ extension Eventable {
   /// **Threads**, **Order**: as the form with one interest.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
     _ method:
@@ -116,6 +117,7 @@ extension Eventable {
   /// **Threads**, **Order**: as the form with one interest.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
     _ method: @escaping @MainActor (Owner) -> @MainActor (_ event: Self) -> Void,

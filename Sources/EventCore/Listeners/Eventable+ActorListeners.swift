@@ -83,6 +83,7 @@ extension Eventable {
   /// **Threads**: any, also inside a handler.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
     _ method:
@@ -114,6 +115,7 @@ extension Eventable {
   /// **Threads**: any, also inside a handler.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
     _ method: @escaping @MainActor (Owner) -> @MainActor (_ event: Self) -> Void,

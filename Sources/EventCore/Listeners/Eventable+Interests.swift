@@ -143,6 +143,7 @@ extension Eventable {
   /// **Threads**, **Order**, **Ownership**: as the form with one interest.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
     _ method:
@@ -175,6 +176,7 @@ extension Eventable {
   /// **Threads**, **Order**, **Ownership**: as the form with one interest.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
     _ method: @escaping (Owner) -> (_ event: Self) -> Void,

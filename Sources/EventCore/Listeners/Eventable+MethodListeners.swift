@@ -4,6 +4,10 @@
 import Dispatch
 
 // Listeners with a method that is named without its object, which retain nothing.
+//
+// Here and in the other files: what takes a method is the last choice. A closure of several
+// statements says nothing of its result, so that `{ event in … }` could be one that is given the
+// owner and returns a function, and would be ambiguous.
 
 extension Eventable {
   /// Has a method of the requester called for every event of this type, with its priority and the
@@ -29,6 +33,7 @@ extension Eventable {
   /// **Threads**, **Order**: as for the form with a closure.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
     _ method:
@@ -59,6 +64,7 @@ extension Eventable {
   /// **Threads**, **Order**: as for the form with a closure.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
     _ method: @escaping (Owner) -> (_ event: Self) -> Void,
@@ -88,6 +94,7 @@ extension Eventable {
   /// **Threads**, **Order**: as for the form with a closure.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
     _ method:
@@ -118,6 +125,7 @@ extension Eventable {
   /// **Threads**, **Order**: as for the form with a closure.
   @inlinable
   @discardableResult
+  @_disfavoredOverload
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
     _ method: @escaping (Owner) -> (_ event: Self) -> Void,

@@ -18,7 +18,7 @@ extension Consumer {
         running.load(ordering: .relaxed) != address,
         """
         removeAndWait() waits until its handler is not running, and was called inside that handler, \
-        where it would wait for itself: call remove().
+        where it would wait for itself: call remove(), or end() in place of a scope's endAndWait().
         """)
       return
     }

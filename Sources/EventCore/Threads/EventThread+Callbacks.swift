@@ -82,6 +82,7 @@ extension EventThread {
   @inlinable
   @discardableResult
   @preconcurrency
+  @_disfavoredOverload
   public func addEventCallback<Owner: EventThread, E: Eventable>(
     _ method: @escaping @Sendable (Owner) -> (_ event: E) -> Void,
     forEventType type: E.Type = E.self,
@@ -109,6 +110,7 @@ extension EventThread {
   @inlinable
   @discardableResult
   @preconcurrency
+  @_disfavoredOverload
   public func addEventCallback<Owner: EventThread, E: Eventable>(
     _ method:
       @escaping @Sendable (Owner) -> (

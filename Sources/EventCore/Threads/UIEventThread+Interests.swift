@@ -77,6 +77,7 @@ extension UIEventThread {
   @inlinable
   @discardableResult
   @preconcurrency
+  @_disfavoredOverload
   public func addEventCallback<Owner: UIEventThread, E: Eventable>(
     _ method: @escaping @MainActor (Owner) -> @MainActor (_ event: E) -> Void,
     forEventType type: E.Type = E.self,
@@ -108,6 +109,7 @@ extension UIEventThread {
   @inlinable
   @discardableResult
   @preconcurrency
+  @_disfavoredOverload
   public func addEventCallback<Owner: UIEventThread, E: Eventable>(
     _ method:
       @escaping @MainActor (Owner) ->

@@ -172,6 +172,7 @@ extension UIEventThread {
   @inlinable
   @discardableResult
   @preconcurrency
+  @_disfavoredOverload
   public func addEventCallback<Owner: UIEventThread, E: Eventable>(
     _ method: @escaping @MainActor (Owner) -> @MainActor (_ event: E) -> Void,
     forEventType type: E.Type = E.self,
@@ -201,6 +202,7 @@ extension UIEventThread {
   @inlinable
   @discardableResult
   @preconcurrency
+  @_disfavoredOverload
   public func addEventCallback<Owner: UIEventThread, E: Eventable>(
     _ method:
       @escaping @MainActor (Owner) ->

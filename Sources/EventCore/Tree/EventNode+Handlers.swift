@@ -54,6 +54,7 @@ extension EventNode {
   @inlinable
   @discardableResult
   @preconcurrency
+  @_disfavoredOverload
   public final func addHandler<E: Eventable>(
     _ mode: CaptureMode = .onPropagate, for type: E.Type = E.self,
     _ handler: @escaping @Sendable (_ context: borrowing EventNodeContext<E>) -> EventDecision

@@ -1,0 +1,1 @@
+../PublicAPIProbe/ClosureForms.swift
