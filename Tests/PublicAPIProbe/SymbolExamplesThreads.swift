@@ -52,6 +52,16 @@ enum SymbolsOfThreads {
     @MainActor func onTemperature(_ event: TemperatureEvent) { print(event) }
   }
 
+  @MainActor
+  final class Label { var text = "" }
+
+  @MainActor
+  static func show(on label: Label, by statusBar: StatusBar) {
+    statusBar.addEventCallback { @MainActor (event: TemperatureEvent) in
+      label.text = "\(event.temperatureInCelsius) °C"
+    }
+  }
+
   // EventThread.addEventCallback, with an interest and with several.
   struct Frame: Eventable {}
   struct FrameEvent: Eventable {}
@@ -125,6 +135,20 @@ struct SymbolExamplesThreads {
     let bar = Symbols.StatusBar()
     #expect(Symbols.dispatch() == 1)
     bar.cancel()
+  }
+
+  @Test("a closure of a UIEventThread that touches what is the MainActor's")
+  @MainActor
+  func closureOnTheMainActor() async {
+    let (label, statusBar) = (Symbols.Label(), Symbols.StatusBar())
+    Symbols.show(on: label, by: statusBar)
+    await withCheckedContinuation { continuation in
+      statusBar.addEventCallback { (_: Symbols.FrameEvent) in continuation.resume() }
+      statusBar.queueEvent(Symbols.TemperatureEvent(temperatureInCelsius: 21.5))
+      statusBar.queueEvent(Symbols.FrameEvent())
+    }
+    #expect(label.text == "21.5 °C")
+    statusBar.cancel()
   }
 
   @Test("callbacks with interests")

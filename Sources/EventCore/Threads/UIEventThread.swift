@@ -23,6 +23,15 @@ import Dispatch
 /// }
 /// ```
 ///
+/// A closure that touches what is the MainActor's says so; without it the compiler takes it for one of
+/// any event thread, although it runs on the MainActor all the same:
+///
+/// ```swift
+/// statusBar.addEventCallback { @MainActor (event: TemperatureEvent) in
+///   label.text = "\(event.temperatureInCelsius) °C"
+/// }
+/// ```
+///
 /// It has a mailbox of its own, like every event thread, but no thread: what waits is handled on
 /// the main queue, one event at a time, the most urgent first (D1 to D3), in batches of at most 64
 /// that let the main thread do other things in between.
