@@ -17,9 +17,10 @@ struct TreeOrderTests {
     func way<E: Event>(of event: E, _ expected: String) -> (way: [String], outcome: EventOutcome) {
       let tree = LoggedTree(core, all: nil)
       for name in LoggedTree.names {
-        tree[name].addHandler([.onCapture, .onRaise, .onPropagate], for: E.self) { context in
+        tree[name].addHandler([.onCapture, .onRaise, .onPropagate], for: E.self) {
+          [log = tree.log] context in
           #expect("\(context.event)".hasSuffix(expected))
-          tree.log.append("\(name) \(context.phase)")
+          log.append("\(name) \(context.phase)")
           return .continue
         }
       }
