@@ -139,6 +139,8 @@ public final class EventPool<Thread: EventThread>: Sendable {
   /// (D10).
   ///
   /// **Threads**: any, also inside a handler of the pool. Returns at once.
+  ///
+  /// **Complexity**: O(threads).
   public func cancel() {
     core.close(whenEmpty: false)
   }

@@ -19,10 +19,13 @@ extension EventThread {
   ///     on this thread, right before the callback would. Left out with every other interest.
   /// - Returns: A handle that ends the callback.
   ///
-  /// **Threads**: any, also inside a callback. Several callbacks for one type are called in the
-  /// order of their registration; each gets the events that are dispatched after this call returns
-  /// (D4). A callback with `.latestOnly` has a place of its own in the mailbox, which keeps no
-  /// order with them.
+  /// **Threads**: any, also inside a callback.
+  ///
+  /// **Order**: several callbacks for one type are called in the order of their registration; each
+  /// gets the events that are dispatched after this call returns (D4). A callback with `.latestOnly`
+  /// has a place of its own in the mailbox, which keeps no order with them.
+  ///
+  /// **Complexity**: O(receivers of the type), which are listed anew.
   @inlinable
   @discardableResult
   @preconcurrency
