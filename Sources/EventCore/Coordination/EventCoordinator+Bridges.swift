@@ -57,12 +57,13 @@ extension EventCoordinator {
   ///   - central: Where the events are dispatched.
   ///   - executeOn: The place where the coordinators are used, which is where they are asked. By
   ///     default that of the caller, which has to be one: the main thread, an actor, or a handler
-  ///     of an event thread or of a dispatch queue. On any other thread it traps.
+  ///     of an event thread or of a dispatch queue. In a task, and on any other thread, it traps.
   ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
-  /// - Returns: A handle that ends it. The coordinator is not retained: it ends with the
-  ///   coordinator (D9).
+  /// - Returns: A handle that ends it.
   ///
   /// **Threads**: that of the coordinators. The dispatch does not wait for them.
+  ///
+  /// **Ownership**: the coordinator is not retained; it ends with the coordinator (D9).
   ///
   /// **Order**: by priority and method, as for a listener in the same place (D1 to D3).
   @discardableResult

@@ -98,9 +98,11 @@ final class ExecutionContexts: @unchecked Sendable {
   }
 
   /// Whether `current()` is where the caller's next code runs, too, and not a thread or a task made
-  /// for it.
+  /// for it; a task's handlers are in none, since each listener has a task of its own.
   static var isCallerInPlace: Bool {
-    RegisteringActor.value != nil || MainQueue.isCurrent || CurrentConsumer.value != nil
+    if RegisteringActor.value != nil || MainQueue.isCurrent { return true }
+    guard let consumer = CurrentConsumer.value else { return false }
+    return !(consumer.pump?.driver is TaskDriver)
   }
 
   /// The context that a consumer's handlers run in.

@@ -116,6 +116,23 @@ struct CoordinatorBridgeTests {
     }
   }
 
+  @Test("D12: in the handler of a task it traps: the next listener there has another task")
+  func inATask() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let central = EventCentral()
+      Pong.addListener(
+        nil,
+        { (_: Pong) in
+          Desk("desk", Journal()).emitEvents(of: Teams.self, from: central, isolation: nil)
+        }, executeOn: .taskThread, on: central)
+      Pong().queue(on: central)
+      await offThePool { Gate().pass() }
+    }
+    expectMessage(result, "emitEvents(of:from:) was called on a thread that is none, for Teams")
+  }
+
   @Test("D12: on a thread that is no place it traps")
   func onNoPlace() async {
     let result = await #expect(
