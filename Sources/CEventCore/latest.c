@@ -5,6 +5,7 @@
 
 #include "memory.h"
 #include "shared_latest.h"
+#include "stream_table.h"
 #include "token.h"
 
 #include <sched.h>
@@ -188,21 +189,18 @@ static uint64_t read_superseded(struct evc_latest *latest)
 	return counted + (slot & COUNT_MASK);
 }
 
-/* As evc_mailbox_prepare_post, for a thread that has posted there before and has room: with one load less to wait for. */
+/* As evc_mailbox_prepare_post, for a thread that has posted there before: one load less to wait for. */
 static inline struct evc_stream *prepare_post(struct evc_latest *latest)
 {
 	struct evc_thread_record *record = evc_thread_record_current;
+	struct evc_stream *stream =
+		evc_likely(record != NULL)
+			? evc_stream_for(&record->streams, latest->mailbox_number)
+			: NULL;
 
-	if (evc_likely(record != NULL)) {
-		const uint64_t number = latest->mailbox_number;
-		struct evc_stream_cache_entry *entry =
-			&record->streams.cache[number % EVC_STREAM_CACHE_SIZE];
-
-		if (evc_likely(entry->mailbox_number == number && entry->stream->reserved == NULL &&
-			       entry->stream->slot != entry->stream->end))
-			return entry->stream;
-	}
-	return evc_mailbox_prepare_post(latest->mailbox);
+	if (evc_unlikely(stream == NULL))
+		return evc_mailbox_prepare_post(latest->mailbox);
+	return evc_stream_has_room(stream, record) ? stream : NULL;
 }
 
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)

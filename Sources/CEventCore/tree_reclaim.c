@@ -54,7 +54,7 @@ static bool hold(const struct items *items, struct evc_tree_item *held, bool mar
 
 static bool walk_holds(struct evc_tree_walk *walk, const struct items *items, bool marks)
 {
-	/* All acquire: pair with W4. In this order: see tree_walker.h. */
+	/* All acquire: pair with W4. */
 	struct evc_node *root = atomic_load_explicit(&walk->root, memory_order_acquire);
 	struct evc_node *top = atomic_load_explicit(&walk->top, memory_order_acquire);
 	struct evc_link *position = atomic_load_explicit(&walk->position, memory_order_acquire);
@@ -73,6 +73,7 @@ static bool walk_holds(struct evc_tree_walk *walk, const struct items *items, bo
 		any |= hold(items, &root->first_link.item, marks);
 	if (top != NULL && top != root)
 		any |= hold(items, &top->first_link.item, marks);
+	/* Acquire, as above. In this order: see tree_walker.h. */
 	current = atomic_load_explicit(&walk->current, memory_order_acquire);
 	published = atomic_load_explicit(&walk->published, memory_order_acquire);
 	window = atomic_load_explicit(&walk->window, memory_order_acquire);
@@ -116,7 +117,9 @@ static bool walker_holds(struct evc_walker *walker, const struct items *items, b
 /* Defers those of a list that a walk may look at, and returns the others. After a full barrier. */
 static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_item *dead)
 {
-	struct items items = { first, true, true, false, true };
+	struct items items = {
+		.first = first, .are_few = true, .is_one = true, .are_links = true
+	};
 	unsigned count = 0;
 
 	if (first == NULL)
