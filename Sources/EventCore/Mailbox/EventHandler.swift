@@ -21,6 +21,7 @@ class EventHandler: @unchecked Sendable {
   @usableFromInline let requester: UnsafeMutablePointer<RequesterHold>?
   /// Whether there is no closure that may be called right away: the general one has to see the
   /// event.
+  @inlinable
   var judges: Bool { !isPlain && requester == nil }
   /// Whether of the waiting events only the newest is for this handler, which then has a
   /// subscription of its own.

@@ -138,7 +138,7 @@ struct Delivery {
             // After `willCall`: see `Receiver.mayHaveEnded`.
             guard reachesAll && !receiver.mayHaveEnded || receiver.isValid(state, at: generation)
             else { return }
-            if handler.isPlain || handler.requester != nil && handler.mayCallPlain(by: consumer) {
+            if !handler.judges && handler.mayCallPlain(by: consumer) {
               handler.plain(event)
               called = true
             } else {
