@@ -39,7 +39,9 @@ final class LatestTemperature {
 }
 
 // "A world of its own".
-final class PhysicsThread: EventThread, @unchecked Sendable {}
+final class PhysicsThread: EventThread, @unchecked Sendable {
+  // Stores nothing.
+}
 
 func worldOfItsOwn() -> (EventCentral, PhysicsThread, EventPool<ThumbnailThread>, EventNode) {
   let world = EventCentral()  // or EventCentral(core: .locking)

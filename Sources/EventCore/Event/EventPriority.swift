@@ -3,15 +3,15 @@
 
 /// How urgent an event is. Within one dispatch method the higher priority is handled first (D1).
 public enum EventPriority: Int, CaseIterable, Comparable, Sendable {
-  /// Taken when nothing else waits.
+  /// What nobody hurries for.
   case lowest
-  /// Taken when nothing of the three above waits.
+  /// Less urgent than what is not marked.
   case low
   /// The default.
   case normal
-  /// Taken before what is `.normal`.
+  /// More urgent than what is not marked.
   case high
-  /// Taken before everything else.
+  /// Before all others of its dispatch method.
   case highest
 
   /// The priorities in the order in which a consumer takes their events: `.highest` first.

@@ -139,6 +139,7 @@ struct CoordinatorTrapTests {
 
   /// What is on the MainActor, on its way to a thread where it must not be used.
   private struct Sent: @unchecked Sendable {
+    // Wrong on purpose: the mistake that the test makes. Used by that one thread alone.
     let responder: any EventResponder
   }
 

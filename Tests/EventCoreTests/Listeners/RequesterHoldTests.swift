@@ -135,12 +135,7 @@ struct RequesterHoldTests {
       }
       let its = other.addListener(
         box.value!, { (_: Pong) in log.append(-1) }, executeOn: .listenerThread)
-      let stranger = other.addListener(
-        nil,
-        { (_: Pong) in
-          entered.open()
-          leave.pass()
-        }, executeOn: .listenerThread)
+      let stranger = standing(at: other, entered, leave)
       Ping(number: 0).queue(on: central)
       #expect(log.entries(atLeast: 1) == [0])
       Pong(number: 0).queue(on: central)
@@ -154,6 +149,18 @@ struct RequesterHoldTests {
       leave.open()
       stranger.remove()
     }
+  }
+
+  /// A listener of nobody's, which stands in its handler from `entered` until `leave`.
+  private func standing(
+    at place: EventListener, _ entered: Gate, _ leave: Gate
+  ) -> any EventListenerHandling {
+    place.addListener(
+      nil,
+      { (_: Pong) in
+        entered.open()
+        leave.pass()
+      }, executeOn: .listenerThread)
   }
 
   /// Objects with handlers of their own.
@@ -211,12 +218,7 @@ struct RequesterHoldTests {
       var (object, isThere): (AnyObject?, () -> Bool) = kind.make(central, core, owner.token())
       let its = other.addListener(
         object, { (_: Pong) in log.append(-1) }, executeOn: .listenerThread)
-      let stranger = other.addListener(
-        nil,
-        { (_: Pong) in
-          entered.open()
-          leave.pass()
-        }, executeOn: .listenerThread)
+      let stranger = standing(at: other, entered, leave)
       Pong(number: 0).queue(on: central)
       entered.pass()
       #expect(log.entries == [-1])
