@@ -18,12 +18,12 @@ struct Emission {
   }
 }
 
-/// Somebody on the chain who is asked.
-private enum Stop {
+/// Somebody on the chain who is asked. Not copied, since that would hold and let go once more.
+private enum Stop: ~Copyable {
   case coordinator(EventCoordinator)
   case responder(any EventIntercepting)
 
-  func offer(_ emission: Emission) -> EventInterception {
+  borrowing func offer(_ emission: Emission) -> EventInterception {
     switch self {
     case .coordinator(let coordinator): coordinator.offer(emission)
     case .responder(let responder): responder.intercept(emission.event)
@@ -31,80 +31,37 @@ private enum Stop {
   }
 }
 
-/// Goes up a chain, link by link, and notices one that leads back (Brent 1980: the mark moves up at
-/// every power of two, so that a circle comes back to it, in constant memory).
-private struct Climb {
-  private(set) var current: any EventResponder
+/// Notices a chain that leads back (Brent 1980: the mark moves up at every power of two, so that a
+/// circle comes back to it, in constant memory).
+private struct CircleCheck {
+  /// Held, since the address of an object that is gone may be another's.
   private var mark: any EventResponder
   private var steps = 0
-  private var limit = 1
-  /// A class whose objects are views and no more: the last one that was seen. A look at a class
-  /// costs 20 ns, and neighbours are often alike.
-  private var plain: ObjectIdentifier?
+  /// Most chains are shorter, and never move the mark.
+  private var limit = 64
 
   init(from origin: any EventResponder) {
-    current = origin
     mark = origin
   }
 
-  /// What the current link is.
-  enum Link {
-    case plain
-    case waypoint(any EventWaypoint)
-    case coordinator(EventCoordinator)
-
-    /// Whether it is asked.
-    var stop: Stop? {
-      switch self {
-      case .plain: nil
-      case .waypoint(let waypoint): (waypoint as? any EventIntercepting).map(Stop.responder)
-      case .coordinator(let coordinator): .coordinator(coordinator)
-      }
-    }
-  }
-
-  mutating func link() -> Link {
-    let type = ObjectIdentifier(type(of: current))
-    if type == plain { return .plain }
-    if let coordinator = current as? EventCoordinator { return .coordinator(coordinator) }
-    if let waypoint = current as? any EventWaypoint { return .waypoint(waypoint) }
-    plain = type
-    return .plain
-  }
-
-  /// Goes on to the next link. False at the top.
-  ///
-  /// - Parameter link: What the current one is.
-  mutating func advance(from link: Link) -> Bool {
-    guard let next = next(after: link) else { return false }
+  @inline(__always)
+  mutating func step(to next: any EventResponder) {
     steps += 1
+    if steps == limit || next === mark { stop(at: next) }
+  }
+
+  /// Out of line, since code beside the loop that copies `next` makes the loop copy it, too.
+  @inline(never)
+  private mutating func stop(at next: any EventResponder) {
     require(
       next !== mark,
       """
       A chain of responders ends at the top; this one leads from one of type \(type(of: next)) \
       back to itself, in \(steps) \(steps == 1 ? "step" : "steps"): the nextResponder of the top is nil.
       """)
-    if steps == limit {
-      mark = next
-      steps = 0
-      limit *= 2
-    }
-    current = next
-    return true
-  }
-
-  private func next(after link: Link) -> (any EventResponder)? {
-    switch link {
-    case .coordinator(let coordinator): return coordinator.parentCoordinator
-    case .plain: return current.nextResponder
-    case .waypoint(let waypoint):
-      if let coordinated = waypoint as? any Coordinated {
-        if let coordinator = coordinated.parentCoordinator { return coordinator }
-      } else if let coordinated = waypoint as? any UICoordinated {
-        if let coordinator = coordinated.coordinatorOnMain { return coordinator }
-      }
-      return current.nextResponder
-    }
+    mark = next
+    steps = 0
+    limit *= 2
   }
 }
 
@@ -120,37 +77,119 @@ extension UICoordinated {
   }
 }
 
-/// The interceptors of a chain, in order: the first in place, on the stack; the others in an array.
+/// The interceptors of a chain, in order: on the stack, and on the heap where they are more.
 private struct Path: ~Copyable {
-  static let inPlace = 32
+  static let countOnStack = 32
 
-  private let first: UnsafeMutableBufferPointer<Stop>
+  private var stops: UnsafeMutableBufferPointer<Stop>
   private var count = 0
-  private var others: [Stop] = []
+  private var isOnHeap = false
 
-  /// `first` is uninitialised memory for `inPlace` of them, which outlives this.
-  init(in first: UnsafeMutableBufferPointer<Stop>) {
-    self.first = first
+  /// `memory` is uninitialised, and outlives this.
+  init(in memory: UnsafeMutableBufferPointer<Stop>) {
+    stops = memory
   }
 
   deinit {
-    first[..<count].deinitialize()
+    stops.extracting(..<count).deinitialize()
+    if isOnHeap { stops.deallocate() }
   }
 
-  mutating func append(_ stop: Stop) {
-    guard count == Path.inPlace else {
-      first.initializeElement(at: count, to: stop)
-      count += 1
-      return
-    }
-    others.append(stop)
+  mutating func append(_ stop: consuming Stop) {
+    if count == stops.count { grow() }
+    stops.initializeElement(at: count, to: stop)
+    count += 1
+  }
+
+  private mutating func grow() {
+    let larger = UnsafeMutableBufferPointer<Stop>.allocate(capacity: 2 * stops.count)
+    _ = larger.moveInitialize(fromContentsOf: stops)
+    if isOnHeap { stops.deallocate() }
+    stops = larger
+    isOnHeap = true
   }
 
   /// Asks one after the other until somebody stops the event.
   borrowing func offer(_ emission: Emission) -> EventInterception {
-    for index in 0..<count where first[index].offer(emission) == .handled { return .handled }
-    for stop in others where stop.offer(emission) == .handled { return .handled }
+    for index in 0..<count where stops[index].offer(emission) == .handled { return .handled }
     return .pass
+  }
+}
+
+extension Path {
+  /// Goes up from a responder, and notes everybody who is to be asked.
+  ///
+  /// Each link is held once, as it was returned: to hold and let go what is weakly referenced costs
+  /// 25 ns, which is most of the way.
+  ///
+  /// - Returns: The last of the chain, if it is a coordinator: the top of the coordinators.
+  mutating func climb(
+    from origin: any EventResponder, includingEmitter: Bool
+  ) -> EventCoordinator? {
+    var check = CircleCheck(from: origin)
+    // A class whose objects are views and no more: the last one that was seen. A look at a class
+    // costs 20 ns, and neighbours are often alike.
+    var plain: ObjectIdentifier?
+    var current = origin
+    var isAsked = includingEmitter
+    while true {
+      let type = ObjectIdentifier(type(of: current))
+      if type != plain {
+        switch pass(current, isAsked: isAsked) {
+        case .plain: plain = type
+        case .responder: break
+        case .coordinator(let top): return top
+        }
+      }
+      guard let next = current.nextResponder else { return nil }
+      check.step(to: next)
+      current = next
+      isAsked = true
+    }
+  }
+
+  /// What a link was.
+  private enum Link {
+    /// A view and no more, as all of its class.
+    case plain
+    /// A responder that leads on to the next one.
+    case responder
+    /// One that led to coordinators, up to the given top.
+    case coordinator(EventCoordinator)
+  }
+
+  /// Notes a link, and the coordinators above it, if it leads to them.
+  @inline(never)
+  private mutating func pass(_ responder: any EventResponder, isAsked: Bool) -> Link {
+    if let coordinator = responder as? EventCoordinator {
+      if isAsked { append(.coordinator(coordinator)) }
+      return .coordinator(climb(from: coordinator))
+    }
+    guard let waypoint = responder as? any EventWaypoint else { return .plain }
+    if isAsked, let interceptor = waypoint as? any EventIntercepting {
+      append(.responder(interceptor))
+    }
+    guard let coordinator = waypoint.coordinatorAbove else { return .responder }
+    append(.coordinator(coordinator))
+    return .coordinator(climb(from: coordinator))
+  }
+
+  /// Goes on from coordinator to coordinator, which lead to a top always (`addChild(_:)`).
+  private mutating func climb(from coordinator: EventCoordinator) -> EventCoordinator {
+    var current = coordinator
+    while let parent = current.parentCoordinator {
+      append(.coordinator(parent))
+      current = parent
+    }
+    return current
+  }
+}
+
+extension EventWaypoint {
+  /// The coordinator that shows this, if it is shown by one.
+  fileprivate var coordinatorAbove: EventCoordinator? {
+    if let coordinated = self as? any Coordinated { return coordinated.parentCoordinator }
+    return (self as? any UICoordinated)?.coordinatorOnMain
   }
 }
 
@@ -161,20 +200,10 @@ private struct Path: ~Copyable {
 func emit(
   _ emission: Emission, from origin: any EventResponder, includingEmitter: Bool
 ) -> EventEmission {
-  withUnsafeTemporaryAllocation(of: Stop.self, capacity: Path.inPlace) { memory in
+  withUnsafeTemporaryAllocation(of: Stop.self, capacity: Path.countOnStack) { memory in
     var path = Path(in: memory)
-    var climb = Climb(from: origin)
-    var link = climb.link()
-    if includingEmitter, let stop = link.stop { path.append(stop) }
-    while climb.advance(from: link) {
-      link = climb.link()
-      if let stop = link.stop { path.append(stop) }
-    }
+    let top = path.climb(from: origin, includingEmitter: includingEmitter)
     if path.offer(emission) == .handled { return .handled }
-    // The last of the chain, if it is a coordinator, is the top of the coordinators.
-    guard case .coordinator(let top) = link, top.offerUnhandled(emission.event) == .handled else {
-      return .unhandled
-    }
-    return .handled
+    return top?.offerUnhandled(emission.event) == .handled ? .handled : .unhandled
   }
 }

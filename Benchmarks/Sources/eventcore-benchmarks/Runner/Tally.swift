@@ -44,6 +44,19 @@ final class Tally: @unchecked Sendable {
   }
 }
 
+/// What handlers received that run on the thread that raises or emits.
+final class LocalTally: @unchecked Sendable {
+  // Touched by one thread: the one that measures, which makes one for each trial and reads it.
+  var count = 0
+  var sum: UInt64 = 0
+
+  @inline(__always)
+  func receive(_ event: Event24) {
+    count &+= 1
+    sum &+= event.weight
+  }
+}
+
 /// Notes when the last of several handlers has received its last event.
 final class Finish: @unchecked Sendable {
   // `end` is written by the last that arrives, before the semaphore is signalled.

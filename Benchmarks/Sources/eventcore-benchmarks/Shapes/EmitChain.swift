@@ -9,6 +9,8 @@ import RawCore
 // handles it.
 //
 //     main: emit ──► view ──► ... ──► screen ──► coordinator ──► coordinator ──► coordinator: count and add up
+//
+// Beside it the same way up as a chain of tree nodes, of either core, where the event bubbles.
 
 /// The candidates of this shape.
 func emitCandidates(_ scale: Scale) -> [Candidate] {
@@ -16,6 +18,8 @@ func emitCandidates(_ scale: Scale) -> [Candidate] {
   return [(Shape.emitChain, false), (.emitAllocations, true)].flatMap { shape, counting in
     [
       (Subject.coordinators, { CoordinatorChain() }),
+      (.lockFree, { NodeChain(core: .lockFree) }),
+      (.locking, { NodeChain(core: .locking) }),
       (.plainSwift, { PlainChain() as any EmitChain }),
     ].map {
       (subject: Subject, make: @escaping () -> any EmitChain) in
@@ -31,8 +35,7 @@ private let viewCount = 8
 extension Event24: CoordinateEvents {}
 
 private protocol EmitChain: AnyObject {
-  var count: Int { get set }
-  var sum: UInt64 { get set }
+  var tally: LocalTally { get }
   func emit(_ event: Event24)
 }
 
@@ -50,8 +53,7 @@ private final class CoordinatorChain: EmitChain {
   private let section = Coordinator()
   private let shop: TypedCoordinator<Screen>
   private var views: [View] = []
-  var count = 0
-  var sum: UInt64 = 0
+  let tally = LocalTally()
 
   init() {
     shop = TypedCoordinator(rootViewController: Screen())
@@ -65,15 +67,32 @@ private final class CoordinatorChain: EmitChain {
       views.append(view)
       above = view
     }
-    app.intercept(Event24.self) { [unowned self] event in
-      count &+= 1
-      sum &+= event.weight
+    app.intercept(Event24.self) { [tally] event in
+      tally.receive(event)
       return .handled
     }
   }
 
   func emit(_ event: Event24) {
     views[viewCount].emitEvent(event)
+  }
+}
+
+/// Nodes in place of all of them.
+private final class NodeChain: EmitChain {
+  private let top: EventNode
+  private let button: EventNode
+  let tally = LocalTally()
+
+  init(core: EventCentral.Core) {
+    top = EventNode(parent: nil, core: core)
+    // Two coordinators, the screen, the views and the button hold the one above them.
+    button = (0..<viewCount + 4).reduce(top) { above, _ in EventNode(parent: above) }
+    top.addHandler([.onRaise, .consumeEvent]) { [tally] (event: Event24) in tally.receive(event) }
+  }
+
+  func emit(_ event: Event24) {
+    button.raise(event: event, scope: .bubbling)
   }
 }
 
@@ -90,23 +109,21 @@ private final class PlainChain: EmitChain {
   }
 
   final class Top: Link {
-    unowned let chain: PlainChain
-    init(_ chain: PlainChain) { self.chain = chain }
+    let tally: LocalTally
+    init(_ tally: LocalTally) { self.tally = tally }
 
     override func intercepts(_ event: any CoordinateEvents) -> Bool {
       guard let event = event as? Event24 else { return false }
-      chain.count &+= 1
-      chain.sum &+= event.weight
+      tally.receive(event)
       return true
     }
   }
 
   private var links: [Link] = []
-  var count = 0
-  var sum: UInt64 = 0
+  let tally = LocalTally()
 
   init() {
-    links.append(Top(self))
+    links.append(Top(tally))
     // Two coordinators, the screen, the views and the button.
     for _ in 0..<viewCount + 4 {
       let link = Link()
@@ -133,15 +150,15 @@ private final class EmitTrial: Trial {
 
   func run() -> Double {
     for number in 0..<rounds / 8 { chain.emit(Event24(number: UInt64(number))) }
-    chain.count = 0
-    chain.sum = 0
+    chain.tally.count = 0
+    chain.tally.sum = 0
     let window = Window(counting: counting)
     for number in 0..<rounds { chain.emit(Event24(number: UInt64(number))) }
     let nanoseconds = window.nanoseconds(until: evb_now())
     let blocks = counting ? evb_allocations_disarm().blocks : 0
     check(
-      chain.count == rounds && chain.sum == UInt64(rounds * (rounds - 1) / 2),
-      "The top of the chain got \(chain.count) events of \(rounds).")
+      chain.tally.count == rounds && chain.tally.sum == UInt64(rounds * (rounds - 1) / 2),
+      "The top of the chain got \(chain.tally.count) events of \(rounds).")
     return (counting ? Double(blocks) : nanoseconds) / Double(rounds)
   }
 

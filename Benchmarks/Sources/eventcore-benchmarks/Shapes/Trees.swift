@@ -66,26 +66,12 @@ private struct Unrelated: Eventable {
   let number = 0
 }
 
-/// What the handlers received.
-private final class TreeTally: @unchecked Sendable {
-  // Touched by one thread: the one that measures makes a tree for each trial, raises in it and
-  // reads this; a handler of these trees runs on the thread that raises.
-  var count = 0
-  var sum: UInt64 = 0
-
-  @inline(__always)
-  func receive(_ event: Event24) {
-    count &+= 1
-    sum &+= event.weight
-  }
-}
-
 private protocol BenchmarkTree: AnyObject {
   /// A tree with a handler at every node. `parent`: of each node but the first, by its number.
   init(_ core: EventCentral.Core, nodes: Int, parent: (Int) -> Int, consumes: Bool)
   /// A chain in which only the last node has a handler for what is raised.
   init(_ core: EventCentral.Core, passing: Int)
-  var tally: TreeTally { get }
+  var tally: LocalTally { get }
   func raise(_ event: Event24)
   /// Changes another tree.
   func changeElsewhere()
@@ -95,7 +81,7 @@ private protocol BenchmarkTree: AnyObject {
 }
 
 private final class EventNodeTree: BenchmarkTree {
-  let tally = TreeTally()
+  let tally = LocalTally()
   private var nodes: [EventNode]
   private let root: EventNode
   private lazy var elsewhere = (EventNode(core: core), EventNode(core: core))
@@ -142,7 +128,7 @@ private final class EventNodeTree: BenchmarkTree {
 }
 
 private final class PlainTree: BenchmarkTree {
-  let tally = TreeTally()
+  let tally = LocalTally()
   private var nodes: [PlainNode]
   private let root: PlainNode
 
