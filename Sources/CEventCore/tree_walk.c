@@ -109,18 +109,34 @@ static void show_next(struct evc_tree_walk *walk)
 		show(walk, current, published, EVC_WALK_PROPAGATE);
 }
 
-/* Begins with what the last walk found. As evc_collect_first. */
-static void begin_cached(struct evc_tree_walk *walk, struct evc_collector *to)
+/* Begins with what the last walk found; returns the end of the first chunk. While collecting. */
+static inline uint32_t begin_cached(struct evc_tree_walk *walk)
 {
 	walk->start = walk->cached_clock;
 	/* W4. */
 	atomic_store_explicit(&walk->top, walk->cached_top, memory_order_relaxed);
 	atomic_store_explicit(&walk->root, walk->cached_root, memory_order_release);
 	walk->limit = EVC_CHUNK;
-	to->count = walk->raise_end;
 	walk->is_over = walk->cached_end == walk->raise_end && walk->cached_is_all;
-	if (to->count == 0)
-		to->count = take_cached(walk, 0);
+	return walk->raise_end > 0 ? walk->raise_end : take_cached(walk, 0);
+}
+
+/* Begins with what there is now, for the walk's node, key and scope. As evc_collect_first. */
+static __attribute__((noinline)) enum evc_status begin_anew(struct evc_tree_walk *walk,
+							    uint64_t start, uint32_t *count)
+{
+	struct evc_collector to = { .walk = walk, .key = walk->key, .start = start };
+	enum evc_status status;
+
+	walk->limit = EVC_FIRST_CHUNK;
+	evc_collector_use_window(&to);
+	/* Not with a later start than the clock of now: see climb. */
+	walk->cached_clock = start;
+	status = evc_collect_first(walk, walk->cached_node, walk->cached_scope, &to);
+	if (status != EVC_OK || walk->start != walk->cached_clock || !has_cached(walk))
+		walk->cached_clock = 0;
+	*count = to.count;
+	return status;
 }
 
 /* Nothing of the walk is held any more. */
@@ -141,9 +157,10 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 {
 	struct evc_walker *walker;
 	struct evc_tree_walk *walk;
-	struct evc_collector to;
 	enum evc_status status = EVC_OK;
 	bool is_wanted, is_same;
+	uint64_t start;
+	uint32_t count;
 
 	if (node == NULL || key == 0 || (scope & EVC_HANDLER_PHASES) == 0)
 		return EVC_INVALID_ARGUMENT;
@@ -151,9 +168,10 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	if (evc_unlikely(walker == NULL))
 		return EVC_OUT_OF_MEMORY;
 	/* Relaxed: this thread made them. */
-	walk = atomic_load_explicit(walker->innermost != NULL ? &walker->innermost->inner
-							      : &walker->outermost,
-				    memory_order_relaxed);
+	if (evc_likely(walker->innermost == NULL))
+		walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
+	else
+		walk = atomic_load_explicit(&walker->innermost->inner, memory_order_relaxed);
 	if (evc_unlikely(walk == NULL)) {
 		walk = evc_walker_add_walk(walker, walker->innermost);
 		if (walk == NULL)
@@ -163,32 +181,26 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	atomic_store_explicit(&walk->published, 0, memory_order_release);
 	atomic_store_explicit(&walk->current, 0, memory_order_release);
 	is_same = walk->cached_node == node && walk->key == key && walk->cached_scope == scope;
-	walk->key = key;
-	walk->cached_node = node;
-	walk->cached_scope = scope;
-	walk->bit = evc_tree_bit(key);
-	walk->limit = EVC_FIRST_CHUNK;
+	if (!is_same) {
+		walk->key = key;
+		walk->bit = evc_tree_bit(key);
+		walk->cached_node = node;
+		walk->cached_scope = scope;
+	}
 	walk->chunk = 0;
 	walk->position_clock = 0;
 	walk->verified_clock = 0;
 	walk->lost = 0;
-	to = (struct evc_collector){ .walk = walk, .key = key };
-	evc_collector_use_window(&to);
 
-	to.start = evc_walker_collect(walker);
+	start = evc_walker_collect(walker);
 	evc_walk_see_removals(walk);
-	if (is_same && has_cached(walk)) {
-		begin_cached(walk, &to);
-	} else {
-		/* Not with a later start than the clock of now: see climb. */
-		walk->cached_clock = to.start;
-		status = evc_collect_first(walk, node, scope, &to);
-		if (status != EVC_OK || walk->start != walk->cached_clock || !has_cached(walk))
-			walk->cached_clock = 0;
-	}
+	if (is_same && has_cached(walk))
+		count = begin_cached(walk);
+	else
+		status = begin_anew(walk, start, &count);
 	/* W4. */
 	if (status == EVC_OK)
-		atomic_store_explicit(&walk->published, to.count, memory_order_release);
+		atomic_store_explicit(&walk->published, count, memory_order_release);
 	else
 		withdraw(walk);
 	is_wanted = evc_walker_leave(walker);

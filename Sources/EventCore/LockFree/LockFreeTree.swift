@@ -75,6 +75,7 @@
 
     // MARK: Walking
 
+    @inline(__always)
     static func begin(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8)
       -> UnsafeMutablePointer<TreeWalk>?
     {
