@@ -20,6 +20,7 @@
 #endif
 #include "compiler.h"
 #include "domain.h"
+#include "reclaimer.h"
 #include "eventcore/base.h"
 
 #include <pthread.h>
@@ -32,28 +33,25 @@
 #include <unistd.h>
 #endif
 
-_Static_assert(sizeof(struct rcu_head) <= sizeof(((struct evc_domain_head *)0)->words),
-	       "evc_domain_head.words must hold liburcu's rcu_head");
-
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static bool barrier_available;
 
 static void before_fork(void)
 {
-	urcu_bp_call_rcu_before_fork();
+	evc_reclaimer_before_fork();
 	urcu_bp_before_fork();
 }
 
 static void after_fork_parent(void)
 {
 	urcu_bp_after_fork_parent();
-	urcu_bp_call_rcu_after_fork_parent();
+	evc_reclaimer_after_fork(false);
 }
 
 static void after_fork_child(void)
 {
 	urcu_bp_after_fork_child();
-	urcu_bp_call_rcu_after_fork_child();
+	evc_reclaimer_after_fork(true);
 }
 
 #if defined(__linux__)
@@ -72,6 +70,11 @@ static void prepare(void)
 #endif
 }
 
+void evc_domain_prepare(void)
+{
+	pthread_once(&prepared, prepare);
+}
+
 void evc_domain_enter(void)
 {
 	pthread_once(&prepared, prepare);
@@ -79,39 +82,27 @@ void evc_domain_enter(void)
 }
 
 /*
- * liburcu orders what came before a retirement, and what was read in a section that a grace period waits for,
- * before the reclaim; but ThreadSanitizer does not see inside it. The stamp is the same edge in C11
- * atomics. One location for all is enough, as an edge too many harms nobody; sections, which are many, pay
- * for it only where the sanitizer looks. (It sees no missing grace period, with or without;
- * AddressSanitizer does.)
+ * liburcu orders what was read in a section before the end of a grace period that waits for it; but
+ * ThreadSanitizer does not see inside it. The stamp is the same edge in C11 atomics. One location for all is
+ * enough, as an edge too many harms nobody; sections, which are many, pay for it only where the sanitizer
+ * looks. (It sees no missing grace period, with or without; AddressSanitizer does.)
  */
-static _Atomic unsigned retire_stamp;
+static _Atomic unsigned leave_stamp;
 
 void evc_domain_leave(void)
 {
 #ifdef EVC_THREAD_SANITIZER
-	/* Pairs with reclaim. */
-	atomic_fetch_add_explicit(&retire_stamp, 1, memory_order_release);
+	/* Pairs with evc_domain_synchronize. */
+	atomic_fetch_add_explicit(&leave_stamp, 1, memory_order_release);
 #endif
 	urcu_bp_read_unlock();
 }
 
-static void reclaim(struct rcu_head *rcu)
+void evc_domain_synchronize(void)
 {
-	struct evc_domain_head *head = (struct evc_domain_head *)(void *)rcu;
-
-	/* Pairs with evc_domain_retire and evc_domain_leave: what those threads did before the reclaim. */
-	(void)atomic_load_explicit(&retire_stamp, memory_order_acquire);
-	head->reclaim(head);
-}
-
-void evc_domain_retire(struct evc_domain_head *head, void (*reclaim_head)(struct evc_domain_head *))
-{
-	pthread_once(&prepared, prepare);
-	head->reclaim = reclaim_head;
-	/* Pairs with reclaim. A read-modify-write, so that earlier retirers stay in the chain. */
-	atomic_fetch_add_explicit(&retire_stamp, 1, memory_order_acq_rel);
-	urcu_bp_call_rcu((struct rcu_head *)(void *)head->words, reclaim);
+	urcu_bp_synchronize_rcu();
+	/* Pairs with evc_domain_leave. */
+	(void)atomic_load_explicit(&leave_stamp, memory_order_acquire);
 }
 
 bool evc_barrier_everywhere(void)

@@ -3,6 +3,8 @@
 /*
  * Our whole view of RCU. domain.c is the only file that includes liburcu.
  *
+ * Who reclaims, and when: reclaimer.h.
+ *
  * Flavour: urcu-bp ("bulletproof"), because it registers threads by itself and callers are anybody's
  * threads (GCD, the cooperative pool, plain pthreads). Its functions are called, not inlined, unless
  * the trait LGPLInline is on: 9 ns for a section instead of 1, on paths that run when a thread's route
@@ -26,9 +28,9 @@
 #ifndef EVC_DOMAIN_H
 #define EVC_DOMAIN_H
 
-/* Memory for liburcu's own link; the size is asserted in domain.c. */
+/* The domain's own from its retirement to its reclaim. */
 struct evc_domain_head {
-	void *words[2];
+	struct evc_domain_head *next;
 	void (*reclaim)(struct evc_domain_head *head);
 };
 
@@ -37,10 +39,15 @@ void evc_domain_enter(void);
 void evc_domain_leave(void);
 
 /*
- * Calls `reclaim(head)` on the callback thread, after every section that is open now has closed.
+ * Calls `reclaim(head)` on the callback thread, after every section that is open now has closed: some ten
+ * milliseconds later, in the order of the retirements.
  * Threads: any, also inside a section. Progress: lock-free, but the first call starts the thread.
  * Ownership: `head` is the domain's until then.
  */
 void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_domain_head *));
+
+/* The same for what may wait: 50 ms, unless there is much of it, or something else to be reclaimed. */
+void evc_domain_retire_patiently(struct evc_domain_head *head,
+				 void (*reclaim)(struct evc_domain_head *));
 
 #endif

@@ -18,44 +18,46 @@
  * for a waker that always calls, this: W1 precedes W2; if W2 precedes S1 the acquire shows the news,
  * else S3 fails or W3 wakes. Tests/Models/parker.pml models these lines.
  */
-#include "eventcore/parker.h"
+#include "parker_private.h"
 
 #include "clock.h"
 #include "memory.h"
 
-#include <stdatomic.h>
-
-struct evc_parker {
-	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t word;
-	const struct evc_parker_ops *ops;
-	void *state;
-};
-
-enum evc_status evc_parker_create(const struct evc_parker_ops *ops, struct evc_parker **out)
+enum evc_status evc_parker_init(struct evc_parker *parker, const struct evc_parker_ops *ops)
 {
-	struct evc_parker *parker;
-
 	if (ops == NULL)
 		ops = evc_parker_futex();
 	if (ops == NULL)
 		ops = evc_parker_posix();
-	if (out == NULL || ops->wait == NULL || ops->wake == NULL)
+	if (ops->wait == NULL || ops->wake == NULL)
 		return EVC_INVALID_ARGUMENT;
-	parker = evc_allocate(sizeof(*parker), _Alignof(struct evc_parker));
-	if (parker == NULL)
-		return EVC_OUT_OF_MEMORY;
 	atomic_init(&parker->word, 0);
 	parker->ops = ops;
 	parker->state = NULL;
 	if (ops->open != NULL) {
 		parker->state = ops->open();
-		if (parker->state == NULL) {
-			evc_deallocate(parker, sizeof(*parker), _Alignof(struct evc_parker));
+		if (parker->state == NULL)
 			return EVC_OUT_OF_MEMORY;
-		}
 	}
-	*out = parker;
 	return EVC_OK;
+}
+
+enum evc_status evc_parker_create(const struct evc_parker_ops *ops, struct evc_parker **out)
+{
+	struct evc_parker *parker;
+	enum evc_status status;
+
+	if (out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	parker = evc_allocate(sizeof(*parker), _Alignof(struct evc_parker));
+	if (parker == NULL)
+		return EVC_OUT_OF_MEMORY;
+	status = evc_parker_init(parker, ops);
+	if (status == EVC_OK)
+		*out = parker;
+	else
+		evc_deallocate(parker, sizeof(*parker), _Alignof(struct evc_parker));
+	return status;
 }
 
 void evc_parker_destroy(struct evc_parker *parker)

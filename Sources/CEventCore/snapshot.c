@@ -93,6 +93,6 @@ static void release_retired(struct evc_domain_head *head)
 void evc_snapshot_retire(struct evc_snapshot *snapshot)
 {
 	if (snapshot != NULL)
-		evc_domain_retire(&snapshot->retired, release_retired);
+		evc_domain_retire_patiently(&snapshot->retired, release_retired);
 }
 #endif

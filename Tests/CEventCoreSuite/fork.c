@@ -93,8 +93,8 @@ static const char *forked(void)
 	EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_LOW, "12345678", 8, 1, NULL));
 	EXPECT_OK(suite_take(&receiver, &lane, &value));
 	/*
-	 * ThreadSanitizer ends a child of fork that starts a thread, as liburcu's callback thread is
-	 * one, unless TSAN_OPTIONS says die_after_fork=0: only the parent's side is run there.
+	 * ThreadSanitizer ends a child of fork that starts a thread, as the callback thread is one, unless
+	 * TSAN_OPTIONS says die_after_fork=0: only the parent's side is run there.
 	 */
 	for (unsigned i = 0; i < CHILDREN; i++)
 		EXPECT_NONE(in_child(router, &receiver));

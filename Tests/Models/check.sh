@@ -102,6 +102,10 @@ for n in '' 2 3 4 5 6 7; do fails stream "-DMUTATE$n" -DPOSTS=3 -DOTHERS=1; done
 holds parker
 fails parker -DMUTATE
 fails parker -DMUTATE2
+holds reclaimer
+holds reclaimer -DPATIENT
+for n in '' 2; do fails reclaimer "-DMUTATE$n"; done
+for n in 3 4 5; do fails reclaimer -DPATIENT "-DMUTATE$n"; done
 holds mailbox -DPOSTS=3
 holds mailbox -DPOSTS=4 -DTWO_LANES
 for n in '' 2 3 4 5; do fails mailbox "-DMUTATE$n"; done

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * The callback thread: what is retired comes back once, in order, and not before a section that was open.
+ */
+#ifdef EVC_URCU
+#include "domain.h"
+#include "suite.h"
+
+#include <stdlib.h>
+
+/* The pause before an urgent turn: nanoseconds. */
+#define SECTION UINT64_C(10000000)
+
+struct item {
+	struct evc_domain_head head;
+	struct list *list;
+	uint32_t number;
+};
+
+struct list {
+	struct item *items;
+	/* The callback thread's; read when the gate was opened. */
+	uint32_t next;
+	bool is_in_order;
+	uint32_t count;
+	_Atomic uint32_t reclaimed;
+	struct suite_gate gate;
+};
+
+static void reclaimed(struct evc_domain_head *head)
+{
+	struct item *item = (struct item *)(void *)head;
+	struct list *list = item->list;
+
+	list->is_in_order &= item->number == list->next++;
+	atomic_fetch_add_explicit(&list->reclaimed, 1, memory_order_release);
+	if (list->next == list->count)
+		suite_gate_open(&list->gate);
+}
+
+/* Retires so many, of which each `urgent`th is urgent, or none. */
+static const char *retire(uint32_t count, uint32_t urgent)
+{
+	/* Static, as it may still be used after a time-out. */
+	static struct list list;
+
+	list = (struct list){ .is_in_order = true, .count = count, .gate = SUITE_GATE };
+	list.items = calloc(count, sizeof(*list.items));
+	EXPECT(list.items != NULL, "no memory");
+	for (uint32_t i = 0; i < count; i++) {
+		list.items[i].list = &list;
+		list.items[i].number = i;
+		if (urgent != 0 && i % urgent == urgent - 1)
+			evc_domain_retire(&list.items[i].head, reclaimed);
+		else
+			evc_domain_retire_patiently(&list.items[i].head, reclaimed);
+	}
+	EXPECT(suite_gate_pass(&list.gate), "%u of %u items came back", list.reclaimed, count);
+	EXPECT(list.is_in_order, "items came back in another order");
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	EXPECT_EQUAL(list.reclaimed, count, "items that came back");
+	free(list.items);
+	return NULL;
+}
+
+static const char *once_in_order(void)
+{
+	/* About the number that is not waited with. */
+	static const uint32_t counts[] = { 1, 2, 4095, 4096, 4097, 3 * 4096 };
+
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		EXPECT_NONE(retire(counts[i], 0));
+		EXPECT_NONE(retire(counts[i], 1));
+		EXPECT_NONE(retire(counts[i], 7));
+	}
+	return NULL;
+}
+
+static const char *after_sections(void)
+{
+	/* Static, as above. */
+	static struct list lists[2];
+	static struct item items[2];
+	uint64_t begin;
+
+	for (unsigned i = 0; i < 2; i++) {
+		lists[i] = (struct list){ .is_in_order = true, .count = 1, .gate = SUITE_GATE };
+		items[i] = (struct item){ .list = &lists[i] };
+	}
+	evc_domain_enter();
+	evc_domain_retire(&items[0].head, reclaimed);
+	evc_domain_retire_patiently(&items[1].head, reclaimed);
+	begin = evc_clock_now();
+	/* A thread that did not wait for this section would be through by then. */
+	while (evc_clock_now() - begin < 8 * SECTION)
+		for (unsigned i = 0; i < 2; i++)
+			EXPECT_EQUAL(atomic_load_explicit(&lists[i].reclaimed, memory_order_relaxed), 0,
+				     "items that came back inside a section");
+	evc_domain_leave();
+	for (unsigned i = 0; i < 2; i++)
+		EXPECT(suite_gate_pass(&lists[i].gate), "item %u did not come back", i);
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "what is retired comes back once and in order, however much and however urgent", once_in_order },
+	{ "what is retired inside a section comes back after it", after_sections },
+};
+SUITE_GROUP(suite_reclaimer, tests);
+#endif
