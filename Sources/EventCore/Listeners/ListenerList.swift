@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Synchronization
+
 /// The listeners of one `EventListener`, to find those whose requester is gone.
 ///
 /// A requester that goes tells nobody. Its listener ends at the next event of its type, which finds
 /// it gone; the sweep is for types of which no event comes. It looks at a few listeners at a time,
 /// in turn, and has no timer: each registration looks at more than it adds, so that with
 /// registrations alone the spent ones never outnumber the live ones for long, and the listener
-/// thread looks on before it sleeps, and every some thousand events if it never does.
+/// thread looks on when it has nothing to do, and every some thousand events if it always has. It
+/// never waits for the list: who registers has it locked, and the next moment is as good.
 final class ListenerList: @unchecked Sendable {
   // `ListenerRegistration.place` is guarded by the same lock as the list. Lock order: nothing is
   // locked within it.
@@ -15,17 +18,30 @@ final class ListenerList: @unchecked Sendable {
     var registrations: [ListenerRegistration] = []
     /// Where the next sweep begins.
     var hand = 0
-    /// Sleeps of the listener thread since it swept.
-    var sleeps = 0
     var hasEnded = false
+
+    /// Those that a sweep looks at next.
+    mutating func next(_ limit: Int) -> [ListenerRegistration] {
+      guard !registrations.isEmpty else { return [] }
+      let count = min(limit, registrations.count)
+      let first = hand < registrations.count ? hand : 0
+      hand = first + count
+      return (0..<count).map { registrations[(first + $0) % registrations.count] }
+    }
   }
   private let state = Guarded(State())
 
   /// How many a registration looks at.
   static let perRegistration = 4
-  /// How many the listener thread looks at, and at which of its sleeps: some 1 µs each time.
-  static let perSleep = 32
-  static let sleepsPerSweep = 16
+  /// How many the listener thread looks at: 1 to 4 µs each time.
+  static let perMoment = 32
+  /// Nanoseconds from one look of the listener thread to the next while it has nothing to do: of a
+  /// stream that lets it run dry after each event, the looks would take a quarter of the time.
+  static let pause: UInt64 = 1_000_000
+
+  /// When the listener thread looked last while it had nothing to do. The thread's alone, of which
+  /// there is one at a time.
+  private let lastLook = Atomic<UInt64>(0)
 
   var count: Int { state.withLock { $0.registrations.count } }
 
@@ -58,13 +74,10 @@ final class ListenerList: @unchecked Sendable {
   /// freed, here or where they were called: call it with no lock held.
   @discardableResult
   func sweep(limit: Int) -> Int {
-    let chosen = state.withLock { state -> [ListenerRegistration] in
-      guard !state.registrations.isEmpty else { return [] }
-      let count = min(limit, state.registrations.count)
-      let first = state.hand < state.registrations.count ? state.hand : 0
-      state.hand = first + count
-      return (0..<count).map { state.registrations[(first + $0) % state.registrations.count] }
-    }
+    endSpent(of: state.withLock { $0.next(limit) })
+  }
+
+  private func endSpent(of chosen: [ListenerRegistration]) -> Int {
     // Outside of the lock: looking at a requester may turn out to hold the last reference to it.
     let spent = chosen.filter(\.isSpent)
     for registration in spent {
@@ -86,21 +99,12 @@ final class ListenerList: @unchecked Sendable {
 
   /// On the listener thread.
   func sweep(_ moment: Upkeep) {
-    switch moment {
-    case .beforeSleep:
-      if isSleepDue() { sweep(limit: Self.perSleep) }
-    case .whileBusy:
-      sweep(limit: Self.perSleep)
+    if moment == .whenDry {
+      let now = monotonicNanoseconds()
+      guard now &- lastLook.load(ordering: .relaxed) >= Self.pause else { return }
+      lastLook.store(now, ordering: .relaxed)
     }
-  }
-
-  private func isSleepDue() -> Bool {
-    state.withLock { state in
-      guard !state.registrations.isEmpty else { return false }
-      state.sleeps += 1
-      guard state.sleeps >= Self.sleepsPerSweep else { return false }
-      state.sleeps = 0
-      return true
-    }
+    guard let chosen = state.withLockIfAvailable({ $0.next(Self.perMoment) }) else { return }
+    _ = endSpent(of: chosen)
   }
 }

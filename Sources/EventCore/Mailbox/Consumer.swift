@@ -59,6 +59,8 @@ final class Consumer: @unchecked Sendable {
   private let thread = Atomic<UInt>(0)
   @usableFromInline let delivered = Atomic<UInt64>(0)
   let skipped = Atomic<UInt64>(0)
+  /// How often it ran dry. Its thread only; counted for the upkeep alone.
+  private var waits: UInt64 = 0
   /// Opened when the consumer has handled or dropped its last event.
   let ended = Latch()
 
@@ -71,7 +73,7 @@ final class Consumer: @unchecked Sendable {
   ///   - routers: Where its handlers are registered.
   ///   - direct: The one of them, or behind one of them, for events that are posted straight to it.
   ///   - pump: Who drives this consumer, if it has no thread of its own.
-  ///   - upkeep: What a listener thread does between two events now and then, and before it sleeps.
+  ///   - upkeep: What a listener thread does between two events and before a wait now and then.
   ///   - shared: What this consumer is a worker of. Its handlers then get the events that it takes
   ///     from there, and those that `routers` address to it alone; the shared mailbox has a router
   ///     of its own, which is not to be among them.
@@ -247,7 +249,9 @@ final class Consumer: @unchecked Sendable {
   /// Before the consumer waits.
   func idle() {
     letGoOfAll()
-    upkeep?(.beforeSleep)
+    guard let upkeep else { return }
+    waits &+= 1
+    if waits % Upkeep.waitsBetween == 0 { upkeep(.whenDry) }
   }
 
   /// The owner, kept until the consumer runs dry; nil if it is gone.
@@ -264,10 +268,13 @@ final class Consumer: @unchecked Sendable {
 /// When a listener thread does what is to be done now and then.
 @usableFromInline
 enum Upkeep {
-  case beforeSleep
-  /// After some events, for a thread that never comes to sleep.
+  /// Before some of its waits.
+  case whenDry
+  /// After some events, for a thread that never comes to wait.
   case whileBusy
 
   /// How many events: a look at 32 listeners, some 1 µs, for each so many costs an event 0.2 ns.
   @inlinable static var eventsBetween: UInt64 { 4096 }
+  /// How many waits: a stream of events may let it run dry after each.
+  static let waitsBetween: UInt64 = 16
 }
