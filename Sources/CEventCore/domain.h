@@ -28,6 +28,8 @@
 #ifndef EVC_DOMAIN_H
 #define EVC_DOMAIN_H
 
+#include <stddef.h>
+
 /* The domain's own from its retirement to its reclaim. */
 struct evc_domain_head {
 	struct evc_domain_head *next;
@@ -46,8 +48,11 @@ void evc_domain_leave(void);
  */
 void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_domain_head *));
 
-/* The same for what may wait: 50 ms, unless there is much of it, or something else to be reclaimed. */
-void evc_domain_retire_patiently(struct evc_domain_head *head,
+/*
+ * The same for what may wait: 50 ms, unless something is to be reclaimed sooner, or a megabyte waits.
+ * `bytes`: what it keeps, about; more than 0.
+ */
+void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,
 				 void (*reclaim)(struct evc_domain_head *));
 
 #endif

@@ -25,20 +25,22 @@
 
 enum evc_status evc_parker_init(struct evc_parker *parker, const struct evc_parker_ops *ops)
 {
+	void *state = NULL;
+
 	if (ops == NULL)
 		ops = evc_parker_futex();
 	if (ops == NULL)
 		ops = evc_parker_posix();
 	if (ops->wait == NULL || ops->wake == NULL)
 		return EVC_INVALID_ARGUMENT;
-	atomic_init(&parker->word, 0);
-	parker->ops = ops;
-	parker->state = NULL;
 	if (ops->open != NULL) {
-		parker->state = ops->open();
-		if (parker->state == NULL)
+		state = ops->open();
+		if (state == NULL)
 			return EVC_OUT_OF_MEMORY;
 	}
+	atomic_init(&parker->word, 0);
+	parker->ops = ops;
+	parker->state = state;
 	return EVC_OK;
 }
 

@@ -16,7 +16,7 @@ struct evc_parker {
 	void *state;
 };
 
-/* As evc_parker_create, in memory of the caller's. Nothing is to be undone but what `ops->open` did. */
+/* As evc_parker_create, in memory of the caller's, which is not touched if that fails. */
 enum evc_status evc_parker_init(struct evc_parker *parker, const struct evc_parker_ops *ops);
 
 #endif

@@ -15,17 +15,17 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-/* Nanoseconds from the first item of a turn to the turn: if one is urgent, and otherwise. */
+/* Nanoseconds from the thread's look at the first item to its turn: if one is urgent, and otherwise. */
 #define GATHERING UINT64_C(10000000)
 #define PATIENCE UINT64_C(50000000)
-/* So many patient ones are urgent. */
-#define MANY 4096u
+/* So many bytes of patient ones are urgent. */
+#define MANY (UINT64_C(1) << 20)
 
 static _Alignas(EVC_CACHE_LINE) _Atomic(struct evc_domain_head *) pending;
-/* Of what is pending, about; a limit of memory. */
-static _Atomic uint32_t count;
+/* Bytes of the patient ones that are pending, about: a limit of memory. */
+static _Atomic uint64_t weight;
 static _Atomic bool urgent;
-/* Constant while `is_running`, which is set under the mutex `starting`, and stays. */
+/* Constant once `is_running`, which stays. Both change under the mutex `starting`. */
 static struct evc_parker parker;
 static _Atomic bool is_running;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
@@ -54,7 +54,7 @@ static void take_turn(void)
 	/* T5. */
 	atomic_store_explicit(&urgent, false, memory_order_seq_cst);
 	/* Relaxed: a limit of memory, which need not be exact. */
-	atomic_store_explicit(&count, 0, memory_order_relaxed);
+	atomic_store_explicit(&weight, 0, memory_order_relaxed);
 	/* T6. */
 	head = in_order(atomic_exchange_explicit(&pending, NULL, memory_order_seq_cst));
 	evc_domain_synchronize();
@@ -71,6 +71,8 @@ static void take_turn(void)
 static void *run(void *opaque)
 {
 	(void)opaque;
+	/* Before a turn, in which a reclaim may retire something: it starts no thread. */
+	atomic_store_explicit(&is_running, true, memory_order_release);
 #ifdef __APPLE__
 	pthread_setname_np("evc-reclaimer");
 #else
@@ -92,7 +94,7 @@ static void *run(void *opaque)
 
 			ticket = evc_parker_prepare(&parker);
 			if (atomic_load_explicit(&urgent, memory_order_seq_cst) ||
-			    atomic_load_explicit(&count, memory_order_relaxed) >= MANY)
+			    atomic_load_explicit(&weight, memory_order_relaxed) >= MANY)
 				limit = GATHERING;
 			age = evc_clock_now() - begin;
 			if (age >= limit)
@@ -107,21 +109,27 @@ static void *run(void *opaque)
 /* Starts the thread, unless another has done so, or it cannot be: false. */
 static __attribute__((noinline, cold)) bool start(void)
 {
+	/* Of what a reclaim does: for the program's own handlers, which tell what was wrong. */
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS };
 	pthread_t thread;
-	sigset_t all, before;
+	sigset_t others, before;
 	bool is_there;
 
+	/* First, so that a child of fork is told. */
+	evc_domain_prepare();
 	pthread_mutex_lock(&starting);
 	is_there = atomic_load_explicit(&is_running, memory_order_relaxed);
-	evc_domain_prepare();
-	if (!is_there && evc_parker_init(&parker, NULL) == EVC_OK) {
-		/* Signals are for the program's own threads. */
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (!is_there && (parker.ops != NULL || evc_parker_init(&parker, NULL) == EVC_OK)) {
+		/* All other signals are for the program's own threads. */
+		sigfillset(&others);
+		for (unsigned i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+			sigdelset(&others, faults[i]);
+		pthread_sigmask(SIG_SETMASK, &others, &before);
 		is_there = pthread_create(&thread, NULL, run, NULL) == 0;
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		if (is_there) {
 			pthread_detach(thread);
+			/* Also by the thread itself. Release: the parker. */
 			atomic_store_explicit(&is_running, true, memory_order_release);
 		}
 	}
@@ -129,7 +137,8 @@ static __attribute__((noinline, cold)) bool start(void)
 	return is_there;
 }
 
-static void retire(struct evc_domain_head *head, bool is_urgent)
+/* `bytes`: 0 = it is urgent. */
+static void retire(struct evc_domain_head *head, size_t bytes)
 {
 	/* Relaxed: the item is not looked at, only its address. */
 	struct evc_domain_head *last = atomic_load_explicit(&pending, memory_order_relaxed);
@@ -142,10 +151,13 @@ static void retire(struct evc_domain_head *head, bool is_urgent)
 						      memory_order_relaxed));
 	/* R2 to R4. */
 	is_news = last == NULL;
-	if (is_urgent)
+	if (bytes == 0) {
 		is_news |= !atomic_exchange_explicit(&urgent, true, memory_order_seq_cst);
-	else
-		is_news |= atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) + 1 == MANY;
+	} else {
+		uint64_t before = atomic_fetch_add_explicit(&weight, bytes, memory_order_relaxed);
+
+		is_news |= before < MANY && before + bytes >= MANY;
+	}
 	/* Acquire, pairs with start. */
 	if (evc_unlikely(!atomic_load_explicit(&is_running, memory_order_acquire)) && !start())
 		return;
@@ -156,29 +168,32 @@ static void retire(struct evc_domain_head *head, bool is_urgent)
 
 void evc_reclaimer_before_fork(void)
 {
-	pthread_mutex_lock(&starting);
+	/* In the order of the thread, of which a reclaim may retire something. */
 	pthread_mutex_lock(&turn);
+	pthread_mutex_lock(&starting);
 }
 
 void evc_reclaimer_after_fork(bool is_child)
 {
 	/* The parent's thread, and what it may have been about to do with its parker, are not here. */
-	if (is_child)
+	if (is_child) {
 		atomic_store_explicit(&is_running, false, memory_order_relaxed);
-	pthread_mutex_unlock(&turn);
+		parker.ops = NULL;
+	}
 	pthread_mutex_unlock(&starting);
+	pthread_mutex_unlock(&turn);
 }
 
 void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_domain_head *))
 {
 	head->reclaim = reclaim;
-	retire(head, true);
+	retire(head, 0);
 }
 
-void evc_domain_retire_patiently(struct evc_domain_head *head,
+void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,
 				 void (*reclaim)(struct evc_domain_head *))
 {
 	head->reclaim = reclaim;
-	retire(head, false);
+	retire(head, bytes);
 }
 #endif

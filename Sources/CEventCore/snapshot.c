@@ -93,6 +93,7 @@ static void release_retired(struct evc_domain_head *head)
 void evc_snapshot_retire(struct evc_snapshot *snapshot)
 {
 	if (snapshot != NULL)
-		evc_domain_retire_patiently(&snapshot->retired, release_retired);
+		evc_domain_retire_patiently(&snapshot->retired, size_for(snapshot->count),
+					    release_retired);
 }
 #endif

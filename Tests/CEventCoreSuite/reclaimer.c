@@ -8,9 +8,13 @@
 #include "suite.h"
 
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* The pause before an urgent turn: nanoseconds. */
 #define SECTION UINT64_C(10000000)
+/* 4,096 of these are a megabyte. */
+#define WEIGHT 256u
 
 struct item {
 	struct evc_domain_head head;
@@ -54,7 +58,7 @@ static const char *retire(uint32_t count, uint32_t urgent)
 		if (urgent != 0 && i % urgent == urgent - 1)
 			evc_domain_retire(&list.items[i].head, reclaimed);
 		else
-			evc_domain_retire_patiently(&list.items[i].head, reclaimed);
+			evc_domain_retire_patiently(&list.items[i].head, WEIGHT, reclaimed);
 	}
 	EXPECT(suite_gate_pass(&list.gate), "%u of %u items came back", list.reclaimed, count);
 	EXPECT(list.is_in_order, "items came back in another order");
@@ -66,7 +70,7 @@ static const char *retire(uint32_t count, uint32_t urgent)
 
 static const char *once_in_order(void)
 {
-	/* About the number that is not waited with. */
+	/* About a megabyte, which is not waited with. */
 	static const uint32_t counts[] = { 1, 2, 4095, 4096, 4097, 3 * 4096 };
 
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
@@ -90,7 +94,7 @@ static const char *after_sections(void)
 	}
 	evc_domain_enter();
 	evc_domain_retire(&items[0].head, reclaimed);
-	evc_domain_retire_patiently(&items[1].head, reclaimed);
+	evc_domain_retire_patiently(&items[1].head, WEIGHT, reclaimed);
 	begin = evc_clock_now();
 	/* A thread that did not wait for this section would be through by then. */
 	while (evc_clock_now() - begin < 8 * SECTION)
@@ -103,8 +107,48 @@ static const char *after_sections(void)
 	return NULL;
 }
 
+#define FORKS 20u
+#define TIMES 8u
+
+struct again {
+	struct evc_domain_head head;
+	uint32_t left;
+	struct suite_gate gate;
+};
+
+static void retired_again(struct evc_domain_head *head)
+{
+	struct again *again = (struct again *)(void *)head;
+
+	if (--again->left == 0)
+		suite_gate_open(&again->gate);
+	else
+		evc_domain_retire(head, retired_again);
+}
+
+static const char *beside_forks(void)
+{
+	/* Static, as above. */
+	static struct again again;
+
+	again = (struct again){ .left = TIMES, .gate = SUITE_GATE };
+	evc_domain_retire(&again.head, retired_again);
+	for (unsigned i = 0; i < FORKS; i++) {
+		int status;
+		pid_t child = fork();
+
+		EXPECT(child >= 0, "fork failed");
+		if (child == 0)
+			_exit(0);
+		EXPECT(waitpid(child, &status, 0) == child && status == 0, "a child failed");
+	}
+	EXPECT(suite_gate_pass(&again.gate), "an item that retired itself again did not come back");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "what is retired comes back once and in order, however much and however urgent", once_in_order },
+	{ "a reclaim may retire what it got once more, while the program forks", beside_forks },
 	{ "what is retired inside a section comes back after it", after_sections },
 };
 SUITE_GROUP(suite_reclaimer, tests);

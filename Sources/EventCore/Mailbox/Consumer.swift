@@ -27,7 +27,7 @@ final class Consumer: @unchecked Sendable {
   private(set) var mailbox: (any MailboxCore)!
   /// Who drives this consumer; nil if it has a thread of its own.
   let pump: ConsumerPump?
-  /// What a listener thread does between two events now and then, and before it sleeps; nil for all
+  /// What a listener thread does between two events and before a wait now and then; nil for all
   /// others.
   let upkeep: (@Sendable (Upkeep) -> Void)?
   var isListenerThread: Bool { upkeep != nil }
