@@ -15,10 +15,9 @@
  *
  * What a walk has collected stays in the window when it ends, and the next walk of this thread for the
  * same node, key and scope takes it up, chunk by chunk, as long as the clock says that no tree has
- * changed since: one look while collecting, as for the position. A thread has eight walks for that, of
- * which node, key and scope choose one. Only what was published is held, so that between two chunks
- * nothing in the window may be looked at but with the clock's word that it is all still there. Measured:
- * Benchmarks/README.md, "Choices".
+ * changed since: one look while collecting, as for the position. Only what was published is held, so
+ * that between two chunks nothing in the window may be looked at but with the clock's word that it is
+ * all still there. Measured: Benchmarks/README.md, "Choices".
  */
 #ifdef EVC_URCU
 #include "tree_collect.h"
@@ -168,16 +167,16 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	walker = evc_walker();
 	if (evc_unlikely(walker == NULL))
 		return EVC_OUT_OF_MEMORY;
-	if (evc_likely(walker->innermost == NULL)) {
-		walk = evc_walker_outermost(walker, node, key, scope);
-	} else {
-		/* Relaxed: this thread made it. */
+	/* Relaxed: this thread made them. */
+	if (evc_likely(walker->innermost == NULL))
+		walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
+	else
 		walk = atomic_load_explicit(&walker->innermost->inner, memory_order_relaxed);
-		if (evc_unlikely(walk == NULL))
-			walk = evc_walker_add_walk(walker, walker->innermost);
+	if (evc_unlikely(walk == NULL)) {
+		walk = evc_walker_add_walk(walker, walker->innermost);
+		if (walk == NULL)
+			return EVC_OUT_OF_MEMORY;
 	}
-	if (evc_unlikely(walk == NULL))
-		return EVC_OUT_OF_MEMORY;
 	/* In this order, pairs with those who go over. */
 	atomic_store_explicit(&walk->published, 0, memory_order_release);
 	atomic_store_explicit(&walk->current, 0, memory_order_release);

@@ -47,28 +47,11 @@ static void free_outgrown(struct evc_tree_walk *walk, struct evc_window *outgrow
 	}
 }
 
-static void destroy_walks(struct evc_tree_walk *walk)
-{
-	while (walk != NULL) {
-		/* Relaxed: this thread made them. */
-		struct evc_window *window =
-			atomic_load_explicit(&walk->window, memory_order_relaxed);
-		struct evc_tree_walk *inner =
-			atomic_load_explicit(&walk->inner, memory_order_relaxed);
-
-		free_outgrown(walk, window->outgrown);
-		if (window != first_window(walk))
-			evc_deallocate(window, window_size(window->capacity),
-				       _Alignof(struct evc_window));
-		evc_deallocate(walk, walk_size(), _Alignof(struct evc_tree_walk));
-		walk = inner;
-	}
-}
-
 /* The thread ends: its walks are over. */
 static void destroy(void *memory)
 {
 	struct evc_walker *walker = memory, **place;
+	struct evc_tree_walk *walk, *inner;
 
 	/* A later destructor of this thread may walk: it gets a walker anew. */
 	evc_walker_current = NULL;
@@ -81,8 +64,19 @@ static void destroy(void *memory)
 	evc_tree_unlock();
 	/* And those who wait for what it was calling do not find it any more. */
 	evc_tree_wake_waiters();
-	for (unsigned i = 0; i < EVC_OUTERMOSTS; i++)
-		destroy_walks(walker->outermosts[i]);
+	/* Relaxed: this thread made them. */
+	walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
+	for (; walk != NULL; walk = inner) {
+		struct evc_window *window =
+			atomic_load_explicit(&walk->window, memory_order_relaxed);
+
+		inner = atomic_load_explicit(&walk->inner, memory_order_relaxed);
+		free_outgrown(walk, window->outgrown);
+		if (window != first_window(walk))
+			evc_deallocate(window, window_size(window->capacity),
+				       _Alignof(struct evc_window));
+		evc_deallocate(walk, walk_size(), _Alignof(struct evc_tree_walk));
+	}
 	evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
 }
 
@@ -125,7 +119,6 @@ struct evc_walker *evc_walker_attach(void)
 	walker->holds = false;
 	walker->changes = 0;
 	walker->innermost = NULL;
-	memset(walker->outermosts, 0, sizeof(walker->outermosts));
 	/* Without it nobody would free the walker at the thread's end: refuse rather than leak. */
 	if (pthread_setspecific(key, walker) != 0) {
 		evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
@@ -166,8 +159,8 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 	walk->walker = walker;
 	walk->outer = outer;
 	/* Pairs with those who go over: the walk's fields before its pointer. */
-	if (outer != NULL)
-		atomic_store_explicit(&outer->inner, walk, memory_order_release);
+	atomic_store_explicit(outer == NULL ? &walker->outermost : &outer->inner, walk,
+			      memory_order_release);
 	return walk;
 }
 

@@ -7,7 +7,6 @@
  *   field                     the thread                          others, under the mutex
  *   word                      W2, W5 exchange (seq_cst)           load (seq_cst)
  *   wanted                    load, exchange (seq_cst)            store (seq_cst)
- *   outermost                 store (release), before W2          load (acquire), after `word`
  *   walk->root, ->top         W4 store (release)                  load (acquire)
  *   walk->position            W4 store (release)                  load (acquire)
  *   walk->window              store (release), before `published` load (acquire), after `published`
@@ -18,11 +17,6 @@
  *   the window's handlers     store (relaxed), before `published` load (relaxed)
  *   its objects, walk->seen   read, write                         -
  *   walkers, next             under the mutex                     read
- *
- * The outermost walk changes while none is under way, so that a walk which others must know of is found: whoever
- * reads `word` before its W2 need not know of it (tree_reclaim.h), and whoever reads it after that finds
- * `outermost` as it was before W2, or later, when that walk is over. So it is for those who wait for a handler:
- * it changes before V1, and their barrier V4 comes before that V1 or after (tree_wait.h).
  *
  * A chunk is the part of the window from `current` to `published`. When a walk begins, `published`
  * falls before `current` does, so that no reader sees the old end with the new start; it reads
@@ -43,7 +37,6 @@
 #include "tree_private.h"
 
 #define EVC_WINDOW_FIRST 64u
-#define EVC_OUTERMOSTS 8u
 
 /* What evc_walk_will_call has to do more than the plain thing: bits of `attention`. */
 /* Since the chunk was collected this thread has detached, moved or ended a node; or calls need a fence. */
@@ -137,14 +130,9 @@ struct evc_walker {
 	uint64_t changes;
 	/* The innermost walk. */
 	struct evc_tree_walk *innermost;
-	/* The outermost walk, or the last one that was. */
+	/* The outermost, whether it is under way or not. */
 	_Atomic(struct evc_tree_walk *) outermost;
 	struct evc_walker *next;
-	/*
-	 * The thread's alone: what `outermost` is chosen from, by node, key and scope, so that each finds what
-	 * its last walk had found. NULL = there was none yet.
-	 */
-	struct evc_tree_walk *outermosts[EVC_OUTERMOSTS];
 };
 
 static_assert(offsetof(struct evc_tree_walk, current) == 24, "Swift counts on it");
@@ -170,35 +158,8 @@ static inline struct evc_walker *evc_walker(void)
 	return evc_likely(walker != NULL) ? walker : evc_walker_attach();
 }
 
-/* Makes the walk that is to be inside `outer` (NULL: one of the outermost). NULL = out of memory. The thread. */
+/* Makes the walk that is to be inside `outer` (NULL: the first). NULL = out of memory. The thread. */
 struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_tree_walk *outer);
-
-/* The outermost walk for these, which it makes one that others know of. NULL = out of memory. The thread. */
-static inline struct evc_tree_walk *evc_walker_outermost(struct evc_walker *walker,
-							 const struct evc_node *node, uint64_t key,
-							 uint32_t scope)
-{
-	/* Addresses of lines, both of them; the upper bits of the product depend on all of these. */
-	const uint64_t mixed = ((uint64_t)(uintptr_t)node ^ key << 1 ^ scope) *
-			       UINT64_C(0x9e3779b97f4a7c15);
-	struct evc_tree_walk **place = &walker->outermosts[mixed >> 32 & (EVC_OUTERMOSTS - 1)];
-	struct evc_tree_walk *walk = *place;
-	/* Relaxed: only this thread writes it. */
-	struct evc_tree_walk *last =
-		atomic_load_explicit(&walker->outermost, memory_order_relaxed);
-
-	if (evc_unlikely(walk == NULL)) {
-		walk = evc_walker_add_walk(walker, NULL);
-		/* Out of memory: what another has found is lost. */
-		if (walk == NULL)
-			return last;
-		*place = walk;
-	}
-	if (walk != last)
-		/* Pairs with those who go over: see above, and the walk's fields before its pointer. */
-		atomic_store_explicit(&walker->outermost, walk, memory_order_release);
-	return walk;
-}
 
 /* Makes room for more than `count` handlers and keeps these. False = out of memory. The thread. */
 bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count);
