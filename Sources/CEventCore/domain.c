@@ -20,7 +20,6 @@
 #endif
 #include "compiler.h"
 #include "domain.h"
-#include "reclaimer.h"
 #include "eventcore/base.h"
 
 #include <pthread.h>
@@ -36,24 +35,6 @@
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static bool barrier_available;
 
-static void before_fork(void)
-{
-	evc_reclaimer_before_fork();
-	urcu_bp_before_fork();
-}
-
-static void after_fork_parent(void)
-{
-	urcu_bp_after_fork_parent();
-	evc_reclaimer_after_fork(false);
-}
-
-static void after_fork_child(void)
-{
-	urcu_bp_after_fork_child();
-	evc_reclaimer_after_fork(true);
-}
-
 #if defined(__linux__)
 static bool membarrier(int command)
 {
@@ -64,7 +45,7 @@ static bool membarrier(int command)
 static void prepare(void)
 {
 	/* Without these a child of fork hangs in its first grace period. */
-	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	pthread_atfork(urcu_bp_before_fork, urcu_bp_after_fork_parent, urcu_bp_after_fork_child);
 #if defined(__linux__)
 	barrier_available = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 #endif

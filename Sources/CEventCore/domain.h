@@ -3,7 +3,7 @@
 /*
  * Our whole view of RCU. domain.c is the only file that includes liburcu.
  *
- * Who reclaims, and when: reclaimer.h.
+ * Who reclaims, and when: reclaimer.c.
  *
  * Flavour: urcu-bp ("bulletproof"), because it registers threads by itself and callers are anybody's
  * threads (GCD, the cooperative pool, plain pthreads). Its functions are called, not inlined, unless
@@ -54,5 +54,9 @@ void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_
  */
 void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,
 				 void (*reclaim)(struct evc_domain_head *));
+
+/* For the callback thread: before it starts; and a grace period, in which it may wait for others to leave. */
+void evc_domain_prepare(void);
+void evc_domain_synchronize(void);
 
 #endif

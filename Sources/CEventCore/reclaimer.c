@@ -1,13 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+/*
+ * The callback thread: frees what was retired (domain.h), after a grace period.
+ *
+ * Why not liburcu's call_rcu: it wakes its thread every 10 ms as long as anything is retired, and a turn
+ * (two barriers on all processors, the callbacks of 10 ms) takes 100 us of a processor. In a program
+ * that keeps all of them busy, that made the 99th percentile of a stream of events while somebody
+ * subscribes. What may wait, which is the snapshots of routers and balancers, waits five times as long here, in
+ * fewer turns (Benchmarks/README.md, "Choices").
+ *
+ *   whoever retires                               the thread
+ *   R1 push the item to `pending`   CAS           T1 ticket = evc_parker_prepare
+ *   R2 was it empty?                              T2 `pending` empty? wait without limit, T1 again
+ *   R3 urgent: `urgent` = true      exchange      T3 begin = now
+ *      was it false?                              T4 ticket; if urgent or many, wait until begin + 10 ms,
+ *   R4 patient: a megabyte by now?                   otherwise until begin + 50 ms; woken: T4 again
+ *   R5 any of these: evc_parker_wake              T5 urgent = false               store
+ *                                                 T6 take all of `pending`        exchange
+ *                                                 T7 a grace period; reclaim, the oldest first
+ * All of it seq_cst, but for the sum of R4, a limit of memory which need not be exact.
+ *
+ * Nothing is forgotten: an item is there at T6, or its R1 comes after that. Then either it finds `pending`
+ * empty, and its R5 comes after the next T1 and ends that wait, or before, and T2 finds it (parker.c); or it
+ * finds another of which that is true. And what is urgent does not wait for what is patient: of such an
+ * item R3 comes before the T5 of its turn, and T4 sees it (R5), or after, and then it waits for nothing: T6 has taken
+ * it. (`urgent` is true too early for the next turn then, which is no harm.)
+ * Tests/Models/reclaimer.pml models these lines, but for R4.
+ *
+ * A grace period that begins after T6 covers all items of the turn, each of which was out of reach before R1.
+ *
+ * Progress: retiring is lock-free, but that the first has to start the thread. If that cannot be, each tries
+ * again, and items wait until one can.
+ *
+ * Fork: it waits for the end of a turn, and with it for what a reclaim may run, the end of a user's object. So it
+ * is not called in a reclaim, nor with a lock held that such an end takes. The child has no thread, and
+ * starts one when it retires something. Locks, in this order: `turn`, which the thread has during a turn;
+ * `starting`, which whoever starts the thread has, and whoever retires something if there is none: in a
+ * reclaim there is.
+ */
 #ifdef EVC_URCU
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "reclaimer.h"
+#include "domain.h"
 
 #include "compiler.h"
-#include "domain.h"
 #include "eventcore/base.h"
 #include "parker_private.h"
 
@@ -28,6 +65,7 @@ static _Atomic bool urgent;
 /* Constant once `is_running`, which stays. Both change under the mutex `starting`. */
 static struct evc_parker parker;
 static _Atomic bool is_running;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 /* Held during a turn. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -106,6 +144,34 @@ static void *run(void *opaque)
 	return NULL;
 }
 
+static void before_fork(void)
+{
+	/* In the order of the thread, of which a reclaim may retire something. */
+	pthread_mutex_lock(&turn);
+	pthread_mutex_lock(&starting);
+}
+
+static void after_fork_parent(void)
+{
+	pthread_mutex_unlock(&starting);
+	pthread_mutex_unlock(&turn);
+}
+
+static void after_fork_child(void)
+{
+	/* The parent's thread, and what it may have been about to do with its parker, are not here. */
+	atomic_store_explicit(&is_running, false, memory_order_relaxed);
+	parker.ops = NULL;
+	after_fork_parent();
+}
+
+static void prepare(void)
+{
+	/* In this order, so that a fork comes by us first, and waits for the end of a grace period with the turn. */
+	evc_domain_prepare();
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
 /* Starts the thread, unless another has done so, or it cannot be: false. */
 static __attribute__((noinline, cold)) bool start(void)
 {
@@ -116,7 +182,7 @@ static __attribute__((noinline, cold)) bool start(void)
 	bool is_there;
 
 	/* First, so that a child of fork is told. */
-	evc_domain_prepare();
+	pthread_once(&prepared, prepare);
 	pthread_mutex_lock(&starting);
 	is_there = atomic_load_explicit(&is_running, memory_order_relaxed);
 	if (!is_there && (parker.ops != NULL || evc_parker_init(&parker, NULL) == EVC_OK)) {
@@ -164,24 +230,6 @@ static void retire(struct evc_domain_head *head, size_t bytes)
 	/* R5. */
 	if (is_news)
 		(void)evc_parker_wake(&parker);
-}
-
-void evc_reclaimer_before_fork(void)
-{
-	/* In the order of the thread, of which a reclaim may retire something. */
-	pthread_mutex_lock(&turn);
-	pthread_mutex_lock(&starting);
-}
-
-void evc_reclaimer_after_fork(bool is_child)
-{
-	/* The parent's thread, and what it may have been about to do with its parker, are not here. */
-	if (is_child) {
-		atomic_store_explicit(&is_running, false, memory_order_relaxed);
-		parker.ops = NULL;
-	}
-	pthread_mutex_unlock(&starting);
-	pthread_mutex_unlock(&turn);
 }
 
 void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_domain_head *))

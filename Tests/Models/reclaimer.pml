@@ -3,7 +3,7 @@
 /*
  * The callback thread: two that retire ITEMS each, one of them what is urgent. Sequentially consistent.
  *
- * Models these lines of Sources/CEventCore/reclaimer.h: R1 to R3, with one wake for R2 and R3 as in
+ * Models these lines of Sources/CEventCore/reclaimer.c: R1 to R3, with one wake for R2 and R3 as in
  * reclaimer.c, and T1 to T7. The parker is an event count whose steps are atomic (parker.pml has its
  * own): a wait ends when there was a wake after the ticket. The long wait of T4 may end by time at any step.
  *
