@@ -42,14 +42,15 @@ void evc_domain_leave(void);
 
 /*
  * Calls `reclaim(head)` on the callback thread, after every section that is open now has closed: some ten
- * milliseconds later, in the order of the retirements.
+ * milliseconds later, and after all that was retired before.
  * Threads: any, also inside a section. Progress: lock-free, but the first call starts the thread.
  * Ownership: `head` is the domain's until then.
  */
 void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_domain_head *));
 
 /*
- * The same for what may wait: 50 ms, unless something is to be reclaimed sooner, or a megabyte waits.
+ * The same for what may wait, in no order among themselves: 50 ms, unless something is to be reclaimed sooner,
+ * or a megabyte waits.
  * `bytes`: what it keeps, about; more than 0.
  */
 void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,

@@ -3,85 +3,101 @@
 /*
  * The callback thread: two that retire ITEMS each, one of them what is urgent. Sequentially consistent.
  *
- * Models these lines of Sources/CEventCore/reclaimer.c: R1 to R3, with one wake for R2 and R3 as in
- * reclaimer.c, and T1 to T7. The parker is an event count whose steps are atomic (parker.pml has its
- * own): a wait ends when there was a wake after the ticket. The long wait of T4 may end by time at any step.
+ * Models these lines of Sources/CEventCore/reclaimer.c: R1, R2 and R4, and T1 to T7; the patient lists are one.
+ * The parker is an event count whose steps are atomic (parker.pml has its own): a wait ends when there
+ * was a wake after the ticket. The long wait of T4 may end by time at any step.
  *
  * Asserted: every item is reclaimed, once. The thread ends when it has them all; one that sleeps without a
  * limit while an item is pending is an invalid end state. Where PATIENT is defined, the long wait
  * never ends by time: what is urgent is reclaimed all the same.
  *
  * Mutations, each seen to fail:
- *   -DMUTATE            no wake for R2.
+ *   -DMUTATE            R4 left out.
  *   -DMUTATE2           T1 after T2: a wake between the two is lost.
- *   -DPATIENT -DMUTATE3 no wake for R3.
- *   -DPATIENT -DMUTATE4 T5 after T6: an item that was retired between the two is not urgent any more.
- *   -DPATIENT -DMUTATE5 R3 before R1.
+ *   -DMUTATE3           T5 after T6: an item that was retired between the two has no flag any more.
+ *   -DMUTATE4           R2 before R1.
+ *   -DMUTATE5           T6 takes the urgent list last: an item comes before one that was retired before it.
  */
 #ifndef ITEMS
 #define ITEMS 2
 #endif
 
-byte pending = 0;
-bool urgent = false;
+byte urgent = 0;
+byte patient = 0;
+bool isUrgent = false;
+bool isPatient = false;
 byte wakes = 0;
-/* Of what is pending or in a turn: the urgent ones. Ghost. */
-byte pendingUrgent = 0;
-byte reclaimed = 0;
+/* Ghosts. */
 byte reclaimedUrgent = 0;
+byte reclaimedPatient = 0;
+/* How many patient items had been retired when the last urgent one was. */
+byte retired = 0;
+byte before = 0;
 
 #ifdef PATIENT
 #define GOAL (reclaimedUrgent == ITEMS)
 #else
-#define GOAL (reclaimed == 2 * ITEMS)
+#define GOAL (reclaimedUrgent == ITEMS && reclaimedPatient == ITEMS)
 #endif
 
-proctype retirer(bool isUrgent) {
+inline raise(flag) {
+	/* The load, and the exchange if it is false. */
+	isNews = !flag;
+	if
+	:: isNews -> atomic { isNews = !flag; flag = true }
+	:: else
+	fi
+}
+
+inline wake() {
+#ifndef MUTATE
+	if
+	:: isNews -> wakes++
+	:: else
+	fi
+#else
+	skip
+#endif
+}
+
+proctype urgentRetirer() {
 	byte round = 0;
 	bool isNews;
 
 	do
 	:: round == ITEMS -> break
 	:: else ->
-#ifdef MUTATE5
-		if
-		:: isUrgent -> atomic { isNews = !urgent; urgent = true }; if :: isNews -> wakes++ :: else fi
-		:: else
-		fi;
-#endif
-		atomic { /* R1, R2 */
-#ifdef MUTATE
-			isNews = false;
+#ifdef MUTATE4
+		raise(isUrgent); /* R2 */
+		atomic { urgent++; before = retired } /* R1 */
 #else
-			isNews = pending == 0;
+		atomic { urgent++; before = retired } /* R1 */
+		raise(isUrgent); /* R2 */
 #endif
-			pending++;
-			pendingUrgent = pendingUrgent + isUrgent
-		}
-#ifndef MUTATE5
-		if /* R3 */
-		:: isUrgent ->
-			atomic {
-#ifndef MUTATE3
-				isNews = isNews || !urgent;
-#endif
-				urgent = true
-			}
-		:: else
-		fi;
-#endif
-		if
-		:: isNews -> wakes++
-		:: else
-		fi;
+		wake(); /* R4 */
+		round++
+	od
+}
+
+proctype patientRetirer() {
+	byte round = 0;
+	bool isNews;
+
+	do
+	:: round == ITEMS -> break
+	:: else ->
+		atomic { patient++; retired++ } /* R1 */
+		raise(isPatient); /* R2 */
+		wake(); /* R4 */
 		round++
 	od
 }
 
 proctype thread() {
 	byte ticket;
-	byte taken;
 	byte takenUrgent;
+	byte takenPatient;
+	byte due;
 
 	do
 	:: GOAL -> break
@@ -90,17 +106,17 @@ proctype thread() {
 		ticket = wakes; /* T1 */
 #endif
 		if
-		:: pending == 0 -> /* T2 */
+		:: !isUrgent && !isPatient -> /* T2: read one after the other in the code, which sees no less. */
 #ifdef MUTATE2
 			ticket = wakes;
 #endif
 			wakes != ticket
-		:: pending > 0 ->
+		:: isUrgent || isPatient ->
 			do /* T4 */
 			:: ticket = wakes;
 				if
-				:: urgent -> break
-				:: !urgent ->
+				:: isUrgent -> break
+				:: !isUrgent ->
 					if
 					:: wakes != ticket
 #ifndef PATIENT
@@ -109,19 +125,26 @@ proctype thread() {
 					fi
 				fi
 			od;
-#ifdef MUTATE4
-			atomic { taken = pending; takenUrgent = pendingUrgent; pending = 0; pendingUrgent = 0 }
-			urgent = false;
-#else
-			urgent = false; /* T5 */
-			atomic { /* T6 */
-				taken = pending; takenUrgent = pendingUrgent; pending = 0; pendingUrgent = 0
-			}
+#ifndef MUTATE3
+			isUrgent = false; /* T5 */
+			isPatient = false;
 #endif
-			atomic { /* T7 */
-				reclaimed = reclaimed + taken;
+#ifdef MUTATE5
+			atomic { takenPatient = patient; patient = 0 }
+			atomic { takenUrgent = urgent; urgent = 0; due = before }
+#else
+			atomic { takenUrgent = urgent; urgent = 0; due = before } /* T6 */
+			atomic { takenPatient = patient; patient = 0 }
+#endif
+#ifdef MUTATE3
+			isUrgent = false;
+			isPatient = false;
+#endif
+			atomic { /* T7: the patient ones first. */
+				reclaimedPatient = reclaimedPatient + takenPatient;
+				assert(takenUrgent == 0 || reclaimedPatient >= due);
 				reclaimedUrgent = reclaimedUrgent + takenUrgent;
-				assert(reclaimed <= 2 * ITEMS)
+				assert(reclaimedUrgent <= ITEMS && reclaimedPatient <= ITEMS)
 			}
 		fi
 	od
@@ -129,8 +152,8 @@ proctype thread() {
 
 init {
 	atomic {
-		run retirer(true);
-		run retirer(false);
+		run urgentRetirer();
+		run patientRetirer();
 		run thread()
 	}
 }
