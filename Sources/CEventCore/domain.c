@@ -58,7 +58,7 @@ void evc_domain_prepare(void)
 
 void evc_domain_enter(void)
 {
-	pthread_once(&prepared, prepare);
+	evc_domain_prepare();
 	urcu_bp_read_lock();
 }
 
@@ -88,7 +88,7 @@ void evc_domain_synchronize(void)
 
 bool evc_barrier_everywhere(void)
 {
-	pthread_once(&prepared, prepare);
+	evc_domain_prepare();
 #if defined(__linux__)
 	return barrier_available && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 #else

@@ -51,13 +51,18 @@ void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_
 /*
  * The same for what may wait, in no order among themselves: 50 ms, unless something is to be reclaimed sooner,
  * or a megabyte waits.
- * `bytes`: what it keeps, about; more than 0.
+ * `bytes`: what it keeps, about.
  */
 void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,
 				 void (*reclaim)(struct evc_domain_head *));
 
-/* For the callback thread: before it starts; and a grace period, in which it may wait for others to leave. */
+/* For the callback thread: before it starts. Threads: any. Progress: blocking, the first time. */
 void evc_domain_prepare(void);
+
+/*
+ * Waits until every section that is open now has closed. Threads: any, not inside a section, and after
+ * evc_domain_prepare. Progress: blocking.
+ */
 void evc_domain_synchronize(void);
 
 #endif

@@ -121,7 +121,10 @@ static inline uint32_t begin_cached(struct evc_tree_walk *walk)
 	return walk->raise_end > 0 ? walk->raise_end : take_cached(walk, 0);
 }
 
-/* Begins with what there is now, for the walk's node, key and scope. As evc_collect_first. */
+/*
+ * Begins with what there is now, for the walk's node, key and scope. As evc_collect_first. Out of line, so that
+ * a walk which finds what the last one found sets nothing up for it.
+ */
 static __attribute__((noinline)) enum evc_status begin_anew(struct evc_tree_walk *walk,
 							    uint64_t start, uint32_t *count)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The callback thread: what is retired comes back once, in order, and not before a section that was open.
+ * The callback thread: what is retired comes back once, what is urgent after all that was retired before it, and
+ * nothing while a section is open that was open then.
  */
 #ifdef EVC_URCU
 #include "domain.h"
@@ -11,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The pause before an urgent turn: nanoseconds. */
-#define SECTION UINT64_C(10000000)
+/* What the thread waits for more before an urgent turn: nanoseconds (reclaimer.c). */
+#define GATHERING UINT64_C(10000000)
 /* 4,096 of these are a megabyte. */
 #define WEIGHT 256u
 
@@ -75,7 +76,7 @@ static const char *retire(uint32_t count, uint32_t urgent)
 	return NULL;
 }
 
-static const char *once_in_order(void)
+static const char *once(void)
 {
 	/* About a megabyte, which is not waited with. */
 	static const uint32_t counts[] = { 1, 2, 4095, 4096, 4097, 3 * 4096 };
@@ -106,7 +107,7 @@ static const char *after_sections(void)
 	evc_domain_retire_patiently(&items[1].head, WEIGHT, reclaimed);
 	begin = evc_clock_now();
 	/* A thread that did not wait for this section would be through by then. */
-	while (evc_clock_now() - begin < 8 * SECTION)
+	while (evc_clock_now() - begin < 8 * GATHERING)
 		for (unsigned i = 0; i < 2; i++)
 			EXPECT_EQUAL(atomic_load_explicit(&lists[i].reclaimed, memory_order_relaxed), 0,
 				     "items that came back inside a section");
@@ -156,7 +157,7 @@ static const char *beside_forks(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "what is retired comes back once, and what is urgent after all before it", once_in_order },
+	{ "what is retired comes back once, and what is urgent after all before it", once },
 	{ "a reclaim may retire what it got once more, while the program forks", beside_forks },
 	{ "what is retired inside a section comes back after it", after_sections },
 };

@@ -75,6 +75,7 @@
 
     // MARK: Walking
 
+    // Into its witness, which would call it: each raise comes by here.
     @inline(__always)
     static func begin(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8)
       -> UnsafeMutablePointer<TreeWalk>?
