@@ -8,19 +8,10 @@ struct Bar: Sendable {
   /// The figure to compare with the limit; nil if its rows were not measured.
   let ratio: @Sendable ([Row]) -> Double?
 
-  /// The lock-free core takes at most `limit` times what `subject` takes in the same shape, or in
-  /// `other`.
-  private static func atMost(
-    _ limit: Double, _ shape: Shape, over other: Shape? = nil, _ subject: Subject
-  ) -> Bar {
-    let against = other.map { "\($0.rawValue) \(subject.rawValue)" } ?? subject.rawValue
-    return Bar(text: "\(shape.rawValue): lockFree / \(against)", limit: limit) { rows in
-      guard
-        let figure = rows.median(shape, .lockFree),
-        let reference = rows.median(other ?? shape, subject)
-      else { return nil }
-      return figure / reference
-    }
+  /// The lock-free core takes at most `limit` times what `subject` takes in the same shape: in the
+  /// same process, in runs that alternate.
+  private static func atMost(_ limit: Double, _ shape: Shape, _ subject: Subject) -> Bar {
+    between(limit, shape, .lockFree, subject)
   }
 
   /// One subject takes at most `limit` times what another takes in the same shape.
@@ -56,13 +47,13 @@ struct Bar: Sendable {
     .atMost(0.6, .oneToOne, .mutexSwap),
     .atMost(1.0 / 30, .oneToOne, .dispatchQueue),
     .atMost(1.0 / 30, .oneToOne, .asyncStream),
-    .atMost(1.0 / 3, .batch64, over: .oneToOne, .lockFree),
+    .atMost(1.0 / 3, .batch64, .plain),
     .atMost(0.6, .fourToOne, .mutexSwap),
     .atMost(0.5, .eightHandlers, .mutexSwap),
-    .atMost(2, .randomLane, over: .oneToOne, .lockFree),
+    .atMost(2, .randomLane, .plain),
     .atMost(1.15, .idleWake, .futex),
     .atMost(2.5, .spinOneWay, .cacheLine),
-    .atMost(1.3, .listener, over: .oneToOne, .lockFree),
+    .atMost(1.3, .listener, .plain),
     eightListeners,
     .atMost(1.2, .latestOnlyFlood, .plain),
     .atMost(nanoseconds: 5_000, .subscribeChurn10),
@@ -93,7 +84,7 @@ struct Bar: Sendable {
     .atMost(nanoseconds: 4, .treePass),
     .atMost(nanoseconds: 150, .treeMake),
     .atMost(nanoseconds: 150, .treeFree),
-    .atMost(2, .treeMillion, over: .treeBinary, .lockFree),
+    .atMost(2, .treeMillion, .plain),
     .atMost(2, .treeChurn, .quiet),
     Bar(text: "tree-allocations: lockFree", limit: 0) { $0.median(.treeAllocations, .lockFree) },
     Bar(text: "emit-allocations: coordinators", limit: 0) {

@@ -80,7 +80,8 @@ enum Subject: String, CaseIterable {
   case actor
   case nio
   case openCombine = "opencombine"
-  /// EventCore's default core with ordinary handlers, where the shape is about others.
+  /// EventCore's default core as it is used by default, where the shape is about another use: an
+  /// event thread's handler, events one by one, in one lane; a tree of 1,000 nodes.
   case plain
   /// The stream of a churn shape while nobody subscribes.
   case quiet

@@ -18,6 +18,11 @@ struct Candidate {
   let subject: Subject
   let payloadBytes: Int
   let make: () -> any Trial
+
+  /// The same as another subject of its shape.
+  func named(_ subject: Subject) -> Candidate {
+    Candidate(shape: shape, subject: subject, payloadBytes: payloadBytes, make: make)
+  }
 }
 
 /// The part of a run that is measured.

@@ -16,6 +16,9 @@ func batchCandidates<E: NumberEvent>(_ type: E.Type, _ scale: Scale) -> [Candida
   return [
     candidate(.lockFree) { trial($0) { EventCoreChannel<E>(.lockFree, $0) } },
     candidate(.locking) { trial($0) { EventCoreChannel<E>(.locking, $0) } },
+    candidate(.plain) {
+      Throughput(Shape.batch64.rawValue, $0) { EventCoreChannel<E>(.lockFree, $0) }
+    },
     candidate(.rawC) { RawTrial($0, payloadBytes: MemoryLayout<E>.size, batch: 64) },
     candidate(.mutexSwap) { trial($0) { MutexSwapChannel<E>($0) } },
     candidate(.dispatchQueue) { trial($0) { DispatchQueueChannel<E>($0) } },

@@ -22,7 +22,7 @@ func latestOnlyCandidates(_ scale: Scale) -> [Candidate] {
       // Of the plain one, whose backlog has to be worked off between two runs, few.
       Flood(
         subject, core, interest,
-        events: interest == .latestOnly ? scale.events(subject) : scale.events(subject) / 8)
+        events: interest == .latestOnly ? scale.events(subject) : scale.events(subject) / 64)
     }
   }
   return [

@@ -25,6 +25,7 @@ private func candidates<E: BenchmarkEvent>(
   return [
     candidate(.lockFree) { Throughput(name, $0) { ListenerChannel<E>(.lockFree, $0[0]) } },
     candidate(.locking) { Throughput(name, $0) { ListenerChannel<E>(.locking, $0[0]) } },
+    candidate(.plain) { Throughput(name, $0) { EventCoreChannel<E>(.lockFree, $0) } },
     candidate(.mutexSwap) { Throughput(name, $0) { MutexSwapChannel<E>($0) } },
   ]
 }

@@ -16,6 +16,9 @@ func laneCandidates<E: NumberEvent>(_ type: E.Type, _ scale: Scale) -> [Candidat
   return [
     candidate(.lockFree) { trial($0) { EventCoreChannel<E>(.lockFree, $0) } },
     candidate(.locking) { trial($0) { EventCoreChannel<E>(.locking, $0) } },
+    candidate(.plain) {
+      Throughput(Shape.randomLane.rawValue, $0) { EventCoreChannel<E>(.lockFree, $0) }
+    },
     candidate(.rawC) { RawTrial($0, payloadBytes: MemoryLayout<E>.size, lanes: true) },
     candidate(.mutexSwap) { trial($0) { MutexSwapChannel<E>($0, lanes: 10) } },
   ]
