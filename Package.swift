@@ -36,7 +36,9 @@ let package = Package(
         .linkedLibrary("urcu-bp", .when(traits: ["URCU"])),
         .linkedLibrary("pthread", .when(platforms: [.linux], traits: ["URCU"])),
       ]),
-    .target(name: "EventCore", dependencies: ["CEventCore"]),
+    // A function of the Swift runtime that the language has no word for.
+    .target(name: "CSwiftRuntime"),
+    .target(name: "EventCore", dependencies: ["CEventCore", "CSwiftRuntime"]),
 
     // Test suites in C, one function per test, which CEventCoreTests runs and names.
     .target(

@@ -23,7 +23,7 @@ final class SharedReference: @unchecked Sendable {
   // `weakObject`, `identifier`, `isHeldOverRuns` and where `cell` is are constant.
 
   let identifier: ObjectIdentifier
-  private weak let weakObject: AnyObject?
+  private let weakObject: WeakReference
   private let isHeldOverRuns: Bool
   /// What handlers look at before each call; they hold this reference as long as they do.
   @usableFromInline let cell: UnsafeMutablePointer<RequesterHold>
@@ -35,7 +35,7 @@ final class SharedReference: @unchecked Sendable {
 
   init(_ object: AnyObject) {
     identifier = ObjectIdentifier(object)
-    weakObject = object
+    weakObject = WeakReference(object)
     isHeldOverRuns = !(object is any ActiveByItself)
     cell = .allocate(capacity: 1)
     cell.initialize(to: RequesterHold())
@@ -60,7 +60,7 @@ final class SharedReference: @unchecked Sendable {
   /// Whether it refers to `object` and not to one that had the same address before. Any thread.
   func refers(to object: AnyObject) -> Bool {
     // Acquiring: as in `isGone`.
-    !hasEnded.load(ordering: .acquiring) && weakObject === object
+    !hasEnded.load(ordering: .acquiring) && weakObject.refers(to: object)
   }
 
   // MARK: Counting, any thread
@@ -71,8 +71,8 @@ final class SharedReference: @unchecked Sendable {
       // Acquiring: as in `isGone`.
       guard !hasEnded.load(ordering: .acquiring) else { return false }
       if count == 0 {
-        guard let object = weakObject else { return false }
-        cell.pointee.object = Unmanaged.passRetained(object).toOpaque()
+        guard let object = weakObject.retained() else { return false }
+        cell.pointee.object = object.toOpaque()
       }
       count += 1
       return true

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * What the Swift runtime offers and the language has no word for.
+ */
+#ifndef EVENTCORE_SWIFT_RUNTIME_H
+#define EVENTCORE_SWIFT_RUNTIME_H
+
+#include <stdbool.h>
+
+/**
+ * Makes a strong reference to an object of Swift's, unless that is ending or has ended.
+ *
+ * The language has this for `weak` references alone, and an object that has one keeps its counts
+ * apart, where each look at them is a locked operation on 16 bytes.
+ *
+ * @param object  Of a native class, and its memory is there: somebody has an `unowned` reference.
+ * @return        Whether there is one reference more, which the caller releases.
+ *
+ * Threads: any. Progress: lock-free.
+ */
+bool swift_runtime_try_retain(void *object);
+
+#endif

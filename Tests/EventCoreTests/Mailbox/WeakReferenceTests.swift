@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+import Foundation
+import Synchronization
+import Testing
+
+@testable import EventCore
+
+/// The reference by which a listener refers to its requester (D9).
+@Suite struct WeakReferenceTests {
+  private final class Owner {
+    let token: Lifetime.Token
+    /// Called by the end of the object.
+    var atEnd: (Owner) -> Void = { _ in }
+
+    init(_ lifetime: Lifetime) {
+      token = lifetime.token()
+    }
+
+    deinit { atEnd(self) }
+  }
+
+  @Test("D9 it can be made strong as long as somebody else refers to the object, and never after")
+  func strongWhileAlive() throws {
+    let lifetime = Lifetime()
+    var owner: Owner? = Owner(lifetime)
+    let reference = WeakReference(owner!)
+    // Asked beside the macros, which would copy the reference.
+    let held = reference.retained()
+    let first = try #require(held)
+    owner = nil
+    #expect(lifetime.alive == 1)
+    let heldAgain = reference.retained()
+    let second = try #require(heldAgain)
+    #expect(second.toOpaque() == first.toOpaque())
+    first.release()
+    #expect(lifetime.alive == 1)
+    second.release()
+    #expect(lifetime.alive == 0)
+    let heldAfter = reference.retained()
+    #expect(heldAfter == nil)
+  }
+
+  @Test("D9 it does not keep the object alive, whether a weak reference of the user's is there or not")
+  func keepsNothingAlive() {
+    let lifetime = Lifetime()
+    for isWeakToo in [false, true] {
+      var owner: Owner? = Owner(lifetime)
+      weak let another = isWeakToo ? owner : nil
+      let reference = WeakReference(owner!)
+      owner = nil
+      #expect(lifetime.alive == 0)
+      #expect(another == nil)
+      let held = reference.retained()
+      #expect(held == nil)
+    }
+  }
+
+  @Test("D9 an object that is ending cannot be made strong any more")
+  func whileTheObjectEnds() {
+    let lifetime = Lifetime()
+    let found = Log<Bool>()
+    var owner: Owner? = Owner(lifetime)
+    let shared = SharedReference(owner!)
+    owner!.atEnd = { _ in found.append(shared.enter()) }
+    owner = nil
+    #expect(found.entries == [false])
+    #expect(shared.isGone)
+  }
+
+  @Test("It knows its object, also among those that come after it")
+  func knowsItsObject() {
+    let lifetime = Lifetime()
+    var owner: Owner? = Owner(lifetime)
+    let reference = WeakReference(owner!)
+    let isKnown = reference.refers(to: owner!)
+    #expect(isKnown)
+    owner = nil
+    // Some of these would be at the address of the first, were its memory free.
+    let others = (0..<1_000).map { _ in Owner(lifetime) }
+    var count = 0
+    for other in others where reference.refers(to: other) { count += 1 }
+    #expect(count == 0)
+  }
+
+  /// What several threads have: a reference itself cannot be copied.
+  private final class Common: @unchecked Sendable {
+    let reference: WeakReference
+    let address: UnsafeMutableRawPointer
+    /// Read and written by one thread, before and after the others run.
+    var owner: Owner?
+
+    init(_ owner: Owner) {
+      reference = WeakReference(owner)
+      address = Unmanaged.passUnretained(owner).toOpaque()
+      self.owner = owner
+    }
+  }
+
+  @Test("D9 threads make it strong while the last other reference goes: the object ends once")
+  func amongThreads() throws {
+    let lifetime = Lifetime()
+    for _ in 0..<300 {
+      let common = Common(Owner(lifetime))
+      let start = Gate()
+      let ended = Gate()
+      let others = Atomic<Int>(0)
+      for _ in 0..<3 {
+        Thread {
+          start.pass()
+          // What it yields until the object has ended is the object. So often at most, since three
+          // that hold it in turn keep it alive.
+          for _ in 0..<1_000 {
+            guard let object = common.reference.retained() else { break }
+            if object.toOpaque() != common.address { others.add(1, ordering: .relaxed) }
+            object.release()
+          }
+          ended.open()
+        }.start()
+      }
+      for _ in 0..<3 { start.open() }
+      common.owner = nil
+      for _ in 0..<3 { try #require(ended.pass()) }
+      #expect(others.load(ordering: .relaxed) == 0)
+      let held = common.reference.retained()
+      #expect(held == nil)
+    }
+    #expect(lifetime.alive == 0)
+    #expect(lifetime.total == 300)
+  }
+}
