@@ -47,8 +47,11 @@ enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
 		return EVC_OUT_OF_MEMORY;
 	}
 	balancer->subscription.sink = &balancer->sink;
+	balancer->turn = &balancer->own_turn;
 	if (options != NULL) {
 		balancer->choose = options->choose;
+		if (options->turn != NULL)
+			balancer->turn = (_Atomic uint32_t *)(void *)options->turn;
 		balancer->subscription.drop = options->drop;
 		balancer->subscription.finalize = options->finalize;
 		balancer->subscription.context = options->context;

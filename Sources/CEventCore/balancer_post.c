@@ -31,7 +31,7 @@ static uint32_t choose(struct evc_balancer *balancer, const struct evc_snapshot 
 		return 0;
 	if (balancer->choose == NULL) {
 		/* Relaxed: only the number counts. */
-		index = atomic_fetch_add_explicit(&balancer->turn, 1, memory_order_relaxed);
+		index = atomic_fetch_add_explicit(balancer->turn, 1, memory_order_relaxed);
 		return index % receivers->count;
 	}
 	choice.envelope = envelope;

@@ -22,6 +22,8 @@ struct evc_balancer {
 	/* What routers know; envelopes that nobody takes go back to it. */
 	struct evc_subscription subscription;
 	uint32_t (*choose)(void *context, const struct evc_balancer_choice *choice);
+	/* Relaxed: written by every poster if there is no `choose`. `own_turn`, or the maker's. */
+	_Atomic uint32_t *turn;
 	/* Read: any thread, in a section. Written: under `mutex`. NULL = no receivers. */
 	_Atomic(struct evc_snapshot *) current;
 	_Atomic uint32_t references;
@@ -29,8 +31,8 @@ struct evc_balancer {
 	/* Relaxed: statistics. */
 	_Atomic uint64_t refused;
 	_Atomic uint64_t dropped;
-	/* Written by every poster if there is no `choose`; away from what they all read. */
-	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t turn;
+	/* Away from what all posters read. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t own_turn;
 };
 
 static inline struct evc_balancer *evc_balancer_of(struct evc_sink *sink)

@@ -42,6 +42,36 @@ static const char *turns(void)
 	return NULL;
 }
 
+/* Two balancers, as of two types of event, for the same receivers. */
+static const char *common_turns(void)
+{
+	struct evc_balancer *own, *both[2];
+	uint32_t turn = 0;
+	struct evc_balancer_options options = { .turn = &turn };
+	struct crew crew;
+
+	EXPECT_NONE(crew_open(&crew, 3, NULL));
+	own = crew.balancer;
+	for (unsigned b = 0; b < 2; b++) {
+		EXPECT_OK(evc_balancer_create(&options, &both[b]));
+		for (unsigned i = 0; i < 3; i++)
+			EXPECT_OK(evc_balancer_add(both[b], crew.receivers[i].subscription, i + 1,
+						   false, &crew.loads[i]));
+	}
+	for (uint64_t i = 0; i < 12; i++) {
+		/* Twice to each, so that turns of each alone would begin 0, 1, 0, 1. */
+		crew.balancer = both[i / 2 % 2];
+		EXPECT_NONE(crew_post_values(&crew, i, 1, EVC_OK));
+		EXPECT_NONE(crew_expect_next(&crew.receivers[i % 3], i));
+	}
+	EXPECT_EQUAL(turn, 12, "turns");
+	for (unsigned b = 0; b < 2; b++)
+		evc_balancer_release(both[b]);
+	crew.balancer = own;
+	EXPECT_NONE(crew_close(&crew));
+	return NULL;
+}
+
 static const char *chosen(void)
 {
 	struct crew crew;
@@ -287,6 +317,7 @@ static const char *plain_stranger(void)
 
 static const struct evc_suite_test tests[] = {
 	{ "D4 a balancer without a choice takes its receivers in turn, for n-1, n, n+1, 3n", turns },
+	{ "D4 balancers that share their turns take them over all of their events", common_turns },
 	{ "a balancer asks once for each envelope, and not about one receiver", chosen },
 	{ "a balancer counts what it promises before it posts", loads },
 	{ "D1 D8 lane, time and payload survive a balancer", unchanged },

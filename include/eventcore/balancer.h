@@ -93,6 +93,12 @@ struct evc_balancer_options {
 	void (*finalize)(void *context);
 	/** Handed to the functions above. */
 	void *context;
+	/**
+	 * Where to count the turns, if there is no `choose`: balancers that share it take turns over all of
+	 * their events. Lives until `finalize`, and is written atomically by whoever posts, so keep it apart
+	 * from what others read. NULL: a counter of the balancer's own.
+	 */
+	uint32_t *turn;
 };
 
 /**

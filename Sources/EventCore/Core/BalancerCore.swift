@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Synchronization
+
 /// The seam between the module and its two cores: one receiver for a router, whose events go to
 /// exactly one of several threads each.
 ///
@@ -31,6 +33,10 @@ final class PoolChooser: @unchecked Sendable {
   private let key: UInt
   /// Ends a payload; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
+  /// Where a round robin counts its turns; nil for other balancers. Valid as long as this object.
+  var turn: UnsafeMutablePointer<Atomic<UInt32>>? {
+    (balancer as? EventPoolRoundRobinBalancer)?.turn
+  }
 
   init(
     _ balancer: any EventPoolBalancing, key: UInt,

@@ -14,15 +14,19 @@
       // Retained until the core frees the balancer. The core passes it on as it is: never nil, as
       // the choice.
       options.context = Unmanaged.passRetained(chooser).toOpaque()
-      options.choose = { context, choice in
-        let choice = choice.unsafelyUnwrapped.pointee
-        return Unmanaged<PoolChooser>.fromOpaque(context.unsafelyUnwrapped)
-          ._withUnsafeGuaranteedRef {
-            UInt32(
-              truncatingIfNeeded: $0.choose(
-                UnsafeMutableRawPointer(choice.envelope), choice.loads.unsafelyUnwrapped,
-                stride: Int(choice.stride), count: Int(choice.count)))
-          }
+      if let turn = chooser.turn {
+        options.turn = UnsafeMutableRawPointer(turn).assumingMemoryBound(to: UInt32.self)
+      } else {
+        options.choose = { context, choice in
+          let choice = choice.unsafelyUnwrapped.pointee
+          return Unmanaged<PoolChooser>.fromOpaque(context.unsafelyUnwrapped)
+            ._withUnsafeGuaranteedRef {
+              UInt32(
+                truncatingIfNeeded: $0.choose(
+                  UnsafeMutableRawPointer(choice.envelope), choice.loads.unsafelyUnwrapped,
+                  stride: Int(choice.stride), count: Int(choice.count)))
+            }
+        }
       }
       if chooser.drop != nil {
         options.drop = { context, payload in

@@ -38,7 +38,7 @@ final class Receiver: @unchecked Sendable {
   @usableFromInline let consumer: Unmanaged<Consumer>
   /// Counts what is handled, in a pool. Retained, since a pool's balancer looks at the counters as
   /// long as it may post to the mailbox.
-  private let member: PoolMember?
+  private let member: Unmanaged<PoolMember>?
 
   private struct List: ~Copyable {
     var handlers = HandlerList()
@@ -72,7 +72,7 @@ final class Receiver: @unchecked Sendable {
     self.consumer = Unmanaged.passUnretained(consumer)
     self.isLatestOnly = isLatestOnly
     self.rank = rank
-    member = consumer.member
+    member = consumer.member.map { .passRetained($0) }
     list = .allocate(capacity: 1)
     list.initialize(to: List())
     direct = .allocate(capacity: 1)
@@ -80,6 +80,7 @@ final class Receiver: @unchecked Sendable {
   }
 
   deinit {
+    member?.release()
     direct.deallocate()
     list.deinitialize(count: 1)
     list.deallocate()
@@ -166,18 +167,20 @@ final class Receiver: @unchecked Sendable {
   private func deliverInPool(
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
   ) -> Bool {
-    let member = member.unsafelyUnwrapped
-    member.willHandle()
-    let moved = deliverToHandlers(payload, envelope, owned: owned)
-    consumer._withUnsafeGuaranteedRef { consumer in
-      // Of no account in a shared pool, where nothing is promised to a thread.
-      let isBalanced = isLatestOnly && rank == nil
-      if member.didHandle(superseded: isBalanced ? consumer.mailbox.supersededCount : nil) {
-        // The last that a retired thread was promised.
-        consumer.close(whenEmpty: true)
+    // The receiver, which its consumer keeps over the event, keeps the member.
+    member.unsafelyUnwrapped._withUnsafeGuaranteedRef { member in
+      member.willHandle()
+      let moved = deliverToHandlers(payload, envelope, owned: owned)
+      consumer._withUnsafeGuaranteedRef { consumer in
+        // Of no account in a shared pool, where nothing is promised to a thread.
+        let isBalanced = isLatestOnly && rank == nil
+        if member.didHandle(superseded: isBalanced ? consumer.mailbox.supersededCount : nil) {
+          // The last that a retired thread was promised.
+          consumer.close(whenEmpty: true)
+        }
       }
+      return moved
     }
-    return moved
   }
 
   @inline(__always)

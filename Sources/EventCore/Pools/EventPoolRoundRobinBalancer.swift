@@ -7,11 +7,23 @@ import Synchronization
 ///
 /// The default. Fair if the handlers take alike; a thread that is held up goes on getting its
 /// share. Give each pool a balancer of its own: two that share one share its turns.
-public final class EventPoolRoundRobinBalancer: EventPoolBalancing {
-  private let turn = Atomic<UInt32>(0)
+public final class EventPoolRoundRobinBalancer: EventPoolBalancing, @unchecked Sendable {
+  // Unchecked: the pointer is constant, and what it points to is atomic.
+
+  /// The turns so far, on a cache line of their own. The lock-free core counts here by itself: to
+  /// ask takes three calls for each event.
+  let turn: UnsafeMutablePointer<Atomic<UInt32>>
 
   /// Makes one that begins with the first thread.
-  public init() {}
+  public init() {
+    let line = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 64)
+    turn = line.initializeMemory(as: Atomic<UInt32>.self, to: Atomic(0))
+  }
+
+  deinit {
+    turn.deinitialize(count: 1)
+    turn.deallocate()
+  }
 
   /// The threads in turn.
   ///
@@ -21,7 +33,7 @@ public final class EventPoolRoundRobinBalancer: EventPoolBalancing {
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
     // Relaxed: only the number counts. It overflows to 0, which shifts the turns once in 2³²
     // events.
-    let turn = turn.wrappingAdd(1, ordering: .relaxed).oldValue
+    let turn = turn.pointee.wrappingAdd(1, ordering: .relaxed).oldValue
     return Int(turn % UInt32(truncatingIfNeeded: choice.count))
   }
 }

@@ -43,7 +43,8 @@ import Testing
     #expect(heldAfter == nil)
   }
 
-  @Test("D9 it does not keep the object alive, whether a weak reference of the user's is there or not")
+  @Test(
+    "D9 it does not keep the object alive, whether a weak reference of the user's is there or not")
   func keepsNothingAlive() {
     let lifetime = Lifetime()
     for isWeakToo in [false, true] {

@@ -9,6 +9,7 @@ import Testing
 @Suite("Pools: what an event is when it arrives")
 struct PoolDispatchTests {
   struct Ping: Eventable { var number = 0 }
+  struct Pong: Eventable { var number = 0 }
   struct Large: Eventable {
     var words: (Int, Int, Int, Int, Int, Int) = (1, 2, 3, 4, 5, 6)
     var token: Lifetime.Token
@@ -50,6 +51,24 @@ struct PoolDispatchTests {
     let (priority, time) = log.entries(atLeast: 1)[0]
     #expect(priority == .low)
     #expect(time >= before && time <= after)
+    pool.cancel()
+  }
+
+  @Test("Round robin takes turns over the events of all types", arguments: cores)
+  func turnsOverTypes(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let log = Log<Int>()
+    let pool = EventPool<EventThread>(capacity: 3, on: central) { index in
+      let thread = EventThread()
+      thread.addEventCallback { (_: Ping) in log.append(index) }
+      thread.addEventCallback { (_: Pong) in log.append(index) }
+      return thread
+    }
+    for number in 0..<12 {
+      // Twice to each, so that turns of each type would begin 0, 1, 0, 1.
+      if number / 2 % 2 == 0 { Ping().queue(on: central) } else { Pong().queue(on: central) }
+      #expect(log.entries(atLeast: number + 1).last == number % 3)
+    }
     pool.cancel()
   }
 
