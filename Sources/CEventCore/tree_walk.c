@@ -76,9 +76,10 @@ static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
 	return end;
 }
 
+/* Whether no tree has changed since what the last walk found. While collecting, if that is to be looked at. */
 static bool has_cached(const struct evc_tree_walk *walk)
 {
-	/* Acquire, and after W2: if it is still the same, nothing was freed. */
+	/* Acquire, and after W2: if it is still the same, nothing was freed. Pairs with C: what was added before. */
 	return walk->cached_clock ==
 	       atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
 }
@@ -136,7 +137,9 @@ static __attribute__((noinline)) enum evc_status begin_anew(struct evc_tree_walk
 	/* Not with a later start than the clock of now: see climb. */
 	walk->cached_clock = start;
 	status = evc_collect_first(walk, walk->cached_node, walk->cached_scope, &to);
-	if (status != EVC_OK || walk->start != walk->cached_clock || !has_cached(walk))
+	walk->cached_is_none = status == EVC_EMPTY;
+	if ((status != EVC_OK && status != EVC_EMPTY) || walk->start != walk->cached_clock ||
+	    !has_cached(walk))
 		walk->cached_clock = 0;
 	*count = to.count;
 	return status;
@@ -180,10 +183,17 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 		if (walk == NULL)
 			return EVC_OUT_OF_MEMORY;
 	}
+	is_same = walk->cached_node == node && walk->key == key && walk->cached_scope == scope;
+	/*
+	 * Nobody was to hear the last one, and no tree has changed since: neither are they to hear this one. No
+	 * section is entered, since nothing of a tree is looked at. A node that has the address of one that has
+	 * ended since gets its first handler, or a parent, by a change.
+	 */
+	if (is_same && walk->cached_is_none && has_cached(walk))
+		return EVC_EMPTY;
 	/* In this order, pairs with those who go over. */
 	atomic_store_explicit(&walk->published, 0, memory_order_release);
 	atomic_store_explicit(&walk->current, 0, memory_order_release);
-	is_same = walk->cached_node == node && walk->key == key && walk->cached_scope == scope;
 	if (!is_same) {
 		walk->key = key;
 		walk->bit = evc_tree_bit(key);

@@ -156,6 +156,7 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 	atomic_init(&walk->inner, NULL);
 	walk->key = 0;
 	walk->cached_clock = 0;
+	walk->cached_is_none = false;
 	walk->walker = walker;
 	walk->outer = outer;
 	/* Pairs with those who go over: the walk's fields before its pointer. */

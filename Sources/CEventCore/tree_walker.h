@@ -107,6 +107,8 @@ struct evc_tree_walk {
 	uint32_t cached_end;
 	uint32_t cached_scope;
 	bool cached_is_all;
+	/* There is no handler: nothing was published, and nothing else of the cache is set. */
+	bool cached_is_none;
 	/* A node that was under the root at that time of the clock. */
 	struct evc_node *verified;
 	uint64_t verified_clock;

@@ -83,6 +83,8 @@ static const char *many_kinds(void)
 		/* Long runs without a change, and some with many. */
 		if (suite_random(&random) % (step / 1000 % 2 == 0 ? 50 : 3) == 0)
 			EXPECT_NONE(change(node, key));
+		/* Twice, since it is the last raise alone that is taken up. */
+		EXPECT_NONE(raise_and_compare(node, key, scope));
 		EXPECT_NONE(raise_and_compare(node, key, scope));
 	}
 	for (unsigned i = 0; i < NODES; i++)
@@ -94,8 +96,73 @@ static const char *many_kinds(void)
 	return NULL;
 }
 
+/* Raises twice, and expects so many calls each time. */
+static const char *expect_heard(struct evc_node *node, unsigned count)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct suite_calls calls = { .count = 0 };
+
+		EXPECT_EQUAL(suite_raise(node, 1, EVC_WALK_RAISE | EVC_WALK_PROPAGATE, 0, &calls),
+			     count > 0 ? EVC_OK : EVC_EMPTY, "the status");
+		EXPECT_EQUAL(calls.count, count, "calls");
+	}
+	return NULL;
+}
+
+static const char *unheard(void)
+{
+	struct suite_mark mark = { .id = 1 }, above_mark = { .id = 2 };
+	struct evc_handler *handler, *above;
+	struct evc_node *root, *node;
+
+	EXPECT_NONE(suite_node(NULL, &root));
+	EXPECT_NONE(suite_node(NULL, &node));
+	EXPECT_NONE(suite_handle(root, 1, EVC_HANDLER_RAISE, &above_mark, &above));
+	/* Each change is heard by the raise after it, whether handlers come and go or the way to them. */
+	EXPECT_NONE(expect_heard(node, 0));
+	EXPECT_NONE(suite_handle(node, 1, EVC_HANDLER_PROPAGATE, &mark, &handler));
+	EXPECT_NONE(expect_heard(node, 1));
+	EXPECT_OK(evc_handler_remove(handler));
+	evc_handler_drop(handler);
+	EXPECT_NONE(expect_heard(node, 0));
+	EXPECT_OK(evc_node_attach(node, root, NULL));
+	EXPECT_NONE(expect_heard(node, 1));
+	evc_node_detach(node);
+	EXPECT_NONE(expect_heard(node, 0));
+	/* Of another type it is another raise. */
+	EXPECT_NONE(suite_handle(node, 2, EVC_HANDLER_PROPAGATE, &mark, &handler));
+	EXPECT_NONE(expect_heard(node, 0));
+	evc_handler_drop(handler);
+	evc_handler_drop(above);
+	evc_node_end(node);
+	evc_node_end(root);
+	return NULL;
+}
+
+/* Nodes that come and go at one address, as memory that is used again makes them. */
+static const char *unheard_at_an_address(void)
+{
+	struct suite_mark mark = { .id = 1 };
+	struct evc_handler *handler;
+	struct evc_node *node;
+
+	for (unsigned i = 0; i < 100; i++) {
+		EXPECT_NONE(suite_node(NULL, &node));
+		EXPECT_NONE(expect_heard(node, 0));
+		evc_node_end(node);
+		EXPECT_NONE(suite_node(NULL, &node));
+		EXPECT_NONE(suite_handle(node, 1, EVC_HANDLER_RAISE, &mark, &handler));
+		EXPECT_NONE(expect_heard(node, 1));
+		evc_handler_drop(handler);
+		evc_node_end(node);
+	}
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "raises of 216 kinds, with changes between: each calls what is there, in order", many_kinds },
+	{ "what nobody heard is heard as soon as somebody is there to hear it", unheard },
+	{ "a new node is heard where an old one was not", unheard_at_an_address },
 };
 SUITE_GROUP(suite_tree_again, tests);
 #endif
