@@ -18,53 +18,6 @@ struct Emission {
   }
 }
 
-/// Somebody on the chain who is asked. Not copied, since that would hold and let go once more.
-private enum Stop: ~Copyable {
-  case coordinator(EventCoordinator)
-  case responder(any EventIntercepting)
-
-  borrowing func offer(_ emission: Emission) -> EventInterception {
-    switch self {
-    case .coordinator(let coordinator): coordinator.offer(emission)
-    case .responder(let responder): responder.intercept(emission.event)
-    }
-  }
-}
-
-/// Notices a chain that leads back (Brent 1980: the mark moves up at every power of two, so that a
-/// circle comes back to it, in constant memory).
-private struct CircleCheck {
-  /// Held, since the address of an object that is gone may be another's.
-  private var mark: any EventResponder
-  private var steps = 0
-  /// Most chains are shorter, and never move the mark.
-  private var limit = 64
-
-  init(from origin: any EventResponder) {
-    mark = origin
-  }
-
-  @inline(__always)
-  mutating func step(to next: any EventResponder) {
-    steps += 1
-    if steps == limit || next === mark { stop(at: next) }
-  }
-
-  /// Out of line, since code beside the loop that copies `next` makes the loop copy it, too.
-  @inline(never)
-  private mutating func stop(at next: any EventResponder) {
-    require(
-      next !== mark,
-      """
-      A chain of responders ends at the top; this one leads from one of type \(type(of: next)) \
-      back to itself, in \(steps) \(steps == 1 ? "step" : "steps"): the nextResponder of the top is nil.
-      """)
-    mark = next
-    steps = 0
-    limit *= 2
-  }
-}
-
 extension UICoordinated {
   /// The link, for the chain, which is on no actor: a check at run time in place of the compiler's.
   nonisolated fileprivate var coordinatorOnMain: EventCoordinator? {
@@ -77,46 +30,7 @@ extension UICoordinated {
   }
 }
 
-/// The interceptors of a chain, in order: on the stack, and on the heap where they are more.
-private struct Path: ~Copyable {
-  static let countOnStack = 32
-
-  private var stops: UnsafeMutableBufferPointer<Stop>
-  private var count = 0
-  private var isOnHeap = false
-
-  /// `memory` is uninitialised, and outlives this.
-  init(in memory: UnsafeMutableBufferPointer<Stop>) {
-    stops = memory
-  }
-
-  deinit {
-    stops.extracting(..<count).deinitialize()
-    if isOnHeap { stops.deallocate() }
-  }
-
-  mutating func append(_ stop: consuming Stop) {
-    if count == stops.count { grow() }
-    stops.initializeElement(at: count, to: stop)
-    count += 1
-  }
-
-  private mutating func grow() {
-    let larger = UnsafeMutableBufferPointer<Stop>.allocate(capacity: 2 * stops.count)
-    _ = larger.moveInitialize(fromContentsOf: stops)
-    if isOnHeap { stops.deallocate() }
-    stops = larger
-    isOnHeap = true
-  }
-
-  /// Asks one after the other until somebody stops the event.
-  borrowing func offer(_ emission: Emission) -> EventInterception {
-    for index in 0..<count where stops[index].offer(emission) == .handled { return .handled }
-    return .pass
-  }
-}
-
-extension Path {
+extension EventPath {
   /// Goes up from a responder, and notes everybody who is to be asked.
   ///
   /// Each link is held once, as it was returned: to hold and let go what is weakly referenced costs
@@ -200,8 +114,9 @@ extension EventWaypoint {
 func emit(
   _ emission: Emission, from origin: any EventResponder, includingEmitter: Bool
 ) -> EventEmission {
-  withUnsafeTemporaryAllocation(of: Stop.self, capacity: Path.countOnStack) { memory in
-    var path = Path(in: memory)
+  withUnsafeTemporaryAllocation(of: EventPath.Stop.self, capacity: EventPath.countOnStack) {
+    memory in
+    var path = EventPath(in: memory)
     let top = path.climb(from: origin, includingEmitter: includingEmitter)
     if path.offer(emission) == .handled { return .handled }
     return top?.offerUnhandled(emission.event) == .handled ? .handled : .unhandled
