@@ -17,7 +17,8 @@
  * same node, key and scope takes it up, chunk by chunk, as long as the clock says that no tree has
  * changed since: one look while collecting, as for the position. Only what was published is held, so
  * that between two chunks nothing in the window may be looked at but with the clock's word that it is
- * all still there. Measured: Benchmarks/README.md, "Choices".
+ * all still there. That there was nothing is kept as well; then the clock is all that is looked at, and no
+ * section is entered. Measured: Benchmarks/README.md, "Choices".
  */
 #ifdef EVC_URCU
 #include "tree_collect.h"

@@ -107,7 +107,7 @@ struct evc_tree_walk {
 	uint32_t cached_end;
 	uint32_t cached_scope;
 	bool cached_is_all;
-	/* There is no handler: nothing was published, and nothing else of the cache is set. */
+	/* There was no handler at `cached_clock`: what is said here of the window means nothing then. */
 	bool cached_is_none;
 	/* A node that was under the root at that time of the clock. */
 	struct evc_node *verified;

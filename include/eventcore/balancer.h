@@ -95,8 +95,9 @@ struct evc_balancer_options {
 	void *context;
 	/**
 	 * Where to count the turns, if there is no `choose`: balancers that share it take turns over all of
-	 * their events. Lives until `finalize`, and is written atomically by whoever posts, so keep it apart
-	 * from what others read. NULL: a counter of the balancer's own.
+	 * their events. Any number to begin with, and the remainder by the number of receivers is the next
+	 * one. It has to be there as long as the balancer, whose end `finalize` tells, and is written atomically
+	 * by whoever posts, so keep it apart from what others read. NULL: a counter of the balancer's own.
 	 */
 	uint32_t *turn;
 };

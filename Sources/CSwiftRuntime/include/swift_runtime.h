@@ -14,7 +14,8 @@
  * The language has this for `weak` references alone, and an object that has one keeps its counts
  * apart, where each look at them is a locked operation on 16 bytes.
  *
- * @param object  Of a native class, and its memory is there: somebody has an `unowned` reference.
+ * @param object  Of a native class, and its memory is there: the caller has the object, or somebody an `unowned`
+ *                reference from when it was not ending.
  * @return        Whether there is one reference more, which the caller releases.
  *
  * Threads: any. Progress: lock-free.

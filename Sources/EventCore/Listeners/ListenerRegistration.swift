@@ -6,7 +6,7 @@ import Synchronization
 /// One listener: what its handler asks before each call, and what the user's handle is.
 ///
 /// It is retained by the handler's closure, the handle and the `ListenerList`, and retains none of
-/// the user's objects.
+/// the user's objects: of its requester it keeps the memory (`WeakReference`).
 @usableFromInline
 final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   // Constant but for `state` and `receiver`, which are set once, under the lock or before anybody

@@ -4,8 +4,7 @@
 import Synchronization
 
 /// A weak reference to an object that handlers belong to, which a consumer makes strong for a run
-/// of events: to load a weak reference and to let go again for every call costs 60 ns, ten times
-/// the call.
+/// of events: to do so and to let go again for every call costs several times the call.
 ///
 /// All handlers of one object share it, and all consumers hold the object by the one strong
 /// reference in here, which they count. So "nobody else refers to it" can be seen by any of them,
@@ -142,8 +141,7 @@ final class SharedReference: @unchecked Sendable {
 }
 
 /// What has handlers of its own, which are called as long as it is there: its end may not wait for
-/// a place that has called a listener of its. Such a listener costs the load of a weak reference
-/// for each call.
+/// a place that has called a listener of its. Such a listener is made strong for each call.
 protocol ActiveByItself: AnyObject {}
 
 extension EventThread: ActiveByItself {}

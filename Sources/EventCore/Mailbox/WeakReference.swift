@@ -10,19 +10,32 @@
   /// for good: each look whether somebody refers to the object (`RequesterHold.isLastReference`) is
   /// a locked operation then, 5 ns where it is one load here. Instead the object's memory stays as
   /// long as the reference, and so nothing else gets its address.
+  ///
+  /// An object that is ending already, which registers from its deinit, gets no reference: as one
+  /// that nothing was known to keep it may lie on the stack, whose memory nothing makes stay.
   struct WeakReference: ~Copyable {
+    // Constant. Nil if the object was ending.
+
     /// Keeps the memory, and is not read: that would trap once the object has ended.
-    private unowned let object: AnyObject
-    private let address: UnsafeMutableRawPointer
+    private unowned let object: AnyObject?
+    private let address: UnsafeMutableRawPointer?
 
     init(_ object: AnyObject) {
+      let address = Unmanaged.passUnretained(object).toOpaque()
+      guard swift_runtime_try_retain(address) else {
+        self.object = nil
+        self.address = nil
+        return
+      }
       self.object = object
-      address = Unmanaged.passUnretained(object).toOpaque()
+      self.address = address
+      Unmanaged<AnyObject>.fromOpaque(address).release()
     }
 
     /// The object, retained for the caller; nil if it is ending or has ended. Any thread.
     func retained() -> Unmanaged<AnyObject>? {
-      swift_runtime_try_retain(address) ? .fromOpaque(address) : nil
+      guard let address, swift_runtime_try_retain(address) else { return nil }
+      return .fromOpaque(address)
     }
 
     /// Whether that is the object. Any thread.

@@ -71,6 +71,22 @@ import Testing
     #expect(shared.isGone)
   }
 
+  @Test("D9 an object that is ending already is not referred to: it may lie on the stack")
+  func madeWhileTheObjectEnds() {
+    let lifetime = Lifetime()
+    let found = Log<Bool>()
+    var owner: Owner? = Owner(lifetime)
+    owner!.atEnd = { owner in
+      let reference = WeakReference(owner)
+      found.append(reference.refers(to: owner))
+      found.append(reference.retained() != nil)
+      found.append(!SharedReference(owner).isGone)
+    }
+    owner = nil
+    #expect(found.entries == [false, false, false])
+    #expect(lifetime.alive == 0)
+  }
+
   @Test("It knows its object, also among those that come after it")
   func knowsItsObject() {
     let lifetime = Lifetime()
