@@ -81,8 +81,13 @@
 
   /// Swift has no way on when memory is out, and passes no wrong argument: anything but success
   /// ends the program, with the reason.
+  @inline(__always)
   func requireCore(_ status: evc_status, _ what: StaticString) {
-    require(
-      status == EVC_OK, "EventCore could not \(what): \(String(cString: evc_status_text(status))).")
+    if status != EVC_OK { endWithStatus(status, what) }
+  }
+
+  @inline(never)
+  private func endWithStatus(_ status: evc_status, _ what: StaticString) -> Never {
+    fatalError("EventCore could not \(what): \(String(cString: evc_status_text(status))).")
   }
 #endif
