@@ -43,7 +43,9 @@ const char *crew_plainly(const char *(*test)(void))
 const char *crew_open(struct crew *crew, unsigned count,
 		      uint32_t (*choose)(void *, const struct evc_balancer_choice *))
 {
-	struct evc_balancer_options options = { choose, drop, finalize, crew };
+	struct evc_balancer_options options = {
+		.choose = choose, .drop = drop, .finalize = finalize, .context = crew
+	};
 
 	memset(crew, 0, sizeof(*crew));
 	crew->count = count;
