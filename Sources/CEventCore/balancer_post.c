@@ -30,7 +30,7 @@ static uint32_t choose(struct evc_balancer *balancer, const struct evc_snapshot 
 	if (receivers->count == 1)
 		return 0;
 	if (balancer->choose == NULL) {
-		/* Relaxed: only the number counts. */
+		/* Relaxed: only the number counts, here and in EventPoolRoundRobinBalancer.swift. */
 		index = atomic_fetch_add_explicit(balancer->turn, 1, memory_order_relaxed);
 		return index % receivers->count;
 	}

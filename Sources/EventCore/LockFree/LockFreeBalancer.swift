@@ -15,6 +15,7 @@
       // the choice.
       options.context = Unmanaged.passRetained(chooser).toOpaque()
       if let turn = chooser.turn {
+        // The chooser, which the core keeps to the end, keeps the round robin and so its counter.
         options.turn = UnsafeMutableRawPointer(turn).assumingMemoryBound(to: UInt32.self)
       } else {
         options.choose = { context, choice in

@@ -88,6 +88,11 @@
 
   @inline(never)
   private func endWithStatus(_ status: evc_status, _ what: StaticString) -> Never {
-    fatalError("EventCore could not \(what): \(String(cString: evc_status_text(status))).")
+    fatalError(
+      """
+      EventCore goes on only with what its core has done, and that could not \(what): \
+      \(String(cString: evc_status_text(status))). If memory is out, give the process more or let it \
+      hold less; anything else is a fault of EventCore's: report it with this line.
+      """)
   }
 #endif

@@ -11,8 +11,8 @@
   /// a locked operation then, 5 ns where it is one load here. Instead the object's memory stays as
   /// long as the reference, and so nothing else gets its address.
   ///
-  /// An object that is ending already, which registers from its deinit, gets no reference: as one
-  /// that nothing was known to keep it may lie on the stack, whose memory nothing makes stay.
+  /// An object that is ending already, which registers from its deinit, gets no reference: the
+  /// compiler may have put it on the stack, whose memory no reference keeps.
   struct WeakReference: ~Copyable {
     // Constant. Nil if the object was ending.
 

@@ -104,9 +104,10 @@ import Testing
 
   /// What several threads have: a reference itself cannot be copied.
   private final class Common: @unchecked Sendable {
+    // `reference` and `address` are constant, and what they are asked may be asked on any thread.
+    // `owner` is the test's own thread's alone.
     let reference: WeakReference
     let address: UnsafeMutableRawPointer
-    /// Read and written by one thread, before and after the others run.
     var owner: Owner?
 
     init(_ owner: Owner) {
