@@ -9,48 +9,94 @@ import Synchronization
 @inlinable
 func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -> EventOutcome {
   let core = source.core
-  var outcome = EventOutcome()
   guard let walk = core.begin(source.node, key: eventKey(E.self), phases: phases) else {
-    return outcome
+    return EventOutcome()
   }
-  // After `.stopAfterThisNode`: the node whose other handlers of the phase are still called.
-  var last: UnsafeMutableRawPointer?
-  var lastPhase: UInt32 = 0
+  var handlerCount = 0
   repeat {
     let cells = walk.pointee.cells.unsafelyUnwrapped
     let objects = walk.pointee.objects.unsafelyUnwrapped
     let count = Int(truncatingIfNeeded: walk.pointee.count)
-    for index in 0..<count {
+    var index = 0
+    while index < count {
       let cell = cells[index]
-      if last != nil, last != core.node(of: cell) || lastPhase != walk.pointee.phase {
-        core.end(walk)
+      guard mayCall(walk, index, cell, core) else {
+        index &+= 1
+        continue
+      }
+      let decision = callTreeHandler(objects[index], cell, event, source, walk)
+      index &+= 1
+      handlerCount &+= 1
+      if decision != .continue {
+        var outcome = EventOutcome()
+        outcome.handlerCount = handlerCount
+        outcome.consumer = core.identifier(of: cell)
+        if decision == .consume {
+          core.end(walk)
+        } else {
+          finishNode(of: cell, from: index, event, source, walk, &outcome)
+        }
         return outcome
+      }
+    }
+  } while core.next(walk)
+  var outcome = EventOutcome()
+  outcome.handlerCount = handlerCount
+  return outcome
+}
+
+/// After `.stopAfterThisNode`: calls the other handlers of the node in this phase, from `start` of
+/// the chunk on, and ends the walk.
+@inlinable
+@inline(never)
+func finishNode<E: Eventable>(
+  of cell: UnsafeMutableRawPointer, from start: Int, _ event: E, _ source: EventNode,
+  _ walk: UnsafeMutablePointer<TreeWalk>, _ outcome: inout EventOutcome
+) {
+  let core = source.core
+  let node = core.node(of: cell)
+  let phase = walk.pointee.phase
+  var start = start
+  repeat {
+    let cells = walk.pointee.cells.unsafelyUnwrapped
+    let objects = walk.pointee.objects.unsafelyUnwrapped
+    for index in start..<Int(truncatingIfNeeded: walk.pointee.count) {
+      let cell = cells[index]
+      guard core.node(of: cell) == node, walk.pointee.phase == phase else {
+        core.end(walk)
+        return
       }
       guard mayCall(walk, index, cell, core) else { continue }
       outcome.handlerCount &+= 1
-      // The object lives as long as the walk has the cell.
-      let decision = Unmanaged<TreeHandler>.fromOpaque(objects[index])
-        ._withUnsafeGuaranteedRef { handler -> EventDecision in
-          // It is of one of these two classes, since the cell has the key of E.
-          guard !handler.isChoosing else {
-            return unsafeDowncast(handler, to: ChoosingTreeHandler<E>.self)
-              .choosing(EventNodeContext(event, source, walk, cell))
-          }
-          let handler = unsafeDowncast(handler, to: PlainTreeHandler<E>.self)
-          handler.plain(event)
-          return handler.decision
-        }
+      let decision = callTreeHandler(objects[index], cell, event, source, walk)
       if decision == .continue { continue }
       outcome.consumer = core.identifier(of: cell)
       if decision == .consume {
         core.end(walk)
-        return outcome
+        return
       }
-      last = core.node(of: cell)
-      lastPhase = walk.pointee.phase
     }
+    start = 0
   } while core.next(walk)
-  return outcome
+}
+
+/// Calls one handler. The object lives as long as the walk has the cell.
+@inlinable
+@inline(__always)
+func callTreeHandler<E: Eventable>(
+  _ object: UnsafeRawPointer, _ cell: UnsafeMutableRawPointer, _ event: E, _ source: EventNode,
+  _ walk: UnsafeMutablePointer<TreeWalk>
+) -> EventDecision {
+  Unmanaged<TreeHandler>.fromOpaque(object)._withUnsafeGuaranteedRef { handler in
+    // It is of one of these two classes, since the cell has the key of E.
+    guard !handler.isChoosing else {
+      return unsafeDowncast(handler, to: ChoosingTreeHandler<E>.self)
+        .choosing(EventNodeContext(event, source, walk, cell))
+    }
+    let handler = unsafeDowncast(handler, to: PlainTreeHandler<E>.self)
+    handler.plain(event)
+    return handler.decision
+  }
 }
 
 /// Says that a cell is being called, and then looks whether it may be: whoever removes it and waits

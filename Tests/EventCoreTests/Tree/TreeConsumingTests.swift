@@ -69,6 +69,44 @@ struct TreeConsumingTests {
     }
   }
 
+  /// A walk finds some 64 handlers at a time; those of one node may lie on both sides of that.
+  @Test(
+    "stopping after a node calls all its other handlers, however many the walk has found by then",
+    arguments: cores, [0, 1, 62, 63, 64, 65, 130])
+  func stopAfterLongNode(core: EventCentral.Core, before: Int) {
+    for (stops, consumes, changes) in [
+      ([0], nil, false), ([0, 99], nil, false), ([99], nil, false), ([0, 64], nil, true),
+      ([0], 70, false), ([0], 70, true),
+    ] as [([Int], Int?, Bool)] {
+      let root = EventNode(core: core)
+      let node = EventNode(parent: root)
+      let child = EventNode(parent: node)
+      let elsewhere = (EventNode(core: core), EventNode(core: core))
+      let log = Log<String>()
+      for number in 0..<before { root.addHandler { (_: Note) in log.append("root \(number)") } }
+      for number in 0..<100 {
+        node.addHandler(.onPropagate, for: Note.self) { _ in
+          log.append("\(number)")
+          if changes {
+            elsewhere.1.attach(to: elsewhere.0)
+            elsewhere.1.detach()
+          }
+          if number == consumes { return .consume }
+          return stops.contains(number) ? .stopAfterThisNode : .continue
+        }
+      }
+      child.addHandler { (_: Note) in log.append("child") }
+      // Once more, since a second raise takes up what the first one found.
+      for _ in 1...2 {
+        let outcome = root.raise(event: Note())
+        let called = (consumes ?? 99) + 1
+        #expect(
+          log.take() == (0..<before).map { "root \($0)" } + (0..<called).map { "\($0)" })
+        #expect(outcome == EventOutcome(handlerCount: before + called, consumer: node.id))
+      }
+    }
+  }
+
   @Test("stopping after the root's raise handlers stops its propagation, too", arguments: cores)
   func stopAtTheRoot(core: EventCentral.Core) {
     let tree = LoggedTree(core, all: nil)
