@@ -38,29 +38,8 @@ static inline void fill(struct evc_envelope *envelope, const struct evc_snapshot
 }
 
 /*
- * As the common case below, for a receiver that lends no stream (a pool, a latest-only slot, a shared
- * mailbox): the envelope comes from the thread's pool. False if this is no such case.
- */
-static __attribute__((noinline)) bool begin_pooled(const struct evc_route_cache_entry *entry, uint8_t lane,
-						   struct evc_thread_record *record,
-						   struct evc_dispatch *out)
-{
-	struct evc_envelope *envelope;
-
-	if (!entry->is_pooled)
-		return false;
-	envelope = evc_pool_take(&record->pools[0]);
-	if (evc_unlikely(envelope == NULL))
-		return false;
-	envelope->index = 0;
-	evc_slot_set_next(envelope, NULL);
-	fill(envelope, entry->snapshot, lane, record, &in_no_stream, out);
-	return true;
-}
-
-/*
- * The common case written out, since it decides what an event costs: the cache hits, one receiver that
- * lends a stream, room in it, one event, an inline payload. Everything else goes the long way.
+ * The common cases written out, since they decide what an event costs: the cache hits, one receiver, room in
+ * the stream that it lends or in the pool, one event, an inline payload. Everything else goes the long way.
  */
 enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum evc_lane lane,
 				   size_t size, size_t alignment, uint32_t events,
@@ -68,6 +47,7 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 {
 	struct evc_thread_record *record = evc_thread_record_current;
 	struct evc_route_cache_entry *entry;
+	struct evc_envelope *envelope;
 	struct evc_stream *stream;
 
 	if (evc_unlikely(record == NULL || router == NULL || out == NULL || events != 1 ||
@@ -78,14 +58,20 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 	stream = entry->stream;
 	if (evc_unlikely(!evc_route_cache_hits(entry, router, key)))
 		return evc_dispatch_begin_any(router, key, lane, size, alignment, events, out);
-	if (evc_unlikely(stream == NULL)) {
-		if (begin_pooled(entry, (uint8_t)lane, record, out))
-			return EVC_OK;
-		return evc_dispatch_begin_any(router, key, lane, size, alignment, events, out);
+	if (evc_likely(stream != NULL)) {
+		if (evc_unlikely(stream->reserved != NULL || stream->slot == stream->end))
+			return evc_dispatch_begin_any(router, key, lane, size, alignment, events, out);
+		envelope = evc_stream_reserve(stream, record, 1);
+	} else {
+		/* A receiver that lends none: a pool, a latest-only slot, a shared mailbox. */
+		envelope = entry->is_pooled ? evc_pool_take(&record->pools[0]) : NULL;
+		if (evc_unlikely(envelope == NULL))
+			return evc_dispatch_begin_any(router, key, lane, size, alignment, events, out);
+		envelope->index = 0;
+		evc_slot_set_next(envelope, NULL);
+		stream = &in_no_stream;
 	}
-	if (evc_unlikely(stream->reserved != NULL || stream->slot == stream->end))
-		return evc_dispatch_begin_any(router, key, lane, size, alignment, events, out);
-	fill(evc_stream_reserve(stream, record, 1), entry->snapshot, (uint8_t)lane, record, stream, out);
+	fill(envelope, entry->snapshot, (uint8_t)lane, record, stream, out);
 	return EVC_OK;
 }
 

@@ -8,7 +8,6 @@
 #include "stream_table.h"
 #include "token.h"
 
-#include <sched.h>
 #include <string.h>
 
 #define COUNT_MASK ((uintptr_t)63)
@@ -25,13 +24,6 @@ static struct evc_latest *latest_of(struct evc_subscription *subscription)
 }
 
 /* References */
-
-static void deallocate(struct evc_domain_head *head)
-{
-	struct evc_latest *latest = evc_container_of(head, struct evc_latest, retired);
-
-	evc_deallocate(latest, sizeof(*latest), _Alignof(struct evc_latest));
-}
 
 static void ref(struct evc_latest *latest)
 {
@@ -58,7 +50,7 @@ static void unref(struct evc_latest *latest)
 	pthread_mutex_unlock(&mailbox->subscription_mutex);
 	if (latest->subscription.finalize != NULL)
 		latest->subscription.finalize(latest->subscription.context);
-	evc_domain_retire(&latest->retired, deallocate);
+	evc_deallocate(latest, sizeof(*latest), _Alignof(struct evc_latest));
 }
 
 void evc_envelope_let_go(struct evc_subscription *subscription)
@@ -98,15 +90,19 @@ static void count_superseded(struct evc_latest *latest, uint32_t count)
 	atomic_fetch_add_explicit(&latest->superseded, count, memory_order_relaxed);
 }
 
-static void post(struct evc_latest *latest, struct evc_envelope *token, unsigned lane,
-		 struct evc_stream *stream)
+static void post(struct evc_latest *latest, unsigned lane, bool has_state, struct evc_stream *stream)
 {
-	struct evc_chain chain = { token, token, 1, 1u << lane };
+	/* Not NULL: there is room. */
+	struct evc_envelope *token = evc_stream_reserve(stream, stream->record, 1);
 
 	/* The token's reference. */
 	ref(latest);
-	evc_slot_set_next(token, NULL);
-	evc_mailbox_post_prepared(latest->mailbox, stream, &chain);
+	token->subscription = &latest->subscription;
+	evc_slot_set_time(token, 0);
+	token->generation = has_state;
+	evc_slot_set_lane(token, lane);
+	token->flags = EVC_ENVELOPE_TOKEN;
+	evc_mailbox_post_reserved(latest->mailbox, stream, 1u << lane);
 }
 
 /* The rest of P2, for a state that was not POSTED. */
@@ -114,26 +110,14 @@ static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsi
 						 struct evc_stream *stream)
 {
 	_Atomic uint8_t *state = &latest->state[lane];
+	uint8_t seen;
 
-	for (;;) {
-		struct evc_envelope *token;
-		uint8_t seen;
-
-		if (evc_token_claim(state, &seen)) {
-			post(latest, &latest->tokens[lane], lane, stream);
-			evc_token_settle(state);
-			return;
-		}
-		if (seen == EVC_TOKEN_POSTED)
-			return;
+	if (evc_token_claim(state, &seen)) {
+		post(latest, lane, true, stream);
+		evc_token_settle(state);
+	} else if (seen != EVC_TOKEN_POSTED) {
 		/* Another producer is at it, and may be held up there. */
-		token = evc_token_create(&latest->subscription, lane);
-		if (evc_likely(token != NULL)) {
-			post(latest, token, lane, stream);
-			return;
-		}
-		/* Out of memory: then this one has to wait for the other. */
-		sched_yield();
+		post(latest, lane, false, stream);
 	}
 }
 
@@ -206,10 +190,9 @@ static inline struct evc_stream *prepare_post(struct evc_latest *latest)
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
-	struct evc_envelope *newest = chain->last, *old, *next;
+	struct evc_envelope *newest = chain->last, *old;
 	struct evc_stream *stream;
 	unsigned lane;
-	uint32_t count = chain->count - 1;
 
 	if (evc_unlikely(newest == NULL))
 		return EVC_INVALID_ARGUMENT;
@@ -223,28 +206,31 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 		return EVC_OUT_OF_MEMORY;
 	lane = evc_slot_lane(newest);
 	/* Before P1: see there. */
-	if (evc_unlikely(count > 0))
-		count_superseded(latest, count);
+	if (evc_unlikely(chain->count > 1))
+		count_superseded(latest, chain->count - 1);
 	old = put(latest, newest);
 	/* P2; acquires the post of the token that is there. */
 	if (atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) !=
 	    EVC_TOKEN_POSTED)
 		post_token(latest, lane, stream);
 	/* P3. Last, since the end of a payload is user code, which may dispatch. */
-	if (evc_unlikely(count > 0)) {
-		struct evc_envelope *envelope = chain->first;
-
-		for (; count > 0; count--, envelope = next) {
-			next = evc_slot_next(envelope);
-			evc_envelope_supersede(envelope);
-		}
-	}
+	if (evc_unlikely(chain->count > 1))
+		evc_token_supersede_chain(chain);
 	if (old != NULL)
 		evc_envelope_supersede(old);
 	return EVC_OK;
 }
 
 /* The consumer, and whoever drops */
+
+/* K1, and the end of the token's slot. `cache` may be NULL. */
+static void give_token(struct evc_latest *latest, struct evc_envelope *token,
+		       struct evc_return_cache *cache)
+{
+	if (evc_likely(token->generation != 0))
+		evc_token_taken(&latest->state[evc_slot_lane(token)]);
+	evc_stream_end_slot(token, cache);
+}
 
 struct evc_envelope *evc_latest_take(struct evc_mailbox *mailbox, struct evc_envelope *token)
 {
@@ -253,8 +239,7 @@ struct evc_envelope *evc_latest_take(struct evc_mailbox *mailbox, struct evc_env
 	struct evc_envelope *envelope;
 	uintptr_t newer = 0;
 
-	/* K1. */
-	evc_token_give(latest->state, latest->tokens, token, &mailbox->returns);
+	give_token(latest, token, &mailbox->returns);
 	envelope = take(latest);
 	if (evc_likely(envelope != NULL && evc_slot_lane(envelope) <= lane)) {
 		/* The token's reference goes with it. */
@@ -278,7 +263,7 @@ uint64_t evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *ca
 	struct evc_latest *latest = latest_of(token->subscription);
 	struct evc_envelope *envelope;
 
-	evc_token_give(latest->state, latest->tokens, token, cache);
+	give_token(latest, token, cache);
 	envelope = take(latest);
 	if (envelope != NULL)
 		evc_envelope_end(envelope, false, cache);
@@ -313,10 +298,8 @@ evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 	latest->mailbox_number = mailbox->number;
 	atomic_init(&latest->references, 1);
 	atomic_init(&latest->slot, 0);
-	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		atomic_init(&latest->state[lane], EVC_TOKEN_NONE);
-		evc_token_init(&latest->tokens[lane], &latest->subscription, lane);
-	}
 	evc_mailbox_retain(mailbox);
 	pthread_mutex_lock(&mailbox->subscription_mutex);
 	latest->next = mailbox->latests;

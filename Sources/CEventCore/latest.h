@@ -5,7 +5,8 @@
  * keeps the newest envelope in a slot and ends the one that was there. What goes into the mailbox is a
  * token, which tells the consumer where in the lanes to look into the slot.
  *
- * For each lane there is one token, part of this structure, and a state that says where it is:
+ * A token is a slot of the producer's stream. For each lane there is one at most that has a state, which
+ * says where it is:
  *
  *   NONE      nowhere                                POSTED    in the mailbox
  *   CLAIMED   a producer is about to post it         CONSUMED  taken before its producer said POSTED
@@ -18,10 +19,10 @@
  *              post the token                           nothing: no event
  *              CLAIMED → POSTED, or    seq_cst RMW      of a lane after L:
  *              CONSUMED → NONE         seq_cst store    K3 NULL → put it back,    seq_cst RMW
- *      else:   post a token from the pool                  or end it if a newer
+ *      else:   post a token without state                  or end it if a newer
  *   P3 end what P1 found                                   one is there
  *                                                       else: this is the event
- * A token from the pool has no state: for it K1 is left out.
+ * A token without a state: for it K1 is left out.
  *
  * Claim 1: when a dispatch of an envelope e of lane L returns, a token of lane L has been posted whose K2
  * follows P1(e) in the single order of seq_cst operations.
@@ -55,17 +56,16 @@
  *
  * Ownership: `references` counts the owner, sinks that routers hold, tokens in the mailbox, and the
  * envelope that a token was exchanged for until it ends (EVC_ENVELOPE_HOLDS). The first two hold
- * the mailbox too; the others must not, since they would keep it from ending. The memory waits for a
- * grace period, since evc_mailbox_depths may look at a token (mailbox_depth.c).
+ * the mailbox too; the others must not, since they would keep it from ending.
  *
- * Memory: one envelope, and ten tokens here. A token from the pool only for a producer that meets another
- * between CLAIMED and POSTED, so never more than there are producers.
+ * Memory: one envelope, and a slot for each token: one for each lane in use, and one without a state for each
+ * dispatch that meets another between CLAIMED and POSTED, where that one stays for an instant unless it is
+ * preempted.
  * Tests/Models/latest.pml checks this over all interleavings of small cases.
  */
 #ifndef EVC_LATEST_H
 #define EVC_LATEST_H
 
-#include "domain.h"
 #include "mailbox_private.h"
 
 struct evc_latest {
@@ -78,7 +78,6 @@ struct evc_latest {
 	/* Of the mailbox's list; guarded by its subscription mutex. */
 	struct evc_latest *next;
 	struct evc_latest **link;
-	struct evc_domain_head retired;
 	_Atomic uint32_t references;
 
 	/*
@@ -90,9 +89,6 @@ struct evc_latest {
 	_Atomic uint8_t state[EVC_LANE_COUNT];
 	/* What was superseded, without what `slot` counts. Relaxed: a statistic. */
 	_Atomic uint64_t superseded;
-
-	/* Whoever moved the state to CLAIMED, then the mailbox. `subscription` is the one above. */
-	_Alignas(EVC_CACHE_LINE) struct evc_envelope tokens[EVC_LANE_COUNT];
 };
 
 /*

@@ -272,19 +272,14 @@ struct evc_stream *evc_mailbox_prepare_post(struct evc_mailbox *mailbox)
 	return stream != NULL && evc_stream_has_room(stream, record) ? stream : NULL;
 }
 
-void evc_mailbox_post_prepared(struct evc_mailbox *mailbox, struct evc_stream *stream,
-			       const struct evc_chain *chain)
+void evc_mailbox_post_reserved(struct evc_mailbox *mailbox, struct evc_stream *stream, uint32_t lanes)
 {
-	struct evc_envelope *slot = evc_stream_reserve(stream, stream->record, 1);
-
-	/* The slot stands for the chain, which so gets one place in the order, with nobody between. */
-	evc_slot_set_lane(slot, EVC_SLOT_CHAIN);
-	evc_slot_set_time(slot, (uint64_t)(uintptr_t)chain->first);
-	publish_reserved(mailbox, stream, 1, chain->lanes);
+	publish_reserved(mailbox, stream, 1, lanes);
 }
 
 enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
 {
+	struct evc_envelope *slot;
 	struct evc_stream *stream;
 
 	if (evc_unlikely(chain->first == NULL))
@@ -294,7 +289,11 @@ enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_c
 	stream = evc_mailbox_prepare_post(mailbox);
 	if (evc_unlikely(stream == NULL))
 		return EVC_OUT_OF_MEMORY;
-	evc_mailbox_post_prepared(mailbox, stream, chain);
+	slot = evc_stream_reserve(stream, stream->record, 1);
+	/* The slot stands for the chain, which so gets one place in the order, with nobody between. */
+	evc_slot_set_lane(slot, EVC_SLOT_CHAIN);
+	evc_slot_set_time(slot, (uint64_t)(uintptr_t)chain->first);
+	publish_reserved(mailbox, stream, 1, chain->lanes);
 	return EVC_OK;
 }
 

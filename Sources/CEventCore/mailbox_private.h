@@ -146,11 +146,11 @@ struct evc_mailbox {
 
 /*
  * mailbox.c: a post in two steps, of which only the first may fail: this thread's stream with room for a
- * chain, or NULL; then a chain that the mailbox does not refuse, as if it had been posted before the close.
+ * slot, or NULL; then the one slot that was reserved there, which the mailbox does not refuse, as if it had been
+ * posted before the close.
  */
 struct evc_stream *evc_mailbox_prepare_post(struct evc_mailbox *mailbox);
-void evc_mailbox_post_prepared(struct evc_mailbox *mailbox, struct evc_stream *stream,
-			       const struct evc_chain *chain);
+void evc_mailbox_post_reserved(struct evc_mailbox *mailbox, struct evc_stream *stream, uint32_t lanes);
 /* mailbox_consume.c: goes on after a token was taken, as evc_mailbox_next. */
 struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 					       struct evc_envelope *token);

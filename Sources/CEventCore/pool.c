@@ -98,11 +98,6 @@ void evc_return_cache_flush(struct evc_return_cache *cache)
 
 #else
 
-struct evc_pool *evc_pool_of(const void *slot)
-{
-	return evc_slab_of(slot)->pool;
-}
-
 /* Takes one chain of the list and makes its first slot the result. */
 static struct evc_envelope *start_chain(struct evc_pool *pool, struct evc_envelope *chain)
 {
@@ -169,12 +164,6 @@ cut:
 	if (list != NULL)
 		atomic_store_explicit(&pool->reserve, list, memory_order_release);
 	return start_chain(pool, oldest_first);
-}
-
-void evc_pool_untake(struct evc_pool *pool, struct evc_envelope *slot)
-{
-	evc_slot_set_next(slot, pool->chain);
-	pool->chain = slot;
 }
 
 void evc_pool_push_chains(struct evc_pool *pool, struct evc_envelope *first,

@@ -103,6 +103,46 @@ void evc_shared_latest_subscription_release(struct evc_subscription *subscriptio
 	release(&latest_of(subscription)->sink);
 }
 
+/* Tokens */
+
+static void init_token(struct evc_envelope *token, struct evc_subscription *subscription, unsigned lane)
+{
+	token->subscription = subscription;
+	token->flags = EVC_ENVELOPE_TOKEN;
+	atomic_init(&token->lane, (uint8_t)lane);
+}
+
+/* A token beside those of the structure. NULL = out of memory. */
+static struct evc_envelope *create_token(struct evc_subscription *subscription, unsigned lane)
+{
+	struct evc_thread_record *record = evc_thread_record();
+	struct evc_envelope *token = record == NULL ? NULL : evc_pool_take(&record->pools[0]);
+
+	if (token == NULL)
+		return NULL;
+	token->subscription = subscription;
+	evc_slot_set_time(token, 0);
+	token->generation = 0;
+	token->index = 0;
+	evc_slot_set_lane(token, lane);
+	token->flags = EVC_ENVELOPE_TOKEN;
+	return token;
+}
+
+/* K1: after it the token is its producers' again. `cache` may be NULL. */
+static void give_token(struct evc_shared_latest *latest, struct evc_envelope *token,
+		       struct evc_return_cache *cache)
+{
+	unsigned lane = evc_slot_lane(token);
+
+	if (token == &latest->tokens[lane])
+		evc_token_taken(&latest->state[lane]);
+	else if (cache != NULL)
+		evc_return_cache_give(cache, token);
+	else
+		evc_pool_give(token);
+}
+
 /* Producers */
 
 static void count_superseded(struct evc_shared_latest *latest, uint32_t count)
@@ -176,7 +216,7 @@ static __attribute__((noinline)) void post_token(struct evc_shared_latest *lates
 			if (seen == EVC_TOKEN_POSTED)
 				return;
 			/* Another producer is at it, and may be held up there. */
-			token = evc_token_create(&latest->subscription.base, lane);
+			token = create_token(&latest->subscription.base, lane);
 			if (evc_likely(token != NULL)) {
 				if (evc_likely(post(latest, token, lane, spare)))
 					return;
@@ -220,14 +260,8 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if (spare != NULL)
 		evc_queue_segment_untake(spare);
 	/* P3. Last, since the end of a payload is user code, which may dispatch. */
-	if (evc_unlikely(count > 0)) {
-		struct evc_envelope *envelope = chain->first, *next;
-
-		for (; count > 0; count--, envelope = next) {
-			next = evc_slot_next(envelope);
-			evc_envelope_supersede(envelope);
-		}
-	}
+	if (evc_unlikely(count > 0))
+		evc_token_supersede_chain(chain);
 	if (old != NULL)
 		evc_envelope_supersede(old);
 	return EVC_OK;
@@ -244,7 +278,7 @@ struct evc_envelope *evc_shared_latest_take(struct evc_envelope *token,
 	uintptr_t slot;
 
 	/* K1. */
-	evc_token_give(latest->state, latest->tokens, token, cache);
+	give_token(latest, token, cache);
 	/* K2; pairs with P1. */
 	slot = atomic_load_explicit(&latest->slot, memory_order_seq_cst);
 	do {
@@ -268,7 +302,7 @@ bool evc_shared_latest_drop(struct evc_envelope *token)
 	struct evc_shared_latest *latest = latest_of(token->subscription);
 	uintptr_t slot;
 
-	evc_token_give(latest->state, latest->tokens, token, NULL);
+	give_token(latest, token, NULL);
 	slot = atomic_exchange_explicit(&latest->slot, 0, memory_order_seq_cst);
 	if (count_in(slot) > 0)
 		count_superseded(latest, count_in(slot));
@@ -306,7 +340,7 @@ evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
 	atomic_init(&latest->slot, 0);
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
 		atomic_init(&latest->state[lane], EVC_TOKEN_NONE);
-		evc_token_init(&latest->tokens[lane], &latest->subscription.base, lane);
+		init_token(&latest->tokens[lane], &latest->subscription.base, lane);
 	}
 	evc_shared_mailbox_retain(mailbox);
 	pthread_mutex_lock(&mailbox->subscription_mutex);

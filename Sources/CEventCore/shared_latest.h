@@ -19,8 +19,9 @@
  * What a CAS takes is what its expected word says, lane included, also if the word has been away meanwhile.
  *
  * Claim 1 of latest.h (when a dispatch of an envelope e of lane L returns, a token of lane L has been posted
- * whose K2 follows P1(e)) is about producers and K1 alone, and holds as it stands: there is one token of the
- * structure for each lane, so that one taker at a time holds it, and its K1 and K2 follow each other.
+ * whose K2 follows P1(e)) is about producers and K1 alone, and holds as it stands: there is one token with a
+ * state for each lane (a part of the structure here), so that one taker at a time holds it, and its K1 and K2
+ * follow each other.
  * Claim 2: an envelope that is in the slot and belongs to lane L has a token of lane L whose K2 is still to
  * come, in the mailbox or in the hands of a worker between its take and its K2; or its own producer is still
  * before the end of P2.
@@ -40,9 +41,11 @@
  * Progress: as latest.h; K2 is lock-free: its CAS fails only if a newer envelope came, or another taker
  * took it.
  *
- * Ownership: as in latest.h, with the shared mailbox in the place of the mailbox.
+ * Ownership: as in latest.h, with the shared mailbox in the place of the mailbox. The memory waits for a grace
+ * period, since a worker may look at a token in the lanes that another one has taken.
  *
- * Memory: one envelope, and ten tokens here; from the pool as there.
+ * Memory: one envelope, and ten tokens here; a token from the pool for each dispatch that meets another between
+ * CLAIMED and POSTED.
  * Tests/Models/shared_latest.pml checks this over all interleavings of small cases.
  */
 #ifndef EVC_SHARED_LATEST_H

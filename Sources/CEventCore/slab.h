@@ -10,6 +10,7 @@
 #include "pool_private.h"
 
 struct evc_slab {
+	/* First: evc_pool_of. */
 	struct evc_pool *pool;
 	uint32_t capacity;
 	/* Trim only: how many of the slab's slots the trim holds, and whether it frees the slab. */
@@ -17,6 +18,8 @@ struct evc_slab {
 	bool doomed;
 	struct evc_domain_head retired;
 };
+
+static_assert(offsetof(struct evc_slab, pool) == 0, "evc_pool_of counts on it");
 
 /* Where the first slot lies: at the slot's own alignment, up to 64 bytes past a multiple of it. */
 static inline size_t evc_slab_first(size_t slot_size)

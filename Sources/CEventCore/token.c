@@ -3,19 +3,19 @@
 #ifdef EVC_URCU
 #include "token.h"
 
-struct evc_envelope *evc_token_create(struct evc_subscription *subscription, unsigned lane)
+void evc_token_end_superseded(struct evc_envelope *envelope)
 {
-	struct evc_thread_record *record = evc_thread_record();
-	struct evc_envelope *token = record == NULL ? NULL : evc_pool_take(&record->pools[0]);
+	evc_envelope_end(envelope, false, NULL);
+}
 
-	if (token == NULL)
-		return NULL;
-	token->subscription = subscription;
-	evc_slot_set_time(token, 0);
-	token->generation = 0;
-	token->index = 0;
-	evc_slot_set_lane(token, lane);
-	token->flags = EVC_ENVELOPE_TOKEN;
-	return token;
+void evc_token_supersede_chain(const struct evc_chain *chain)
+{
+	struct evc_envelope *envelope = chain->first, *next;
+
+	/* Not up to `last`, which may have been handled already. */
+	for (uint32_t left = chain->count - 1; left > 0; left--, envelope = next) {
+		next = evc_slot_next(envelope);
+		evc_envelope_supersede(envelope);
+	}
 }
 #endif

@@ -18,14 +18,6 @@ enum {
 	EVC_TOKEN_CONSUMED,
 };
 
-static inline void evc_token_init(struct evc_envelope *token, struct evc_subscription *subscription,
-				  unsigned lane)
-{
-	token->subscription = subscription;
-	token->flags = EVC_ENVELOPE_TOKEN;
-	atomic_init(&token->lane, (uint8_t)lane);
-}
-
 /* P2: true if the caller is to post the token of the structure; otherwise `*seen` is its state. */
 static inline bool evc_token_claim(_Atomic uint8_t *state, uint8_t *seen)
 {
@@ -45,30 +37,15 @@ static inline void evc_token_settle(_Atomic uint8_t *state)
 		atomic_store_explicit(state, EVC_TOKEN_NONE, memory_order_seq_cst);
 }
 
-/* token.c: a token beside those of the structure. NULL = out of memory. */
-struct evc_envelope *evc_token_create(struct evc_subscription *subscription, unsigned lane);
-
-/*
- * K1, by whoever took the token out of the lanes: after it the token is its producers' again. `states` and
- * `tokens` are those of the structure. `cache` may be NULL.
- */
-static inline void evc_token_give(_Atomic uint8_t *states, struct evc_envelope *tokens,
-				  struct evc_envelope *token, struct evc_return_cache *cache)
+/* K1, for the token that has the state, by whoever took it out of the lanes. */
+static inline void evc_token_taken(_Atomic uint8_t *state)
 {
-	unsigned lane = evc_slot_lane(token);
 	uint8_t seen = EVC_TOKEN_CLAIMED;
 
-	if (token != &tokens[lane]) {
-		if (cache != NULL)
-			evc_return_cache_give(cache, token);
-		else
-			evc_pool_give(token);
-	} else if (!atomic_compare_exchange_strong_explicit(&states[lane], &seen, EVC_TOKEN_CONSUMED,
-							    memory_order_seq_cst,
-							    memory_order_seq_cst)) {
+	if (!atomic_compare_exchange_strong_explicit(state, &seen, EVC_TOKEN_CONSUMED,
+						     memory_order_seq_cst, memory_order_seq_cst))
 		/* It was POSTED, from which nobody but us moves it. */
-		atomic_store_explicit(&states[lane], EVC_TOKEN_NONE, memory_order_seq_cst);
-	}
+		atomic_store_explicit(state, EVC_TOKEN_NONE, memory_order_seq_cst);
 }
 
 /*
@@ -89,6 +66,11 @@ static inline uint64_t evc_superseded_read(_Atomic uint64_t *superseded, _Atomic
 	return counted;
 }
 
+/* token.c: the same as below for any envelope. */
+void evc_token_end_superseded(struct evc_envelope *envelope);
+/* token.c: ends what a chain has before its last envelope, which takes the place of all of it. */
+void evc_token_supersede_chain(const struct evc_chain *chain);
+
 /*
  * Ends an envelope that a newer one took the place of. Nearly always it is of this thread's own pool:
  * then the slot goes straight back, and is the next to be used.
@@ -97,8 +79,8 @@ static inline void evc_envelope_supersede(struct evc_envelope *envelope)
 {
 	struct evc_thread_record *record = evc_thread_record_current;
 
-	if (envelope->flags == 0 && record != NULL &&
-	    evc_pool_of(envelope) == &record->pools[0]) {
+	if (evc_likely(envelope->flags == 0 && record != NULL &&
+		       evc_pool_of(envelope) == &record->pools[0])) {
 		struct evc_subscription *subscription = envelope->subscription;
 
 		/* User code, which may dispatch: the slot must not be free before. */
@@ -107,7 +89,7 @@ static inline void evc_envelope_supersede(struct evc_envelope *envelope)
 		evc_pool_untake(&record->pools[0], envelope);
 		return;
 	}
-	evc_envelope_end(envelope, false, NULL);
+	evc_token_end_superseded(envelope);
 }
 
 #endif

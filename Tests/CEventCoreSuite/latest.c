@@ -4,7 +4,8 @@
 #ifdef EVC_URCU
 #include "suite.h"
 
-#include "subscription.h"
+#include "latest.h"
+#include "token.h"
 
 #include <string.h>
 
@@ -280,6 +281,43 @@ static const char *release_first(void)
 	return NULL;
 }
 
+/*
+ * A producer that has claimed the state of a lane and was preempted before its post: its state is set by hand. What
+ * others dispatch meanwhile does not wait for it, and what their tokens find empty was no event.
+ */
+static const char *held_up(unsigned lane)
+{
+	struct suite_receiver receiver;
+	struct evc_subscription *plain;
+	struct evc_latest *latest;
+	unsigned found_lane;
+	uint64_t value;
+
+	EXPECT_NONE(open_latest(&receiver, &plain));
+	latest = evc_container_of(receiver.subscription, struct evc_latest, subscription);
+	atomic_store(&latest->state[lane], EVC_TOKEN_CLAIMED);
+	for (value = 1; value <= 100; value++)
+		EXPECT_OK(suite_post(&receiver, lane, value));
+	EXPECT_NONE(expect_take(&receiver, lane, 100));
+	EXPECT_OK(suite_post(&receiver, lane, 101));
+	EXPECT_NONE(expect_take(&receiver, lane, 101));
+	EXPECT_STATUS(suite_take(&receiver, &found_lane, &value), EVC_EMPTY);
+	/* It goes on. */
+	atomic_store(&latest->state[lane], EVC_TOKEN_NONE);
+	EXPECT_OK(suite_post(&receiver, lane, 102));
+	EXPECT_EQUAL(atomic_load(&latest->state[lane]), EVC_TOKEN_POSTED, "the state of the lane");
+	EXPECT_NONE(expect_take(&receiver, lane, 102));
+	EXPECT_EQUAL(atomic_load(&latest->state[lane]), EVC_TOKEN_NONE, "the state of the lane");
+	return expect_end(&receiver, 3, 99);
+}
+
+static const char *held_up_on_every_lane(void)
+{
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		EXPECT_NONE(held_up(lane));
+	return NULL;
+}
+
 /* Payloads in boxes: the last of several receivers ends them, whether it superseded or handled it. */
 static const char *boxes(void)
 {
@@ -349,6 +387,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D10 closing drops one event, whatever tokens wait", close_it },
 	{ "D10 a mailbox without a consumer frees the slot", abandon_it },
 	{ "a released subscription ends with its last token", release_first },
+	{ "D10 no event waits for a producer that is held up between two steps", held_up_on_every_lane },
 	{ "D4 boxes are shared by superseded and handled envelopes", boxes },
 	{ "wrong arguments and no memory are answered", wrong_arguments },
 };

@@ -7,7 +7,7 @@
  *
  * Models Sources/CEventCore/latest.c, by the names that the proof in latest.h gives the steps:
  *   accept              P1  exchange the slot; P2 load the state
- *   post_token              the rest of P2, with the token of the structure or one from the pool
+ *   post_token              the rest of P2, with the token that has the state or one without
  *   evc_latest_take     K1  give_token; K2 exchange the slot; K3 put back
  *
  * Events are numbered in the order of their P1. Asserted:
@@ -38,9 +38,9 @@
 
 byte slot = 0;
 byte state[2];
-/* In the mailbox: tokens of the structure, and from the pool. */
+/* In the mailbox: tokens that have the state of their lane, and others. */
 byte own[2];
-byte pooled[2];
+byte others[2];
 /* Ghosts, by number of the event. */
 byte numbered = 0, done = 0, last = 0, finished = 0;
 byte lane_of[EVENTS + 1];
@@ -101,9 +101,9 @@ proctype producer() {
 			:: seen == POSTED
 #ifdef MUTATE
 			:: seen == CLAIMED
-			:: seen == CONSUMED -> pooled[lane]++
+			:: seen == CONSUMED -> others[lane]++
 #else
-			:: seen == CLAIMED || seen == CONSUMED -> pooled[lane]++
+			:: seen == CLAIMED || seen == CONSUMED -> others[lane]++
 #endif
 			fi
 		fi;
@@ -129,12 +129,12 @@ proctype consumer() {
 
 	do
 	:: atomic {
-			own[0] + own[1] + pooled[0] + pooled[1] > 0;
-			lane = (own[0] + pooled[0] > 0 -> 0 : 1);
+			own[0] + own[1] + others[0] + others[1] > 0;
+			lane = (own[0] + others[0] > 0 -> 0 : 1);
 			assert(slot == 0 || !returned[slot] || lane_of[slot] >= lane);
 			if
 			:: own[lane] > 0 -> own[lane]--; is_own = true
-			:: pooled[lane] > 0 -> pooled[lane]--; is_own = false
+			:: others[lane] > 0 -> others[lane]--; is_own = false
 			fi
 		}
 #ifdef MUTATE3
@@ -185,11 +185,11 @@ proctype consumer() {
 		event = 0
 	:: atomic {
 			/* A look that finds the mailbox dry. */
-			own[0] + own[1] + pooled[0] + pooled[1] == 0 && slot != 0 && returned[slot];
+			own[0] + own[1] + others[0] + others[1] == 0 && slot != 0 && returned[slot];
 			assert(false)
 		}
 	:: atomic {
-			own[0] + own[1] + pooled[0] + pooled[1] == 0 && finished == PRODUCERS;
+			own[0] + own[1] + others[0] + others[1] == 0 && finished == PRODUCERS;
 			assert(slot == 0 && done == EVENTS);
 			break
 		}
