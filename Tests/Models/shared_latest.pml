@@ -9,7 +9,7 @@
  * the steps:
  *   accept                   P1  put; P2 load the state
  *   post_token                   the rest of P2, with the token of the structure or one from the pool
- *   evc_shared_latest_take   K1  evc_token_give; K2 load the slot, then CAS
+ *   evc_shared_latest_take   K1  give_token; K2 load the slot, then CAS
  *
  * Events are numbered in the order of their P1; the slot's word is the event, whose lane it tells. Asserted:
  * - each event is taken or superseded, once; what is taken comes in the order of P1; at the end the slot is
