@@ -16,7 +16,7 @@ enum evc_status evc_dispatch_begin_any(struct evc_router *router, uint64_t key, 
 				       size_t size, size_t alignment, uint32_t events,
 				       struct evc_dispatch *out);
 
-/* Several receivers or events, or an envelope from the pool. */
+/* Several receivers or events, or what evc_dispatch_begin_any has begun. */
 uint32_t evc_dispatch_commit_any(struct evc_dispatch *dispatch);
 
 /* The receiver has closed: ends the payloads of its `count` envelopes, then the envelopes. */

@@ -19,6 +19,8 @@
  *     walks while the consumer may free them
  *   shared mailbox: envelopes whose link a taker     the same
  *     looks at while another takes them
+ *   shared mailbox: tokens, which are part of a      shared_latest.c retires the slot at its last
+ *     latest-only slot, likewise                       reference
  *   shared mailbox: segments of its queues, in       evc_shared_queue_advance retires a segment that
  *     which others may still be looking                it has taken out of the queue
  *

@@ -5,8 +5,8 @@
  * keeps the newest envelope in a slot and ends the one that was there. What goes into the mailbox is a
  * token, which tells the consumer where in the lanes to look into the slot.
  *
- * A token is a slot of the producer's stream. For each lane there is one at most that has a state, which
- * says where it is:
+ * A token is a slot of the producer's stream. For each lane there is one at most that has a state (its
+ * `generation` is 1; 0 of others), which says where it is:
  *
  *   NONE      nowhere                                POSTED    in the mailbox
  *   CLAIMED   a producer is about to post it         CONSUMED  taken before its producer said POSTED
@@ -58,9 +58,9 @@
  * envelope that a token was exchanged for until it ends (EVC_ENVELOPE_HOLDS). The first two hold
  * the mailbox too; the others must not, since they would keep it from ending.
  *
- * Memory: one envelope, and a slot for each token: one for each lane in use, and one without a state for each
- * dispatch that meets another between CLAIMED and POSTED, where that one stays for an instant unless it is
- * preempted.
+ * Memory: one envelope, and a slot for each token, which keeps its segment (stream.h): one for each lane in use,
+ * and one without a state for each dispatch that meets another between CLAIMED and POSTED, where that one stays
+ * for an instant unless it wakes the consumer or is preempted.
  * Tests/Models/latest.pml checks this over all interleavings of small cases.
  */
 #ifndef EVC_LATEST_H

@@ -38,8 +38,9 @@
  * Closing is that of the mailbox (shared_mailbox_private.h): a producer that is past its look at CLOSED
  * posts its token in any case, and whoever drops the token empties the slot.
  *
- * Progress: as latest.h; K2 is lock-free: its CAS fails only if a newer envelope came, or another taker
- * took it.
+ * Progress: as latest.h, but that a dispatch which finds no memory for its token after P1 tries again until there
+ * is some, or another has posted one. K2 is lock-free: its CAS fails only if a newer envelope came, or another
+ * taker took it.
  *
  * Ownership: as in latest.h, with the shared mailbox in the place of the mailbox. The memory waits for a grace
  * period, since a worker may look at a token in the lanes that another one has taken.

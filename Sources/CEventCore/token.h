@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 /*
  * What latest-only subscriptions of a mailbox (latest.h) and of a shared mailbox (shared_latest.h) have in
- * common: their tokens, and how a superseded envelope ends. The steps are named as in latest.h.
+ * common: the states of their tokens, and how a superseded envelope ends. The steps are named as in latest.h.
  */
 #ifndef EVC_TOKEN_H
 #define EVC_TOKEN_H
@@ -18,7 +18,7 @@ enum {
 	EVC_TOKEN_CONSUMED,
 };
 
-/* P2: true if the caller is to post the token of the structure; otherwise `*seen` is its state. */
+/* P2: true if the caller is to post the token that has the state; otherwise `*seen` is that. */
 static inline bool evc_token_claim(_Atomic uint8_t *state, uint8_t *seen)
 {
 	*seen = EVC_TOKEN_NONE;

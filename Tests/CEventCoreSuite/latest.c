@@ -194,7 +194,7 @@ static const char *counted_first(void)
 		evc_latest_subscription_release(prompt.subscription);
 		evc_mailbox_release(prompt.mailbox);
 	}
-	EXPECT(suite_quiesce(), "the end of a subscription is held up");
+	EXPECT(suite_quiesce(), "what was retired is held up");
 	return NULL;
 }
 
@@ -277,7 +277,7 @@ static const char *release_first(void)
 	EXPECT_STATUS(evc_mailbox_take(receiver.mailbox, &envelope), EVC_EMPTY);
 	EXPECT_EQUAL(receiver.finalized, 1, "calls of finalize when nothing waits");
 	evc_mailbox_release(receiver.mailbox);
-	EXPECT(suite_quiesce(), "the end of a subscription is held up");
+	EXPECT(suite_quiesce(), "what was retired is held up");
 	return NULL;
 }
 
@@ -352,7 +352,7 @@ static const char *boxes(void)
 	evc_mailbox_release(first.mailbox);
 	evc_mailbox_release(second.mailbox);
 	EXPECT_EQUAL(first.finalized, 2, "calls of finalize");
-	EXPECT(suite_quiesce(), "the end of a subscription is held up");
+	EXPECT(suite_quiesce(), "what was retired is held up");
 	return NULL;
 }
 

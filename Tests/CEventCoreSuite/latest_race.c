@@ -74,7 +74,7 @@ static const char *end(struct race *race, uint64_t accepted)
 	evc_router_destroy(race->router);
 	EXPECT(suite_settle(), "the router is held up");
 	evc_mailbox_release(race->receiver.mailbox);
-	EXPECT(suite_quiesce(), "the end of a subscription is held up");
+	EXPECT(suite_quiesce(), "what was retired is held up");
 	return NULL;
 }
 
@@ -207,7 +207,7 @@ static const char *churn(void)
 	evc_router_destroy(race.router);
 	EXPECT(suite_settle(), "the router is held up");
 	evc_mailbox_release(race.receiver.mailbox);
-	EXPECT(suite_quiesce(), "the end of a subscription is held up");
+	EXPECT(suite_quiesce(), "what was retired is held up");
 	return NULL;
 }
 
