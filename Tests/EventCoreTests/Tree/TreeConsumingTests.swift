@@ -83,14 +83,22 @@ struct TreeConsumingTests {
       let child = EventNode(parent: node)
       let elsewhere = (EventNode(core: core), EventNode(core: core))
       let log = Log<String>()
-      for number in 0..<before { root.addHandler { (_: Note) in log.append("root \(number)") } }
+      // So that what is to come is collected anew, and handed out in parts.
+      @Sendable func change() {
+        guard changes else { return }
+        elsewhere.1.attach(to: elsewhere.0)
+        elsewhere.1.detach()
+      }
+      for number in 0..<before {
+        root.addHandler { (_: Note) in
+          log.append("root \(number)")
+          change()
+        }
+      }
       for number in 0..<100 {
         node.addHandler(.onPropagate, for: Note.self) { _ in
           log.append("\(number)")
-          if changes {
-            elsewhere.1.attach(to: elsewhere.0)
-            elsewhere.1.detach()
-          }
+          change()
           if number == consumes { return .consume }
           return stops.contains(number) ? .stopAfterThisNode : .continue
         }
