@@ -91,6 +91,14 @@ static inline struct evc_envelope *evc_pool_take(struct evc_pool *pool)
 	return evc_pool_refill(pool);
 }
 
+struct evc_slab;
+
+/* A slab is aligned to its size. */
+static inline struct evc_slab *evc_slab_of(const void *slot)
+{
+	return (struct evc_slab *)((uintptr_t)slot & ~(uintptr_t)(EVC_SLAB_SIZE - 1));
+}
+
 #ifdef EVC_ADDRESS_SANITIZER
 /* The pool that a slot came from. */
 struct evc_pool *evc_pool_of(const void *slot);
@@ -101,7 +109,7 @@ void evc_pool_untake(struct evc_pool *pool, struct evc_envelope *slot);
 static inline struct evc_pool *evc_pool_of(const void *slot)
 {
 	/* What a slab begins with (slab.h). */
-	return *(struct evc_pool **)((uintptr_t)slot & ~(uintptr_t)(EVC_SLAB_SIZE - 1));
+	return *(struct evc_pool **)(void *)evc_slab_of(slot);
 }
 
 static inline void evc_pool_untake(struct evc_pool *pool, struct evc_envelope *slot)

@@ -27,11 +27,6 @@ static inline size_t evc_slab_first(size_t slot_size)
 	return slot_size < 128 ? 128 : slot_size;
 }
 
-static inline struct evc_slab *evc_slab_of(const void *slot)
-{
-	return (struct evc_slab *)((uintptr_t)slot & ~(uintptr_t)(EVC_SLAB_SIZE - 1));
-}
-
 /* NULL = out of memory. */
 struct evc_slab *evc_slab_create(struct evc_pool *pool);
 

@@ -8,7 +8,8 @@
  *   8       subscription                        first slot of the next chain
  *   16      time of dispatch, or first of a     -
  *           posted chain
- *   24      generation; of a token see latest.h slots in the chain
+ *   24      generation; of a token whether it    slots in the chain
+ *           has a state (latest.h)
  *   28      lane                                -
  *   29      flags                               -
  *   30      index in its segment, from 1        0
