@@ -31,8 +31,8 @@ public final class EventPoolRoundRobinBalancer: EventPoolBalancing, @unchecked S
   ///
   /// **Complexity**: O(1).
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
-    // Relaxed: only the number counts, here and in balancer_post.c. It overflows to 0, which shifts the turns once in 2³²
-    // events.
+    // Relaxed: only the number counts, here and in balancer_post.c. It overflows to 0, which shifts
+    // the turns once in 2³² events.
     let turn = turn.pointee.wrappingAdd(1, ordering: .relaxed).oldValue
     return Int(turn % UInt32(truncatingIfNeeded: choice.count))
   }

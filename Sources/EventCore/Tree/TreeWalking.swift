@@ -14,35 +14,27 @@ func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -
   }
   var handlerCount = 0
   repeat {
+    // Not nil, here and below: the core sets both before it gives a walk away.
     let cells = walk.pointee.cells.unsafelyUnwrapped
     let objects = walk.pointee.objects.unsafelyUnwrapped
-    let count = Int(truncatingIfNeeded: walk.pointee.count)
-    var index = 0
-    while index < count {
+    for index in 0..<Int(truncatingIfNeeded: walk.pointee.count) {
       let cell = cells[index]
-      guard mayCall(walk, index, cell, core) else {
-        index &+= 1
-        continue
-      }
+      guard mayCall(walk, index, cell, core) else { continue }
       let decision = callTreeHandler(objects[index], cell, event, source, walk)
-      index &+= 1
       handlerCount &+= 1
-      if decision != .continue {
-        var outcome = EventOutcome()
-        outcome.handlerCount = handlerCount
-        outcome.consumer = core.identifier(of: cell)
-        if decision == .consume {
-          core.end(walk)
-        } else {
-          finishNode(of: cell, from: index, event, source, walk, &outcome)
-        }
-        return outcome
+      if decision == .continue { continue }
+      // Nothing of what follows is set up before, for the sake of all other calls.
+      var outcome = EventOutcome(
+        handlerCount: handlerCount, consumer: core.identifier(of: cell))
+      if decision == .consume {
+        core.end(walk)
+      } else {
+        finishNode(of: cell, from: index + 1, event, source, walk, &outcome)
       }
+      return outcome
     }
   } while core.next(walk)
-  var outcome = EventOutcome()
-  outcome.handlerCount = handlerCount
-  return outcome
+  return EventOutcome(handlerCount: handlerCount)
 }
 
 /// After `.stopAfterThisNode`: calls the other handlers of the node in this phase, from `start` of
