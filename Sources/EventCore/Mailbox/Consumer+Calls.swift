@@ -90,9 +90,8 @@ extension Consumer {
     if count % Upkeep.eventsBetween == 0 {
       upkeep?(.whileBusy)
     }
-    if held.pointee.isAny {
-      lookAtHeld()
-    }
+    if held.pointee.hasOwner { lookAtOwner() }
+    if count % Held.events == 0 { letGoOfReferences() }
   }
 
   /// The same, where the type of the event is known.
@@ -102,8 +101,9 @@ extension Consumer {
     // Both as in `didCall`.
     running.store(0, ordering: .releasing)
     let count = delivered.load(ordering: .relaxed) &+ 1
-    // Every so many events the rest of the work is done, in there.
-    guard called && count % Upkeep.eventsBetween != 0 && !held.pointee.isAny else {
+    // Every so many events the rest of the work is done, in there: `Upkeep.eventsBetween` is a
+    // multiple of these.
+    guard called && count % Held.events != 0 && !held.pointee.hasOwner else {
       didCallAny(called)
       return
     }

@@ -259,7 +259,7 @@ final class Consumer: @unchecked Sendable {
   func holdOwner() -> Unmanaged<EventThread>? {
     if held.pointee.owner == nil {
       held.pointee.owner = owner
-      held.pointee.isAny = true
+      held.pointee.hasOwner = held.pointee.owner != nil
     }
     return held.pointee.owner.map { Unmanaged.passUnretained($0) }
   }

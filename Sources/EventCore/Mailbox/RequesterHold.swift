@@ -13,8 +13,22 @@ struct RequesterHold: ~Copyable {
   /// Retained while it is there. Written under the reference's mutex, and only while nobody holds
   /// the object: those who do read it without.
   @usableFromInline var object: UnsafeMutableRawPointer?
+  /// What makes most looks short; of an object that is held over a run. Written with `object`.
+  @usableFromInline var snapshot: CountSnapshot?
 
   init() {}
+
+  /// The object is there, retained. `isForRun`: many looks are to come.
+  mutating func begin(_ object: UnsafeMutableRawPointer, isForRun: Bool) {
+    self.object = object
+    guard isForRun else { return }
+    snapshot = CountSnapshot(object, isLastReference: { isCountedLast })
+  }
+
+  mutating func end() {
+    object = nil
+    snapshot = nil
+  }
 
   /// Whether the consumer holds the object over a run.
   @inlinable
@@ -29,6 +43,14 @@ struct RequesterHold: ~Copyable {
   @inlinable
   @inline(__always)
   var isLastReference: Bool {
+    if let snapshot, snapshot.isUnchanged { return false }
+    return isCountedLast
+  }
+
+  /// The same, as the runtime says.
+  @inlinable
+  @inline(__always)
+  var isCountedLast: Bool {
     // A copy of the pointer alone, which retains nothing: several may look at once, and what
     // `isKnownUniquelyReferenced` is given it is given to change. As an optional, which has the
     // same bits: an `AnyObject` would be opened for the call, and retained by that. Unprotected:

@@ -65,13 +65,14 @@ final class SharedReference: @unchecked Sendable {
   // MARK: Counting, any thread
 
   /// Counts the caller among those that hold the object, until `leave`. False if it is gone.
-  func enter() -> Bool {
+  /// `isForRun`: it looks at the object many times.
+  func enter(isForRun: Bool = false) -> Bool {
     holds.withLock { count in
       // Acquiring: as in `isGone`.
       guard !hasEnded.load(ordering: .acquiring) else { return false }
       if count == 0 {
         guard let object = weakObject.retained() else { return false }
-        cell.pointee.object = object.toOpaque()
+        cell.pointee.begin(object.toOpaque(), isForRun: isForRun)
       }
       count += 1
       return true
@@ -83,7 +84,7 @@ final class SharedReference: @unchecked Sendable {
     let last = holds.withLock { count -> Unmanaged<AnyObject>? in
       count -= 1
       guard count == 0 else { return nil }
-      defer { cell.pointee.object = nil }
+      defer { cell.pointee.end() }
       return object
     }
     last?.release()
@@ -121,7 +122,7 @@ final class SharedReference: @unchecked Sendable {
       cell.pointee.holder.compareExchange(expected: 0, desired: consumer, ordering: .acquiring)
         .exchanged
     else { return false }
-    guard enter() else {
+    guard enter(isForRun: true) else {
       letGoOfPlace(consumer)
       return false
     }
@@ -167,17 +168,16 @@ extension Consumer {
   /// What this consumer holds at the moment. Its thread only.
   @usableFromInline
   struct Held {
-    /// Whether there is anything: what is looked at after each event.
-    @usableFromInline var isAny = false
+    /// Whether there is an owner: looked at after each event.
+    @usableFromInline var hasOwner = false
     /// The owner, if a handler needed it.
     var owner: EventThread?
     var references: [SharedReference] = []
-    /// Events since all references were let go.
-    var events = 0
-  }
 
-  /// Events after which all references are let go, however busy the consumer is.
-  private static let eventsPerHold = 256
+    /// All references are let go at every multiple of so many events, called or turned away, however
+    /// busy the consumer is.
+    @inlinable static var events: UInt64 { 256 }
+  }
 
   /// What `RequesterHold.holder` has if it is this consumer.
   @inlinable
@@ -192,7 +192,6 @@ extension Consumer {
       reference.end()
     } else if reference.hold(by: address) {
       held.pointee.references.append(reference)
-      held.pointee.isAny = true
       if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
       // Gone while it was loaded.
       reference.end()
@@ -218,22 +217,16 @@ extension Consumer {
     reference.leave()
   }
 
-  /// After an event, if anything is held.
-  @inline(never)
-  func lookAtHeld() {
-    if held.pointee.owner != nil, isKnownUniquelyReferenced(&held.pointee.owner) {
-      // The last reference but ours went during this event: the owner ends here and now.
+  /// After an event, if the owner is held: the last reference but ours may have gone during it; then
+  /// the owner ends here and now.
+  func lookAtOwner() {
+    if isKnownUniquelyReferenced(&held.pointee.owner) {
+      held.pointee.hasOwner = false
       held.pointee.owner = nil
-    }
-    held.pointee.events &+= 1
-    if held.pointee.events >= Self.eventsPerHold {
-      letGoOfReferences()
     }
   }
 
-  private func letGoOfReferences() {
-    held.pointee.events = 0
-    held.pointee.isAny = held.pointee.owner != nil
+  func letGoOfReferences() {
     // One by one: what ends by it is user code.
     while let reference = held.pointee.references.popLast() {
       reference.letGo(by: address)
@@ -243,9 +236,8 @@ extension Consumer {
   /// Lets go of everything, between two events. May free the owner, whose deinit closes the
   /// mailbox.
   func letGoOfAll() {
-    guard held.pointee.isAny else { return }
     letGoOfReferences()
-    held.pointee.isAny = false
+    held.pointee.hasOwner = false
     held.pointee.owner = nil
   }
 }

@@ -16,14 +16,13 @@ func latestOnlyCandidates(_ scale: Scale) -> [Candidate] {
   func candidate(
     _ subject: Subject, _ core: EventCentral.Core, _ interest: EventListenerInterest
   ) -> Candidate {
-    Candidate(
+    // In bursts, so that both are measured over the same stretch of time. The plain one's backlog has
+    // to be worked off: few events a burst.
+    let events = scale.events(subject)
+    return Candidate(
       shape: .latestOnlyFlood, subject: subject, payloadBytes: MemoryLayout<Event24>.size
     ) {
-      // The plain one's backlog has to be worked off: few at a time, and often, since what so few
-      // take says little.
-      interest == .latestOnly
-        ? Flood(subject, core, interest, events: scale.events(subject), bursts: 1)
-        : Flood(subject, core, interest, events: scale.events(subject) / 64, bursts: 16)
+      Flood(subject, core, interest, events: interest == .latestOnly ? events : events / 64)
     }
   }
   return [
@@ -39,16 +38,14 @@ private final class Flood: Trial {
   private let thread: EventThread
   private let finish: Finish
   private let events: Int
-  private let bursts: Int
+  private let bursts = 16
 
   init(
-    _ subject: Subject, _ core: EventCentral.Core, _ interest: EventListenerInterest, events: Int,
-    bursts: Int
+    _ subject: Subject, _ core: EventCentral.Core, _ interest: EventListenerInterest, events: Int
   ) {
     let finish = Finish()
     self.finish = finish
     self.events = events
-    self.bursts = bursts
     isConstant = interest == .latestOnly
     central = EventCentral(core: core)
     thread = EventThread(on: central, name: "consumer")

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+import Foundation
+import Synchronization
+import Testing
+
+@testable import EventCore
+
+/// The look whether nobody but consumers refers to a requester, and what makes it short (D9).
+@Suite struct CountSnapshotTests {
+  private final class Owner {
+    let token: Lifetime.Token
+
+    init(_ lifetime: Lifetime) {
+      token = lifetime.token()
+    }
+  }
+
+  /// A hold with its one reference, and the others, which are counted by hand: a variable of the
+  /// test's would be let go of whenever the compiler likes.
+  private final class Held: @unchecked Sendable {
+    // `hold` is begun once, by the test's own thread, and read by it alone. The rest is constant.
+    private var hold = RequesterHold()
+    let object: Unmanaged<Owner>
+
+    init(_ lifetime: Lifetime, others: Int) {
+      object = .passRetained(Owner(lifetime))
+      for _ in 0..<others { _ = object.retain() }
+    }
+
+    func begin() { hold.begin(object.toOpaque(), isForRun: true) }
+
+    // The macros would copy the hold.
+    var hasSnapshot: Bool { hold.snapshot != nil }
+    var isLastReference: Bool { hold.isLastReference }
+
+    deinit { object.release() }
+  }
+
+  @Test("D9 the last other reference is seen to go, at each count, and the look is short before")
+  func lastReference() {
+    let lifetime = Lifetime()
+    for others in 0...5 {
+      let held = Held(lifetime, others: others)
+      held.begin()
+      #expect(held.hasSnapshot == (CountSnapshot.isSupported && others > 0))
+      #expect(held.isLastReference == (others == 0))
+      for left in (0..<others).reversed() {
+        held.object.release()
+        #expect(held.isLastReference == (left == 0))
+      }
+      // Somebody has made a weak reference of his strong.
+      _ = held.object.retain()
+      #expect(!held.isLastReference)
+      held.object.release()
+      #expect(held.isLastReference)
+    }
+    #expect(lifetime.alive == 0)
+  }
+
+  @Test("D9 an object whose counts lie in a table gets no short look; nor may the short one err")
+  func tableOfCounts() {
+    let lifetime = Lifetime()
+    for isWeakFirst in [false, true] {
+      let held = Held(lifetime, others: 1)
+      weak var reference: Owner?
+      if isWeakFirst { reference = held.object.takeUnretainedValue() }
+      held.begin()
+      #expect(held.hasSnapshot == (CountSnapshot.isSupported && !isWeakFirst))
+      if !isWeakFirst { reference = held.object.takeUnretainedValue() }
+      #expect(!held.isLastReference)
+      held.object.release()
+      #expect(held.isLastReference)
+      #expect(reference != nil)
+    }
+    #expect(lifetime.alive == 0)
+  }
+
+  @Test("D9 the short look says what a model counts, whatever is done to the references")
+  func againstModel() {
+    var random = SeededRandom(seed: announcedSeed("CountSnapshotTests.againstModel"))
+    let lifetime = Lifetime()
+    for _ in 0..<500 {
+      var others = Int.random(in: 0...3, using: &random)
+      let held = Held(lifetime, others: others)
+      // References that hold nothing, and are counted, too.
+      var holdNothing: [() -> Void] = []
+      func change() {
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0..<3:
+          _ = held.object.retain()
+          others += 1
+        case 3..<6 where others > 0:
+          held.object.release()
+          others -= 1
+        case 6:
+          holdNothing.append { [unowned object = held.object.takeUnretainedValue()] in _ = object }
+        case 7 where Int.random(in: 0..<8, using: &random) == 0:
+          holdNothing.append { [weak object = held.object.takeUnretainedValue()] in _ = object }
+        default: break
+        }
+      }
+      for _ in 0..<Int.random(in: 0..<8, using: &random) { change() }
+      held.begin()
+      for _ in 0..<32 {
+        change()
+        #expect(held.isLastReference == (others == 0))
+      }
+      for _ in 0..<others { held.object.release() }
+      #expect(held.isLastReference)
+    }
+    #expect(lifetime.alive == 0)
+  }
+
+  @Test("D9 counts that move to a table while the snapshot is taken give none")
+  func tableInBetween() {
+    let lifetime = Lifetime()
+    for isBeforeRetain in [true, false] {
+      let held = Held(lifetime, others: 1)
+      weak var reference: Owner?
+      let snapshot = CountSnapshot(held.object.toOpaque()) { object in
+        if isBeforeRetain { reference = held.object.takeUnretainedValue() }
+        _ = held.object.retain()
+        return true
+      } isLastReference: {
+        reference = held.object.takeUnretainedValue()
+        return false
+      }
+      #expect(snapshot == nil)
+      #expect(reference != nil)
+      held.object.release()
+    }
+    #expect(lifetime.alive == 0)
+  }
+
+  @Test("D9 others who refer weakly and let go while a hold begins do not mislead it")
+  func othersWhileItBegins() throws {
+    let lifetime = Lifetime()
+    for _ in 0..<500 {
+      let held = Held(lifetime, others: 1)
+      let start = Gate()
+      let ended = Gate()
+      Thread {
+        weak var reference: Owner?
+        start.pass()
+        reference = held.object.takeUnretainedValue()
+        held.object.release()
+        _ = reference
+        ended.open()
+      }.start()
+      start.open()
+      held.begin()
+      try #require(ended.pass())
+      #expect(held.isLastReference)
+    }
+    // The thread's own hand on it goes after it has opened the gate.
+    #expect(lifetime.waitUntilNone())
+  }
+}
