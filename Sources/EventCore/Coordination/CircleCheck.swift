@@ -27,7 +27,8 @@ struct CircleCheck {
       next !== mark,
       """
       A chain of responders ends at the top; this one leads from one of type \(type(of: next)) \
-      back to itself, in \(steps) \(steps == 1 ? "step" : "steps"): the nextResponder of the top is nil.
+      back to itself, in \(steps) \(steps == 1 ? "step" : "steps"): have the nextResponder of the \
+      top return nil.
       """)
     mark = next
     steps = 0

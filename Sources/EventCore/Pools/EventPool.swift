@@ -128,6 +128,7 @@ public final class EventPool<Thread: EventThread>: Sendable {
   /// **Threads**: any.
   ///
   /// **Complexity**: O(threads).
+  @discardableResult
   public func withThreads<Result>(_ body: ([Thread]) throws -> Result) rethrows -> Result {
     // Made by the pool's own closure, which returns nothing else.
     try body(core.slots.active.map { unsafeDowncast($0.thread, to: Thread.self) })

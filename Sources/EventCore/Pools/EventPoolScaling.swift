@@ -7,7 +7,8 @@
 /// - The pool asks ``capacity(for:)`` every ``interval`` while it has something to do, or more
 ///   threads than ``restingCapacity``; otherwise not. It never asks a scaler whose interval is nil;
 ///   then ``EventPool/rescale()`` does.
-/// - What it answers becomes ``EventPool/capacity``; it is at least 1, or the program ends.
+/// - What it answers becomes ``EventPool/capacity``; it is at least 1, and with an
+///   ``EventPoolSharedBalancer`` at most 128, or the program ends.
 /// - It is asked on a thread of the system's (Dispatch), never by who dispatches and never by a
 ///   thread of the pool, so that a handler that does not end does not hold it up. The threads that
 ///   it makes necessary are made there too.

@@ -13,7 +13,8 @@ public struct EventPoolStatistics: Sendable, Equatable {
   public var skipped: UInt64
   /// Events that were freed because the pool, or a thread of it, was cancelled.
   public var cancelled: UInt64
-  /// Events that the pool did not accept, since no thread was left.
+  /// Events that found no thread left although one was there when their dispatch began. What is
+  /// dispatched to a pool that has ended goes to nobody, and is not counted.
   public var refused: UInt64
 }
 

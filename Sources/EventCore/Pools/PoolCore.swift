@@ -55,6 +55,10 @@ final class PoolCore: @unchecked Sendable {
     ticker = scaler.interval.map { PoolTicker(every: $0) }
     state = Guarded(State(capacity: capacity))
     check(capacity, by: "its maker")
+    if let dynamic = scaler as? EventPoolDynamicScaler {
+      // Now, and not under the load that makes it ask.
+      check(dynamic.maximum, by: "its EventPoolDynamicScaler, at its maximum,")
+    }
     ticker?.watch(self)
     adjust()
   }

@@ -29,7 +29,13 @@ func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
     var thread = pthread_t()
     let status = pthread_create(&thread, &attributes, { runThread($0!) }, start)
   #endif
-  check(status, "pthread_create")
+  require(
+    status == 0,
+    """
+    A thread of EventCore's is one of the system's, and the system made none: pthread_create failed \
+    with error \(status). Ask for fewer (EventPool.capacity), or raise the limits of the process \
+    for threads and memory.
+    """)
 }
 
 /// What a new thread is given.

@@ -139,8 +139,8 @@ extension EventNode {
     let consumes = mode.contains(.consumeEvent)
     let handler = ChoosingTreeHandler<E>(delivery: target.delivery) { context in
       let event = context.event
-      let isTaken = target.delivery.handOver(handle) { body(event) }
-      return isTaken && consumes ? .consume : .continue
+      guard target.delivery.handOver(handle, { body(event) }) else { return nil }
+      return consumes ? .consume : .continue
     }
     return add(handler, mode, key: eventKey(E.self), handle)
   }

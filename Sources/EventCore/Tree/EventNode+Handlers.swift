@@ -62,7 +62,7 @@ extension EventNode {
     _ mode: CaptureMode = .onPropagate, for type: E.Type = E.self,
     _ handler: @escaping @Sendable (_ context: borrowing EventNodeContext<E>) -> EventDecision
   ) -> EventNodeHandle {
-    let choosing: (borrowing EventNodeContext<E>) -> EventDecision
+    let choosing: (borrowing EventNodeContext<E>) -> EventDecision?
     if mode.contains(.consumeEvent) {
       choosing = { context in
         _ = handler(context)
@@ -103,7 +103,7 @@ extension EventNode {
     let handler = ChoosingTreeHandler<E> { context in
       guard let owner = weakOwner else {
         handle.remove()
-        return .continue
+        return nil
       }
       method(owner)(context.event)
       return consumes ? .consume : .continue

@@ -46,7 +46,7 @@ public enum EventDecision: Sendable {
 
 /// What became of a raised event.
 public struct EventOutcome: Equatable, Sendable {
-  /// How many calls of handlers there were.
+  /// How many calls of handlers there were, those that were handed over to run elsewhere among them.
   public var handlerCount: Int
   /// The ``EventNode/id`` of the node whose handler consumed the event; nil if none did. If that
   /// handler has ended its node, a node that was made since may have the same.

@@ -47,13 +47,15 @@ final class PlainTreeHandler<E: Eventable>: TreeHandler, @unchecked Sendable {
 @usableFromInline
 final class ChoosingTreeHandler<E: Eventable>: TreeHandler, @unchecked Sendable {
   // Constant. The closure as in `PlainTreeHandler`; `TreeDelivery` is `Sendable`.
-  @usableFromInline let choosing: (borrowing EventNodeContext<E>) -> EventDecision
+
+  /// Nil: whom the handler belongs to, or where it runs, has ended, and nobody was called.
+  @usableFromInline let choosing: (borrowing EventNodeContext<E>) -> EventDecision?
   private let ownDelivery: TreeDelivery?
 
   @usableFromInline
   init(
     delivery: TreeDelivery? = nil,
-    _ choosing: @escaping (borrowing EventNodeContext<E>) -> EventDecision
+    _ choosing: @escaping (borrowing EventNodeContext<E>) -> EventDecision?
   ) {
     self.choosing = choosing
     ownDelivery = delivery

@@ -20,7 +20,8 @@ func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -
     for index in 0..<Int(truncatingIfNeeded: walk.pointee.count) {
       let cell = cells[index]
       guard mayCall(walk, index, cell, core) else { continue }
-      let decision = callTreeHandler(objects[index], cell, event, source, walk)
+      guard let decision = callTreeHandler(objects[index], cell, event, source, walk)
+      else { continue }
       handlerCount &+= 1
       if decision == .continue { continue }
       // Nothing of what follows is set up before, for the sake of all other calls.
@@ -59,8 +60,9 @@ func finishNode<E: Eventable>(
         return
       }
       guard mayCall(walk, index, cell, core) else { continue }
+      guard let decision = callTreeHandler(objects[index], cell, event, source, walk)
+      else { continue }
       outcome.handlerCount &+= 1
-      let decision = callTreeHandler(objects[index], cell, event, source, walk)
       if decision == .continue { continue }
       outcome.consumer = core.identifier(of: cell)
       if decision == .consume {
@@ -72,13 +74,14 @@ func finishNode<E: Eventable>(
   } while core.next(walk)
 }
 
-/// Calls one handler. The object lives as long as the walk has the cell.
+/// Calls one handler. The object lives as long as the walk has the cell. Nil if there was nobody to
+/// call any more.
 @inlinable
 @inline(__always)
 func callTreeHandler<E: Eventable>(
   _ object: UnsafeRawPointer, _ cell: UnsafeMutableRawPointer, _ event: E, _ source: EventNode,
   _ walk: UnsafeMutablePointer<TreeWalk>
-) -> EventDecision {
+) -> EventDecision? {
   Unmanaged<TreeHandler>.fromOpaque(object)._withUnsafeGuaranteedRef { handler in
     // It is of one of these two classes, since the cell has the key of E.
     guard !handler.isChoosing else {

@@ -122,6 +122,15 @@ struct PoolTrapTests {
       jobs.pool.rescale()
     }
     expectMessage(scaled, "has at most 128 threads, and Stubborn asked for 129")
+    let mayScale = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) { [core = core.rawValue as String] in
+      _ = JobPool(
+        EventCentral.Core(rawValue: core)!, 1, EventPoolSharedBalancer(),
+        scaler: EventPoolDynamicScaler(maximum: 129))
+    }
+    expectMessage(
+      mayScale, "128 threads, and its EventPoolDynamicScaler, at its maximum, asked for 129")
   }
 
   @Test("a pool that balances may have more threads than one that shares", arguments: cores)

@@ -45,8 +45,8 @@ struct TreeExecutionTests {
     #expect(log.entries(atLeast: 1) == [1])
     thread.cancel()
     thread.join()
-    // Not handed over, not consumed.
-    #expect(!node.raise(event: Ping(number: 2)).isConsumed)
+    // Not handed over, not counted, not consumed.
+    #expect(node.raise(event: Ping(number: 2)) == EventOutcome(handlerCount: 1))
     #expect(!handle.isActive)
     #expect(log.entries == [1, -2])
   }

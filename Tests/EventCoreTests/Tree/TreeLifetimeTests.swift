@@ -134,9 +134,29 @@ struct TreeLifetimeTests {
     #expect(node.raise(event: Ping(number: 1)).isConsumed)
     requester = nil
     #expect(lifetime.alive == 0)
-    #expect(!node.raise(event: Ping(number: 2)).isConsumed)
+    // The root's alone was called.
+    #expect(node.raise(event: Ping(number: 2)) == EventOutcome(handlerCount: 1))
     #expect(!handle.isActive)
     #expect(log.entries == [1, -2])
+  }
+
+  @Test("D9: a handler whose owner is gone is no call, before or after a stop", arguments: cores)
+  func ownersGoneAreNotCounted(core: EventCentral.Core) {
+    let (lifetime, log) = (Lifetime(), Log<Int>())
+    for isAfterStop in [false, true] {
+      let node = EventNode(core: core)
+      func stop() {
+        node.addHandler(.onRaise, for: Ping.self) { _ in .stopAfterThisNode }
+      }
+      if isAfterStop { stop() }
+      let handle = node.addHandler(
+        .onRaise, owner: Requester(lifetime.token(), log), Requester.onPing)
+      if !isAfterStop { stop() }
+      #expect(lifetime.alive == 0)
+      #expect(node.raise(event: Ping(number: 1)) == EventOutcome(handlerCount: 1, consumer: node.id))
+      #expect(!handle.isActive)
+    }
+    #expect(log.entries.isEmpty)
   }
 
   @Test("the last reference to a node may go in its own handler", arguments: cores)
