@@ -206,6 +206,7 @@ final class ExecutionContexts: @unchecked Sendable {
     if isClosed {
       // The central is on its end, and this is one of its last handlers.
       context.consumer.close(whenEmpty: false)
+      foldEnded()
     }
     return context
   }

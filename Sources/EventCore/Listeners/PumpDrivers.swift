@@ -2,6 +2,7 @@
 // Copyright the EventCore authors
 
 import Dispatch
+import Synchronization
 
 /// Runs the jobs of a pump on a dispatch queue, serial or not: the pump sees to it that only one is
 /// at work.
@@ -135,9 +136,30 @@ final class ThreadDriver: PumpDriver {
   }
 
   func schedule(_ pump: ConsumerPump) {
-    if !consumer.post({ pump.perform() }) {
-      // The thread has ended. Not here, as above.
-      Task { pump.abandon() }
+    let job = Job(pump)
+    // False if the thread has ended: then the job has been freed, as when it ends later.
+    _ = consumer.post { job.perform() }
+  }
+
+  /// One job, which the thread's mailbox may free instead of having it done.
+  private final class Job: Sendable {
+    private let pump: ConsumerPump
+    private let isDone = Atomic<Bool>(false)
+
+    init(_ pump: ConsumerPump) {
+      self.pump = pump
+    }
+
+    func perform() {
+      // Relaxed: the reference that the closure holds orders it before the end.
+      isDone.store(true, ordering: .relaxed)
+      pump.perform()
+    }
+
+    deinit {
+      guard !isDone.load(ordering: .relaxed) else { return }
+      // Not here, as above.
+      Task { [pump] in pump.abandon() }
     }
   }
 

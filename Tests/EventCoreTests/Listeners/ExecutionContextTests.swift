@@ -288,4 +288,22 @@ struct ExecutionContextTests {
     #expect(log.entries(atLeast: 1) == ["listenerThread"])
     done.pass()
   }
+
+  @Test("what is asked for after the end leaves nothing behind", arguments: cores)
+  func afterTheEnd(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      central.listener.end()
+      let contexts = central.listener.contexts
+      weak var first: Consumer?
+      for number in 0..<3 {
+        let context = contexts.listenerThread()
+        context.consumer.ended.wait()
+        context.leave()
+        if number == 0 { first = context.consumer }
+      }
+      // The thread of the first lets go of it last.
+      #expect(waitUntil { first == nil })
+    }
+  }
 }

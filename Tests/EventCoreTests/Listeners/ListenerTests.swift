@@ -146,6 +146,30 @@ struct ListenerTests {
   }
 
   @Test(
+    "D10: a thread that ends while events wait for its listener ends that, and frees them",
+    arguments: cores)
+  func threadEndsWhileEventsWait(core: EventCentral.Core) async {
+    await offThePool {
+      let (central, other) = (EventCentral(core: core), EventCentral(core: core))
+      let thread = EventThread(on: other)
+      let handles = Log<any EventListenerHandling>()
+      thread.addEventCallback { (_: Pong) in
+        handles.append(Ping.addListener(nil, { _ in }, on: central))
+      }
+      Pong().queue(on: other)
+      let handle = handles.entries(atLeast: 1)[0]
+      let held = HeldThread(thread)
+      #expect(Ping().queue(on: central) == 1)
+      thread.cancel()
+      held.letGo()
+      thread.join()
+      #expect(waitUntil { !handle.isActive })
+      #expect(handle.waitingEventCount == 0)
+      #expect(Ping().queue(on: central) == 0)
+    }
+  }
+
+  @Test(
     "a task listener has one task of its own, with the task-local values of its registration",
     arguments: cores)
   func taskOfItsOwn(core: EventCentral.Core) async {
