@@ -69,6 +69,8 @@ extension Consumer {
   }
 
   /// A handler has returned, and what follows is not part of it. Inside its call.
+  @inlinable
+  @inline(__always)
   func didLeaveHandler() {
     // Releasing: as in `didCall`.
     running.store(0, ordering: .releasing)

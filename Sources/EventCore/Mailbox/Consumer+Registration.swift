@@ -75,11 +75,16 @@ extension Consumer {
     return (0...).first { !used.contains($0) }!
   }
 
-  /// Lets go of a latest-only receiver, which no router has any more. Registration locked; once.
-  func endLatest(_ receiver: Receiver) {
-    guard latests.removeValue(forKey: ObjectIdentifier(receiver)) != nil else { return }
+  /// Lets go of a latest-only receiver, which no router has any more. Registration locked. True for
+  /// the first call.
+  @discardableResult
+  func endLatest(_ receiver: Receiver) -> Bool {
+    guard latests.removeValue(forKey: ObjectIdentifier(receiver)) != nil else { return false }
+    // Relaxed: who takes an event that was dispatched after this finds it.
+    receiver.isOver.store(true, ordering: .relaxed)
     receiver.supersededCount = mailbox.supersededCount(of: receiver.subscription)
     mailbox.removeLatestSubscription(receiver.subscription)
+    return true
   }
 
   /// How many events of a latest-only receiver were superseded while its handler was alive. 0 for
@@ -94,20 +99,19 @@ extension Consumer {
   /// Ends a handler. True if it was alive.
   func remove(_ handler: HandlerState, of receiver: Receiver) -> Bool {
     guard receiver.end(handler) else { return false }
-    registration.withLock { _ in
+    let hasEndedLatest = registration.withLock { _ in
       receiver.liveCount -= 1
       receiver.timedCount -= handler.isTimed ? 1 : 0
-      guard !isClosed else {
-        endLatest(receiver)
-        return
-      }
+      if isClosed { return endLatest(receiver) }
       if receiver.liveCount == 0 {
         retract(receiver)
-        endLatest(receiver)
-      } else if handler.isTimed, receiver.timedCount == 0 {
+        return endLatest(receiver)
+      }
+      if handler.isTimed, receiver.timedCount == 0 {
         // Nobody is left who asks for the clock (D8).
         publish(receiver)
       }
+      return false
     }
     // The consumer frees the closure between two events.
     if requests.withLock({ requests in
@@ -115,6 +119,9 @@ extension Consumer {
       return !requests.hasEnded
     }) {
       requestControl()
+    } else if hasEndedLatest {
+      // The consumer has ended without having found it among its own: nobody else knows it.
+      receiver.drop(handler)
     }
     return true
   }

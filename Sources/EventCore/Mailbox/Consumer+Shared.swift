@@ -53,7 +53,13 @@ extension Consumer {
     _ entry: SharedMailbox.Entry, _ payload: UnsafeMutableRawPointer,
     _ envelope: UnsafeMutableRawPointer, owned: Bool
   ) -> Bool {
-    guard let receiver = shared.pointee[entry.index] ?? findReceiver(entry) else {
+    var found = shared.pointee[entry.index]
+    // Relaxed: its rank may be another's, who was registered before this event was dispatched; the
+    // event orders it. (What is asked here of the others would do, and is a lock.)
+    if found?._withUnsafeGuaranteedRef({ $0.isOver.load(ordering: .relaxed) }) != false {
+      found = findReceiver(entry)
+    }
+    guard let receiver = found else {
       didCall(false)
       return false
     }

@@ -105,7 +105,7 @@ final class Consumer: @unchecked Sendable {
 
   deinit {
     // If it never ran.
-    latests.values.forEach(endLatest)
+    for receiver in latests.values { endLatest(receiver) }
     shared.deinitialize(count: 1)
     shared.deallocate()
     held.deinitialize(count: 1)
@@ -196,30 +196,43 @@ final class Consumer: @unchecked Sendable {
     let receivers = registration.withLock { _ in
       let all = Array(self.receivers.values) + Array(latests.values)
       self.receivers.removeAll()
-      latests.values.forEach(endLatest)
+      for receiver in latests.values { endLatest(receiver) }
       return all
     }
     for receiver in receivers {
       receiver.end()
     }
     running.store(0, ordering: .sequentiallyConsistent)
-    let waiting = requests.withLock { requests in
+    let (dropped, waiting) = requests.withLock { requests in
       requests.hasEnded = true
-      requests.dropped.removeAll()
-      defer { requests.waiting.removeAll() }
-      return requests.waiting
+      defer {
+        requests.dropped.removeAll()
+        requests.waiting.removeAll()
+      }
+      return (requests.dropped, requests.waiting)
     }
     for latch in waiting {
       latch.open()
+    }
+    // Those that ended while the mailbox did are not among the receivers any more.
+    for (receiver, handler) in dropped {
+      receiver.drop(handler)
     }
     ended.open()
   }
 
   /// Has `control` run between two events: here, if nobody delivers, else by an interrupt.
   func requestControl() {
-    if pump?.borrow(control) != true {
+    if pump?.borrow(controlAsCurrent) != true {
       mailbox.interrupt()
     }
+  }
+
+  /// What ends by it is told apart as it would be in a job: it may not wait for this consumer.
+  private func controlAsCurrent() {
+    thread.store(currentThreadNumber(), ordering: .relaxed)
+    CurrentConsumer.with(self) { control() }
+    thread.store(0, ordering: .relaxed)
   }
 
   /// Between two events, after an interrupt.

@@ -64,7 +64,10 @@ func eventTypeActions<E: Eventable>(_ type: E.Type) -> EventTypeActions {
     let pointer = payload.assumingMemoryBound(to: E.self)
     // One value for all handlers, which borrow it: no copy for any of them.
     let event = owned ? pointer.move() : pointer.pointee
-    return delivery.call(event)
+    let called = delivery.call(event)
+    // The event ends here, in no handler.
+    delivery.consumer._withUnsafeGuaranteedRef { $0.didLeaveHandler() }
+    return called
   }
   let deliverDirectly: EventTypeActions.DeliverDirectly = { receiver, payload, envelope, owned in
     let direct = receiver.direct.pointee

@@ -64,6 +64,9 @@ final class Receiver: @unchecked Sendable {
   /// Of a latest-only receiver that has ended: how many events were superseded until then.
   var supersededCount: UInt64 = 0
   var subscription: Subscription!
+  /// Whether its one handler has ended, of a latest-only receiver: another may have its rank.
+  /// Written under the registration lock.
+  let isOver = Atomic<Bool>(false)
 
   private let additions = Guarded<[EventHandler]>([])
 

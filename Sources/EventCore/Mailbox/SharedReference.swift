@@ -53,7 +53,10 @@ final class SharedReference: @unchecked Sendable {
     if hasEnded.load(ordering: .acquiring) { return true }
     guard enter() else { return true }
     defer { leave() }
-    return isLastReference
+    guard isLastReference else { return false }
+    // It stays so: a weak reference of the user's might make it strong again.
+    end()
+    return true
   }
 
   /// Whether it refers to `object` and not to one that had the same address before. Any thread.

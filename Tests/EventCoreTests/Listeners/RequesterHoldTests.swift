@@ -151,6 +151,46 @@ struct RequesterHoldTests {
     }
   }
 
+  @Test(
+    "a requester that was found gone stays gone, whoever makes it strong again", arguments: cores)
+  func foundGone(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (owner, log) = (Lifetime(), Log<Int>())
+      let (entered, leave) = (Gate(), Gate())
+      let scope = EventListenerScope()
+      let box = Box<Requester>(Requester(owner.token(), log))
+      let handle = Ping.addListener(
+        box.value!, Requester.onPing, executeOn: .listenerThread, on: central)
+      handle.stored(in: scope)
+      let seen = Log<Int>()
+      Ping.addListener(
+        nil, { (event: Ping) in seen.append(event.number) }, executeOn: .listenerThread,
+        on: central)
+      // Holds the requester from its first event on, since the second keeps the place busy.
+      let held = HeldPlace(.listenerThread, on: central)
+      let stranger = standing(at: central.listener, entered, leave)
+      Ping(number: 0).queue(on: central)
+      Pong(number: 0).queue(on: central)
+      held.letGo()
+      entered.pass()
+      #expect(log.entries(atLeast: 1) == [0])
+      weak let reference = box.value
+      box.value = nil
+      #expect(!handle.isActive)
+      let again = reference
+      #expect(again != nil)
+      #expect(!handle.isActive)
+      leave.open()
+      Ping(number: 1).queue(on: central)
+      #expect(seen.entries(atLeast: 2) == [0, 1])
+      #expect(log.entries == [0])
+      withExtendedLifetime(again) {}
+      stranger.remove()
+      scope.end()
+    }
+  }
+
   /// A listener of nobody's, which stands in its handler from `entered` until `leave`.
   private func standing(
     at place: EventListener, _ entered: Gate, _ leave: Gate

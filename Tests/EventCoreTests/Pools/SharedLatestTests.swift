@@ -307,4 +307,34 @@ struct SharedLatestTests {
     #expect(handled.entries.contains(5_000), "seed \(seed)")
     #expect(lifetime.waitUntilNone(), "seed \(seed)")
   }
+
+  @Test("D4: a callback that takes the place of another one gets the next event", arguments: cores)
+  func replaced(core: EventCentral.Core) {
+    /// Replaces a callback and dispatches an event, on the thread, between two events.
+    final class Parting: Sendable {
+      let body: @Sendable () -> Void
+      init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+      deinit { body() }
+    }
+    let pool = Self.pool(core, 1) { _, _ in }
+    let thread = pool.withThreads { $0[0] }
+    let log = Log<String>()
+    let old = thread.addEventCallback(
+      { (event: Ping) in log.append("old \(event.number)") }, interestedIn: .latestOnly)
+    Ping(number: 1).queue(on: pool.central)
+    #expect(log.entries(atLeast: 1) == ["old 1"])
+    let handle = { (parting: Parting) in
+      thread.addEventCallback { (_: Other) in withExtendedLifetime(parting) {} }
+    }(
+      Parting { [unowned thread] in
+        old.remove()
+        thread.addEventCallback(
+          { (event: Ping) in log.append("new \(event.number)") }, interestedIn: .latestOnly)
+        Ping(number: 2).queue(on: thread.central)
+      })
+    handle.remove()
+    #expect(log.entries(atLeast: 2) == ["old 1", "new 2"])
+    #expect(pool.drain())
+    #expect(pool.statistics.skipped == 0)
+  }
 }

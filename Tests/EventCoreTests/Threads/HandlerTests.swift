@@ -251,6 +251,32 @@ struct HandlerTests {
     #expect(Ping().queue(on: Undecided(on: EventCentral(core: core)).central) == 0)
   }
 
+  @Test("D6: the end of an event is in no handler, and may wait for one", arguments: cores)
+  func eventEndWaits(core: EventCentral.Core) {
+    final class Parting: Sendable {
+      let handle: Guarded<EventCallbackHandle?>
+      let done: Gate
+      init(_ handle: Guarded<EventCallbackHandle?>, _ done: Gate) {
+        (self.handle, self.done) = (handle, done)
+      }
+      deinit {
+        handle.withLock { $0 }?.removeAndWait()
+        done.open()
+      }
+    }
+    struct Last: Eventable { let parting: Parting }
+    let thread = EventThread(on: EventCentral(core: core))
+    let last = Guarded<EventCallbackHandle?>(nil)
+    let done = Gate()
+    // With a time, so that it is called in the general way on both cores.
+    let handle = thread.addEventCallback { (_: Last, _: EventPriority, _: DispatchTime) in }
+    last.withLock { $0 = handle }
+    thread.queueEvent(Last(parting: Parting(last, done)))
+    #expect(done.pass())
+    #expect(!handle.isActive)
+    thread.cancel()
+  }
+
   @Test("D1: what a removed callback dispatches as it is freed comes in its turn", arguments: cores)
   func freedCallbackDispatches(core: EventCentral.Core) {
     final class Parting: Sendable {

@@ -281,6 +281,31 @@ struct LatestOnlyTests {
   }
 
   @Test(
+    "D10: a callback that is removed while its thread frees what waits is freed", arguments: cores)
+  func removedByAnEndingEvent(core: EventCentral.Core) {
+    final class Parting: Sendable {
+      let handle: EventCallbackHandle
+      init(_ handle: EventCallbackHandle) { self.handle = handle }
+      deinit { handle.remove() }
+    }
+    struct Last: Eventable { let parting: Parting }
+    let thread = EventThread(on: EventCentral(core: core))
+    let lifetime = Lifetime()
+    let handle = { (token: Lifetime.Token) in
+      thread.addEventCallback(
+        { (_: Other) in withExtendedLifetime(token) {} }, interestedIn: .latestOnly)
+    }(lifetime.token())
+    thread.addEventCallback { (_: Last) in }
+    let held = HeldThread(thread)
+    thread.queueEvent(Last(parting: Parting(handle)))
+    thread.cancel()
+    held.letGo()
+    thread.join()
+    #expect(!handle.isActive)
+    #expect(lifetime.waitUntilNone())
+  }
+
+  @Test(
     "D4: everything that is dispatched under fire is handled or counted, once", arguments: cores)
   func underFire(core: EventCentral.Core) {
     let central = EventCentral(core: core)

@@ -110,4 +110,24 @@ struct TrapTests {
       expectMessage(result, "needs the package trait URCU")
     }
   #endif
+
+  @Test("drain of a UIEventThread in the end of what one of its callbacks held")
+  func drainingAtTheEndOfACallback() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      final class Parting: @unchecked Sendable {
+        // Constant.
+        unowned let thread: UIEventThread
+        init(_ thread: UIEventThread) { self.thread = thread }
+        deinit { thread.drain() }
+      }
+      let thread = UIEventThread(on: EventCentral())
+      let handle = { (parting: Parting) in
+        thread.addEventCallback { (_: Ping) in withExtendedLifetime(parting) {} }
+      }(Parting(thread))
+      handle.remove()
+    }
+    expectMessage(result, "drain(until:) waits for the end of its event thread")
+  }
 }
