@@ -109,11 +109,11 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
         return capacity
       }
       let isTooSmall =
-        reading.waiting > limits.growDepth * max(1, reading.threads)
+        !isWithin(reading.waiting, limits.growDepth, each: max(1, reading.threads))
         || wait.map { $0 > limits.growWait } ?? false
       let isTooLarge =
         !isTooSmall && reading.busyThreads < reading.threads
-        && reading.waiting <= limits.shrinkDepth * reading.threads
+        && isWithin(reading.waiting, limits.shrinkDepth, each: reading.threads)
       if hold(&state.tooSmallSince, isTooSmall, at: time, for: limits.growAfter), capacity < maximum
       {
         (state.tooSmallSince, state.tooLargeSince) = (nil, nil)
@@ -127,6 +127,12 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
       }
       return capacity
     }
+  }
+
+  /// Whether no more wait than so many for each thread.
+  private func isWithin(_ waiting: Int, _ depth: Int, each threads: Int) -> Bool {
+    let (most, isBeyond) = depth.multipliedReportingOverflow(by: threads)
+    return isBeyond || waiting <= most
   }
 
   /// How long an event that is dispatched now would wait; nil if that cannot be told yet.

@@ -107,7 +107,11 @@ final class PoolRoutes: @unchecked Sendable {
   }
 
   private func makeRoute(_ place: PoolRoute, _ state: State) -> Route {
-    Route(
+    // Each event asks every rank: with one count of turns, two ranks would take every other thread.
+    let balancer =
+      place.rank > 0 && balancer is EventPoolRoundRobinBalancer
+      ? EventPoolRoundRobinBalancer() : balancer
+    return Route(
       sink: core.makeBalancer(PoolChooser(balancer, key: place.key, drop: state.drops[place.key])))
   }
 

@@ -29,15 +29,14 @@ final class PoolTicker: Sendable {
   }
 
   init(every interval: Duration) {
-    let (seconds, attoseconds) = interval.components
-    let nanoseconds = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    let nanoseconds = interval.wholeNanoseconds
     require(
-      interval > .zero && !nanoseconds.overflow,
+      interval > .zero && nanoseconds <= Int.max,
       """
       A scaler's interval is more than zero and less than 292 years, and this one is \(interval): give it another, \
       or nil to be asked by rescale() alone.
       """)
-    self.interval = .nanoseconds(Int(nanoseconds.partialValue + attoseconds / 1_000_000_000))
+    self.interval = .nanoseconds(Int(nanoseconds))
     pool = Box()
   }
 

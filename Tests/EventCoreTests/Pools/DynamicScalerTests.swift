@@ -176,4 +176,16 @@ struct DynamicScalerTests {
     }
     jobs.pool.cancel()
   }
+
+  @Test("a depth that no pool reaches is no depth at all")
+  func unreachableDepth() {
+    var limits = EventPoolDynamicScaler.Limits()
+    limits.growDepth = .max
+    limits.shrinkDepth = .max
+    let scaler = scaler(1, 4, limits)
+    for _ in 0..<10 {
+      #expect(scaler.capacity(for: reading(3, busy: 3, waiting: .max)) == 3)
+      hands.turn(.milliseconds(1))
+    }
+  }
 }

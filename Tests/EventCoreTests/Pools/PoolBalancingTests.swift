@@ -27,6 +27,31 @@ struct PoolBalancingTests {
     #expect(jobs.pool.statistics.refused == 0)
   }
 
+  @Test(
+    "a latest-only callback beside another one takes no turn from it", arguments: cores, [2, 3, 4])
+  func roundRobinBesideLatest(core: EventCentral.Core, capacity: Int) {
+    struct Ping: Eventable { var number = 0 }
+    let central = EventCentral(core: core)
+    let log = Log<(index: Int, number: Int)>()
+    let newest = Log<Int>()
+    let pool = EventPool(capacity: capacity, on: central) { index in
+      let thread = EventThread()
+      thread.addEventCallback { (event: Ping) in log.append((index, event.number)) }
+      thread.addEventCallback({ (_: Ping) in newest.append(index) }, interestedIn: .latestOnly)
+      return thread
+    }
+    for number in 0..<3 * capacity {
+      #expect(Ping(number: number).queue(on: central) == 2)
+      // One at a time, so that each has its turn in the latest-only callbacks, too.
+      _ = log.entries(atLeast: number + 1)
+      _ = newest.entries(atLeast: number + 1)
+    }
+    let turns = Array(0..<capacity)
+    #expect(log.entries.map(\.index) == turns + turns + turns)
+    #expect(newest.entries == turns + turns + turns)
+    pool.cancel()
+  }
+
   @Test("round robin takes the threads in turn, past the last one too", arguments: cores)
   func roundRobinInTurn(core: EventCentral.Core) {
     let jobs = JobPool(core, 3)
