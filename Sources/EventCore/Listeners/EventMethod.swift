@@ -96,10 +96,12 @@ private final class EventMethodRegistration: Sendable {
   /// Registers what is not registered yet. Two at once make a mistake of the caller's that costs a
   /// second registration, which is taken back.
   func register(_ make: () -> any EventListenerHandling) {
-    guard handle?.isActive != true else { return }
+    let before = handle
+    // Not under the lock: to look may end another owner's listener, which is user code.
+    guard before?.isActive != true else { return }
     let made = make()
     let isFirst = state.withLock { handle in
-      guard handle?.isActive != true else { return false }
+      guard handle === before else { return false }
       handle = made
       return true
     }

@@ -24,7 +24,7 @@
 ///   meanwhile is called from the next notification on; who is removed, no more.
 /// - No lock is held while an observer is called.
 /// - A call that waits in the observer's own context comes, also if the observed object is gone by
-///   then.
+///   then; not if an ``EventThread`` was that, and took the last reference to its central along.
 public protocol Observable: AnyObject {
   /// Adds an observer behind the others. If it is there already, nothing changes.
   ///

@@ -50,8 +50,10 @@ extension EventCentral {
 extension Duration {
   /// Rounded up, so that nothing is early; 0 for negative durations, capped at what 64 bits hold.
   var wholeNanoseconds: UInt64 {
-    let (seconds, attoseconds) = components
     guard self > .zero else { return 0 }
+    // `components` traps for more.
+    guard self < .seconds(Int64.max) else { return .max }
+    let (seconds, attoseconds) = components
     let (whole, isFar) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
     let part = (UInt64(attoseconds) + 999_999_999) / 1_000_000_000
     let (sum, isBeyond) = whole.addingReportingOverflow(part)

@@ -103,7 +103,8 @@ public class EventScheduleHandle: @unchecked Sendable {
   ///
   /// **Threads**: any, also inside a handler of the very event. If a repetition is being dispatched
   /// at this moment on another thread, waits until that dispatch is over, which takes no longer
-  /// than a dispatch does (D5); so nothing comes after the return.
+  /// than a dispatch does; so nothing comes after the return. Hold no lock that the end of an event
+  /// takes which waits for a latest-only handler: a dispatch may end one (D5).
   ///
   /// **Complexity**: O(log pending); no lock on the lock-free core.
   @discardableResult

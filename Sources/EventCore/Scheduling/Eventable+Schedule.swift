@@ -20,8 +20,8 @@ extension Eventable {
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
   /// scheduler's thread of the central.
   ///
-  /// **Order**: earlier deadlines first, equal ones in the order in which they were scheduled;
-  /// never early.
+  /// **Order**: earlier deadlines first, equal ones in the order in which they were scheduled; what
+  /// has passed when it is scheduled waits for none of them. Never early.
   ///
   /// **Time**: a handler's `dispatchTime` is when the event was really dispatched, at the deadline
   /// or a little after it (D8).
@@ -111,8 +111,8 @@ extension Eventable {
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
   /// scheduler's thread of the central.
   ///
-  /// **Order**: earlier deadlines first, equal ones in the order in which they were scheduled;
-  /// never early.
+  /// **Order**: earlier deadlines first, equal ones in the order in which they were scheduled; what
+  /// has passed when it is scheduled waits for none of them. Never early.
   ///
   /// **Time**: a handler's `dispatchTime` is when the event was really dispatched, at the deadline
   /// or a little after it (D8).

@@ -16,11 +16,7 @@ public enum EventWaitStrategy: Sendable, Equatable {
   var spinNanoseconds: UInt64? {
     switch self {
     case .park: return 4_000
-    case .spinThenPark(let limit):
-      let (seconds, attoseconds) = limit.components
-      guard seconds >= 0, attoseconds >= 0 else { return 0 }
-      let (scaled, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
-      return overflow ? .max : scaled &+ UInt64(attoseconds / 1_000_000_000)
+    case .spinThenPark(let limit): return limit.wholeNanoseconds
     case .yield, .spin: return nil
     }
   }

@@ -101,13 +101,16 @@ struct ScheduleTests {
     #expect(Number().scheduleQueue(at: world.clock.now, on: world.central).state == .dispatched)
     let earlier = DispatchTime(uptimeNanoseconds: world.clock.nanoseconds - 5)
     #expect(Number().scheduleStack(at: earlier, on: world.central).state == .dispatched)
-    for delay in [Duration.zero, .nanoseconds(-1), .seconds(-1_000_000_000_000)] {
+    let delays = [
+      Duration.zero, .nanoseconds(-1), .seconds(-1_000_000_000_000), .seconds(Int64.min) * 2,
+    ]
+    for delay in delays {
       #expect(Number().scheduleQueue(after: delay, on: world.central).state == .dispatched)
     }
-    #expect(world.thread.eventCount == 5)
+    #expect(world.thread.eventCount == 6)
     #expect(world.central.scheduleStatistics.pending == 0)
     hold.letGo()
-    #expect(world.finish().count == 5)
+    #expect(world.finish().count == 6)
   }
 
   @Test("what is beyond the clock never comes, and can be cancelled", arguments: cores)
@@ -116,6 +119,7 @@ struct ScheduleTests {
     let handles = [
       Number().scheduleQueue(at: .distantFuture, on: world.central),
       Number().scheduleQueue(after: .seconds(Int64.max), on: world.central),
+      Number().scheduleQueue(after: .seconds(Int64.max) * 2, on: world.central),
       Number().scheduleQueue(every: .seconds(Int64.max), on: world.central),
     ]
     world.clock.advance(by: .seconds(3_000_000_000))
@@ -132,7 +136,10 @@ struct ScheduleTests {
     #expect(Duration(secondsComponent: 0, attosecondsComponent: 1).wholeNanoseconds == 1)
     #expect(Duration.zero.wholeNanoseconds == 0)
     #expect(Duration.seconds(-1).wholeNanoseconds == 0)
-    #expect(Duration.seconds(Int64.max).wholeNanoseconds == .max)
+    for factor in [1, 2, 18] {
+      #expect((Duration.seconds(Int64.max) * factor).wholeNanoseconds == .max)
+      #expect((Duration.seconds(Int64.min) * factor).wholeNanoseconds == 0)
+    }
   }
 
   @Test(
