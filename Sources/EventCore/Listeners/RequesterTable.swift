@@ -11,7 +11,7 @@ enum RequesterTable {
     weak var reference: SharedReference?
   }
   /// By the objects' addresses. Locked for a look-up at each registration, and at the end of a
-  /// reference; nothing is locked within it, and no reference ends there.
+  /// reference; a reference's own mutex is locked within it, and no reference ends there.
   private static let references = Guarded([ObjectIdentifier: Entry]())
 
   /// The reference that all listeners of a requester share. Any thread.

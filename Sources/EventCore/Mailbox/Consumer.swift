@@ -55,7 +55,7 @@ final class Consumer: @unchecked Sendable {
   /// The address of the state of the handler that is being called, or 0.
   @usableFromInline let running = Atomic<UInt>(0)
   /// The consumer's thread, as a number that no other thread has while it runs; 0 before, and
-  /// between two pumps.
+  /// between two pumps. A pump's is also the one that looks after it for a moment.
   private let thread = Atomic<UInt>(0)
   @usableFromInline let delivered = Atomic<UInt64>(0)
   let skipped = Atomic<UInt64>(0)

@@ -29,14 +29,13 @@ struct CountSnapshot {
   @inline(__always)
   var isUnchanged: Bool { word.pointee.load(ordering: .relaxed) == counts }
 
-  /// Nil if the object's word does not count, or nobody but the caller refers to it. Any thread.
+  /// Nil if the object's word does not count, or nobody but the caller referred to it. Any thread.
   ///
   /// - Parameters:
   ///   - object: Of a class; held by the caller.
   ///   - retain: Adds a reference. Another's is for tests, to which this is the only way in between.
   init?(
-    _ object: UnsafeMutableRawPointer, retain: (UnsafeMutableRawPointer) -> Bool = Self.retain,
-    isLastReference: () -> Bool
+    _ object: UnsafeMutableRawPointer, retain: (UnsafeMutableRawPointer) -> Bool = Self.retain
   ) {
     word = UnsafeRawPointer(object).advanced(by: MemoryLayout<UnsafeRawPointer>.size)
       .assumingMemoryBound(to: Atomic<UInt64>.self)
@@ -48,7 +47,15 @@ struct CountSnapshot {
     counts = word.pointee.load(ordering: .relaxed)
     // If a table came in between, the first and the third differ; if it comes later, what is there
     // then differs from `counts`. It never goes.
-    guard oneMore != before, counts == before, !isLastReference(), isUnchanged else { return nil }
+    guard oneMore != before, counts == before, !Self.areOfLastReference(counts) else { return nil }
+  }
+
+  /// What the runtime says of an object with these counts. Not of the object itself: between the
+  /// load of its counts and the question it might have others, for a moment.
+  private static func areOfLastReference(_ counts: UInt64) -> Bool {
+    // As an object begins; its type is not looked at.
+    var image = (type: UInt64(0), counts: counts)
+    return withUnsafeMutableBytes(of: &image) { RequesterHold.isLastReference(to: $0.baseAddress) }
   }
 
   #if URCU && !canImport(ObjectiveC) && _pointerBitWidth(_64)

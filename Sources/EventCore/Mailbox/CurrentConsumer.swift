@@ -10,7 +10,7 @@
 #endif
 
 /// The consumer whose handlers the calling thread is running, if any: set for as long as a consumer
-/// delivers on a thread, not for each event.
+/// delivers on a thread, or lets go of ended handlers there, not for each event.
 enum CurrentConsumer {
   /// Swift has no thread-local variables: a key of the system's.
   private static let key: pthread_key_t = {
@@ -19,7 +19,7 @@ enum CurrentConsumer {
     return key
   }()
 
-  /// Nil outside of a handler.
+  /// Nil elsewhere.
   static var value: Consumer? {
     pthread_getspecific(key).map { Unmanaged<Consumer>.fromOpaque($0).takeUnretainedValue() }
   }

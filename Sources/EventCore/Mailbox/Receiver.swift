@@ -7,7 +7,8 @@ import Synchronization
 /// registration.
 ///
 /// Who touches what:
-/// - `list`: the consumer's thread only.
+/// - `list`: the consumer's thread only; after its end whoever removes a handler that it did not
+///   find (`requests` orders the two).
 /// - `liveCount`, `timedCount`, `supersededCount`: under the consumer's registration lock;
 ///   `generation` is written there.
 /// - `additions`: its own mutex, held for an append or a swap.
@@ -242,7 +243,7 @@ final class Receiver: @unchecked Sendable {
       generation: list.pointee.appliedGeneration)
   }
 
-  /// Lets go of a handler that has ended; once for each. The consumer only, never inside a handler.
+  /// Lets go of a handler that has ended; once for each. As for `list`, never inside a handler.
   func drop(_ handler: HandlerState) {
     if handler.place == nil {
       // Still among the additions, or it ended before it was taken over.

@@ -22,7 +22,7 @@ struct RequesterHold: ~Copyable {
   mutating func begin(_ object: UnsafeMutableRawPointer, isForRun: Bool) {
     self.object = object
     guard isForRun else { return }
-    snapshot = CountSnapshot(object, isLastReference: { isCountedLast })
+    snapshot = CountSnapshot(object)
   }
 
   mutating func end() {
@@ -44,13 +44,13 @@ struct RequesterHold: ~Copyable {
   @inline(__always)
   var isLastReference: Bool {
     if let snapshot, snapshot.isUnchanged { return false }
-    return isCountedLast
+    return Self.isLastReference(to: object)
   }
 
-  /// The same, as the runtime says.
+  /// The same of any object, as the runtime says.
   @inlinable
   @inline(__always)
-  var isCountedLast: Bool {
+  static func isLastReference(to object: UnsafeMutableRawPointer?) -> Bool {
     // A copy of the pointer alone, which retains nothing: several may look at once, and what
     // `isKnownUniquelyReferenced` is given it is given to change. As an optional, which has the
     // same bits: an `AnyObject` would be opened for the call, and retained by that. Unprotected:

@@ -53,16 +53,16 @@ final class SharedReference: @unchecked Sendable {
     if hasEnded.load(ordering: .acquiring) { return true }
     guard enter() else { return true }
     defer { leave() }
-    guard isLastReference else { return false }
-    // It stays so: a weak reference of the user's might make it strong again.
-    end()
-    return true
+    return held == nil
   }
 
   /// Whether it refers to `object` and not to one that had the same address before. Any thread.
   func refers(to object: AnyObject) -> Bool {
-    // Acquiring: as in `isGone`.
-    !hasEnded.load(ordering: .acquiring) && weakObject.refers(to: object)
+    // Under the mutex: whoever has the object strongly, and asks, is seen by a look that follows, or
+    // finds that one's end.
+    holds.withLock { _ in
+      !hasEnded.load(ordering: .acquiring) && weakObject.refers(to: object)
+    }
   }
 
   // MARK: Counting, any thread
@@ -99,11 +99,21 @@ final class SharedReference: @unchecked Sendable {
   /// Whether nobody but consumers refers to the object. For those who hold it.
   private var isLastReference: Bool { cell.pointee.isLastReference }
 
-  /// The object; nil if the reference in here is the last. For those who hold it.
-  var held: Unmanaged<AnyObject>? { isLastReference ? nil : object }
+  /// The object; nil if the reference in here is the last, and from then on. For those who hold it.
+  var held: Unmanaged<AnyObject>? {
+    guard isLastReference else { return object }
+    // The look again and the end in one: between them a weak reference of the user's might make the
+    // object strong, and a listener be registered for it (`refers`). After them it stays gone.
+    let hasEnded = holds.withLock { _ in
+      guard isLastReference else { return false }
+      end()
+      return true
+    }
+    return hasEnded ? nil : object
+  }
 
-  /// The object was found gone. By one who holds it, before it leaves.
-  func end() {
+  /// The object was found gone. Under the mutex, by one who holds it.
+  private func end() {
     // Releasing, pairs with those who ask: the look that found it.
     hasEnded.store(true, ordering: .releasing)
     // The holder comes by the way of `hold` next, and finds it out: releasing, pairs with that.
@@ -192,16 +202,13 @@ extension Consumer {
   func hold(_ reference: SharedReference) -> HeldObject? {
     if reference.isHeld(by: address) {
       if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
-      reference.end()
     } else if reference.hold(by: address) {
       held.pointee.references.append(reference)
+      // Nil if it went while it was loaded.
       if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
-      // Gone while it was loaded.
-      reference.end()
     } else if reference.enter() {
+      // Nil if it is held by others alone, perhaps by one that stands in another's handler.
       if let object = reference.held { return HeldObject(object: object, isForOneCall: true) }
-      // Perhaps held by one that stands in another's handler.
-      reference.end()
       letGo(reference)
     }
     // Whether it was found here or elsewhere: what this consumer holds it lets go. The end of the

@@ -3,8 +3,8 @@
 
 import Dispatch
 
-/// Several event threads of one kind as one receiver: each event goes to exactly one of them. (Each
-/// callback that wants the latest event only is a receiver of its own.)
+/// Several event threads of one kind as one receiver: each event goes to exactly one of them. (A
+/// callback that wants the latest event only is a receiver of its own beside others.)
 ///
 /// ```swift
 /// let pool = EventPool<TemperatureProcessor>(capacity: 5)

@@ -19,7 +19,7 @@
 ///   a place where a dispatch runs a user's code. It does not wait, and takes no lock that another
 ///   thread may hold for long; everything that is dispatched to the pool goes through it.
 /// - It is asked once for each event, and once more for each latest-only callback that a thread has
-///   for its type. What it is offered are the threads that have a callback for
+///   beside others for its type. What it is offered are the threads that have a callback for
 ///   the event's type; with one such thread it is not asked. If the thread it chose has ended
 ///   meanwhile, the next one that has not gets the event.
 /// - It allocates nothing by itself: what it is asked about is a view.

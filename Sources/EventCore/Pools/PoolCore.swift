@@ -133,8 +133,8 @@ final class PoolCore: @unchecked Sendable {
     }
     // Those that ended while they were made found no place to leave. Not replaced at once: the next
     // may do the same.
-    let slots = slots
-    for slot in slots.active + slots.retiring where slot.thread.consumer.ended.isOpen {
+    let present = slots
+    for slot in present.active + present.retiring where slot.thread.consumer.ended.isOpen {
       didEnd(slot.member)
     }
     // An idle pool that is too large for its scaler has no thread that would have it asked.

@@ -182,6 +182,9 @@ struct DynamicScalerTests {
     var limits = EventPoolDynamicScaler.Limits()
     limits.growDepth = .max
     limits.shrinkDepth = .max
+    // Nothing but the depth decides, and at once.
+    limits.growWait = .seconds(Int64.max)
+    limits.growAfter = .zero
     let scaler = scaler(1, 4, limits)
     for _ in 0..<10 {
       #expect(scaler.capacity(for: reading(3, busy: 3, waiting: .max)) == 3)
