@@ -50,6 +50,8 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 	own.batches = false;
 	status = evc_mailbox_create(&own, &worker->mailbox);
 	if (status == EVC_OK && !join(shared, worker)) {
+		/* The caller's context stays the caller's, as after other errors. */
+		worker->mailbox->options.finalize = NULL;
 		evc_mailbox_release(worker->mailbox);
 		status = EVC_NOT_PERMITTED;
 	}
@@ -228,6 +230,12 @@ static bool end_if_closed(struct evc_worker *worker, bool *closes)
 	if (attention & EVC_SHARED_DROP) {
 		evc_mailbox_close(mailbox);
 	} else if (!(signal & (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))) {
+		/*
+		 * What was posted before the close happened before it was read, and is found here: a late post
+		 * that finds the mailbox ended drops all that there is.
+		 */
+		if (evc_shared_has_some(shared))
+			return false;
 		/* From here on late posts look after themselves; those before are still to be seen. */
 		atomic_fetch_or_explicit(&shared->attention, EVC_SHARED_ENDED, memory_order_seq_cst);
 		atomic_thread_fence(memory_order_seq_cst);

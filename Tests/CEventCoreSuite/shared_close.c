@@ -68,6 +68,10 @@ static const char *round_of(unsigned round, bool drain, unsigned count)
 	if (count > 0 || drops)
 		EXPECT_EQUAL(statistics.taken + statistics.dropped, accepted,
 			     "taken and dropped, beside accepted");
+	/* What was accepted before the close is handled: each producer was in one post then. */
+	if (drain && count > 0)
+		EXPECT(statistics.dropped <= PRODUCERS, "%llu events were dropped by a drain",
+		       (unsigned long long)statistics.dropped);
 	evc_shared_mailbox_release(receiver.mailbox);
 	EXPECT_EQUAL(receiver.delivered + receiver.drops, accepted,
 		     "delivered and calls of drop, beside accepted");
@@ -106,15 +110,23 @@ static const char *nobody_but_drop(void)
 	return rounds(true, 0);
 }
 
+static void count_call(void *context)
+{
+	(*(unsigned *)context)++;
+}
+
 static const char *ended_make_room(void)
 {
 	struct evc_worker *workers[EVC_WORKERS_MAX], *further;
 	struct shared_receiver receiver;
+	unsigned finalized = 0;
+	struct evc_mailbox_options options = { .context = &finalized, .finalize = count_call };
 
 	EXPECT_NONE(shared_open(&receiver));
 	for (unsigned i = 0; i < EVC_WORKERS_MAX; i++)
 		EXPECT_OK(evc_worker_create(receiver.mailbox, NULL, &workers[i]));
-	EXPECT_STATUS(evc_worker_create(receiver.mailbox, NULL, &further), EVC_NOT_PERMITTED);
+	EXPECT_STATUS(evc_worker_create(receiver.mailbox, &options, &further), EVC_NOT_PERMITTED);
+	EXPECT_EQUAL(finalized, 0, "calls of finalize for a worker that was not made");
 	evc_mailbox_close(evc_worker_mailbox(workers[7]));
 	EXPECT_STATUS(evc_worker_run(workers[7]), EVC_CLOSED);
 	EXPECT_OK(evc_worker_create(receiver.mailbox, NULL, &further));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Synchronization
+
 extension EventCoordinator {
   /// Takes a coordinator as the last child, and starts it.
   ///
@@ -48,6 +50,7 @@ extension EventCoordinator {
     child.removeFromParent()
     childCoordinators.append(child)
     child.parentCoordinator = self
+    Self.moves.wrappingAdd(1, ordering: .relaxed)
   }
 
   /// Lets a child go, without stopping it.
@@ -68,12 +71,13 @@ extension EventCoordinator {
   public final func removeFromParent() {
     guard let parent = parentCoordinator else { return }
     parentCoordinator = nil
+    Self.moves.wrappingAdd(1, ordering: .relaxed)
     if let index = parent.childCoordinators.lastIndex(where: { $0 === self }) {
       parent.childCoordinators.remove(at: index)
     }
   }
 
-  private func isBelow(_ other: EventCoordinator) -> Bool {
+  func isBelow(_ other: EventCoordinator) -> Bool {
     var current = parentCoordinator
     while let coordinator = current {
       if coordinator === other { return true }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Synchronization
+
 /// What all coordinators have in common: a place among parents and children, and interceptors.
 ///
 /// Subclass ``Coordinator``, or ``UICoordinator`` for code of the MainActor; a tree may hold both.
@@ -22,6 +24,9 @@ open class EventCoordinator: EventResponder {
   public internal(set) final var childCoordinators: [EventCoordinator] = []
   private(set) final var state = State.made
   private final var interceptors: [EventInterceptionHandle] = []
+  /// How often a parent has changed, in all trees: whoever goes over one notices by it that
+  /// somebody else may have changed that. Relaxed: a tree is one thread's.
+  static let moves = Atomic<UInt>(0)
 
   /// What is asked last about an event that nobody stopped on its way to this coordinator, as long
   /// as this is the top: ``parentCoordinator`` is nil.
@@ -99,10 +104,13 @@ open class EventCoordinator: EventResponder {
         current = self
         continue
       }
+      let moves = Self.moves.load(ordering: .relaxed)
       current.performStop()
       // An override that does not call super leaves it where it was.
       if current.parentCoordinator === parent { current.removeFromParent() }
-      current = parent
+      // If this one's leaving was not all, its parent may be elsewhere by now: then from the top.
+      let isAlone = Self.moves.load(ordering: .relaxed) == moves &+ 1
+      current = isAlone || parent === self || parent.isBelow(self) ? parent : self
     }
   }
 

@@ -12,7 +12,8 @@ extension Sequence where Element: Eventable {
   /// **Threads**: any, also inside a handler. The sequence's own iterator is the only user code
   /// that runs, and it runs between batches.
   ///
-  /// **Order**: as if each had been queued in turn, with nobody else's events within a batch.
+  /// **Order**: as if each had been queued in turn, with nobody else's events within a batch. A
+  /// pool that balances shares a batch out event by event, and others' may come in between.
   ///
   /// **Complexity**: O(events × receivers), at about half the cost of single dispatches.
   @inlinable

@@ -25,8 +25,9 @@ enum LockingTree: TreeCore {
   private static let changes = Atomic<UInt64>(0)
 
   private static func noteChange() {
-    // Releasing: a walk that sees it takes the lock, and finds the change.
-    changes.wrappingAdd(1, ordering: .releasing)
+    // A walk that sees it takes the lock, and finds the change. Sequentially consistent for
+    // `waitUntilDone`.
+    changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
   }
 
   // MARK: Nodes
@@ -188,11 +189,13 @@ enum LockingTree: TreeCore {
     let thread = currentThreadNumber()
     enum Found { case nowhere, here, elsewhere }
     let found = state.withLock { state -> Found in
+      // Publish, then look; a walk does it the other way round (`mayCall`). A walk that goes on from
+      // this cell is seen to, or sees the change, and finds the latch once the lock is free.
+      noteChange()
       let calling = state.walks.filter { isCalling($0, address) }
       guard !calling.isEmpty else { return .nowhere }
       guard !calling.contains(where: { $0.thread == thread }) else { return .here }
       state.waiting.append((address, latch))
-      noteChange()
       return .elsewhere
     }
     if found == .elsewhere { latch.wait() }
@@ -268,8 +271,8 @@ enum LockingTree: TreeCore {
     // Sequentially consistent, both: the other half of `waitUntilDone`.
     treeCalling(of: walk).pointee.store(UInt(bitPattern: cell), ordering: .sequentiallyConsistent)
     guard cell.pointee.state.load(ordering: .sequentiallyConsistent) == 0 else { return false }
-    // Acquiring: pairs with `noteChange`.
-    if changes.load(ordering: .acquiring) != walk.pointee.changes { lookAgain(walk, from: index) }
+    // The same with `noteChange`.
+    if changes.load(ordering: .sequentiallyConsistent) != walk.pointee.changes { lookAgain(walk, from: index) }
     // Not nil: shown by `fill`.
     return !walk.pointee.isCut.unsafelyUnwrapped[index]
   }

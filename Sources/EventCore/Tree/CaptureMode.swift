@@ -16,10 +16,10 @@ public struct CaptureMode: OptionSet, Hashable, Sendable {
   /// The phases and choices as bits, for `OptionSet`.
   public let rawValue: UInt8
 
-  /// Makes a mode from its bits.
+  /// Makes a mode from its bits; those that name nothing are left out.
   @inlinable
   public init(rawValue: UInt8) {
-    self.rawValue = rawValue
+    self.rawValue = rawValue & 15
   }
 
   /// While the event climbs from the node that raised it, which is the first, to the root.

@@ -138,6 +138,30 @@ struct CoordinatorLifeTests {
     #expect(b.parentCoordinator == nil)
   }
 
+  @Test("stop() leaves alone what is elsewhere by the time it comes there, and all there")
+  func stopThatMovesElsewhere() {
+    for isMoved in [true, false] {
+      let journal = Journal()
+      let desks = ["a", "b", "c", "d", "r", "x", "s"].map { Desk($0, journal) }
+      let (a, b, c, d) = (desks[0], desks[1], desks[2], desks[3])
+      let (r, x, s) = (desks[4], desks[5], desks[6])
+      a.addChild(b)
+      b.addChild(d)
+      b.addChild(c)
+      r.addChild(x)
+      x.addChild(s)
+      c.beforeStop = { [unowned a, unowned b, unowned x] in
+        if isMoved { x.addChild(b) } else { a.removeChild(b) }
+      }
+      a.stop()
+      #expect(journal.take() == ["c stops", "a stops"])
+      #expect(b.parentCoordinator === (isMoved ? x : nil))
+      #expect(isSame(b.childCoordinators, [d]))
+      #expect(isSame(r.childCoordinators, [x]))
+      #expect(x.childCoordinators.first === s)
+    }
+  }
+
   @Test("children keep their order; one that is moved comes last, one that is added twice stays")
   func children() {
     let (first, second) = (Coordinator(), Coordinator())
