@@ -24,8 +24,9 @@
  *
  * A walk belongs to the moment it began. It finds every handler that was there at that moment, in
  * order, each once; but not one that was removed since, whose node has ended since, or whose node this
- * thread has detached or moved since. What comes meanwhile is for the next walk. A node that another
- * thread detaches meanwhile is either found or not.
+ * thread has detached or moved since (but the one from which EVC_WALK_FROM_HERE goes down, wherever it is).
+ * What comes meanwhile is for the next walk. A node that another thread detaches meanwhile is either found
+ * or not.
  *
  * Threads: any thread may call any function at any time, also inside a handler and inside `release`,
  * but for those that say otherwise. Walks take no lock and wait for nobody, but for a short lock to wake

@@ -272,7 +272,9 @@ enum LockingTree: TreeCore {
     treeCalling(of: walk).pointee.store(UInt(bitPattern: cell), ordering: .sequentiallyConsistent)
     guard cell.pointee.state.load(ordering: .sequentiallyConsistent) == 0 else { return false }
     // The same with `noteChange`.
-    if changes.load(ordering: .sequentiallyConsistent) != walk.pointee.changes { lookAgain(walk, from: index) }
+    if changes.load(ordering: .sequentiallyConsistent) != walk.pointee.changes {
+      lookAgain(walk, from: index)
+    }
     // Not nil: shown by `fill`.
     return !walk.pointee.isCut.unsafelyUnwrapped[index]
   }

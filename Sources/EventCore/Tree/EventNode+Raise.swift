@@ -19,8 +19,9 @@ extension EventNode {
   /// The event belongs to the moment at which it is raised: what is added, attached or moved
   /// meanwhile hears the next one. Each handler is called once (D4), but not if it was removed
   /// meanwhile (D6), if its node has ended (D9), or if a handler of this same event has detached or
-  /// moved its node, or a node above it. Of a node that another thread detaches meanwhile the
-  /// handlers are called or not, as if it had come before or after.
+  /// moved its node, or a node above it (but the one that propagates, wherever it is). Of a node
+  /// that another thread detaches meanwhile the handlers are called or not, as if it had come
+  /// before or after.
   ///
   /// **Threads**: any, also inside a handler. Handlers run on the calling thread, before the
   /// return; an event that a handler raises is handled before the handler goes on.
