@@ -18,16 +18,20 @@ struct RequesterHold: ~Copyable {
 
   init() {}
 
+  // Of what a pointer points to, field by field: a mutating method would be an access to all of it,
+  // while others read `holder`.
+
   /// The object is there, retained. `isForRun`: many looks are to come.
-  mutating func begin(_ object: UnsafeMutableRawPointer, isForRun: Bool) {
-    self.object = object
-    guard isForRun else { return }
-    snapshot = CountSnapshot(object)
+  static func begin(
+    _ hold: UnsafeMutablePointer<Self>, _ object: UnsafeMutableRawPointer, isForRun: Bool
+  ) {
+    hold.pointee.object = object
+    if isForRun { hold.pointee.snapshot = CountSnapshot(object) }
   }
 
-  mutating func end() {
-    object = nil
-    snapshot = nil
+  static func end(_ hold: UnsafeMutablePointer<Self>) {
+    hold.pointee.object = nil
+    hold.pointee.snapshot = nil
   }
 
   /// Whether the consumer holds the object over a run.

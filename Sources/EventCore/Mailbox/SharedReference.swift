@@ -75,7 +75,7 @@ final class SharedReference: @unchecked Sendable {
       guard !hasEnded.load(ordering: .acquiring) else { return false }
       if count == 0 {
         guard let object = weakObject.retained() else { return false }
-        cell.pointee.begin(object.toOpaque(), isForRun: isForRun)
+        RequesterHold.begin(cell, object.toOpaque(), isForRun: isForRun)
       }
       count += 1
       return true
@@ -87,7 +87,7 @@ final class SharedReference: @unchecked Sendable {
     let last = holds.withLock { count -> Unmanaged<AnyObject>? in
       count -= 1
       guard count == 0 else { return nil }
-      defer { cell.pointee.end() }
+      defer { RequesterHold.end(cell) }
       return object
     }
     last?.release()

@@ -22,21 +22,26 @@ import Testing
   /// test's would be let go of whenever the compiler likes.
   private final class Held: @unchecked Sendable {
     // `hold` is begun once, by the test's own thread, and read by it alone. The rest is constant.
-    private var hold = RequesterHold()
+    private let hold = UnsafeMutablePointer<RequesterHold>.allocate(capacity: 1)
     let object: Unmanaged<Owner>
 
     init(_ lifetime: Lifetime, others: Int) {
+      hold.initialize(to: RequesterHold())
       object = .passRetained(Owner(lifetime))
       for _ in 0..<others { _ = object.retain() }
     }
 
-    func begin() { hold.begin(object.toOpaque(), isForRun: true) }
+    func begin() { RequesterHold.begin(hold, object.toOpaque(), isForRun: true) }
 
     // The macros would copy the hold.
-    var hasSnapshot: Bool { hold.snapshot != nil }
-    var isLastReference: Bool { hold.isLastReference }
+    var hasSnapshot: Bool { hold.pointee.snapshot != nil }
+    var isLastReference: Bool { hold.pointee.isLastReference }
 
-    deinit { object.release() }
+    deinit {
+      hold.deinitialize(count: 1)
+      hold.deallocate()
+      object.release()
+    }
   }
 
   @Test("D9 the last other reference is seen to go, at each count, and the look is short before")
