@@ -108,9 +108,11 @@ open class EventCoordinator: EventResponder {
       current.performStop()
       // An override that does not call super leaves it where it was.
       if current.parentCoordinator === parent { current.removeFromParent() }
-      // If this one's leaving was not all, its parent may be elsewhere by now: then from the top.
+      // Lets go of it, perhaps as the last: user code, and before the look.
+      current = parent
+      // If its leaving was not all, its parent may be elsewhere by now: then from the top.
       let isAlone = Self.moves.load(ordering: .relaxed) == moves &+ 1
-      current = isAlone || parent === self || parent.isBelow(self) ? parent : self
+      if !isAlone, parent !== self, !parent.isBelow(self) { current = self }
     }
   }
 

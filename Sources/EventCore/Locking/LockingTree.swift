@@ -284,9 +284,13 @@ enum LockingTree: TreeCore {
     let done = state.withLock { state in
       state.round += 1
       own(walk).lookAgain(from: index, round: state.round)
-      // Relaxed: the lock orders the writers.
-      walk.pointee.changes = changes.load(ordering: .relaxed)
-      return takeWaiting(&state)
+      let done = takeWaiting(&state)
+      // If somebody waits for the very cell that this walk stands at, it looks again at the next one.
+      // Relaxed, both: written by this thread; the lock orders the writers.
+      let calling = treeCalling(of: walk).pointee.load(ordering: .relaxed)
+      let isAwaited = state.waiting.contains { $0.cell == calling }
+      walk.pointee.changes = changes.load(ordering: .relaxed) &- (isAwaited ? 1 : 0)
+      return done
     }
     for latch in done { latch.open() }
   }

@@ -101,15 +101,16 @@ final class SharedReference: @unchecked Sendable {
 
   /// The object; nil if the reference in here is the last, and from then on. For those who hold it.
   var held: Unmanaged<AnyObject>? {
-    guard isLastReference else { return object }
+    // Acquiring: as in `isGone`.
+    guard isLastReference else { return hasEnded.load(ordering: .acquiring) ? nil : object }
     // The look again and the end in one: between them a weak reference of the user's might make the
     // object strong, and a listener be registered for it (`refers`). After them it stays gone.
-    let hasEnded = holds.withLock { _ in
+    let isGone = holds.withLock { _ in
       guard isLastReference else { return false }
       end()
       return true
     }
-    return hasEnded ? nil : object
+    return isGone ? nil : object
   }
 
   /// The object was found gone. Under the mutex, by one who holds it.

@@ -162,6 +162,34 @@ struct CoordinatorLifeTests {
     }
   }
 
+  @Test("stop() leaves alone what the end of a coordinator has moved")
+  func stopThatEndsACoordinator() {
+    final class Leaving: Coordinator {
+      var atEnd: () -> Void = {}
+      deinit { atEnd() }
+    }
+    let journal = Journal()
+    let desks = ["a", "b", "d", "r", "x", "s"].map { Desk($0, journal) }
+    let (a, b, d) = (desks[0], desks[1], desks[2])
+    let (r, x, s) = (desks[3], desks[4], desks[5])
+    a.addChild(b)
+    b.addChild(d)
+    r.addChild(x)
+    x.addChild(s)
+    func add() {
+      let leaving = Leaving()
+      leaving.atEnd = { [unowned b, unowned x] in x.addChild(b) }
+      b.addChild(leaving)
+    }
+    // Held by its parent alone.
+    add()
+    a.stop()
+    #expect(journal.take() == ["a stops"])
+    #expect(isSame(r.childCoordinators, [x]))
+    #expect(isSame(x.childCoordinators, [s, b]))
+    #expect(isSame(b.childCoordinators, [d]))
+  }
+
   @Test("children keep their order; one that is moved comes last, one that is added twice stays")
   func children() {
     let (first, second) = (Coordinator(), Coordinator())
