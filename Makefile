@@ -11,9 +11,9 @@ CC ?= cc
 DEMO_ARGUMENTS ?=
 TEST_ARGUMENTS ?=
 
-C_SOURCES := $(wildcard Sources/CEventCore/*.c)
-C_HEADERS := $(wildcard include/eventcore/*.h Sources/CEventCore/*.h)
-C_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -DEVC_URCU -Iinclude
+C_SOURCES := $(wildcard Sources/CEventCore/*/*.c)
+C_HEADERS := $(wildcard include/eventcore/*.h Sources/CEventCore/*/*.h)
+C_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -DEVC_URCU -Iinclude -ISources/CEventCore
 
 .PHONY: demo test bench bench-quick check setup c-program models sanitize clean
 

@@ -31,7 +31,7 @@ let package = Package(
     // The folder's `include` is a symbolic link to the top-level one, where C users look for it.
     .target(
       name: "CEventCore",
-      cSettings: traitDefines,
+      cSettings: traitDefines + [.headerSearchPath(".")],
       linkerSettings: [
         .linkedLibrary("urcu-bp", .when(traits: ["URCU"])),
         .linkedLibrary("pthread", .when(platforms: [.linux], traits: ["URCU"])),

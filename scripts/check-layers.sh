@@ -16,7 +16,7 @@ forbid() {
 }
 
 mapfile -t swift_files < <(git ls-files 'Sources/EventCore/*.swift')
-mapfile -t c_files < <(git ls-files 'Sources/CEventCore/*.[ch]' | grep -v '/domain\.c$')
+mapfile -t c_files < <(git ls-files 'Sources/CEventCore/*.[ch]' | grep -v '/platform/domain\.c$')
 mapfile -t shared_files < <(git ls-files 'Sources/EventCore/*.swift' | grep -v '/LockFree/')
 
 forbid '<urcu' 'Only domain.c includes liburcu:' "${c_files[@]}"
@@ -24,22 +24,18 @@ forbid '^ *(public |@_exported )?import (CEventCore|Foundation)' \
   'CEventCore is imported internally, Foundation not at all:' "${swift_files[@]}"
 forbid 'evc_|EVC_' 'C is named in LockFree/ alone:' \
   $(printf '%s\n' "${shared_files[@]}" | grep -v -e Lane.swift -e Dispatch.swift -e EnvelopeLayout.swift)
-forbid '#include "(mailbox|lanes|stream_table|parker)' 'A router knows sinks, not mailboxes:' \
-  Sources/CEventCore/router.c Sources/CEventCore/router_private.h Sources/CEventCore/dispatch*.[ch] \
-  Sources/CEventCore/snapshot.c Sources/CEventCore/snapshot.h
-forbid '#include "(router|dispatch|snapshot)' 'A mailbox knows no router:' \
-  Sources/CEventCore/mailbox*.[ch] Sources/CEventCore/lanes.h Sources/CEventCore/stream*.[ch]
-forbid '#include "(eventcore/)?(router|dispatch|snapshot|mailbox|envelope|sink|lanes|inbox)' \
-  'A scheduler knows time, and no events:' \
-  include/eventcore/scheduler.h Sources/CEventCore/scheduler*.[ch] Sources/CEventCore/timer*.[ch]
+forbid '#include "(mailbox|shared)/' 'A router knows sinks, not mailboxes:' Sources/CEventCore/routing/*.[ch]
+forbid '#include "routing/(router|dispatch|snapshot)' 'A mailbox knows no router:' Sources/CEventCore/mailbox/*.[ch]
+forbid '#include "(memory/envelope|routing|mailbox|eventcore/(router|mailbox|envelope|sink))' \
+  'A scheduler knows time, and no events:' include/eventcore/scheduler.h Sources/CEventCore/scheduler/*.[ch]
 forbid 'Consumer|Receiver|EventThread|Mailbox' 'A scheduler dispatches through the front door:' \
   Sources/EventCore/Scheduling/*.swift Sources/EventCore/L*/*Scheduler.swift
-forbid '#include "(eventcore/)?(mailbox|lanes|stream_table|parker|router|dispatch|shared_mailbox)' \
+forbid '#include "(mailbox/|shared/|platform/parker|routing/(router|dispatch)|eventcore/(mailbox|parker|router|shared_mailbox))' \
   'A balancer knows sinks, not what is before or behind them:' \
-  Sources/CEventCore/balancer*.[ch] Sources/CEventCore/load.[ch] include/eventcore/balancer.h
-forbid '#include "(eventcore/)?(mailbox|lanes|stream|router|dispatch|snapshot|sink|envelope|pool|thread_record|scheduler|balancer|shared)' \
+  Sources/CEventCore/balancer/*.[ch] include/eventcore/balancer.h
+forbid '#include "(routing|mailbox|shared|balancer|scheduler|memory/(slot|envelope|box|batch|thread_record)|eventcore/(mailbox|router|sink|envelope|pool|scheduler|balancer|shared))' \
   'A tree knows neither events nor where they go:' \
-  include/eventcore/tree.h Sources/CEventCore/tree*.[ch]
+  include/eventcore/tree.h Sources/CEventCore/tree/*.[ch]
 forbid '^[^/]*\bprecondition(Failure)?\(' 'A release build drops what a precondition says; use require:' \
   "${swift_files[@]}"
 forbid 'unsafeFlags' 'A package with unsafe flags cannot be depended on:' Package.swift

@@ -44,7 +44,7 @@ for kind in "${@:-thread address undefined}"; do
         mkdir -p .build-undefined
         clang -std=gnu11 -O1 -g -DEVC_URCU -fsanitize=undefined -fno-sanitize-recover=undefined \
           -Iinclude -ISources/CEventCore -ITests/CEventCoreSuite/include -fuse-ld=lld \
-          Sources/CEventCore/*.c Tests/CEventCoreSuite/*.c Tests/CProgram/run_suite.c \
+          Sources/CEventCore/*/*.c Tests/CEventCoreSuite/*.c Tests/CProgram/run_suite.c \
           -o .build-undefined/suite -lurcu-bp -lpthread
         UBSAN_OPTIONS="halt_on_error=1 print_stacktrace=1" .build-undefined/suite
         ;;

@@ -10,7 +10,7 @@
 #ifdef EVC_URCU
 #include "suite.h"
 
-#include "thread_record.h"
+#include "memory/thread_record.h"
 
 #include <stdlib.h>
 #include <string.h>

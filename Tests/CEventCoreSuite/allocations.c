@@ -3,8 +3,8 @@
 #ifdef EVC_URCU
 #include "suite.h"
 
-#include "pool_private.h"
-#include "thread_record.h"
+#include "memory/pool_private.h"
+#include "memory/thread_record.h"
 
 #define MOST 8192u
 

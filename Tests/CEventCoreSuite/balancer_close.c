@@ -7,7 +7,7 @@
 #ifdef EVC_URCU
 #include "crew.h"
 
-#include "subscription.h"
+#include "routing/subscription.h"
 
 static const char *closed(void)
 {

@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "bench.h"
 
-#include "subscription.h"
+#include "routing/subscription.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-#include "mailbox_private.h"
-#include "stream_table.h"
+#include "mailbox/mailbox_private.h"
+#include "memory/stream_table.h"
 #include "suite.h"
 
 static const char *expect_end(struct suite_receiver *receiver, uint64_t taken, uint64_t dropped)

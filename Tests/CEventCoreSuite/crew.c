@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "crew.h"
 
-#include "subscription.h"
+#include "routing/subscription.h"
 
 #include <string.h>
 

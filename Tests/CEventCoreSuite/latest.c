@@ -4,8 +4,8 @@
 #ifdef EVC_URCU
 #include "suite.h"
 
-#include "latest.h"
-#include "token.h"
+#include "mailbox/latest.h"
+#include "mailbox/token.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * model; in each of the ways that the consumer may find out about a post (mailbox_private.h).
  */
 #ifdef EVC_URCU
-#include "mailbox_private.h"
+#include "mailbox/mailbox_private.h"
 #include "model.h"
 
 enum mode { LOOKING, RELYING, AS_IT_COMES };

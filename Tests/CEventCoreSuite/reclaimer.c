@@ -5,7 +5,7 @@
  * nothing while a section is open that was open then.
  */
 #ifdef EVC_URCU
-#include "domain.h"
+#include "platform/domain.h"
 #include "suite.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  */
 #ifdef EVC_URCU
 #include "driven.h"
-#include "scheduler_private.h"
+#include "scheduler/scheduler_private.h"
 
 static uint64_t cancel_from_inside(void *context, uint64_t deadline)
 {

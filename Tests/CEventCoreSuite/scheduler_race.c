@@ -5,7 +5,7 @@
  */
 #ifdef EVC_URCU
 #include "live.h"
-#include "scheduler_private.h"
+#include "scheduler/scheduler_private.h"
 
 #include <sched.h>
 

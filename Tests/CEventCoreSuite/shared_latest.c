@@ -7,8 +7,8 @@
 #ifdef EVC_URCU
 #include "place.h"
 
-#include "shared_queue.h"
-#include "subscription.h"
+#include "shared/shared_queue.h"
+#include "routing/subscription.h"
 
 #include <string.h>
 

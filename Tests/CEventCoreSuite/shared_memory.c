@@ -7,7 +7,7 @@
 #ifdef EVC_URCU
 #include "shared.h"
 
-#include "shared_mailbox_private.h"
+#include "shared/shared_mailbox_private.h"
 
 #include <string.h>
 

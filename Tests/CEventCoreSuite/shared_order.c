@@ -8,7 +8,7 @@
 #include "model.h"
 #include "shared.h"
 
-#include "shared_mailbox_private.h"
+#include "shared/shared_mailbox_private.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  */
 #ifdef EVC_URCU
 #include "bench.h"
-#include "thread_record.h"
+#include "memory/thread_record.h"
 
 /* Leaves the pool `left` segments, and no memory for more. The others are returned, linked. */
 static struct evc_envelope *take_segments(struct evc_pool *pool, unsigned left)

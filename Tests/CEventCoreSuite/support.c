@@ -3,9 +3,9 @@
 #ifdef EVC_URCU
 #include "suite.h"
 
-#include "domain.h"
-#include "subscription.h"
-#include "thread_record.h"
+#include "platform/domain.h"
+#include "routing/subscription.h"
+#include "memory/thread_record.h"
 
 #include <sched.h>
 #include <stdarg.h>

@@ -6,8 +6,8 @@
 #ifdef EVC_URCU
 #include "tree.h"
 
-#include "tree_memory.h"
-#include "tree_private.h"
+#include "tree/tree_memory.h"
+#include "tree/tree_private.h"
 
 #include <stdlib.h>
 #include <string.h>

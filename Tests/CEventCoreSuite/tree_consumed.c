@@ -6,7 +6,7 @@
 #ifdef EVC_URCU
 #include "tree.h"
 
-#include "tree_collect.h"
+#include "tree/tree_collect.h"
 
 #define KEY UINT64_C(41)
 #define NODES 1000u

@@ -7,7 +7,7 @@
 #ifdef EVC_URCU
 #include "tree.h"
 
-#include "tree_private.h"
+#include "tree/tree_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifdef EVC_URCU
 #include "tree.h"
 
-#include "tree_walker.h"
+#include "tree/tree_walker.h"
 
 #include <sched.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * before 1), one consumer. Sequentially consistent. The mailbox itself is taken for granted: a post is one
  * step, and a take returns a token of the first lane that has one (mailbox.pml).
  *
- * Models Sources/CEventCore/latest.c, by the names that the proof in latest.h gives the steps:
+ * Models Sources/CEventCore/mailbox/latest.c, by the names that the proof in latest.h gives the steps:
  *   accept              P1  exchange the slot; P2 load the state
  *   post_token              the rest of P2, with the token that has the state or one without
  *   evc_latest_take     K1  give_token; K2 exchange the slot; K3 put back

@@ -6,7 +6,7 @@
  * the code deals 32, and sleeps when it finds nothing. Sequentially consistent. With POSTS=3 all
  * three lanes are searched, with POSTS=4 and TWO_LANES the lanes 0 and 2, which keeps it to a minute.
  *
- * Models these lines of Sources/CEventCore/mailbox.c, mailbox_consume.c and mailbox_wait.c, by the names
+ * Models these lines of Sources/CEventCore/mailbox/mailbox.c, mailbox_consume.c and mailbox_wait.c, by the names
  * that the proof in mailbox_private.h gives them:
  *   publish_reserved    P1  ticket = fetch-add of tickets (P2, the ticket in its slot, is stream.pml's: it
  *                           only makes a look wait)

@@ -4,7 +4,7 @@
  * The parker: one sleeper, two wakers with ROUNDS news each, and a sleeper that may also time out.
  * Sequentially consistent.
  *
- * Models these lines of Sources/CEventCore/parker.c:
+ * Models these lines of Sources/CEventCore/platform/parker.c:
  *   evc_parker_prepare  S1  ticket = word & ~1
  *   the caller          S2  look for the news
  *   evc_parker_wait     S3  compare-and-swap word: ticket -> ticket | 1, else return

@@ -5,7 +5,7 @@
  * twice and dooms a slab whenever it holds all of it. Chains are of one slot each, and a grab keeps one
  * chain where the code keeps GRAB_CHAINS. Sequentially consistent.
  *
- * Models these lines of Sources/CEventCore/pool.c and pool_trim.c:
+ * Models these lines of Sources/CEventCore/memory/pool.c and pool_trim.c:
  *   evc_pool_refill      chains; if reserve: R1 exchange reserve; if returned: R2 exchange returned;
  *                        keep the first of the list, R3 store the rest into reserve; else bump
  *   evc_pool_push_chains head = load; last->next_chain = head; G compare-and-swap returned

@@ -3,7 +3,7 @@
 /*
  * The callback thread: two that retire ITEMS each, one of them what is urgent. Sequentially consistent.
  *
- * Models these lines of Sources/CEventCore/reclaimer.c: R1, R2 and R4, and T1 to T7; the patient lists are one.
+ * Models these lines of Sources/CEventCore/platform/reclaimer.c: R1, R2 and R4, and T1 to T7; the patient lists are one.
  * The parker is an event count whose steps are atomic (parker.pml has its own): a wait ends when there
  * was a wake after the ticket. The long wait of T4 may end by time at any step.
  *

@@ -5,7 +5,7 @@
  * (0 comes before 1), TAKERS workers. Sequentially consistent. The mailbox itself is taken for granted: a post
  * is one step, and a take returns a token of the first lane that has one (shared_queue.pml, shared_stack.pml).
  *
- * Models Sources/CEventCore/shared_latest.c, by the names that the proofs in latest.h and shared_latest.h give
+ * Models Sources/CEventCore/shared/shared_latest.c, by the names that the proofs in latest.h and shared_latest.h give
  * the steps:
  *   accept                   P1  put; P2 load the state
  *   post_token                   the rest of P2, with the token of the structure or one from the pool

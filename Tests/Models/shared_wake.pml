@@ -5,7 +5,7 @@
  * take, spin or not, and sleep. With -DRETIRE worker 0 may be told to end at any time; with -DSTUCK the first
  * handler holds its worker up until nothing waits, so that the other one has to come. Sequentially consistent.
  *
- * Models these lines of Sources/CEventCore/shared_mailbox.c, shared_mailbox_wake.c, worker.c and worker_wait.c, by
+ * Models these lines of Sources/CEventCore/shared/shared_mailbox.c, shared_mailbox_wake.c, worker.c and worker_wait.c, by
  * the names that shared_mailbox_private.h gives them:
  *   evc_shared_mailbox_post   P1  put; P2 load attention; nobody sleeps: done (P3)
  *   evc_shared_wake_one       P4  load looking, > 0: done; load the bits, none: done

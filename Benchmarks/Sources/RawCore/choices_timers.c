@@ -3,7 +3,7 @@
 /*
  * What keeps the deadlines in order: a heap of four children with back-pointers, or a hierarchical
  * timing wheel that is exact. Bare structures on one thread, intrusive nodes of 64 bytes, a million
- * pending, deadlines spread over 100 seconds. See Sources/CEventCore/timer_heap.h.
+ * pending, deadlines spread over 100 seconds. See Sources/CEventCore/scheduler/timer.heap.h.
  *
  *     fill ──► cancel and insert a million at random ──► fire all in order: the time of each step
  */

@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 // The 64 bytes of an envelope as Swift reads them: those of `struct evc_envelope`, which the
-// locking core uses too. Sources/CEventCore/slot.h has the table; EnvelopeLayoutTests compares the
+// locking core uses too. Sources/CEventCore/memory/slot.h has the table; EnvelopeLayoutTests compares the
 // two.
 
 @usableFromInline

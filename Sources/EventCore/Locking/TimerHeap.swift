@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 /// Timers by deadline, equal ones by the order in which they came: a heap of four children a node,
-/// whose timers know their positions. Sources/CEventCore/timer_heap.h says why a heap and no wheel.
+/// whose timers know their positions. Sources/CEventCore/scheduler/timer.heap.h says why a heap and no wheel.
 ///
 /// Retains its timers. The scheduler's lock is held for every member.
 struct TimerHeap: ~Copyable {

@@ -15,7 +15,7 @@ import Synchronization
 /// so that nobody has to walk a list.
 ///
 /// A view; ``Memory`` owns what it points to. The first word is the load of the C core, and works
-/// as Sources/CEventCore/load.h proves: adding to it promises an event, unless its highest bit is
+/// as Sources/CEventCore/balancer/load.h proves: adding to it promises an event, unless its highest bit is
 /// set.
 ///
 ///     byte  0  promised: whoever posts         64  done: the thread

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+/*
+ * A balancer's life, and its receivers: a snapshot, which a change replaces under the mutex, and which posts
+ * read without it (balancer_post.c).
+ */
+#include "balancer/balancer_private.h"
+
+#include "memory/memory.h"
+
+/* Life */
+
+static void retain(struct evc_sink *sink)
+{
+	evc_balancer_retain(evc_balancer_of(sink));
+}
+
+static void release(struct evc_sink *sink)
+{
+	evc_balancer_release(evc_balancer_of(sink));
+}
+
+/* Nothing is handled under the balancer's own address: what arrives is readdressed or refused. */
+static bool deliver(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	(void)context, (void)payload, (void)envelope, (void)owned;
+	return false;
+}
+
+enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
+				    struct evc_balancer **out)
+{
+	struct evc_balancer *balancer;
+
+	if (out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	balancer = evc_allocate(sizeof(*balancer), _Alignof(struct evc_balancer));
+	if (balancer == NULL)
+		return EVC_OUT_OF_MEMORY;
+	*balancer = (struct evc_balancer){
+		.sink = { evc_balancer_accept, retain, release, NULL },
+		.subscription = { .deliver = deliver },
+	};
+	if (pthread_mutex_init(&balancer->mutex, NULL) != 0) {
+		evc_deallocate(balancer, sizeof(*balancer), _Alignof(struct evc_balancer));
+		return EVC_OUT_OF_MEMORY;
+	}
+	balancer->subscription.sink = &balancer->sink;
+	balancer->turn = &balancer->own_turn;
+	if (options != NULL) {
+		balancer->choose = options->choose;
+		if (options->turn != NULL)
+			balancer->turn = (_Atomic uint32_t *)(void *)options->turn;
+		balancer->subscription.drop = options->drop;
+		balancer->subscription.finalize = options->finalize;
+		balancer->subscription.context = options->context;
+	}
+	atomic_init(&balancer->references, 1);
+	*out = balancer;
+	return EVC_OK;
+}
+
+void evc_balancer_retain(struct evc_balancer *balancer)
+{
+	/* Relaxed: the caller has a reference already. */
+	atomic_fetch_add_explicit(&balancer->references, 1, memory_order_relaxed);
+}
+
+void evc_balancer_release(struct evc_balancer *balancer)
+{
+	struct evc_snapshot *receivers;
+
+	/* Pairs with itself: everything that other holders did before the end. */
+	if (atomic_fetch_sub_explicit(&balancer->references, 1, memory_order_acq_rel) != 1)
+		return;
+	/* Whoever posts holds a reference of the balancer, so that no section reads this any more. */
+	receivers = atomic_load_explicit(&balancer->current, memory_order_acquire);
+	if (receivers != NULL)
+		evc_snapshot_release(receivers);
+	if (balancer->subscription.finalize != NULL)
+		balancer->subscription.finalize(balancer->subscription.context);
+	pthread_mutex_destroy(&balancer->mutex);
+	evc_deallocate(balancer, sizeof(*balancer), _Alignof(struct evc_balancer));
+}
+
+struct evc_subscription *evc_balancer_subscription(struct evc_balancer *balancer)
+{
+	return &balancer->subscription;
+}
+
+/* Receivers */
+
+/* Under the mutex. */
+static void publish(struct evc_balancer *balancer, struct evc_snapshot *snapshot)
+{
+	/* Pairs with evc_balancer_receivers: the entries before the pointer. */
+	evc_snapshot_retire(
+		atomic_exchange_explicit(&balancer->current, snapshot, memory_order_acq_rel));
+}
+
+enum evc_status evc_balancer_add(struct evc_balancer *balancer,
+				 struct evc_subscription *subscription, uint32_t generation,
+				 bool timed, struct evc_load *load)
+{
+	struct evc_snapshot_entry entry = { subscription, generation, timed, load };
+	struct evc_snapshot *snapshot;
+
+	if (balancer == NULL || subscription == NULL || subscription->sink == NULL ||
+	    load == NULL || subscription == &balancer->subscription)
+		return EVC_INVALID_ARGUMENT;
+	pthread_mutex_lock(&balancer->mutex);
+	/* Relaxed: written under this mutex alone. */
+	snapshot = evc_snapshot_with(
+		atomic_load_explicit(&balancer->current, memory_order_relaxed), entry);
+	if (snapshot != NULL)
+		publish(balancer, snapshot);
+	pthread_mutex_unlock(&balancer->mutex);
+	return snapshot != NULL ? EVC_OK : EVC_OUT_OF_MEMORY;
+}
+
+static bool contains(const struct evc_snapshot *snapshot,
+		     const struct evc_subscription *subscription)
+{
+	for (uint32_t i = 0; snapshot != NULL && i < snapshot->count; i++)
+		if (snapshot->entries[i].subscription == subscription)
+			return true;
+	return false;
+}
+
+enum evc_status evc_balancer_remove(struct evc_balancer *balancer,
+				    struct evc_subscription *subscription)
+{
+	enum evc_status status = EVC_NOT_FOUND;
+	struct evc_snapshot *current, *snapshot;
+	bool is_empty;
+
+	if (balancer == NULL || subscription == NULL)
+		return EVC_INVALID_ARGUMENT;
+	pthread_mutex_lock(&balancer->mutex);
+	/* Relaxed: written under this mutex alone. */
+	current = atomic_load_explicit(&balancer->current, memory_order_relaxed);
+	if (contains(current, subscription)) {
+		snapshot = evc_snapshot_without(current, subscription, &is_empty);
+		status = snapshot != NULL || is_empty ? EVC_OK : EVC_OUT_OF_MEMORY;
+		if (status == EVC_OK)
+			publish(balancer, snapshot);
+	}
+	pthread_mutex_unlock(&balancer->mutex);
+	return status;
+}
+
+uint32_t evc_balancer_count(struct evc_balancer *balancer)
+{
+	struct evc_snapshot *receivers = evc_balancer_receivers(balancer);
+	uint32_t count = receivers == NULL ? 0 : receivers->count;
+
+	if (receivers != NULL)
+		evc_snapshot_release(receivers);
+	return count;
+}
+
+uint64_t evc_balancer_refused(struct evc_balancer *balancer)
+{
+	/* Relaxed: a statistic. */
+	return atomic_load_explicit(&balancer->refused, memory_order_relaxed);
+}
+
+uint64_t evc_balancer_dropped(struct evc_balancer *balancer)
+{
+	return atomic_load_explicit(&balancer->dropped, memory_order_relaxed);
+}
+#endif

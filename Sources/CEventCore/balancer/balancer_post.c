@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+/*
+ * A post to a balancer: choose a receiver, promise (load.h), readdress, post to the receiver's sink.
+ *
+ * The snapshot of the receivers is found in a read section, and kept by a reference from there on, since
+ * `choose` and the end of a payload may be the user's. A thread keeps no such reference beyond the post:
+ * a receiver that was removed is let go as soon as the posts that saw it are done.
+ */
+#include "balancer/balancer_private.h"
+
+#include "memory/envelope.h"
+#include "memory/lender.h"
+#include "balancer/load.h"
+#include "memory/thread_record.h"
+
+#include <string.h>
+
+/* Chains are placed so many envelopes at a time, and for so many receivers at a time. */
+#define SLICE 64u
+
+/* The index of the receiver for an envelope. Runs the user's code. */
+static uint32_t choose(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
+		       struct evc_envelope *envelope)
+{
+	struct evc_balancer_choice choice;
+	uint32_t index;
+
+	if (receivers->count == 1)
+		return 0;
+	if (balancer->choose == NULL) {
+		/* Relaxed: only the number counts, here and in EventPoolRoundRobinBalancer.swift. */
+		index = atomic_fetch_add_explicit(balancer->turn, 1, memory_order_relaxed);
+		return index % receivers->count;
+	}
+	choice.envelope = envelope;
+	choice.count = receivers->count;
+	choice.stride = sizeof(struct evc_snapshot_entry);
+	choice.loads = &receivers->entries[0].load;
+	index = balancer->choose(balancer->subscription.context, &choice);
+	return evc_likely(index < receivers->count) ? index : index % receivers->count;
+}
+
+static void readdress(const struct evc_chain *chain, const struct evc_snapshot_entry *entry)
+{
+	struct evc_envelope *envelope = chain->first;
+
+	for (uint32_t i = 0; i < chain->count; i++, envelope = evc_slot_next(envelope)) {
+		envelope->subscription = entry->subscription;
+		envelope->generation = entry->generation;
+		/* Nobody asked for the time when the dispatch began; it has not returned yet (D8). */
+		if (evc_unlikely(entry->timed && evc_slot_time(envelope) == 0))
+			evc_slot_set_time(envelope, evc_clock_now());
+	}
+}
+
+/* The receiver from `index` on that takes a promise of `count`; receivers->count = none does. */
+static uint32_t promise(const struct evc_snapshot *receivers, uint32_t index, uint32_t count)
+{
+	for (uint32_t turn = 0; turn < receivers->count; turn++) {
+		if (evc_likely(evc_load_promise(receivers->entries[index].load, count)))
+			return index;
+		index = index + 1 < receivers->count ? index + 1 : 0;
+	}
+	return receivers->count;
+}
+
+/*
+ * Whether the bytes of an envelope can go on in another one, while this one stays with the thread: it is of
+ * the thread's own pool, and its payload is in a box or needs no ending.
+ */
+static inline bool can_be_copied(const struct evc_envelope *envelope,
+				 const struct evc_thread_record *record)
+{
+	return envelope->index == 0 && evc_pool_of(envelope) == &record->pools[0] &&
+	       ((envelope->flags & EVC_ENVELOPE_BOXED) || envelope->subscription->drop == NULL);
+}
+
+/*
+ * Posts one envelope as a dispatch to the receiver alone would: in a slot of this thread's stream to it,
+ * which the receiver finds in the order of the addresses. Posted as it is, it would stand behind a slot that
+ * refers to it: one more line for both sides, and a way home for the envelope. The choice has to see the event
+ * first, hence the copy.
+ */
+static enum evc_status post_copy(struct evc_sink *sink, struct evc_thread_record *record,
+				 struct evc_envelope *envelope)
+{
+	struct evc_stream *stream = sink->lender->lend(sink, record);
+	struct evc_envelope *slot;
+	enum evc_status status;
+
+	if (evc_unlikely(stream == NULL))
+		return EVC_OUT_OF_MEMORY;
+	slot = evc_stream_reserve(stream, record, 1);
+	if (evc_unlikely(slot == NULL))
+		return EVC_OUT_OF_MEMORY;
+	slot->subscription = envelope->subscription;
+	evc_slot_set_time(slot, evc_slot_time(envelope));
+	slot->generation = envelope->generation;
+	evc_slot_set_lane(slot, evc_slot_lane(envelope));
+	slot->flags = envelope->flags;
+	memcpy(slot->bytes, envelope->bytes, sizeof(slot->bytes));
+	status = sink->lender->publish(sink, stream, 1, 1u << evc_slot_lane(envelope));
+	if (evc_likely(status == EVC_OK))
+		evc_pool_untake(&record->pools[0], envelope);
+	else
+		evc_stream_withdraw(stream);
+	return status;
+}
+
+static inline enum evc_status post_to(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	struct evc_thread_record *record = evc_thread_record();
+
+	if (evc_likely(chain->count == 1 && sink->lender != NULL && record != NULL &&
+		       can_be_copied(chain->first, record)))
+		return post_copy(sink, record, chain->first);
+	return sink->accept(sink, chain);
+}
+
+/* Posts a chain that is promised to `index`, or to another if that one has closed. False = all have. */
+static bool post(struct evc_balancer *balancer, const struct evc_snapshot *receivers, uint32_t index,
+		 const struct evc_chain *chain)
+{
+	struct evc_snapshot_entry own = { .subscription = &balancer->subscription };
+
+	for (uint32_t turn = 0; turn < receivers->count && index < receivers->count; turn++) {
+		const struct evc_snapshot_entry *entry = &receivers->entries[index];
+		struct evc_sink *sink = entry->subscription->sink;
+
+		readdress(chain, entry);
+		if (evc_likely(post_to(sink, chain) == EVC_OK))
+			return true;
+		evc_load_withdraw(entry->load, chain->count);
+		index = promise(receivers, index + 1 < receivers->count ? index + 1 : 0,
+				chain->count);
+	}
+	if (index < receivers->count)
+		evc_load_withdraw(receivers->entries[index].load, chain->count);
+	/* What holds the envelopes now may not hold a receiver. */
+	readdress(chain, &own);
+	return false;
+}
+
+static void drop(struct evc_balancer *balancer, const struct evc_chain *chain)
+{
+	struct evc_envelope *envelope = chain->first, *next;
+
+	atomic_fetch_add_explicit(&balancer->dropped, chain->count, memory_order_relaxed);
+	for (uint32_t i = 0; i < chain->count; i++, envelope = next) {
+		next = evc_slot_next(envelope);
+		evc_envelope_end(envelope, false, NULL);
+	}
+}
+
+/*
+ * Places up to SLICE envelopes, each where `choose` says, with one post for each receiver that gets some.
+ * Returns the number that found one; what did not is unlinked and still addressed to the balancer.
+ */
+static uint32_t place_slice(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
+			    struct evc_envelope *const *envelopes, uint32_t count,
+			    struct evc_chain *left)
+{
+	struct evc_chain chains[SLICE];
+	uint32_t width = receivers->count < SLICE ? receivers->count : SLICE;
+	uint32_t placed = 0;
+
+	for (uint32_t i = 0; i < width; i++)
+		chains[i] = (struct evc_chain)EVC_CHAIN_EMPTY;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t index = promise(receivers, choose(balancer, receivers, envelopes[i]), 1);
+
+		if (index < width) {
+			evc_chain_append(&chains[index], envelopes[i]);
+		} else {
+			struct evc_chain single = EVC_CHAIN_EMPTY;
+
+			evc_chain_append(&single, envelopes[i]);
+			if (index < receivers->count && post(balancer, receivers, index, &single))
+				placed++;
+			else
+				evc_chain_append(left, envelopes[i]);
+		}
+	}
+	for (uint32_t i = 0; i < width; i++) {
+		struct evc_envelope *envelope = chains[i].first, *next;
+		uint32_t length = chains[i].count;
+
+		if (length == 0)
+			continue;
+		if (evc_likely(post(balancer, receivers, i, &chains[i]))) {
+			placed += length;
+			continue;
+		}
+		for (uint32_t j = 0; j < length; j++, envelope = next) {
+			next = evc_slot_next(envelope);
+			evc_chain_append(left, envelope);
+		}
+	}
+	return placed;
+}
+
+/* Links envelopes as they came, so that the poster finds its chain again. */
+static void link_again(struct evc_envelope *const *envelopes, uint32_t count,
+		       struct evc_envelope *rest)
+{
+	for (uint32_t i = 0; i < count; i++)
+		evc_slot_set_next(envelopes[i], i + 1 < count ? envelopes[i + 1] : rest);
+}
+
+/*
+ * Places a chain. What is left over stays in `rest`, addressed to the balancer. As long as nothing was
+ * placed (`*any`), that is the whole chain as it came.
+ */
+static void place_many(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
+		       struct evc_chain *rest, bool *any)
+{
+	struct evc_envelope *envelopes[SLICE];
+	struct evc_envelope *next = rest->first;
+	struct evc_chain left = EVC_CHAIN_EMPTY;
+	uint32_t remaining = rest->count;
+
+	while (remaining > 0) {
+		uint32_t count = remaining < SLICE ? remaining : SLICE;
+
+		for (uint32_t i = 0; i < count; i++) {
+			envelopes[i] = next;
+			next = evc_slot_next(next);
+		}
+		remaining -= count;
+		*any |= place_slice(balancer, receivers, envelopes, count, &left) > 0;
+		if (!*any) {
+			/* All of these receivers have closed, which does not change. */
+			link_again(envelopes, count, next);
+			return;
+		}
+	}
+	*rest = left;
+}
+
+static void place_one(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
+		      struct evc_chain *rest)
+{
+	uint32_t index = promise(receivers, choose(balancer, receivers, rest->first), 1);
+
+	if (evc_likely(post(balancer, receivers, index, rest)))
+		rest->count = 0;
+}
+
+enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	struct evc_balancer *balancer = evc_balancer_of(sink);
+	struct evc_chain rest = *chain;
+	struct evc_snapshot *receivers;
+	bool any = false, changed;
+
+	if (evc_unlikely(chain->first == NULL))
+		return EVC_INVALID_ARGUMENT;
+	do {
+		receivers = evc_balancer_receivers(balancer);
+		if (evc_unlikely(receivers == NULL))
+			break;
+		if (evc_likely(rest.count == 1))
+			place_one(balancer, receivers, &rest);
+		else
+			place_many(balancer, receivers, &rest, &any);
+		/*
+		 * All that this snapshot knew may have gone while others came: a receiver is taken off
+		 * before it is retired, so that the current snapshot knows better. Acquire, for NULL
+		 * too: pairs with publish (balancer.c).
+		 */
+		changed = rest.count > 0 && atomic_load_explicit(&balancer->current,
+								 memory_order_acquire) != receivers;
+		evc_snapshot_release(receivers);
+		if (evc_likely(rest.count == 0))
+			return EVC_OK;
+	} while (changed);
+	if (!any) {
+		atomic_fetch_add_explicit(&balancer->refused, chain->count, memory_order_relaxed);
+		return EVC_CLOSED;
+	}
+	/* Some were placed, so the chain is the balancer's, and what is left ends here (D4: counted). */
+	drop(balancer, &rest);
+	return EVC_OK;
+}
+#endif

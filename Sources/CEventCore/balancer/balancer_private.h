@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A balancer: the receivers, and who may change them (balancer.c); the way of a chain to them
+ * (balancer_post.c).
+ */
+#ifndef EVC_BALANCER_PRIVATE_H
+#define EVC_BALANCER_PRIVATE_H
+
+#include "eventcore/balancer.h"
+
+#include "platform/compiler.h"
+#include "platform/domain.h"
+#include "routing/snapshot.h"
+#include "routing/subscription.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct evc_balancer {
+	struct evc_sink sink;
+	/* What routers know; envelopes that nobody takes go back to it. */
+	struct evc_subscription subscription;
+	uint32_t (*choose)(void *context, const struct evc_balancer_choice *choice);
+	/* Relaxed: written by every poster if there is no `choose`. `own_turn`, or the maker's. */
+	_Atomic uint32_t *turn;
+	/* Read: any thread, in a section. Written: under `mutex`. NULL = no receivers. */
+	_Atomic(struct evc_snapshot *) current;
+	_Atomic uint32_t references;
+	pthread_mutex_t mutex;
+	/* Relaxed: statistics. */
+	_Atomic uint64_t refused;
+	_Atomic uint64_t dropped;
+	/* Away from what all posters read. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t own_turn;
+};
+
+static inline struct evc_balancer *evc_balancer_of(struct evc_sink *sink)
+{
+	return evc_container_of(sink, struct evc_balancer, sink);
+}
+
+/*
+ * The receivers of now, with a reference for the caller; NULL = none. Kept beyond the section, since
+ * `choose` and the end of a payload may be the user's.
+ */
+static inline struct evc_snapshot *evc_balancer_receivers(struct evc_balancer *balancer)
+{
+	struct evc_snapshot *snapshot;
+
+	evc_domain_enter();
+	/* Pairs with publish (balancer.c): the entries before the pointer. */
+	snapshot = atomic_load_explicit(&balancer->current, memory_order_acquire);
+	if (snapshot != NULL)
+		evc_snapshot_retain(snapshot);
+	evc_domain_leave();
+	return snapshot;
+}
+
+/* The sink's `accept` (balancer_post.c). Any thread. */
+enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chain *chain);
+
+#endif

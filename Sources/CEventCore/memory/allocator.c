@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "eventcore/allocator.h"
+#include "memory/memory.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* From this size on memory is mapped, so that freeing it gives it back to the system. */
+#define MAP_FROM ((size_t)1 << 17)
+
+/* Maps more than asked for and cuts both ends, since mmap knows no alignment. */
+static void *map_aligned(size_t size, size_t alignment)
+{
+	size_t total = size + alignment;
+	char *start, *aligned, *end;
+
+	if (total < size)
+		return NULL;
+	start = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+	if (start == MAP_FAILED)
+		return NULL;
+	end = start + total;
+	aligned = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
+	if (aligned != start)
+		munmap(start, (size_t)(aligned - start));
+	if (aligned + size != end)
+		munmap(aligned + size, (size_t)(end - (aligned + size)));
+	return aligned;
+}
+
+static size_t page_rounded(size_t size)
+{
+	return (size + 4095) & ~(size_t)4095;
+}
+
+static void *default_allocate(void *context, size_t size, size_t alignment)
+{
+	void *memory = NULL;
+
+	(void)context;
+	if (size >= MAP_FROM && alignment >= 4096)
+		return map_aligned(page_rounded(size), alignment);
+	if (alignment < sizeof(void *))
+		alignment = sizeof(void *);
+	return posix_memalign(&memory, alignment, size ? size : 1) == 0 ? memory : NULL;
+}
+
+static void default_deallocate(void *context, void *memory, size_t size, size_t alignment)
+{
+	(void)context;
+	if (size >= MAP_FROM && alignment >= 4096)
+		munmap(memory, page_rounded(size));
+	else
+		free(memory);
+}
+
+static const struct evc_allocator default_allocator = {
+	.context = NULL,
+	.allocate = default_allocate,
+	.deallocate = default_deallocate,
+};
+
+/* Written by evc_allocator_install, read by every allocation. */
+static _Atomic(const struct evc_allocator *) installed = &default_allocator;
+
+const struct evc_allocator *evc_allocator_default(void)
+{
+	return &default_allocator;
+}
+
+enum evc_status evc_allocator_install(const struct evc_allocator *allocator)
+{
+	if (allocator == NULL)
+		allocator = &default_allocator;
+	if (allocator->allocate == NULL || allocator->deallocate == NULL)
+		return EVC_INVALID_ARGUMENT;
+	/* Pairs with evc_allocate and evc_deallocate: the table's fields before its pointer. */
+	atomic_store_explicit(&installed, allocator, memory_order_release);
+	return EVC_OK;
+}
+
+void *evc_allocate(size_t size, size_t alignment)
+{
+	/* Pairs with evc_allocator_install. */
+	const struct evc_allocator *a = atomic_load_explicit(&installed, memory_order_acquire);
+
+	return a->allocate(a->context, size, alignment);
+}
+
+void evc_deallocate(void *memory, size_t size, size_t alignment)
+{
+	/* Pairs with evc_allocator_install. */
+	const struct evc_allocator *a = atomic_load_explicit(&installed, memory_order_acquire);
+
+	a->deallocate(a->context, memory, size, alignment);
+}
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "memory/box.h"
+
+#include "memory/memory.h"
+
+/* The pool class for a block of this size, or 0 if no pool has it. */
+static size_t class_for(uint64_t size)
+{
+	size_t index = 1;
+
+	while (index < EVC_CLASS_FIRST_SEGMENT && ((uint64_t)64 << index) < size)
+		index++;
+	return index < EVC_CLASS_FIRST_SEGMENT ? index : 0;
+}
+
+struct evc_box *evc_box_create(struct evc_thread_record *record, size_t size, size_t alignment,
+			       uint32_t references)
+{
+	size_t offset = alignment > sizeof(struct evc_box) ? alignment : sizeof(struct evc_box);
+	uint64_t total = (uint64_t)offset + size;
+	size_t index;
+	struct evc_box *box;
+
+	if (size > SIZE_MAX - offset)
+		return NULL;
+	index = class_for(total);
+#ifdef EVC_ADDRESS_SANITIZER
+	/* Blocks of the pools are aligned to 64 there, not to their size. */
+	if (alignment > 64)
+		index = 0;
+#endif
+	/* A pooled block is aligned to its size, which is more than the payload's alignment. */
+	box = index != 0 ? (struct evc_box *)(void *)evc_pool_take(&record->pools[index])
+			 : evc_allocate(total, offset);
+	if (box == NULL)
+		return NULL;
+	atomic_init(&box->references, references);
+	box->offset = (uint32_t)offset;
+	box->size = total;
+	return box;
+}
+
+void evc_box_free(struct evc_box *box, struct evc_return_cache *cache)
+{
+	bool pooled = class_for(box->size) != 0;
+
+#ifdef EVC_ADDRESS_SANITIZER
+	pooled = pooled && box->offset <= 64;
+#endif
+	if (!pooled)
+		evc_deallocate(box, box->size, box->offset);
+	else if (cache != NULL)
+		evc_return_cache_give(cache, box);
+	else
+		evc_pool_give(box);
+}
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "memory/envelope.h"
+
+enum evc_status evc_envelope_create(struct evc_subscription *subscription, enum evc_lane lane,
+				    size_t size, size_t alignment, struct evc_envelope **out)
+{
+	struct evc_thread_record *record;
+	struct evc_envelope *envelope;
+	struct evc_box *box = NULL;
+
+	if (subscription == NULL || out == NULL || (unsigned)lane >= EVC_LANE_COUNT ||
+	    (alignment & (alignment - 1)) != 0 || alignment > 4096)
+		return EVC_INVALID_ARGUMENT;
+	record = evc_thread_record();
+	if (record == NULL)
+		return EVC_OUT_OF_MEMORY;
+	envelope = evc_pool_take(&record->pools[0]);
+	if (envelope == NULL)
+		return EVC_OUT_OF_MEMORY;
+	if (evc_payload_is_boxed(size, alignment)) {
+		box = evc_box_create(record, size, alignment, 1);
+		if (box == NULL) {
+			evc_pool_untake(&record->pools[0], envelope);
+			return EVC_OUT_OF_MEMORY;
+		}
+		envelope->box = box;
+	}
+	evc_slot_set_next(envelope, NULL);
+	envelope->subscription = subscription;
+	evc_slot_set_time(envelope, 0);
+	envelope->index = 0;
+	envelope->generation = 0;
+	/* Relaxed, as all of an envelope that nobody else has seen: its post releases it. */
+	atomic_store_explicit(&envelope->lane, (uint8_t)lane, memory_order_relaxed);
+	envelope->flags = box != NULL ? EVC_ENVELOPE_BOXED : 0;
+	*out = envelope;
+	return EVC_OK;
+}
+
+void evc_chain_append(struct evc_chain *chain, struct evc_envelope *envelope)
+{
+	evc_slot_set_next(envelope, NULL);
+	if (chain->last != NULL)
+		evc_slot_set_next(chain->last, envelope);
+	else
+		chain->first = envelope;
+	chain->last = envelope;
+	chain->count++;
+	chain->lanes |= 1u << evc_slot_lane(envelope);
+}
+
+void *evc_envelope_payload(struct evc_envelope *envelope)
+{
+	return evc_envelope_payload_inline(envelope);
+}
+
+enum evc_lane evc_envelope_lane(const struct evc_envelope *envelope)
+{
+	return (enum evc_lane)atomic_load_explicit(&((struct evc_envelope *)envelope)->lane,
+						   memory_order_relaxed);
+}
+
+uint64_t evc_envelope_time(const struct evc_envelope *envelope)
+{
+	return evc_slot_time(envelope);
+}
+
+void evc_envelope_set_time(struct evc_envelope *envelope, uint64_t time)
+{
+	evc_slot_set_time(envelope, time);
+}
+
+uint32_t evc_envelope_generation(const struct evc_envelope *envelope)
+{
+	return envelope->generation;
+}
+
+struct evc_subscription *evc_envelope_subscription(const struct evc_envelope *envelope)
+{
+	return envelope->subscription;
+}
+
+void evc_envelope_release(struct evc_envelope *envelope, bool payload_moved)
+{
+	evc_envelope_end(envelope, payload_moved, NULL);
+}
+#endif

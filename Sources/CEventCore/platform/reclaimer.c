@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * The callback thread: frees what was retired (domain.h), after a grace period.
+ *
+ * Why not liburcu's call_rcu: it wakes its thread every 10 ms as long as anything is retired, and a turn
+ * (two barriers on all processors, the callbacks of 10 ms) takes 100 us of a processor. In a program
+ * that keeps all of them busy, that made the 99th percentile of a stream of events while somebody
+ * subscribes. What may wait, which is the snapshots of routers and balancers, waits five times as long here, in
+ * fewer turns (Benchmarks/README.md, "Choices").
+ *
+ *   whoever retires                               the thread
+ *   R1 push the item to its list    CAS           T1 ticket = evc_parker_prepare
+ *   R2 its flag = true: `is_urgent`, exchange     T2 no flag? wait without limit, T1 again
+ *      or `is_patient`                            T3 begin = now
+ *      was it false?                              T4 ticket; if urgent or many, wait until begin + 10 ms,
+ *   R3 patient: a megabyte by now?                   otherwise until begin + 50 ms; woken: T4 again
+ *   R4 any of these: evc_parker_wake              T5 both flags = false             store
+ *                                                 T6 take all lists, the urgent one first   exchange
+ *                                                 T7 a grace period; reclaim, the urgent ones last
+ * All of it seq_cst, but for the sum of R3, a limit of memory which need not be exact. R2 may leave out the
+ * exchange if it reads true.
+ *
+ * Nothing is forgotten: an item is there at T6, or its R1 comes after that, and its R2 after T5. Then its flag is
+ * true from R2 on, until the T5 of a turn which finds it; and T2 sees that, or comes before the R2 which found
+ * the flag false, whose R4 ends the wait (parker.c). And what is urgent does not wait for what is patient: of
+ * such an item R2 comes before the T5 of its turn, and T4 sees it (R4), or after, and then it waits for nothing: T6
+ * has taken it. (The flag is true too early for the next turn then, which is no harm.)
+ * Tests/Models/reclaimer.pml models these lines, but for R3.
+ *
+ * An urgent item comes after all that was retired before it: that was in its list at T6.
+ *
+ * Patient items lie in eight lists, so that the next ones of all are fetched while one is reclaimed: they come
+ * from the caches of other processors, and one by one that was most of a turn (0.6 ms of 2,000).
+ *
+ * A grace period that begins after T6 covers all items of the turn, each of which was out of reach before R1.
+ *
+ * Progress: retiring is lock-free, but that the first has to start the thread. If that cannot be, each tries
+ * again, and items wait until one can.
+ *
+ * Fork: it waits for the end of a turn, and with it for what a reclaim may run, the end of a user's object. So it
+ * is not called in a reclaim, nor with a lock held that such an end takes. The child has no thread, and
+ * starts one when it retires something. Locks, in this order: `turn`, which the thread has during a turn;
+ * `starting`, which whoever starts the thread has, and whoever retires something if there is none: in a
+ * reclaim there is.
+ */
+#ifdef EVC_URCU
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "platform/domain.h"
+
+#include "platform/compiler.h"
+#include "eventcore/base.h"
+#include "platform/parker_private.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+/* Nanoseconds from the thread's look at the first item to its turn: if one is urgent, and otherwise. */
+#define GATHERING UINT64_C(10000000)
+#define PATIENCE UINT64_C(50000000)
+/* So many bytes of patient ones are urgent. */
+#define MANY (UINT64_C(1) << 20)
+
+#define LISTS 8u
+
+static _Alignas(EVC_CACHE_LINE) _Atomic(struct evc_domain_head *) patient[LISTS];
+static _Alignas(EVC_CACHE_LINE) _Atomic(struct evc_domain_head *) urgent;
+/* Bytes of the patient ones that are pending, about: a limit of memory. */
+static _Atomic uint64_t weight;
+static _Atomic bool is_urgent, is_patient;
+/* Constant once `is_running`, which stays. Both change under the mutex `starting`. */
+static struct evc_parker parker;
+static _Atomic bool is_running;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+/* Held during a turn. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static struct evc_domain_head *in_order(struct evc_domain_head *last)
+{
+	struct evc_domain_head *first = NULL;
+
+	while (last != NULL) {
+		struct evc_domain_head *before = last->next;
+
+		last->next = first;
+		first = last;
+		last = before;
+	}
+	return first;
+}
+
+static void reclaim_in_order(struct evc_domain_head *head)
+{
+	while (head != NULL) {
+		struct evc_domain_head *next = head->next;
+
+		/* It is gone after that. */
+		head->reclaim(head);
+		head = next;
+	}
+}
+
+static void reclaim_side_by_side(struct evc_domain_head *heads[LISTS])
+{
+	bool any;
+
+	do {
+		any = false;
+		for (unsigned i = 0; i < LISTS; i++) {
+			struct evc_domain_head *head = heads[i];
+
+			if (head == NULL)
+				continue;
+			any = true;
+			heads[i] = head->next;
+			__builtin_prefetch(head->next);
+			/* It is gone after that. */
+			head->reclaim(head);
+		}
+	} while (any);
+}
+
+static void take_turn(void)
+{
+	struct evc_domain_head *first, *heads[LISTS];
+
+	pthread_mutex_lock(&turn);
+	/* T5. */
+	atomic_store_explicit(&is_urgent, false, memory_order_seq_cst);
+	atomic_store_explicit(&is_patient, false, memory_order_seq_cst);
+	/* Relaxed: a limit of memory, which need not be exact. */
+	atomic_store_explicit(&weight, 0, memory_order_relaxed);
+	/* T6. */
+	first = in_order(atomic_exchange_explicit(&urgent, NULL, memory_order_seq_cst));
+	for (unsigned i = 0; i < LISTS; i++)
+		heads[i] = atomic_exchange_explicit(&patient[i], NULL, memory_order_seq_cst);
+	evc_domain_synchronize();
+	reclaim_side_by_side(heads);
+	reclaim_in_order(first);
+	pthread_mutex_unlock(&turn);
+}
+
+static void *run(void *opaque)
+{
+	(void)opaque;
+	/* Before a turn, in which a reclaim may retire something: it starts no thread. */
+	atomic_store_explicit(&is_running, true, memory_order_release);
+#ifdef __APPLE__
+	pthread_setname_np("evc-reclaimer");
+#else
+	pthread_setname_np(pthread_self(), "evc-reclaimer");
+#endif
+	for (;;) {
+		uint32_t ticket = evc_parker_prepare(&parker);
+		uint64_t begin, age;
+
+		/* T2. */
+		if (!atomic_load_explicit(&is_urgent, memory_order_seq_cst) &&
+		    !atomic_load_explicit(&is_patient, memory_order_seq_cst)) {
+			(void)evc_parker_wait(&parker, ticket, EVC_FOREVER);
+			continue;
+		}
+		/* T3, T4. */
+		begin = evc_clock_now();
+		for (;;) {
+			uint64_t limit = PATIENCE;
+
+			ticket = evc_parker_prepare(&parker);
+			if (atomic_load_explicit(&is_urgent, memory_order_seq_cst) ||
+			    atomic_load_explicit(&weight, memory_order_relaxed) >= MANY)
+				limit = GATHERING;
+			age = evc_clock_now() - begin;
+			if (age >= limit)
+				break;
+			(void)evc_parker_wait(&parker, ticket, limit - age);
+		}
+		take_turn();
+	}
+	return NULL;
+}
+
+static void before_fork(void)
+{
+	/* In the order of the thread, of which a reclaim may retire something. */
+	pthread_mutex_lock(&turn);
+	pthread_mutex_lock(&starting);
+}
+
+static void after_fork_parent(void)
+{
+	pthread_mutex_unlock(&starting);
+	pthread_mutex_unlock(&turn);
+}
+
+static void after_fork_child(void)
+{
+	/* The parent's thread, and what it may have been about to do with its parker, are not here. */
+	atomic_store_explicit(&is_running, false, memory_order_relaxed);
+	parker.ops = NULL;
+	after_fork_parent();
+}
+
+static void prepare(void)
+{
+	/* In this order, so that a fork comes by us first, and waits for the end of a grace period with the turn. */
+	evc_domain_prepare();
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+/* Starts the thread, unless another has done so, or it cannot be: false. */
+static __attribute__((noinline, cold)) bool start(void)
+{
+	/* Of what a reclaim does: for the program's own handlers, which tell what was wrong. */
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS };
+	pthread_t thread;
+	sigset_t others, before;
+	bool is_there;
+
+	/* First, so that a child of fork is told. */
+	pthread_once(&prepared, prepare);
+	pthread_mutex_lock(&starting);
+	is_there = atomic_load_explicit(&is_running, memory_order_relaxed);
+	if (!is_there && (parker.ops != NULL || evc_parker_init(&parker, NULL) == EVC_OK)) {
+		/* All other signals are for the program's own threads. */
+		sigfillset(&others);
+		for (unsigned i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+			sigdelset(&others, faults[i]);
+		pthread_sigmask(SIG_SETMASK, &others, &before);
+		is_there = pthread_create(&thread, NULL, run, NULL) == 0;
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		if (is_there) {
+			pthread_detach(thread);
+			/* Also by the thread itself. Release: the parker. */
+			atomic_store_explicit(&is_running, true, memory_order_release);
+		}
+	}
+	pthread_mutex_unlock(&starting);
+	return is_there;
+}
+
+/* R1. */
+static void push(_Atomic(struct evc_domain_head *) *list, struct evc_domain_head *head)
+{
+	/* Relaxed: the item is not looked at, only its address. */
+	struct evc_domain_head *last = atomic_load_explicit(list, memory_order_relaxed);
+
+	do
+		head->next = last;
+	while (!atomic_compare_exchange_weak_explicit(list, &last, head, memory_order_seq_cst,
+						      memory_order_relaxed));
+}
+
+/* R2: whether it was false. */
+static bool raise_flag(_Atomic bool *flag)
+{
+	return !atomic_load_explicit(flag, memory_order_seq_cst) &&
+	       !atomic_exchange_explicit(flag, true, memory_order_seq_cst);
+}
+
+/* R4. */
+static void tell(bool is_news)
+{
+	/* Acquire, pairs with start. */
+	if (evc_unlikely(!atomic_load_explicit(&is_running, memory_order_acquire)) && !start())
+		return;
+	if (is_news)
+		(void)evc_parker_wake(&parker);
+}
+
+void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_domain_head *))
+{
+	head->reclaim = reclaim;
+	push(&urgent, head);
+	tell(raise_flag(&is_urgent));
+}
+
+void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,
+				 void (*reclaim)(struct evc_domain_head *))
+{
+	uint64_t before;
+	bool is_news;
+
+	head->reclaim = reclaim;
+	push(&patient[(uintptr_t)head / EVC_CACHE_LINE % LISTS], head);
+	is_news = raise_flag(&is_patient);
+	/* R3. */
+	before = atomic_fetch_add_explicit(&weight, bytes, memory_order_relaxed);
+	is_news |= before < MANY && before + bytes >= MANY;
+	tell(is_news);
+}
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "eventcore/shared_mailbox.h"
+
+#include "memory/memory.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+struct evc_thread {
+	pthread_t handle;
+	struct evc_mailbox *mailbox;
+	/* Whose mailbox that is, or NULL. */
+	struct evc_worker *worker;
+	char name[16];
+};
+
+static void *run(void *opaque)
+{
+	struct evc_thread *thread = opaque;
+
+	/* On Apple's systems only the thread itself can set its name. */
+	if (thread->name[0] != '\0') {
+#ifdef __APPLE__
+		pthread_setname_np(thread->name);
+#else
+		pthread_setname_np(pthread_self(), thread->name);
+#endif
+	}
+	if (thread->worker != NULL)
+		(void)evc_worker_run(thread->worker);
+	else
+		(void)evc_mailbox_run(thread->mailbox);
+	return NULL;
+}
+
+static enum evc_status status_of(int error)
+{
+	switch (error) {
+	case 0:
+		return EVC_OK;
+	case EPERM:
+		return EVC_NOT_PERMITTED;
+	case EINVAL:
+		return EVC_INVALID_ARGUMENT;
+	default:
+		return EVC_OUT_OF_MEMORY;
+	}
+}
+
+static int set_priority(pthread_attr_t *attributes, int priority)
+{
+	struct sched_param parameter = { 0 };
+	int error;
+
+	parameter.sched_priority = priority;
+	error = pthread_attr_setinheritsched(attributes, PTHREAD_EXPLICIT_SCHED);
+	if (error == 0)
+		error = pthread_attr_setschedpolicy(attributes, SCHED_FIFO);
+	return error != 0 ? error : pthread_attr_setschedparam(attributes, &parameter);
+}
+
+static enum evc_status set_processor(pthread_attr_t *attributes, unsigned processor)
+{
+#ifdef __linux__
+	cpu_set_t set;
+
+	if (processor > CPU_SETSIZE)
+		return EVC_INVALID_ARGUMENT;
+	CPU_ZERO(&set);
+	CPU_SET(processor - 1, &set);
+	return status_of(pthread_attr_setaffinity_np(attributes, sizeof(set), &set));
+#else
+	(void)attributes;
+	(void)processor;
+	return EVC_UNSUPPORTED;
+#endif
+}
+
+static enum evc_status set_attributes(pthread_attr_t *attributes,
+				      const struct evc_thread_options *options)
+{
+	enum evc_status status = EVC_OK;
+
+	if (options->stack_size != 0)
+		status = status_of(pthread_attr_setstacksize(attributes, options->stack_size));
+	if (status == EVC_OK && options->realtime_priority != 0)
+		status = status_of(set_priority(attributes, options->realtime_priority));
+	if (status == EVC_OK && options->processor != 0)
+		status = set_processor(attributes, options->processor);
+	return status;
+}
+
+static enum evc_status start(const struct evc_thread_options *options, struct evc_mailbox *mailbox,
+			     struct evc_worker *worker, struct evc_thread **out)
+{
+	struct evc_thread *thread;
+	pthread_attr_t attributes;
+	enum evc_status status = EVC_OK;
+
+	thread = evc_allocate(sizeof(*thread), _Alignof(struct evc_thread));
+	if (thread == NULL)
+		return EVC_OUT_OF_MEMORY;
+	thread->mailbox = mailbox;
+	thread->worker = worker;
+	thread->name[0] = '\0';
+	if (pthread_attr_init(&attributes) != 0) {
+		evc_deallocate(thread, sizeof(*thread), _Alignof(struct evc_thread));
+		return EVC_OUT_OF_MEMORY;
+	}
+	if (options != NULL) {
+		if (options->name != NULL) {
+			strncpy(thread->name, options->name, sizeof(thread->name) - 1);
+			thread->name[sizeof(thread->name) - 1] = '\0';
+		}
+		status = set_attributes(&attributes, options);
+	}
+	evc_mailbox_retain(mailbox);
+	if (status == EVC_OK)
+		status = status_of(pthread_create(&thread->handle, &attributes, run, thread));
+	pthread_attr_destroy(&attributes);
+	if (status != EVC_OK) {
+		evc_mailbox_release(mailbox);
+		evc_deallocate(thread, sizeof(*thread), _Alignof(struct evc_thread));
+		return status;
+	}
+	*out = thread;
+	return EVC_OK;
+}
+
+enum evc_status evc_thread_start(const struct evc_thread_options *options,
+				 struct evc_mailbox *mailbox, struct evc_thread **out)
+{
+	if (mailbox == NULL || out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	return start(options, mailbox, NULL, out);
+}
+
+enum evc_status evc_thread_start_worker(const struct evc_thread_options *options,
+					struct evc_worker *worker, struct evc_thread **out)
+{
+	if (worker == NULL || out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	return start(options, evc_worker_mailbox(worker), worker, out);
+}
+
+void evc_thread_cancel(struct evc_thread *thread)
+{
+	evc_mailbox_close(thread->mailbox);
+}
+
+enum evc_status evc_thread_join(struct evc_thread *thread)
+{
+	if (pthread_equal(thread->handle, pthread_self()))
+		return EVC_NOT_PERMITTED;
+	if (pthread_join(thread->handle, NULL) != 0)
+		return EVC_INVALID_ARGUMENT;
+	evc_mailbox_release(thread->mailbox);
+	evc_deallocate(thread, sizeof(*thread), _Alignof(struct evc_thread));
+	return EVC_OK;
+}
+#endif

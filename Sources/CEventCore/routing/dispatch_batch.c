@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+/*
+ * The short way of a dispatch of several events: one receiver, which lends a stream and takes batches. They
+ * go in one envelope (batch.h).
+ */
+#include "routing/dispatch_private.h"
+
+/* The bytes from one payload to the next. */
+static inline size_t stride_of(size_t size, size_t alignment)
+{
+	if (size == 0)
+		return 1;
+	return alignment > 1 ? (size + alignment - 1) & ~(alignment - 1) : size;
+}
+
+enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key, enum evc_lane lane,
+					 size_t size, size_t alignment, uint32_t events,
+					 struct evc_dispatch *out)
+{
+	struct evc_thread_record *record = evc_thread_record_current;
+	struct evc_route_cache_entry *entry;
+	const struct evc_snapshot_entry *receiver;
+	struct evc_envelope *envelope;
+	struct evc_stream *stream;
+	struct evc_box *box;
+	size_t stride;
+
+	if (evc_unlikely(record == NULL || router == NULL || out == NULL || events < 2 ||
+			 events > EVC_DISPATCH_MAX || (unsigned)lane >= EVC_LANE_COUNT ||
+			 (alignment & (alignment - 1)) != 0 || alignment > 16 ||
+			 size > EVC_BOX_POOLED_MAX / events))
+		goto single;
+	stride = stride_of(size, alignment);
+	entry = evc_route_cache_entry_for(router, key, record);
+	stream = entry->stream;
+	if (evc_unlikely(stride * events > EVC_BOX_POOLED_MAX ||
+			 !evc_route_cache_hits(entry, router, key) || stream == NULL ||
+			 stream->reserved != NULL))
+		goto single;
+	receiver = &entry->snapshot->entries[0];
+	if (!receiver->subscription->sink->lender->takes_batches)
+		goto single;
+	box = evc_box_create(record, stride * events, alignment, 1);
+	if (evc_unlikely(box == NULL))
+		return EVC_OUT_OF_MEMORY;
+	envelope = evc_stream_reserve(stream, record, 1);
+	if (evc_unlikely(envelope == NULL)) {
+		evc_box_free(box, NULL);
+		return EVC_OUT_OF_MEMORY;
+	}
+	envelope->subscription = receiver->subscription;
+	evc_slot_set_time(envelope, entry->snapshot->timed ? evc_clock_now() : 0);
+	envelope->generation = receiver->generation;
+	evc_slot_set_lane(envelope, EVC_SLOT_BATCH + lane);
+	envelope->flags = EVC_ENVELOPE_BOXED | EVC_ENVELOPE_BATCH;
+	/* Relaxed: published by P2. */
+	atomic_store_explicit(&envelope->batch_count, (uint8_t)events, memory_order_relaxed);
+	envelope->batch = (struct evc_batch){
+		.box = box,
+		.payload = evc_box_payload(box),
+		.step = (int32_t)stride,
+		.left = events,
+	};
+	if (lane < EVC_LANE_FIRST_QUEUE) {
+		envelope->batch.payload += stride * (events - 1);
+		envelope->batch.step = -(int32_t)stride;
+	}
+	*out = (struct evc_dispatch){
+		.first = envelope,
+		.receivers = 1,
+		.payloads = events,
+		.lane = (uint8_t)lane,
+		/* Envelopes. */
+		.events = 1,
+		.record = record,
+		.stream = stream,
+		.array = evc_box_payload(box),
+	};
+	record->pins++;
+	return EVC_OK;
+
+single:
+	if (out != NULL)
+		out->array = NULL;
+	return evc_dispatch_begin(router, key, lane, size, alignment, events, out);
+}
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "routing/router_private.h"
+
+#include "memory/memory.h"
+
+#define FIRST_CAPACITY 16u
+
+static _Atomic uint64_t router_number;
+
+static size_t table_size(size_t capacity)
+{
+	return sizeof(struct evc_route_table) + capacity * sizeof(_Atomic(struct evc_route *));
+}
+
+static struct evc_route_table *create_table(size_t capacity, struct evc_route_table *outgrown)
+{
+	struct evc_route_table *table =
+		evc_allocate(table_size(capacity), _Alignof(struct evc_route_table));
+
+	if (table == NULL)
+		return NULL;
+	table->outgrown = outgrown;
+	table->capacity = capacity;
+	for (size_t i = 0; i < capacity; i++)
+		atomic_init(&table->slots[i], NULL);
+	return table;
+}
+
+/* The slot that holds the key, or the free one where it belongs. Linear probing. */
+static _Atomic(struct evc_route *) *find_slot(struct evc_route_table *table, uint64_t key,
+					      struct evc_route **route)
+{
+	for (size_t i = evc_route_hash(key);; i++) {
+		_Atomic(struct evc_route *) *slot = &table->slots[i & (table->capacity - 1)];
+
+		/* Pairs with add_route: the route's fields before its pointer. */
+		*route = atomic_load_explicit(slot, memory_order_acquire);
+		if (*route == NULL || (*route)->key == key)
+			return slot;
+	}
+}
+
+static struct evc_route *find_route(struct evc_router *router, uint64_t key)
+{
+	struct evc_route *route;
+
+	/* Pairs with grow: the table's slots before its pointer. */
+	(void)find_slot(atomic_load_explicit(&router->table, memory_order_acquire), key, &route);
+	return route;
+}
+
+enum evc_status evc_router_create(struct evc_router **out)
+{
+	struct evc_router *router;
+	struct evc_route_table *table;
+
+	if (out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	router = evc_allocate(sizeof(*router), _Alignof(struct evc_router));
+	if (router == NULL)
+		return EVC_OUT_OF_MEMORY;
+	table = create_table(FIRST_CAPACITY, NULL);
+	if (table == NULL || pthread_mutex_init(&router->mutex, NULL) != 0) {
+		if (table != NULL)
+			evc_deallocate(table, table_size(FIRST_CAPACITY),
+				       _Alignof(struct evc_route_table));
+		evc_deallocate(router, sizeof(*router), _Alignof(struct evc_router));
+		return EVC_OUT_OF_MEMORY;
+	}
+	/* Relaxed: only the number counts. From 1: 0 is an empty cache entry. */
+	router->number = atomic_fetch_add_explicit(&router_number, 1, memory_order_relaxed) + 1;
+	atomic_init(&router->table, table);
+	router->route_count = 0;
+	*out = router;
+	return EVC_OK;
+}
+
+void evc_router_destroy(struct evc_router *router)
+{
+	struct evc_route_table *table, *outgrown;
+
+	/* Acquire: the caller has made sure that all others are done; see the declaration. */
+	table = atomic_load_explicit(&router->table, memory_order_acquire);
+	for (size_t i = 0; i < table->capacity; i++) {
+		struct evc_route *route =
+			atomic_load_explicit(&table->slots[i], memory_order_acquire);
+
+		if (route == NULL)
+			continue;
+		evc_snapshot_retire(atomic_load_explicit(&route->current, memory_order_acquire));
+		evc_deallocate(route, sizeof(*route), _Alignof(struct evc_route));
+	}
+	for (; table != NULL; table = outgrown) {
+		outgrown = table->outgrown;
+		evc_deallocate(table, table_size(table->capacity),
+			       _Alignof(struct evc_route_table));
+	}
+	pthread_mutex_destroy(&router->mutex);
+	evc_deallocate(router, sizeof(*router), _Alignof(struct evc_router));
+}
+
+/* Under the mutex. False = out of memory; then the old table stands. */
+static bool grow(struct evc_router *router)
+{
+	struct evc_route_table *old = atomic_load_explicit(&router->table, memory_order_relaxed);
+	struct evc_route_table *table;
+
+	if (router->route_count * 2 < old->capacity)
+		return true;
+	table = create_table(old->capacity * 2, old);
+	if (table == NULL)
+		return false;
+	for (size_t i = 0; i < old->capacity; i++) {
+		/* Relaxed: written under the mutex that the caller has. */
+		struct evc_route *route = atomic_load_explicit(&old->slots[i], memory_order_relaxed);
+		struct evc_route *none;
+
+		if (route != NULL)
+			atomic_store_explicit(find_slot(table, route->key, &none), route,
+					      memory_order_relaxed);
+	}
+	/* Pairs with find_route. */
+	atomic_store_explicit(&router->table, table, memory_order_release);
+	return true;
+}
+
+/* Under the mutex. The route of a key, made if it is new. NULL = out of memory. */
+static struct evc_route *add_route(struct evc_router *router, uint64_t key)
+{
+	struct evc_route *route = find_route(router, key);
+	struct evc_route_table *table;
+
+	if (route != NULL)
+		return route;
+	if (!grow(router))
+		return NULL;
+	route = evc_allocate(sizeof(*route), _Alignof(struct evc_route));
+	if (route == NULL)
+		return NULL;
+	atomic_init(&route->current, NULL);
+	route->key = key;
+	router->route_count++;
+	/* Relaxed: written under the mutex that the caller has. */
+	table = atomic_load_explicit(&router->table, memory_order_relaxed);
+	{
+		struct evc_route *none;
+
+		/* Pairs with find_slot. */
+		atomic_store_explicit(find_slot(table, key, &none), route, memory_order_release);
+	}
+	return route;
+}
+
+/* Under the mutex. */
+static void publish(struct evc_route *route, struct evc_snapshot *snapshot)
+{
+	/* Pairs with evc_router_look_up and evc_router_snapshot: the entries before the pointer. */
+	evc_snapshot_retire(
+		atomic_exchange_explicit(&route->current, snapshot, memory_order_acq_rel));
+}
+
+enum evc_status evc_router_subscribe(struct evc_router *router, uint64_t key,
+				     struct evc_subscription *subscription, uint32_t generation,
+				     bool timed)
+{
+	struct evc_snapshot_entry entry = { subscription, generation, timed, NULL };
+	struct evc_snapshot *snapshot = NULL;
+	struct evc_route *route;
+
+	if (router == NULL || key == 0 || subscription == NULL || subscription->sink == NULL)
+		return EVC_INVALID_ARGUMENT;
+	pthread_mutex_lock(&router->mutex);
+	route = add_route(router, key);
+	if (route != NULL)
+		snapshot = evc_snapshot_with(
+			atomic_load_explicit(&route->current, memory_order_relaxed), entry);
+	if (snapshot != NULL)
+		publish(route, snapshot);
+	pthread_mutex_unlock(&router->mutex);
+	return snapshot != NULL ? EVC_OK : EVC_OUT_OF_MEMORY;
+}
+
+static bool contains(const struct evc_snapshot *snapshot,
+		     const struct evc_subscription *subscription)
+{
+	for (uint32_t i = 0; snapshot != NULL && i < snapshot->count; i++)
+		if (snapshot->entries[i].subscription == subscription)
+			return true;
+	return false;
+}
+
+enum evc_status evc_router_unsubscribe(struct evc_router *router, uint64_t key,
+				       struct evc_subscription *subscription)
+{
+	struct evc_snapshot *current = NULL, *snapshot;
+	enum evc_status status = EVC_NOT_FOUND;
+	struct evc_route *route;
+	bool is_empty;
+
+	if (router == NULL || key == 0 || subscription == NULL)
+		return EVC_INVALID_ARGUMENT;
+	pthread_mutex_lock(&router->mutex);
+	route = find_route(router, key);
+	if (route != NULL)
+		current = atomic_load_explicit(&route->current, memory_order_relaxed);
+	if (contains(current, subscription)) {
+		snapshot = evc_snapshot_without(current, subscription, &is_empty);
+		status = snapshot != NULL || is_empty ? EVC_OK : EVC_OUT_OF_MEMORY;
+		if (status == EVC_OK)
+			publish(route, snapshot);
+	}
+	pthread_mutex_unlock(&router->mutex);
+	return status;
+}
+
+uint32_t evc_router_count(struct evc_router *router, uint64_t key)
+{
+	struct evc_route *route = find_route(router, key);
+	struct evc_snapshot *snapshot;
+	uint32_t count = 0;
+
+	if (route == NULL)
+		return 0;
+	evc_domain_enter();
+	/* Pairs with publish. */
+	snapshot = atomic_load_explicit(&route->current, memory_order_acquire);
+	if (snapshot != NULL)
+		count = snapshot->count;
+	evc_domain_leave();
+	return count;
+}
+
+static struct evc_snapshot *current_with_reference(struct evc_route *route)
+{
+	struct evc_snapshot *snapshot;
+
+	evc_domain_enter();
+	/* Pairs with publish. */
+	snapshot = atomic_load_explicit(&route->current, memory_order_acquire);
+	if (snapshot != NULL)
+		evc_snapshot_retain(snapshot);
+	evc_domain_leave();
+	return snapshot;
+}
+
+enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
+				   struct evc_thread_record *record,
+				   struct evc_route_cache_entry *entry,
+				   struct evc_snapshot **snapshot, bool *owned)
+{
+	struct evc_route *route = find_route(router, key);
+	struct evc_snapshot *evicted;
+
+	if (route == NULL) {
+		/* Nobody has subscribed yet: a route of its own lets the next dispatch hit the cache. */
+		pthread_mutex_lock(&router->mutex);
+		route = add_route(router, key);
+		pthread_mutex_unlock(&router->mutex);
+		if (route == NULL)
+			return EVC_OUT_OF_MEMORY;
+	}
+	*snapshot = current_with_reference(route);
+	/* A dispatch that has begun on this thread may use what the cache holds. */
+	*owned = record->pins != 0;
+	if (*owned)
+		return EVC_OK;
+	evicted = entry->snapshot;
+	*entry = (struct evc_route_cache_entry){
+		.router_number = router->number, .key = key, .route = route, .snapshot = *snapshot
+	};
+	if (evicted != NULL) {
+		/* The last release of a sink may run user code, which may dispatch: pin our entry. */
+		record->pins++;
+		evc_snapshot_release(evicted);
+		record->pins--;
+	}
+	return EVC_OK;
+}
+
+void evc_route_cache_clear(struct evc_thread_record *record)
+{
+	/* As above: what user code dispatches now must not fill the cache again. */
+	record->pins++;
+	for (size_t i = 0; i < EVC_ROUTE_CACHE_SIZE; i++) {
+		struct evc_snapshot *snapshot = record->routes[i].snapshot;
+
+		record->routes[i] = (struct evc_route_cache_entry){ .router_number = 0 };
+		if (snapshot != NULL)
+			evc_snapshot_release(snapshot);
+	}
+	record->pins--;
+}
+#endif

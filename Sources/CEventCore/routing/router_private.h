@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A router: key → route → current snapshot.
+ *
+ * Synchronization:
+ *   field            readers (any thread)          writers (under `mutex`)       order
+ *   table            load                          replace by a larger one       acquire, release
+ *   table->slots     load                          NULL → route, once            acquire, release
+ *   route->current   load, in a section if new     exchange                      acquire, release
+ * Routes and outgrown tables stay until the router ends, so that only the snapshots need RCU: a reader
+ * whose cache misses loads `current` in a section and takes a reference there. A reader whose cache
+ * hits compares `current` with the snapshot it holds: an address it holds a reference of cannot have
+ * been reused, so equality means "still current".
+ *
+ * Lock order: `mutex`, then a sink's own locks (retain, release take none).
+ */
+#ifndef EVC_ROUTER_PRIVATE_H
+#define EVC_ROUTER_PRIVATE_H
+
+#include "eventcore/router.h"
+#include "routing/snapshot.h"
+#include "memory/thread_record.h"
+
+#include <pthread.h>
+
+struct evc_route {
+	_Atomic(struct evc_snapshot *) current;
+	uint64_t key;
+};
+
+struct evc_route_table {
+	struct evc_route_table *outgrown;
+	/* A power of two; at most half of it is used. */
+	size_t capacity;
+	_Atomic(struct evc_route *) slots[];
+};
+
+struct evc_router {
+	/* Never used twice in a process: tells a cached route of a freed router from one of a new one. */
+	uint64_t number;
+	_Atomic(struct evc_route_table *) table;
+	pthread_mutex_t mutex;
+	/* Guarded by `mutex`. */
+	size_t route_count;
+};
+
+/*
+ * The part of a lookup that finds the route and takes a reference. With `*owned` the caller has to
+ * release the snapshot after use; otherwise the record's cache holds it.
+ */
+enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
+				   struct evc_thread_record *record,
+				   struct evc_route_cache_entry *entry,
+				   struct evc_snapshot **snapshot, bool *owned);
+
+static inline size_t evc_route_hash(uint64_t key)
+{
+	/* Fibonacci hashing (Knuth, TAOCP 3, 6.4): metadata pointers differ in their middle bits. */
+	return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
+}
+
+static inline struct evc_route_cache_entry *evc_route_cache_entry_for(struct evc_router *router,
+								     uint64_t key,
+								     struct evc_thread_record *record)
+{
+	return &record->routes[evc_route_hash(key ^ router->number) % EVC_ROUTE_CACHE_SIZE];
+}
+
+static inline bool evc_route_cache_hits(const struct evc_route_cache_entry *entry,
+					struct evc_router *router, uint64_t key)
+{
+	/* Acquire, pairs with publish: for NULL → NULL nothing is read through it; else we hold it. */
+	return entry->router_number == router->number && entry->key == key &&
+	       atomic_load_explicit(&entry->route->current, memory_order_acquire) ==
+		       entry->snapshot;
+}
+
+/* The current snapshot of a key, or NULL if it has none. */
+static inline enum evc_status evc_router_snapshot(struct evc_router *router, uint64_t key,
+						  struct evc_thread_record *record,
+						  struct evc_snapshot **snapshot, bool *owned)
+{
+	struct evc_route_cache_entry *entry = evc_route_cache_entry_for(router, key, record);
+
+	if (evc_likely(evc_route_cache_hits(entry, router, key))) {
+		*snapshot = entry->snapshot;
+		*owned = false;
+		return EVC_OK;
+	}
+	return evc_router_look_up(router, key, record, entry, snapshot, owned);
+}
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "routing/snapshot.h"
+
+#include "platform/compiler.h"
+#include "memory/memory.h"
+
+static size_t size_for(uint32_t count)
+{
+	return sizeof(struct evc_snapshot) + count * sizeof(struct evc_snapshot_entry);
+}
+
+static struct evc_snapshot *create(uint32_t capacity)
+{
+	struct evc_snapshot *snapshot =
+		evc_allocate(size_for(capacity), _Alignof(struct evc_snapshot));
+
+	if (snapshot == NULL)
+		return NULL;
+	atomic_init(&snapshot->references, 1);
+	snapshot->count = 0;
+	snapshot->timed = false;
+	return snapshot;
+}
+
+static void append(struct evc_snapshot *snapshot, struct evc_snapshot_entry entry)
+{
+	struct evc_sink *sink = entry.subscription->sink;
+
+	sink->retain(sink);
+	snapshot->entries[snapshot->count++] = entry;
+	snapshot->timed |= entry.timed;
+}
+
+struct evc_snapshot *evc_snapshot_with(const struct evc_snapshot *old,
+				       struct evc_snapshot_entry entry)
+{
+	uint32_t count = old == NULL ? 0 : old->count;
+	bool replaced = false;
+	struct evc_snapshot *snapshot;
+
+	for (uint32_t i = 0; i < count; i++)
+		replaced |= old->entries[i].subscription == entry.subscription;
+	snapshot = create(replaced ? count : count + 1);
+	if (snapshot == NULL)
+		return NULL;
+	for (uint32_t i = 0; i < count; i++)
+		append(snapshot, old->entries[i].subscription == entry.subscription
+					 ? entry
+					 : old->entries[i]);
+	if (!replaced)
+		append(snapshot, entry);
+	return snapshot;
+}
+
+struct evc_snapshot *evc_snapshot_without(const struct evc_snapshot *old,
+					  const struct evc_subscription *subscription,
+					  bool *is_empty)
+{
+	struct evc_snapshot *snapshot;
+
+	*is_empty = old->count == 1;
+	if (*is_empty)
+		return NULL;
+	snapshot = create(old->count - 1);
+	if (snapshot == NULL)
+		return NULL;
+	for (uint32_t i = 0; i < old->count; i++)
+		if (old->entries[i].subscription != subscription)
+			append(snapshot, old->entries[i]);
+	return snapshot;
+}
+
+void evc_snapshot_release(struct evc_snapshot *snapshot)
+{
+	/* Pairs with itself. */
+	if (atomic_fetch_sub_explicit(&snapshot->references, 1, memory_order_acq_rel) != 1)
+		return;
+	for (uint32_t i = 0; i < snapshot->count; i++) {
+		struct evc_sink *sink = snapshot->entries[i].subscription->sink;
+
+		sink->release(sink);
+	}
+	evc_deallocate(snapshot, size_for(snapshot->count), _Alignof(struct evc_snapshot));
+}
+
+static void release_retired(struct evc_domain_head *head)
+{
+	evc_snapshot_release(evc_container_of(head, struct evc_snapshot, retired));
+}
+
+void evc_snapshot_retire(struct evc_snapshot *snapshot)
+{
+	if (snapshot != NULL)
+		evc_domain_retire_patiently(&snapshot->retired, size_for(snapshot->count),
+					    release_retired);
+}
+#endif

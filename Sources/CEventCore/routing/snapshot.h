@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A snapshot: the subscriptions of one key at one moment, as a router or a balancer has them. Immutable
+ * once published, counted.
+ *
+ * Synchronization:
+ *   Its router or balancer holds one reference of the current snapshot, dropped after a grace period
+ *   (domain.h), so that a reader inside a section may take one more: the count cannot reach 0 under it.
+ *   From then on only the count keeps the snapshot, in a route cache even across dispatches. Each
+ *   holder's release (acquire-release) orders its reads before the end.
+ * Ownership: a snapshot holds a reference of the sink of each of its entries.
+ */
+#ifndef EVC_SNAPSHOT_H
+#define EVC_SNAPSHOT_H
+
+#include "platform/domain.h"
+#include "routing/subscription.h"
+
+#include <stdatomic.h>
+
+struct evc_load;
+
+struct evc_snapshot_entry {
+	struct evc_subscription *subscription;
+	uint32_t generation;
+	bool timed;
+	/* Of a balancer's receiver; NULL in a router. Lives as long as the subscription. */
+	struct evc_load *load;
+};
+
+struct evc_snapshot {
+	_Atomic uint32_t references;
+	uint32_t count;
+	/* True if an entry is. */
+	bool timed;
+	struct evc_domain_head retired;
+	struct evc_snapshot_entry entries[];
+};
+
+/* A copy of `old` (may be NULL) with `entry` added or replaced. NULL = out of memory. */
+struct evc_snapshot *evc_snapshot_with(const struct evc_snapshot *old,
+				       struct evc_snapshot_entry entry);
+
+/*
+ * A copy of `old` without the entry of `subscription`, which is there. NULL = out of memory, or
+ * `*is_empty`: no entry is left and none is needed.
+ */
+struct evc_snapshot *evc_snapshot_without(const struct evc_snapshot *old,
+					  const struct evc_subscription *subscription,
+					  bool *is_empty);
+
+void evc_snapshot_release(struct evc_snapshot *snapshot);
+
+/* Drops the router's reference after a grace period. `snapshot` may be NULL. */
+void evc_snapshot_retire(struct evc_snapshot *snapshot);
+
+static inline void evc_snapshot_retain(struct evc_snapshot *snapshot)
+{
+	/* Relaxed: the caller is in a section, or has a reference. */
+	atomic_fetch_add_explicit(&snapshot->references, 1, memory_order_relaxed);
+}
+
+#endif

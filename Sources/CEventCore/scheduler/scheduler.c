@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "scheduler/scheduler_private.h"
+
+#include "memory/memory.h"
+
+#include <string.h>
+
+static uint64_t real_now(void *context)
+{
+	(void)context;
+	return evc_clock_now();
+}
+
+static void real_sleep(void *context, struct evc_parker *parker, uint32_t ticket, uint64_t deadline)
+{
+	uint64_t now;
+
+	(void)context;
+	if (deadline == EVC_FOREVER) {
+		(void)evc_parker_wait(parker, ticket, EVC_FOREVER);
+		return;
+	}
+	now = evc_clock_now();
+	if (now < deadline)
+		(void)evc_parker_wait(parker, ticket, deadline - now);
+}
+
+static const struct evc_scheduler_clock real_clock = { NULL, real_now, real_sleep };
+
+static void destroy(struct evc_scheduler *scheduler)
+{
+	if (scheduler->lock_parker != NULL)
+		evc_parker_destroy(scheduler->lock_parker);
+	if (scheduler->parker != NULL)
+		evc_parker_destroy(scheduler->parker);
+	evc_timer_store_close(&scheduler->store);
+	pthread_cond_destroy(&scheduler->condition);
+	pthread_mutex_destroy(&scheduler->mutex);
+	evc_deallocate(scheduler, sizeof(*scheduler), _Alignof(struct evc_scheduler));
+}
+
+static void init(struct evc_scheduler *scheduler, const struct evc_scheduler_options *options)
+{
+	scheduler->clock = options->clock != NULL ? *options->clock : real_clock;
+	scheduler->parker = scheduler->lock_parker = NULL;
+	scheduler->driven = options->driven;
+	scheduler->wake = options->wake;
+	scheduler->wake_context = options->wake_context;
+	strncpy(scheduler->name, options->name != NULL ? options->name : "evc-scheduler",
+		sizeof(scheduler->name) - 1);
+	scheduler->name[sizeof(scheduler->name) - 1] = '\0';
+	evc_timer_store_init(&scheduler->store);
+	atomic_init(&scheduler->lock, 0);
+	atomic_init(&scheduler->added, NULL);
+	atomic_init(&scheduler->cancelled, NULL);
+	atomic_init(&scheduler->backlog, 0);
+	atomic_init(&scheduler->count_added, 0);
+	atomic_init(&scheduler->count_cancelled, 0);
+	evc_timer_heap_init(&scheduler->heap);
+	/* Nobody has looked yet: a driven scheduler's first timer wakes its caller. */
+	atomic_init(&scheduler->sleeps_until, options->driven ? EVC_FOREVER : 0);
+	atomic_init(&scheduler->closed, false);
+	atomic_init(&scheduler->running, false);
+	atomic_init(&scheduler->count_fired, 0);
+	atomic_init(&scheduler->count_ended, 0);
+	atomic_init(&scheduler->count_dropped, 0);
+	atomic_init(&scheduler->references, 1);
+	pthread_mutex_init(&scheduler->mutex, NULL);
+	pthread_cond_init(&scheduler->condition, NULL);
+	scheduler->ended = options->driven;
+}
+
+enum evc_status evc_scheduler_create(const struct evc_scheduler_options *options,
+				     struct evc_scheduler **out)
+{
+	static const struct evc_scheduler_options all_zero;
+	struct evc_scheduler *scheduler;
+	enum evc_status status;
+
+	if (options == NULL)
+		options = &all_zero;
+	if (out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	if (options->clock != NULL && (options->clock->now == NULL || options->clock->sleep == NULL))
+		return EVC_INVALID_ARGUMENT;
+	scheduler = evc_allocate(sizeof(*scheduler), _Alignof(struct evc_scheduler));
+	if (scheduler == NULL)
+		return EVC_OUT_OF_MEMORY;
+	init(scheduler, options);
+	status = evc_parker_create(options->parker, &scheduler->parker);
+	/* With the system's own calls: a test's parker counts the sleeps until a deadline. */
+	if (status == EVC_OK)
+		status = evc_parker_create(NULL, &scheduler->lock_parker);
+	if (status == EVC_OK && !options->driven)
+		status = evc_scheduler_start(scheduler);
+	if (status != EVC_OK) {
+		destroy(scheduler);
+		return status;
+	}
+	*out = scheduler;
+	return EVC_OK;
+}
+
+void evc_scheduler_retain(struct evc_scheduler *scheduler)
+{
+	/* Relaxed: the caller's own reference keeps it alive. */
+	atomic_fetch_add_explicit(&scheduler->references, 1, memory_order_relaxed);
+}
+
+void evc_scheduler_release(struct evc_scheduler *scheduler)
+{
+	/* Release and acquire: what the others did with it comes before its end. */
+	if (atomic_fetch_sub_explicit(&scheduler->references, 1, memory_order_acq_rel) != 1)
+		return;
+	/* Alone. A driven one may still hold timers. */
+	atomic_store_explicit(&scheduler->closed, true, memory_order_relaxed);
+	evc_scheduler_drop_all(scheduler);
+	destroy(scheduler);
+}
+
+/* One more change is left to others. Returns how many are. Before the push, so that it counts less than none
+   at no time. */
+static uint32_t count_left(struct evc_scheduler *scheduler)
+{
+	/* Relaxed: it orders nothing. */
+	return atomic_fetch_add_explicit(&scheduler->backlog, 1, memory_order_relaxed) + 1;
+}
+
+/* A1 to A3, without the look at `closed`. */
+static void publish(struct evc_scheduler *scheduler, struct evc_timer *timer, uint64_t deadline)
+{
+	bool too_many = false;
+
+	if (evc_scheduler_try_lock(scheduler)) {
+		evc_scheduler_deal_before_add(scheduler);
+		evc_timer_heap_insert(&scheduler->heap, &scheduler->store, timer);
+		evc_scheduler_unlock(scheduler);
+	} else {
+		struct evc_timer *first =
+			atomic_load_explicit(&scheduler->added, memory_order_relaxed);
+
+		too_many = count_left(scheduler) >= EVC_SCHEDULER_BACKLOG;
+		do {
+			atomic_store_explicit(&timer->link, (uintptr_t)first, memory_order_relaxed);
+			/* A1. Release: pairs with deal_added; and see the head of scheduler_private.h. */
+		} while (!atomic_compare_exchange_weak_explicit(&scheduler->added, &first, timer,
+								memory_order_seq_cst,
+								memory_order_relaxed));
+	}
+	/* From here on the timer may have fired and be another's. A2, A3. */
+	if (deadline < atomic_load_explicit(&scheduler->sleeps_until, memory_order_seq_cst)) {
+		if (!scheduler->driven)
+			(void)evc_parker_wake(scheduler->parker);
+		else if (scheduler->wake != NULL)
+			scheduler->wake(scheduler->wake_context);
+	}
+	if (evc_unlikely(too_many))
+		evc_scheduler_await_deal(scheduler);
+}
+
+/* Leaves a cancelled timer to be taken out; takes all out if there are enough. */
+static void discard(struct evc_scheduler *scheduler, struct evc_timer *timer)
+{
+	struct evc_timer *first =
+		atomic_load_explicit(&scheduler->cancelled, memory_order_relaxed);
+	uint32_t left = count_left(scheduler);
+
+	do {
+		timer->next_cancelled = first;
+		/* Release: pairs with evc_scheduler_deal. */
+	} while (!atomic_compare_exchange_weak_explicit(&scheduler->cancelled, &first, timer,
+							memory_order_release,
+							memory_order_relaxed));
+	if (left < EVC_SCHEDULER_BATCH)
+		return;
+	if (evc_scheduler_try_lock(scheduler)) {
+		evc_scheduler_deal(scheduler);
+		evc_scheduler_unlock(scheduler);
+	} else if (evc_unlikely(left >= EVC_SCHEDULER_BACKLOG)) {
+		evc_scheduler_await_deal(scheduler);
+	}
+}
+
+/* evc_scheduler_cancel without its count. */
+static enum evc_status withdraw(struct evc_scheduler *scheduler, uint64_t id)
+{
+	const uint64_t firing = evc_timer_with_state(id, EVC_TIMER_FIRING);
+	uint32_t index = evc_timer_index(id);
+	struct evc_timer *timer;
+	uint64_t word = id;
+
+	/* Acquire: pairs with take_fresh. */
+	if (evc_timer_state(id) != EVC_TIMER_PENDING || index < EVC_TIMER_FIRST ||
+	    index >= atomic_load_explicit(&scheduler->store.fresh, memory_order_acquire))
+		return EVC_NOT_FOUND;
+	timer = evc_timer_at(&scheduler->store, index);
+	for (;;) {
+		/*
+		 * Release: what the caller did before reaches whoever reuses the timer. Acquire: the
+		 * context comes back with what `fire` did to it in an earlier round.
+		 */
+		if (atomic_compare_exchange_strong_explicit(
+			    &timer->word, &word, evc_timer_with_state(id, EVC_TIMER_CANCELLED),
+			    memory_order_acq_rel, memory_order_acquire))
+			break;
+		if (word == firing &&
+		    atomic_compare_exchange_strong_explicit(
+			    &timer->word, &word, evc_timer_with_state(id, EVC_TIMER_LAST),
+			    memory_order_acq_rel, memory_order_acquire))
+			return EVC_TIMED_OUT;
+		/* Set again between the two: once more. */
+		if (word != id && word != firing)
+			return EVC_NOT_FOUND;
+		word = id;
+	}
+	discard(scheduler, timer);
+	return EVC_OK;
+}
+
+enum evc_status evc_scheduler_cancel(struct evc_scheduler *scheduler, uint64_t id)
+{
+	enum evc_status status = withdraw(scheduler, id);
+
+	if (status == EVC_OK)
+		/* Release: pairs with evc_scheduler_read_statistics. */
+		atomic_fetch_add_explicit(&scheduler->count_cancelled, 1, memory_order_release);
+	return status;
+}
+
+enum evc_status evc_scheduler_add(struct evc_scheduler *scheduler, uint64_t deadline,
+				  const struct evc_timer_ops *ops, void *context, uint64_t *id)
+{
+	struct evc_timer *timer;
+	uint64_t word;
+
+	if (ops == NULL || ops->fire == NULL)
+		return EVC_INVALID_ARGUMENT;
+	/* Acquire: pairs with the close; seen again below. */
+	if (atomic_load_explicit(&scheduler->closed, memory_order_acquire))
+		return EVC_CLOSED;
+	if (!ops->takes_late && deadline <= scheduler->clock.now(scheduler->clock.context))
+		return EVC_TIMED_OUT;
+	timer = evc_timer_take(&scheduler->store);
+	if (timer == NULL)
+		return EVC_OUT_OF_MEMORY;
+	timer->deadline = deadline;
+	timer->ops = ops;
+	timer->context = context;
+	/* Relaxed: it is not published yet. */
+	word = evc_timer_with_state(atomic_load_explicit(&timer->word, memory_order_relaxed),
+				    EVC_TIMER_PENDING);
+	atomic_store_explicit(&timer->word, word, memory_order_relaxed);
+	if (id != NULL)
+		*id = word;
+	/* Relaxed: a count. Before the timer can end, so that no reading finds more ended than added. */
+	atomic_fetch_add_explicit(&scheduler->count_added, 1, memory_order_relaxed);
+	publish(scheduler, timer, deadline);
+	/* Sequentially consistent: after the publication, as the runner's look is after the close. */
+	if (evc_unlikely(atomic_load_explicit(&scheduler->closed, memory_order_seq_cst)) &&
+	    withdraw(scheduler, word) == EVC_OK) {
+		atomic_fetch_sub_explicit(&scheduler->count_added, 1, memory_order_relaxed);
+		return EVC_CLOSED;
+	}
+	return EVC_OK;
+}
+
+void evc_scheduler_read_statistics(const struct evc_scheduler *scheduler,
+				   struct evc_scheduler_statistics *out)
+{
+	uint64_t ended, added;
+
+	/* What is taken away is read first, with acquire, so that the difference does not fall below 0:
+	   pairs with the release of each count, which comes after the timer was added. */
+	ended = atomic_load_explicit(&scheduler->count_ended, memory_order_acquire);
+	out->fired = atomic_load_explicit(&scheduler->count_fired, memory_order_relaxed);
+	out->cancelled = atomic_load_explicit(&scheduler->count_cancelled, memory_order_acquire);
+	out->dropped = atomic_load_explicit(&scheduler->count_dropped, memory_order_acquire);
+	added = atomic_load_explicit(&scheduler->count_added, memory_order_relaxed);
+	ended += out->cancelled + out->dropped;
+	out->pending = added > ended ? added - ended : 0;
+}
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A scheduler: a heap under a lock that only its runner ever waits for.
+ *
+ * The runner is the scheduler's thread, or whoever is inside evc_scheduler_run_due. Everybody else tries
+ * the lock once. Who gets it deals what others left and does its own work on the heap; who does not
+ * leaves its timer in a list and goes on:
+ *
+ *   adder                                        runner
+ *   A1 put the timer into the heap (lock), or    R1 ticket of the parker
+ *      into `added` (seq_cst)                    R2 lock
+ *   A2 load `sleeps_until` (seq_cst)             R3 `sleeps_until` = EVC_FOREVER (seq_cst)
+ *   A3 if its deadline is earlier: wake          R4 take `added` (seq_cst), deal it to the heap
+ *                                                R5 `sleeps_until` = earliest deadline (seq_cst); unlock
+ *                                                R6 sleep until then, with the ticket
+ *                                                R7 `sleeps_until` = 0
+ *
+ * No timer is slept through: if A2 comes before R3, A1 does too, and R4 finds the timer unless it is in the
+ * heap already. (Whoever took it from `added` put it into the heap before unlocking, and R2 came after
+ * that, or R4 would have found it.) If A2 comes after R3 it reads EVC_FOREVER or the earliest deadline,
+ * and wakes the runner, whose ticket is older, if the timer is earlier than what it sleeps for; or it
+ * reads the 0 of R7, and the next R3 is still to come. A timer that is not earlier may stay in `added`: the
+ * runner finds it when it wakes, which is early enough. Tests/Models/scheduler.pml models these lines.
+ *
+ * The lock: 0 free, 1 held, 2 held and the runner waits for it. A holder runs no user code.
+ *
+ * What others left is bounded: threads that add and cancel without pause outrun whoever deals (a step in
+ * the heap costs more than a step in a list), and then nothing would fire any more. Whoever leaves the
+ * EVC_SCHEDULER_BACKLOG-th or a later change waits until they are dealt, or deals them.
+ *
+ * Cancelled timers are left in a list as well, by everybody, and taken out of the heap together once
+ * there are EVC_SCHEDULER_BATCH: the lines of the heap that they need are then fetched at the same
+ * time. What is cancelled and still in the heap is passed over when it is due; its context went back to
+ * the canceller before.
+ *
+ * Closing is the same pattern: `closed` is set, then the runner takes what is there; an adder publishes its
+ * timer, then looks at `closed`, and takes the timer back.
+ */
+#ifndef EVC_SCHEDULER_PRIVATE_H
+#define EVC_SCHEDULER_PRIVATE_H
+
+#include "scheduler/timer_heap.h"
+
+#include <pthread.h>
+
+/* So many changes may wait to be dealt: about 0.2 ms of work. */
+#define EVC_SCHEDULER_BACKLOG 1024u
+/* So many cancelled timers may stay in the heap, and are then taken out together. */
+#define EVC_SCHEDULER_BATCH 16u
+
+struct evc_scheduler {
+	/* Constant. */
+	struct evc_scheduler_clock clock;
+	/* The runner sleeps on the first until a deadline, on the second until the lock is free. */
+	struct evc_parker *parker;
+	struct evc_parker *lock_parker;
+	bool driven;
+	void (*wake)(void *context);
+	void *wake_context;
+	char name[16];
+
+	struct evc_timer_store store;
+
+	/* Callers and runner. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t lock;
+	/* Stacks; the last added or cancelled first. */
+	_Atomic(struct evc_timer *) added;
+	_Atomic(struct evc_timer *) cancelled;
+	/* How many are in the two, or about to be. */
+	_Atomic uint32_t backlog;
+	_Atomic uint64_t count_added;
+	_Atomic uint64_t count_cancelled;
+	/* Under the lock. */
+	struct evc_timer_heap heap;
+
+	/* Written by the runner, read by every add. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t sleeps_until;
+	_Atomic bool closed;
+	/* Somebody is the runner. */
+	_Atomic bool running;
+	/* Written by the runner. */
+	_Atomic uint64_t count_fired;
+	_Atomic uint64_t count_ended;
+	_Atomic uint64_t count_dropped;
+
+	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t references;
+	/* For evc_scheduler_join; `ended` is guarded by the mutex. */
+	pthread_mutex_t mutex;
+	pthread_cond_t condition;
+	bool ended;
+};
+
+/* The lock of the heap. */
+bool evc_scheduler_try_lock(struct evc_scheduler *scheduler);
+void evc_scheduler_lock(struct evc_scheduler *scheduler); /* the runner alone */
+void evc_scheduler_unlock(struct evc_scheduler *scheduler);
+/* Deals what others left in `added` and `cancelled`. Under the lock. */
+void evc_scheduler_deal(struct evc_scheduler *scheduler);
+/* The same, but cancelled timers only if there are enough of them. Under the lock. */
+void evc_scheduler_deal_before_add(struct evc_scheduler *scheduler);
+/* Returns when fewer than EVC_SCHEDULER_BACKLOG changes wait; helps if it can. Not under the lock. */
+void evc_scheduler_await_deal(struct evc_scheduler *scheduler);
+
+/* Starts the thread of a scheduler that is not driven; it takes a reference. */
+enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler);
+/* Becomes the runner; false if somebody is. */
+bool evc_scheduler_begin(struct evc_scheduler *scheduler);
+void evc_scheduler_end(struct evc_scheduler *scheduler);
+/* Drops all timers of a closed scheduler. The runner. */
+void evc_scheduler_drop_all(struct evc_scheduler *scheduler);
+
+#endif

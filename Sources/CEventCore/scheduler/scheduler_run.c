@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "scheduler/scheduler_private.h"
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+/* The scheduler whose thread this is. */
+static _Thread_local struct evc_scheduler *thread_of;
+
+bool evc_scheduler_begin(struct evc_scheduler *scheduler)
+{
+	/* Acquire and sequentially consistent: pairs with evc_scheduler_end. */
+	return !atomic_exchange_explicit(&scheduler->running, true, memory_order_seq_cst);
+}
+
+void evc_scheduler_end(struct evc_scheduler *scheduler)
+{
+	/* Sequentially consistent: before the look at `closed` that follows it. */
+	atomic_store_explicit(&scheduler->running, false, memory_order_seq_cst);
+}
+
+static bool is_closed(struct evc_scheduler *scheduler)
+{
+	/* Sequentially consistent: see the end of the head of scheduler_private.h. */
+	return atomic_load_explicit(&scheduler->closed, memory_order_seq_cst);
+}
+
+/* One more in a count that the runner alone writes. Release: pairs with evc_scheduler_read_statistics. */
+static void count(_Atomic uint64_t *counter)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
+/* The earliest timer, out of the heap and in `state`; NULL if none is due. Under the lock. */
+static struct evc_timer *take_due(struct evc_scheduler *scheduler, uint64_t now,
+				  enum evc_timer_state state)
+{
+	struct evc_timer *timer;
+
+	while ((timer = evc_timer_heap_first(&scheduler->heap, &scheduler->store)) != NULL &&
+	       timer->deadline <= now) {
+		uint64_t word = atomic_load_explicit(&timer->word, memory_order_relaxed);
+
+		evc_timer_heap_remove(&scheduler->heap, &scheduler->store, timer);
+		/* Acquire and release: pairs with evc_scheduler_cancel: one of the two gets the context. */
+		if (evc_timer_state(word) == EVC_TIMER_PENDING &&
+		    atomic_compare_exchange_strong_explicit(&timer->word, &word,
+							    evc_timer_with_state(word, state),
+							    memory_order_acq_rel,
+							    memory_order_relaxed))
+			return timer;
+		/* Cancelled: its canceller gives it back. */
+	}
+	return NULL;
+}
+
+/*
+ * After `fire`, under the lock: sets the timer again, or gives it back. True if its context is to be
+ * dropped, because it was cancelled while it fired and wanted to be set again.
+ */
+static bool settle(struct evc_scheduler *scheduler, struct evc_timer *timer, uint64_t next)
+{
+	uint64_t word = atomic_load_explicit(&timer->word, memory_order_relaxed);
+	bool again = next > timer->deadline;
+
+	if (again) {
+		timer->deadline = next;
+		/* Release: pairs with evc_scheduler_cancel: what `fire` did to the context. */
+		if (evc_timer_state(word) == EVC_TIMER_FIRING &&
+		    atomic_compare_exchange_strong_explicit(
+			    &timer->word, &word, evc_timer_with_state(word, EVC_TIMER_PENDING),
+			    memory_order_release, memory_order_relaxed)) {
+			evc_timer_heap_insert(&scheduler->heap, &scheduler->store, timer);
+			return false;
+		}
+	}
+	/* A cancel that comes now finds another generation. */
+	evc_timer_give(&scheduler->store, timer);
+	count(&scheduler->count_ended);
+	return again;
+}
+
+/* Fires what is due and tells the next deadline. The runner. */
+static size_t fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *next)
+{
+	const struct evc_timer_ops *ops = NULL;
+	struct evc_timer *timer = NULL;
+	void *context = NULL;
+	uint64_t again = 0;
+	size_t fired = 0;
+
+	for (;;) {
+		bool dropped;
+
+		evc_scheduler_lock(scheduler);
+		dropped = timer != NULL && settle(scheduler, timer, again);
+		timer = NULL;
+		if (!dropped && !is_closed(scheduler)) {
+			/* R3. */
+			atomic_store_explicit(&scheduler->sleeps_until, EVC_FOREVER,
+					      memory_order_seq_cst);
+			/* R4. */
+			evc_scheduler_deal(scheduler);
+			timer = take_due(scheduler, now, EVC_TIMER_FIRING);
+			if (timer == NULL)
+				break;
+			/* R7: awake. Sequentially consistent, as all of its writes. */
+			atomic_store_explicit(&scheduler->sleeps_until, 0, memory_order_seq_cst);
+		}
+		evc_scheduler_unlock(scheduler);
+		if (dropped && ops->drop != NULL)
+			ops->drop(context);
+		if (timer == NULL) {
+			if (dropped)
+				continue;
+			*next = 0;
+			return fired;
+		}
+		ops = timer->ops;
+		context = timer->context;
+		fired++;
+		count(&scheduler->count_fired);
+		again = ops->fire(context, timer->deadline);
+	}
+	timer = evc_timer_heap_first(&scheduler->heap, &scheduler->store);
+	*next = timer != NULL ? timer->deadline : EVC_FOREVER;
+	/* R5. */
+	atomic_store_explicit(&scheduler->sleeps_until, *next, memory_order_seq_cst);
+	evc_scheduler_unlock(scheduler);
+	return fired;
+}
+
+void evc_scheduler_drop_all(struct evc_scheduler *scheduler)
+{
+	for (;;) {
+		const struct evc_timer_ops *ops;
+		struct evc_timer *timer;
+		void *context;
+
+		evc_scheduler_lock(scheduler);
+		evc_scheduler_deal(scheduler);
+		timer = take_due(scheduler, EVC_FOREVER, EVC_TIMER_FREE);
+		if (timer != NULL) {
+			ops = timer->ops;
+			context = timer->context;
+			evc_timer_give(&scheduler->store, timer);
+			count(&scheduler->count_dropped);
+		}
+		evc_scheduler_unlock(scheduler);
+		if (timer == NULL)
+			return;
+		if (ops->drop != NULL)
+			ops->drop(context);
+	}
+}
+
+size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *next)
+{
+	uint64_t ignored;
+	size_t fired = 0;
+
+	if (next == NULL)
+		next = &ignored;
+	*next = EVC_FOREVER;
+	while (scheduler->driven && evc_scheduler_begin(scheduler)) {
+		fired += fire_due(scheduler, now, next);
+		if (is_closed(scheduler)) {
+			evc_scheduler_drop_all(scheduler);
+			*next = EVC_FOREVER;
+			evc_scheduler_end(scheduler);
+			break;
+		}
+		evc_scheduler_end(scheduler);
+		/* A close that found us running left the rest to us. */
+		if (!is_closed(scheduler))
+			break;
+	}
+	return fired;
+}
+
+void evc_scheduler_close(struct evc_scheduler *scheduler)
+{
+	/* Sequentially consistent: see the end of the head of scheduler_private.h. */
+	atomic_store_explicit(&scheduler->closed, true, memory_order_seq_cst);
+	if (!scheduler->driven)
+		(void)evc_parker_wake(scheduler->parker);
+	else if (evc_scheduler_begin(scheduler)) {
+		evc_scheduler_drop_all(scheduler);
+		evc_scheduler_end(scheduler);
+	}
+}
+
+static void *run(void *opaque)
+{
+	struct evc_scheduler *scheduler = opaque;
+
+	thread_of = scheduler;
+#ifdef __APPLE__
+	pthread_setname_np(scheduler->name);
+#else
+	pthread_setname_np(pthread_self(), scheduler->name);
+#endif
+#ifdef __linux__
+	/* The system may add 50 us to every sleep to save wake-ups; ours are deadlines. */
+	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+#endif
+	while (!is_closed(scheduler)) {
+		/* R1. */
+		uint32_t ticket = evc_parker_prepare(scheduler->parker);
+		uint64_t now = scheduler->clock.now(scheduler->clock.context);
+		uint64_t next;
+
+		(void)fire_due(scheduler, now, &next);
+		/* R6, unless it was closed meanwhile; a close that comes later is later than the ticket. */
+		if (!is_closed(scheduler))
+			scheduler->clock.sleep(scheduler->clock.context, scheduler->parker, ticket,
+					       next);
+		/* R7. */
+		atomic_store_explicit(&scheduler->sleeps_until, 0, memory_order_seq_cst);
+	}
+	evc_scheduler_drop_all(scheduler);
+	pthread_mutex_lock(&scheduler->mutex);
+	scheduler->ended = true;
+	pthread_cond_broadcast(&scheduler->condition);
+	pthread_mutex_unlock(&scheduler->mutex);
+	evc_scheduler_release(scheduler);
+	return NULL;
+}
+
+enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler)
+{
+	pthread_attr_t attributes;
+	pthread_t handle;
+	int error;
+
+	if (pthread_attr_init(&attributes) != 0)
+		return EVC_OUT_OF_MEMORY;
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	evc_scheduler_retain(scheduler);
+	error = pthread_create(&handle, &attributes, run, scheduler);
+	pthread_attr_destroy(&attributes);
+	if (error == 0)
+		return EVC_OK;
+	/* The caller destroys it. */
+	atomic_fetch_sub_explicit(&scheduler->references, 1, memory_order_relaxed);
+	return EVC_OUT_OF_MEMORY;
+}
+
+enum evc_status evc_scheduler_join(struct evc_scheduler *scheduler)
+{
+	if (thread_of == scheduler)
+		return EVC_NOT_PERMITTED;
+	pthread_mutex_lock(&scheduler->mutex);
+	while (!scheduler->ended)
+		pthread_cond_wait(&scheduler->condition, &scheduler->mutex);
+	pthread_mutex_unlock(&scheduler->mutex);
+	return EVC_OK;
+}
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "shared/shared_mailbox_private.h"
+
+#include "memory/memory.h"
+#include "shared/shared_latest.h"
+
+static struct evc_shared_mailbox *mailbox_of(struct evc_sink *sink)
+{
+	return evc_container_of(sink, struct evc_shared_mailbox, sink);
+}
+
+static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	return evc_shared_mailbox_post(mailbox_of(sink), chain);
+}
+
+static void retain(struct evc_sink *sink)
+{
+	evc_shared_mailbox_retain(mailbox_of(sink));
+}
+
+static void release(struct evc_sink *sink)
+{
+	evc_shared_mailbox_release(mailbox_of(sink));
+}
+
+static void free_mailbox(struct evc_shared_mailbox *mailbox, unsigned queues)
+{
+	for (unsigned i = 0; i < queues; i++)
+		evc_shared_queue_close(&mailbox->queues[i]);
+	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_shared_mailbox));
+}
+
+enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
+{
+	struct evc_shared_mailbox *mailbox;
+	unsigned queues = 0;
+
+	if (out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	mailbox = evc_allocate(sizeof(*mailbox), _Alignof(struct evc_shared_mailbox));
+	if (mailbox == NULL)
+		return EVC_OUT_OF_MEMORY;
+	*mailbox = (struct evc_shared_mailbox){
+		.sink = { accept, retain, release, NULL },
+	};
+	for (unsigned i = 0; i < EVC_LANE_FIRST_QUEUE; i++)
+		evc_shared_stack_open(&mailbox->stacks[i]);
+	while (queues < EVC_QUEUE_LANES && evc_shared_queue_open(&mailbox->queues[queues]))
+		queues++;
+	if (queues < EVC_QUEUE_LANES || pthread_mutex_init(&mailbox->worker_mutex, NULL) != 0)
+		goto out_of_memory;
+	if (pthread_mutex_init(&mailbox->subscription_mutex, NULL) != 0) {
+		pthread_mutex_destroy(&mailbox->worker_mutex);
+		goto out_of_memory;
+	}
+	atomic_init(&mailbox->references, 1);
+	*out = mailbox;
+	return EVC_OK;
+
+out_of_memory:
+	free_mailbox(mailbox, queues);
+	return EVC_OUT_OF_MEMORY;
+}
+
+void evc_shared_mailbox_retain(struct evc_shared_mailbox *mailbox)
+{
+	/* Relaxed: the caller has a reference already. */
+	atomic_fetch_add_explicit(&mailbox->references, 1, memory_order_relaxed);
+}
+
+void evc_shared_mailbox_release(struct evc_shared_mailbox *mailbox)
+{
+	struct evc_subscription *subscription, *next;
+
+	/* Pairs with itself: everything that other holders did before the end. */
+	if (atomic_fetch_sub_explicit(&mailbox->references, 1, memory_order_acq_rel) != 1)
+		return;
+	evc_shared_drop_all(mailbox);
+	for (subscription = mailbox->subscriptions; subscription != NULL; subscription = next) {
+		next = subscription->next;
+		if (subscription->finalize != NULL)
+			subscription->finalize(subscription->context);
+		evc_deallocate(evc_container_of(subscription, struct evc_shared_subscription, base),
+			       sizeof(struct evc_shared_subscription),
+			       _Alignof(struct evc_shared_subscription));
+	}
+	pthread_mutex_destroy(&mailbox->subscription_mutex);
+	pthread_mutex_destroy(&mailbox->worker_mutex);
+	free_mailbox(mailbox, EVC_QUEUE_LANES);
+}
+
+struct evc_sink *evc_shared_mailbox_sink(struct evc_shared_mailbox *mailbox)
+{
+	return &mailbox->sink;
+}
+
+enum evc_status
+evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
+				    const struct evc_shared_subscription_options *options,
+				    struct evc_subscription **out)
+{
+	struct evc_shared_subscription *subscription;
+
+	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	subscription = evc_allocate(sizeof(*subscription), _Alignof(struct evc_shared_subscription));
+	if (subscription == NULL)
+		return EVC_OUT_OF_MEMORY;
+	subscription->base = (struct evc_subscription){
+		.sink = &mailbox->sink,
+		.drop = options->drop,
+		.context = options->context,
+		.finalize = options->finalize,
+	};
+	subscription->deliver = options->deliver;
+	pthread_mutex_lock(&mailbox->subscription_mutex);
+	subscription->base.next = mailbox->subscriptions;
+	mailbox->subscriptions = &subscription->base;
+	pthread_mutex_unlock(&mailbox->subscription_mutex);
+	*out = &subscription->base;
+	return EVC_OK;
+}
+
+bool evc_shared_has_some(struct evc_shared_mailbox *mailbox)
+{
+	bool has_some = false;
+
+	for (unsigned i = 0; i < EVC_LANE_FIRST_QUEUE; i++)
+		if (!evc_shared_stack_is_empty(&mailbox->stacks[i]))
+			return true;
+	evc_domain_enter();
+	for (unsigned i = 0; i < EVC_QUEUE_LANES && !has_some; i++)
+		has_some = evc_shared_queue_has_some(&mailbox->queues[i]);
+	evc_domain_leave();
+	return has_some;
+}
+
+/* P1 for envelopes of one lane. False = out of memory, if `*spare` was NULL. */
+static inline bool put(struct evc_shared_mailbox *mailbox, unsigned lane,
+		       struct evc_envelope *first, uint32_t count,
+		       struct evc_queue_segment **spare)
+{
+	if (lane < EVC_LANE_FIRST_QUEUE) {
+		evc_shared_stack_put(&mailbox->stacks[lane], first, count);
+		return true;
+	}
+	for (;;) {
+		bool is_put;
+
+		evc_domain_enter();
+		is_put = evc_shared_queue_put(&mailbox->queues[lane - EVC_LANE_FIRST_QUEUE], first,
+					      count, spare);
+		evc_domain_leave();
+		if (evc_likely(is_put))
+			return true;
+		/* Out of the section: this may ask the system for memory. */
+		*spare = evc_queue_segment_create();
+		if (*spare == NULL)
+			return false;
+	}
+}
+
+/* Sorts a chain into one for each lane, in its order. */
+static void split(struct evc_envelope *envelope, struct evc_chain lanes[EVC_LANE_COUNT])
+{
+	struct evc_envelope *next;
+
+	for (; envelope != NULL; envelope = next) {
+		next = evc_slot_next(envelope);
+		evc_chain_append(&lanes[evc_slot_lane(envelope)], envelope);
+	}
+}
+
+/* False = out of memory: then nothing was put. */
+static __attribute__((noinline)) bool put_several_lanes(struct evc_shared_mailbox *mailbox,
+							const struct evc_chain *chain)
+{
+	struct evc_queue_segment *spares[EVC_LANE_COUNT] = { NULL };
+	struct evc_chain lanes[EVC_LANE_COUNT] = { EVC_CHAIN_EMPTY };
+	bool has_memory = true;
+
+	/* First whatever may be needed, so that nothing fails half way. */
+	for (unsigned lane = EVC_LANE_FIRST_QUEUE; lane < EVC_LANE_COUNT && has_memory; lane++) {
+		if (!((chain->lanes >> lane) & 1u))
+			continue;
+		spares[lane] = evc_queue_segment_create();
+		has_memory = spares[lane] != NULL;
+	}
+	if (has_memory) {
+		split(chain->first, lanes);
+		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+			if (lanes[lane].first != NULL)
+				(void)put(mailbox, lane, lanes[lane].first, lanes[lane].count,
+					  &spares[lane]);
+	}
+	for (unsigned lane = EVC_LANE_FIRST_QUEUE; lane < EVC_LANE_COUNT; lane++)
+		if (spares[lane] != NULL)
+			evc_queue_segment_untake(spares[lane]);
+	return has_memory;
+}
+
+/* P2 and what follows. The mailbox is still there: whoever posts holds a reference. */
+static inline void tell(struct evc_shared_mailbox *mailbox)
+{
+	uint32_t attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
+
+	if (evc_unlikely(attention >= EVC_SHARED_SLEEPER))
+		evc_shared_wake_one(mailbox);
+	/* A second look, since the workers may have ended while this one was looking for a sleeper. */
+	if (evc_unlikely(attention & EVC_SHARED_CLOSED) &&
+	    (atomic_load_explicit(&mailbox->attention, memory_order_seq_cst) &
+	     (EVC_SHARED_DROP | EVC_SHARED_ENDED)))
+		evc_shared_drop_all(mailbox);
+}
+
+bool evc_shared_post_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token,
+			   unsigned lane, struct evc_queue_segment **spare)
+{
+	if (!put(mailbox, lane, token, 1, spare))
+		return false;
+	tell(mailbox);
+	return true;
+}
+
+enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
+					const struct evc_chain *chain)
+{
+	struct evc_queue_segment *spare = NULL;
+	bool is_put;
+
+	if (evc_unlikely(chain->first == NULL))
+		return EVC_INVALID_ARGUMENT;
+	/* Relaxed: a post that misses a close at this moment sees it below. */
+	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
+			 EVC_SHARED_CLOSED))
+		return EVC_CLOSED;
+	if (evc_likely((chain->lanes & (chain->lanes - 1)) == 0)) {
+		is_put = put(mailbox, (unsigned)__builtin_ctz(chain->lanes), chain->first,
+			     chain->count, &spare);
+		if (evc_unlikely(spare != NULL))
+			evc_queue_segment_untake(spare);
+	} else {
+		is_put = put_several_lanes(mailbox, chain);
+	}
+	if (evc_unlikely(!is_put))
+		return EVC_OUT_OF_MEMORY;
+	tell(mailbox);
+	return EVC_OK;
+}
+
+static void sum_taken(struct evc_shared_mailbox *mailbox, uint64_t taken[EVC_LANE_COUNT])
+{
+	pthread_mutex_lock(&mailbox->worker_mutex);
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		taken[lane] = mailbox->taken_by_others[lane];
+	for (unsigned i = 0; i < EVC_WORKERS_MAX; i++)
+		for (unsigned lane = 0; mailbox->workers[i] != NULL && lane < EVC_LANE_COUNT; lane++)
+			/* Acquire: the count of what was posted is not behind it. */
+			taken[lane] += atomic_load_explicit(&mailbox->workers[i]->taken[lane],
+							    memory_order_acquire);
+	pthread_mutex_unlock(&mailbox->worker_mutex);
+}
+
+void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT])
+{
+	uint64_t taken[EVC_LANE_COUNT];
+
+	sum_taken(mailbox, taken);
+	for (unsigned lane = 0; lane < EVC_LANE_FIRST_QUEUE; lane++)
+		/* Acquire, as above. Modulo the size of `posted`, where that has 32 bits. */
+		depths[lane] = (uintptr_t)(evc_shared_stack_posted(&mailbox->stacks[lane]) -
+					   (uintptr_t)taken[lane] -
+					   (uintptr_t)atomic_load_explicit(&mailbox->dropped[lane],
+									   memory_order_acquire));
+	evc_domain_enter();
+	for (unsigned i = 0; i < EVC_QUEUE_LANES; i++)
+		depths[EVC_LANE_FIRST_QUEUE + i] = evc_shared_queue_depth(&mailbox->queues[i]);
+	evc_domain_leave();
+}
+
+void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
+					struct evc_mailbox_statistics *out)
+{
+	uint64_t taken[EVC_LANE_COUNT];
+
+	*out = (struct evc_mailbox_statistics){
+		/* Acquire: what they were counted in, which is read next, is not behind them. */
+		.taken = 0 - atomic_load_explicit(&mailbox->taken_empty, memory_order_acquire),
+		.dropped = 0 - atomic_load_explicit(&mailbox->dropped_empty, memory_order_acquire),
+		.superseded = evc_shared_latest_superseded(mailbox),
+	};
+	sum_taken(mailbox, taken);
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
+		out->taken += taken[lane];
+		out->dropped +=
+			atomic_load_explicit(&mailbox->dropped[lane], memory_order_relaxed);
+	}
+}
+#endif

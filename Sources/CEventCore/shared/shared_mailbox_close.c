@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+/*
+ * The end of a shared mailbox; its states are in shared_mailbox_private.h.
+ */
+#include "shared/shared_latest.h"
+#include "shared/shared_mailbox_private.h"
+
+static void close_with(struct evc_shared_mailbox *mailbox, uint32_t bits)
+{
+	/* Seq_cst: the "publish" that a worker's look before its sleep (W4) must not miss. */
+	atomic_fetch_or_explicit(&mailbox->attention, bits, memory_order_seq_cst);
+	while (evc_shared_wake_any(mailbox))
+		;
+}
+
+void evc_shared_mailbox_close(struct evc_shared_mailbox *mailbox)
+{
+	close_with(mailbox, EVC_SHARED_CLOSED | EVC_SHARED_DROP);
+}
+
+void evc_shared_mailbox_close_when_empty(struct evc_shared_mailbox *mailbox)
+{
+	close_with(mailbox, EVC_SHARED_CLOSED);
+}
+
+void evc_shared_mailbox_drop(struct evc_shared_mailbox *mailbox)
+{
+	/* As by a last worker: a post that began before the close and comes after this drops itself. */
+	atomic_fetch_or_explicit(&mailbox->attention, EVC_SHARED_ENDED, memory_order_seq_cst);
+	evc_shared_drop_all(mailbox);
+}
+
+void evc_shared_drop_all(struct evc_shared_mailbox *mailbox)
+{
+	struct evc_envelope *envelope;
+	unsigned lane;
+
+	while ((envelope = evc_shared_take(mailbox, EVC_LANE_COUNT, &lane)) != NULL) {
+		/* Release, pairs with evc_shared_mailbox_depths: the take before its count. */
+		atomic_fetch_add_explicit(&mailbox->dropped[lane], 1, memory_order_release);
+		/* Outside of the section: the end of a payload is user code. */
+		if (evc_likely(!(envelope->flags & EVC_ENVELOPE_TOKEN)))
+			evc_envelope_end(envelope, false, NULL);
+		else if (!evc_shared_latest_drop(envelope))
+			/* Release, pairs with evc_shared_mailbox_read_statistics. */
+			atomic_fetch_add_explicit(&mailbox->dropped_empty, 1, memory_order_release);
+	}
+}
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+/*
+ * Who sleeps, who is looking, and whom a post wakes. The protocol and its proof are in
+ * shared_mailbox_private.h; P1 to P7 and W1 to W8 below name its steps. All of this is off the path of a post
+ * that finds nobody asleep.
+ */
+#include "mailbox/mailbox_private.h"
+#include "shared/shared_mailbox_private.h"
+
+#include <sched.h>
+
+/* Clears a bit and wakes its worker, which the caller has counted as looking. False if no bit was set. */
+static bool claim(struct evc_shared_mailbox *mailbox)
+{
+	for (unsigned word = 0; word < EVC_SLEEPER_WORDS; word++) {
+		uint64_t bits = atomic_load_explicit(&mailbox->asleep[word], memory_order_seq_cst);
+
+		while (bits != 0) {
+			uint64_t bit = bits & -bits;
+			struct evc_worker *worker;
+
+			/* P6. Acquire, pairs with W1: the worker in its slot. */
+			bits = atomic_fetch_and_explicit(&mailbox->asleep[word], ~bit,
+							 memory_order_seq_cst);
+			if (!(bits & bit))
+				continue;
+			atomic_fetch_sub_explicit(&mailbox->attention, EVC_SHARED_SLEEPER,
+						  memory_order_seq_cst);
+			worker = mailbox->workers[word * 64 + (unsigned)__builtin_ctzll(bit)];
+			evc_parker_wake(worker->mailbox->parker);
+			/* The last touch. Release, pairs with evc_worker_leave. */
+			atomic_fetch_add_explicit(&worker->wakes, 1, memory_order_release);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool evc_shared_wake_any(struct evc_shared_mailbox *mailbox)
+{
+	/* P5 without its condition: one that looks already does not keep another from being woken. */
+	atomic_fetch_add_explicit(&mailbox->looking, 1, memory_order_seq_cst);
+	if (claim(mailbox))
+		return true;
+	/* P7. */
+	atomic_fetch_sub_explicit(&mailbox->looking, 1, memory_order_seq_cst);
+	return false;
+}
+
+/* By the bits: one that is counted and has no bit yet is before its look W4. */
+static bool nobody_sleeps(struct evc_shared_mailbox *mailbox)
+{
+	uint64_t bits = 0;
+
+	for (unsigned word = 0; word < EVC_SLEEPER_WORDS; word++)
+		bits |= atomic_load_explicit(&mailbox->asleep[word], memory_order_seq_cst);
+	return bits == 0;
+}
+
+void evc_shared_wake_one(struct evc_shared_mailbox *mailbox)
+{
+	for (;;) {
+		uint32_t nobody = 0;
+
+		/* P4, and P2 when it comes again. */
+		if (atomic_load_explicit(&mailbox->looking, memory_order_seq_cst) != 0 ||
+		    nobody_sleeps(mailbox))
+			return;
+		/* P5. */
+		if (!atomic_compare_exchange_strong_explicit(&mailbox->looking, &nobody, 1,
+							     memory_order_seq_cst,
+							     memory_order_seq_cst))
+			return;
+		if (claim(mailbox))
+			return;
+		/* P7. */
+		atomic_fetch_sub_explicit(&mailbox->looking, 1, memory_order_seq_cst);
+		atomic_thread_fence(memory_order_seq_cst);
+		if (!evc_shared_has_some(mailbox))
+			return;
+	}
+}
+
+void evc_worker_lie_down(struct evc_worker *worker)
+{
+	struct evc_shared_mailbox *mailbox = worker->shared;
+
+	/* W1. The count first: a bit that is set is counted, so that the count never falls below zero. */
+	atomic_fetch_add_explicit(&mailbox->attention, EVC_SHARED_SLEEPER, memory_order_seq_cst);
+	atomic_fetch_or_explicit(&mailbox->asleep[worker->slot / 64],
+				 UINT64_C(1) << worker->slot % 64, memory_order_seq_cst);
+	/* W2. */
+	evc_worker_stop_looking(worker);
+	/* W3. */
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+void evc_worker_get_up(struct evc_worker *worker)
+{
+	struct evc_shared_mailbox *mailbox = worker->shared;
+	uint64_t bit = UINT64_C(1) << worker->slot % 64;
+
+	/* W6. */
+	if (atomic_fetch_and_explicit(&mailbox->asleep[worker->slot / 64], ~bit,
+				      memory_order_seq_cst) &
+	    bit) {
+		atomic_fetch_sub_explicit(&mailbox->attention, EVC_SHARED_SLEEPER,
+					  memory_order_seq_cst);
+	} else {
+		worker->claims++;
+		worker->is_looking = true;
+	}
+	/* W8. Also by itself: a post may have relied on its looking, before W2. */
+	worker->passes_on = true;
+}
+
+void evc_worker_begin_looking(struct evc_worker *worker)
+{
+	if (worker->is_looking)
+		return;
+	worker->is_looking = true;
+	worker->passes_on = true;
+	/* Before its look: a post whose P4 sees it relies on that. */
+	atomic_fetch_add_explicit(&worker->shared->looking, 1, memory_order_seq_cst);
+}
+
+void evc_worker_stop_looking(struct evc_worker *worker)
+{
+	if (!worker->is_looking)
+		return;
+	worker->is_looking = false;
+	/* W2: pairs with P4. */
+	atomic_fetch_sub_explicit(&worker->shared->looking, 1, memory_order_seq_cst);
+}
+
+void evc_worker_pass_on(struct evc_worker *worker)
+{
+	evc_worker_stop_looking(worker);
+	worker->passes_on = false;
+	/* As W3: pairs with P4 and P5 of those who relied on its looking. */
+	atomic_thread_fence(memory_order_seq_cst);
+	/* W8. */
+	if (!nobody_sleeps(worker->shared) && evc_shared_has_some(worker->shared))
+		evc_shared_wake_one(worker->shared);
+}
+
+void evc_worker_leave(struct evc_worker *worker)
+{
+	evc_worker_pass_on(worker);
+	/* Pairs with claim. */
+	while (atomic_load_explicit(&worker->wakes, memory_order_acquire) != worker->claims)
+		sched_yield();
+}
+#endif

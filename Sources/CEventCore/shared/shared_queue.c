@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "shared/shared_queue.h"
+
+struct evc_queue_segment *evc_queue_segment_create(void)
+{
+	struct evc_thread_record *record = evc_thread_record();
+	struct evc_queue_segment *segment;
+
+	if (record == NULL)
+		return NULL;
+	segment = (struct evc_queue_segment *)(void *)evc_pool_take(&record->pools[EVC_QUEUE_CLASS]);
+	if (segment == NULL)
+		return NULL;
+	atomic_init(&segment->head, 0);
+	atomic_init(&segment->next, NULL);
+	segment->number = 0;
+	atomic_init(&segment->tail, 0);
+	for (unsigned i = 0; i < EVC_QUEUE_CELLS; i++)
+		atomic_init(&segment->cells[i], 0);
+	return segment;
+}
+
+void evc_queue_segment_untake(struct evc_queue_segment *segment)
+{
+	/* The record is there: the segment came from it. */
+	evc_pool_untake(&evc_thread_record()->pools[EVC_QUEUE_CLASS],
+			(struct evc_envelope *)(void *)segment);
+}
+
+static void reclaim(struct evc_domain_head *head)
+{
+	evc_pool_give(evc_container_of(head, struct evc_queue_segment, retired));
+}
+
+bool evc_shared_queue_open(struct evc_shared_queue *queue)
+{
+	struct evc_queue_segment *segment = evc_queue_segment_create();
+
+	if (segment == NULL)
+		return false;
+	atomic_init(&queue->head, segment);
+	atomic_init(&queue->tail, segment);
+	atomic_init(&queue->extra, 0);
+	return true;
+}
+
+void evc_shared_queue_close(struct evc_shared_queue *queue)
+{
+	/* Acquire: the caller has made sure that all others are done, so that no section has seen it. */
+	struct evc_queue_segment *segment =
+		atomic_load_explicit(&queue->head, memory_order_acquire);
+	struct evc_queue_segment *next;
+
+	for (; segment != NULL; segment = next) {
+		next = atomic_load_explicit(&segment->next, memory_order_relaxed);
+		evc_pool_give(segment);
+	}
+}
+
+bool evc_shared_queue_append(struct evc_shared_queue *queue, struct evc_queue_segment *full,
+			     uintptr_t cell, struct evc_queue_segment **spare)
+{
+	/* Acquire, as Q1 through it. */
+	struct evc_queue_segment *next = atomic_load_explicit(&full->next, memory_order_acquire);
+	struct evc_queue_segment *segment = *spare;
+	bool is_put = false;
+
+	if (next == NULL) {
+		segment->number = full->number + 1;
+		/* Relaxed: Q4 publishes them. */
+		atomic_store_explicit(&segment->cells[0], cell, memory_order_relaxed);
+		atomic_store_explicit(&segment->tail, 1, memory_order_relaxed);
+		/* Q4. Acquire on failure: the other's segment. */
+		is_put = atomic_compare_exchange_strong_explicit(&full->next, &next, segment,
+								 memory_order_seq_cst,
+								 memory_order_acquire);
+		if (is_put) {
+			next = segment;
+			*spare = NULL;
+		} else {
+			atomic_store_explicit(&segment->cells[0], 0, memory_order_relaxed);
+			atomic_store_explicit(&segment->tail, 0, memory_order_relaxed);
+		}
+	}
+	/* Q5: whoever is first. */
+	atomic_compare_exchange_strong_explicit(&queue->tail, &full, next, memory_order_release,
+						memory_order_relaxed);
+	return is_put;
+}
+
+bool evc_shared_queue_advance(struct evc_shared_queue *queue, struct evc_queue_segment *done)
+{
+	/* T6. */
+	struct evc_queue_segment *next = atomic_load_explicit(&done->next, memory_order_acquire);
+	struct evc_queue_segment *expected = done;
+
+	if (next == NULL)
+		return false;
+	/* T7. The tail first: once it has left a segment it never comes back to it. */
+	if (atomic_load_explicit(&queue->tail, memory_order_relaxed) == done)
+		atomic_compare_exchange_strong_explicit(&queue->tail, &expected, next,
+							memory_order_acq_rel, memory_order_relaxed);
+	expected = done;
+	if (atomic_compare_exchange_strong_explicit(&queue->head, &expected, next,
+						    memory_order_acq_rel, memory_order_relaxed))
+		evc_domain_retire(&done->retired, reclaim);
+	return true;
+}
+
+uint64_t evc_shared_queue_depth(struct evc_shared_queue *queue)
+{
+	/* The head first: it is not ahead of what is read of the tail after it. */
+	struct evc_queue_segment *first = atomic_load_explicit(&queue->head, memory_order_acquire);
+	uint64_t head = atomic_load_explicit(&first->head, memory_order_acquire);
+	struct evc_queue_segment *last = atomic_load_explicit(&queue->tail, memory_order_acquire);
+	uint64_t tail = atomic_load_explicit(&last->tail, memory_order_relaxed);
+
+	/* The hint may be behind. */
+	if (last == first && tail < head)
+		tail = head;
+	while (tail < EVC_QUEUE_CELLS &&
+	       atomic_load_explicit(&last->cells[tail], memory_order_acquire) != 0)
+		tail++;
+	return (last->number - first->number) * EVC_QUEUE_CELLS + tail - head +
+	       atomic_load_explicit(&queue->extra, memory_order_relaxed);
+}
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A queue lane of a shared mailbox: many producers, many takers, first in first out, unbounded.
+ *
+ * M. M. Michael and M. L. Scott's queue (PODC 1996) with segments of EVC_QUEUE_CELLS cells in place of
+ * single nodes: the next free cell is filled by a compare-and-swap, the oldest is taken by advancing `head`,
+ * and a segment is left when all its cells were taken. A cell holds the first envelope of a chain that was
+ * posted as one, and takers replace it by the next until the last, so that nobody's post comes in between.
+ *
+ * Synchronization, all within a read section of the domain:
+ *   producer: evc_shared_queue_put              taker: evc_shared_queue_take
+ *   Q1 load lane tail            acquire        T1 load lane head               acquire
+ *   Q2 load segment tail (a hint) relaxed       T2 load segment head            acquire
+ *      and pass the cells that are filled       T3 load cell                    acquire
+ *   Q3 CAS cell: empty → chain   seq_cst        T4 last of chain: CAS segment head: h → h + 1  acq_rel
+ *      store the hint            relaxed        T5 more: CAS cell: envelope → its next         acq_rel
+ *   full:                                       T6 all taken: load next         acquire
+ *   Q4 CAS next: NULL → segment  seq_cst        T7 CAS lane tail, then lane head: old → next   acq_rel
+ *      whose first cell is filled
+ *   Q5 CAS lane tail: old → next release
+ *   Q3, Q4 pair with T3, T6: the envelopes before they are seen. Q5, T7 pair with Q1, T1.
+ *   T4 and T5 pair with T2 and T3 of other takers. Q3 and Q4 are sequentially consistent for the mailbox's
+ *   "publish, then look" alone (shared_mailbox_private.h).
+ *
+ * Linearization: a put at its Q3 or Q4, a take at its T4 or T5, a take from an empty queue at its T3 or T6.
+ *  - Filled without a gap: a producer passes filled cells only, and the hint never lies beyond the first
+ *    empty one; Q3 succeeds at an empty cell only. A segment gets a next one only when it is full. So the
+ *    filled cells are those before some point, and each put adds the one after it.
+ *  - Order: cells are taken in the order in which they were filled, and T4 at h succeeds only while all before
+ *    h were taken. A chain's envelopes succeed each other in one cell.
+ *  - Once: a cell changes from empty to a chain, then along it; never back. A cell whose chain is at its last
+ *    envelope is final, so that T4, of which one taker succeeds for each h, gives that envelope to one
+ *    taker. T5 succeeds only while the envelope is the cell's.
+ *  - Empty: at T3 the cell at h is empty, so that no cell after it is filled; all before it were taken, since
+ *    `head` was h (T2). Or at T6 no segment follows one whose cells were all taken.
+ * A take that follows a put (the put happened before) finds it, or that it was taken: by coherence T1 to T6
+ * see at least what the put wrote.
+ *
+ * Progress: lock-free: Q3 and Q4 fail only if another put, T4, T5 and T7 only if another take has succeeded.
+ *
+ * Reclamation: T7 takes the tail off a segment before the head, so that nobody finds it from then on; who
+ * is still in it is in a section, and it goes back to its pool a grace period later. An envelope that T3
+ * read may be taken and used anew while this taker looks at its link for T5: the link is then any slot that
+ * was in use after the section began, whose memory the section keeps, and T5 fails. Envelopes themselves need
+ * no grace period.
+ *
+ * Measured beside nodes of their own for each envelope (the same algorithm with segments of one cell),
+ * liburcu's rculfqueue, and tickets drawn by fetch-and-add (P. Ramalhete and A. Correia's
+ * FAAArrayQueue, after LCRQ): see Benchmarks/README.md, "Choices". Tests/Models/shared_queue.pml models
+ * these lines.
+ */
+#ifndef EVC_SHARED_QUEUE_H
+#define EVC_SHARED_QUEUE_H
+
+#include "platform/domain.h"
+#include "memory/thread_record.h"
+
+/* A segment is a block of the largest pool class: 4096 bytes, of which 192 are not cells. */
+#define EVC_QUEUE_CLASS (EVC_CLASS_FIRST_SEGMENT - 1)
+#define EVC_QUEUE_CELLS 488u
+
+/* A cell holds 0, or the address of an envelope and in its lowest bit whether more of its chain follow. */
+#define EVC_CELL_MORE ((uintptr_t)1)
+
+struct evc_queue_segment {
+	/* Takers. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t head;
+	_Atomic(struct evc_queue_segment *) next;
+	/* Counts the segments of a lane; constant. */
+	uint64_t number;
+	struct evc_domain_head retired;
+	/* Producers: the first empty cell, or a filled one before it. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t tail;
+	/* Each written by its producer once, then by takers if it is a chain. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uintptr_t cells[EVC_QUEUE_CELLS];
+};
+
+static_assert(sizeof(struct evc_queue_segment) <= 64u << EVC_QUEUE_CLASS, "a segment is one block");
+
+struct evc_shared_queue {
+	_Alignas(EVC_CACHE_LINE) _Atomic(struct evc_queue_segment *) head;
+	_Alignas(EVC_CACHE_LINE) _Atomic(struct evc_queue_segment *) tail;
+	/* Envelopes in chains beyond one for each cell. */
+	_Atomic uint64_t extra;
+};
+
+/* False = out of memory. */
+bool evc_shared_queue_open(struct evc_shared_queue *queue);
+/* Of an empty queue that nobody uses any more. */
+void evc_shared_queue_close(struct evc_shared_queue *queue);
+
+/*
+ * A segment for evc_shared_queue_put, and back if it was not used. NULL = out of memory. The thread that
+ * puts, outside of sections: it may allocate.
+ */
+struct evc_queue_segment *evc_queue_segment_create(void);
+void evc_queue_segment_untake(struct evc_queue_segment *segment);
+
+/*
+ * Q4 and Q5: true if the chain was put into `*spare`, which is NULL then. `*spare` may be NULL if the full
+ * segment has a next one already.
+ */
+bool evc_shared_queue_append(struct evc_shared_queue *queue, struct evc_queue_segment *full,
+			     uintptr_t cell, struct evc_queue_segment **spare);
+/* T6 and T7: leaves a segment that is all taken. False if it is the last: the queue is empty. */
+bool evc_shared_queue_advance(struct evc_shared_queue *queue, struct evc_queue_segment *done);
+
+/*
+ * Puts the chain that begins with `first` and has `count` envelopes. False if it takes a new segment and
+ * `*spare` is NULL: then nothing was put. Within a section.
+ */
+static inline bool evc_shared_queue_put(struct evc_shared_queue *queue, struct evc_envelope *first,
+					uint32_t count, struct evc_queue_segment **spare)
+{
+	uintptr_t value = (uintptr_t)first | (count > 1 ? EVC_CELL_MORE : 0);
+
+	if (evc_unlikely(count > 1))
+		/* Relaxed: a statistic; before the put, so that it never falls below zero. */
+		atomic_fetch_add_explicit(&queue->extra, count - 1, memory_order_relaxed);
+	for (;;) {
+		/* Q1. */
+		struct evc_queue_segment *segment =
+			atomic_load_explicit(&queue->tail, memory_order_acquire);
+		/* Q2. Relaxed: the cells themselves tell. */
+		uint64_t cell = atomic_load_explicit(&segment->tail, memory_order_relaxed);
+
+		for (; cell < EVC_QUEUE_CELLS; cell++) {
+			uintptr_t expected = 0;
+
+			/* Q3. */
+			if (evc_likely(atomic_compare_exchange_strong_explicit(
+				    &segment->cells[cell], &expected, value, memory_order_seq_cst,
+				    memory_order_relaxed))) {
+				atomic_store_explicit(&segment->tail, cell + 1, memory_order_relaxed);
+				return true;
+			}
+		}
+		if (*spare == NULL &&
+		    atomic_load_explicit(&segment->next, memory_order_relaxed) == NULL) {
+			if (count > 1)
+				atomic_fetch_sub_explicit(&queue->extra, count - 1,
+							  memory_order_relaxed);
+			return false;
+		}
+		if (evc_shared_queue_append(queue, segment, value, spare))
+			return true;
+	}
+}
+
+/* Takes the oldest envelope; NULL if there is none. Within a section. */
+static inline struct evc_envelope *evc_shared_queue_take(struct evc_shared_queue *queue)
+{
+	for (;;) {
+		/* T1, T2. */
+		struct evc_queue_segment *segment =
+			atomic_load_explicit(&queue->head, memory_order_acquire);
+		uint64_t head = atomic_load_explicit(&segment->head, memory_order_acquire);
+		struct evc_envelope *envelope, *next;
+		uintptr_t value, rest;
+
+		if (evc_unlikely(head >= EVC_QUEUE_CELLS)) {
+			if (!evc_shared_queue_advance(queue, segment))
+				return NULL;
+			continue;
+		}
+		/* T3. */
+		value = atomic_load_explicit(&segment->cells[head], memory_order_acquire);
+		if (value == 0)
+			return NULL;
+		envelope = (struct evc_envelope *)(value & ~EVC_CELL_MORE);
+		if (evc_likely(!(value & EVC_CELL_MORE))) {
+			/* T4. */
+			if (evc_likely(atomic_compare_exchange_strong_explicit(
+				    &segment->head, &head, head + 1, memory_order_acq_rel,
+				    memory_order_relaxed)))
+				return envelope;
+			continue;
+		}
+		/* T5. Acquire: the links were written by the producer; see "Reclamation" for stale ones. */
+		next = atomic_load_explicit(&envelope->next, memory_order_acquire);
+		if (evc_unlikely(next == NULL))
+			continue;
+		rest = (uintptr_t)next |
+		       (atomic_load_explicit(&next->next, memory_order_acquire) != NULL ? EVC_CELL_MORE
+											: 0);
+		/* Pairs with T3 of other takers. */
+		if (atomic_compare_exchange_strong_explicit(&segment->cells[head], &value, rest,
+							    memory_order_acq_rel,
+							    memory_order_relaxed)) {
+			atomic_fetch_sub_explicit(&queue->extra, 1, memory_order_relaxed);
+			return envelope;
+		}
+	}
+}
+
+/* True unless the queue was empty at a moment during the call. Within a section. Wait-free. */
+static inline bool evc_shared_queue_has_some(struct evc_shared_queue *queue)
+{
+	/* T1, T2. */
+	struct evc_queue_segment *segment = atomic_load_explicit(&queue->head, memory_order_acquire);
+	uint64_t head = atomic_load_explicit(&segment->head, memory_order_acquire);
+
+	/* T6, T3. */
+	if (evc_unlikely(head >= EVC_QUEUE_CELLS))
+		return atomic_load_explicit(&segment->next, memory_order_acquire) != NULL;
+	return atomic_load_explicit(&segment->cells[head], memory_order_acquire) != 0;
+}
+
+/* How many envelopes wait: exact while nothing moves. Within a section. Takes time in proportion to
+ * how far the hint is behind. */
+uint64_t evc_shared_queue_depth(struct evc_shared_queue *queue);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "shared/shared_stack.h"
+
+/*
+ * Every x86-64 processor since 2006 has cmpxchg16b, but compilers use it only where they are told to.
+ * ThreadSanitizer understands the builtin, as it would not understand assembly.
+ */
+#if defined(__x86_64__)
+#define DOUBLE_WIDTH __attribute__((target("cx16")))
+#else
+#define DOUBLE_WIDTH
+#endif
+
+#define WORD_BITS (sizeof(uintptr_t) * 8)
+
+static inline evc_stack_words join(struct evc_envelope *newest, uintptr_t posted)
+{
+	/* The pointer comes first in memory. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return (evc_stack_words)posted << WORD_BITS | (uintptr_t)newest;
+#else
+	return (evc_stack_words)(uintptr_t)newest << WORD_BITS | posted;
+#endif
+}
+
+static inline struct evc_envelope *newest_of(evc_stack_words words)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return (struct evc_envelope *)(uintptr_t)words;
+#else
+	return (struct evc_envelope *)(uintptr_t)(words >> WORD_BITS);
+#endif
+}
+
+static inline uintptr_t posted_of(evc_stack_words words)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return (uintptr_t)(words >> WORD_BITS);
+#else
+	return (uintptr_t)words;
+#endif
+}
+
+/* S1, U1. The two loads may belong to different moments: then the CAS fails. */
+static inline evc_stack_words load(struct evc_shared_stack *stack)
+{
+	uintptr_t posted = evc_shared_stack_posted(stack);
+
+	return join(atomic_load_explicit(&stack->newest, memory_order_acquire), posted);
+}
+
+void evc_shared_stack_open(struct evc_shared_stack *stack)
+{
+	atomic_init(&stack->newest, NULL);
+	atomic_init(&stack->posted, 0);
+}
+
+DOUBLE_WIDTH void evc_shared_stack_put(struct evc_shared_stack *stack, struct evc_envelope *first,
+				       uint32_t count)
+{
+	struct evc_envelope *newest = first, *next;
+	evc_stack_words found, expected;
+
+	/* Turn the chain round: what comes later in it is newer. */
+	next = evc_slot_next(first);
+	for (uint32_t i = 1; i < count; i++) {
+		struct evc_envelope *envelope = next;
+
+		next = evc_slot_next(envelope);
+		evc_slot_set_next(envelope, newest);
+		newest = envelope;
+	}
+	found = load(stack);
+	do {
+		expected = found;
+		/* S2. */
+		evc_slot_set_next(first, newest_of(expected));
+		/* S3: a full barrier, which the mailbox's "publish, then look" needs as well. */
+		found = __sync_val_compare_and_swap(&stack->words, expected,
+						    join(newest, posted_of(expected) + count));
+	} while (found != expected);
+}
+
+DOUBLE_WIDTH struct evc_envelope *evc_shared_stack_pop(struct evc_shared_stack *stack)
+{
+	evc_stack_words found = load(stack), expected;
+	struct evc_envelope *newest;
+
+	do {
+		expected = found;
+		newest = newest_of(expected);
+		if (newest == NULL)
+			return NULL;
+		/* U2, U3. */
+		found = __sync_val_compare_and_swap(
+			&stack->words, expected, join(evc_slot_next(newest), posted_of(expected)));
+	} while (found != expected);
+	return newest;
+}
+#endif

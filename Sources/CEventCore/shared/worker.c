@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+/*
+ * A worker: a consumer of its own mailbox and of a shared one. Its own mailbox is always LOOKING
+ * (mailbox_private.h), since little comes that way: a look is two loads.
+ */
+#include "mailbox/latest.h"
+#include "mailbox/mailbox_private.h"
+#include "memory/memory.h"
+#include "shared/shared_latest.h"
+#include "shared/shared_mailbox_private.h"
+#include "shared/worker.h"
+
+/* Finds a slot. False if all are taken. */
+static bool join(struct evc_shared_mailbox *shared, struct evc_worker *worker)
+{
+	unsigned slot = 0;
+
+	pthread_mutex_lock(&shared->worker_mutex);
+	while (slot < EVC_WORKERS_MAX && shared->workers[slot] != NULL)
+		slot++;
+	worker->slot = slot;
+	if (slot < EVC_WORKERS_MAX)
+		shared->workers[slot] = worker;
+	pthread_mutex_unlock(&shared->worker_mutex);
+	return slot < EVC_WORKERS_MAX;
+}
+
+enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
+				  const struct evc_mailbox_options *options,
+				  struct evc_worker **out)
+{
+	struct evc_mailbox_options own = { 0 };
+	struct evc_worker *worker;
+	enum evc_status status;
+
+	if (shared == NULL || out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	worker = evc_allocate(sizeof(*worker), _Alignof(struct evc_worker));
+	if (worker == NULL)
+		return EVC_OUT_OF_MEMORY;
+	*worker = (struct evc_worker){
+		.shared = shared,
+		.context = options != NULL ? options->context : NULL,
+	};
+	/* It delivers by itself, and its own mailbox gets little. */
+	if (options != NULL)
+		own = *options;
+	own.batches = false;
+	status = evc_mailbox_create(&own, &worker->mailbox);
+	if (status == EVC_OK && !join(shared, worker)) {
+		/* The caller's context stays the caller's, as after other errors. */
+		worker->mailbox->options.finalize = NULL;
+		evc_mailbox_release(worker->mailbox);
+		status = EVC_NOT_PERMITTED;
+	}
+	if (status != EVC_OK) {
+		evc_deallocate(worker, sizeof(*worker), _Alignof(struct evc_worker));
+		return status;
+	}
+	evc_shared_mailbox_retain(shared);
+	*out = worker;
+	return EVC_OK;
+}
+
+/* It takes and sleeps no more. Gives its slot back; the first time. */
+static void part(struct evc_worker *worker)
+{
+	struct evc_shared_mailbox *shared = worker->shared;
+
+	evc_worker_leave(worker);
+	pthread_mutex_lock(&shared->worker_mutex);
+	if (shared->workers[worker->slot] == worker) {
+		shared->workers[worker->slot] = NULL;
+		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+			shared->taken_by_others[lane] +=
+				atomic_load_explicit(&worker->taken[lane], memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&shared->worker_mutex);
+}
+
+void evc_worker_destroy(struct evc_worker *worker)
+{
+	struct evc_shared_mailbox *shared = worker->shared;
+
+	part(worker);
+	/* Nobody consumes it any more: posts that others may still make are refused and dropped. */
+	evc_mailbox_close(worker->mailbox);
+	(void)evc_mailbox_end(worker->mailbox);
+	evc_mailbox_release(worker->mailbox);
+	evc_deallocate(worker, sizeof(*worker), _Alignof(struct evc_worker));
+	evc_shared_mailbox_release(shared);
+}
+
+struct evc_mailbox *evc_worker_mailbox(struct evc_worker *worker)
+{
+	return worker->mailbox;
+}
+
+/* The signal of its own mailbox is up. False if that closes. */
+static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
+{
+	/* Pairs with every raise: what the raiser did before. */
+	uint32_t signal = atomic_fetch_and_explicit(&mailbox->signal,
+						    ~(EVC_SIGNAL_ALARM | EVC_SIGNAL_CONTROL),
+						    memory_order_seq_cst);
+
+	if (signal & EVC_SIGNAL_CONTROL && mailbox->options.control != NULL) {
+		mailbox->options.control(mailbox->options.context);
+		/* It may have closed the mailbox. */
+		signal |= atomic_load_explicit(&mailbox->signal, memory_order_seq_cst);
+	}
+	return !(signal & EVC_SIGNAL_CLOSE);
+}
+
+/* W8: it came because of one post: if more waits, the next one has to come as well. */
+static __attribute__((noinline)) void wake_next(struct evc_worker *worker)
+{
+	if (atomic_load_explicit(&worker->shared->attention, memory_order_relaxed) >=
+		    EVC_SHARED_SLEEPER &&
+	    evc_shared_has_some(worker->shared))
+		evc_shared_wake_one(worker->shared);
+}
+
+/* The event that a token stands for, which was taken; NULL if that was no event. */
+static __attribute__((noinline)) struct evc_envelope *event_of(struct evc_worker *worker,
+							       struct evc_envelope *token)
+{
+	struct evc_mailbox *mailbox = worker->mailbox;
+	struct evc_envelope *event;
+
+	if (token->subscription->deliver == NULL) {
+		event = evc_shared_latest_take(token, &mailbox->returns);
+		if (event == NULL)
+			/* Release, pairs with evc_shared_mailbox_read_statistics. */
+			atomic_fetch_add_explicit(&worker->shared->taken_empty, 1,
+						  memory_order_release);
+	} else {
+		event = evc_latest_take(mailbox, token);
+		if (event == NULL)
+			/* Relaxed: only this thread writes it. */
+			atomic_store_explicit(
+				&mailbox->taken,
+				atomic_load_explicit(&mailbox->taken, memory_order_relaxed) - 1,
+				memory_order_relaxed);
+	}
+	return event;
+}
+
+/* The envelope or token that is next, or NULL if none is, or the worker has to end. */
+static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool passes_on)
+{
+	struct evc_mailbox *mailbox = worker->mailbox;
+	struct evc_shared_mailbox *shared = worker->shared;
+	struct evc_envelope *envelope = NULL;
+	bool is_retiring = false;
+	unsigned own = EVC_LANE_COUNT, lane;
+
+	/* Pairs with the raises in evc_mailbox_interrupt and _close. */
+	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0)) {
+		/* Before what may take a while. */
+		if (passes_on)
+			wake_next(worker);
+		if (!attend(mailbox))
+			return NULL;
+		is_retiring = atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
+			      EVC_SIGNAL_DRAIN;
+	}
+	/* Acquire, pairs with close_with: what the closer did before. */
+	if (evc_unlikely(atomic_load_explicit(&shared->attention, memory_order_acquire) &
+			 EVC_SHARED_DROP))
+		return NULL;
+	evc_mailbox_look(mailbox);
+	if (evc_unlikely(mailbox->lanes.occupied != 0))
+		own = evc_lanes_first(&mailbox->lanes);
+	/* W8: the take. */
+	if (evc_likely(!is_retiring)) {
+		envelope = evc_shared_take(shared, own, &lane);
+		if (envelope != NULL)
+			/* Release, pairs with sum_taken; only this thread writes it. */
+			atomic_store_explicit(
+				&worker->taken[lane],
+				atomic_load_explicit(&worker->taken[lane], memory_order_relaxed) + 1,
+				memory_order_release);
+	}
+	if (envelope == NULL && own < EVC_LANE_COUNT)
+		envelope = evc_mailbox_take_from(mailbox, own);
+	return envelope;
+}
+
+/* The event that is next, or NULL if none is, or the worker has to end. */
+static inline struct evc_envelope *next(struct evc_worker *worker)
+{
+	struct evc_envelope *envelope;
+	bool passes_on = worker->passes_on;
+
+	if (evc_unlikely(passes_on)) {
+		worker->passes_on = false;
+		/* W7. */
+		evc_worker_stop_looking(worker);
+	}
+	envelope = next_of_any(worker, passes_on);
+	while (evc_unlikely(envelope != NULL && (envelope->flags & EVC_ENVELOPE_TOKEN))) {
+		envelope = event_of(worker, envelope);
+		if (envelope != NULL)
+			break;
+		/* Decided anew: another lane may be first by now. */
+		envelope = next_of_any(worker, passes_on);
+	}
+	if (evc_unlikely(passes_on) && envelope != NULL)
+		wake_next(worker);
+	return envelope;
+}
+
+/*
+ * There was nothing to take. True if the worker has ended; `*closes` tells whether it has to do so, or might
+ * wait.
+ */
+static bool end_if_closed(struct evc_worker *worker, bool *closes)
+{
+	struct evc_mailbox *mailbox = worker->mailbox;
+	struct evc_shared_mailbox *shared = worker->shared;
+	uint32_t signal = atomic_load_explicit(&mailbox->signal, memory_order_acquire);
+	uint32_t attention = atomic_load_explicit(&shared->attention, memory_order_acquire);
+
+	*closes = (signal & (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN)) || (attention & EVC_SHARED_CLOSED);
+	if (!*closes)
+		return false;
+	if (attention & EVC_SHARED_DROP) {
+		evc_mailbox_close(mailbox);
+	} else if (!(signal & (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))) {
+		/*
+		 * What was posted before the close happened before it was read, and is found here: a late post
+		 * that finds the mailbox ended drops all that there is.
+		 */
+		if (evc_shared_has_some(shared))
+			return false;
+		/* From here on late posts look after themselves; those before are still to be seen. */
+		atomic_fetch_or_explicit(&shared->attention, EVC_SHARED_ENDED, memory_order_seq_cst);
+		atomic_thread_fence(memory_order_seq_cst);
+		if (evc_shared_has_some(shared))
+			return false;
+		evc_mailbox_close_when_empty(mailbox);
+	}
+	if (!evc_mailbox_end(mailbox))
+		return false;
+	if (attention & EVC_SHARED_DROP)
+		evc_shared_drop_all(shared);
+	return true;
+}
+
+enum evc_status evc_worker_take(struct evc_worker *worker, struct evc_envelope **out)
+{
+	bool closes;
+
+	for (;;) {
+		*out = next(worker);
+		if (*out != NULL)
+			return EVC_OK;
+		if (end_if_closed(worker, &closes))
+			return EVC_CLOSED;
+		/* A post to its own mailbox that came meanwhile. */
+		if (!closes && !evc_worker_has_mail(worker))
+			return EVC_EMPTY;
+	}
+}
+
+void evc_worker_recycle(struct evc_worker *worker, struct evc_envelope *envelope,
+			bool payload_moved)
+{
+	evc_mailbox_recycle(worker->mailbox, envelope, payload_moved);
+}
+
+static inline bool deliver(struct evc_worker *worker, struct evc_envelope *envelope)
+{
+	struct evc_subscription *subscription = envelope->subscription;
+	void *payload = evc_envelope_payload_inline(envelope);
+	bool owned = evc_envelope_owns_payload(envelope);
+
+	if (evc_likely(subscription->deliver == NULL))
+		return evc_container_of(subscription, struct evc_shared_subscription, base)
+			->deliver(worker->context, subscription->context, payload, envelope, owned);
+	return subscription->deliver(subscription->context, payload, envelope, owned);
+}
+
+void evc_worker_hold(struct evc_worker *worker)
+{
+	/* Relaxed: the start of its thread orders it. */
+	atomic_store_explicit(&worker->is_held, true, memory_order_relaxed);
+}
+
+void evc_worker_admit(struct evc_worker *worker)
+{
+	/* Release, pairs with run_held: what was registered for the worker. Before the interrupt. */
+	atomic_store_explicit(&worker->is_held, false, memory_order_release);
+	evc_mailbox_interrupt(worker->mailbox);
+}
+
+/* The event that is next in its own mailbox; NULL if none is, or the worker has to end. */
+static struct evc_envelope *next_of_own(struct evc_worker *worker)
+{
+	struct evc_mailbox *mailbox = worker->mailbox;
+
+	for (;;) {
+		struct evc_envelope *envelope;
+
+		/* As in next_of_any. */
+		if (atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0 &&
+		    !attend(mailbox))
+			return NULL;
+		evc_mailbox_look(mailbox);
+		if (mailbox->lanes.occupied == 0)
+			return NULL;
+		envelope = evc_mailbox_take_from(mailbox, evc_lanes_first(&mailbox->lanes));
+		if (envelope->flags & EVC_ENVELOPE_TOKEN)
+			envelope = event_of(worker, envelope);
+		if (envelope != NULL)
+			return envelope;
+	}
+}
+
+/*
+ * A loop of its own, so that the loop over both asks for nothing more. To the others there is no such worker
+ * yet: it is neither asleep nor looking (shared_mailbox_private.h), so that no post relies on it. False if it
+ * has ended.
+ */
+static bool run_held(struct evc_worker *worker)
+{
+	struct evc_mailbox *mailbox = worker->mailbox;
+
+	for (;;) {
+		struct evc_envelope *envelope = next_of_own(worker);
+		uint32_t signal = atomic_load_explicit(&mailbox->signal, memory_order_acquire);
+
+		if (envelope != NULL)
+			evc_envelope_end(envelope, deliver(worker, envelope), &mailbox->returns);
+		else if (signal & (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN) && evc_mailbox_end(mailbox))
+			return false;
+		/* Acquire, pairs with evc_worker_admit; after the look, which may have cleared its interrupt. */
+		if (!atomic_load_explicit(&worker->is_held, memory_order_acquire))
+			return true;
+		if (envelope != NULL || signal & (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))
+			continue;
+		if (mailbox->options.idle != NULL)
+			mailbox->options.idle(mailbox->options.context);
+		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
+	}
+}
+
+enum evc_status evc_worker_run(struct evc_worker *worker)
+{
+	struct evc_mailbox *mailbox = worker->mailbox;
+
+	/* Acquire: as in run_held. */
+	if (atomic_load_explicit(&worker->is_held, memory_order_acquire) && !run_held(worker)) {
+		part(worker);
+		return EVC_CLOSED;
+	}
+	for (;;) {
+		struct evc_envelope *envelope = next(worker);
+		bool closes;
+
+		if (evc_likely(envelope != NULL)) {
+			evc_envelope_end(envelope, deliver(worker, envelope), &mailbox->returns);
+			continue;
+		}
+		if (end_if_closed(worker, &closes)) {
+			part(worker);
+			return EVC_CLOSED;
+		}
+		if (closes)
+			continue;
+		if (mailbox->options.idle != NULL)
+			mailbox->options.idle(mailbox->options.context);
+		(void)evc_worker_wait(worker, EVC_FOREVER);
+	}
+}
+#endif

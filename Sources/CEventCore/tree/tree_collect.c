@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "tree/tree_collect.h"
+
+#define LARGEST_CHUNK 4096u
+#define WAY 32u
+
+void evc_collector_use_window(struct evc_collector *to)
+{
+	/* Relaxed: only this thread writes it. */
+	struct evc_window *window = atomic_load_explicit(&to->walk->window, memory_order_relaxed);
+
+	to->handlers = window->handlers;
+	to->objects = evc_window_objects(window);
+	to->room = window->capacity;
+}
+
+/* Whether a handler was called before; they are asked for in their order. */
+static bool was_called(struct evc_collector *to, const struct evc_handler *handler)
+{
+	for (uint32_t i = to->called; i < to->called_end; i++) {
+		if (to->handlers[i] == handler) {
+			to->called = i + 1;
+			return true;
+		}
+	}
+	to->called = to->called_end;
+	return false;
+}
+
+static inline void put(struct evc_collector *to, struct evc_handler *handler)
+{
+	to->objects[to->count] = handler->item.object;
+	__atomic_store_n(&to->handlers[to->count++], handler, __ATOMIC_RELAXED);
+}
+
+/* Collects a handler where that is not all: some were called before, or the window is full. False = out of memory. */
+static __attribute__((noinline, cold)) bool collect_slowly(struct evc_collector *to,
+							   struct evc_handler *handler)
+{
+	if (to->called != to->called_end && was_called(to, handler))
+		return true;
+	evc_collector_use_window(to);
+	if (to->count == to->room) {
+		if (!evc_tree_walk_grow(to->walk, to->count))
+			return false;
+		evc_collector_use_window(to);
+	}
+	put(to, handler);
+	return true;
+}
+
+/*
+ * Collects the handlers of a node. False = out of memory. Inlined, and the collector copied for the
+ * rare call, so that its fields are in registers: as memory which others may know of they would be read
+ * again after each acquire, which takes half as long again.
+ */
+static inline __attribute__((always_inline)) bool visit(struct evc_collector *to, const struct evc_node *node)
+{
+	/* Acquire, here and below: pairs with L. */
+	struct evc_handler *handler =
+		atomic_load_explicit(&node->first_handler, memory_order_acquire);
+
+	for (; handler != NULL;
+	     handler = atomic_load_explicit(&handler->next, memory_order_acquire)) {
+		/*
+		 * Relaxed: what is removed now gets a stamp after the start, too, and is seen by its state before
+		 * the call at the latest.
+		 */
+		if (handler->key != to->key || !(handler->item.modes & to->phase) ||
+		    atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) > to->start)
+			continue;
+		if (evc_likely(to->count < to->room)) {
+			put(to, handler);
+		} else {
+			struct evc_collector copy = *to;
+			bool is_collected = collect_slowly(&copy, handler);
+
+			*to = copy;
+			if (!is_collected)
+				return false;
+		}
+	}
+	return true;
+}
+
+static inline bool may_match(const _Atomic uint64_t *mask, uint64_t bit)
+{
+	/* Relaxed, M: a walk that is to find a handler has seen it counted. */
+	return (atomic_load_explicit(mask, memory_order_relaxed) & bit) != 0;
+}
+
+static void reverse(struct evc_collector *to, uint32_t from, uint32_t end)
+{
+	struct evc_handler **handlers = to->handlers;
+
+	for (; from + 1 < end; from++) {
+		struct evc_handler *other = handlers[--end];
+		void *object = to->objects[end];
+
+		__atomic_store_n(&handlers[end], handlers[from], __ATOMIC_RELAXED);
+		__atomic_store_n(&handlers[from], other, __ATOMIC_RELAXED);
+		to->objects[end] = to->objects[from];
+		to->objects[from] = object;
+	}
+}
+
+/* The link by which a node is a child, or NULL. */
+static inline struct evc_link *find_link(const struct evc_node *node, uint64_t *stamp)
+{
+	/* L. */
+	struct evc_link *link = atomic_load_explicit(&node->link, memory_order_acquire);
+
+	while (link != NULL) {
+		struct evc_link *old = link;
+
+		/* Acquire: pairs with mark_unlinked and evc_tree_retire (tree.c, tree_reclaim.c). */
+		*stamp = atomic_load_explicit(&link->item.stamp, memory_order_acquire);
+		if (evc_likely(*stamp != EVC_UNLINKED))
+			return link;
+		/* Moved, not detached, if there is another. */
+		link = atomic_load_explicit(&node->link, memory_order_acquire);
+		if (link == old)
+			return NULL;
+	}
+	return NULL;
+}
+
+/*
+ * Collects from a node up to the root, and finds that. EVC_COLLECT_AGAIN: a link came after the start;
+ * the walk begins anew, and with it.
+ */
+static inline __attribute__((always_inline)) enum evc_collected
+climb_in(struct evc_collector *to, struct evc_node *node, uint8_t phase, struct evc_node **top)
+{
+	uint32_t first = to->count;
+
+	to->phase = phase;
+	for (;;) {
+		uint32_t group = to->count;
+		struct evc_link *link;
+		uint64_t stamp;
+
+		if (phase != 0 && may_match(&node->own, to->walk->bit)) {
+			if (!visit(to, node))
+				return EVC_COLLECT_NO_MEMORY;
+			if (phase == EVC_WALK_CAPTURE)
+				reverse(to, group, to->count);
+		}
+		link = find_link(node, &stamp);
+		if (link == NULL)
+			break;
+		if (evc_unlikely(stamp > to->start)) {
+			/* All of that change can be seen, so its time is one to begin at. */
+			to->start = stamp;
+			return EVC_COLLECT_AGAIN;
+		}
+		node = link->parent;
+	}
+	if (phase == EVC_WALK_CAPTURE)
+		reverse(to, first, to->count);
+	*top = node;
+	return EVC_COLLECTED_ALL;
+}
+
+static enum evc_collected climb(struct evc_collector *to, struct evc_node *node, uint8_t phase,
+			  struct evc_node **top)
+{
+	struct evc_collector copy = *to;
+	enum evc_collected outcome = climb_in(&copy, node, phase, top);
+
+	*to = copy;
+	return outcome;
+}
+
+/*
+ * The links on the way from the root which had siblings behind them when the walk came by, the
+ * innermost last; of more than there is room for, the innermost. What has none then gets none that the
+ * walk may find. So it need not climb back node by node: what follows a subtree is the next sibling of
+ * the last of these.
+ */
+struct way {
+	struct evc_link *links[WAY];
+	/* How many there were. */
+	uint32_t end;
+	/* How many of them are kept. */
+	uint32_t count;
+	/* There are no others. */
+	bool is_whole;
+};
+
+static inline __attribute__((always_inline)) void way_add(struct way *way, struct evc_link *link)
+{
+	way->links[way->end++ % WAY] = link;
+	if (evc_likely(way->count < WAY))
+		way->count++;
+	else
+		way->is_whole = false;
+}
+
+/*
+ * Collects in preorder from what follows `link`, or from the root if that is NULL, until there are
+ * `until`; then `*position` is where it stands. EVC_COLLECT_AGAIN: an ancestor was moved or detached
+ * under it.
+ */
+static inline __attribute__((always_inline)) enum evc_collected
+propagate_in(struct evc_collector *to, struct evc_link *link, uint32_t until,
+	     struct evc_link **position)
+{
+	/* Relaxed: only this thread writes it. */
+	struct evc_node *const root =
+		atomic_load_explicit(&to->walk->root, memory_order_relaxed);
+	const uint64_t bit = to->walk->bit, start = to->start;
+	bool is_visited = link != NULL;
+	struct way way;
+
+	way.end = way.count = 0;
+	way.is_whole = !is_visited;
+	to->phase = EVC_WALK_PROPAGATE;
+	if (!is_visited)
+		link = &root->first_link;
+	for (;;) {
+		struct evc_node *node = evc_link_node(link);
+		struct evc_link *next;
+
+		if (!is_visited) {
+			if (may_match(&node->own, bit) && evc_unlikely(!visit(to, node)))
+				return EVC_COLLECT_NO_MEMORY;
+			if (to->count >= until) {
+				*position = link;
+				return EVC_COLLECTED_CHUNK;
+			}
+		}
+		is_visited = false;
+		/* Acquire, here and below: L. */
+		next = atomic_load_explicit(&node->first_child, memory_order_acquire);
+		for (;;) {
+			while (next == NULL) {
+				if (way.count > 0) {
+					way.count--;
+					/* Unlinked or not: its `next` leads back to the list. */
+					link = way.links[--way.end % WAY];
+					next = atomic_load_explicit(&link->next,
+								    memory_order_acquire);
+					continue;
+				}
+				if (way.is_whole || link == &root->first_link)
+					return EVC_COLLECTED_ALL;
+				next = atomic_load_explicit(&link->next, memory_order_acquire);
+				if (next != NULL)
+					break;
+				node = link->parent;
+				if (node == root)
+					return EVC_COLLECTED_ALL;
+				link = atomic_load_explicit(&node->link, memory_order_acquire);
+				if (link == NULL || evc_link_came_later(link, start))
+					return EVC_COLLECT_AGAIN;
+			}
+			link = next;
+			next = atomic_load_explicit(&link->next, memory_order_acquire);
+			if (evc_likely(!evc_link_came_later(link, start) &&
+				       may_match(&evc_link_node(link)->subtree, bit)))
+				break;
+		}
+		if (next != NULL)
+			way_add(&way, link);
+	}
+}
+
+static enum evc_collected propagate(struct evc_collector *to, struct evc_link *link, uint32_t until,
+			      struct evc_link **position)
+{
+	struct evc_collector copy = *to;
+	enum evc_collected outcome = propagate_in(&copy, link, until, position);
+
+	*to = copy;
+	return outcome;
+}
+
+/* Where the walk can go on: its position, if that is where it was, or NULL: from the root. */
+static struct evc_link *find_position(struct evc_tree_walk *walk, uint64_t clock,
+				      struct evc_collector *to)
+{
+	/* Relaxed: only this thread writes them. */
+	struct evc_link *position = atomic_load_explicit(&walk->position, memory_order_relaxed);
+	struct evc_node *root = atomic_load_explicit(&walk->root, memory_order_relaxed);
+	uint32_t steps = 0;
+
+	to->called = to->called_end = 0;
+	if (position == NULL || position == &root->first_link || clock == walk->position_clock)
+		return position;
+	/* The link is ours to look at. Its node is there as long as it is linked. */
+	if (!evc_link_came_later(position, walk->start) &&
+	    evc_node_is_under(walk, position->parent, root, root, &steps)) {
+		/* A deep tree: so that the climbs do not cost more than the handlers. */
+		if (walk->limit < steps)
+			walk->limit = steps < LARGEST_CHUNK ? steps : LARGEST_CHUNK;
+		return position;
+	}
+	to->called = walk->raise_end;
+	to->called_end = walk->chunk;
+	to->room = 0;
+	if (walk->limit < LARGEST_CHUNK)
+		walk->limit *= 2;
+	return NULL;
+}
+
+enum evc_collected evc_collect_chunk(struct evc_tree_walk *walk, struct evc_collector *to)
+{
+	struct evc_link *position = NULL;
+	enum evc_collected outcome;
+
+	walk->chunk = to->count;
+	do {
+		/* Acquire, and after W2: if it is still the same, nothing was freed. */
+		uint64_t clock = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
+		struct evc_link *from = find_position(walk, clock, to);
+
+		to->count = walk->chunk;
+		outcome = propagate(to, from, walk->chunk + walk->limit, &position);
+		if (outcome != EVC_COLLECT_AGAIN && outcome != EVC_COLLECT_NO_MEMORY)
+			walk->position_clock = clock;
+		/* As if nothing had been found, so that the next look is at the clock of now. */
+		else
+			walk->position_clock = 0;
+	} while (evc_unlikely(outcome == EVC_COLLECT_AGAIN));
+	if (evc_unlikely(outcome == EVC_COLLECT_NO_MEMORY)) {
+		to->count = walk->chunk;
+		walk->cached_clock = 0;
+		return outcome;
+	}
+	walk->limit = walk->limit < EVC_CHUNK ? EVC_CHUNK : walk->limit;
+	walk->is_over = outcome == EVC_COLLECTED_ALL;
+	/* W4. */
+	atomic_store_explicit(&walk->position, position, memory_order_release);
+	/* Only if all of it was collected at one time of the clock. */
+	if (walk->position_clock != walk->cached_clock)
+		walk->cached_clock = 0;
+	walk->cached_end = to->count;
+	walk->cached_position = position;
+	walk->cached_is_all = walk->is_over;
+	return outcome;
+}
+
+enum evc_status evc_collect_first(struct evc_tree_walk *walk, struct evc_node *node,
+				     uint32_t scope, struct evc_collector *to)
+{
+	struct evc_node *top, *captured;
+	enum evc_collected outcome;
+
+	do {
+		to->count = 0;
+		outcome = EVC_COLLECTED_ALL;
+		top = captured = NULL;
+		if (scope & EVC_WALK_CAPTURE)
+			outcome = climb(to, node, EVC_WALK_CAPTURE, &captured);
+		walk->capture_end = to->count;
+		if (outcome == EVC_COLLECTED_ALL && (scope & EVC_WALK_RAISE))
+			outcome = climb(to, node, EVC_WALK_RAISE, &top);
+		else if (outcome == EVC_COLLECTED_ALL && captured == NULL && !(scope & EVC_WALK_FROM_HERE))
+			outcome = climb(to, node, 0, &top);
+		else
+			top = captured;
+		/* Detached between the two: once more. */
+		if (outcome == EVC_COLLECTED_ALL && captured != NULL && captured != top)
+			outcome = EVC_COLLECT_AGAIN;
+	} while (evc_unlikely(outcome == EVC_COLLECT_AGAIN));
+	if (evc_unlikely(outcome == EVC_COLLECT_NO_MEMORY))
+		return EVC_OUT_OF_MEMORY;
+	walk->start = to->start;
+	walk->raise_end = to->count;
+	if (top == NULL)
+		top = node;
+	if (!(scope & EVC_WALK_FROM_HERE))
+		node = top;
+	walk->is_over = !(scope & EVC_WALK_PROPAGATE) || !may_match(&node->subtree, walk->bit);
+	if (to->count == 0 && walk->is_over)
+		return EVC_EMPTY;
+	/* W4. */
+	atomic_store_explicit(&walk->top, top, memory_order_relaxed);
+	atomic_store_explicit(&walk->root, node, memory_order_release);
+	walk->cached_top = top;
+	walk->cached_root = node;
+	walk->cached_end = to->count;
+	walk->cached_position = NULL;
+	walk->cached_is_all = walk->is_over;
+	if (to->count > 0)
+		return EVC_OK;
+	if (evc_collect_chunk(walk, to) == EVC_COLLECT_NO_MEMORY)
+		return EVC_OUT_OF_MEMORY;
+	return to->count > 0 ? EVC_OK : EVC_EMPTY;
+}
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * Collecting: from the nodes of a tree into a walk's window, while its walker is inside a section
+ * (tree_reclaim.h).
+ */
+#ifndef EVC_TREE_COLLECT_H
+#define EVC_TREE_COLLECT_H
+
+#include "tree/tree_walker.h"
+
+/* The first chunk is small for events that the first handler consumes. */
+#define EVC_FIRST_CHUNK 4u
+#define EVC_CHUNK 64u
+
+enum evc_collected { EVC_COLLECTED_CHUNK, EVC_COLLECTED_ALL, EVC_COLLECT_AGAIN, EVC_COLLECT_NO_MEMORY };
+
+/* Where handlers are collected to. */
+struct evc_collector {
+	struct evc_tree_walk *walk;
+	struct evc_handler **handlers;
+	void **objects;
+	uint32_t count;
+	/* Up to where handlers are just put there; 0 while some are to be passed over. */
+	uint32_t room;
+	/* What of the window is to be passed over. */
+	uint32_t called;
+	uint32_t called_end;
+	uint64_t key;
+	uint64_t start;
+	uint8_t phase;
+};
+
+/* Before handlers are collected, and when the window has grown. */
+void evc_collector_use_window(struct evc_collector *to);
+/* Collects what a walk begins with. EVC_OK: some handlers, and the rest of the walk is set up. While collecting. */
+enum evc_status evc_collect_first(struct evc_tree_walk *walk, struct evc_node *node, uint32_t scope,
+			      struct evc_collector *to);
+/* Collects the next chunk of propagating behind what the window has. While collecting. */
+enum evc_collected evc_collect_chunk(struct evc_tree_walk *walk, struct evc_collector *to);
+
+static inline bool evc_link_came_later(const struct evc_link *link, uint64_t start)
+{
+	/* Relaxed, S: unlinked or not, what it leads to is there. */
+	return atomic_load_explicit(&link->item.stamp, memory_order_relaxed) > start;
+}
+
+/* Whether a node is under `root` by links from before the walk. `*steps` counts the climb. */
+static inline bool evc_node_is_under(const struct evc_tree_walk *walk, struct evc_node *node,
+				     const struct evc_node *root, const struct evc_node *known,
+				     uint32_t *steps)
+{
+	while (node != root && node != known) {
+		/* L. */
+		struct evc_link *link = atomic_load_explicit(&node->link, memory_order_acquire);
+
+		if (link == NULL || evc_link_came_later(link, walk->start))
+			return false;
+		node = link->parent;
+		++*steps;
+	}
+	return true;
+}
+
+#endif

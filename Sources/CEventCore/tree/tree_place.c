@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * Whether a collected handler is still to be called: it is there, and this thread has not taken its
+ * node out of its place since it was collected.
+ */
+#ifdef EVC_URCU
+#include "tree/tree_collect.h"
+#include "tree/tree_reclaim.h"
+#include "tree/tree_wait.h"
+
+/*
+ * Of the handlers on the path, whose nodes are each above or below the next, those that have lost their
+ * place with that of `handler`: up to where the path is cut, or all that is below. For good, since no
+ * link from before the walk comes back. While collecting.
+ */
+static uint32_t find_lost(const struct evc_tree_walk *walk, const struct evc_handler *handler,
+			  uint32_t index)
+{
+	/* Relaxed: only this thread writes them. */
+	const struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
+	struct evc_node *node = handler->node;
+
+	if (walk->head.phase == EVC_WALK_CAPTURE)
+		return walk->capture_end;
+	for (;;) {
+		struct evc_link *link;
+
+		while (index < walk->raise_end && window->handlers[index]->node == node)
+			index++;
+		/* L. */
+		link = atomic_load_explicit(&node->link, memory_order_acquire);
+		if (link == NULL || evc_link_came_later(link, walk->start))
+			return index;
+		node = link->parent;
+	}
+}
+
+/* Whether a handler's node is where it was when the walk began. While collecting, at the time `clock`. */
+static bool is_where_it_was(struct evc_tree_walk *walk, struct evc_handler *handler,
+			    const struct evc_node *root, uint64_t clock)
+{
+	/* Relaxed: only this thread writes it. */
+	uint32_t index = atomic_load_explicit(&walk->current, memory_order_relaxed), steps = 0;
+	const bool is_on_path = walk->head.phase != EVC_WALK_PROPAGATE;
+
+	if (is_on_path && index < walk->lost)
+		return false;
+	if (clock != walk->verified_clock)
+		walk->verified = NULL;
+	walk->verified_clock = clock;
+	/* Raising, `verified` was found by a climb through this node, or is it. */
+	if ((walk->head.phase != EVC_WALK_RAISE || walk->verified == NULL) &&
+	    !evc_node_is_under(walk, handler->node, root,
+		      walk->verified != NULL ? walk->verified : root, &steps)) {
+		if (is_on_path)
+			walk->lost = find_lost(walk, handler, index);
+		return false;
+	}
+	walk->verified = handler->node;
+	return true;
+}
+
+/* The part of evc_walk_will_call after this thread has changed the tree: is the handler's node in its place? */
+static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *walk, struct evc_handler *handler)
+{
+	struct evc_walker *walker = walk->walker;
+	const struct evc_node *root;
+	uint64_t changes;
+	bool is_there;
+
+	root = atomic_load_explicit(walk->head.phase == EVC_WALK_PROPAGATE ? &walk->root
+									   : &walk->top,
+				    memory_order_relaxed);
+	do {
+		uint64_t clock;
+
+		changes = walker->changes;
+		(void)evc_walker_collect(walker);
+		/* Acquire, and after W2: if it is still the same, `verified` is where it was. */
+		clock = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
+		/* If the handler is there, its node is, until we leave. */
+		is_there = atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0 &&
+			   is_where_it_was(walk, handler, root, clock);
+		if (evc_unlikely(evc_walker_leave(walker))) {
+			/* What is released there is not inside of the handler. */
+			atomic_store_explicit(&walk->calling, NULL, memory_order_release);
+			evc_walk_went_on(walk);
+			evc_tree_go_over();
+			/* V1; a fence before V2, which comes once more. */
+			atomic_store_explicit(&walk->calling, handler, memory_order_release);
+			atomic_thread_fence(memory_order_seq_cst);
+		}
+	} while (is_there && changes != walker->changes);
+	/* V2. */
+	return is_there && atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0;
+}
+
+/* The rest of evc_walk_will_call, where there is more to do than the plain thing. */
+static __attribute__((noinline, cold)) bool will_call_with_attention(struct evc_tree_walk *walk,
+								     struct evc_handler *handler)
+{
+	/* V3; before it, where V1 needs one, a fence. */
+	evc_walk_tell(walk);
+	/* V2, R. */
+	if (atomic_load_explicit(&handler->item.state, memory_order_acquire) != 0)
+		return false;
+	/* Relaxed: the bit is this thread's. */
+	return !(atomic_load_explicit(&walk->attention, memory_order_relaxed) & EVC_WALK_CAREFUL) ||
+	       is_in_place(walk, handler);
+}
+
+bool evc_walk_will_call(struct evc_walk *head, uint32_t index)
+{
+	struct evc_tree_walk *walk = (struct evc_tree_walk *)(void *)head;
+	struct evc_handler *handler = head->handlers[index];
+
+	/* Release, both: the calls before, before their handlers are freed or a remover returns. */
+	atomic_store_explicit(&walk->current, walk->chunk + index, memory_order_release);
+	/* V1. */
+	atomic_store_explicit(&walk->calling, handler, memory_order_release);
+	/* Before V2 and V3 for the compiler; for the processor: by V4 and V7, or a fence. */
+	atomic_signal_fence(memory_order_seq_cst);
+	/* V3, relaxed: ordered so. V2, E and R. */
+	if (evc_likely(atomic_load_explicit(&walk->attention, memory_order_relaxed) == 0)) {
+		if (evc_likely(atomic_load_explicit(&evc_tree.last_removal, memory_order_acquire) ==
+			       walk->seen) ||
+		    atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0)
+			return true;
+	} else if (will_call_with_attention(walk, handler)) {
+		return true;
+	}
+	/* Without V3: the next call, or step, comes at once. */
+	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
+	return false;
+}
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * Nodes, the links by which they are children, and handlers. All trees of a process are one domain, since
+ * trees merge: one mutex for those who change something, one clock, one list of who walks.
+ *
+ * The clock counts changes. A link and a handler carry the time at which they came (`stamp`), so that a walk
+ * passes over what came after it began, and whoever leaves gets a time of leaving, so that it is known
+ * which walks may still look at it (tree_reclaim.h).
+ *
+ * Synchronization:
+ *   field                      writers (under the mutex)          walks, while they collect
+ *   clock                      C  store (release), after the      load (acquire), when a walk begins and
+ *                                 change that it counts             when it collects
+ *   link->stamp                set before the link is linked;     S  load (relaxed)
+ *                                 EVC_UNLINKED (release) when   a climb acquire
+ *                                 it leaves, in a move after L
+ *                                 of the new link
+ *   link->next                 L  store (release)                 load (acquire)
+ *   link->parent, ->node       before the link is linked          read
+ *   node->first_child          L  store (release)                 load (acquire)
+ *   node->link                 L  store (release)                 load (acquire)
+ *   node->subtree, ->own       M  store (relaxed), before the C   load (relaxed)
+ *                                 of what they are for
+ *   node->first_handler        L  store (release)                 load (acquire)
+ *   handler->next              L  store (release)                 load (acquire)
+ *   handler->stamp             before L; time of leaving later    load (relaxed)
+ *   handler->state             R  store (release), before C       load (acquire), before a call if E
+ *                                                                 is not as it was (tree_wait.h)
+ *   last_removal               E  store (release), after the C    load (acquire), before it is collected,
+ *                                 of a change that removed          and before each call
+ *                                 handlers
+ *   handler->parts             fetch-or (acq_rel), anybody        -
+ *   all else of node, link     read, write                        -
+ *
+ * Why a walk misses nothing that stays where it is: new siblings and handlers come last, so that the
+ * order of the others never changes; what leaves keeps its `next`, so that a walk which stands on it
+ * comes back to the list, and to all that followed; and a node that is attached again gets another
+ * link, so that nobody who stands on the old one is led into another list. So a walk also comes back to
+ * a link that it went down by, and goes on behind it, whatever became of it meanwhile; and need not
+ * come back to one that had no `next` then, since all that comes behind that is later than the walk.
+ * Where it has not noted the links (it goes on from the position of the last chunk, or they were too
+ * many), it climbs by node->link. If the link found there came after the walk began, or is unlinked, an
+ * ancestor of the position was moved or detached under the walk, and this part of it is done again
+ * (tree_collect.c).
+ *
+ * Why it finds nothing too early: C follows L in the writer; a walk that read the clock before C passes over
+ * the link by S, and one that read it after sees all of the change, masks included.
+ *
+ * Masks: a bit for each hash of a key. `own` is for all handlers of the node, `subtree` for the
+ * propagate handlers of the node and all below it; a bit too many costs time alone. Bits are added
+ * upwards at once; they are taken away where it is cheap: for up to EVC_MASK_LEVELS levels, of nodes
+ * with up to EVC_MASK_CHILDREN children. Measured: Benchmarks/README.md, "Choices".
+ *
+ * Lock order: the mutex is the last; nothing is called under it but the C library.
+ */
+#ifndef EVC_TREE_PRIVATE_H
+#define EVC_TREE_PRIVATE_H
+
+#include "platform/compiler.h"
+#include "eventcore/tree.h"
+#include "tree/tree_memory.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define EVC_UNLINKED UINT64_MAX
+#define EVC_MASK_CHILDREN 8u
+#define EVC_MASK_LEVELS 16u
+#define EVC_HANDLER_PHASES (EVC_HANDLER_RAISE | EVC_HANDLER_PROPAGATE | EVC_HANDLER_CAPTURE)
+
+/* The memory of a handler has two owners: the tree, and whoever keeps the pointer from adding it. */
+#define EVC_PART_TREE 1u
+#define EVC_PART_CALLER 2u
+
+enum evc_tree_item_kind { EVC_ITEM_HANDLER, EVC_ITEM_LINK, EVC_ITEM_NODE };
+
+/*
+ * What links, nodes and handlers begin with: what can be retired. Swift reads `state` and `object` of a
+ * handler by offset, and both cores have this layout; tests compare.
+ */
+struct evc_tree_item {
+	/* Handlers: 0 while it is there. Written by R, read before a call if E has moved (tree_wait.h). */
+	_Atomic uint32_t state;
+	/* Handlers: evc_handler_mode. Constant. */
+	uint8_t modes;
+	/* evc_tree_item_kind. Constant. */
+	uint8_t kind;
+	/* Handlers: EVC_PART_*, who has let go. */
+	_Atomic uint8_t parts;
+	/* Reclaiming; under the mutex. */
+	bool is_pinned;
+	/* Handlers: what the caller calls. Links: the node. Constant. */
+	void *object;
+	/* When it came; once it is retired, when it left. */
+	_Atomic uint64_t stamp;
+	/* Under the mutex: the one before it in its list; once it is retired, the next one that is. */
+	struct evc_tree_item *previous;
+};
+
+struct evc_link {
+	struct evc_tree_item item;
+	_Atomic(struct evc_link *) next;
+	/* Constant while it is linked. */
+	struct evc_node *parent;
+};
+
+/* What a walk reads of a node without matching handlers is its first 64 bytes. */
+struct evc_node {
+	/* For its first parent. Its item stands for the node when that is retired. */
+	struct evc_link first_link;
+	_Atomic uint64_t subtree;
+	_Atomic(struct evc_link *) first_child;
+	_Atomic uint64_t own;
+	_Atomic(struct evc_handler *) first_handler;
+	/* The link by which it is a child, or was (EVC_UNLINKED); NULL if it never was. */
+	_Atomic(struct evc_link *) link;
+	/* Under the mutex. */
+	struct evc_link *last_child;
+	struct evc_handler *last_handler;
+	/* Constant. */
+	void *owner;
+	void (*release)(void *object);
+};
+
+struct evc_handler {
+	struct evc_tree_item item;
+	uint64_t key;
+	_Atomic(struct evc_handler *) next;
+	/* Constant. Valid while the handler is there, for those who look as tree_walker.h says. */
+	struct evc_node *node;
+	void (*release)(void *object);
+};
+
+/* The mutex of all trees, the clock, and what waits to be freed. */
+struct evc_tree_domain {
+	/* Read by every walk, written by every change: a line of its own. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t clock;
+	/* When a handler was removed last. Read before every call: a line that attaching and detaching leave alone. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t last_removal;
+	_Alignas(EVC_CACHE_LINE) pthread_mutex_t mutex;
+	/* Somebody wants the deferred items gone over and did not get the mutex (tree_reclaim.h). */
+	_Atomic bool is_requested;
+	/* Under the mutex: those of the change that is being made, and those that a walk may look at. */
+	struct evc_tree_item *fresh;
+	struct evc_tree_item *deferred;
+	struct evc_walker *walkers;
+};
+
+extern struct evc_tree_domain evc_tree;
+
+/* The time of the change that is being made. Under the mutex. */
+static inline uint64_t evc_tree_now(void)
+{
+	/* Relaxed: only holders of the mutex write it. */
+	return atomic_load_explicit(&evc_tree.clock, memory_order_relaxed) + 1;
+}
+
+/* C: counts the change that was made, and is a full barrier: see tree_reclaim.h. Under the mutex. */
+static inline void evc_tree_count_change(uint64_t now)
+{
+	atomic_exchange_explicit(&evc_tree.clock, now, memory_order_seq_cst);
+	evc_fence_after_exchange();
+}
+
+/* E: tells the calls of a removal of handlers that was counted. Under the mutex, before it is let go. */
+static inline void evc_tree_tell_removal(uint64_t now)
+{
+	/* Release, pairs with walks: after C, so that who sees this finds the removed ones nowhere. */
+	atomic_store_explicit(&evc_tree.last_removal, now, memory_order_release);
+}
+
+/* A key's bit. */
+static inline uint64_t evc_tree_bit(uint64_t key)
+{
+	/* As evc_route_hash: metadata pointers differ in their middle bits. */
+	return UINT64_C(1) << ((key * UINT64_C(0x9E3779B97F4A7C15)) >> 58);
+}
+
+static inline struct evc_node *evc_link_node(struct evc_link *link)
+{
+	/* Mostly the node's own. A branch, and not a load on which the next one depends. */
+	if (evc_likely(link->item.kind == EVC_ITEM_NODE))
+		return (struct evc_node *)(void *)link;
+	return link->item.object;
+}
+
+/* Adds bits to the masks of a node and of all above it. Under the mutex. */
+void evc_tree_add_bits(struct evc_node *node, uint64_t bits);
+/* Takes bits away that a node and those above it need no more, where that is cheap. Under the mutex. */
+void evc_tree_drop_bits(struct evc_node *node);
+/* Marks all handlers of a node as removed and retires them. False: there are none. Under the mutex. */
+bool evc_node_retire_handlers(struct evc_node *node, uint64_t now);
+
+static_assert(sizeof(struct evc_handler) <= EVC_TREE_SMALL, "one cache line");
+static_assert(sizeof(struct evc_node) <= EVC_TREE_LARGE, "two cache lines");
+static_assert(offsetof(struct evc_handler, item.state) == 0, "Swift counts on it");
+static_assert(offsetof(struct evc_handler, item.modes) == 4, "Swift counts on it");
+static_assert(offsetof(struct evc_handler, item.object) == 8, "Swift counts on it");
+static_assert(offsetof(struct evc_walk, handlers) == 0, "Swift counts on it");
+static_assert(offsetof(struct evc_walk, objects) == 8, "Swift counts on it");
+static_assert(offsetof(struct evc_walk, count) == 16, "Swift counts on it");
+static_assert(offsetof(struct evc_walk, phase) == 20, "Swift counts on it");
+
+#endif

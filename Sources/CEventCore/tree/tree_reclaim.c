@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "tree/tree_memory.h"
+#include "tree/tree_reclaim.h"
+
+#include "tree/tree_walker.h"
+
+/* Up to so many items are compared one by one with what a walk holds, which reads nothing of the handlers. */
+#define FEW 4u
+
+struct items {
+	struct evc_tree_item *first;
+	bool are_few;
+	/* There is one: whoever has found it held need not look on. */
+	bool is_one;
+	bool has_nodes;
+	/* Nothing but links: of a walk only its position may be one of them. */
+	bool are_links;
+};
+
+void evc_tree_retire(struct evc_tree_item *item, uint64_t now)
+{
+	/* Of a handler it says so already. Relaxed: of the others only holders of the mutex read it. */
+	if (item->kind != EVC_ITEM_HANDLER)
+		atomic_store_explicit(&item->state, 1, memory_order_relaxed);
+	/* Release, pairs with climb (tree_collect.c): the node's new link before the old one's new stamp. */
+	atomic_store_explicit(&item->stamp, now, memory_order_release);
+	item->previous = evc_tree.fresh;
+	evc_tree.fresh = item;
+}
+
+/* An item that a walk holds: is it one of these? Several: it is if it is retired, and is marked. */
+static bool hold(const struct items *items, struct evc_tree_item *held, bool marks)
+{
+	if (held == NULL)
+		return false;
+	if (items->are_few) {
+		for (struct evc_tree_item *item = items->first; item != NULL; item = item->previous) {
+			if (item == held) {
+				item->is_pinned |= marks;
+				return true;
+			}
+		}
+		return false;
+	}
+	/* Relaxed: retired under the mutex, and read under it. */
+	if (atomic_load_explicit(&held->state, memory_order_relaxed) == 0)
+		return false;
+	if (marks)
+		held->is_pinned = true;
+	return true;
+}
+
+static bool walk_holds(struct evc_tree_walk *walk, const struct items *items, bool marks)
+{
+	/* All acquire: pair with W4. */
+	struct evc_node *root = atomic_load_explicit(&walk->root, memory_order_acquire);
+	struct evc_node *top = atomic_load_explicit(&walk->top, memory_order_acquire);
+	struct evc_link *position = atomic_load_explicit(&walk->position, memory_order_acquire);
+	/* A handler that removes itself is the first of its chunk, however long that is. */
+	const bool first_will_do = items->is_one || !marks;
+	struct evc_window *window;
+	uint32_t current, published;
+	bool any = false;
+
+	if (position != NULL)
+		any |= hold(items, &position->item, marks);
+	/* Who attaches and detaches leaves the line alone that the walk writes at each call. */
+	if (items->are_links)
+		return any;
+	if (root != NULL)
+		any |= hold(items, &root->first_link.item, marks);
+	if (top != NULL && top != root)
+		any |= hold(items, &top->first_link.item, marks);
+	/* Acquire, as above. In this order: see tree_walker.h. */
+	current = atomic_load_explicit(&walk->current, memory_order_acquire);
+	published = atomic_load_explicit(&walk->published, memory_order_acquire);
+	window = atomic_load_explicit(&walk->window, memory_order_acquire);
+	for (; current < published && !(any && first_will_do); current++) {
+		struct evc_handler *handler =
+			__atomic_load_n(&window->handlers[current], __ATOMIC_RELAXED);
+
+		any |= hold(items, &handler->item, marks);
+		/* The caller may ask for it during the call. It is there, since it was never let go of. */
+		if (items->has_nodes)
+			any |= hold(items, &handler->node->first_link.item, marks);
+	}
+	return any;
+}
+
+/* U3 to U5: whether a walker holds any of these; they are marked if so wished. */
+static bool walker_holds(struct evc_walker *walker, const struct items *items, bool marks)
+{
+	uint64_t word = atomic_load_explicit(&walker->word, memory_order_seq_cst);
+	struct evc_tree_walk *walk;
+	bool any = false;
+
+	if (word & 1u) {
+		for (struct evc_tree_item *item = items->first; item != NULL; item = item->previous) {
+			if (atomic_load_explicit(&item->stamp, memory_order_relaxed) > word >> 1) {
+				item->is_pinned |= marks;
+				any = true;
+			}
+		}
+	}
+	/* Pairs with evc_walker_add_walk. */
+	walk = atomic_load_explicit(&walker->outermost, memory_order_acquire);
+	/* The walks inside of one that is not under way are not either. */
+	while (walk != NULL && atomic_load_explicit(&walk->root, memory_order_acquire) != NULL) {
+		any |= walk_holds(walk, items, marks);
+		walk = atomic_load_explicit(&walk->inner, memory_order_acquire);
+	}
+	return any;
+}
+
+/* Defers those of a list that a walk may look at, and returns the others. After a full barrier. */
+static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_item *dead)
+{
+	struct items items = {
+		.first = first, .are_few = true, .is_one = true, .are_links = true
+	};
+	unsigned count = 0;
+
+	if (first == NULL)
+		return dead;
+	for (struct evc_tree_item *item = first; item != NULL; item = item->previous) {
+		item->is_pinned = false;
+		items.are_few &= ++count <= FEW;
+		items.is_one &= count == 1;
+		items.has_nodes |= item->kind == EVC_ITEM_NODE;
+		items.are_links &= item->kind == EVC_ITEM_LINK;
+	}
+	for (struct evc_walker *walker = evc_tree.walkers; walker != NULL; walker = walker->next) {
+		if (walker == evc_walker_current) {
+			/* Ourselves, in a handler: what we hold is gone over when our chunk ends. */
+			walker->holds |= walker_holds(walker, &items, true);
+			continue;
+		}
+		if (evc_likely(!walker_holds(walker, &items, false)))
+			continue;
+		/* U6: pairs with W5 and W8. */
+		atomic_exchange_explicit(&walker->wanted, true, memory_order_seq_cst);
+		evc_fence_after_exchange();
+		(void)walker_holds(walker, &items, true);
+	}
+	while (first != NULL) {
+		struct evc_tree_item *item = first;
+		struct evc_tree_item **list = item->is_pinned ? &evc_tree.deferred : &dead;
+
+		first = item->previous;
+		item->previous = *list;
+		*list = item;
+	}
+	return dead;
+}
+
+static struct evc_tree_item *sift_deferred(struct evc_tree_item *dead)
+{
+	struct evc_tree_item *deferred = evc_tree.deferred;
+
+	evc_tree.deferred = NULL;
+	/* What was unlinked by others before they let go of the mutex, before our U3. */
+	atomic_thread_fence(memory_order_seq_cst);
+	return sift(deferred, dead);
+}
+
+/* Outside of all locks and sections: `release` is the user's. */
+static void free_items(struct evc_tree_item *dead)
+{
+	while (dead != NULL) {
+		struct evc_tree_item *item = dead;
+		struct evc_handler *handler = (struct evc_handler *)item;
+
+		dead = item->previous;
+		switch ((enum evc_tree_item_kind)item->kind) {
+		case EVC_ITEM_HANDLER:
+			if (handler->release != NULL)
+				handler->release(item->object);
+			/* Pairs with evc_handler_drop: both owners' reads before the memory is freed. */
+			if (atomic_fetch_or_explicit(&item->parts, EVC_PART_TREE,
+						     memory_order_acq_rel) & EVC_PART_CALLER)
+				evc_tree_free(handler, sizeof(*handler));
+			break;
+		case EVC_ITEM_LINK:
+			evc_tree_free(item, sizeof(struct evc_link));
+			break;
+		case EVC_ITEM_NODE:
+			evc_tree_free(item, sizeof(struct evc_node));
+			break;
+		}
+	}
+}
+
+void evc_tree_lock(void)
+{
+	pthread_mutex_lock(&evc_tree.mutex);
+}
+
+void evc_tree_unlock(void)
+{
+	/* What is fresh was followed by a full barrier: evc_tree_count_change. */
+	struct evc_tree_item *dead = sift(evc_tree.fresh, NULL);
+
+	evc_tree.fresh = NULL;
+	do {
+		while (atomic_load_explicit(&evc_tree.is_requested, memory_order_relaxed) &&
+		       atomic_exchange_explicit(&evc_tree.is_requested, false,
+						memory_order_seq_cst))
+			dead = sift_deferred(dead);
+		pthread_mutex_unlock(&evc_tree.mutex);
+		/*
+		 * Whoever left word while we had the mutex relies on this look; see tree_reclaim.h. Unlocking is
+		 * an exchange where that matters here.
+		 */
+		evc_fence_after_exchange();
+	} while (evc_unlikely(atomic_load_explicit(&evc_tree.is_requested,
+						   memory_order_relaxed)) &&
+		 pthread_mutex_trylock(&evc_tree.mutex) == 0);
+	free_items(dead);
+}
+
+void evc_tree_go_over(void)
+{
+	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+	/* Who has it will do it. */
+	if (pthread_mutex_trylock(&evc_tree.mutex) == 0)
+		evc_tree_unlock();
+}
+#endif

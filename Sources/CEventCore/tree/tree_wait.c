@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "tree/tree_wait.h"
+
+#include "platform/domain.h"
+
+/* Lock order: nobody has this mutex and that of the trees at once. */
+static struct {
+	pthread_mutex_t mutex;
+	pthread_cond_t condition;
+	/* How often those who wait were told to look again. Under the mutex. */
+	uint64_t wakes;
+} waiting = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
+
+void evc_tree_wake_waiters(void)
+{
+	pthread_mutex_lock(&waiting.mutex);
+	waiting.wakes++;
+	pthread_cond_broadcast(&waiting.condition);
+	pthread_mutex_unlock(&waiting.mutex);
+}
+
+void evc_walk_tell(struct evc_tree_walk *walk)
+{
+	if (!evc_walker_has_barrier)
+		atomic_thread_fence(memory_order_seq_cst);
+	/* Relaxed: ordered by the fence, or by V7. */
+	if (!(atomic_load_explicit(&walk->attention, memory_order_relaxed) & EVC_WALK_AWAITED))
+		return;
+	/* Relaxed: V8 comes after it by the mutex. */
+	atomic_fetch_and_explicit(&walk->attention, (uint8_t)~EVC_WALK_AWAITED,
+				  memory_order_relaxed);
+	evc_tree_wake_waiters();
+}
+
+void evc_tree_forget_waiters(void)
+{
+	/* Those who slept on it are not there, and it may remember them. */
+	waiting.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	waiting.condition = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+}
+
+/* V5. */
+static uint64_t take_ticket(void)
+{
+	uint64_t ticket;
+
+	pthread_mutex_lock(&waiting.mutex);
+	ticket = waiting.wakes;
+	pthread_mutex_unlock(&waiting.mutex);
+	return ticket;
+}
+
+/* V9. */
+static void sleep_until_told(uint64_t ticket)
+{
+	pthread_mutex_lock(&waiting.mutex);
+	while (waiting.wakes == ticket)
+		pthread_cond_wait(&waiting.condition, &waiting.mutex);
+	pthread_mutex_unlock(&waiting.mutex);
+}
+
+/* V4, V7. */
+static void barrier(void)
+{
+	/* Without the call, walks have a fence. */
+	if (!evc_barrier_everywhere())
+		atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* The walk of a walker that is inside of the handler, from `walk` inwards, or NULL. */
+static struct evc_tree_walk *find_calling(struct evc_tree_walk *walk,
+					  const struct evc_handler *handler)
+{
+	/* Both acquire: pair with V1 of the next call, or the walk's end: all the handler did before; and with
+	 * evc_walker_add_walk. */
+	while (walk != NULL &&
+	       atomic_load_explicit(&walk->calling, memory_order_acquire) != handler)
+		walk = atomic_load_explicit(&walk->inner, memory_order_acquire);
+	return walk;
+}
+
+static struct evc_tree_walk *outermost(struct evc_walker *walker)
+{
+	/* Pairs with evc_walker_add_walk. */
+	return atomic_load_explicit(&walker->outermost, memory_order_acquire);
+}
+
+bool evc_walker_is_calling(struct evc_walker *walker, const struct evc_handler *handler)
+{
+	return find_calling(outermost(walker), handler) != NULL;
+}
+
+/* V6: asks each walk that is inside of the handler to tell when it goes on. Under the mutex. */
+static bool ask_walks(const struct evc_handler *handler, bool *any_is_new)
+{
+	bool any = false;
+
+	*any_is_new = false;
+	for (struct evc_walker *walker = evc_tree.walkers; walker != NULL; walker = walker->next) {
+		struct evc_tree_walk *walk = find_calling(outermost(walker), handler);
+
+		for (; walk != NULL;
+		     walk = find_calling(atomic_load_explicit(&walk->inner, memory_order_acquire),
+					 handler)) {
+			/* Relaxed: ordered by V7. */
+			uint8_t before = atomic_fetch_or_explicit(
+				&walk->attention, EVC_WALK_AWAITED, memory_order_relaxed);
+
+			any = true;
+			*any_is_new |= !(before & EVC_WALK_AWAITED);
+		}
+	}
+	return any;
+}
+
+enum evc_status evc_handler_remove_and_wait(struct evc_handler *handler)
+{
+	enum evc_status status;
+
+	if (evc_walker_current != NULL && evc_walker_is_calling(evc_walker_current, handler))
+		return EVC_NOT_PERMITTED;
+	status = evc_handler_remove(handler);
+	barrier();
+	for (;;) {
+		uint64_t ticket = take_ticket();
+		bool is_running, is_new;
+
+		evc_tree_lock();
+		/* Its address cannot be another handler's: the caller holds it. */
+		for (is_running = ask_walks(handler, &is_new); is_running && is_new;
+		     is_running = ask_walks(handler, &is_new))
+			barrier();
+		evc_tree_unlock();
+		if (!is_running)
+			return status;
+		sleep_until_told(ticket);
+	}
+}
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A walk collects handlers chunk by chunk into its window, one after the other, and keeps those that were
+ * called: 16 bytes each, with its object, in the order of the walk.
+ *
+ * The handlers on the path to the root are collected at the beginning, all at once. Propagating goes on
+ * where the last chunk ended, if that node is still where it was: nothing has changed since (the clock
+ * says so), or a climb to the root finds none but links from before the walk. Else it goes through the
+ * tree once more and passes over what was called. Those are a prefix of what is to be met: what stays
+ * keeps its order, and what came since the walk began is passed over by its stamp, also where it has
+ * taken the address of something that was called. So one forward search in the window tells them, and
+ * the first handler that is not there is where to go on. Chunks grow after that, up to a point, since
+ * it costs as much as was called, while what a chunk holds cannot be freed.
+ *
+ * What a walk has collected stays in the window when it ends, and the next walk of this thread for the
+ * same node, key and scope takes it up, chunk by chunk, as long as the clock says that no tree has
+ * changed since: one look while collecting, as for the position. Only what was published is held, so
+ * that between two chunks nothing in the window may be looked at but with the clock's word that it is
+ * all still there. That there was nothing is kept as well; then the clock is all that is looked at, and no
+ * section is entered. Measured: Benchmarks/README.md, "Choices".
+ */
+#ifdef EVC_URCU
+#include "tree/tree_collect.h"
+#include "tree/tree_reclaim.h"
+#include "tree/tree_wait.h"
+
+/* More handlers than this, and what they use, do not stay in a core's caches from one walk to the next. */
+#define MANY 8192u
+
+/*
+ * The objects of the next chunk, and what take_cached reads of the handlers where that one ends: too many of
+ * them for the caches to have them still.
+ */
+static __attribute__((noinline)) void fetch_ahead(struct evc_window *window, uint32_t from, uint32_t end)
+{
+	void *const *objects = evc_window_objects(window);
+	const uint32_t next = from + EVC_CHUNK, after = next + EVC_CHUNK, last = after + EVC_CHUNK;
+
+	for (uint32_t i = next; i < after && i < end; i++)
+		__builtin_prefetch(objects[i]);
+	if (last >= end)
+		return;
+	__builtin_prefetch(&window->handlers[after - 1]->node->link);
+	__builtin_prefetch(&window->handlers[last - 1]->node);
+	__builtin_prefetch(&window->handlers[last]->node);
+}
+
+/* The next chunk from the cache, from `from` on; returns its end. While collecting, if the clock is the cache's. */
+static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
+{
+	/* Relaxed: only this thread writes it. */
+	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
+	struct evc_handler **handlers = window->handlers;
+	struct evc_link *position = walk->cached_position;
+	uint32_t end = from + EVC_CHUNK;
+
+	/* Up to the last handler of a node, as a collected chunk. */
+	while (end < walk->cached_end && handlers[end]->node == handlers[end - 1]->node)
+		end++;
+	if (end >= walk->cached_end) {
+		end = walk->cached_end;
+		walk->is_over = walk->cached_is_all;
+	} else {
+		struct evc_node *node = handlers[end - 1]->node;
+
+		/* L. */
+		position = node == walk->cached_root
+				   ? &node->first_link
+				   : atomic_load_explicit(&node->link, memory_order_acquire);
+	}
+	walk->position_clock = walk->cached_clock;
+	if (evc_unlikely(walk->cached_end > MANY))
+		fetch_ahead(window, from, walk->cached_end);
+	/* W4. */
+	atomic_store_explicit(&walk->position, position, memory_order_release);
+	return end;
+}
+
+/* Whether no tree has changed since what the last walk found. While collecting, if that is to be looked at. */
+static bool has_cached(const struct evc_tree_walk *walk)
+{
+	/* Acquire, and after W2: if it is still the same, nothing was freed. Pairs with C: what was added before. */
+	return walk->cached_clock ==
+	       atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
+}
+
+/* Hands a part of the window to the caller. */
+static void show(struct evc_tree_walk *walk, uint32_t from, uint32_t to, uint32_t phase)
+{
+	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
+
+	walk->chunk = from;
+	walk->head.handlers = &window->handlers[from];
+	walk->head.objects = &evc_window_objects(window)[from];
+	walk->head.count = to - from;
+	walk->head.phase = phase;
+}
+
+static void show_next(struct evc_tree_walk *walk)
+{
+	/* Relaxed: only this thread writes them. */
+	uint32_t current = atomic_load_explicit(&walk->current, memory_order_relaxed);
+	uint32_t published = atomic_load_explicit(&walk->published, memory_order_relaxed);
+
+	if (current < walk->capture_end)
+		show(walk, current, walk->capture_end, EVC_WALK_CAPTURE);
+	else if (current < walk->raise_end)
+		show(walk, current, walk->raise_end, EVC_WALK_RAISE);
+	else
+		show(walk, current, published, EVC_WALK_PROPAGATE);
+}
+
+/* Begins with what the last walk found; returns the end of the first chunk. While collecting. */
+static inline uint32_t begin_cached(struct evc_tree_walk *walk)
+{
+	walk->start = walk->cached_clock;
+	/* W4. */
+	atomic_store_explicit(&walk->top, walk->cached_top, memory_order_relaxed);
+	atomic_store_explicit(&walk->root, walk->cached_root, memory_order_release);
+	walk->limit = EVC_CHUNK;
+	walk->is_over = walk->cached_end == walk->raise_end && walk->cached_is_all;
+	return walk->raise_end > 0 ? walk->raise_end : take_cached(walk, 0);
+}
+
+/*
+ * Begins with what there is now, for the walk's node, key and scope. As evc_collect_first. Out of line, so that
+ * a walk which finds what the last one found sets nothing up for it.
+ */
+static __attribute__((noinline)) enum evc_status begin_anew(struct evc_tree_walk *walk,
+							    uint64_t start, uint32_t *count)
+{
+	struct evc_collector to = { .walk = walk, .key = walk->key, .start = start };
+	enum evc_status status;
+
+	walk->limit = EVC_FIRST_CHUNK;
+	evc_collector_use_window(&to);
+	/* Not with a later start than the clock of now: see climb. */
+	walk->cached_clock = start;
+	status = evc_collect_first(walk, walk->cached_node, walk->cached_scope, &to);
+	walk->cached_is_none = status == EVC_EMPTY;
+	if ((status != EVC_OK && status != EVC_EMPTY) || walk->start != walk->cached_clock ||
+	    !has_cached(walk))
+		walk->cached_clock = 0;
+	*count = to.count;
+	return status;
+}
+
+/* Nothing of the walk is held any more. */
+static void withdraw(struct evc_tree_walk *walk)
+{
+	/* All release: what the walk did with them, before they are freed (tree_reclaim.c). */
+	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
+	atomic_store_explicit(&walk->current,
+			      atomic_load_explicit(&walk->published, memory_order_relaxed),
+			      memory_order_release);
+	atomic_store_explicit(&walk->position, NULL, memory_order_release);
+	atomic_store_explicit(&walk->top, NULL, memory_order_release);
+	atomic_store_explicit(&walk->root, NULL, memory_order_release);
+}
+
+enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t scope,
+			       struct evc_walk **out)
+{
+	struct evc_walker *walker;
+	struct evc_tree_walk *walk;
+	enum evc_status status = EVC_OK;
+	bool is_wanted, is_same;
+	uint64_t start;
+	uint32_t count;
+
+	if (node == NULL || key == 0 || (scope & EVC_HANDLER_PHASES) == 0)
+		return EVC_INVALID_ARGUMENT;
+	walker = evc_walker();
+	if (evc_unlikely(walker == NULL))
+		return EVC_OUT_OF_MEMORY;
+	/* Relaxed: this thread made them. */
+	if (evc_likely(walker->innermost == NULL))
+		walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
+	else
+		walk = atomic_load_explicit(&walker->innermost->inner, memory_order_relaxed);
+	if (evc_unlikely(walk == NULL)) {
+		walk = evc_walker_add_walk(walker, walker->innermost);
+		if (walk == NULL)
+			return EVC_OUT_OF_MEMORY;
+	}
+	is_same = walk->cached_node == node && walk->key == key && walk->cached_scope == scope;
+	/*
+	 * Nobody was to hear the last one, and no tree has changed since: neither are they to hear this one. No
+	 * section is entered, since nothing of a tree is looked at. A node that has the address of one that has
+	 * ended since gets its first handler, or a parent, by a change.
+	 */
+	if (is_same && walk->cached_is_none && has_cached(walk))
+		return EVC_EMPTY;
+	/* In this order, pairs with those who go over. */
+	atomic_store_explicit(&walk->published, 0, memory_order_release);
+	atomic_store_explicit(&walk->current, 0, memory_order_release);
+	if (!is_same) {
+		walk->key = key;
+		walk->bit = evc_tree_bit(key);
+		walk->cached_node = node;
+		walk->cached_scope = scope;
+	}
+	walk->chunk = 0;
+	walk->position_clock = 0;
+	walk->verified_clock = 0;
+	walk->lost = 0;
+
+	start = evc_walker_collect(walker);
+	evc_walk_see_removals(walk);
+	if (is_same && has_cached(walk))
+		count = begin_cached(walk);
+	else
+		status = begin_anew(walk, start, &count);
+	/* W4. */
+	if (status == EVC_OK)
+		atomic_store_explicit(&walk->published, count, memory_order_release);
+	else
+		withdraw(walk);
+	is_wanted = evc_walker_leave(walker);
+	if (status == EVC_OK) {
+		show_next(walk);
+		walker->innermost = walk;
+		*out = &walk->head;
+	}
+	if (evc_unlikely(is_wanted))
+		evc_tree_go_over();
+	return status;
+}
+
+enum evc_status evc_walk_next(struct evc_walk *head)
+{
+	struct evc_tree_walk *walk = (struct evc_tree_walk *)(void *)head;
+	uint32_t published = atomic_load_explicit(&walk->published, memory_order_relaxed);
+	uint32_t end = walk->chunk + head->count;
+	enum evc_collected outcome = EVC_COLLECTED_CHUNK;
+	struct evc_collector to;
+	bool is_wanted;
+
+	assert(walk->walker->innermost == walk);
+	/* Release: the calls before, before their handlers are freed or a remover returns. */
+	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
+	atomic_store_explicit(&walk->current, end, memory_order_release);
+	evc_walk_went_on(walk);
+	if (end < published) {
+		/* Of the other direction. */
+		walk->verified_clock = 0;
+		show_next(walk);
+		return EVC_OK;
+	}
+	head->count = 0;
+	walk->chunk = end;
+	if (walk->is_over)
+		return EVC_EMPTY;
+	to = (struct evc_collector){
+		.walk = walk, .count = end, .key = walk->key, .start = walk->start
+	};
+	evc_collector_use_window(&to);
+
+	(void)evc_walker_collect(walk->walker);
+	evc_walk_see_removals(walk);
+	evc_walk_forget_changes(walk);
+	if (end < walk->cached_end && has_cached(walk))
+		to.count = take_cached(walk, end);
+	else
+		outcome = evc_collect_chunk(walk, &to);
+	/* W4. */
+	atomic_store_explicit(&walk->published, to.count, memory_order_release);
+	is_wanted = evc_walker_leave(walk->walker);
+	if (to.count > end)
+		show_next(walk);
+	if (evc_unlikely(evc_walker_has_let_go(walk->walker, is_wanted)))
+		evc_tree_go_over();
+	if (outcome == EVC_COLLECT_NO_MEMORY)
+		return EVC_OUT_OF_MEMORY;
+	return to.count > end ? EVC_OK : EVC_EMPTY;
+}
+
+struct evc_node *evc_walk_top(const struct evc_walk *head)
+{
+	const struct evc_tree_walk *walk = (const struct evc_tree_walk *)(const void *)head;
+
+	/* Relaxed: this thread wrote it. */
+	return atomic_load_explicit(&walk->root, memory_order_relaxed);
+}
+
+void evc_walk_end(struct evc_walk *head)
+{
+	struct evc_tree_walk *walk = (struct evc_tree_walk *)(void *)head;
+	struct evc_walker *walker = walk->walker;
+	bool is_wanted;
+
+	assert(walker->innermost == walk);
+	walker->innermost = walk->outer;
+	/* W7, W8. */
+	withdraw(walk);
+	is_wanted = atomic_exchange_explicit(&walker->wanted, false, memory_order_seq_cst);
+	if (evc_unlikely(atomic_load_explicit(&walk->attention, memory_order_relaxed) != 0)) {
+		evc_walk_tell(walk);
+		evc_walk_forget_changes(walk);
+	}
+	if (evc_unlikely(evc_walker_has_let_go(walker, is_wanted)))
+		evc_tree_go_over();
+	if (evc_unlikely(atomic_load_explicit(&walk->window, memory_order_relaxed)->outgrown != NULL))
+		evc_tree_walk_trim(walk);
+}
+#endif

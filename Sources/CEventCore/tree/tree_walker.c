@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "tree/tree_walker.h"
+
+#include "memory/memory.h"
+#include "tree/tree_wait.h"
+
+#include <string.h>
+
+_Thread_local struct evc_walker *evc_walker_current;
+bool evc_walker_has_barrier;
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static bool key_available;
+
+static size_t window_size(uint32_t capacity)
+{
+	return sizeof(struct evc_window) +
+	       capacity * (sizeof(struct evc_handler *) + sizeof(void *));
+}
+
+/* A walk and its first window are one block, of whole lines, as some allocators want it. */
+static size_t walk_size(void)
+{
+	const size_t size = sizeof(struct evc_tree_walk) + window_size(EVC_WINDOW_FIRST);
+
+	return (size + EVC_CACHE_LINE - 1) / EVC_CACHE_LINE * EVC_CACHE_LINE;
+}
+
+static struct evc_window *first_window(struct evc_tree_walk *walk)
+{
+	return (struct evc_window *)(void *)(walk + 1);
+}
+
+/* Windows that were replaced. Nobody else reads them any more. */
+static void free_outgrown(struct evc_tree_walk *walk, struct evc_window *outgrown)
+{
+	while (outgrown != NULL) {
+		struct evc_window *next = outgrown->outgrown;
+
+		if (outgrown != first_window(walk))
+			evc_deallocate(outgrown, window_size(outgrown->capacity),
+				       _Alignof(struct evc_window));
+		outgrown = next;
+	}
+}
+
+/* The thread ends: its walks are over. */
+static void destroy(void *memory)
+{
+	struct evc_walker *walker = memory, **place;
+	struct evc_tree_walk *walk, *inner;
+
+	/* A later destructor of this thread may walk: it gets a walker anew. */
+	evc_walker_current = NULL;
+	evc_tree_lock();
+	for (place = &evc_tree.walkers; *place != walker; place = &(*place)->next)
+		;
+	*place = walker->next;
+	/* A thread that ended inside of a walk held something. */
+	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
+	evc_tree_unlock();
+	/* And those who wait for what it was calling do not find it any more. */
+	evc_tree_wake_waiters();
+	/* Relaxed: this thread made them. */
+	walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
+	for (; walk != NULL; walk = inner) {
+		struct evc_window *window =
+			atomic_load_explicit(&walk->window, memory_order_relaxed);
+
+		inner = atomic_load_explicit(&walk->inner, memory_order_relaxed);
+		free_outgrown(walk, window->outgrown);
+		if (window != first_window(walk))
+			evc_deallocate(window, window_size(window->capacity),
+				       _Alignof(struct evc_window));
+		evc_deallocate(walk, walk_size(), _Alignof(struct evc_tree_walk));
+	}
+	evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
+}
+
+/*
+ * A child of fork has this thread only: what others were calling is called by nobody there. Their
+ * walkers' memory stays, as their stacks do. No lock: nobody was inside of the core (eventcore.h).
+ */
+static void after_fork_child(void)
+{
+	struct evc_walker *walker = evc_walker_current;
+
+	evc_tree.walkers = walker;
+	if (walker != NULL)
+		walker->next = NULL;
+	evc_tree_forget_waiters();
+	/* What they held. */
+	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
+}
+
+static void make_key(void)
+{
+	pthread_atfork(NULL, NULL, after_fork_child);
+	key_available = pthread_key_create(&key, destroy) == 0;
+	evc_walker_has_barrier = evc_barrier_everywhere();
+}
+
+struct evc_walker *evc_walker_attach(void)
+{
+	struct evc_walker *walker;
+
+	pthread_once(&key_once, make_key);
+	if (!key_available)
+		return NULL;
+	walker = evc_allocate(sizeof(*walker), EVC_CACHE_LINE);
+	if (walker == NULL)
+		return NULL;
+	atomic_init(&walker->word, 0);
+	atomic_init(&walker->wanted, false);
+	atomic_init(&walker->outermost, NULL);
+	walker->holds = false;
+	walker->changes = 0;
+	walker->innermost = NULL;
+	/* Without it nobody would free the walker at the thread's end: refuse rather than leak. */
+	if (pthread_setspecific(key, walker) != 0) {
+		evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
+		return NULL;
+	}
+	evc_tree_lock();
+	walker->next = evc_tree.walkers;
+	evc_tree.walkers = walker;
+	evc_tree_unlock();
+	evc_walker_current = walker;
+	return walker;
+}
+
+struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_tree_walk *outer)
+{
+	struct evc_tree_walk *walk = evc_allocate(walk_size(), _Alignof(struct evc_tree_walk));
+	struct evc_window *window;
+
+	if (walk == NULL)
+		return NULL;
+	window = first_window(walk);
+	window->outgrown = NULL;
+	window->capacity = EVC_WINDOW_FIRST;
+	walk->head = (struct evc_walk){ window->handlers, evc_window_objects(window), 0, 0 };
+	walk->last_removal = &evc_tree.last_removal;
+	walk->seen = 0;
+	atomic_init(&walk->current, 0);
+	atomic_init(&walk->published, 0);
+	atomic_init(&walk->calling, NULL);
+	atomic_init(&walk->attention, evc_walker_has_barrier ? 0 : EVC_WALK_CAREFUL);
+	atomic_init(&walk->window, window);
+	atomic_init(&walk->root, NULL);
+	atomic_init(&walk->top, NULL);
+	atomic_init(&walk->position, NULL);
+	atomic_init(&walk->inner, NULL);
+	walk->key = 0;
+	walk->cached_clock = 0;
+	walk->cached_is_none = false;
+	walk->walker = walker;
+	walk->outer = outer;
+	/* Pairs with those who go over: the walk's fields before its pointer. */
+	atomic_store_explicit(outer == NULL ? &walker->outermost : &outer->inner, walk,
+			      memory_order_release);
+	return walk;
+}
+
+bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count)
+{
+	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
+	struct evc_window *larger;
+
+	if (count > UINT32_MAX / 4)
+		return false;
+	larger = evc_allocate(window_size(window->capacity * 4), _Alignof(struct evc_window));
+	if (larger == NULL)
+		return false;
+	larger->outgrown = window;
+	larger->capacity = window->capacity * 4;
+	memcpy(larger->handlers, window->handlers, count * sizeof(larger->handlers[0]));
+	memcpy(evc_window_objects(larger), evc_window_objects(window), count * sizeof(void *));
+	/* Pairs with those who go over: the handlers before the pointer. */
+	atomic_store_explicit(&walk->window, larger, memory_order_release);
+	return true;
+}
+
+void evc_tree_walk_trim(struct evc_tree_walk *walk)
+{
+	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
+	struct evc_window *outgrown = window->outgrown;
+
+	/* Whoever gets the mutex after this finds the new window only. */
+	if (pthread_mutex_trylock(&evc_tree.mutex) != 0)
+		return;
+	window->outgrown = NULL;
+	evc_tree_unlock();
+	/* Not under the mutex: the allocator is the user's. */
+	free_outgrown(walk, outgrown);
+}
+#endif

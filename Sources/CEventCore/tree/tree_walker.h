@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A walker: the walks of one thread, the innermost on top, and what others have to know of them.
+ *
+ * Synchronization (letters: tree_reclaim.h):
+ *   field                     the thread                          others, under the mutex
+ *   word                      W2, W5 exchange (seq_cst)           load (seq_cst)
+ *   wanted                    load, exchange (seq_cst)            store (seq_cst)
+ *   walk->root, ->top         W4 store (release)                  load (acquire)
+ *   walk->position            W4 store (release)                  load (acquire)
+ *   walk->window              store (release), before `published` load (acquire), after `published`
+ *   walk->published           W4 store (release)                  load (acquire), after `current`
+ *   walk->current             store (release), at each call       load (acquire)
+ *   walk->calling             V1 store (release), at each call    V6 load (acquire)
+ *   walk->attention           V3 load, fetch-and (relaxed)        V6 fetch-or (relaxed)
+ *   the window's handlers     store (relaxed), before `published` load (relaxed)
+ *   its objects, walk->seen   read, write                         -
+ *   walkers, next             under the mutex                     read
+ *
+ * A chunk is the part of the window from `current` to `published`. When a walk begins, `published`
+ * falls before `current` does, so that no reader sees the old end with the new start; it reads
+ * `current` first.
+ *
+ * Waiting until a handler does not run, and the letters V: tree_wait.h.
+ *
+ * Windows only grow, and replaced ones stay until somebody who has the mutex frees them, since others
+ * read them.
+ *
+ * Progress: all the thread does is wait-free, but for memory.
+ *
+ * Ownership: a walker, its walks and windows are freed when its thread ends.
+ */
+#ifndef EVC_TREE_WALKER_H
+#define EVC_TREE_WALKER_H
+
+#include "tree/tree_private.h"
+
+#define EVC_WINDOW_FIRST 64u
+
+/* What evc_walk_will_call has to do more than the plain thing: bits of `attention`. */
+/* Since the chunk was collected this thread has detached, moved or ended a node; or calls need a fence. */
+#define EVC_WALK_CAREFUL 1u
+/* Somebody waits until the handler that is being called does not run. */
+#define EVC_WALK_AWAITED 2u
+
+struct evc_walker;
+
+struct evc_window {
+	struct evc_window *outgrown;
+	uint32_t capacity;
+	/* Atomically, all of them. Behind them as many objects, which are the thread's alone. */
+	struct evc_handler *handlers[];
+};
+
+/* The objects of the window's handlers: side by side, so that a call need not read the handler. */
+static inline void **evc_window_objects(struct evc_window *window)
+{
+	return (void **)(void *)&window->handlers[window->capacity];
+}
+
+struct evc_tree_walk {
+	/* What the caller sees. */
+	_Alignas(EVC_CACHE_LINE) struct evc_walk head;
+
+	/* Others read these. */
+	_Atomic uint32_t current;
+	_Atomic uint32_t published;
+	_Atomic(struct evc_handler *) calling;
+	/* The thread's alone, here because Swift does by offset what evc_walk_will_call does. */
+	/* Where the chunk begins in the window. */
+	uint32_t chunk;
+	/* EVC_WALK_*. The thread alone but for EVC_WALK_AWAITED, which others set under the mutex. */
+	_Atomic uint8_t attention;
+	/* Where removals are told, constant; and what it said before the chunk was collected (tree_wait.h). */
+	const _Atomic uint64_t *last_removal;
+	uint64_t seen;
+
+	/* Others read these, at each change: not in the line that the thread writes at each call. */
+	_Atomic(struct evc_window *) window;
+	/* Where propagating begins, and the root of all; NULL if the walk is none. */
+	_Atomic(struct evc_node *) root;
+	_Atomic(struct evc_node *) top;
+	/* The last node that was visited: the link, or the root's first_link for the root. */
+	_Atomic(struct evc_link *) position;
+	_Atomic(struct evc_tree_walk *) inner;
+
+	/* The thread's alone. */
+	struct evc_walker *walker;
+	struct evc_tree_walk *outer;
+	uint64_t key;
+	uint64_t bit;
+	/* When the walk began. */
+	uint64_t start;
+	/* The clock when the position was found. */
+	uint64_t position_clock;
+	/*
+	 * What was collected since `cached_clock` for the same node, key and scope, which is in the window: as long
+	 * as the clock shows that nothing has changed, the next walk finds the same.
+	 */
+	uint64_t cached_clock;
+	struct evc_node *cached_node;
+	struct evc_node *cached_top;
+	struct evc_node *cached_root;
+	/* Where to go on collecting, if that is not all. */
+	struct evc_link *cached_position;
+	uint32_t cached_end;
+	uint32_t cached_scope;
+	bool cached_is_all;
+	/* There was no handler at `cached_clock`: what is said here of the window means nothing then. */
+	bool cached_is_none;
+	/* A node that was under the root at that time of the clock. */
+	struct evc_node *verified;
+	uint64_t verified_clock;
+	/* Up to where in the window the handlers on the path have lost their places. */
+	uint32_t lost;
+	/* Where the window's parts end: capture, raise, propagate. */
+	uint32_t capture_end;
+	uint32_t raise_end;
+	/* How many handlers the next chunk may have, about. */
+	uint32_t limit;
+	bool is_over;
+};
+
+struct evc_walker {
+	/* 0, or twice the epoch and 1: collecting. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t word;
+	_Atomic bool wanted;
+	/* The thread's alone: it has held something itself when it went over the deferred items. */
+	bool holds;
+	/* The thread's alone: how often it has detached, moved or ended a node. */
+	uint64_t changes;
+	/* The innermost walk. */
+	struct evc_tree_walk *innermost;
+	/* The outermost, whether it is under way or not. */
+	_Atomic(struct evc_tree_walk *) outermost;
+	struct evc_walker *next;
+};
+
+static_assert(offsetof(struct evc_tree_walk, current) == 24, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, calling) == 32, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, chunk) == 40, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, attention) == 44, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, last_removal) == 48, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, seen) == 56, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, window) == EVC_CACHE_LINE, "a line of the thread's own");
+
+extern _Thread_local struct evc_walker *evc_walker_current;
+
+/* False where V1 needs a fence after it (tree_wait.h). Set before the first walk. */
+extern bool evc_walker_has_barrier;
+
+/* Makes a walker for this thread. NULL = out of memory. */
+struct evc_walker *evc_walker_attach(void);
+
+static inline struct evc_walker *evc_walker(void)
+{
+	struct evc_walker *walker = evc_walker_current;
+
+	return evc_likely(walker != NULL) ? walker : evc_walker_attach();
+}
+
+/* Makes the walk that is to be inside `outer` (NULL: the first). NULL = out of memory. The thread. */
+struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_tree_walk *outer);
+
+/* Makes room for more than `count` handlers and keeps these. False = out of memory. The thread. */
+bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count);
+
+/* Frees the windows that were replaced, if nobody has the mutex. The thread. */
+void evc_tree_walk_trim(struct evc_tree_walk *walk);
+
+/* W1, W2. */
+static inline uint64_t evc_walker_collect(struct evc_walker *walker)
+{
+	/* Pairs with evc_tree_count_change: what was unlinked before. */
+	uint64_t epoch = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
+
+	atomic_exchange_explicit(&walker->word, epoch << 1 | 1u, memory_order_seq_cst);
+	evc_fence_after_exchange();
+	return epoch;
+}
+
+/* While collecting, before the chunk is looked for, also in the cache. The thread. */
+static inline void evc_walk_see_removals(struct evc_tree_walk *walk)
+{
+	/* Acquire, pairs with E: what was removed then is not in the chunk (tree_wait.h). */
+	walk->seen = atomic_load_explicit(&evc_tree.last_removal, memory_order_acquire);
+}
+
+/* W5. True: somebody wants the deferred items gone over (W6). */
+static inline bool evc_walker_leave(struct evc_walker *walker)
+{
+	/* Release in it pairs with those who go over: all reads of the section before they free. */
+	atomic_exchange_explicit(&walker->word, 0, memory_order_seq_cst);
+	evc_fence_after_exchange();
+	if (evc_likely(!atomic_load_explicit(&walker->wanted, memory_order_relaxed)))
+		return false;
+	return atomic_exchange_explicit(&walker->wanted, false, memory_order_seq_cst);
+}
+
+/* This thread has detached, moved or ended a node. */
+static inline void evc_walker_note_change(void)
+{
+	struct evc_walker *walker = evc_walker_current;
+
+	if (walker == NULL)
+		return;
+	walker->changes++;
+	for (struct evc_tree_walk *walk = walker->innermost; walk != NULL; walk = walk->outer)
+		/* Relaxed: this thread reads it. */
+		atomic_fetch_or_explicit(&walk->attention, EVC_WALK_CAREFUL, memory_order_relaxed);
+}
+
+/* A chunk is being collected, or the walk is over: nothing has changed since. The thread. */
+static inline void evc_walk_forget_changes(struct evc_tree_walk *walk)
+{
+	/* Relaxed: only this thread writes that bit. */
+	if (evc_unlikely(atomic_load_explicit(&walk->attention, memory_order_relaxed) &
+			 EVC_WALK_CAREFUL) &&
+	    evc_walker_has_barrier)
+		atomic_fetch_and_explicit(&walk->attention, (uint8_t)~EVC_WALK_CAREFUL,
+					  memory_order_relaxed);
+}
+
+/* A chunk was let go: whether to go over the deferred items. The thread. */
+static inline bool evc_walker_has_let_go(struct evc_walker *walker, bool is_wanted)
+{
+	if (evc_likely(!is_wanted && !walker->holds))
+		return false;
+	walker->holds = false;
+	return true;
+}
+
+#endif
