@@ -3,7 +3,6 @@
 #ifdef EVC_URCU
 #include "suite.h"
 
-#include "memory/pool_private.h"
 #include "memory/thread_record.h"
 
 #define MOST 8192u
@@ -15,7 +14,7 @@ static void *blocks[MOST];
 
 static bool kept_by_the_core(size_t size)
 {
-	return size == EVC_SLAB_SIZE || size == sizeof(struct evc_thread_record);
+	return size == EVC_SLAB_SIZE || size == EVC_THREAD_RECORD_SIZE;
 }
 
 static void note(void *from, void *to, uint64_t change)

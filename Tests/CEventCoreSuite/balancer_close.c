@@ -166,12 +166,7 @@ static const char *out_of_memory(void)
 	EXPECT_EQUAL(evc_balancer_count(crew.balancer), 2, "receivers after a failed addition");
 	for (unsigned i = 0; i < 64; i++)
 		EXPECT_NONE(crew_append(&crew, &chain, EVC_LANE_QUEUE_NORMAL, i));
-	/* The first posts make this thread's streams to the receivers. */
-	EXPECT_STATUS(crew_post(&crew, &chain), EVC_OK);
-	chain = (struct evc_chain)EVC_CHAIN_EMPTY;
-	for (unsigned i = 0; i < 64; i++)
-		EXPECT_NONE(crew_append(&crew, &chain, EVC_LANE_QUEUE_NORMAL, i));
-	/* Those after them need no memory. */
+	/* Posts need no memory. */
 	suite_allocator_install(0, UINT64_MAX);
 	status = crew_post(&crew, &chain);
 	suite_allocator_restore();
@@ -215,42 +210,12 @@ static const char *plain_looks_again(void)
 	return crew_plainly(looks_again);
 }
 
-/* A single event for which there is no memory, in the stream to any receiver, stays the poster's as it was. */
-static const char *no_stream(void)
-{
-	struct evc_chain chain = EVC_CHAIN_EMPTY;
-	enum evc_status status;
-	struct crew crew;
-
-	EXPECT_NONE(crew_open(&crew, 2, NULL));
-	EXPECT_NONE(crew_append(&crew, &chain, EVC_LANE_QUEUE_NORMAL, 3));
-	suite_allocator_install(0, UINT64_MAX);
-	status = crew_post(&crew, &chain);
-	suite_allocator_restore();
-	EXPECT(status != EVC_OK, "a post without memory was accepted");
-	EXPECT(evc_envelope_subscription(chain.first) == evc_balancer_subscription(crew.balancer),
-	       "a refused envelope is addressed to a receiver");
-	EXPECT_EQUAL(evc_load_promised(&crew.loads[0]) + evc_load_promised(&crew.loads[1]), 0,
-		     "promises");
-	EXPECT_OK(crew_post(&crew, &chain));
-	EXPECT_NONE(crew_expect_next(&crew.receivers[1], 3));
-	EXPECT_NONE(crew_close(&crew));
-	return NULL;
-}
-
-static const char *plain_no_stream(void)
-{
-	return crew_plainly(no_stream);
-}
-
 static const struct evc_suite_test tests[] = {
 	{ "D4 what a closed or retired receiver would get goes to another, or back", closed },
 	{ "D4 what is left of a chain when the last receiver closes is counted", half },
 	{ "D4 a balancer looks again when all that it knew were replaced", looks_again },
 	{ "D4 plain payloads: what a closed or retired receiver would get", plain_closed },
 	{ "D4 plain payloads: a balancer looks again when all were replaced", plain_looks_again },
-	{ "D12 a single event without memory stays the poster's", no_stream },
-	{ "D12 plain payloads: a single event without memory", plain_no_stream },
 	{ "D12 a balancer out of memory stays as it was", out_of_memory },
 	{ "D12 a balancer refuses what breaks a rule", mistakes },
 };

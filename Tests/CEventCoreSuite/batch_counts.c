@@ -119,8 +119,8 @@ static const char *apart(void)
 		bool together;
 	} cases[] = {
 		{ 8, 8, 1, false },   { 8, 8, 2, true },    { 0, 1, 64, true },
-		{ 24, 8, 64, true },  { 63, 1, 64, true },  { 64, 8, 64, false },
-		{ 64, 8, 63, true },  { 2040, 8, 2, true }, { 2041, 8, 2, false },
+		{ 24, 8, 64, true },  { 63, 1, 64, true },  { 128, 8, 64, false },
+		{ 64, 8, 63, true },  { 4088, 8, 2, true }, { 4089, 8, 2, false },
 		{ 8, 32, 4, false },  { 9, 8, 64, true },
 	};
 	struct suite_receiver other;

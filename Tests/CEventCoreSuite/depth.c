@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Depths are exact while nothing moves, wherever the envelopes are at that moment: in a stream, taken
- * out and not dealt, or in their lanes.
+ * Depths are exact while nothing moves, wherever the envelopes are at that moment: in an inbox, or
+ * in the list of a lane.
  */
 #ifdef EVC_URCU
 #include "model.h"
@@ -42,7 +42,6 @@ static const char *post(struct suite_receiver *receiver, struct model *model, un
 	return NULL;
 }
 
-/* A relying consumer that ran dry deals 32 of what it finds: of 100 there are then 68 undealt. */
 static const char *with_pending(void)
 {
 	static struct model model;
@@ -54,9 +53,9 @@ static const char *with_pending(void)
 	EXPECT_NONE(expect_depths(&receiver, &model, "empty"));
 	for (unsigned i = 0; i < 100; i++)
 		EXPECT_NONE(post(&receiver, &model, i % 10 == 9 ? 9 : 7, i));
-	EXPECT_NONE(expect_depths(&receiver, &model, "all in the stream"));
+	EXPECT_NONE(expect_depths(&receiver, &model, "all in the inbox"));
 	EXPECT_NONE(take(&receiver, &model));
-	EXPECT_NONE(expect_depths(&receiver, &model, "some dealt, some not"));
+	EXPECT_NONE(expect_depths(&receiver, &model, "some grabbed, some not"));
 	for (unsigned i = 0; i < 5; i++)
 		EXPECT_NONE(post(&receiver, &model, 8, i));
 	EXPECT_NONE(expect_depths(&receiver, &model, "dealt, not dealt, and posted since"));

@@ -21,8 +21,6 @@ struct search {
 	uint64_t sequences;
 };
 #define TAKE 100u
-/* Lanes 0 to 7: what comes before queue normal is within what raises the alarm. */
-#define RELYING_ON_NORMAL 0xFFu
 
 static const unsigned every_lane[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
 /* Both ends of both kinds, and what lies on either side of the lane that is relied on. */
@@ -61,20 +59,19 @@ static const char *prepare(struct search *search)
 
 	if (search->mode == AS_IT_COMES)
 		return NULL;
-	/* Neither a window that fills nor alarms in short order shall end the mode by and by. */
-	mailbox->window_takes = 0;
-	mailbox->close_alarms = 0;
-	if (search->mode == RELYING && mailbox->covered != RELYING_ON_NORMAL) {
-		for (unsigned i = 0; i < EVC_WINDOW; i++)
+	/* No run of takes shall end the mode by and by. */
+	mailbox->run_length = 0;
+	if (search->mode == RELYING && mailbox->relied != EVC_LANE_QUEUE_NORMAL) {
+		for (unsigned i = 0; i <= EVC_RUN; i++)
 			EXPECT_OK(suite_post(&search->receiver, EVC_LANE_QUEUE_NORMAL, i));
-		for (unsigned i = 0; i < EVC_WINDOW; i++) {
+		for (unsigned i = 0; i <= EVC_RUN; i++) {
 			unsigned lane;
 			uint64_t value;
 
 			EXPECT_OK(suite_take(&search->receiver, &lane, &value));
 		}
 	}
-	EXPECT_EQUAL(mailbox->covered, search->mode == RELYING ? RELYING_ON_NORMAL : 0,
+	EXPECT_EQUAL(mailbox->relied, search->mode == RELYING ? EVC_LANE_QUEUE_NORMAL : 0,
 		     "lanes that need no look");
 	return NULL;
 }

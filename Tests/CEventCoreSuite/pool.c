@@ -149,7 +149,7 @@ static const char *adopted(void)
 	return message;
 }
 
-/* 64 MB in flight at once; two trims later little more than the floor is left of it. */
+/* 64 MB in flight at once, of which nothing is left in the end. */
 static const char *shrinks(void)
 {
 	struct poster poster = { .count = 1000000 };
@@ -159,25 +159,23 @@ static const char *shrinks(void)
 	evc_pool_read_statistics(&before);
 	EXPECT_NONE(post_and_take(&poster));
 	evc_pool_read_statistics(&full);
-	EXPECT(full.slab_bytes >= 64000000, "a million envelopes in flight took %zu bytes only",
-	       full.slab_bytes);
+	EXPECT(full.slab_bytes_peak >= 64000000, "a million envelopes in flight took %zu bytes only",
+	       full.slab_bytes_peak);
 	evc_mailbox_release(poster.receiver.mailbox);
 	/*
-	 * Each with the callback thread at rest: a trim that somebody asked for before would have ours
-	 * return at once. The first still sees the burst in what was taken since the last.
+	 * What the thread had is nobody's now, and all of it goes. A trim that runs on the callback thread at this
+	 * moment has ours return at once: then once more.
 	 */
-	EXPECT(suite_quiesce(), "the callback thread got stuck");
-	evc_pool_trim();
-	evc_pool_trim();
-	EXPECT(suite_quiesce(), "the callback thread got stuck");
-	evc_pool_read_statistics(&after);
-	/* What the owner holds privately and slabs of which a slot is held somewhere stay. */
-	EXPECT(after.slab_bytes <= before.slab_bytes + EVC_POOL_FLOOR_BYTES + ((size_t)2 << 20),
-	       "%zu bytes before the burst, %zu in it, %zu after two trims", before.slab_bytes,
+	for (unsigned i = 0; i < 100; i++) {
+		EXPECT(suite_quiesce(), "the callback thread got stuck");
+		evc_pool_trim();
+		evc_pool_read_statistics(&after);
+		if (after.slab_bytes <= before.slab_bytes + ((size_t)1 << 20))
+			break;
+	}
+	EXPECT(after.slab_bytes <= before.slab_bytes + ((size_t)1 << 20),
+	       "%zu bytes before the burst, %zu in it, %zu after trims", before.slab_bytes,
 	       full.slab_bytes, after.slab_bytes);
-	EXPECT(after.slab_bytes_peak >= full.slab_bytes, "the peak is below what was read");
-	EXPECT(after.trims >= before.trims + 2, "%llu trims before, %llu after two more",
-	       (unsigned long long)before.trims, (unsigned long long)after.trims);
 	return NULL;
 }
 
@@ -234,7 +232,7 @@ static const char *trims_live(void)
 static const struct evc_suite_test tests[] = {
 	{ "D5 dispatch and delivery allocate nothing once warm", warm },
 	{ "the pools of a thread that ended serve the next one", adopted },
-	{ "pools shrink to their floor after a burst of a million", shrinks },
+	{ "pools give the memory of a burst of a million back", shrinks },
 	{ "a trim loses and doubles no slot while its owner works", trims_live },
 };
 

@@ -73,12 +73,9 @@ static const char *live(struct life *life)
 	for (unsigned i = 0; i < LIFE_EVENTS; i++) {
 		uint32_t receivers;
 
-		/* A failure while the sink needs a segment shows as a receiver that did not accept. */
+		/* What the sink needs was set aside before. */
 		TRY(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_LOW, &payload, 8, 8, &receivers));
-		if (receivers == 0) {
-			EXPECT(life->failures++ < life->patience, "refused without a reason");
-			continue;
-		}
+		EXPECT_EQUAL(receivers, 1, "receivers of a dispatch that was not refused");
 		posted++;
 	}
 	for (unsigned i = 0; i < EVC_LANE_COUNT; i++, posted++)
@@ -304,17 +301,20 @@ static const char *shrinks(void)
 	for (uint64_t i = 0; i < pair.count; i++)
 		EXPECT_OK(shared_take(pair.workers[0], &lane, &value));
 	evc_pool_read_statistics(&full);
-	EXPECT(full.slab_bytes >= 64000000, "a million envelopes in flight took %zu bytes only",
-	       full.slab_bytes);
+	EXPECT(full.slab_bytes_peak >= 64000000, "a million envelopes in flight took %zu bytes only",
+	       full.slab_bytes_peak);
 	evc_worker_destroy(pair.workers[0]);
 	/* The mailbox stays: it is not its end that gives the memory back. */
-	EXPECT(suite_quiesce(), "the callback thread got stuck");
-	evc_pool_trim();
-	evc_pool_trim();
-	EXPECT(suite_quiesce(), "the callback thread got stuck");
-	evc_pool_read_statistics(&after);
-	EXPECT(after.slab_bytes <= before.slab_bytes + 2 * EVC_POOL_FLOOR_BYTES + ((size_t)3 << 20),
-	       "%zu bytes before the burst, %zu in it, %zu after two trims", before.slab_bytes,
+	/* A trim that runs on the callback thread at this moment has ours return at once: then once more. */
+	for (unsigned i = 0; i < 100; i++) {
+		EXPECT(suite_quiesce(), "the callback thread got stuck");
+		evc_pool_trim();
+		evc_pool_read_statistics(&after);
+		if (after.slab_bytes <= before.slab_bytes + ((size_t)1 << 20))
+			break;
+	}
+	EXPECT(after.slab_bytes <= before.slab_bytes + ((size_t)1 << 20),
+	       "%zu bytes before the burst, %zu in it, %zu after trims", before.slab_bytes,
 	       full.slab_bytes, after.slab_bytes);
 	evc_shared_mailbox_release(pair.receiver.mailbox);
 	return NULL;

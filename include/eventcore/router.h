@@ -96,9 +96,9 @@ struct evc_dispatch {
 	/* What follows belongs to the core. */
 	uint8_t lane;
 	uint16_t events;
+	uint8_t needs;
 	void *record;
 	void *snapshot;
-	void *stream;
 	/**
 	 * For the caller again, after `evc_dispatch_begin_batch`: where the payloads are to be written side by
 	 * side, each a multiple of the alignment after the one before; NULL if they lie in the envelopes.

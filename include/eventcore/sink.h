@@ -26,8 +26,10 @@ struct evc_sink {
 	void (*retain)(struct evc_sink *sink);
 	/** Drops a reference; the last one may free the sink. Called on any thread. */
 	void (*release)(struct evc_sink *sink);
-	/** NULL. Sinks of the core that have events written in place have something here. */
-	const struct evc_lender *lender;
+	/** True if an envelope may stand for several events (`evc_mailbox_options.batches`). */
+	bool takes_batches;
+	/** 0. What a post to sinks of the core may need, set aside by the dispatch before it posts. */
+	uint8_t needs;
 };
 
 /** A batch on its way through `deliver_batch`: several events that came in one envelope. */

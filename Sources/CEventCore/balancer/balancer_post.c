@@ -11,11 +11,8 @@
 #include "balancer/balancer_private.h"
 
 #include "memory/envelope.h"
-#include "memory/lender.h"
 #include "balancer/load.h"
-#include "memory/thread_record.h"
-
-#include <string.h>
+#include "memory/spares.h"
 
 /* Chains are placed so many envelopes at a time, and for so many receivers at a time. */
 #define SLICE 64u
@@ -50,8 +47,8 @@ static void readdress(const struct evc_chain *chain, const struct evc_snapshot_e
 		envelope->subscription = entry->subscription;
 		envelope->generation = entry->generation;
 		/* Nobody asked for the time when the dispatch began; it has not returned yet (D8). */
-		if (evc_unlikely(entry->timed && evc_slot_time(envelope) == 0))
-			evc_slot_set_time(envelope, evc_clock_now());
+		if (evc_unlikely(entry->timed && envelope->time == 0))
+			envelope->time = evc_clock_now();
 	}
 }
 
@@ -66,59 +63,6 @@ static uint32_t promise(const struct evc_snapshot *receivers, uint32_t index, ui
 	return receivers->count;
 }
 
-/*
- * Whether the bytes of an envelope can go on in another one, while this one stays with the thread: it is of
- * the thread's own pool, and its payload is in a box or needs no ending.
- */
-static inline bool can_be_copied(const struct evc_envelope *envelope,
-				 const struct evc_thread_record *record)
-{
-	return envelope->index == 0 && evc_pool_of(envelope) == &record->pools[0] &&
-	       ((envelope->flags & EVC_ENVELOPE_BOXED) || envelope->subscription->drop == NULL);
-}
-
-/*
- * Posts one envelope as a dispatch to the receiver alone would: in a slot of this thread's stream to it,
- * which the receiver finds in the order of the addresses. Posted as it is, it would stand behind a slot that
- * refers to it: one more line for both sides, and a way home for the envelope. The choice has to see the event
- * first, hence the copy.
- */
-static enum evc_status post_copy(struct evc_sink *sink, struct evc_thread_record *record,
-				 struct evc_envelope *envelope)
-{
-	struct evc_stream *stream = sink->lender->lend(sink, record);
-	struct evc_envelope *slot;
-	enum evc_status status;
-
-	if (evc_unlikely(stream == NULL))
-		return EVC_OUT_OF_MEMORY;
-	slot = evc_stream_reserve(stream, record, 1);
-	if (evc_unlikely(slot == NULL))
-		return EVC_OUT_OF_MEMORY;
-	slot->subscription = envelope->subscription;
-	evc_slot_set_time(slot, evc_slot_time(envelope));
-	slot->generation = envelope->generation;
-	evc_slot_set_lane(slot, evc_slot_lane(envelope));
-	slot->flags = envelope->flags;
-	memcpy(slot->bytes, envelope->bytes, sizeof(slot->bytes));
-	status = sink->lender->publish(sink, stream, 1, 1u << evc_slot_lane(envelope));
-	if (evc_likely(status == EVC_OK))
-		evc_pool_untake(&record->pools[0], envelope);
-	else
-		evc_stream_withdraw(stream);
-	return status;
-}
-
-static inline enum evc_status post_to(struct evc_sink *sink, const struct evc_chain *chain)
-{
-	struct evc_thread_record *record = evc_thread_record();
-
-	if (evc_likely(chain->count == 1 && sink->lender != NULL && record != NULL &&
-		       can_be_copied(chain->first, record)))
-		return post_copy(sink, record, chain->first);
-	return sink->accept(sink, chain);
-}
-
 /* Posts a chain that is promised to `index`, or to another if that one has closed. False = all have. */
 static bool post(struct evc_balancer *balancer, const struct evc_snapshot *receivers, uint32_t index,
 		 const struct evc_chain *chain)
@@ -130,7 +74,7 @@ static bool post(struct evc_balancer *balancer, const struct evc_snapshot *recei
 		struct evc_sink *sink = entry->subscription->sink;
 
 		readdress(chain, entry);
-		if (evc_likely(post_to(sink, chain) == EVC_OK))
+		if (evc_likely(sink->accept(sink, chain) == EVC_OK))
 			return true;
 		evc_load_withdraw(entry->load, chain->count);
 		index = promise(receivers, index + 1 < receivers->count ? index + 1 : 0,
@@ -252,8 +196,12 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 {
 	struct evc_balancer *balancer = evc_balancer_of(sink);
 	struct evc_chain rest = *chain;
+	struct evc_thread_record *record = evc_thread_record();
+	enum evc_status status = EVC_CLOSED;
 	struct evc_snapshot *receivers;
 	bool any = false, changed;
+	uint32_t reserved = 0;
+	unsigned needs;
 
 	if (evc_unlikely(chain->first == NULL))
 		return EVC_INVALID_ARGUMENT;
@@ -261,10 +209,20 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 		receivers = evc_balancer_receivers(balancer);
 		if (evc_unlikely(receivers == NULL))
 			break;
+		needs = receivers->needs;
+		/* Before the first promise, which only a post redeems. */
+		if (evc_unlikely(needs != 0) &&
+		    (record == NULL || !evc_spares_reserve(record, needs, reserved = rest.count))) {
+			evc_snapshot_release(receivers);
+			status = EVC_OUT_OF_MEMORY;
+			break;
+		}
 		if (evc_likely(rest.count == 1))
 			place_one(balancer, receivers, &rest);
 		else
 			place_many(balancer, receivers, &rest, &any);
+		if (evc_unlikely(needs != 0))
+			evc_spares_unreserve(record, needs, reserved);
 		/*
 		 * All that this snapshot knew may have gone while others came: a receiver is taken off
 		 * before it is retired, so that the current snapshot knows better. Acquire, for NULL
@@ -278,7 +236,7 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 	} while (changed);
 	if (!any) {
 		atomic_fetch_add_explicit(&balancer->refused, chain->count, memory_order_relaxed);
-		return EVC_CLOSED;
+		return status;
 	}
 	/* Some were placed, so the chain is the balancer's, and what is left ends here (D4: counted). */
 	drop(balancer, &rest);

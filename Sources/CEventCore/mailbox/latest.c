@@ -5,7 +5,6 @@
 
 #include "memory/memory.h"
 #include "shared/shared_latest.h"
-#include "memory/stream_table.h"
 #include "mailbox/token.h"
 
 #include <string.h>
@@ -90,35 +89,25 @@ static void count_superseded(struct evc_latest *latest, uint32_t count)
 	atomic_fetch_add_explicit(&latest->superseded, count, memory_order_relaxed);
 }
 
-static void post(struct evc_latest *latest, unsigned lane, bool has_state, struct evc_stream *stream)
-{
-	/* Not NULL: there is room. */
-	struct evc_envelope *token = evc_stream_reserve(stream, stream->record, 1);
-
-	/* The token's reference. */
-	ref(latest);
-	token->subscription = &latest->subscription;
-	evc_slot_set_time(token, 0);
-	token->generation = has_state;
-	evc_slot_set_lane(token, lane);
-	token->flags = EVC_ENVELOPE_TOKEN;
-	evc_mailbox_post_reserved(latest->mailbox, stream, 1u << lane);
-}
-
 /* The rest of P2, for a state that was not POSTED. */
 static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsigned lane,
-						 struct evc_stream *stream)
+						 struct evc_thread_record *record)
 {
-	_Atomic uint8_t *state = &latest->state[lane];
-	uint8_t seen;
+	_Atomic uint64_t *state = &latest->state[lane];
+	uint64_t number = evc_token_claim(state);
+	struct evc_envelope *token;
 
-	if (evc_token_claim(state, &seen)) {
-		post(latest, lane, true, stream);
-		evc_token_settle(state);
-	} else if (seen != EVC_TOKEN_POSTED) {
-		/* Another producer is at it, and may be held up there. */
-		post(latest, lane, false, stream);
-	}
+	if (number == 0)
+		return;
+	/* Not NULL: there is a spare. */
+	token = evc_token_create(record, &latest->subscription, lane);
+	token->time = number;
+	/* The token's reference. */
+	ref(latest);
+	evc_mailbox_put(latest->mailbox, lane, token, token, 1);
+	/* Before the wake, which may take a while. */
+	evc_token_settle(state, number);
+	evc_mailbox_tell(latest->mailbox, lane);
 }
 
 /* Makes room in the bits of a slot that is read as `old`. Returns what it is now. */
@@ -173,25 +162,11 @@ static uint64_t read_superseded(struct evc_latest *latest)
 	return counted + (slot & COUNT_MASK);
 }
 
-/* As evc_mailbox_prepare_post, for a thread that has posted there before: one load less to wait for. */
-static inline struct evc_stream *prepare_post(struct evc_latest *latest)
-{
-	struct evc_thread_record *record = evc_thread_record_current;
-	struct evc_stream *stream =
-		evc_likely(record != NULL)
-			? evc_stream_for(&record->streams, latest->mailbox_number)
-			: NULL;
-
-	if (evc_unlikely(stream == NULL))
-		return evc_mailbox_prepare_post(latest->mailbox);
-	return evc_stream_has_room(stream, record) ? stream : NULL;
-}
-
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
 	struct evc_envelope *newest = chain->last, *old;
-	struct evc_stream *stream;
+	struct evc_thread_record *record = evc_thread_record();
 	unsigned lane;
 
 	if (evc_unlikely(newest == NULL))
@@ -200,19 +175,18 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if (evc_unlikely(atomic_load_explicit(&latest->mailbox->attention, memory_order_relaxed) &
 			 EVC_ATTENTION_CLOSED))
 		return EVC_CLOSED;
-	/* Before P1, after which there is no way back. */
-	stream = prepare_post(latest);
-	if (evc_unlikely(stream == NULL))
+	/* Before P1, after which there is no way back. A dispatch has done so already. */
+	if (evc_unlikely(record == NULL || !evc_spares_ready(record, EVC_NEEDS_TOKEN)))
 		return EVC_OUT_OF_MEMORY;
-	lane = evc_slot_lane(newest);
+	lane = newest->lane;
 	/* Before P1: see there. */
 	if (evc_unlikely(chain->count > 1))
 		count_superseded(latest, chain->count - 1);
 	old = put(latest, newest);
 	/* P2; acquires the post of the token that is there. */
-	if (atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) !=
-	    EVC_TOKEN_POSTED)
-		post_token(latest, lane, stream);
+	if ((atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) &
+	     EVC_TOKEN_WHERE) != EVC_TOKEN_POSTED)
+		post_token(latest, lane, record);
 	/* P3. Last, since the end of a payload is user code, which may dispatch. */
 	if (evc_unlikely(chain->count > 1))
 		evc_token_supersede_chain(chain);
@@ -227,21 +201,20 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 static void give_token(struct evc_latest *latest, struct evc_envelope *token,
 		       struct evc_return_cache *cache)
 {
-	if (evc_likely(token->generation != 0))
-		evc_token_taken(&latest->state[evc_slot_lane(token)]);
-	evc_stream_end_slot(token, cache);
+	evc_token_taken(&latest->state[token->lane], token->time);
+	evc_return_cache_give(cache, token);
 }
 
 struct evc_envelope *evc_latest_take(struct evc_mailbox *mailbox, struct evc_envelope *token)
 {
 	struct evc_latest *latest = latest_of(token->subscription);
-	unsigned lane = evc_slot_lane(token);
+	unsigned lane = token->lane;
 	struct evc_envelope *envelope;
 	uintptr_t newer = 0;
 
 	give_token(latest, token, &mailbox->returns);
 	envelope = take(latest);
-	if (evc_likely(envelope != NULL && evc_slot_lane(envelope) <= lane)) {
+	if (evc_likely(envelope != NULL && envelope->lane <= lane)) {
 		/* The token's reference goes with it. */
 		envelope->flags |= EVC_ENVELOPE_HOLDS;
 		return envelope;
@@ -255,6 +228,8 @@ struct evc_envelope *evc_latest_take(struct evc_mailbox *mailbox, struct evc_env
 		evc_envelope_end(envelope, false, &mailbox->returns);
 	}
 	unref(latest);
+	/* Relaxed, for this thread alone writes it until the mailbox ends. */
+	atomic_fetch_add_explicit(&mailbox->empty, 1, memory_order_relaxed);
 	return NULL;
 }
 
@@ -286,7 +261,7 @@ evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 	if (latest == NULL)
 		return EVC_OUT_OF_MEMORY;
 	memset(latest, 0, sizeof(*latest));
-	latest->sink = (struct evc_sink){ accept, retain, release, NULL };
+	latest->sink = (struct evc_sink){ accept, retain, release, false, EVC_NEEDS_TOKEN };
 	latest->subscription = (struct evc_subscription){
 		.sink = &latest->sink,
 		.deliver = options->deliver,
@@ -295,11 +270,10 @@ evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 		.finalize = options->finalize,
 	};
 	latest->mailbox = mailbox;
-	latest->mailbox_number = mailbox->number;
 	atomic_init(&latest->references, 1);
 	atomic_init(&latest->slot, 0);
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
-		atomic_init(&latest->state[lane], EVC_TOKEN_NONE);
+		atomic_init(&latest->state[lane], 0);
 	evc_mailbox_retain(mailbox);
 	pthread_mutex_lock(&mailbox->subscription_mutex);
 	latest->next = mailbox->latests;

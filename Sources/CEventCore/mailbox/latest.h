@@ -5,29 +5,33 @@
  * keeps the newest envelope in a slot and ends the one that was there. What goes into the mailbox is a
  * token, which tells the consumer where in the lanes to look into the slot.
  *
- * A token is a slot of the producer's stream. For each lane there is one at most that has a state (its
- * `generation` is 1; 0 of others), which says where it is:
+ * A token is a slot. For each lane there is one at most that has the state, by its number (token.h), which says
+ * where it is:
  *
- *   NONE      nowhere                                POSTED    in the mailbox
- *   CLAIMED   a producer is about to post it         CONSUMED  taken before its producer said POSTED
+ *   NONE      nowhere
+ *   CLAIMED   a producer is about to post it
+ *   POSTED    in the mailbox
  *
  *   producer of an envelope of lane L                consumer that takes a token of lane L
- *   P1 put it into the slot            seq_cst RMW   K1 CLAIMED → CONSUMED, or    seq_cst RMW
- *   P2 load state[L]                   seq_cst          POSTED → NONE             seq_cst store
- *      POSTED: done                                  K2 exchange the slot         seq_cst
- *      NONE:   → CLAIMED               seq_cst RMW      with NULL
- *              post the token                           nothing: no event
- *              CLAIMED → POSTED, or    seq_cst RMW      of a lane after L:
- *              CONSUMED → NONE         seq_cst store    K3 NULL → put it back,    seq_cst RMW
- *      else:   post a token without state                  or end it if a newer
- *   P3 end what P1 found                                   one is there
+ *   P1 put it into the slot            seq_cst RMW   K1 if the token has the        seq_cst RMW
+ *   P2 load state[L]                   seq_cst          state: → NONE
+ *      POSTED: done                                  K2 exchange the slot           seq_cst
+ *      else:   → a new number, CLAIMED seq_cst RMW      with NULL
+ *              put the token                            nothing: no event
+ *              if it has the state:                     of a lane after L:
+ *              → POSTED                seq_cst RMW      K3 NULL → put it back,      seq_cst RMW
+ *              wake the consumer                        or end it if a newer
+ *   P3 end what P1 found                                one is there
  *                                                       else: this is the event
- * A token without a state: for it K1 is left out.
+ * A producer that finds the state CLAIMED takes it over by a new number: the one that claimed it may be held up.
+ * That one's token comes in addition when it goes on, which does no harm; so that there are no more tokens of a
+ * lane than one, and one for each producer that was held up between its claim and its post.
  *
  * Claim 1: when a dispatch of an envelope e of lane L returns, a token of lane L has been posted whose K2
  * follows P1(e) in the single order of seq_cst operations.
  *   - P2 saw POSTED: the post of that token happened before (the change to POSTED releases, P2 acquires),
- *     and its K1 replaces the POSTED that P2 read, so that it follows P2, and K2 follows K1.
+ *     and its K1 replaces the POSTED that P2 read (numbers do not come again), so that it follows P2, and K2
+ *     follows K1.
  *   - Otherwise the producer has posted a token itself after P1, and its K2 follows its post.
  *   In particular nobody relies on a token that another producer has still to post: an event would then
  *   wait for a producer that may be preempted, although its own dispatch has returned (D1, D10).
@@ -49,8 +53,7 @@
  *   (A thread of a pool that is retired ends by that count, and nobody tells it again.)
  *
  * Closing: a token that the mailbox drops empties the slot (K1 and K2), whoever drops it. A producer that
- * is past the first look at CLOSED posts its token in any case, as evc_mailbox_post does: the consumer's
- * last look or evc_mailbox_reap finds it.
+ * is past the first look at CLOSED posts its token in any case, as evc_mailbox_push does.
  *
  * Progress: a dispatch is lock-free: P1 is repeated if another producer or the consumer was in between.
  *
@@ -58,9 +61,7 @@
  * envelope that a token was exchanged for until it ends (EVC_ENVELOPE_HOLDS). The first two hold
  * the mailbox too; the others must not, since they would keep it from ending.
  *
- * Memory: one envelope, and a slot for each token, which keeps its segment (stream.h): one for each lane in use,
- * and one without a state for each dispatch that meets another between CLAIMED and POSTED, where that one stays
- * for an instant unless it wakes the consumer or is preempted.
+ * Memory: one envelope, and a slot for each token, of which a producer sets one aside before P1 (spares.h).
  * Tests/Models/latest.pml checks this over all interleavings of small cases.
  */
 #ifndef EVC_LATEST_H
@@ -73,8 +74,6 @@ struct evc_latest {
 	/* What routers know: its sink is the one above. Constant. */
 	struct evc_subscription subscription;
 	struct evc_mailbox *mailbox;
-	/* The mailbox's, for the thread's stream to it. Constant. */
-	uint64_t mailbox_number;
 	/* Of the mailbox's list; guarded by its subscription mutex. */
 	struct evc_latest *next;
 	struct evc_latest **link;
@@ -86,7 +85,7 @@ struct evc_latest {
 	 * each would cost a dispatch as much as the exchange itself (6 of 30 ns).
 	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uintptr_t slot;
-	_Atomic uint8_t state[EVC_LANE_COUNT];
+	_Atomic uint64_t state[EVC_LANE_COUNT];
 	/* What was superseded, without what `slot` counts. Relaxed: a statistic. */
 	_Atomic uint64_t superseded;
 };

@@ -3,24 +3,9 @@
 #ifdef EVC_URCU
 #include "mailbox/mailbox_deliver.h"
 
-/*
- * Whether the next event of a batch, which is the first of its lane, is what evc_mailbox_next would take:
- * RELYING, the signal is down (C3), and no lane before it holds anything. Nothing was dealt since it was
- * the first, so that it still is.
- */
-static inline bool goes_on(struct evc_mailbox *mailbox, uint32_t lane_bit)
-{
-	uint32_t occupied = mailbox->lanes.occupied;
-
-	/* C3; as in evc_mailbox_next. */
-	return atomic_load_explicit(&mailbox->signal, memory_order_acquire) == 0 &&
-	       (occupied & -occupied & mailbox->covered) == lane_bit;
-}
-
 struct evc_batch_walk {
 	struct evc_mailbox *mailbox;
-	struct evc_batch *batch;
-	unsigned lane;
+	struct evc_envelope *envelope;
 	/* How many events have been delivered, and how many may be. */
 	uint64_t count;
 	uint64_t limit;
@@ -28,10 +13,31 @@ struct evc_batch_walk {
 	bool is_over;
 };
 
+/*
+ * Takes the next event of a batch if that is what evc_mailbox_next would take: the consumer relies on the alarm for
+ * all lanes before it, the signal is down (C3), and the batch is still the first of its lane.
+ */
+static inline bool take_again(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
+{
+	unsigned lane = envelope->lane;
+
+	/* C3; as in evc_mailbox_next. */
+	if (atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0 ||
+	    mailbox->relied != lane)
+		return false;
+	if (lane < EVC_LANE_FIRST_QUEUE)
+		return evc_mailbox_take_first(mailbox, lane, envelope) != NULL;
+	if (envelope->batch.left == 1)
+		(void)evc_mailbox_take_listed(mailbox, lane);
+	else
+		evc_mailbox_count_left(mailbox, lane, 1);
+	return true;
+}
+
 /* The payload of the next event, which is then taken, after the one before was delivered. */
 static inline void *take_next(struct evc_batch_walk *walk)
 {
-	struct evc_batch *batch = walk->batch;
+	struct evc_batch *batch = &walk->envelope->batch;
 
 	if (evc_unlikely(walk->is_over))
 		return NULL;
@@ -40,13 +46,10 @@ static inline void *take_next(struct evc_batch_walk *walk)
 	if (batch->left == 0)
 		return NULL;
 	batch->payload += batch->step;
-	if (walk->count == walk->limit || !goes_on(walk->mailbox, 1u << walk->lane))
+	if (walk->count == walk->limit || !take_again(walk->mailbox, walk->envelope))
 		return NULL;
 	walk->is_over = false;
-	if (--batch->left > 0)
-		evc_mailbox_count_take(walk->mailbox, walk->lane);
-	else
-		(void)evc_mailbox_take_from(walk->mailbox, walk->lane);
+	batch->left--;
 	return batch->payload;
 }
 
@@ -55,16 +58,26 @@ void *evc_batch_next(struct evc_batch_walk *walk)
 	return take_next(walk);
 }
 
+/* A batch of a queue stays the first of its lane until its last event is taken; of a stack it was not taken off. */
+static void put_back(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
+{
+	struct evc_lane_list *list = &mailbox->lists[envelope->lane - EVC_LANE_FIRST_QUEUE];
+
+	evc_slot_set_next(envelope, list->first);
+	list->first = envelope;
+	mailbox->occupied |= 1u << envelope->lane;
+}
+
 uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 				   uint64_t limit)
 {
 	struct evc_subscription *subscription = envelope->subscription;
 	struct evc_batch *batch = &envelope->batch;
-	struct evc_batch_walk walk = { mailbox, batch, evc_slot_lane(envelope), 0, limit, false };
+	struct evc_batch_walk walk = { mailbox, envelope, 0, limit, false };
 	void *payload = batch->payload;
 
-	if (--batch->left > 0)
-		evc_lanes_put_back(&mailbox->lanes, envelope);
+	if (--batch->left > 0 && envelope->lane >= EVC_LANE_FIRST_QUEUE)
+		put_back(mailbox, envelope);
 	do {
 		if (subscription->deliver_batch != NULL)
 			subscription->deliver_batch(subscription->context, payload, envelope, &walk);

@@ -2,9 +2,9 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * The end of a mailbox. States: open; closed (CLOSED in `attention`: posts are refused, the consumer
- * may still handle or drop); ended (`ended`, under end_mutex: the consumer has taken its last look, and
- * whoever posts after it frees what is there).
+ * The end of a mailbox. States: open; closed (CLOSED in `attention`: posts are refused, the consumer may still
+ * handle or drop); ended (ENDED: the consumer handles nothing more, and whoever has posted after that frees what
+ * is there).
  */
 #include "mailbox/latest.h"
 #include "mailbox/mailbox_private.h"
@@ -15,7 +15,7 @@ static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
 
 	/*
 	 * CLOSED first: a post that does not see it precedes it in the single order of seq_cst
-	 * operations, and so precedes the consumer's last look, which follows the signal.
+	 * operations, and so precedes the consumer's end, which follows the signal.
 	 */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_CLOSED, memory_order_seq_cst);
 	atomic_fetch_or_explicit(&mailbox->signal, signal, memory_order_seq_cst);
@@ -42,64 +42,73 @@ void evc_mailbox_interrupt(struct evc_mailbox *mailbox)
 		evc_mailbox_wake_consumer(mailbox);
 }
 
+/* Ends an envelope of an ended mailbox. `cache` may be NULL. */
 static void drop(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 		 struct evc_return_cache *cache)
 {
-	uint64_t count = 1;
+	unsigned lane = envelope->lane;
+	uint64_t left = 1, dropped = 1;
 
 	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_TOKEN)) {
-		count = evc_latest_drop(envelope, cache);
+		dropped = evc_latest_drop(envelope, cache);
 	} else {
 		if (envelope->flags & EVC_ENVELOPE_BATCH)
-			count = envelope->batch.left;
+			left = dropped = envelope->batch.left;
 		evc_envelope_end(envelope, false, cache);
 	}
-	/* Relaxed: a statistic. */
-	atomic_fetch_add_explicit(&mailbox->dropped, count, memory_order_relaxed);
+	/* Several threads may drop. Release, pairs with evc_mailbox_read_statistics: in this order. */
+	atomic_fetch_add_explicit(&mailbox->left[lane], left, memory_order_relaxed);
+	atomic_fetch_add_explicit(&mailbox->empty, left - dropped, memory_order_release);
+	atomic_fetch_add_explicit(&mailbox->dropped, dropped, memory_order_release);
+}
+
+static void drop_list(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
+		      struct evc_return_cache *cache)
+{
+	struct evc_envelope *next;
+
+	for (; envelope != NULL; envelope = next) {
+		next = evc_slot_next(envelope);
+		drop(mailbox, envelope, cache);
+	}
+}
+
+void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cache *cache)
+{
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
+		/* Acquire, pairs with P1. */
+		uintptr_t head = atomic_exchange_explicit(evc_mailbox_head(mailbox, lane), 0,
+							  memory_order_acquire);
+
+		/* Relaxed: a statistic, which several may write here. */
+		atomic_fetch_add_explicit(&mailbox->grabbed[lane], head & EVC_HEAD_COUNT,
+					  memory_order_relaxed);
+		drop_list(mailbox, evc_head_envelope(head), cache);
+	}
 }
 
 bool evc_mailbox_end(struct evc_mailbox *mailbox)
 {
-	struct evc_lanes *lanes = &mailbox->lanes;
-	bool drain;
-
-	pthread_mutex_lock(&mailbox->end_mutex);
-	evc_mailbox_look(mailbox);
-	drain = !(atomic_load_explicit(&mailbox->signal, memory_order_acquire) & EVC_SIGNAL_CLOSE);
-	if (drain && lanes->occupied != 0) {
-		pthread_mutex_unlock(&mailbox->end_mutex);
+	if (!(atomic_load_explicit(&mailbox->signal, memory_order_acquire) & EVC_SIGNAL_CLOSE) &&
+	    (mailbox->occupied != 0 || mailbox->turning != 0 ||
+	     evc_mailbox_has_posts(mailbox, memory_order_seq_cst)))
 		return false;
-	}
-	mailbox->ended = true;
-	/* From now on the consumer's side of the streams belongs to those who reap: no more looks. */
+	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_ENDED, memory_order_seq_cst);
+	/* No more takes, whatever comes. Relaxed: for this thread. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
-	pthread_mutex_unlock(&mailbox->end_mutex);
-	/* The lanes are this thread's alone; the mutex is free, since a payload's end is user code. */
-	while (lanes->occupied != 0) {
-		unsigned lane = evc_lanes_first(lanes);
-		struct evc_envelope *envelope = evc_lanes_take(lanes, lane);
+	mailbox->occupied = mailbox->turning = 0;
+	for (unsigned i = 0; i < EVC_QUEUE_LANES; i++) {
+		struct evc_lane_list list = mailbox->lists[i];
 
-		/* One was counted out. */
-		if (envelope->flags & EVC_ENVELOPE_BATCH)
-			evc_lanes_count(lanes, lane, 1u - envelope->batch.left);
-		drop(mailbox, envelope, &mailbox->returns);
+		mailbox->lists[i] = (struct evc_lane_list){ NULL, NULL, NULL };
+		drop_list(mailbox, list.first, &mailbox->returns);
+		if (list.rest != NULL) {
+			drop_list(mailbox, list.rest, &mailbox->returns);
+			drop_list(mailbox, list.turned, &mailbox->returns);
+		}
 	}
+	evc_mailbox_drop_posted(mailbox, &mailbox->returns);
 	evc_return_cache_flush(&mailbox->returns);
 	return true;
-}
-
-void evc_mailbox_reap(struct evc_mailbox *mailbox)
-{
-	struct evc_envelope *envelope = NULL, *next;
-
-	pthread_mutex_lock(&mailbox->end_mutex);
-	if (mailbox->ended)
-		envelope = evc_mailbox_collect(
-			mailbox, evc_mailbox_undealt(mailbox, memory_order_seq_cst));
-	pthread_mutex_unlock(&mailbox->end_mutex);
-	for (; envelope != NULL; envelope = next) {
-		next = evc_slot_next(envelope);
-		drop(mailbox, envelope, NULL);
-	}
 }
 #endif

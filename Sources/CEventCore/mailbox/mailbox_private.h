@@ -1,65 +1,76 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A mailbox: a stream for each thread that posts (stream.h), which the consumer merges by ticket, and
- * ten lanes behind them that only the consumer touches.
+ * A mailbox: for each lane an inbox that producers push to, and behind the queues' inboxes lists that only the
+ * consumer touches.
  *
- * Ten shared lanes would cost 56 to 250 ns for an event, since a producer and the consumer then meet on
- * a line per lane and on the mask that says which lane has something. Here producers meet each other on
- * the ticket counter alone, and the consumer on the lines that carry the events.
+ * An inbox is a stack (R. K. Treiber, IBM RJ 5118, 1986), linked through the envelopes: a post is one
+ * compare-and-swap of the lane's head. There is nothing between two steps of a post that others could wait for: a
+ * producer that the system takes away has posted, or has not. From a stack lane the consumer pops the
+ * newest. A queue lane's inbox it grabs whole, by an exchange, and turns round, which is the order of the
+ * compare-and-swaps: one order for all producers (D2). Only the consumer takes envelopes off, so that a head that
+ * has not changed means that nothing was posted: there is no ABA.
  *
- * How a take keeps D1 without looking at the tickets for each envelope:
+ * A head counts, in the six bits that an envelope's alignment leaves free, the events posted since the last
+ * grab; who makes them overflow adds to `posted`. So the depth of a lane is read without a walk.
  *
- * The consumer is in one of two modes. LOOKING: before each take it looks, which is to deal every post
- * that has drawn a ticket to its lane. That is D1 by itself. RELYING: it has published, in `attention`,
- * a set of lanes; it only looks when the alarm is up, when its lanes run dry, or before it would take
- * from a lane L with urgent(L) not within that set (then it goes back to LOOKING first). A producer
- * loads `attention` after its post, and raises the alarm if the lane of its post is in the set.
+ * How a take keeps D1 without looking at ten inboxes:
  *
- *   producer                                   consumer
- *   P1 draw a ticket            seq_cst RMW    C1 set lanes in attention     seq_cst RMW
- *   P2 show it in the slot      release        C2 look: load tickets         seq_cst
- *   P3 load attention           seq_cst        ...
- *   P4 if in the set: load      seq_cst        C3 load signal before a take  acquire
- *      signal; raise ALARM                     C4 if up: clear it            seq_cst RMW
- *      unless it is up          seq_cst RMW    C5 look: load tickets         seq_cst
+ * Of the lanes before `relied` the consumer knows that they are empty, unless the alarm is up; it has published them
+ * in `attention`. The lanes from there on to the one that it takes from it looks at before each take.
  *
- * A look that loads T from `tickets` deals all posts with a ticket below T, in the order of the tickets,
- * and waits for the P2 of one that has drawn its ticket and not shown it yet.
+ *   producer                                    consumer
+ *   P1 CAS the lane's head         seq_cst      C1 add lanes to attention         seq_cst RMW
+ *   P2 load attention              seq_cst      C2 look at their heads            seq_cst loads
+ *   P3 is the lane in it? load     seq_cst      C3 load signal before a take      acquire
+ *      signal; raise ALARM                      C4 if up: clear it                seq_cst RMW
+ *      unless it is up             seq_cst RMW  C5 look at the heads of the lanes before `relied`, which
+ *                                                  becomes the first that is not empty      seq_cst loads
+ *                                               C6 look at the heads from `relied` on       acquire
+ *                                               C7 take: pop, or from the list of a queue   acquire RMW
+ *   An envelope that C7 takes was in the consumer's view before its C3 and C6: a queue is grabbed first, then C3 and
+ *   C6 come again; of a stack C7 pops only what the head was before them.
  *
- * Claim: in RELYING mode, if the signal is down when C3 reads it, then no post that happened before C3
- * and is not dealt yet lies on a lane of the published set.
- *   Let such a post lie on a lane of the set. Either its P3 saw the set, or not.
- *   - Not: then P3 precedes C1 in the single order of seq_cst operations, hence so does P1, and the
- *     look C2 dealt the post.
- *   - It saw the set: then P4 raised the alarm before the post returned, or found it up. The post
- *     happened before C3, and C3 read it down, so a C4 came after that raise; if P4 found the alarm
- *     up, the clearing C4 is after P4's load in the single order. Either way P1 precedes C4, and C5,
- *     which follows C4, dealt the post. Contradiction.
- * Since every lane that could come before the next take from L is in urgent(L), and urgent(L) is within
- * the set, the take is the one that D1 asks for. Queue lanes keep one order for all producers because
- * posts are dealt in the order of their tickets, and a post that returned before another began has the
- * lower one. Tests/Models/mailbox.pml checks this protocol over all interleavings of small cases.
+ * Claim: no post that happened before the take lies on a lane before the one that is taken from, or, of a stack, is
+ * newer than what is taken.
+ *   Let p be such a post. It happened before the taken envelope came into the consumer's view, or otherwise before
+ *   C3; nothing that C3 or C6 themselves read brings more, since C6 reads heads that the consumer wrote, and
+ *   C3 a signal that is down.
+ *   - p's lane is at `relied` or after: C6 sees p's P1 by coherence, unless the consumer has taken p already.
+ *   - p's lane is before `relied`. Let C1 be the one that published the lane last. Either p's P2 came before it in the
+ *     single order of seq_cst operations: then so did P1, and the look C2 or a later C5 saw it, and `relied` did not
+ *     go beyond the lane. Or P2 saw the lane in `attention`: then P3 raised the alarm before the post returned, or
+ *     found it up. C3 read it down, so that a C4 came after that raise; if P3 found it up, the C4 that cleared it
+ *     is after P3's load in the single order. Either way P1 precedes C4, and C5, which follows it, saw it.
+ *   - p is newer on the same stack: C7 fails, since the head has changed.
+ * The order of posts on one lane is that of their P1; a post that returned before another began comes before it.
+ * Tests/Models/mailbox.pml checks this over all interleavings of small cases.
  *
- * Sleeping uses the same two steps: set SLEEP (C1), look (C2); a producer that sees SLEEP in P3 wakes.
- * A mailbox that is pumped is armed by the same bit: mailbox_pump.c.
- * Closing: CLOSED in `attention` refuses later posts; a post that began before and sees CLOSED in P3
- * frees what is left itself, under `end_mutex`, if the consumer has ended.
+ * How long an urgent post may wait: for the end of the running handler, and while the consumer turns round what it
+ * has grabbed. It grabs only lanes that it is about to take from, and a turn looks at the signal every
+ * EVC_TURN_AT_ONCE envelopes: what is sooner is taken first, and the turn goes on later.
+ *
+ * Sleeping uses the same two steps: set SLEEP (C1), look (C2); a producer that sees SLEEP in P2 wakes. A mailbox
+ * that is pumped is armed by the same bit: mailbox_pump.c.
+ *
+ * Closing: CLOSED in `attention` refuses later posts. When the consumer ends, it sets ENDED (a seq_cst RMW), and
+ * grabs all inboxes. A post that began before CLOSED either precedes ENDED in the single order, so that this grab
+ * finds it, or sees ENDED in P2, and grabs all inboxes itself. An exchange gives each envelope to one of them.
+ *
+ * Progress: a post is lock-free: its compare-and-swap is repeated if another on the same lane has succeeded.
  */
 #ifndef EVC_MAILBOX_PRIVATE_H
 #define EVC_MAILBOX_PRIVATE_H
 
 #include "memory/envelope.h"
 #include "eventcore/mailbox.h"
-#include "mailbox/lanes.h"
-#include "memory/stream.h"
 
 #include <pthread.h>
 
 /* Bits of `attention`, above one bit for each lane. */
-#define EVC_ATTENTION_LANES ((1u << EVC_LANE_COUNT) - 1)
 #define EVC_ATTENTION_SLEEP (1u << 16)
 #define EVC_ATTENTION_CLOSED (1u << 17)
+#define EVC_ATTENTION_ENDED (1u << 18)
 
 /* Bits of `signal`. ALARM and CONTROL are cleared by the consumer; the others stay. */
 #define EVC_SIGNAL_ALARM 1u
@@ -67,21 +78,36 @@
 #define EVC_SIGNAL_DRAIN 4u
 #define EVC_SIGNAL_CLOSE 8u
 
-/* Up to so many streams the one with the next ticket is found by looking at each. */
-#define EVC_FEW_STREAMS 8u
-/* Beyond, producers announce where their ticket is: the last so many. */
-#define EVC_ANNOUNCED 16u
-
-#define EVC_WINDOW 16u
+#define EVC_QUEUE_LANES (EVC_LANE_COUNT - EVC_LANE_FIRST_QUEUE)
+/* What the low bits of a head count. */
+#define EVC_HEAD_COUNT ((uintptr_t)63)
+/* So many takes in a row from one lane, and the consumer relies on the alarm for those before it. */
+#define EVC_RUN 16u
+/* So many envelopes are turned round before the next look at what is sooner: some four microseconds. */
+#define EVC_TURN_AT_ONCE 1024u
 /* Turns of a spin loop between two looks of a consumer that is in no hurry: about half a microsecond. */
 #define EVC_PAUSES 16u
+
+/* Lanes that are likely to be posted to together share a line: the stacks, and the queues. */
+struct evc_inbox {
+	_Alignas(EVC_CACHE_LINE) _Atomic uintptr_t heads[EVC_LANE_FIRST_QUEUE];
+	/* Events in units of 64; those since the last grab, below 64, are counted by the head. */
+	_Atomic uint32_t posted[EVC_LANE_FIRST_QUEUE];
+};
+
+/* Of a queue lane. */
+struct evc_lane_list {
+	/* Oldest first; NULL, or all that is left of what was grabbed before `rest`. */
+	struct evc_envelope *first;
+	/* Grabbed, newest first, and what was turned round of it, which is newer still. */
+	struct evc_envelope *rest;
+	struct evc_envelope *turned;
+};
 
 struct evc_mailbox {
 	struct evc_sink sink;
 	struct evc_mailbox_options options;
 	struct evc_parker *parker;
-	/* Never used twice in a process: by it a thread finds its stream. */
-	uint64_t number;
 	/*
 	 * Lanes and SLEEP: written by the consumer, and SLEEP of a pumped one cleared by whoever wakes it.
 	 * CLOSED: by whoever closes. Read by producers after every post, so it shares its line only with what
@@ -89,124 +115,164 @@ struct evc_mailbox {
 	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t attention;
 	_Atomic uint32_t references;
-	/* Pushed to by a thread's first post, read by the consumer and by readers of depths. */
-	_Atomic(struct evc_stream *) streams;
-	_Atomic uint32_t stream_count;
-	/* There are more than a few. Written once by a producer, read by all. */
-	_Atomic bool announces;
 
-	/* How many tickets were drawn. Producers, and the consumer when it looks. */
-	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t tickets;
-	/* Written by producers between P1 and P2, read by the consumer that does not find a ticket. */
-	_Alignas(EVC_CACHE_LINE) _Atomic(struct evc_stream *) announced[EVC_ANNOUNCED];
+	/* Stacks, queues. Written by producers at each post, and by the consumer that takes. */
+	struct evc_inbox inboxes[2];
 
 	/* Written by producers that raise the alarm and by controllers; read before every take. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t signal;
 
 	/* From here on the consumer's, unless it says otherwise. */
-	_Alignas(EVC_CACHE_LINE) struct evc_lanes lanes;
-	/* Posts with a lower ticket are in the lanes. Atomic for evc_mailbox_depths, which reads it. */
-	_Atomic uint64_t dealt;
-	/* The stream of the last post that was dealt; NULL before the first. */
-	struct evc_stream *current;
-	/* Odd while the consumer moves envelopes from the streams to the lanes: evc_mailbox_depths. */
-	_Atomic uint32_t moves;
-	/*
-	 * RELYING: one bit for each lane whose urgent lanes are all in `attention`, so that a take from
-	 * it needs no look. LOOKING: none.
-	 */
-	uint32_t covered;
-	/* LOOKING: the lanes of the takes since the window began. */
-	uint32_t window_takes;
-	uint8_t window_lanes[16];
+	_Alignas(EVC_CACHE_LINE) struct evc_lane_list lists[EVC_QUEUE_LANES];
+	/* One bit for each queue lane whose list has a first, and for each that is being turned. */
+	uint32_t occupied;
+	uint32_t turning;
+	/* The lanes before it are empty unless the alarm is up. None of them is in the two above. */
+	uint32_t relied;
+	/* The lane of the last take by a look, and how many there were in a row. */
+	uint32_t run_lane;
+	uint32_t run_length;
 	/* evc_mailbox_run: whether and how long to pause before a look that would find little; 0: not once. */
 	bool paces;
 	uint32_t pace;
 	/* EVC_WAIT_PARK: how many more spins before a sleep may be in vain. */
 	uint32_t grace_left;
-	/* RELYING: alarms in short order, and `taken` at the last one. */
-	uint32_t close_alarms;
-	uint64_t last_alarm;
 	struct evc_return_cache returns;
-	/* Written by the consumer, read by anybody (relaxed: statistics). */
-	_Atomic uint64_t taken;
+	/* Events that have left each lane, and those of `posted` below 64 at each grab. Read by anybody: relaxed. */
+	_Atomic uint64_t left[EVC_LANE_COUNT];
+	_Atomic uint64_t grabbed[EVC_LANE_COUNT];
 
-	/* Off the hot path. */
+	/* Off the hot path. Relaxed: statistics. Events that were dropped; tokens that stood for nothing. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t dropped;
-	/* Guards `ended` and, once that is set, the consumer's side of the streams. */
-	pthread_mutex_t end_mutex;
-	bool ended;
-	/* Guards the list of subscriptions. Never held together with end_mutex. */
+	_Atomic uint64_t empty;
+	/* Guards the lists of subscriptions. */
 	pthread_mutex_t subscription_mutex;
 	struct evc_subscription *subscriptions;
-	/* Under the same mutex: those in front of the mailbox, and what was superseded in others (latest.h). */
+	/* Those in front of the mailbox, and what was superseded in others (latest.h). */
 	struct evc_latest *latests;
 	uint64_t superseded;
 };
 
+static inline _Atomic uintptr_t *evc_mailbox_head(struct evc_mailbox *mailbox, unsigned lane)
+{
+	return lane < EVC_LANE_FIRST_QUEUE
+		       ? &mailbox->inboxes[0].heads[lane]
+		       : &mailbox->inboxes[1].heads[lane - EVC_LANE_FIRST_QUEUE];
+}
+
+static inline struct evc_envelope *evc_head_envelope(uintptr_t head)
+{
+	return (struct evc_envelope *)(head & ~EVC_HEAD_COUNT);
+}
+
+/* mailbox_post.c: what a post has to do beside posting: seldom anything. */
+void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes);
+/* mailbox_post.c: adds what overflowed the head's count. */
+void evc_mailbox_count_posted(struct evc_mailbox *mailbox, unsigned lane, uintptr_t events);
+
+/* P1 for envelopes of one lane, linked from the newest to the oldest, which are so many events. */
+static inline void evc_mailbox_put(struct evc_mailbox *mailbox, unsigned lane,
+				   struct evc_envelope *newest, struct evc_envelope *oldest,
+				   uint32_t events)
+{
+	_Atomic uintptr_t *head = evc_mailbox_head(mailbox, lane);
+	/* Relaxed: the envelope is not looked at, only its address. */
+	uintptr_t old = atomic_load_explicit(head, memory_order_relaxed), count;
+
+	do {
+		count = (old & EVC_HEAD_COUNT) + events;
+		evc_slot_set_next(oldest, evc_head_envelope(old));
+		/* The moment of the post. Releases the envelopes to C7. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		head, &old, (uintptr_t)newest | (count & EVC_HEAD_COUNT), memory_order_seq_cst,
+		memory_order_relaxed));
+	if (evc_unlikely(count > EVC_HEAD_COUNT))
+		evc_mailbox_count_posted(mailbox, lane, count);
+}
+
 /*
- * mailbox.c: a post in two steps, of which only the first may fail: this thread's stream with room for a
- * slot, or NULL; then the one slot that was reserved there, which the mailbox does not refuse, as if it had been
- * posted before the close.
+ * P2 and P3. The mailbox must still be there although the envelopes may be gone by now: whoever posts holds a
+ * reference, directly or through the route cache.
  */
-struct evc_stream *evc_mailbox_prepare_post(struct evc_mailbox *mailbox);
-void evc_mailbox_post_reserved(struct evc_mailbox *mailbox, struct evc_stream *stream, uint32_t lanes);
-/* mailbox_consume.c: goes on after a token was taken, as evc_mailbox_next. */
+static inline void evc_mailbox_tell(struct evc_mailbox *mailbox, unsigned lane)
+{
+	uint32_t attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
+
+	if (evc_unlikely(attention & (1u << lane | EVC_ATTENTION_SLEEP | EVC_ATTENTION_ENDED)))
+		evc_mailbox_attend_to_post(mailbox, attention, 1u << lane);
+}
+
+/* A post, which is accepted whether the mailbox is closed or not: as if it had come before the close. */
+static inline void evc_mailbox_push(struct evc_mailbox *mailbox, unsigned lane,
+				    struct evc_envelope *newest, struct evc_envelope *oldest,
+				    uint32_t events)
+{
+	evc_mailbox_put(mailbox, lane, newest, oldest, events);
+	evc_mailbox_tell(mailbox, lane);
+}
+
+/* mailbox_take.c: the envelope that is next, where that needs more than a look at the signal. */
+struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox);
+/* mailbox_take.c: goes on after a token was taken, as evc_mailbox_next. */
 struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 					       struct evc_envelope *token);
-/* mailbox_consume.c: the way of evc_mailbox_next that looks. */
-struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox);
-/* mailbox_consume.c: moves everything that has drawn a ticket to the lanes. */
-void evc_mailbox_look(struct evc_mailbox *mailbox);
 /*
- * mailbox_consume.c: takes the next `count` posts out of the streams, which have drawn their tickets,
- * and returns the envelopes in the order of the tickets, linked by `next`.
+ * mailbox_take.c: the first lane that holds something, of those before `limit`; EVC_LANE_COUNT if none does. And
+ * the envelope that is next there, or NULL: a newer one came, look again. By C6 and C7 alone, for a consumer that
+ * relies on no alarm.
  */
-struct evc_envelope *evc_mailbox_collect(struct evc_mailbox *mailbox, uint64_t count);
+unsigned evc_mailbox_first(struct evc_mailbox *mailbox, struct evc_envelope **top);
+struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigned lane,
+					    struct evc_envelope *top);
 /* mailbox_close.c: the consumer's end. False if it has to handle more first. */
 bool evc_mailbox_end(struct evc_mailbox *mailbox);
+/* mailbox_close.c: drops what lies in the inboxes, after the consumer's end. Any thread. */
+void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cache *cache);
 /* mailbox_pump.c: SLEEP was seen in `attention`. */
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
-/* mailbox_close.c: frees what came after the consumer's end. */
-void evc_mailbox_reap(struct evc_mailbox *mailbox);
 
-/* How many posts have not been dealt. Consumer only. */
-static inline uint64_t evc_mailbox_undealt(struct evc_mailbox *mailbox, memory_order order)
+/* True if something lies in an inbox. Any thread. */
+static inline bool evc_mailbox_has_posts(struct evc_mailbox *mailbox, memory_order order)
 {
-	return atomic_load_explicit(&mailbox->tickets, order) -
-	       /* Relaxed: only the consumer writes it. */
-	       atomic_load_explicit(&mailbox->dealt, memory_order_relaxed);
+	uintptr_t any = 0;
+
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		any |= atomic_load_explicit(evc_mailbox_head(mailbox, lane), order);
+	return evc_head_envelope(any) != NULL;
 }
 
-/* An event was taken of a batch that stays in its lane, since others are left. */
-static inline void evc_mailbox_count_take(struct evc_mailbox *mailbox, unsigned lane)
+/* Counts an event that leaves its lane. Relaxed: only the consumer writes it. */
+static inline void evc_mailbox_count_left(struct evc_mailbox *mailbox, unsigned lane, uint64_t events)
 {
-	/* Relaxed: only the consumer writes it. */
-	atomic_store_explicit(&mailbox->taken,
-			      atomic_load_explicit(&mailbox->taken, memory_order_relaxed) + 1,
+	atomic_store_explicit(&mailbox->left[lane],
+			      atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed) +
+				      events,
 			      memory_order_relaxed);
-	evc_lanes_count(&mailbox->lanes, lane, (uint32_t)-1);
 }
 
-static inline struct evc_envelope *evc_mailbox_take_from(struct evc_mailbox *mailbox, unsigned lane)
+/* Takes the oldest of a queue whose list holds one. */
+static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *mailbox, unsigned lane)
 {
-	/* Relaxed: only the consumer writes it. */
-	atomic_store_explicit(&mailbox->taken,
-			      atomic_load_explicit(&mailbox->taken, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	return evc_lanes_take(&mailbox->lanes, lane);
+	struct evc_lane_list *list = &mailbox->lists[lane - EVC_LANE_FIRST_QUEUE];
+	struct evc_envelope *envelope = list->first;
+	struct evc_envelope *next = evc_slot_next(envelope);
+
+	list->first = next;
+	/* Behind a backlog it may be far away: fetch it while this one is handled. */
+	__builtin_prefetch(next, 1);
+	if (next == NULL)
+		mailbox->occupied &= ~(1u << lane);
+	evc_mailbox_count_left(mailbox, lane, 1);
+	return envelope;
 }
 
 /* The envelope that is next, or NULL if none is or the mailbox ends. Consumer only. */
 static inline struct evc_envelope *evc_mailbox_next(struct evc_mailbox *mailbox)
 {
-	uint32_t occupied = mailbox->lanes.occupied;
-
-	/* C3; pairs with the raises in post_attention, interrupt and close. */
+	/* C3; pairs with the raises in evc_mailbox_attend_to_post, interrupt and close. */
 	if (evc_likely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) == 0 &&
-		       (occupied & -occupied & mailbox->covered) != 0)) {
-		struct evc_envelope *envelope =
-			evc_mailbox_take_from(mailbox, evc_lanes_first(&mailbox->lanes));
+		       (mailbox->occupied >> mailbox->relied) & 1u)) {
+		struct evc_envelope *envelope = evc_mailbox_take_listed(mailbox, mailbox->relied);
 
 		return evc_likely(!(envelope->flags & EVC_ENVELOPE_TOKEN))
 			       ? envelope

@@ -2,10 +2,11 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * What a consumer does while nothing waits.
+ * What a consumer does while nothing waits: that of a mailbox, and a worker, which looks in two places
+ * (shared/worker_wait.c).
  */
+#include "mailbox/mailbox_wait.h"
 #include "platform/clock.h"
-#include "mailbox/mailbox_private.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -20,42 +21,22 @@
 /* So many spins in vain end it; a sleep as short as this begins it again. */
 #define GRACE_TRIES 4u
 #define SHORT_SLEEP_NS 20000u
-/* After so many envelopes the pools may have grown. */
-#define TRIM_AFTER 4096u
-/* How long the last trim must be past for a consumer that has slept so long, and for a busy one. */
-#define IDLE_TRIM_NS 100000000u
-#define BUSY_TRIM_NS 1000000000u
-
-/* Something waits, or the mailbox is spoken to. Consumer only. */
-static bool has_news(struct evc_mailbox *mailbox)
-{
-	return atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) != 0 ||
-	       mailbox->lanes.occupied != 0 ||
-	       evc_mailbox_undealt(mailbox, memory_order_seq_cst) != 0;
-}
-
-/* The same while spinning. */
-static inline bool has_news_now(struct evc_mailbox *mailbox)
-{
-	/* Relaxed, as all of it is looked at again; acquire comes with the take. */
-	return atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0 ||
-	       mailbox->lanes.occupied != 0 ||
-	       evc_mailbox_undealt(mailbox, memory_order_relaxed) != 0;
-}
 
 /*
- * Looks for at most `limit` nanoseconds. True if there are news. `pauses` is how long the wait between
- * two looks may become: each look takes a line from the producers, so that
- * looking too soon makes both sides pay for a single envelope.
+ * Looks for at most `limit` nanoseconds. True if there is news. `pauses` is how long the wait between two looks may
+ * become: each look takes lines from the producers, so that looking too soon makes both sides pay for a single
+ * envelope.
  */
-static bool spin(struct evc_mailbox *mailbox, uint64_t limit, unsigned pauses, bool yield)
+static bool spin(const struct evc_waiter *waiter, uint64_t limit, unsigned pauses, bool yield)
 {
 	uint64_t start = 0;
 
+	if (waiter->begin_spin != NULL)
+		waiter->begin_spin(waiter->context);
 	for (unsigned turn = 1;; turn++) {
 		for (unsigned i = 0; i < pauses; i++)
 			evc_pause();
-		if (has_news_now(mailbox))
+		if (waiter->has_news(waiter->context))
 			return true;
 		if (yield)
 			sched_yield();
@@ -73,7 +54,7 @@ static bool spin(struct evc_mailbox *mailbox, uint64_t limit, unsigned pauses, b
 
 static uint64_t grace(void)
 {
-	/* On one processor nobody can post while we spin. */
+	/* On one processor nobody can post while we spin. Relaxed: whoever asks first finds the same. */
 	static _Atomic int processors;
 	int n = atomic_load_explicit(&processors, memory_order_relaxed);
 
@@ -89,84 +70,95 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static enum evc_status park(struct evc_mailbox *mailbox, uint64_t timeout)
+/* Sleeps until woken or the time is over. True if there is news. */
+static bool sleep_once(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t limit)
 {
-	uint64_t end = evc_clock_after(timeout);
-	uint64_t limit = timeout;
-	bool trim = mailbox->returns.given >= TRIM_AFTER;
+	uint32_t ticket = evc_parker_prepare(mailbox->parker);
+	bool news;
+
+	/* C1, then C2: see mailbox_private.h. */
+	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_SLEEP, memory_order_seq_cst);
+	if (waiter->lie_down != NULL)
+		waiter->lie_down(waiter->context);
+	news = waiter->has_news(waiter->context);
+	if (!news) {
+		uint64_t since = evc_clock_now();
+
+		if (evc_parker_wait(mailbox->parker, ticket, limit) == EVC_OK &&
+		    evc_clock_now() - since < SHORT_SLEEP_NS)
+			mailbox->grace_left = GRACE_TRIES;
+		/* Whoever was woken takes what there is at once. */
+		mailbox->pace = 0;
+	}
+	if (waiter->get_up != NULL)
+		waiter->get_up(waiter->context);
+	/* Relaxed: a wake-up too many does no harm. */
+	atomic_fetch_and_explicit(&mailbox->attention, ~EVC_ATTENTION_SLEEP, memory_order_relaxed);
+	return news || waiter->has_news(waiter->context);
+}
+
+static bool park(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t timeout)
+{
+	uint64_t end = evc_clock_after(timeout), limit = timeout;
 
 	/* Slots of this mailbox are of no use to anybody while we sleep. */
 	evc_return_cache_flush(&mailbox->returns);
-	if (trim)
-		trim = evc_pool_request_trim(BUSY_TRIM_NS);
-	for (;;) {
-		uint32_t ticket;
-		enum evc_status slept = EVC_OK;
-		bool news;
+	while (!sleep_once(mailbox, waiter, limit)) {
+		uint64_t now;
 
-		if (trim)
-			limit = less(limit, IDLE_TRIM_NS);
-		ticket = evc_parker_prepare(mailbox->parker);
-		/* C1, then C2: see mailbox_private.h. */
-		atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_SLEEP,
-					 memory_order_seq_cst);
-		news = has_news(mailbox);
-		if (!news) {
-			uint64_t since = evc_clock_now();
-
-			slept = evc_parker_wait(mailbox->parker, ticket, limit);
-			news = has_news(mailbox);
-			if (news && evc_clock_now() - since < SHORT_SLEEP_NS)
-				mailbox->grace_left = GRACE_TRIES;
-			/* Whoever was woken takes what there is at once. */
-			mailbox->pace = 0;
-		}
-		/* Relaxed: a wake-up too many does no harm. */
-		atomic_fetch_and_explicit(&mailbox->attention, ~EVC_ATTENTION_SLEEP,
-					  memory_order_relaxed);
-		if (news)
-			return EVC_OK;
-		if (end != EVC_FOREVER) {
-			uint64_t now = evc_clock_now();
-
-			if (now >= end)
-				return EVC_TIMED_OUT;
-			limit = end - now;
-		} else {
-			limit = EVC_FOREVER;
-		}
-		if (trim && slept == EVC_TIMED_OUT) {
-			trim = evc_pool_request_trim(IDLE_TRIM_NS);
-			mailbox->returns.given = 0;
-		}
+		if (end == EVC_FOREVER)
+			continue;
+		now = evc_clock_now();
+		if (now >= end)
+			return false;
+		limit = end - now;
 	}
+	return true;
 }
 
-enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t timeout)
+bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t timeout)
 {
 	const struct evc_mailbox_options *options = &mailbox->options;
 
-	if (options->wake != NULL)
-		return EVC_INVALID_ARGUMENT;
 	switch (options->strategy) {
 	case EVC_WAIT_SPIN:
-		return spin(mailbox, timeout, 1, false) ? EVC_OK : EVC_TIMED_OUT;
 	case EVC_WAIT_YIELD:
-		return spin(mailbox, timeout, 0, true) ? EVC_OK : EVC_TIMED_OUT;
+		evc_return_cache_flush(&mailbox->returns);
+		return spin(waiter, timeout, options->strategy == EVC_WAIT_SPIN,
+			    options->strategy == EVC_WAIT_YIELD);
 	case EVC_WAIT_SPIN_THEN_PARK:
-		if (spin(mailbox, less(options->spin_ns, timeout), EVC_PAUSES, false))
-			return EVC_OK;
+		if (spin(waiter, less(options->spin_ns, timeout), EVC_PAUSES, false))
+			return true;
 		break;
 	case EVC_WAIT_PARK:
 		if (mailbox->grace_left == 0)
 			break;
-		if (spin(mailbox, less(grace(), timeout), EVC_PAUSES, false)) {
+		if (spin(waiter, less(grace(), timeout), EVC_PAUSES, false)) {
 			mailbox->grace_left = GRACE_TRIES;
-			return EVC_OK;
+			return true;
 		}
 		mailbox->grace_left--;
 		break;
 	}
-	return park(mailbox, timeout);
+	return park(mailbox, waiter, timeout);
+}
+
+/* Something waits, or the mailbox is spoken to. Consumer only. */
+static bool has_news(void *context)
+{
+	struct evc_mailbox *mailbox = context;
+
+	return atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) != 0 ||
+	       mailbox->occupied != 0 || mailbox->turning != 0 ||
+	       evc_mailbox_has_posts(mailbox, memory_order_seq_cst);
+}
+
+enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t timeout)
+{
+	struct evc_waiter waiter = { .context = mailbox, .has_news = has_news };
+
+	if (mailbox->options.wake != NULL)
+		return EVC_INVALID_ARGUMENT;
+	return evc_wait(mailbox, &waiter, timeout) ? EVC_OK : EVC_TIMED_OUT;
 }
 #endif

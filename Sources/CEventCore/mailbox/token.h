@@ -8,44 +8,72 @@
 #define EVC_TOKEN_H
 
 #include "memory/envelope.h"
-#include "memory/thread_record.h"
+#include "memory/spares.h"
 
-/* Where the token of a lane is; see latest.h. */
+/*
+ * The state of a lane's token: which it is, by a number that is never used twice, and where. It comes from NONE to
+ * CLAIMED (a producer is about to post it) to POSTED (it is in the mailbox) to NONE of the same number.
+ */
 enum {
 	EVC_TOKEN_NONE,
 	EVC_TOKEN_CLAIMED,
 	EVC_TOKEN_POSTED,
-	EVC_TOKEN_CONSUMED,
 };
+#define EVC_TOKEN_WHERE 3u
+#define EVC_TOKEN_ONE 4u
 
-/* P2: true if the caller is to post the token that has the state; otherwise `*seen` is that. */
-static inline bool evc_token_claim(_Atomic uint8_t *state, uint8_t *seen)
+/*
+ * P2: the number of the token that the caller is to post; 0 if the one that is in the mailbox does. A producer that
+ * has claimed and not posted yet may be held up: its claim is taken over.
+ */
+static inline uint64_t evc_token_claim(_Atomic uint64_t *state)
 {
-	*seen = EVC_TOKEN_NONE;
-	return atomic_compare_exchange_strong_explicit(state, seen, EVC_TOKEN_CLAIMED,
-						       memory_order_seq_cst, memory_order_seq_cst);
+	/* Acquires the post of the token that is there. */
+	uint64_t seen = atomic_load_explicit(state, memory_order_seq_cst), next;
+
+	do {
+		if (evc_likely((seen & EVC_TOKEN_WHERE) == EVC_TOKEN_POSTED))
+			return 0;
+		next = (seen & ~(uint64_t)EVC_TOKEN_WHERE) + EVC_TOKEN_ONE;
+	} while (!atomic_compare_exchange_weak_explicit(state, &seen, next | EVC_TOKEN_CLAIMED,
+							memory_order_seq_cst, memory_order_seq_cst));
+	return next;
 }
 
-/* P2: the claimed token has been posted. */
-static inline void evc_token_settle(_Atomic uint8_t *state)
+/* P2: the claimed token has been posted. Another producer may have taken over, or the consumer the token. */
+static inline void evc_token_settle(_Atomic uint64_t *state, uint64_t number)
 {
-	uint8_t seen = EVC_TOKEN_CLAIMED;
+	uint64_t seen = number | EVC_TOKEN_CLAIMED;
 
-	if (!atomic_compare_exchange_strong_explicit(state, &seen, EVC_TOKEN_POSTED,
-						     memory_order_seq_cst, memory_order_seq_cst))
-		/* It was CONSUMED, from which nobody but us moves it. */
-		atomic_store_explicit(state, EVC_TOKEN_NONE, memory_order_seq_cst);
+	atomic_compare_exchange_strong_explicit(state, &seen, number | EVC_TOKEN_POSTED,
+						memory_order_seq_cst, memory_order_relaxed);
 }
 
-/* K1, for the token that has the state, by whoever took it out of the lanes. */
-static inline void evc_token_taken(_Atomic uint8_t *state)
+/* K1, by whoever took the token out of the lanes; nothing if another one took over. */
+static inline void evc_token_taken(_Atomic uint64_t *state, uint64_t number)
 {
-	uint8_t seen = EVC_TOKEN_CLAIMED;
+	uint64_t seen = atomic_load_explicit(state, memory_order_relaxed);
 
-	if (!atomic_compare_exchange_strong_explicit(state, &seen, EVC_TOKEN_CONSUMED,
-						     memory_order_seq_cst, memory_order_seq_cst))
-		/* It was POSTED, from which nobody but us moves it. */
-		atomic_store_explicit(state, EVC_TOKEN_NONE, memory_order_seq_cst);
+	while ((seen & ~(uint64_t)EVC_TOKEN_WHERE) == number &&
+	       !atomic_compare_exchange_weak_explicit(state, &seen, number | EVC_TOKEN_NONE,
+						      memory_order_seq_cst, memory_order_relaxed))
+		;
+}
+
+/* A token to post. NULL = out of memory, for who has reserved none. */
+static inline struct evc_envelope *evc_token_create(struct evc_thread_record *record,
+						    struct evc_subscription *subscription,
+						    unsigned lane)
+{
+	struct evc_envelope *token = evc_spare_take(record, EVC_TOKEN_CLASS);
+
+	if (evc_unlikely(token == NULL))
+		return NULL;
+	token->subscription = subscription;
+	token->lane = (uint8_t)lane;
+	token->flags = EVC_ENVELOPE_TOKEN;
+	token->events = 1;
+	return token;
 }
 
 /*
@@ -72,21 +100,20 @@ void evc_token_end_superseded(struct evc_envelope *envelope);
 void evc_token_supersede_chain(const struct evc_chain *chain);
 
 /*
- * Ends an envelope that a newer one took the place of. Nearly always it is of this thread's own pool:
- * then the slot goes straight back, and is the next to be used.
+ * Ends an envelope that a newer one took the place of. Nearly always it is of this thread's own pool, and taken a
+ * moment ago: then it is the next to be used.
  */
 static inline void evc_envelope_supersede(struct evc_envelope *envelope)
 {
 	struct evc_thread_record *record = evc_thread_record_current;
 
-	if (evc_likely(envelope->flags == 0 && record != NULL &&
-		       evc_pool_of(envelope) == &record->pools[0])) {
+	if (evc_likely(envelope->flags == 0 && record != NULL)) {
 		struct evc_subscription *subscription = envelope->subscription;
 
 		/* User code, which may dispatch: the slot must not be free before. */
 		if (subscription->drop != NULL)
 			subscription->drop(subscription->context, envelope->bytes);
-		evc_pool_untake(&record->pools[0], envelope);
+		evc_envelope_untake(record, envelope);
 		return;
 	}
 	evc_token_end_superseded(envelope);

@@ -10,14 +10,16 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-/* From this size on memory is mapped, so that freeing it gives it back to the system. */
-#define MAP_FROM ((size_t)1 << 17)
+/* From this alignment on memory is mapped, so that freeing it gives it back to the system. */
+#define MAP_FROM ((size_t)4096)
 
-/* Maps more than asked for and cuts both ends, since mmap knows no alignment. */
+/* Maps more than asked for and cuts both ends, if it is to be aligned to more than a page. */
 static void *map_aligned(size_t size, size_t alignment)
 {
-	size_t total = size + alignment;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t total = alignment > page ? size + alignment : size;
 	char *start, *aligned, *end;
 
 	if (total < size)
@@ -36,7 +38,9 @@ static void *map_aligned(size_t size, size_t alignment)
 
 static size_t page_rounded(size_t size)
 {
-	return (size + 4095) & ~(size_t)4095;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (size + page - 1) & ~(page - 1);
 }
 
 static void *default_allocate(void *context, size_t size, size_t alignment)
@@ -44,7 +48,7 @@ static void *default_allocate(void *context, size_t size, size_t alignment)
 	void *memory = NULL;
 
 	(void)context;
-	if (size >= MAP_FROM && alignment >= 4096)
+	if (alignment >= MAP_FROM)
 		return map_aligned(page_rounded(size), alignment);
 	if (alignment < sizeof(void *))
 		alignment = sizeof(void *);
@@ -54,7 +58,7 @@ static void *default_allocate(void *context, size_t size, size_t alignment)
 static void default_deallocate(void *context, void *memory, size_t size, size_t alignment)
 {
 	(void)context;
-	if (size >= MAP_FROM && alignment >= 4096)
+	if (alignment >= MAP_FROM)
 		munmap(memory, page_rounded(size));
 	else
 		free(memory);
@@ -99,5 +103,13 @@ void evc_deallocate(void *memory, size_t size, size_t alignment)
 	const struct evc_allocator *a = atomic_load_explicit(&installed, memory_order_acquire);
 
 	a->deallocate(a->context, memory, size, alignment);
+}
+
+bool evc_release_pages(void *memory, size_t size)
+{
+	/* Another allocator may have other plans with its pages. Relaxed: only the address counts. */
+	return atomic_load_explicit(&installed, memory_order_relaxed) == &default_allocator &&
+	       size % (size_t)sysconf(_SC_PAGESIZE) == 0 &&
+	       madvise(memory, size, MADV_DONTNEED) == 0;
 }
 #endif

@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 /*
  * A batch: several events of one subscription and lane in one envelope, whose payloads lie side by side in a
- * box. It is one post, with one ticket, and the consumer takes its events one by one: after each it decides
+ * box. It is one post, and the consumer takes its events one by one: after each it decides
  * anew which is next (D1), so that more urgent ones come between.
  *
  * Why: an envelope for each event moves a cache line of 64 bytes for, say, 24, and both sides pay for the
@@ -17,7 +17,7 @@
 #ifndef EVC_BATCH_H
 #define EVC_BATCH_H
 
-#include "memory/pool_private.h"
+#include "memory/slab.h"
 
 /* Ends the payloads that were not taken, and gives the box back. `cache` may be NULL. */
 void evc_batch_end(struct evc_envelope *envelope, struct evc_return_cache *cache);

@@ -10,9 +10,9 @@ static size_t class_for(uint64_t size)
 {
 	size_t index = 1;
 
-	while (index < EVC_CLASS_FIRST_SEGMENT && ((uint64_t)64 << index) < size)
+	while (index < EVC_CLASS_COUNT && ((uint64_t)64 << index) < size)
 		index++;
-	return index < EVC_CLASS_FIRST_SEGMENT ? index : 0;
+	return index < EVC_CLASS_COUNT ? index : 0;
 }
 
 struct evc_box *evc_box_create(struct evc_thread_record *record, size_t size, size_t alignment,
@@ -32,7 +32,7 @@ struct evc_box *evc_box_create(struct evc_thread_record *record, size_t size, si
 		index = 0;
 #endif
 	/* A pooled block is aligned to its size, which is more than the payload's alignment. */
-	box = index != 0 ? (struct evc_box *)(void *)evc_pool_take(&record->pools[index])
+	box = index != 0 ? evc_pool_take(&record->pools[index], &record->boxes[index])
 			 : evc_allocate(total, offset);
 	if (box == NULL)
 		return NULL;
@@ -51,9 +51,7 @@ void evc_box_free(struct evc_box *box, struct evc_return_cache *cache)
 #endif
 	if (!pooled)
 		evc_deallocate(box, box->size, box->offset);
-	else if (cache != NULL)
-		evc_return_cache_give(cache, box);
 	else
-		evc_pool_give(box);
+		evc_return_cache_give(cache, box);
 }
 #endif

@@ -29,7 +29,7 @@ static inline void *evc_box_payload(struct evc_box *box)
 }
 
 /* Up to so many bytes of payload, of an alignment of up to 16, come from a pool. */
-#define EVC_BOX_POOLED_MAX (4096u - sizeof(struct evc_box))
+#define EVC_BOX_POOLED_MAX (((size_t)64 << (EVC_CLASS_COUNT - 1)) - sizeof(struct evc_box))
 
 /* NULL = out of memory. Threads: the record's. */
 struct evc_box *evc_box_create(struct evc_thread_record *record, size_t size, size_t alignment,

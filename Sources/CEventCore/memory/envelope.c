@@ -16,25 +16,24 @@ enum evc_status evc_envelope_create(struct evc_subscription *subscription, enum 
 	record = evc_thread_record();
 	if (record == NULL)
 		return EVC_OUT_OF_MEMORY;
-	envelope = evc_pool_take(&record->pools[0]);
+	envelope = evc_envelope_take(record, lane);
 	if (envelope == NULL)
 		return EVC_OUT_OF_MEMORY;
 	if (evc_payload_is_boxed(size, alignment)) {
 		box = evc_box_create(record, size, alignment, 1);
 		if (box == NULL) {
-			evc_pool_untake(&record->pools[0], envelope);
+			evc_pool_give(envelope);
 			return EVC_OUT_OF_MEMORY;
 		}
 		envelope->box = box;
 	}
 	evc_slot_set_next(envelope, NULL);
 	envelope->subscription = subscription;
-	evc_slot_set_time(envelope, 0);
-	envelope->index = 0;
+	envelope->time = 0;
 	envelope->generation = 0;
-	/* Relaxed, as all of an envelope that nobody else has seen: its post releases it. */
-	atomic_store_explicit(&envelope->lane, (uint8_t)lane, memory_order_relaxed);
+	envelope->lane = (uint8_t)lane;
 	envelope->flags = box != NULL ? EVC_ENVELOPE_BOXED : 0;
+	envelope->events = 1;
 	*out = envelope;
 	return EVC_OK;
 }
@@ -48,7 +47,7 @@ void evc_chain_append(struct evc_chain *chain, struct evc_envelope *envelope)
 		chain->first = envelope;
 	chain->last = envelope;
 	chain->count++;
-	chain->lanes |= 1u << evc_slot_lane(envelope);
+	chain->lanes |= 1u << envelope->lane;
 }
 
 void *evc_envelope_payload(struct evc_envelope *envelope)
@@ -58,18 +57,17 @@ void *evc_envelope_payload(struct evc_envelope *envelope)
 
 enum evc_lane evc_envelope_lane(const struct evc_envelope *envelope)
 {
-	return (enum evc_lane)atomic_load_explicit(&((struct evc_envelope *)envelope)->lane,
-						   memory_order_relaxed);
+	return (enum evc_lane)envelope->lane;
 }
 
 uint64_t evc_envelope_time(const struct evc_envelope *envelope)
 {
-	return evc_slot_time(envelope);
+	return envelope->time;
 }
 
 void evc_envelope_set_time(struct evc_envelope *envelope, uint64_t time)
 {
-	evc_slot_set_time(envelope, time);
+	envelope->time = time;
 }
 
 uint32_t evc_envelope_generation(const struct evc_envelope *envelope)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Making and ending envelopes, for the files that hold them: envelope.c, mailbox.c, dispatch_any.c.
+ * Making and ending envelopes, for the files that hold them.
  */
 #ifndef EVC_ENVELOPE_PRIVATE_H
 #define EVC_ENVELOPE_PRIVATE_H
 
 #include "memory/batch.h"
 #include "memory/box.h"
-#include "memory/stream.h"
+#include "memory/thread_record.h"
 #include "routing/subscription.h"
 
 static inline bool evc_payload_is_boxed(size_t size, size_t alignment)
@@ -63,12 +63,7 @@ static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_
 	bool holds = (envelope->flags & EVC_ENVELOPE_HOLDS) != 0;
 
 	evc_payload_end(envelope, payload_moved, cache);
-	if (evc_likely(envelope->index != 0))
-		evc_stream_end_slot(envelope, cache);
-	else if (cache != NULL)
-		evc_return_cache_give(cache, envelope);
-	else
-		evc_pool_give(envelope);
+	evc_return_cache_give(cache, envelope);
 	if (evc_unlikely(holds))
 		evc_envelope_let_go(subscription);
 }

@@ -8,9 +8,16 @@
 #ifndef EVC_MEMORY_H
 #define EVC_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 void *evc_allocate(size_t size, size_t alignment);
 void evc_deallocate(void *memory, size_t size, size_t alignment);
+
+/*
+ * Gives pages that hold nothing back to the system until they are written to again. False: they stay, since they
+ * are no whole pages here, or come from an installed allocator.
+ */
+bool evc_release_pages(void *memory, size_t size);
 
 #endif

@@ -3,47 +3,228 @@
 #ifdef EVC_URCU
 #include "memory/slab.h"
 
-#include "eventcore/pool.h"
 #include "memory/memory.h"
 
-/* Statistics: written with relaxed read-modify-writes, read by anybody; they order nothing. */
-static _Atomic size_t slab_bytes;
-static _Atomic size_t slab_bytes_peak;
+#ifdef EVC_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#endif
 
-struct evc_slab *evc_slab_create(struct evc_pool *pool)
+void evc_pool_init(struct evc_pool *pool, unsigned class_index)
 {
-	struct evc_slab *slab = evc_allocate(EVC_SLAB_SIZE, EVC_SLAB_SIZE);
-	size_t bytes, peak;
+	pool->fresh = NULL;
+	pool->fresh_used = 0;
+	pool->slot_shift = (uint8_t)(6 + class_index);
+	pool->segment_shift = class_index < EVC_CLASS_LARGE ? EVC_SEGMENT_SHIFT
+							    : EVC_LARGE_SEGMENT_SHIFT;
+	atomic_init(&pool->taken, 0);
+	atomic_init(&pool->bytes, 0);
+	atomic_init(&pool->returned, NULL);
+	atomic_init(&pool->reserve, NULL);
+}
 
-	if (slab == NULL)
+#ifdef EVC_ADDRESS_SANITIZER
+
+/*
+ * A taker of a shared mailbox may still look at the link of a slot that is being freed, so the block itself waits
+ * for a grace period; the payload is poisoned at once.
+ */
+#define HEADER 64u
+
+struct block {
+	size_t size;
+	struct evc_domain_head retired;
+};
+
+static void reclaim_block(struct evc_domain_head *head)
+{
+	struct block *block = evc_container_of(head, struct block, retired);
+	size_t size = block->size;
+
+	__asan_unpoison_memory_region(block, size);
+	evc_deallocate(block, size, HEADER);
+}
+
+void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
+{
+	size_t size = HEADER + ((size_t)1 << pool->slot_shift);
+	struct block *block;
+
+	(void)cursor;
+	block = evc_allocate(size, HEADER);
+	if (block == NULL)
 		return NULL;
-	static_assert(sizeof(struct evc_slab) <= 128, "the first slot lies 128 bytes in");
-	slab->pool = pool;
-	slab->capacity = (uint32_t)((EVC_SLAB_SIZE - evc_slab_first(pool->slot_size)) /
-				    pool->slot_size);
-	slab->held = 0;
-	slab->doomed = false;
-	/* Relaxed, here and below: statistics. */
-	bytes = atomic_fetch_add_explicit(&slab_bytes, EVC_SLAB_SIZE, memory_order_relaxed) +
-		EVC_SLAB_SIZE;
-	peak = atomic_load_explicit(&slab_bytes_peak, memory_order_relaxed);
-	while (peak < bytes &&
-	       !atomic_compare_exchange_weak_explicit(&slab_bytes_peak, &peak, bytes,
-						      memory_order_relaxed, memory_order_relaxed))
-		;
-	return slab;
+	block->size = size;
+	return (char *)block + HEADER;
 }
 
-void evc_slab_destroy(struct evc_domain_head *head)
+bool evc_pool_prepare(struct evc_pool *pool, struct evc_cursor *cursor)
 {
-	atomic_fetch_sub_explicit(&slab_bytes, EVC_SLAB_SIZE, memory_order_relaxed);
-	evc_deallocate(evc_container_of(head, struct evc_slab, retired), EVC_SLAB_SIZE,
-		       EVC_SLAB_SIZE);
+	void *slot = evc_pool_refill(pool, cursor);
+
+	/* A look whether there is memory, no more. */
+	if (slot != NULL)
+		evc_pool_give(slot);
+	return slot != NULL;
 }
 
-size_t evc_slab_bytes(size_t *peak)
+void evc_pool_give(void *slot)
 {
-	*peak = atomic_load_explicit(&slab_bytes_peak, memory_order_relaxed);
-	return atomic_load_explicit(&slab_bytes, memory_order_relaxed);
+	struct block *block = (struct block *)(void *)((char *)slot - HEADER);
+
+	__asan_poison_memory_region((char *)slot + 32, block->size - HEADER - 32);
+	evc_domain_retire(&block->retired, reclaim_block);
 }
+
+void evc_return_cache_flush(struct evc_return_cache *cache)
+{
+	(void)cache;
+}
+
+void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor)
+{
+	(void)pool, (void)cursor;
+}
+
+void evc_pool_end(struct evc_pool *pool)
+{
+	(void)pool;
+}
+
+#else
+
+/* G2. */
+static void list(struct evc_pool *pool, struct evc_segment *segment)
+{
+	struct evc_segment *head = atomic_load_explicit(&pool->returned, memory_order_relaxed);
+
+	do {
+		segment->next = head;
+		/* Pairs with the exchanges of evc_pool_refill and the trim: the link. */
+	} while (!atomic_compare_exchange_weak_explicit(&pool->returned, &head, segment,
+							memory_order_release,
+							memory_order_relaxed));
+	evc_pool_note_return();
+}
+
+void evc_segment_give(struct evc_segment *segment, uint64_t slots)
+{
+	/*
+	 * G1. Release, pairs with G3 and the trim: all uses of the slots. Acquire, for the listing that this makes:
+	 * who had it before is done with its fields (G3).
+	 */
+	if (atomic_fetch_or_explicit(&segment->free, slots, memory_order_acq_rel) == 0)
+		list(evc_slab_of(segment)->pool, segment);
+}
+
+/* The next segment of the slab that is being used for the first time. NULL = out of memory. */
+static struct evc_segment *take_fresh(struct evc_pool *pool)
+{
+	struct evc_slab *slab = pool->fresh;
+
+	if (slab == NULL || pool->fresh_used == evc_slab_capacity(slab)) {
+		slab = evc_allocate(EVC_SLAB_SIZE, EVC_SLAB_SIZE);
+		if (slab == NULL)
+			return NULL;
+		slab->pool = pool;
+		slab->segment_shift = pool->segment_shift;
+		slab->slot_shift = pool->slot_shift;
+		slab->held = 0;
+		slab->is_doomed = false;
+		for (unsigned i = 1; i <= evc_slab_capacity(slab); i++) {
+			struct evc_segment *segment = evc_slab_segment(slab, i);
+
+			atomic_init(&segment->free, 0);
+			segment->is_released = false;
+		}
+		pool->fresh = slab;
+		pool->fresh_used = 0;
+		evc_pool_grow(pool, EVC_SLAB_HEADER);
+	}
+	evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
+	return evc_slab_segment(slab, ++pool->fresh_used);
+}
+
+/* Takes a segment off the pool's lists, with its listing. NULL = none. */
+static struct evc_segment *take_returned(struct evc_pool *pool)
+{
+	struct evc_segment *segment = NULL;
+
+	/* Looked at first: an exchange would take the line from the givers even when there is nothing. */
+	if (atomic_load_explicit(&pool->reserve, memory_order_relaxed) != NULL)
+		/* Acquire, here and below: pairs with `list`, through the trim too. */
+		segment = atomic_exchange_explicit(&pool->reserve, NULL, memory_order_acquire);
+	if (segment == NULL &&
+	    atomic_load_explicit(&pool->returned, memory_order_relaxed) != NULL)
+		segment = atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
+	if (segment != NULL && segment->next != NULL)
+		/* The others stay within the trim's reach. Release, pairs with its exchange: their links. */
+		atomic_store_explicit(&pool->reserve, segment->next, memory_order_release);
+	return segment;
+}
+
+bool evc_pool_prepare(struct evc_pool *pool, struct evc_cursor *cursor)
+{
+	struct evc_segment *segment;
+
+	if (evc_likely(cursor->free != 0))
+		return true;
+	segment = take_returned(pool);
+	if (segment != NULL) {
+		if (evc_unlikely(segment->is_released)) {
+			segment->is_released = false;
+			evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
+		}
+		/* G3. The fields above before the listing is given up: release, for who makes the next one. */
+		cursor->free = atomic_exchange_explicit(&segment->free, 0, memory_order_acq_rel);
+	} else {
+		segment = take_fresh(pool);
+		if (segment == NULL)
+			return false;
+		cursor->free = evc_pool_all_free(pool);
+	}
+	cursor->memory = evc_segment_memory(segment);
+	/* Relaxed: a statistic, which the trim sets back. */
+	atomic_fetch_add_explicit(&pool->taken, 1, memory_order_relaxed);
+	return true;
+}
+
+void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
+{
+	return evc_pool_prepare(pool, cursor) ? evc_pool_take(pool, cursor) : NULL;
+}
+
+void evc_pool_give(void *slot)
+{
+	evc_return_cache_give(NULL, slot);
+}
+
+void evc_return_cache_flush(struct evc_return_cache *cache)
+{
+	for (unsigned way = 0; way < EVC_RETURN_WAYS; way++) {
+		if (cache->ways[way].given != 0)
+			evc_segment_give(cache->ways[way].segment, cache->ways[way].given);
+		cache->ways[way].given = 0;
+	}
+}
+
+void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor)
+{
+	if (cursor->free != 0) {
+		struct evc_slab *slab = evc_slab_of(cursor->memory);
+		size_t offset = (uintptr_t)cursor->memory & (EVC_SLAB_SIZE - 1);
+
+		evc_segment_give(evc_slab_segment(slab, offset >> pool->segment_shift), cursor->free);
+	}
+	cursor->free = 0;
+}
+
+void evc_pool_end(struct evc_pool *pool)
+{
+	/* What was never used is free. */
+	while (pool->fresh != NULL && pool->fresh_used < evc_slab_capacity(pool->fresh))
+		evc_segment_give(take_fresh(pool), evc_pool_all_free(pool));
+	pool->fresh = NULL;
+}
+
+#endif
 #endif

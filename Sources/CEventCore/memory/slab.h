@@ -1,37 +1,239 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Slabs: 256 KiB of slots of one size, aligned to their size so that a slot finds its slab by a mask.
+ * Slots of fixed sizes for envelopes and boxes. Each thread that dispatches has a pool for each size; it
+ * takes, and any thread gives back.
+ *
+ *   slab      256 KiB, aligned to its size. Its first 4 KiB are its header: a descriptor for each segment.
+ *   segment   4 KiB of slots of one size, and 32 KiB of the largest. Its descriptor has a bit for each slot
+ *             that was given back.
+ *   slot      64 bytes to 8 KiB, a power of two, at a multiple of its size.
+ *
+ * A slot that is given back is one bit in its segment's descriptor. So the taker reads nothing of the slot,
+ * whose line is still with the thread that gave it; whatever waits keeps its own slot and no other; and
+ * a segment goes round with whichever slots it has.
+ *
+ * Synchronization:
+ *   field             owner thread      giving threads          trim
+ *   segment->free     G3 exchange 0     G1 fetch-or             load
+ *   pool->returned    exchange NULL     G2 push, CAS            exchange NULL, then push
+ *   pool->reserve     exchange, store   -                       exchange NULL
+ *   cursor, bump      read, write       -                       of a thread that has ended
+ * A segment has one listing: it belongs to whoever has taken it off a list, from there to G3, and to nobody
+ * while `free` is 0. G1 that finds `free` 0 makes one, by G2; so a segment with a bit set is on one list or in
+ * one hand, and is on no list twice. G1 releases what was done with the slot, G3 acquires it. Only the owner
+ * stores into `reserve`, and only after it has emptied it, so that a plain store loses nothing. Both lists
+ * are taken whole: there is no ABA. Tests/Models/slab.pml models G1 to G3 beside a trim.
+ *
+ * Progress: taking is wait-free while a segment has a slot; the next segment costs an exchange or two, or, if
+ * nothing came back, fresh memory. Giving is lock-free: a fetch-or for up to 64 slots through a cache.
+ * Ownership: a slot has one holder: its pool, a return cache, or the user.
+ *
+ * J. Bonwick's slabs (USENIX 1994), with the free list a word of bits. Measured beside chains of free slots and
+ * beside streams of slots for each receiver: Benchmarks/README.md, "Choices".
  */
 #ifndef EVC_SLAB_H
 #define EVC_SLAB_H
 
+#include "memory/slot.h"
+#include "platform/compiler.h"
 #include "platform/domain.h"
-#include "memory/pool_private.h"
 
-struct evc_slab {
-	/* First: evc_pool_of. */
-	struct evc_pool *pool;
-	uint32_t capacity;
-	/* Trim only: how many of the slab's slots the trim holds, and whether it frees the slab. */
-	uint32_t held;
-	bool doomed;
-	struct evc_domain_head retired;
+#define EVC_SLAB_SIZE ((size_t)256 * 1024)
+#define EVC_SLAB_HEADER ((size_t)4096)
+
+/* Class n has slots of 64 << n bytes. Class 0 is that of envelopes. */
+#define EVC_CLASS_COUNT 8u
+/* From this class on a segment has 32 KiB. */
+#define EVC_CLASS_LARGE 6u
+#define EVC_SEGMENT_SHIFT 12u
+#define EVC_LARGE_SEGMENT_SHIFT 15u
+
+struct evc_pool;
+
+struct evc_segment {
+	_Atomic uint64_t free;
+	/* The rest belongs to the holder of the listing. */
+	struct evc_segment *next;
+	/* Its pages went back to the system, and come again when they are written to. */
+	bool is_released;
 };
 
-static_assert(offsetof(struct evc_slab, pool) == 0, "evc_pool_of counts on it");
+struct evc_slab {
+	union {
+		struct {
+			/* Constant. */
+			struct evc_pool *pool;
+			uint8_t segment_shift;
+			uint8_t slot_shift;
+			/* Trim only: how many of its segments it holds free as a whole. */
+			uint32_t held;
+			bool is_doomed;
+			struct evc_domain_head retired;
+		};
+		/* Where the descriptor of the first segment would be, which is the header itself. */
+		_Alignas(EVC_CACHE_LINE) unsigned char header[EVC_CACHE_LINE];
+	};
+	/* Number n is that of the memory at n << segment_shift; from 1. */
+	struct {
+		_Alignas(EVC_CACHE_LINE) struct evc_segment segment;
+	} segments[];
+};
 
-/* Where the first slot lies: at the slot's own alignment, up to 64 bytes past a multiple of it. */
-static inline size_t evc_slab_first(size_t slot_size)
+/* What a thread takes slots from at the moment. */
+struct evc_cursor {
+	char *memory;
+	uint64_t free;
+};
+
+struct evc_pool {
+	/* The owner's: the slab that is being used for the first time, and how many of its segments are. */
+	struct evc_slab *fresh;
+	uint32_t fresh_used;
+	/* Constant. */
+	uint8_t slot_shift;
+	uint8_t segment_shift;
+	/* Segments taken since the last trim: a busy pool. Owner and trim; relaxed, a statistic. */
+	_Atomic uint32_t taken;
+	/*
+	 * Headers, and segments that are in use or free and not released. Owner and trim; relaxed, since it need
+	 * be exact only after the owner has ended.
+	 */
+	_Atomic size_t bytes;
+
+	/* On a line of its own: others write here while the owner works above. */
+	_Alignas(EVC_CACHE_LINE) _Atomic(struct evc_segment *) returned;
+	_Atomic(struct evc_segment *) reserve;
+};
+
+/* Slots that were given and not told to their segments yet. One holder, no atomics. */
+#define EVC_RETURN_WAYS 16u
+struct evc_return_cache {
+	struct {
+		struct evc_segment *segment;
+		uint64_t given;
+	} ways[EVC_RETURN_WAYS];
+};
+
+void evc_pool_init(struct evc_pool *pool, unsigned class_index);
+
+/* The part of take that finds another segment for the cursor. NULL = out of memory. */
+void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor);
+
+/* Gives all back that the owner had in hand, which ends. */
+void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor);
+void evc_pool_end(struct evc_pool *pool);
+
+/* Tells the segments of all that a cache holds. The cache's holder only. */
+void evc_return_cache_flush(struct evc_return_cache *cache);
+
+/* Gives one slot back without a cache. Any thread. */
+void evc_pool_give(void *slot);
+
+/* slab_trim.c: the pool uses so many bytes more. The owner. */
+void evc_pool_grow(struct evc_pool *pool, size_t bytes);
+/*
+ * slab_trim.c: gives what is free beyond `floor` bytes back to the system, unless the pool is busy: true. The one
+ * thread that trims; with a floor of 0 the pool has no owner, and is not left alone.
+ */
+bool evc_pool_let_go(struct evc_pool *pool, size_t floor);
+/* slab_trim.c: a segment came back, or a thread has ended: is there something for the system? Lock-free. */
+void evc_pool_note_return(void);
+
+static inline unsigned evc_pool_slots(const struct evc_pool *pool)
 {
-	return slot_size < 128 ? 128 : slot_size;
+	return 1u << (pool->segment_shift - pool->slot_shift);
 }
 
-/* NULL = out of memory. */
-struct evc_slab *evc_slab_create(struct evc_pool *pool);
+/* The word of a segment of which each slot is free. */
+static inline uint64_t evc_pool_all_free(const struct evc_pool *pool)
+{
+	return UINT64_MAX >> (64u - evc_pool_slots(pool));
+}
 
-/* Puts a list of chains onto `returned`. Any thread; lock-free. */
-void evc_pool_push_chains(struct evc_pool *pool, struct evc_envelope *first,
-			  struct evc_envelope *last);
+static inline struct evc_slab *evc_slab_of(const void *memory)
+{
+	return (struct evc_slab *)((uintptr_t)memory & ~(uintptr_t)(EVC_SLAB_SIZE - 1));
+}
+
+static inline unsigned evc_slab_capacity(const struct evc_slab *slab)
+{
+	return (unsigned)(EVC_SLAB_SIZE >> slab->segment_shift) - 1;
+}
+
+static inline struct evc_segment *evc_slab_segment(struct evc_slab *slab, size_t number)
+{
+	return &slab->segments[number - 1].segment;
+}
+
+static inline char *evc_segment_memory(struct evc_segment *segment)
+{
+	struct evc_slab *slab = evc_slab_of(segment);
+	size_t number = ((uintptr_t)segment & (EVC_SLAB_SIZE - 1)) / EVC_CACHE_LINE;
+
+	return (char *)slab + (number << slab->segment_shift);
+}
+
+static_assert(sizeof(struct evc_segment) <= EVC_CACHE_LINE, "a descriptor has a line");
+static_assert(offsetof(struct evc_slab, segments) == EVC_CACHE_LINE, "evc_segment_memory counts on it");
+static_assert((EVC_SLAB_SIZE >> EVC_SEGMENT_SHIFT) * EVC_CACHE_LINE == EVC_SLAB_HEADER,
+	      "the descriptors fill the header");
+
+/* Takes a slot. Owner only. NULL = out of memory. */
+static inline void *evc_pool_take(struct evc_pool *pool, struct evc_cursor *cursor)
+{
+#ifndef EVC_ADDRESS_SANITIZER
+	uint64_t free = cursor->free;
+
+	if (evc_likely(free != 0)) {
+		cursor->free = free & (free - 1);
+		return cursor->memory + ((size_t)__builtin_ctzll(free) << pool->slot_shift);
+	}
+#endif
+	return evc_pool_refill(pool, cursor);
+}
+
+/* True if the next take has a slot. False = out of memory. Owner only. */
+bool evc_pool_prepare(struct evc_pool *pool, struct evc_cursor *cursor);
+
+#ifdef EVC_ADDRESS_SANITIZER
+/* Every slot is a block of its own, freed for good. */
+static inline void evc_return_cache_give(struct evc_return_cache *cache, void *slot)
+{
+	(void)cache;
+	evc_pool_give(slot);
+}
+#else
+/* G1, and G2 if it makes the listing. */
+void evc_segment_give(struct evc_segment *segment, uint64_t slots);
+
+/* Gives one slot back. `cache` may be NULL; its holder only. */
+static inline void evc_return_cache_give(struct evc_return_cache *cache, void *slot)
+{
+	struct evc_slab *slab = evc_slab_of(slot);
+	size_t offset = (uintptr_t)slot & (EVC_SLAB_SIZE - 1);
+	struct evc_segment *segment = evc_slab_segment(slab, offset >> slab->segment_shift);
+	size_t within = offset & (((size_t)1 << slab->segment_shift) - 1);
+	uint64_t bit = UINT64_C(1) << (within >> slab->slot_shift);
+	unsigned way = (unsigned)(((uintptr_t)segment / EVC_CACHE_LINE) % EVC_RETURN_WAYS);
+
+	if (evc_unlikely(cache == NULL)) {
+		evc_segment_give(segment, bit);
+		return;
+	}
+	if (evc_unlikely(cache->ways[way].segment != segment)) {
+		if (cache->ways[way].given != 0)
+			evc_segment_give(cache->ways[way].segment, cache->ways[way].given);
+		cache->ways[way].segment = segment;
+		cache->ways[way].given = 0;
+	}
+	cache->ways[way].given |= bit;
+	/* Slots are taken in the order of their bits, and mostly end so: this is the last of its segment. */
+	if (evc_unlikely(within + ((size_t)1 << slab->slot_shift) == (size_t)1 << slab->segment_shift)) {
+		evc_segment_give(segment, cache->ways[way].given);
+		cache->ways[way].given = 0;
+	}
+}
+#endif
 
 #endif

@@ -3,8 +3,9 @@
 #ifdef EVC_URCU
 #include "memory/thread_record.h"
 
+#include "eventcore/pool.h"
 #include "memory/memory.h"
-#include "memory/stream_table.h"
+#include "memory/spares.h"
 
 #include <pthread.h>
 
@@ -14,12 +15,28 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool key_available;
 
-static pthread_mutex_t orphan_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct evc_thread_record *orphans;
+/* Guards both lists, at a thread's start and end; the trim holds it for a moment for each record. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct evc_thread_record *all, *orphans;
 
-/* Pushed to by attach, walked by the trim; records stay for ever. */
-static _Atomic(struct evc_thread_record *) all;
-static _Atomic uint32_t pool_number;
+/* Under the mutex. */
+static void add_orphan(struct evc_thread_record *record)
+{
+	record->next_orphan = orphans;
+	record->orphan_link = &orphans;
+	if (orphans != NULL)
+		orphans->orphan_link = &record->next_orphan;
+	orphans = record;
+}
+
+/* Under the mutex. */
+static void remove_orphan(struct evc_thread_record *record)
+{
+	*record->orphan_link = record->next_orphan;
+	if (record->next_orphan != NULL)
+		record->next_orphan->orphan_link = record->orphan_link;
+	record->orphan_link = NULL;
+}
 
 static void orphan(void *memory)
 {
@@ -28,13 +45,17 @@ static void orphan(void *memory)
 	evc_route_cache_clear(record);
 	/* A later destructor of this thread may dispatch: it gets a record anew. */
 	evc_thread_record_current = NULL;
-	pthread_mutex_lock(&orphan_mutex);
-	record->next_orphan = orphans;
-	orphans = record;
-	record->is_orphan = true;
-	/* A mailbox that ends from now on sees the orphan; one that ended before is seen here. */
-	evc_stream_table_sweep(&record->streams);
-	pthread_mutex_unlock(&orphan_mutex);
+	evc_spares_end(record);
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		evc_cursor_end(&record->pools[0], &record->envelopes[lane]);
+	for (unsigned i = 0; i < EVC_CLASS_COUNT; i++) {
+		evc_cursor_end(&record->pools[i], &record->boxes[i]);
+		evc_pool_end(&record->pools[i]);
+	}
+	pthread_mutex_lock(&mutex);
+	add_orphan(record);
+	pthread_mutex_unlock(&mutex);
+	evc_pool_note_return();
 }
 
 static void make_key(void)
@@ -46,39 +67,27 @@ static struct evc_thread_record *adopt(void)
 {
 	struct evc_thread_record *record;
 
-	pthread_mutex_lock(&orphan_mutex);
+	pthread_mutex_lock(&mutex);
 	record = orphans;
-	if (record != NULL) {
-		orphans = record->next_orphan;
-		record->is_orphan = false;
-	}
-	pthread_mutex_unlock(&orphan_mutex);
+	if (record != NULL)
+		remove_orphan(record);
+	pthread_mutex_unlock(&mutex);
 	return record;
 }
 
 static struct evc_thread_record *create(void)
 {
-	struct evc_thread_record *record = evc_allocate(sizeof(*record), EVC_CACHE_LINE);
-	struct evc_thread_record *head;
+	struct evc_thread_record *record = evc_allocate(EVC_THREAD_RECORD_SIZE, EVC_THREAD_RECORD_SIZE);
 
 	if (record == NULL)
 		return NULL;
-	for (size_t i = 0; i < EVC_CLASS_COUNT; i++)
-		/* Relaxed: only the number itself counts. */
-		evc_pool_init(&record->pools[i], i,
-			      atomic_fetch_add_explicit(&pool_number, 1, memory_order_relaxed));
-	for (size_t i = 0; i < EVC_ROUTE_CACHE_SIZE; i++)
-		record->routes[i] = (struct evc_route_cache_entry){ .router_number = 0 };
-	record->streams = (struct evc_stream_table){ .lists = NULL };
-	record->pins = 0;
-	record->next_orphan = NULL;
-	record->is_orphan = false;
-	head = atomic_load_explicit(&all, memory_order_relaxed);
-	do {
-		record->next = head;
-		/* Pairs with evc_thread_record_first: the record's fields before its pointer. */
-	} while (!atomic_compare_exchange_weak_explicit(&all, &head, record, memory_order_release,
-							memory_order_relaxed));
+	*record = (struct evc_thread_record){ .pins = 0 };
+	for (unsigned i = 0; i < EVC_CLASS_COUNT; i++)
+		evc_pool_init(&record->pools[i], i);
+	pthread_mutex_lock(&mutex);
+	record->next = all;
+	all = record;
+	pthread_mutex_unlock(&mutex);
 	return record;
 }
 
@@ -101,17 +110,79 @@ struct evc_thread_record *evc_thread_record_attach(void)
 	return record;
 }
 
-void evc_thread_record_forget(struct evc_thread_record *record, uint64_t mailbox_number)
+/* Takes a record without a thread out of the others' reach. */
+static bool claim_orphan(struct evc_thread_record *record)
 {
-	pthread_mutex_lock(&orphan_mutex);
-	if (record->is_orphan)
-		evc_stream_table_forget(&record->streams, mailbox_number);
-	pthread_mutex_unlock(&orphan_mutex);
+	bool is_orphan;
+
+	pthread_mutex_lock(&mutex);
+	is_orphan = record->orphan_link != NULL;
+	if (is_orphan)
+		remove_orphan(record);
+	pthread_mutex_unlock(&mutex);
+	return is_orphan;
 }
 
-struct evc_thread_record *evc_thread_record_first(void)
+static void trim_record(struct evc_thread_record *record, bool is_claimed, struct evc_trim *trim)
 {
-	/* Pairs with create. */
-	return atomic_load_explicit(&all, memory_order_acquire);
+	for (unsigned i = 0; i < EVC_CLASS_COUNT; i++) {
+		size_t floor = i == 0 ? EVC_POOL_FLOOR_BYTES : EVC_POOL_FLOOR_BYTES / 4;
+		struct evc_pool *pool = &record->pools[i];
+
+		if (is_claimed)
+			floor = 0;
+		trim->is_busy |= evc_pool_let_go(pool, floor);
+		trim->has_surplus |=
+			atomic_load_explicit(&pool->bytes, memory_order_relaxed) > floor;
+	}
+}
+
+static bool is_empty(struct evc_thread_record *record)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < EVC_CLASS_COUNT; i++)
+		bytes += atomic_load_explicit(&record->pools[i].bytes, memory_order_relaxed);
+	return bytes == 0;
+}
+
+/* A claimed record without a slab, and the one before it in the list of all, or NULL if it was the first. */
+static void free_record(struct evc_thread_record *record, struct evc_thread_record *before)
+{
+	struct evc_thread_record **link = before != NULL ? &before->next : &all;
+
+	/* Others add at the head meanwhile. */
+	pthread_mutex_lock(&mutex);
+	while (*link != record)
+		link = &(*link)->next;
+	*link = record->next;
+	pthread_mutex_unlock(&mutex);
+	evc_deallocate(record, EVC_THREAD_RECORD_SIZE, EVC_THREAD_RECORD_SIZE);
+}
+
+void evc_thread_records_trim(struct evc_trim *trim)
+{
+	struct evc_thread_record *record, *before = NULL, *next;
+
+	pthread_mutex_lock(&mutex);
+	record = all;
+	pthread_mutex_unlock(&mutex);
+	/* Only a trim takes records off the list, so that the links can be followed without the mutex. */
+	for (; record != NULL; record = next) {
+		bool is_claimed = claim_orphan(record);
+
+		next = record->next;
+		trim_record(record, is_claimed, trim);
+		if (is_claimed && is_empty(record)) {
+			free_record(record, before);
+			continue;
+		}
+		before = record;
+		if (is_claimed) {
+			pthread_mutex_lock(&mutex);
+			add_orphan(record);
+			pthread_mutex_unlock(&mutex);
+		}
+	}
 }
 #endif

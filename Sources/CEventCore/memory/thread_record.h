@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What the core keeps for each thread that dispatches: its pools, its streams and its route cache.
+ * What the core keeps for each thread that dispatches: its pools and its route cache.
  *
- * A record is made at the thread's first dispatch. When the thread ends, a pthread key's destructor
- * empties the route cache and leaves the record, with its pools, to the next thread that needs one;
- * the mutex of the orphan list orders the two. Records are never freed, so that a slot's slab can name
- * its pool for ever.
+ * A record is made at the thread's first dispatch. When the thread ends, a pthread key's destructor empties the
+ * route cache and leaves the record, with its pools, to the next thread that needs one; the mutex of the records
+ * orders the two. A record that nobody needed is freed by the trim that has given the last of its slabs back:
+ * until then each slab names its pool.
  */
 #ifndef EVC_THREAD_RECORD_H
 #define EVC_THREAD_RECORD_H
 
-#include "memory/pool_private.h"
+#include "memory/slab.h"
 
 struct evc_route;
 struct evc_snapshot;
@@ -25,46 +25,35 @@ struct evc_route_cache_entry {
 	struct evc_route *route;
 	/* With a reference, or NULL for a key that had no subscription. */
 	struct evc_snapshot *snapshot;
-	/*
-	 * This thread's stream to the sink of the snapshot's only subscription, or NULL: there are others,
-	 * the sink lends none, or nothing was dispatched yet. The snapshot keeps the sink, and so the stream.
-	 */
-	struct evc_stream *stream;
-	/* The snapshot's only subscription has a sink that lends no stream. */
-	bool is_pooled;
 };
 
-#define EVC_STREAM_CACHE_SIZE 16u
-
-struct evc_stream_cache_entry {
-	/* 0 = empty: mailboxes are counted from 1. */
-	uint64_t mailbox_number;
-	struct evc_stream *stream;
-};
-
-/* The streams of a thread, by mailbox. The thread only; streams of mailboxes that ended go at a sweep. */
-struct evc_stream_table {
-	struct evc_stream_cache_entry cache[EVC_STREAM_CACHE_SIZE];
-	/* Lists, a power of two of them; NULL before the first. */
-	struct evc_stream **lists;
-	size_t list_count;
-	size_t stream_count;
-	/* Sweep when there are so many. */
-	size_t sweep_at;
+/* Slots set aside, by their first words: spares.h. */
+struct evc_spares {
+	void *first;
+	uint32_t count;
+	uint32_t reserved;
 };
 
 struct evc_thread_record {
-	struct evc_pool pools[EVC_CLASS_COUNT];
+	/*
+	 * Where its next envelopes come from: for each lane, so that what waits on a less urgent one lies together
+	 * and keeps no segment of what has long been handled.
+	 */
+	struct evc_cursor envelopes[EVC_LANE_COUNT];
+	struct evc_cursor boxes[EVC_CLASS_COUNT];
 	struct evc_route_cache_entry routes[EVC_ROUTE_CACHE_SIZE];
-	struct evc_stream_table streams;
 	/* Dispatches between begin and commit: their snapshots must not leave the cache. */
 	uint32_t pins;
-	/* Set before the record enters the list of all, never changed. */
+	struct evc_spares tokens, segments;
+	struct evc_pool pools[EVC_CLASS_COUNT];
+	/* Of the list of all. The rest is guarded by the records' mutex. */
 	struct evc_thread_record *next;
-	/* Guarded by the orphan mutex, which also guards `streams` while the record has no thread. */
-	struct evc_thread_record *next_orphan;
-	bool is_orphan;
+	struct evc_thread_record *next_orphan, **orphan_link;
 };
+
+/* Mapped by itself, so that it goes back to the system when its thread is gone. */
+#define EVC_THREAD_RECORD_SIZE ((size_t)4096)
+static_assert(sizeof(struct evc_thread_record) <= EVC_THREAD_RECORD_SIZE, "a record is a page");
 
 extern _Thread_local struct evc_thread_record *evc_thread_record_current;
 
@@ -78,16 +67,47 @@ static inline struct evc_thread_record *evc_thread_record(void)
 	return evc_likely(record != NULL) ? record : evc_thread_record_attach();
 }
 
-/* The first of all records, for the trim. They are linked by `next`. */
-struct evc_thread_record *evc_thread_record_first(void);
+/* What a trim has found out. */
+struct evc_trim {
+	/* A pool was in use, and left alone. */
+	bool is_busy;
+	/* A pool has more than its floor. */
+	bool has_surplus;
+};
 
-/*
- * Frees the streams to a mailbox that has ended, if the record has no thread, which would do it itself
- * sooner or later.
- */
-void evc_thread_record_forget(struct evc_thread_record *record, uint64_t mailbox_number);
+/* Trims the pools of all records, and frees those that nobody needs. One thread at a time. */
+void evc_thread_records_trim(struct evc_trim *trim);
 
 /* Drops what a thread that ends holds in its route cache (router.c). */
 void evc_route_cache_clear(struct evc_thread_record *record);
+
+/* The slot of an envelope for this lane. NULL = out of memory. The record's thread. */
+static inline struct evc_envelope *evc_envelope_take(struct evc_thread_record *record, unsigned lane)
+{
+	struct evc_envelope *envelope = evc_pool_take(&record->pools[0], &record->envelopes[lane]);
+
+	evc_slot_prefetch(envelope);
+	return envelope;
+}
+
+/*
+ * Gives a slot back that the thread took, most likely a moment ago: then it is the next that is taken. The record's
+ * thread.
+ */
+static inline void evc_envelope_untake(struct evc_thread_record *record, struct evc_envelope *envelope)
+{
+#ifndef EVC_ADDRESS_SANITIZER
+	struct evc_cursor *cursor = &record->envelopes[envelope->lane];
+	uintptr_t offset = (uintptr_t)envelope - (uintptr_t)cursor->memory;
+
+	if (evc_likely(offset < (uintptr_t)1 << EVC_SEGMENT_SHIFT)) {
+		cursor->free |= UINT64_C(1) << (offset / sizeof(*envelope));
+		return;
+	}
+#else
+	(void)record;
+#endif
+	evc_pool_give(envelope);
+}
 
 #endif

@@ -15,12 +15,8 @@
  *   router: pointer to the current snapshot, until  evc_router_subscribe and _unsubscribe retire the
  *     a reference is taken                            base reference of the one they replaced
  *   balancer: the same for its receivers             evc_balancer_add and _remove, likewise
- *   mailbox: envelopes that evc_mailbox_depths       evc_pool_trim retires a slab before unmapping it
- *     walks while the consumer may free them
- *   shared mailbox: envelopes whose link a taker     the same
+ *   shared mailbox: envelopes whose link a taker     evc_pool_trim retires a slab before unmapping it
  *     looks at while another takes them
- *   shared mailbox: tokens, which are part of a      shared_latest.c retires the slot at its last
- *     latest-only slot, likewise                       reference
  *   shared mailbox: segments of its queues, in       evc_shared_queue_advance retires a segment that
  *     which others may still be looking                it has taken out of the queue
  *
@@ -31,6 +27,7 @@
 #define EVC_DOMAIN_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* The domain's own from its retirement to its reclaim. */
 struct evc_domain_head {
@@ -57,6 +54,12 @@ void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_
  */
 void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,
 				 void (*reclaim)(struct evc_domain_head *));
+
+/*
+ * Calls `call()` on the callback thread, once, after so many nanoseconds: one call at a time is in waiting, a
+ * later one takes its place. Threads: any. Progress: lock-free, but the first call starts the thread.
+ */
+void evc_domain_call_later(uint64_t after, void (*call)(void));
 
 /* For the callback thread: before it starts. Threads: any. Progress: blocking, the first time. */
 void evc_domain_prepare(void);

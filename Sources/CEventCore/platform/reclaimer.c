@@ -50,6 +50,7 @@
 #endif
 #include "platform/domain.h"
 
+#include "platform/clock.h"
 #include "platform/compiler.h"
 #include "eventcore/base.h"
 #include "platform/parker_private.h"
@@ -71,6 +72,9 @@ static _Alignas(EVC_CACHE_LINE) _Atomic(struct evc_domain_head *) urgent;
 /* Bytes of the patient ones that are pending, about: a limit of memory. */
 static _Atomic uint64_t weight;
 static _Atomic bool is_urgent, is_patient;
+/* When `later` is to be called; 0 = never. */
+static _Atomic uint64_t due;
+static void (*_Atomic later)(void);
 /* Constant once `is_running`, which stays. Both change under the mutex `starting`. */
 static struct evc_parker parker;
 static _Atomic bool is_running;
@@ -144,6 +148,25 @@ static void take_turn(void)
 	pthread_mutex_unlock(&turn);
 }
 
+/* Calls what is due. Returns how long the next wait may be. */
+static uint64_t call_what_is_due(void)
+{
+	/* Acquire, pairs with evc_domain_call_later: `later`. */
+	uint64_t when = atomic_load_explicit(&due, memory_order_acquire);
+	uint64_t now = when == 0 ? 0 : evc_clock_now();
+
+	if (when > now)
+		return when - now;
+	if (when == 0 || !atomic_compare_exchange_strong_explicit(&due, &when, 0, memory_order_acquire,
+								  memory_order_relaxed))
+		return EVC_FOREVER;
+	/* As a turn, for fork. */
+	pthread_mutex_lock(&turn);
+	atomic_load_explicit(&later, memory_order_relaxed)();
+	pthread_mutex_unlock(&turn);
+	return 0;
+}
+
 static void *run(void *opaque)
 {
 	(void)opaque;
@@ -156,12 +179,13 @@ static void *run(void *opaque)
 #endif
 	for (;;) {
 		uint32_t ticket = evc_parker_prepare(&parker);
-		uint64_t begin, age;
+		uint64_t begin, age, wait = call_what_is_due();
 
 		/* T2. */
 		if (!atomic_load_explicit(&is_urgent, memory_order_seq_cst) &&
 		    !atomic_load_explicit(&is_patient, memory_order_seq_cst)) {
-			(void)evc_parker_wait(&parker, ticket, EVC_FOREVER);
+			if (wait != 0)
+				(void)evc_parker_wait(&parker, ticket, wait);
 			continue;
 		}
 		/* T3, T4. */
@@ -291,5 +315,13 @@ void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,
 	before = atomic_fetch_add_explicit(&weight, bytes, memory_order_relaxed);
 	is_news |= before < MANY && before + bytes >= MANY;
 	tell(is_news);
+}
+
+void evc_domain_call_later(uint64_t after, void (*call)(void))
+{
+	atomic_store_explicit(&later, call, memory_order_relaxed);
+	/* Release, pairs with call_what_is_due. */
+	atomic_store_explicit(&due, evc_clock_after(after), memory_order_release);
+	tell(true);
 }
 #endif

@@ -12,67 +12,54 @@
 
 #include <string.h>
 
-/* What a dispatch has for a stream if its one envelope lies in none. Never read. */
-static struct evc_stream in_no_stream;
-
-/* The short ways: one receiver, one event, not boxed. */
-static inline void fill(struct evc_envelope *envelope, const struct evc_snapshot *snapshot, uint8_t lane,
-			struct evc_thread_record *record, struct evc_stream *stream,
-			struct evc_dispatch *out)
-{
-	envelope->subscription = snapshot->entries[0].subscription;
-	evc_slot_set_time(envelope, snapshot->timed ? evc_clock_now() : 0);
-	envelope->generation = snapshot->entries[0].generation;
-	evc_slot_set_lane(envelope, lane);
-	envelope->flags = 0;
-	*out = (struct evc_dispatch){
-		.first = envelope,
-		.receivers = 1,
-		.payloads = 1,
-		.lane = lane,
-		.events = 1,
-		.record = record,
-		.stream = stream,
-	};
-	record->pins++;
-}
-
 /*
- * The common cases written out, since they decide what an event costs: the cache hits, one receiver, room in
- * the stream that it lends or in the pool, one event, an inline payload. Everything else goes the long way.
+ * The common case written out, since it decides what an event costs: the cache hits, one receiver, one event, an
+ * inline payload. Everything else goes the long way.
  */
 enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum evc_lane lane,
 				   size_t size, size_t alignment, uint32_t events,
 				   struct evc_dispatch *out)
 {
 	struct evc_thread_record *record = evc_thread_record_current;
+	const struct evc_snapshot *snapshot;
 	struct evc_route_cache_entry *entry;
 	struct evc_envelope *envelope;
-	struct evc_stream *stream;
 
 	if (evc_unlikely(record == NULL || router == NULL || out == NULL || events != 1 ||
 			 (unsigned)lane >= EVC_LANE_COUNT || (alignment & (alignment - 1)) != 0 ||
 			 evc_payload_is_boxed(size, alignment)))
-		return evc_dispatch_begin_any(router, key, lane, size, alignment, events, out);
+		goto any;
 	entry = evc_route_cache_entry_for(router, key, record);
-	stream = entry->stream;
 	if (evc_unlikely(!evc_route_cache_hits(entry, router, key)))
-		return evc_dispatch_begin_any(router, key, lane, size, alignment, events, out);
-	if (evc_likely(stream != NULL)) {
-		if (evc_unlikely(stream->reserved != NULL || stream->slot == stream->end))
-			return evc_dispatch_begin_any(router, key, lane, size, alignment, events, out);
-		envelope = evc_stream_reserve(stream, record, 1);
-	} else {
-		/* A receiver that lends none: a pool, a latest-only slot, a shared mailbox. */
-		envelope = entry->is_pooled ? evc_pool_take(&record->pools[0]) : NULL;
-		if (evc_unlikely(envelope == NULL))
-			return evc_dispatch_begin_any(router, key, lane, size, alignment, events, out);
-		envelope->index = 0;
-		evc_slot_set_next(envelope, NULL);
-		stream = &in_no_stream;
+		goto any;
+	snapshot = entry->snapshot;
+	if (evc_unlikely(snapshot == NULL || snapshot->count != 1))
+		goto any;
+	if (evc_unlikely(snapshot->needs != 0) && !evc_spares_reserve(record, snapshot->needs, 1))
+		return EVC_OUT_OF_MEMORY;
+	envelope = evc_envelope_take(record, lane);
+	if (evc_unlikely(envelope == NULL)) {
+		evc_spares_unreserve(record, snapshot->needs, 1);
+		return EVC_OUT_OF_MEMORY;
 	}
-	fill(envelope, entry->snapshot, (uint8_t)lane, record, stream, out);
+	evc_slot_set_next(envelope, NULL);
+	evc_dispatch_address(envelope, &snapshot->entries[0],
+			     snapshot->timed ? evc_clock_now() : 0, lane, 0);
+	/* Not a compound literal, which would clear what nobody reads. */
+	out->first = envelope;
+	out->receivers = 1;
+	out->payloads = 1;
+	out->shared = false;
+	out->lane = (uint8_t)lane;
+	out->events = 1;
+	out->needs = snapshot->needs;
+	out->record = record;
+	out->snapshot = NULL;
+	record->pins++;
 	return EVC_OK;
+
+any:
+	return evc_dispatch_begin_any(router, key, lane, size, alignment, events, out);
 }
 
 struct evc_envelope *evc_dispatch_next(struct evc_envelope *envelope)
@@ -82,16 +69,20 @@ struct evc_envelope *evc_dispatch_next(struct evc_envelope *envelope)
 
 uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch)
 {
-	struct evc_stream *stream = dispatch->stream;
-	uint32_t accepted;
+	struct evc_thread_record *record = dispatch->record;
+	struct evc_chain chain;
+	bool is_accepted;
 
-	if (evc_unlikely(stream == NULL))
+	if (evc_unlikely(dispatch->receivers != 1 || dispatch->events != 1 ||
+			 dispatch->snapshot != NULL))
 		return evc_dispatch_commit_any(dispatch);
-	if (evc_unlikely(stream == &in_no_stream))
-		stream = NULL;
-	accepted = evc_dispatch_post(dispatch->first, dispatch->first, 1, 1u << dispatch->lane, stream);
-	evc_dispatch_end(dispatch);
-	return accepted;
+	chain = (struct evc_chain){ dispatch->first, dispatch->first, 1, 1u << dispatch->lane };
+	dispatch->first = NULL;
+	is_accepted = evc_dispatch_post(&chain);
+	if (evc_unlikely(dispatch->needs != 0))
+		evc_spares_unreserve(record, dispatch->needs, 1);
+	record->pins--;
+	return is_accepted;
 }
 
 enum evc_status evc_dispatch_bytes(struct evc_router *router, uint64_t key, enum evc_lane lane,
@@ -102,6 +93,7 @@ enum evc_status evc_dispatch_bytes(struct evc_router *router, uint64_t key, enum
 	enum evc_status status =
 		evc_dispatch_begin(router, key, lane, size, alignment, 1, &dispatch);
 	struct evc_envelope *envelope;
+	uint32_t accepted;
 
 	if (evc_unlikely(status != EVC_OK))
 		return status;
@@ -110,10 +102,9 @@ enum evc_status evc_dispatch_bytes(struct evc_router *router, uint64_t key, enum
 		memcpy(evc_envelope_payload_inline(envelope), payload, size);
 		envelope = evc_slot_next(envelope);
 	}
+	accepted = evc_dispatch_commit(&dispatch);
 	if (receivers != NULL)
-		*receivers = evc_dispatch_commit(&dispatch);
-	else
-		(void)evc_dispatch_commit(&dispatch);
+		*receivers = accepted;
 	return EVC_OK;
 }
 #endif

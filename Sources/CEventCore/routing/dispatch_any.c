@@ -16,62 +16,6 @@ struct form {
 	bool boxed;
 };
 
-/* `count` envelopes, linked, from the sink or from the thread's pool. NULL = out of memory. */
-static struct evc_envelope *make(struct evc_thread_record *record, struct evc_sink *sink,
-				 uint32_t count)
-{
-	struct evc_envelope *first = NULL;
-
-	if (evc_likely(sink->lender != NULL)) {
-		struct evc_stream *stream = sink->lender->lend(sink, record);
-
-		return stream != NULL ? evc_stream_reserve(stream, record, count) : NULL;
-	}
-	for (; count > 0; count--) {
-		struct evc_envelope *envelope = evc_pool_take(&record->pools[0]);
-
-		if (evc_unlikely(envelope == NULL)) {
-			while (first != NULL) {
-				envelope = evc_slot_next(first);
-				evc_pool_untake(&record->pools[0], first);
-				first = envelope;
-			}
-			return NULL;
-		}
-		envelope->index = 0;
-		evc_slot_set_next(envelope, first);
-		first = envelope;
-	}
-	return first;
-}
-
-/* Gives the `count` envelopes of one receiver back, whose payloads have ended or were not written. */
-static void unmake(struct evc_thread_record *record, struct evc_envelope *first, uint32_t count)
-{
-	struct evc_sink *sink = first->subscription->sink;
-	struct evc_envelope *next;
-
-	if (sink->lender != NULL) {
-		evc_stream_withdraw(sink->lender->find(sink, record, first));
-		return;
-	}
-	for (; count > 0; count--) {
-		next = evc_slot_next(first);
-		evc_pool_untake(&record->pools[0], first);
-		first = next;
-	}
-}
-
-static inline void address(struct evc_envelope *envelope, const struct evc_snapshot_entry *entry,
-			   const struct form *form)
-{
-	envelope->subscription = entry->subscription;
-	evc_slot_set_time(envelope, form->time);
-	envelope->generation = entry->generation;
-	evc_slot_set_lane(envelope, form->lane);
-	envelope->flags = form->boxed ? EVC_ENVELOPE_BOXED : 0;
-}
-
 static void free_boxes(struct evc_envelope *envelope, uint32_t count)
 {
 	for (; count > 0; count--) {
@@ -80,21 +24,18 @@ static void free_boxes(struct evc_envelope *envelope, uint32_t count)
 	}
 }
 
-/* Gives the envelopes of the first `receivers` receivers back, whose payloads were not written. */
-static void give_back(struct evc_thread_record *record, struct evc_envelope *first,
-		      uint32_t receivers, uint32_t events)
+/* Gives all envelopes of a list back, whose payloads were not written. */
+static void unmake(struct evc_thread_record *record, struct evc_envelope *envelope)
 {
-	while (receivers-- > 0) {
-		struct evc_envelope *next = first;
+	struct evc_envelope *next;
 
-		for (uint32_t e = 0; e < events; e++)
-			next = evc_slot_next(next);
-		unmake(record, first, events);
-		first = next;
+	for (; envelope != NULL; envelope = next) {
+		next = evc_slot_next(envelope);
+		evc_envelope_untake(record, envelope);
 	}
 }
 
-/* The first receiver's envelopes bring the boxes. False = out of memory, and no box is left. */
+/* Makes `count` boxes for the first envelopes of the list. False = out of memory, and no box is left. */
 static bool make_boxes(struct evc_thread_record *record, struct evc_envelope *first,
 		       const struct form *form)
 {
@@ -112,53 +53,63 @@ static bool make_boxes(struct evc_thread_record *record, struct evc_envelope *fi
 }
 
 /* The list of all envelopes; NULL = out of memory, and nothing is left over. */
-static struct evc_envelope *address_all(struct evc_thread_record *record,
-					const struct evc_snapshot *snapshot, const struct form *form)
+static struct evc_envelope *make(struct evc_thread_record *record,
+				 const struct evc_snapshot *snapshot, const struct form *form)
 {
-	struct evc_envelope *first = NULL, *last = NULL;
+	struct evc_envelope *first = NULL, *last = NULL, *envelope, *share;
 
-	for (uint32_t r = 0; r < snapshot->count; r++) {
-		const struct evc_snapshot_entry *entry = &snapshot->entries[r];
-		struct evc_envelope *envelope =
-			make(record, entry->subscription->sink, form->events);
-		struct evc_envelope *share = first;
-
+	for (uint32_t i = 0; i < form->receivers * form->events; i++) {
+		envelope = evc_envelope_take(record, form->lane);
 		if (evc_unlikely(envelope == NULL)) {
-			if (form->boxed && r > 0)
-				free_boxes(first, form->events);
-			give_back(record, first, r, form->events);
+			unmake(record, first);
 			return NULL;
 		}
+		evc_slot_set_next(envelope, NULL);
+		evc_dispatch_address(envelope, &snapshot->entries[i / form->events], form->time,
+				     form->lane, form->boxed ? EVC_ENVELOPE_BOXED : 0);
 		if (last != NULL)
 			evc_slot_set_next(last, envelope);
 		else
 			first = envelope;
-		for (; envelope != NULL; envelope = evc_slot_next(envelope)) {
-			address(envelope, entry, form);
-			/* The others share the first receiver's boxes. */
-			if (form->boxed && r > 0) {
-				envelope->box = share->box;
-				share = evc_slot_next(share);
-			}
-			last = envelope;
-		}
-		if (form->boxed && r == 0 && evc_unlikely(!make_boxes(record, first, form))) {
-			give_back(record, first, 1, form->events);
-			return NULL;
-		}
+		last = envelope;
+	}
+	if (!form->boxed)
+		return first;
+	if (evc_unlikely(!make_boxes(record, first, form))) {
+		unmake(record, first);
+		return NULL;
+	}
+	/* The others share the first receiver's boxes. */
+	envelope = share = first;
+	for (uint32_t e = 0; e < form->events; e++)
+		envelope = evc_slot_next(envelope);
+	for (; envelope != NULL; envelope = evc_slot_next(envelope)) {
+		envelope->box = share->box;
+		share = evc_slot_next(share);
 	}
 	return first;
 }
 
-/* For the short way of the next dispatch; without memory there is none. */
-static void remember_stream(struct evc_route_cache_entry *entry,
-			    const struct evc_snapshot *snapshot, struct evc_thread_record *record)
+static enum evc_status begin(struct evc_thread_record *record, struct evc_snapshot *snapshot,
+			     const struct form *form, struct evc_dispatch *out)
 {
-	struct evc_sink *sink = snapshot->entries[0].subscription->sink;
-
-	entry->is_pooled = sink->lender == NULL;
-	if (entry->stream == NULL && sink->lender != NULL)
-		entry->stream = sink->lender->lend(sink, record);
+	if (evc_unlikely(snapshot->needs != 0 &&
+			 !evc_spares_reserve(record, snapshot->needs, form->receivers)))
+		return EVC_OUT_OF_MEMORY;
+	*out = (struct evc_dispatch){
+		.first = make(record, snapshot, form),
+		.receivers = form->receivers,
+		.payloads = form->boxed ? form->events : form->events * form->receivers,
+		.shared = form->boxed,
+		.lane = form->lane,
+		.events = (uint16_t)form->events,
+		.needs = snapshot->needs,
+		.record = record,
+	};
+	if (evc_likely(out->first != NULL))
+		return EVC_OK;
+	evc_spares_unreserve(record, snapshot->needs, form->receivers);
+	return EVC_OUT_OF_MEMORY;
 }
 
 enum evc_status evc_dispatch_begin_any(struct evc_router *router, uint64_t key, enum evc_lane lane,
@@ -167,8 +118,8 @@ enum evc_status evc_dispatch_begin_any(struct evc_router *router, uint64_t key, 
 {
 	struct evc_thread_record *record;
 	struct evc_snapshot *snapshot;
-	struct form form;
 	enum evc_status status;
+	struct form form;
 	bool owned;
 
 	if (evc_unlikely(router == NULL || key == 0 || (unsigned)lane >= EVC_LANE_COUNT ||
@@ -185,8 +136,6 @@ enum evc_status evc_dispatch_begin_any(struct evc_router *router, uint64_t key, 
 		*out = (struct evc_dispatch){ 0 };
 		return EVC_OK;
 	}
-	if (snapshot->count == 1 && !owned)
-		remember_stream(evc_route_cache_entry_for(router, key, record), snapshot, record);
 	form.time = snapshot->timed ? evc_clock_now() : 0;
 	form.size = size;
 	form.alignment = alignment;
@@ -194,59 +143,64 @@ enum evc_status evc_dispatch_begin_any(struct evc_router *router, uint64_t key, 
 	form.events = events;
 	form.lane = (uint8_t)lane;
 	form.boxed = evc_payload_is_boxed(size, alignment);
-	out->first = address_all(record, snapshot, &form);
-	if (evc_unlikely(out->first == NULL)) {
-		if (owned)
-			evc_snapshot_release(snapshot);
-		return EVC_OUT_OF_MEMORY;
+	status = begin(record, snapshot, &form, out);
+	if (evc_likely(status == EVC_OK)) {
+		out->snapshot = owned ? snapshot : NULL;
+		record->pins++;
+	} else if (owned) {
+		evc_snapshot_release(snapshot);
 	}
-	out->receivers = snapshot->count;
-	out->shared = form.boxed;
-	out->payloads = form.boxed ? events : events * snapshot->count;
-	out->events = (uint16_t)events;
-	out->lane = (uint8_t)lane;
-	out->record = record;
-	out->snapshot = owned ? snapshot : NULL;
-	out->stream = NULL;
-	record->pins++;
-	return EVC_OK;
+	return status;
 }
 
-void evc_dispatch_refuse(struct evc_envelope *first, uint32_t count, struct evc_stream *stream)
+void evc_dispatch_refuse(const struct evc_chain *chain)
 {
-	struct evc_envelope *next;
+	struct evc_envelope *envelope = chain->first, *next;
 
-	for (struct evc_envelope *envelope = first; count > 0; count--) {
+	for (uint32_t i = 0; i < chain->count; i++, envelope = next) {
 		next = evc_slot_next(envelope);
-		evc_payload_end(envelope, false, NULL);
-		if (stream == NULL)
-			evc_pool_give(envelope);
-		envelope = next;
+		evc_envelope_end(envelope, false, NULL);
 	}
-	if (stream != NULL)
-		evc_stream_withdraw(stream);
+}
+
+static void end(struct evc_dispatch *dispatch)
+{
+	struct evc_thread_record *record = dispatch->record;
+
+	if (record != NULL) {
+		record->pins--;
+		evc_spares_unreserve(record, dispatch->needs, dispatch->receivers);
+	}
+	if (dispatch->snapshot != NULL)
+		evc_snapshot_release(dispatch->snapshot);
+	*dispatch = (struct evc_dispatch){ 0 };
 }
 
 uint32_t evc_dispatch_commit_any(struct evc_dispatch *dispatch)
 {
 	struct evc_envelope *next = dispatch->first;
-	uint32_t accepted = 0;
+	uint32_t accepted = 0, left = dispatch->receivers;
 
-	for (uint32_t r = 0; r < dispatch->receivers; r++) {
-		struct evc_envelope *first = next, *last = next;
-		struct evc_sink *sink = first->subscription->sink;
-		struct evc_stream *stream = NULL;
+	while (left > 0) {
+		struct evc_chain chain = { next, next, 0, 1u << dispatch->lane };
+		const struct evc_sink *sink = next->subscription->sink;
+		uint32_t receivers = 0;
 
-		if (sink->lender != NULL)
-			stream = sink->lender->find(sink, dispatch->record, first);
-		for (uint32_t e = 1; e < dispatch->events; e++)
-			last = evc_slot_next(last);
-		/* Before the post: afterwards the envelopes are the receiver's. */
-		next = evc_slot_next(last);
-		evc_slot_set_next(last, NULL);
-		accepted += evc_dispatch_post(first, last, dispatch->events, 1u << dispatch->lane, stream);
+		/* One post for all that have the same sink: they stand side by side (snapshot.c). */
+		do {
+			for (uint32_t e = 0; e < dispatch->events; e++) {
+				chain.last = next;
+				next = evc_slot_next(next);
+			}
+			receivers++;
+		} while (receivers < left && next->subscription->sink == sink);
+		chain.count = receivers * dispatch->events;
+		left -= receivers;
+		evc_slot_set_next(chain.last, NULL);
+		if (evc_dispatch_post(&chain))
+			accepted += receivers;
 	}
-	evc_dispatch_end(dispatch);
+	end(dispatch);
 	return accepted;
 }
 
@@ -257,9 +211,8 @@ void evc_dispatch_abandon(struct evc_dispatch *dispatch)
 			free_boxes(dispatch->first, dispatch->events);
 		else if (dispatch->first->flags & EVC_ENVELOPE_BATCH)
 			evc_box_free(dispatch->first->batch.box, NULL);
-		give_back(dispatch->record, dispatch->first, dispatch->receivers,
-			  dispatch->events);
+		unmake(dispatch->record, dispatch->first);
 	}
-	evc_dispatch_end(dispatch);
+	end(dispatch);
 }
 #endif

@@ -2,8 +2,8 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * The short way of a dispatch of several events: one receiver, which lends a stream and takes batches. They
- * go in one envelope (batch.h).
+ * The short way of a dispatch of several events: one receiver, which takes batches. They go in one envelope
+ * (batch.h).
  */
 #include "routing/dispatch_private.h"
 
@@ -23,7 +23,6 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 	struct evc_route_cache_entry *entry;
 	const struct evc_snapshot_entry *receiver;
 	struct evc_envelope *envelope;
-	struct evc_stream *stream;
 	struct evc_box *box;
 	size_t stride;
 
@@ -34,29 +33,25 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 		goto single;
 	stride = stride_of(size, alignment);
 	entry = evc_route_cache_entry_for(router, key, record);
-	stream = entry->stream;
 	if (evc_unlikely(stride * events > EVC_BOX_POOLED_MAX ||
-			 !evc_route_cache_hits(entry, router, key) || stream == NULL ||
-			 stream->reserved != NULL))
+			 !evc_route_cache_hits(entry, router, key) || entry->snapshot == NULL ||
+			 entry->snapshot->count != 1))
 		goto single;
 	receiver = &entry->snapshot->entries[0];
-	if (!receiver->subscription->sink->lender->takes_batches)
+	if (!receiver->subscription->sink->takes_batches)
 		goto single;
 	box = evc_box_create(record, stride * events, alignment, 1);
 	if (evc_unlikely(box == NULL))
 		return EVC_OUT_OF_MEMORY;
-	envelope = evc_stream_reserve(stream, record, 1);
+	envelope = evc_envelope_take(record, lane);
 	if (evc_unlikely(envelope == NULL)) {
 		evc_box_free(box, NULL);
 		return EVC_OUT_OF_MEMORY;
 	}
-	envelope->subscription = receiver->subscription;
-	evc_slot_set_time(envelope, entry->snapshot->timed ? evc_clock_now() : 0);
-	envelope->generation = receiver->generation;
-	evc_slot_set_lane(envelope, EVC_SLOT_BATCH + lane);
-	envelope->flags = EVC_ENVELOPE_BOXED | EVC_ENVELOPE_BATCH;
-	/* Relaxed: published by P2. */
-	atomic_store_explicit(&envelope->batch_count, (uint8_t)events, memory_order_relaxed);
+	evc_slot_set_next(envelope, NULL);
+	evc_dispatch_address(envelope, receiver, entry->snapshot->timed ? evc_clock_now() : 0, lane,
+			     EVC_ENVELOPE_BOXED | EVC_ENVELOPE_BATCH);
+	envelope->events = (uint8_t)events;
 	envelope->batch = (struct evc_batch){
 		.box = box,
 		.payload = evc_box_payload(box),
@@ -75,7 +70,6 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 		/* Envelopes. */
 		.events = 1,
 		.record = record,
-		.stream = stream,
 		.array = evc_box_payload(box),
 	};
 	record->pins++;

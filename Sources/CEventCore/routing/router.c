@@ -270,19 +270,13 @@ enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 	*entry = (struct evc_route_cache_entry){
 		.router_number = router->number, .key = key, .route = route, .snapshot = *snapshot
 	};
-	if (evicted != NULL) {
-		/* The last release of a sink may run user code, which may dispatch: pin our entry. */
-		record->pins++;
+	if (evicted != NULL)
 		evc_snapshot_release(evicted);
-		record->pins--;
-	}
 	return EVC_OK;
 }
 
 void evc_route_cache_clear(struct evc_thread_record *record)
 {
-	/* As above: what user code dispatches now must not fill the cache again. */
-	record->pins++;
 	for (size_t i = 0; i < EVC_ROUTE_CACHE_SIZE; i++) {
 		struct evc_snapshot *snapshot = record->routes[i].snapshot;
 
@@ -290,6 +284,5 @@ void evc_route_cache_clear(struct evc_thread_record *record)
 		if (snapshot != NULL)
 			evc_snapshot_release(snapshot);
 	}
-	record->pins--;
 }
 #endif

@@ -21,6 +21,7 @@ static struct evc_snapshot *create(uint32_t capacity)
 	atomic_init(&snapshot->references, 1);
 	snapshot->count = 0;
 	snapshot->timed = false;
+	snapshot->needs = 0;
 	return snapshot;
 }
 
@@ -31,26 +32,42 @@ static void append(struct evc_snapshot *snapshot, struct evc_snapshot_entry entr
 	sink->retain(sink);
 	snapshot->entries[snapshot->count++] = entry;
 	snapshot->timed |= entry.timed;
+	snapshot->needs |= sink->needs;
+}
+
+/* Where a subscription stands, or would be added: behind the last one of the same sink. */
+static uint32_t place_of(const struct evc_snapshot *snapshot, uint32_t count,
+			 const struct evc_subscription *subscription, bool *is_there)
+{
+	uint32_t place = count;
+
+	*is_there = false;
+	for (uint32_t i = 0; i < count; i++) {
+		if (snapshot->entries[i].subscription == subscription) {
+			*is_there = true;
+			return i;
+		}
+		if (snapshot->entries[i].subscription->sink == subscription->sink)
+			place = i + 1;
+	}
+	return place;
 }
 
 struct evc_snapshot *evc_snapshot_with(const struct evc_snapshot *old,
 				       struct evc_snapshot_entry entry)
 {
 	uint32_t count = old == NULL ? 0 : old->count;
-	bool replaced = false;
-	struct evc_snapshot *snapshot;
+	bool is_there;
+	uint32_t place = place_of(old, count, entry.subscription, &is_there);
+	struct evc_snapshot *snapshot = create(is_there ? count : count + 1);
 
-	for (uint32_t i = 0; i < count; i++)
-		replaced |= old->entries[i].subscription == entry.subscription;
-	snapshot = create(replaced ? count : count + 1);
 	if (snapshot == NULL)
 		return NULL;
-	for (uint32_t i = 0; i < count; i++)
-		append(snapshot, old->entries[i].subscription == entry.subscription
-					 ? entry
-					 : old->entries[i]);
-	if (!replaced)
-		append(snapshot, entry);
+	for (uint32_t i = 0; i < place; i++)
+		append(snapshot, old->entries[i]);
+	append(snapshot, entry);
+	for (uint32_t i = is_there ? place + 1 : place; i < count; i++)
+		append(snapshot, old->entries[i]);
 	return snapshot;
 }
 
@@ -72,11 +89,10 @@ struct evc_snapshot *evc_snapshot_without(const struct evc_snapshot *old,
 	return snapshot;
 }
 
-void evc_snapshot_release(struct evc_snapshot *snapshot)
+static void end(struct evc_domain_head *head)
 {
-	/* Pairs with itself. */
-	if (atomic_fetch_sub_explicit(&snapshot->references, 1, memory_order_acq_rel) != 1)
-		return;
+	struct evc_snapshot *snapshot = evc_container_of(head, struct evc_snapshot, retired);
+
 	for (uint32_t i = 0; i < snapshot->count; i++) {
 		struct evc_sink *sink = snapshot->entries[i].subscription->sink;
 
@@ -85,9 +101,23 @@ void evc_snapshot_release(struct evc_snapshot *snapshot)
 	evc_deallocate(snapshot, size_for(snapshot->count), _Alignof(struct evc_snapshot));
 }
 
+static bool drop_reference(struct evc_snapshot *snapshot)
+{
+	/* Pairs with itself. */
+	return atomic_fetch_sub_explicit(&snapshot->references, 1, memory_order_acq_rel) == 1;
+}
+
+void evc_snapshot_release(struct evc_snapshot *snapshot)
+{
+	if (drop_reference(snapshot))
+		evc_domain_retire_patiently(&snapshot->retired, size_for(snapshot->count), end);
+}
+
+/* On the callback thread already. */
 static void release_retired(struct evc_domain_head *head)
 {
-	evc_snapshot_release(evc_container_of(head, struct evc_snapshot, retired));
+	if (drop_reference(evc_container_of(head, struct evc_snapshot, retired)))
+		end(head);
 }
 
 void evc_snapshot_retire(struct evc_snapshot *snapshot)

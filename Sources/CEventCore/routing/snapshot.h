@@ -34,6 +34,8 @@ struct evc_snapshot {
 	uint32_t count;
 	/* True if an entry is. */
 	bool timed;
+	/* What the sinks of the entries need, of which those with the same sink stand side by side. */
+	uint8_t needs;
 	struct evc_domain_head retired;
 	struct evc_snapshot_entry entries[];
 };
@@ -50,6 +52,7 @@ struct evc_snapshot *evc_snapshot_without(const struct evc_snapshot *old,
 					  const struct evc_subscription *subscription,
 					  bool *is_empty);
 
+/* The last release ends the snapshot on the callback thread, since the end of a sink may run user code. */
 void evc_snapshot_release(struct evc_snapshot *snapshot);
 
 /* Drops the router's reference after a grace period. `snapshot` may be NULL. */

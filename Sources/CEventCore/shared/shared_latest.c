@@ -6,7 +6,6 @@
 #include "memory/memory.h"
 #include "mailbox/token.h"
 
-#include <sched.h>
 #include <string.h>
 
 /* The slot's word: the address, two bits that count, four that tell the lane. */
@@ -39,14 +38,6 @@ static struct evc_shared_latest *latest_of(struct evc_subscription *subscription
 
 /* References */
 
-static void deallocate(struct evc_domain_head *head)
-{
-	struct evc_shared_latest *latest =
-		evc_container_of(head, struct evc_shared_latest, retired);
-
-	evc_deallocate(latest, sizeof(*latest), _Alignof(struct evc_shared_latest));
-}
-
 static void ref(struct evc_shared_latest *latest)
 {
 	/* Relaxed: the caller has a reference already. */
@@ -72,8 +63,7 @@ static void unref(struct evc_shared_latest *latest)
 	pthread_mutex_unlock(&mailbox->subscription_mutex);
 	if (subscription->finalize != NULL)
 		subscription->finalize(subscription->context);
-	/* A taker that lost the race for a token may still look at its link (shared_stack.h, shared_queue.h). */
-	evc_domain_retire(&latest->retired, deallocate);
+	evc_deallocate(latest, sizeof(*latest), _Alignof(struct evc_shared_latest));
 }
 
 void evc_shared_latest_let_go(struct evc_subscription *subscription)
@@ -101,46 +91,6 @@ static void release(struct evc_sink *sink)
 void evc_shared_latest_subscription_release(struct evc_subscription *subscription)
 {
 	release(&latest_of(subscription)->sink);
-}
-
-/* Tokens */
-
-static void init_token(struct evc_envelope *token, struct evc_subscription *subscription, unsigned lane)
-{
-	token->subscription = subscription;
-	token->flags = EVC_ENVELOPE_TOKEN;
-	atomic_init(&token->lane, (uint8_t)lane);
-}
-
-/* A token beside those of the structure. NULL = out of memory. */
-static struct evc_envelope *create_token(struct evc_subscription *subscription, unsigned lane)
-{
-	struct evc_thread_record *record = evc_thread_record();
-	struct evc_envelope *token = record == NULL ? NULL : evc_pool_take(&record->pools[0]);
-
-	if (token == NULL)
-		return NULL;
-	token->subscription = subscription;
-	evc_slot_set_time(token, 0);
-	token->generation = 0;
-	token->index = 0;
-	evc_slot_set_lane(token, lane);
-	token->flags = EVC_ENVELOPE_TOKEN;
-	return token;
-}
-
-/* K1: after it the token is its producers' again. `cache` may be NULL. */
-static void give_token(struct evc_shared_latest *latest, struct evc_envelope *token,
-		       struct evc_return_cache *cache)
-{
-	unsigned lane = evc_slot_lane(token);
-
-	if (token == &latest->tokens[lane])
-		evc_token_taken(&latest->state[lane]);
-	else if (cache != NULL)
-		evc_return_cache_give(cache, token);
-	else
-		evc_pool_give(token);
 }
 
 /* Producers */
@@ -182,57 +132,32 @@ static inline struct evc_envelope *put(struct evc_shared_latest *latest,
 	return envelope_in(old);
 }
 
-static bool post(struct evc_shared_latest *latest, struct evc_envelope *token, unsigned lane,
-		 struct evc_queue_segment **spare)
-{
-	/* The token's reference. */
-	ref(latest);
-	evc_slot_set_next(token, NULL);
-	if (evc_likely(evc_shared_post_token(latest->mailbox, token, lane, spare)))
-		return true;
-	/* The caller holds another one. */
-	atomic_fetch_sub_explicit(&latest->references, 1, memory_order_relaxed);
-	return false;
-}
-
 /* The rest of P2, for a state that was not POSTED. */
 static __attribute__((noinline)) void post_token(struct evc_shared_latest *latest, unsigned lane,
-						 struct evc_queue_segment **spare)
+						 struct evc_thread_record *record)
 {
-	_Atomic uint8_t *state = &latest->state[lane];
+	_Atomic uint64_t *state = &latest->state[lane];
+	uint64_t number = evc_token_claim(state);
+	struct evc_envelope *token;
 
-	for (;;) {
-		struct evc_envelope *token;
-		uint8_t seen;
-
-		if (evc_token_claim(state, &seen)) {
-			if (evc_likely(post(latest, &latest->tokens[lane], lane, spare))) {
-				evc_token_settle(state);
-				return;
-			}
-			/* Nobody but us moves it from CLAIMED while the token is not posted. */
-			atomic_store_explicit(state, EVC_TOKEN_NONE, memory_order_seq_cst);
-		} else {
-			if (seen == EVC_TOKEN_POSTED)
-				return;
-			/* Another producer is at it, and may be held up there. */
-			token = create_token(&latest->subscription.base, lane);
-			if (evc_likely(token != NULL)) {
-				if (evc_likely(post(latest, token, lane, spare)))
-					return;
-				evc_pool_give(token);
-			}
-		}
-		/* Out of memory after P1, since the lane filled up meanwhile: there is no way back. */
-		sched_yield();
-	}
+	if (number == 0)
+		return;
+	/* Not NULL: there is a spare. */
+	token = evc_token_create(record, &latest->subscription.base, lane);
+	token->time = number;
+	/* The token's reference. */
+	ref(latest);
+	evc_shared_put_token(latest->mailbox, token, lane);
+	/* Before the wake, which may take a while. */
+	evc_token_settle(state, number);
+	evc_shared_tell(latest->mailbox);
 }
 
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	struct evc_shared_latest *latest = evc_container_of(sink, struct evc_shared_latest, sink);
 	struct evc_envelope *newest = chain->last, *old;
-	struct evc_queue_segment *spare = NULL;
+	struct evc_thread_record *record = evc_thread_record();
 	uint32_t count = chain->count - 1;
 	unsigned lane;
 
@@ -242,23 +167,19 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if (evc_unlikely(atomic_load_explicit(&latest->mailbox->attention, memory_order_relaxed) &
 			 EVC_SHARED_CLOSED))
 		return EVC_CLOSED;
-	lane = evc_slot_lane(newest);
-	/* What a token may need, before P1. Relaxed: a guess; P2 asks again. */
-	if (lane >= EVC_LANE_FIRST_QUEUE &&
-	    atomic_load_explicit(&latest->state[lane], memory_order_relaxed) != EVC_TOKEN_POSTED) {
-		spare = evc_queue_segment_create();
-		if (evc_unlikely(spare == NULL))
-			return EVC_OUT_OF_MEMORY;
-	}
+	lane = newest->lane;
+	/* Before P1, after which there is no way back. A dispatch has done so already. */
+	if (evc_unlikely(record == NULL ||
+			 !evc_spares_ready(record, EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT)))
+		return EVC_OUT_OF_MEMORY;
 	/* Before P1: claim 3 of latest.h. */
 	if (evc_unlikely(count > 0))
 		count_superseded(latest, count);
 	old = put(latest, newest, lane);
 	/* P2; acquires the post of the token that is there. */
-	if (atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) != EVC_TOKEN_POSTED)
-		post_token(latest, lane, &spare);
-	if (spare != NULL)
-		evc_queue_segment_untake(spare);
+	if ((atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) &
+	     EVC_TOKEN_WHERE) != EVC_TOKEN_POSTED)
+		post_token(latest, lane, record);
 	/* P3. Last, since the end of a payload is user code, which may dispatch. */
 	if (evc_unlikely(count > 0))
 		evc_token_supersede_chain(chain);
@@ -273,12 +194,13 @@ struct evc_envelope *evc_shared_latest_take(struct evc_envelope *token,
 					    struct evc_return_cache *cache)
 {
 	struct evc_shared_latest *latest = latest_of(token->subscription);
-	unsigned lane = evc_slot_lane(token);
+	unsigned lane = token->lane;
 	struct evc_envelope *envelope;
 	uintptr_t slot;
 
 	/* K1. */
-	give_token(latest, token, cache);
+	evc_token_taken(&latest->state[lane], token->time);
+	evc_return_cache_give(cache, token);
 	/* K2; pairs with P1. */
 	slot = atomic_load_explicit(&latest->slot, memory_order_seq_cst);
 	do {
@@ -302,7 +224,8 @@ bool evc_shared_latest_drop(struct evc_envelope *token)
 	struct evc_shared_latest *latest = latest_of(token->subscription);
 	uintptr_t slot;
 
-	give_token(latest, token, NULL);
+	evc_token_taken(&latest->state[token->lane], token->time);
+	evc_pool_give(token);
 	slot = atomic_exchange_explicit(&latest->slot, 0, memory_order_seq_cst);
 	if (count_in(slot) > 0)
 		count_superseded(latest, count_in(slot));
@@ -327,7 +250,9 @@ evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
 	if (latest == NULL)
 		return EVC_OUT_OF_MEMORY;
 	memset(latest, 0, sizeof(*latest));
-	latest->sink = (struct evc_sink){ accept, retain, release, NULL };
+	latest->sink = (struct evc_sink){
+		accept, retain, release, false, EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT
+	};
 	latest->subscription.base = (struct evc_subscription){
 		.sink = &latest->sink,
 		.drop = options->drop,
@@ -338,10 +263,8 @@ evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
 	latest->mailbox = mailbox;
 	atomic_init(&latest->references, 1);
 	atomic_init(&latest->slot, 0);
-	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-		atomic_init(&latest->state[lane], EVC_TOKEN_NONE);
-		init_token(&latest->tokens[lane], &latest->subscription.base, lane);
-	}
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		atomic_init(&latest->state[lane], 0);
 	evc_shared_mailbox_retain(mailbox);
 	pthread_mutex_lock(&mailbox->subscription_mutex);
 	latest->next = mailbox->latests;

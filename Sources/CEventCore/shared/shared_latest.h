@@ -19,9 +19,8 @@
  * What a CAS takes is what its expected word says, lane included, also if the word has been away meanwhile.
  *
  * Claim 1 of latest.h (when a dispatch of an envelope e of lane L returns, a token of lane L has been posted
- * whose K2 follows P1(e)) is about producers and K1 alone, and holds as it stands: there is one token with a
- * state for each lane (a part of the structure here), so that one taker at a time holds it, and its K1 and K2
- * follow each other.
+ * whose K2 follows P1(e)) is about producers and K1 alone, and holds as it stands: a token has one taker, whose K1
+ * and K2 follow each other.
  * Claim 2: an envelope that is in the slot and belongs to lane L has a token of lane L whose K2 is still to
  * come, in the mailbox or in the hands of a worker between its take and its K2; or its own producer is still
  * before the end of P2.
@@ -38,21 +37,14 @@
  * Closing is that of the mailbox (shared_mailbox_private.h): a producer that is past its look at CLOSED
  * posts its token in any case, and whoever drops the token empties the slot.
  *
- * Progress: as latest.h, but that a dispatch which finds no memory for its token after P1 tries again until there
- * is some, or another has posted one. K2 is lock-free: its CAS fails only if a newer envelope came, or another
- * taker took it.
+ * Progress: as latest.h. K2 is lock-free: its CAS fails only if a newer envelope came, or another taker took it.
  *
- * Ownership: as in latest.h, with the shared mailbox in the place of the mailbox. The memory waits for a grace
- * period, since a worker may look at a token in the lanes that another one has taken.
- *
- * Memory: one envelope, and ten tokens here; a token from the pool for each dispatch that meets another between
- * CLAIMED and POSTED.
+ * Ownership and memory: as in latest.h, with the shared mailbox in the place of the mailbox.
  * Tests/Models/shared_latest.pml checks this over all interleavings of small cases.
  */
 #ifndef EVC_SHARED_LATEST_H
 #define EVC_SHARED_LATEST_H
 
-#include "platform/domain.h"
 #include "shared/shared_mailbox_private.h"
 
 struct evc_shared_latest {
@@ -63,7 +55,6 @@ struct evc_shared_latest {
 	/* Of the mailbox's list; guarded by its subscription mutex. */
 	struct evc_shared_latest *next;
 	struct evc_shared_latest **link;
-	struct evc_domain_head retired;
 	_Atomic uint32_t references;
 
 	/*
@@ -71,12 +62,9 @@ struct evc_shared_latest {
 	 * its lane, and how many were superseded here since these were counted last.
 	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uintptr_t slot;
-	_Atomic uint8_t state[EVC_LANE_COUNT];
+	_Atomic uint64_t state[EVC_LANE_COUNT];
 	/* What was superseded, without what `slot` counts. Relaxed: a statistic. */
 	_Atomic uint64_t superseded;
-
-	/* Whoever moved the state to CLAIMED, then the mailbox, then who took it, until K1. */
-	_Alignas(EVC_CACHE_LINE) struct evc_envelope tokens[EVC_LANE_COUNT];
 };
 
 /*

@@ -44,7 +44,7 @@ enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
 	if (mailbox == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_shared_mailbox){
-		.sink = { accept, retain, release, NULL },
+		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT },
 	};
 	for (unsigned i = 0; i < EVC_LANE_FIRST_QUEUE; i++)
 		evc_shared_stack_open(&mailbox->stacks[i]);
@@ -170,8 +170,15 @@ static void split(struct evc_envelope *envelope, struct evc_chain lanes[EVC_LANE
 
 	for (; envelope != NULL; envelope = next) {
 		next = evc_slot_next(envelope);
-		evc_chain_append(&lanes[evc_slot_lane(envelope)], envelope);
+		evc_chain_append(&lanes[envelope->lane], envelope);
 	}
+}
+
+/* The spare segment that was not used goes back to where it was. */
+static void give_spare(struct evc_queue_segment *spare)
+{
+	if (evc_unlikely(spare != NULL))
+		evc_queue_segment_untake(spare);
 }
 
 /* False = out of memory: then nothing was put. */
@@ -197,13 +204,11 @@ static __attribute__((noinline)) bool put_several_lanes(struct evc_shared_mailbo
 					  &spares[lane]);
 	}
 	for (unsigned lane = EVC_LANE_FIRST_QUEUE; lane < EVC_LANE_COUNT; lane++)
-		if (spares[lane] != NULL)
-			evc_queue_segment_untake(spares[lane]);
+		give_spare(spares[lane]);
 	return has_memory;
 }
 
-/* P2 and what follows. The mailbox is still there: whoever posts holds a reference. */
-static inline void tell(struct evc_shared_mailbox *mailbox)
+void evc_shared_tell(struct evc_shared_mailbox *mailbox)
 {
 	uint32_t attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 
@@ -216,13 +221,14 @@ static inline void tell(struct evc_shared_mailbox *mailbox)
 		evc_shared_drop_all(mailbox);
 }
 
-bool evc_shared_post_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token,
-			   unsigned lane, struct evc_queue_segment **spare)
+void evc_shared_put_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token, unsigned lane)
 {
-	if (!put(mailbox, lane, token, 1, spare))
-		return false;
-	tell(mailbox);
-	return true;
+	struct evc_queue_segment *spare = NULL;
+
+	evc_slot_set_next(token, NULL);
+	/* True: a segment is set aside. */
+	(void)put(mailbox, lane, token, 1, &spare);
+	give_spare(spare);
 }
 
 enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
@@ -240,14 +246,13 @@ enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 	if (evc_likely((chain->lanes & (chain->lanes - 1)) == 0)) {
 		is_put = put(mailbox, (unsigned)__builtin_ctz(chain->lanes), chain->first,
 			     chain->count, &spare);
-		if (evc_unlikely(spare != NULL))
-			evc_queue_segment_untake(spare);
+		give_spare(spare);
 	} else {
 		is_put = put_several_lanes(mailbox, chain);
 	}
 	if (evc_unlikely(!is_put))
 		return EVC_OUT_OF_MEMORY;
-	tell(mailbox);
+	evc_shared_tell(mailbox);
 	return EVC_OK;
 }
 

@@ -153,11 +153,11 @@ found:
 }
 
 /*
- * shared_mailbox.c: posts a token, whether the mailbox is closed or not. False = out of memory, if
- * `*spare` was NULL.
+ * shared_mailbox.c: P1 for a token, whether the mailbox is closed or not. The thread has a segment set aside (spares.h).
  */
-bool evc_shared_post_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token,
-			   unsigned lane, struct evc_queue_segment **spare);
+void evc_shared_put_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token, unsigned lane);
+/* shared_mailbox.c: P2 and what follows. The mailbox is still there: whoever posts holds a reference. */
+void evc_shared_tell(struct evc_shared_mailbox *mailbox);
 
 /* shared_mailbox.c: true unless each lane was empty at a moment during the call; see shared_queue.h. */
 bool evc_shared_has_some(struct evc_shared_mailbox *mailbox);

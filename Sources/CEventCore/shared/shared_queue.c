@@ -10,7 +10,7 @@ struct evc_queue_segment *evc_queue_segment_create(void)
 
 	if (record == NULL)
 		return NULL;
-	segment = (struct evc_queue_segment *)(void *)evc_pool_take(&record->pools[EVC_QUEUE_CLASS]);
+	segment = evc_spare_take(record, EVC_QUEUE_CLASS);
 	if (segment == NULL)
 		return NULL;
 	atomic_init(&segment->head, 0);
@@ -25,8 +25,7 @@ struct evc_queue_segment *evc_queue_segment_create(void)
 void evc_queue_segment_untake(struct evc_queue_segment *segment)
 {
 	/* The record is there: the segment came from it. */
-	evc_pool_untake(&evc_thread_record()->pools[EVC_QUEUE_CLASS],
-			(struct evc_envelope *)(void *)segment);
+	evc_spare_give(evc_thread_record(), EVC_QUEUE_CLASS, segment);
 }
 
 static void reclaim(struct evc_domain_head *head)

@@ -54,10 +54,9 @@
 #define EVC_SHARED_QUEUE_H
 
 #include "platform/domain.h"
-#include "memory/thread_record.h"
+#include "memory/spares.h"
 
-/* A segment is a block of the largest pool class: 4096 bytes, of which 192 are not cells. */
-#define EVC_QUEUE_CLASS (EVC_CLASS_FIRST_SEGMENT - 1)
+/* A segment is a slot of EVC_QUEUE_CLASS: 4096 bytes, of which 192 are not cells. */
 #define EVC_QUEUE_CELLS 488u
 
 /* A cell holds 0, or the address of an envelope and in its lowest bit whether more of its chain follow. */

@@ -2,8 +2,8 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * A worker: a consumer of its own mailbox and of a shared one. Its own mailbox is always LOOKING
- * (mailbox_private.h), since little comes that way: a look is two loads.
+ * A worker: a consumer of its own mailbox and of a shared one. In its own mailbox it relies on no alarm
+ * (mailbox_private.h), since little comes that way.
  */
 #include "mailbox/latest.h"
 #include "mailbox/mailbox_private.h"
@@ -138,12 +138,6 @@ static __attribute__((noinline)) struct evc_envelope *event_of(struct evc_worker
 						  memory_order_release);
 	} else {
 		event = evc_latest_take(mailbox, token);
-		if (event == NULL)
-			/* Relaxed: only this thread writes it. */
-			atomic_store_explicit(
-				&mailbox->taken,
-				atomic_load_explicit(&mailbox->taken, memory_order_relaxed) - 1,
-				memory_order_relaxed);
 	}
 	return event;
 }
@@ -153,9 +147,9 @@ static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool p
 {
 	struct evc_mailbox *mailbox = worker->mailbox;
 	struct evc_shared_mailbox *shared = worker->shared;
-	struct evc_envelope *envelope = NULL;
+	struct evc_envelope *envelope = NULL, *top = NULL;
 	bool is_retiring = false;
-	unsigned own = EVC_LANE_COUNT, lane;
+	unsigned own, lane;
 
 	/* Pairs with the raises in evc_mailbox_interrupt and _close. */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0)) {
@@ -171,9 +165,8 @@ static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool p
 	if (evc_unlikely(atomic_load_explicit(&shared->attention, memory_order_acquire) &
 			 EVC_SHARED_DROP))
 		return NULL;
-	evc_mailbox_look(mailbox);
-	if (evc_unlikely(mailbox->lanes.occupied != 0))
-		own = evc_lanes_first(&mailbox->lanes);
+look:
+	own = evc_mailbox_first(mailbox, &top);
 	/* W8: the take. */
 	if (evc_likely(!is_retiring)) {
 		envelope = evc_shared_take(shared, own, &lane);
@@ -184,8 +177,11 @@ static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool p
 				atomic_load_explicit(&worker->taken[lane], memory_order_relaxed) + 1,
 				memory_order_release);
 	}
-	if (envelope == NULL && own < EVC_LANE_COUNT)
-		envelope = evc_mailbox_take_from(mailbox, own);
+	if (envelope == NULL && own < EVC_LANE_COUNT) {
+		envelope = evc_mailbox_take_first(mailbox, own, top);
+		if (envelope == NULL)
+			goto look;
+	}
 	return envelope;
 }
 
@@ -303,17 +299,18 @@ static struct evc_envelope *next_of_own(struct evc_worker *worker)
 	struct evc_mailbox *mailbox = worker->mailbox;
 
 	for (;;) {
-		struct evc_envelope *envelope;
+		struct evc_envelope *envelope, *top;
+		unsigned lane;
 
 		/* As in next_of_any. */
 		if (atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0 &&
 		    !attend(mailbox))
 			return NULL;
-		evc_mailbox_look(mailbox);
-		if (mailbox->lanes.occupied == 0)
+		lane = evc_mailbox_first(mailbox, &top);
+		if (lane == EVC_LANE_COUNT)
 			return NULL;
-		envelope = evc_mailbox_take_from(mailbox, evc_lanes_first(&mailbox->lanes));
-		if (envelope->flags & EVC_ENVELOPE_TOKEN)
+		envelope = evc_mailbox_take_first(mailbox, lane, top);
+		if (envelope != NULL && (envelope->flags & EVC_ENVELOPE_TOKEN))
 			envelope = event_of(worker, envelope);
 		if (envelope != NULL)
 			return envelope;

@@ -9,13 +9,13 @@
 #include "mailbox/mailbox_private.h"
 #include "shared/shared_mailbox_private.h"
 
-/* True if its own mailbox holds something. */
+/* True if its own mailbox holds something. Its thread. */
 static inline bool evc_worker_has_mail(struct evc_worker *worker)
 {
 	struct evc_mailbox *mailbox = worker->mailbox;
 
-	return mailbox->lanes.occupied != 0 ||
-	       evc_mailbox_undealt(mailbox, memory_order_seq_cst) != 0;
+	return mailbox->occupied != 0 || mailbox->turning != 0 ||
+	       evc_mailbox_has_posts(mailbox, memory_order_seq_cst);
 }
 
 #endif

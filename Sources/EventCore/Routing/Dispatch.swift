@@ -16,9 +16,9 @@ struct DispatchState {
   @usableFromInline var shared = false
   var lane: UInt8 = 0
   var events: UInt16 = 0
+  var needs: UInt8 = 0
   var record: UnsafeMutableRawPointer?
   var snapshot: UnsafeMutableRawPointer?
-  var stream: UnsafeMutableRawPointer?
   /// After `beginBatch`: where all payloads lie side by side; nil if they lie in the envelopes.
   @usableFromInline var array: UnsafeMutableRawPointer?
 

@@ -27,8 +27,8 @@
         MemoryLayout<DispatchState>.offset(of: \.snapshot)
           == MemoryLayout<evc_dispatch>.offset(of: \.snapshot))
       #expect(
-        MemoryLayout<DispatchState>.offset(of: \.stream)
-          == MemoryLayout<evc_dispatch>.offset(of: \.stream))
+        MemoryLayout<DispatchState>.offset(of: \.needs)
+          == MemoryLayout<evc_dispatch>.offset(of: \.needs))
       #expect(
         MemoryLayout<DispatchState>.offset(of: \.array)
           == MemoryLayout<evc_dispatch>.offset(of: \.array))

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+/*
+ * The producer's side of a mailbox. P1 to P3 name the steps of the protocol in mailbox_private.h.
+ */
+#include "mailbox/mailbox_private.h"
+
+void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes)
+{
+	/* P3: skipped if the alarm is up, since its clearing (C4) is then still to come. */
+	if ((attention & lanes) != 0 &&
+	    !(atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) & EVC_SIGNAL_ALARM))
+		atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_ALARM, memory_order_seq_cst);
+	if (attention & EVC_ATTENTION_SLEEP)
+		evc_mailbox_wake_consumer(mailbox);
+	if (attention & EVC_ATTENTION_ENDED)
+		evc_mailbox_drop_posted(mailbox, NULL);
+}
+
+void evc_mailbox_count_posted(struct evc_mailbox *mailbox, unsigned lane, uintptr_t events)
+{
+	struct evc_inbox *inbox = &mailbox->inboxes[lane >= EVC_LANE_FIRST_QUEUE];
+
+	/* Relaxed: a statistic. */
+	atomic_fetch_add_explicit(&inbox->posted[lane % EVC_LANE_FIRST_QUEUE],
+				  (uint32_t)(events / (EVC_HEAD_COUNT + 1)), memory_order_relaxed);
+}
+
+/* A chain of several envelopes: for each lane one push, those of the most urgent lane first. */
+static __attribute__((noinline)) void push_chain(struct evc_mailbox *mailbox,
+						 const struct evc_chain *chain)
+{
+	struct {
+		struct evc_envelope *newest, *oldest;
+		uint32_t events;
+	} parts[EVC_LANE_COUNT];
+	struct evc_envelope *envelope = chain->first, *next;
+	uint32_t lanes = 0;
+
+	for (; envelope != NULL; envelope = next) {
+		unsigned lane = envelope->lane;
+
+		next = evc_slot_next(envelope);
+		if ((lanes >> lane) & 1u) {
+			evc_slot_set_next(envelope, parts[lane].newest);
+		} else {
+			lanes |= 1u << lane;
+			parts[lane].oldest = envelope;
+			parts[lane].events = 0;
+		}
+		parts[lane].newest = envelope;
+		parts[lane].events += envelope->events;
+	}
+	for (; lanes != 0; lanes &= lanes - 1) {
+		unsigned lane = (unsigned)__builtin_ctz(lanes);
+
+		evc_mailbox_push(mailbox, lane, parts[lane].newest, parts[lane].oldest,
+				 parts[lane].events);
+	}
+}
+
+enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+{
+	struct evc_envelope *first = chain->first;
+
+	if (evc_unlikely(first == NULL))
+		return EVC_INVALID_ARGUMENT;
+	/* Relaxed: a post that misses a close at this moment may have come before it. */
+	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
+			 EVC_ATTENTION_CLOSED))
+		return EVC_CLOSED;
+	if (evc_likely(first == chain->last))
+		evc_mailbox_push(mailbox, first->lane, first, first, first->events);
+	else
+		push_chain(mailbox, chain);
+	return EVC_OK;
+}
+#endif

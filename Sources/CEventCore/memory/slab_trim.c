@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+/*
+ * Giving memory back after a burst, by the rule in include/eventcore/pool.h.
+ *
+ * A trim takes the lists of a pool, so that for a moment it holds the listing of each segment in them, and
+ * nobody else knows their free slots. Slabs that are free as a whole it retires: a taker of a shared mailbox
+ * may still look at a stale link there, hence the grace period. Of other slabs it gives the pages of free
+ * segments to the system, which brings them again, zeroed, when they are used. The rest goes back on the list.
+ *
+ * When: on the callback thread, every EVC_POOL_REST_NS, from the moment that a slab is mapped, or that a segment
+ * comes back while there is more than the floors, until a trim finds nothing that may go later. An idle program
+ * has no timer.
+ */
+#include "eventcore/pool.h"
+#include "memory/memory.h"
+#include "memory/slab.h"
+#include "memory/thread_record.h"
+
+#include <pthread.h>
+
+/* Statistics: relaxed, they order nothing. */
+static _Atomic size_t bytes, bytes_peak;
+static _Atomic uint64_t trims;
+
+void evc_pool_read_statistics(struct evc_pool_statistics *out)
+{
+	out->slab_bytes = atomic_load_explicit(&bytes, memory_order_relaxed);
+	out->slab_bytes_peak = atomic_load_explicit(&bytes_peak, memory_order_relaxed);
+	out->trims = atomic_load_explicit(&trims, memory_order_relaxed);
+}
+
+/* A pool has more than its floor, as far as the last trim knows, or has grown since. Relaxed: see below. */
+static _Atomic bool has_surplus;
+/* Whether the callback thread will trim. */
+static _Atomic bool is_armed;
+
+static void tick(void)
+{
+	/* Before the look: who grows after it arms anew. Seq_cst, as in arm. */
+	atomic_store_explicit(&is_armed, false, memory_order_seq_cst);
+	evc_pool_trim();
+}
+
+static void arm(void)
+{
+	if (!atomic_load_explicit(&is_armed, memory_order_relaxed) &&
+	    !atomic_exchange_explicit(&is_armed, true, memory_order_seq_cst))
+		evc_domain_call_later(EVC_POOL_REST_NS, tick);
+}
+
+void evc_pool_note_return(void)
+{
+	/* Relaxed: what a return that is too early for the flag brings goes with the next one. */
+	if (evc_unlikely(atomic_load_explicit(&has_surplus, memory_order_relaxed)))
+		arm();
+}
+
+void evc_pool_grow(struct evc_pool *pool, size_t change)
+{
+	size_t now, peak;
+
+	atomic_fetch_add_explicit(&pool->bytes, change, memory_order_relaxed);
+	now = atomic_fetch_add_explicit(&bytes, change, memory_order_relaxed) + change;
+	peak = atomic_load_explicit(&bytes_peak, memory_order_relaxed);
+	while (peak < now && !atomic_compare_exchange_weak_explicit(&bytes_peak, &peak, now,
+								    memory_order_relaxed,
+								    memory_order_relaxed))
+		;
+	atomic_store_explicit(&has_surplus, true, memory_order_relaxed);
+	arm();
+}
+
+#ifndef EVC_ADDRESS_SANITIZER
+
+static void destroy(struct evc_domain_head *head)
+{
+	evc_deallocate(evc_container_of(head, struct evc_slab, retired), EVC_SLAB_SIZE, EVC_SLAB_SIZE);
+}
+
+static struct evc_segment *take_all(_Atomic(struct evc_segment *) *list)
+{
+	/* Acquire, pairs with the release operations that list segments (slab.c). */
+	return atomic_exchange_explicit(list, NULL, memory_order_acquire);
+}
+
+static struct evc_segment *join(struct evc_segment *a, struct evc_segment *b)
+{
+	struct evc_segment *last = a;
+
+	if (a == NULL)
+		return b;
+	while (last->next != NULL)
+		last = last->next;
+	last->next = b;
+	return a;
+}
+
+static bool is_free(const struct evc_pool *pool, struct evc_segment *segment)
+{
+	/* Acquire, pairs with G1: all uses of the slots. */
+	return atomic_load_explicit(&segment->free, memory_order_acquire) == evc_pool_all_free(pool);
+}
+
+static void give_back(struct evc_pool *pool, struct evc_segment *first)
+{
+	struct evc_segment *last = first, *head;
+
+	if (first == NULL)
+		return;
+	while (last->next != NULL)
+		last = last->next;
+	head = atomic_load_explicit(&pool->returned, memory_order_relaxed);
+	do {
+		last->next = head;
+		/* As `list` in slab.c. */
+	} while (!atomic_compare_exchange_weak_explicit(&pool->returned, &head, first,
+							memory_order_release,
+							memory_order_relaxed));
+}
+
+static void shrink(struct evc_pool *pool, size_t change)
+{
+	atomic_fetch_sub_explicit(&pool->bytes, change, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&bytes, change, memory_order_relaxed);
+}
+
+static size_t segment_size(const struct evc_pool *pool)
+{
+	return (size_t)1 << pool->segment_shift;
+}
+
+/* What the trim holds of a pool, how many bytes of that are free and not released, and how many of those stay. */
+struct holding {
+	struct evc_pool *pool;
+	struct evc_segment *first;
+	size_t free_bytes;
+	size_t floor;
+};
+
+static void count(struct holding *holding)
+{
+	for (struct evc_segment *segment = holding->first; segment != NULL; segment = segment->next) {
+		if (!is_free(holding->pool, segment))
+			continue;
+		evc_slab_of(segment)->held++;
+		if (!segment->is_released)
+			holding->free_bytes += segment_size(holding->pool);
+	}
+}
+
+/* Whether the slab goes as a whole. A segment that was not free at the count is in none that does. */
+static bool is_doomed(struct holding *holding, struct evc_slab *slab)
+{
+	size_t size = evc_slab_capacity(slab) * segment_size(holding->pool);
+
+	if (!slab->is_doomed && slab->held == evc_slab_capacity(slab) &&
+	    holding->free_bytes >= holding->floor + size) {
+		slab->is_doomed = true;
+		holding->free_bytes -= size;
+	}
+	return slab->is_doomed;
+}
+
+static void let_go_of_slab_segment(struct evc_pool *pool, struct evc_segment *segment)
+{
+	struct evc_slab *slab = evc_slab_of(segment);
+
+	if (!segment->is_released)
+		shrink(pool, segment_size(pool));
+	if (--slab->held > 0)
+		return;
+	shrink(pool, EVC_SLAB_HEADER);
+	evc_domain_retire(&slab->retired, destroy);
+}
+
+static bool release(struct evc_pool *pool, struct evc_segment *segment)
+{
+	size_t size = segment_size(pool);
+
+	if (segment->is_released || !evc_release_pages(evc_segment_memory(segment), size))
+		return false;
+	segment->is_released = true;
+	shrink(pool, size);
+	return true;
+}
+
+/* Takes apart what is held, and lists again what stays. */
+static void let_go(struct holding *holding)
+{
+	struct evc_segment *kept = NULL, **link = &kept, *next;
+
+	for (struct evc_segment *segment = holding->first; segment != NULL; segment = next) {
+		next = segment->next;
+		if (is_free(holding->pool, segment)) {
+			if (is_doomed(holding, evc_slab_of(segment))) {
+				let_go_of_slab_segment(holding->pool, segment);
+				continue;
+			}
+			if (holding->free_bytes >= holding->floor + segment_size(holding->pool) &&
+			    release(holding->pool, segment))
+				holding->free_bytes -= segment_size(holding->pool);
+		}
+		*link = segment;
+		link = &segment->next;
+	}
+	*link = NULL;
+	for (struct evc_segment *segment = kept; segment != NULL; segment = segment->next)
+		evc_slab_of(segment)->held = 0;
+	give_back(holding->pool, kept);
+}
+
+bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
+{
+	struct holding holding = { .pool = pool, .floor = floor };
+	bool is_busy = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed) != 0;
+
+	/* A busy pool would map new slabs while its lists are here. Its memory goes back when it is quiet. */
+	if (!is_busy || floor == 0) {
+		holding.first = join(take_all(&pool->reserve), take_all(&pool->returned));
+		count(&holding);
+		let_go(&holding);
+	}
+	return is_busy;
+}
+
+#else
+
+bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
+{
+	(void)pool, (void)floor;
+	return false;
+}
+
+#endif
+
+/* Held by the one thread that trims; others do not wait for it. */
+static pthread_mutex_t trim_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void evc_pool_trim(void)
+{
+	struct evc_trim trim = { false, false };
+
+	if (pthread_mutex_trylock(&trim_mutex) != 0)
+		return;
+	/* Before the look: a pool that grows after it says so again. */
+	atomic_store_explicit(&has_surplus, false, memory_order_relaxed);
+	evc_thread_records_trim(&trim);
+	atomic_fetch_add_explicit(&trims, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&trim_mutex);
+	if (trim.has_surplus)
+		atomic_store_explicit(&has_surplus, true, memory_order_relaxed);
+	if (trim.is_busy)
+		arm();
+}
+#endif

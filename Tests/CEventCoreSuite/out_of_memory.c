@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * Memory that runs out: within a dispatch, and before a post.
+ */
+#ifdef EVC_URCU
+#include "bench.h"
+#include "memory/slot.h"
+#include "shared.h"
+
+/* Dispatches of so many events until memory is out, each of which is whole or not at all. */
+static const char *fill(struct bench *bench, uint32_t events)
+{
+	struct evc_dispatch dispatch;
+
+	for (;;) {
+		uint64_t value = bench->posted;
+		enum evc_status status = bench_begin(bench, BENCH_ONE, events, &dispatch);
+
+		if (status == EVC_OUT_OF_MEMORY)
+			return NULL;
+		EXPECT_OK(status);
+		bench_write(&dispatch, value);
+		EXPECT_EQUAL(evc_dispatch_commit(&dispatch), 1, "receivers");
+		for (unsigned i = 0; i < events; i++)
+			bench_expect_next(bench, value + i);
+	}
+}
+
+/* With no memory for more: all envelopes of this size that the thread's pools have, but for `but`. */
+static struct evc_envelope *hold_envelopes(struct evc_subscription *subscription, size_t size, unsigned but)
+{
+	struct evc_envelope *held = NULL, *envelope;
+
+	while (evc_envelope_create(subscription, EVC_LANE_QUEUE_NORMAL, size, 8, &envelope) == EVC_OK) {
+		evc_slot_set_next(envelope, held);
+		held = envelope;
+	}
+	for (; but > 0 && held != NULL; but--) {
+		envelope = held;
+		held = evc_slot_next(held);
+		evc_envelope_release(envelope, true);
+	}
+	return held;
+}
+
+static void let_go(struct evc_envelope *held)
+{
+	struct evc_envelope *next;
+
+	for (; held != NULL; held = next) {
+		next = evc_slot_next(held);
+		evc_envelope_release(held, true);
+	}
+}
+
+static const char *out_of_memory(void)
+{
+	static struct bench bench;
+
+	EXPECT_NONE(bench_open(&bench));
+	EXPECT_NONE(bench_dispatch_one(&bench));
+	for (unsigned events = 64; events > 0; events -= events > 4 ? 3 : 1) {
+		struct evc_envelope *held;
+		const char *message;
+
+		suite_allocator_install(0, UINT64_MAX);
+		held = hold_envelopes(bench.receiver.subscription, 8, 300);
+		message = fill(&bench, events);
+		/* What is left is of use. */
+		if (message == NULL)
+			message = fill(&bench, 1);
+		suite_allocator_restore();
+		let_go(held);
+		EXPECT_NONE(message);
+		EXPECT_NONE(bench_take_all(&bench));
+		EXPECT_NONE(bench_post_elsewhere(&bench));
+		EXPECT_NONE(bench_take_all(&bench));
+		EXPECT_STATUS(evc_mailbox_wait(bench.receiver.mailbox, 0), EVC_TIMED_OUT);
+		EXPECT_NONE(bench_dispatch_one(&bench));
+		EXPECT_NONE(bench_take_all(&bench));
+	}
+	return bench_close(&bench);
+}
+
+/* A shared mailbox's queue may need a segment for a post: a dispatch says so before it posts to anybody. */
+static const char *shared_out_of_memory(void)
+{
+	static struct shared_receiver shared;
+	struct evc_envelope *held;
+	struct evc_router *router;
+	uint64_t accepted = 0, refused = 0, value = 1;
+	uint64_t depths[EVC_LANE_COUNT];
+
+	EXPECT_NONE(shared_open(&shared));
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_OK(evc_router_subscribe(router, 1, shared.subscription, 0, false));
+	EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_NORMAL, &value, 8, 8, NULL));
+	suite_allocator_install(0, UINT64_MAX);
+	/* Boxes of the size of a segment, so that these run out before the events do. */
+	held = hold_envelopes(shared.subscription, 4000, 0);
+	for (unsigned i = 0; i < 40000; i++) {
+		uint32_t receivers = 0;
+		enum evc_status status = evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_NORMAL,
+							    &value, 8, 8, &receivers);
+
+		if ((status == EVC_OK) != (receivers == 1) ||
+		    (status != EVC_OK && status != EVC_OUT_OF_MEMORY))
+			break;
+		accepted += status == EVC_OK;
+		refused += status == EVC_OUT_OF_MEMORY;
+	}
+	suite_allocator_restore();
+	let_go(held);
+	EXPECT_EQUAL(accepted + refused, 40000, "dispatches that reached their receiver, or said so");
+	EXPECT(refused > 0, "memory was never out");
+	evc_shared_mailbox_depths(shared.mailbox, depths);
+	EXPECT_EQUAL(depths[EVC_LANE_QUEUE_NORMAL], accepted + 1, "events that wait");
+	EXPECT_OK(evc_router_unsubscribe(router, 1, shared.subscription));
+	evc_router_destroy(router);
+	EXPECT(suite_settle(), "the callback thread got stuck");
+	evc_shared_mailbox_release(shared.mailbox);
+	EXPECT_EQUAL(atomic_load(&shared.drops), accepted + 1, "events that ended");
+	return NULL;
+}
+
+/* A post of what is there already needs no memory, also the first of a thread to that mailbox. */
+static const char *post_without_memory(void)
+{
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
+		struct suite_receiver receiver;
+		struct evc_chain chain = EVC_CHAIN_EMPTY;
+		struct evc_envelope *envelope;
+		enum evc_status status;
+
+		EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+		EXPECT_OK(evc_envelope_create(receiver.subscription, (enum evc_lane)lane, 8, 8,
+					      &envelope));
+		evc_chain_append(&chain, envelope);
+		suite_allocator_install(0, UINT64_MAX);
+		status = evc_mailbox_post(receiver.mailbox, &chain);
+		suite_allocator_restore();
+		EXPECT_OK(status);
+		evc_mailbox_release(receiver.mailbox);
+		EXPECT_EQUAL(atomic_load(&receiver.drops), 1, "calls of drop");
+	}
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "D12 memory that runs out within a dispatch takes nothing along", out_of_memory },
+	{ "D4 D12 a dispatch to a shared mailbox without memory is refused, not lost",
+	  shared_out_of_memory },
+	{ "D12 a post needs no memory", post_without_memory },
+};
+SUITE_GROUP(suite_out_of_memory, tests);
+#endif
