@@ -134,7 +134,7 @@ void evc_pool_give(void *slot);
 void evc_pool_grow(struct evc_pool *pool, size_t bytes);
 /*
  * slab_trim.c: gives what is free beyond `floor` bytes back to the system, unless the pool is busy: true. The one
- * thread that trims; with a floor of 0 the pool has no owner, and is not left alone.
+ * thread that trims.
  */
 bool evc_pool_let_go(struct evc_pool *pool, size_t floor);
 /* slab_trim.c: a segment came back, or a thread has ended: is there something for the system? Lock-free. */

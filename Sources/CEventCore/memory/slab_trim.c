@@ -217,7 +217,7 @@ bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
 	bool is_busy = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed) != 0;
 
 	/* A busy pool would map new slabs while its lists are here. Its memory goes back when it is quiet. */
-	if (!is_busy || floor == 0) {
+	if (!is_busy) {
 		holding.first = join(take_all(&pool->reserve), take_all(&pool->returned));
 		count(&holding);
 		let_go(&holding);
