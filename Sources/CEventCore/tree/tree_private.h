@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 /*
  * Nodes, the links by which they are children, and handlers. All trees of a process are one domain, since
- * trees merge: one mutex for those who change something, one clock, one list of who walks.
+ * trees merge: one mutex for those who change something, one clock, one list of who walks (tree_walker.h).
  *
  * The clock counts changes. A link and a handler carry the time at which they came (`stamp`), so that a walk
  * passes over what came after it began, and whoever leaves gets a time of leaving, so that it is known
@@ -145,7 +145,9 @@ struct evc_tree_domain {
 	/* Under the mutex: those of the change that is being made, and those that a walk may look at. */
 	struct evc_tree_item *fresh;
 	struct evc_tree_item *deferred;
+	/* Under the mutex: who may be in a walk, with those who have joined since (tree_walker.h). */
 	struct evc_walker *walkers;
+	_Atomic(struct evc_walker *) joined;
 };
 
 extern struct evc_tree_domain evc_tree;
