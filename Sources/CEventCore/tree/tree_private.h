@@ -13,9 +13,9 @@
  *   clock                      C  store (release), after the      load (acquire), when a walk begins and
  *                                 change that it counts             when it collects
  *   link->stamp                set before the link is linked;     S  load (relaxed)
- *                                 EVC_UNLINKED (release) when   a climb acquire
- *                                 it leaves, in a move after L
- *                                 of the new link
+ *                                 EVC_UNLINKED and the time     a climb acquire
+ *                                 (release) when it leaves, in
+ *                                 a move after L of the new link
  *   link->next                 L  store (release)                 load (acquire)
  *   link->parent, ->node       before the link is linked          read
  *   node->first_child          L  store (release)                 load (acquire)
@@ -65,7 +65,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define EVC_UNLINKED UINT64_MAX
+/* Of a link's stamp: it has left, at the time in the other bits. */
+#define EVC_UNLINKED (UINT64_C(1) << 63)
 #define EVC_MASK_CHILDREN 8u
 #define EVC_MASK_LEVELS 16u
 #define EVC_HANDLER_PHASES (EVC_HANDLER_RAISE | EVC_HANDLER_PROPAGATE | EVC_HANDLER_CAPTURE)
