@@ -54,7 +54,8 @@ struct evc_mailbox_options {
 	 * For a mailbox that is drained by `evc_mailbox_pump` alone: called when the mailbox is armed and
 	 * gets something to do (a post, an interrupt, a close), once for each arming, to have it pumped.
 	 * A new mailbox is armed. Called on the thread that posts, interrupts or closes: must not wait, and
-	 * must not pump by itself. NULL: nobody is called, and the pump's caller comes by when it likes.
+	 * must not pump by itself. Others rely on that call: if the system takes the thread away right before it,
+	 * they wait for it. NULL: nobody is called, and the pump's caller comes by when it likes.
 	 */
 	void (*wake)(void *context);
 	/** Called once, when the mailbox is freed, after all others; may be NULL. Any thread. */
@@ -154,11 +155,11 @@ EVC_API uint64_t evc_latest_subscription_superseded(struct evc_subscription *sub
 
 /**
  * Posts a chain: its envelopes become visible to the consumer in the order of the chain, with nobody
- * else's between them.
+ * else's between those of one lane. Those of several lanes become visible lane by lane, the most urgent first.
  *
- * Threads: any. Progress: wait-free once the thread's memory is warm; one system call, or one call of
- * `wake`, if the consumer sleeps. Ownership: with EVC_OK the mailbox owns the chain; otherwise the
- * caller still does. Errors: EVC_CLOSED; EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT for an empty chain.
+ * Threads: any. Progress: lock-free: it is repeated if another post on the same lane has succeeded; one system call,
+ * or one call of `wake`, if the consumer sleeps. It asks for no memory. Ownership: with EVC_OK the mailbox owns the
+ * chain; otherwise the caller still does. Errors: EVC_CLOSED; EVC_INVALID_ARGUMENT for an empty chain.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox,
 						      const struct evc_chain *chain);
@@ -166,9 +167,9 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbo
 /**
  * Takes the envelope that is next by D1 to D3, without waiting.
  *
- * Threads: the one consumer (a thread at a time). Progress: lock-free; while a producer is between the
- * two steps of a post, a take that must see it spins until it has done the second. Ownership: the
- * caller owns `*out` and ends it with `evc_mailbox_recycle`. Errors: EVC_EMPTY, EVC_CLOSED;
+ * Threads: the one consumer (a thread at a time). Progress: lock-free, and it waits for no producer. An urgent post
+ * waits for at most 1,024 envelopes of a backlog to be sorted. Ownership: the caller owns `*out`, also after the
+ * mailbox is gone, and ends it with `evc_mailbox_recycle` or `evc_envelope_release`. Errors: EVC_EMPTY, EVC_CLOSED;
  * EVC_INVALID_ARGUMENT for a mailbox with `batches`.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox,
@@ -212,8 +213,7 @@ EVC_API enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox);
  *
  * Threads: any, one at a time, and not inside a handler of this mailbox; what one pump did must happen
  * before the next begins. With EVC_EMPTY the next one, which `wake` caused on another thread, may have
- * begun before this one returns. Progress: lock-free, but for a producer between the two steps of its post. Ownership: the caller's reference must
- * outlive the call. Errors: EVC_INVALID_ARGUMENT.
+ * begun before this one returns. Progress: lock-free. Ownership: the caller's reference must outlive the call. Errors: EVC_INVALID_ARGUMENT.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbox, uint64_t limit);
 
@@ -241,13 +241,12 @@ EVC_API void evc_mailbox_close(struct evc_mailbox *mailbox);
 EVC_API void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox);
 
 /**
- * How many envelopes wait in each lane: what the consumer has sorted, and what it has not looked at
- * yet. Exact while nothing moves; otherwise a momentary figure.
+ * How many envelopes wait in each lane. Exact while nothing moves; otherwise a momentary figure, which may be 64 too
+ * low for each thread that is inside a post.
  *
  * @param depths receives one figure per lane
  *
- * Threads: any. Progress: lock-free; takes time in proportion to the envelopes that the consumer has
- * not yet sorted, and none from the producers or the consumer. Errors: none.
+ * Threads: any. Progress: wait-free. Errors: none.
  */
 EVC_API void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT]);
 

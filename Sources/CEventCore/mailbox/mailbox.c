@@ -33,7 +33,7 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	if (mailbox == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_mailbox){
-		.sink = { evc_mailbox_accept, retain, release, options != NULL && options->batches },
+		.sink = { evc_mailbox_accept, retain, release, options != NULL && options->batches, 0 },
 	};
 	if (options != NULL)
 		mailbox->options = *options;

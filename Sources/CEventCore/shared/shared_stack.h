@@ -38,7 +38,7 @@
 
 /* Two words that a compare-and-swap changes together. */
 #if UINTPTR_MAX == UINT64_MAX
-typedef unsigned __int128 evc_stack_words;
+__extension__ typedef unsigned __int128 evc_stack_words;
 #else
 typedef uint64_t evc_stack_words;
 #endif

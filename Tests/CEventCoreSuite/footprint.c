@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * What stays: of a burst while little of it waits, of threads that have ended, of a consumer that has nothing to do.
+ */
+#ifdef EVC_URCU
+#include "suite.h"
+
+#include "mailbox/mailbox_private.h"
+#include "routing/subscription.h"
+
+static size_t slab_bytes(void)
+{
+	struct evc_pool_statistics statistics;
+
+	evc_pool_read_statistics(&statistics);
+	return statistics.slab_bytes;
+}
+
+/* Trims until the slabs have this size: one trim leaves alone what was used before, and one may run already. */
+static bool trim_down_to(size_t bytes)
+{
+	for (unsigned i = 0; i < 100 && slab_bytes() > bytes; i++) {
+		evc_pool_trim();
+		if (!suite_quiesce())
+			return false;
+	}
+	return slab_bytes() <= bytes;
+}
+
+#ifndef SUITE_ADDRESS_SANITIZER
+
+#define BURST 400000u
+/* One in so many waits: more than a segment apart, so that each would keep one. */
+#define APART 390u
+
+static void *burst(void *context)
+{
+	struct suite_receiver *receiver = context;
+
+	for (unsigned i = 0; i < BURST; i++)
+		if (suite_post(receiver, i % APART == 0 ? EVC_LANE_QUEUE_LOWEST
+							: EVC_LANE_QUEUE_NORMAL, i) != EVC_OK)
+			return receiver;
+	return NULL;
+}
+
+static const char *few_wait(void)
+{
+	const unsigned left = (BURST + APART - 1) / APART;
+	struct suite_receiver receiver;
+	pthread_t thread;
+	void *failure;
+	size_t before, limit;
+	uint64_t value;
+	unsigned lane;
+
+	EXPECT(trim_down_to(slab_bytes()), "the callback thread got stuck");
+	(void)trim_down_to(EVC_POOL_FLOOR_BYTES);
+	before = slab_bytes();
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	pthread_create(&thread, NULL, burst, &receiver);
+	pthread_join(thread, &failure);
+	EXPECT(failure == NULL, "a post failed");
+	for (unsigned i = 0; i < BURST - left; i++)
+		EXPECT_OK(suite_take(&receiver, &lane, &value));
+	EXPECT_STATUS(evc_mailbox_wait(receiver.mailbox, 0), EVC_OK);
+	/* Slots in the consumer's hand go back when it takes more, or has nothing to do. */
+	evc_return_cache_flush(&receiver.mailbox->returns);
+	limit = before + 2 * left * 64 + ((size_t)1 << 20);
+	EXPECT(trim_down_to(limit), "%u events wait, and %zu bytes stay beside the %zu before", left,
+	       slab_bytes() - before, before);
+	for (unsigned i = 0; i < left; i++) {
+		EXPECT_OK(suite_take(&receiver, &lane, &value));
+		EXPECT_EQUAL(value, i * APART, "an event that waited");
+	}
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
+#define THREADS 300u
+
+static pthread_barrier_t all_have_posted;
+
+static void *post_once(void *context)
+{
+	enum evc_status status = suite_post(context, EVC_LANE_QUEUE_NORMAL, 1);
+
+	pthread_barrier_wait(&all_have_posted);
+	return status == EVC_OK ? NULL : context;
+}
+
+static const char *threads_come_and_go(void)
+{
+	static pthread_t threads[THREADS];
+	struct suite_receiver receiver;
+	size_t before, during;
+	uint64_t value;
+	unsigned lane;
+
+	(void)trim_down_to(EVC_POOL_FLOOR_BYTES);
+	before = slab_bytes();
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	pthread_barrier_init(&all_have_posted, NULL, THREADS);
+	for (unsigned i = 0; i < THREADS; i++)
+		EXPECT(pthread_create(&threads[i], NULL, post_once, &receiver) == 0, "no thread");
+	for (unsigned i = 0; i < THREADS; i++) {
+		void *failure;
+
+		pthread_join(threads[i], &failure);
+		EXPECT(failure == NULL, "a post failed");
+	}
+	pthread_barrier_destroy(&all_have_posted);
+	during = slab_bytes();
+	EXPECT(during >= before + THREADS / 2 * 8192, "each thread has memory of its own: %zu bytes",
+	       during - before);
+	for (unsigned i = 0; i < THREADS; i++)
+		EXPECT_OK(suite_take(&receiver, &lane, &value));
+	EXPECT_STATUS(evc_mailbox_wait(receiver.mailbox, 0), EVC_TIMED_OUT);
+	EXPECT(trim_down_to(before), "%zu bytes stay of %u threads that have ended, beside %zu before",
+	       slab_bytes() - before, THREADS, before);
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+#endif
+
+/* What a consumer asks of its parker: no sleep has an end of its own. */
+
+static _Atomic uint64_t sleeps, short_sleeps;
+
+static void wait(void *state, const uint32_t *word, uint32_t expected, uint64_t timeout)
+{
+	atomic_fetch_add(&sleeps, 1);
+	if (timeout != EVC_FOREVER)
+		atomic_fetch_add(&short_sleeps, 1);
+	evc_parker_posix()->wait(state, word, expected, timeout);
+}
+
+static const char *sleeps_for_good(void)
+{
+	struct evc_parker_ops ops = *evc_parker_posix();
+	struct evc_mailbox_options options = { .parker = &ops };
+	struct suite_receiver receiver;
+	struct evc_thread *thread;
+
+	ops.wait = wait;
+	atomic_store(&sleeps, 0);
+	atomic_store(&short_sleeps, 0);
+	EXPECT_NONE(suite_receiver_open(&receiver, &options));
+	EXPECT_OK(evc_thread_start(NULL, receiver.mailbox, &thread));
+	for (unsigned round = 1; round <= 4; round++) {
+		for (unsigned i = 0; i < 5000; i++)
+			EXPECT_OK(suite_post(&receiver, i % 10, i));
+		EXPECT(suite_await(&receiver.delivered, 5000 * round), "the consumer got stuck");
+	}
+	EXPECT(suite_await(&sleeps, 1), "the consumer does not sleep");
+	EXPECT_EQUAL(atomic_load(&short_sleeps), 0, "sleeps with an end of their own");
+	evc_thread_cancel(thread);
+	EXPECT_OK(evc_thread_join(thread));
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
+/* A sink that counts its posts. */
+
+static unsigned posts, envelopes;
+
+static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	struct evc_envelope *next = chain->first, *envelope;
+
+	(void)sink;
+	posts++;
+	for (uint32_t i = 0; i < chain->count; i++) {
+		envelope = next;
+		next = evc_slot_next(envelope);
+		envelopes++;
+		evc_envelope_release(envelope, true);
+	}
+	return EVC_OK;
+}
+
+static void count_nothing(struct evc_sink *sink)
+{
+	(void)sink;
+}
+
+static const char *one_post(void)
+{
+	static struct evc_sink sinks[2] = { { accept, count_nothing, count_nothing, false, 0 },
+					    { accept, count_nothing, count_nothing, false, 0 } };
+	static struct evc_subscription subscriptions[64];
+	struct evc_router *router;
+	uint32_t receivers;
+	uint64_t value = 1;
+
+	EXPECT_OK(evc_router_create(&router));
+	/* In turns, so that they do not stand side by side by themselves. */
+	for (unsigned i = 0; i < 64; i++) {
+		subscriptions[i].sink = &sinks[i % 2];
+		EXPECT_OK(evc_router_subscribe(router, 1, &subscriptions[i], 0, false));
+	}
+	posts = envelopes = 0;
+	EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_LOW, &value, 8, 8, &receivers));
+	EXPECT_EQUAL(receivers, 64, "receivers");
+	EXPECT_EQUAL(envelopes, 64, "envelopes");
+	EXPECT_EQUAL(posts, 2, "posts to two sinks");
+	evc_router_destroy(router);
+	EXPECT(suite_settle(), "the callback thread got stuck");
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+#ifndef SUITE_ADDRESS_SANITIZER
+	{ "a few events that wait keep no memory of the many that were handled", few_wait },
+	{ "threads that come and go leave no memory behind", threads_come_and_go },
+#endif
+	{ "a consumer without anything to do sleeps until it is woken", sleeps_for_good },
+	{ "D4 several subscriptions of one sink get one post", one_post },
+};
+SUITE_GROUP(suite_footprint, tests);
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A producer that the system takes away in the middle of a post. A signal handler holds it wherever it is, for as long
+ * as the test likes; meanwhile others post, and what they posted is taken at once.
+ */
+#ifdef EVC_URCU
+#include "suite.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static struct {
+	struct suite_receiver receiver;
+	struct evc_router *router;
+	_Atomic bool stop;
+	/* What the handler writes to when it holds the producer, and reads from until it may go on. */
+	int is_held[2], may_go[2];
+} held;
+
+static void hold(int number)
+{
+	char byte = 0;
+
+	(void)number;
+	if (write(held.is_held[1], &byte, 1) != 1 || read(held.may_go[0], &byte, 1) != 1)
+		_exit(1);
+}
+
+static void *flood(void *context)
+{
+	uint64_t value = 0;
+
+	(void)context;
+	while (!atomic_load_explicit(&held.stop, memory_order_relaxed))
+		if (evc_dispatch_bytes(held.router, 1, EVC_LANE_QUEUE_LOWEST, &value, 8, 8, NULL) !=
+		    EVC_OK)
+			return &held;
+	return NULL;
+}
+
+/* While the producer is held: everything that others post is next, whatever the held one was doing. */
+static const char *others_go_on(uint64_t round)
+{
+	for (unsigned at = 0; at < EVC_LANE_COUNT - 1; at++) {
+		uint64_t value = round * 16 + at + 1, found;
+		unsigned lane;
+
+		EXPECT_OK(evc_dispatch_bytes(held.router, 1, (enum evc_lane)at, &value, 8, 8, NULL));
+		EXPECT_OK(suite_take(&held.receiver, &lane, &found));
+		EXPECT_EQUAL(found, value, "the event that was posted beside a held producer");
+		EXPECT_EQUAL(lane, at, "its lane");
+	}
+	return NULL;
+}
+
+static const char *hold_and_go_on(pthread_t producer, uint64_t round)
+{
+	const char *message;
+	uint64_t value;
+	unsigned lane;
+	char byte = 0;
+
+	pthread_kill(producer, SIGUSR2);
+	EXPECT(read(held.is_held[0], &byte, 1) == 1, "the producer is not held");
+	message = others_go_on(round);
+	EXPECT(write(held.may_go[1], &byte, 1) == 1, "the producer stays held");
+	EXPECT_NONE(message);
+	/* So that the backlog does not grow; it is the producer's own. */
+	while (suite_take(&held.receiver, &lane, &value) == EVC_OK)
+		EXPECT_EQUAL(value, 0, "the producer's own event");
+	return NULL;
+}
+
+static const char *beside_a_held_producer(void)
+{
+	struct sigaction action = { .sa_handler = hold, .sa_flags = SA_RESTART }, before;
+	const char *message = NULL;
+	pthread_t producer;
+	void *failure;
+
+	EXPECT(pipe(held.is_held) == 0 && pipe(held.may_go) == 0, "no pipes");
+	EXPECT_NONE(suite_receiver_open(&held.receiver, NULL));
+	EXPECT_OK(evc_router_create(&held.router));
+	EXPECT_OK(evc_router_subscribe(held.router, 1, held.receiver.subscription, 0, false));
+	atomic_store(&held.stop, false);
+	sigaction(SIGUSR2, &action, &before);
+	pthread_create(&producer, NULL, flood, NULL);
+	for (uint64_t round = 0; message == NULL && round < SUITE_SCALE(3000u); round++)
+		message = hold_and_go_on(producer, round);
+	atomic_store(&held.stop, true);
+	pthread_join(producer, &failure);
+	sigaction(SIGUSR2, &before, NULL);
+	EXPECT_NONE(message);
+	EXPECT(failure == NULL, "a dispatch of the held producer failed");
+	for (unsigned i = 0; i < 2; i++) {
+		close(held.is_held[i]);
+		close(held.may_go[i]);
+	}
+	EXPECT_OK(evc_router_unsubscribe(held.router, 1, held.receiver.subscription));
+	evc_router_destroy(held.router);
+	EXPECT(suite_settle(), "the callback thread got stuck");
+	evc_mailbox_release(held.receiver.mailbox);
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "D1 D5 a producer that is held anywhere in a post delays its own event alone",
+	  beside_a_held_producer },
+};
+SUITE_GROUP(suite_held, tests);
+#endif
