@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * What the parts of the engine know of each other.
+ *
+ *   choice.c   which of several ways an execution takes: drawn, searched, or replayed
+ *   fiber.c    fibers in place of threads, the scheduler, the clock
+ *   clock.h    vector clocks: what happens before what
+ *   memory.c   atomic objects: which store a load reads
+ *   plain.c    all other accesses: data races, use of freed memory
+ *   heap.c     the allocator of the core, which never gives a block twice
+ *   pthread.c  mutexes, conditions, futexes, keys
+ *   domain.c   read sections and grace periods
+ *   trace.c    what happened, for those who read it
+ *   main.c     runs scenarios, and reports
+ */
+#ifndef EXPLORER_ENGINE_H
+#define EXPLORER_ENGINE_H
+
+#include "clock.h"
+#include "explorer.h"
+
+/*
+ * Static variables of the program are put back before each execution; those of the engine that outlive one are
+ * in this section, which is not.
+ */
+#define KEPT __attribute__((section("explorer_kept")))
+
+/* choice.c */
+enum choice {
+	/* 0: this fiber goes on. Otherwise another runs, or time passes. */
+	CHOICE_PREEMPT,
+	/* This fiber cannot go on, or lets the others run: which one does. */
+	CHOICE_NEXT,
+	CHOICE_AFTER_YIELD,
+	/* 0: the newest store; 1: the one before ... */
+	CHOICE_LOAD,
+	/* 0: the store comes last in the modification order; 1: one before ... */
+	CHOICE_PLACE,
+	/* 1: a weak compare-and-swap fails for no reason. */
+	CHOICE_SPURIOUS,
+	CHOICE_KINDS
+};
+
+unsigned choose(enum choice kind, unsigned count);
+
+/* How the next execution chooses: from a seed; by the list; or the next one of the search. */
+void choice_begin_random(uint64_t seed);
+void choice_begin_replay(const char *list);
+/* Searches executions with at most `depth` choices that are not the first of their kind. */
+void choice_begin_search(unsigned depth);
+/* False when there is none left. */
+bool choice_next_search(void);
+/* The choices that were not 0, as text for --replay. In memory of malloc. */
+char *choice_list(void);
+/* Of the last execution: makes it simpler as long as `still_fails`; leaves the simplest as the list. */
+char *choice_simplify(bool (*still_fails)(const char *list));
+
+/* fiber.c */
+struct fiber;
+extern struct fiber *current;
+
+/* Runs `function` as the first fiber until it returns. */
+void fiber_run_all(void (*function)(void));
+/* Before each operation that others can see. */
+void fiber_point(void);
+void fiber_yield(void);
+/* Sleeps until fiber_wake(object) or `deadline`: false if that was it. */
+bool fiber_sleep(const void *object, uint64_t deadline);
+/* Wakes those that sleep for `object`, `count` at most; how many there were. */
+unsigned fiber_wake(const void *object, unsigned count);
+unsigned fiber_number(void);
+struct clock *fiber_clock(unsigned number);
+unsigned fiber_count(void);
+uint64_t fiber_now(bool tick);
+unsigned fiber_create(void *(*function)(void *), void *argument);
+bool fiber_has_ended(unsigned number, void **result);
+/* What an execution may take, before it counts as one that never ends. */
+void fiber_count_step(unsigned weight);
+bool fiber_is_exploring(void);
+/* Ends the execution. */
+_Noreturn void fiber_abandon(void);
+
+/* memory.c */
+void memory_reset(void);
+/* A plain write to where an atomic object may be: it begins anew with that value. */
+void memory_overwrite(uintptr_t address, size_t size);
+void memory_fence(int order);
+/* A sequentially consistent fence on all fibers (membarrier). */
+void memory_fence_everywhere(void);
+
+/* plain.c */
+enum access { ACCESS_READ = 0, ACCESS_WRITE = 1, ACCESS_ATOMIC = 2 };
+void plain_reset(void);
+void plain_access(uintptr_t address, size_t size, enum access access, uintptr_t program_counter);
+/* A block ends: as a write to all of it. */
+void plain_free(uintptr_t address, size_t size);
+
+/* heap.c */
+void heap_reset(void);
+void heap_install(void);
+/* Fails if the address lies in a block that was freed. */
+void heap_check(uintptr_t address, uintptr_t program_counter);
+
+/* pthread.c, domain.c */
+void pthread_reset(void);
+void pthread_end_of_fiber(void);
+void domain_reset(void);
+bool domain_is_inside(void);
+
+/* trace.c */
+extern bool trace_is_on;
+void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Where an address of the program is, in words; in a buffer that the next call but three writes. */
+const char *trace_place(uintptr_t program_counter);
+const char *trace_order(int order);
+const char *trace_short_name(const char *file);
+
+/* main.c */
+extern char failure[1024];
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * All accesses that are not atomic: the compiler announces them as it would to ThreadSanitizer
+ * (-fsanitize=thread), whose runtime is not linked; these functions are in its place.
+ *
+ * Two accesses of which neither happens before the other are a data race, if one writes and one is not atomic. This
+ * is how a release or acquire that is missing shows: what was published is read in whatever order one likes.
+ */
+#include "engine.h"
+
+#include <stdlib.h>
+
+#define CELLS (1u << 17)
+#define RECORDS 8u
+
+struct record {
+	uint32_t time, program_counter;
+	uint8_t mask, access, fiber;
+};
+
+/* Eight bytes of memory. */
+struct cell {
+	uintptr_t address;
+	uint32_t execution;
+	uint8_t count;
+	bool has_object;
+	struct record records[RECORDS];
+};
+
+extern char __start_explorer_locals[], __stop_explorer_locals[];
+
+static KEPT struct cell *cells;
+static KEPT uint32_t execution;
+
+void plain_reset(void)
+{
+	if (cells == NULL)
+		cells = calloc(CELLS, sizeof(*cells));
+	execution++;
+}
+
+/* NULL if there is none and none is to be made. */
+static struct cell *cell_of(uintptr_t address, bool make)
+{
+	uintptr_t at = (address >> 3) * 0x9e3779b97f4a7c15u >> 40;
+
+	for (unsigned i = 0; i < CELLS; i++) {
+		struct cell *cell = &cells[(at + i) % CELLS];
+
+		if (cell->execution != execution) {
+			if (!make)
+				return NULL;
+			*cell = (struct cell){ .address = address, .execution = execution };
+			return cell;
+		}
+		if (cell->address == address)
+			return cell;
+	}
+	explorer_fail("more memory than the engine can watch");
+}
+
+static const char *name_of(enum access access)
+{
+	static const char *const names[] = { "read", "write", "atomic read", "atomic write" };
+
+	return names[access];
+}
+
+static bool conflict(enum access a, enum access b)
+{
+	return ((a | b) & ACCESS_WRITE) && !(a & b & ACCESS_ATOMIC);
+}
+
+/* Whatever is in conflict with `old` is so with `new`. */
+static bool stands_for(enum access new, enum access old)
+{
+	return (new & ACCESS_WRITE) >= (old & ACCESS_WRITE) &&
+	       (new & ACCESS_ATOMIC) <= (old & ACCESS_ATOMIC);
+}
+
+static void check(struct cell *cell, struct record new)
+{
+	const struct clock *clock = fiber_clock(new.fiber);
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < cell->count; i++) {
+		struct record old = cell->records[i];
+		bool is_before = old.fiber == new.fiber || old.time <= clock->at[old.fiber];
+
+		if (!is_before && (old.mask & new.mask) && conflict(old.access, new.access))
+			explorer_fail("data race at %lx: %s by fiber %u (%s), %s by fiber %u (%s)",
+				      cell->address, name_of(old.access), old.fiber,
+				      trace_place(old.program_counter), name_of(new.access), new.fiber,
+				      trace_place(new.program_counter));
+		if (!(is_before && (old.mask & ~new.mask) == 0 && stands_for(new.access, old.access)))
+			cell->records[kept++] = old;
+	}
+	if (kept == RECORDS)
+		memmove(&cell->records[0], &cell->records[1], --kept * sizeof(new));
+	cell->records[kept] = new;
+	cell->count = (uint8_t)(kept + 1);
+}
+
+static void access_all(uintptr_t address, size_t size, enum access access, uintptr_t program_counter, bool make)
+{
+	unsigned number = fiber_number();
+	uintptr_t end = address + size;
+
+	for (uintptr_t at = address & ~(uintptr_t)7; at < end; at += 8) {
+		struct cell *cell = cell_of(at, make);
+		unsigned from = at < address ? (unsigned)(address - at) : 0;
+		unsigned to = end - at < 8 ? (unsigned)(end - at) : 8;
+
+		if (cell == NULL)
+			continue;
+		check(cell, (struct record){ fiber_clock(number)->at[number], (uint32_t)program_counter,
+					     (uint8_t)((1u << to) - (1u << from)), (uint8_t)access,
+					     (uint8_t)number });
+		if (access & ACCESS_ATOMIC)
+			cell->has_object = true;
+		else if ((access & ACCESS_WRITE) && cell->has_object)
+			memory_overwrite(at + from, to - from);
+	}
+}
+
+void plain_access(uintptr_t address, size_t size, enum access access, uintptr_t program_counter)
+{
+	if (!fiber_is_exploring() || (address >= (uintptr_t)__start_explorer_locals &&
+				      address < (uintptr_t)__stop_explorer_locals))
+		return;
+	heap_check(address, program_counter);
+	/* A loop that only reads has to end as well. */
+	if (!(access & ACCESS_ATOMIC))
+		fiber_count_step(0);
+	access_all(address, size, access, program_counter, true);
+}
+
+void plain_free(uintptr_t address, size_t size)
+{
+	access_all(address, size, ACCESS_WRITE, (uintptr_t)__builtin_return_address(0), false);
+}
+
+#define CALLER ((uintptr_t)__builtin_return_address(0))
+#define ACCESS_FUNCTIONS(size)                                                                     \
+	void __tsan_read##size(void *at);                                                          \
+	void __tsan_read##size(void *at)                                                           \
+	{                                                                                          \
+		plain_access((uintptr_t)at, size, ACCESS_READ, CALLER);                            \
+	}                                                                                          \
+	void __tsan_write##size(void *at);                                                         \
+	void __tsan_write##size(void *at)                                                          \
+	{                                                                                          \
+		plain_access((uintptr_t)at, size, ACCESS_WRITE, CALLER);                           \
+	}                                                                                          \
+	void __tsan_unaligned_read##size(void *at);                                                \
+	void __tsan_unaligned_read##size(void *at)                                                 \
+	{                                                                                          \
+		plain_access((uintptr_t)at, size, ACCESS_READ, CALLER);                            \
+	}                                                                                          \
+	void __tsan_unaligned_write##size(void *at);                                               \
+	void __tsan_unaligned_write##size(void *at)                                                \
+	{                                                                                          \
+		plain_access((uintptr_t)at, size, ACCESS_WRITE, CALLER);                           \
+	}
+
+ACCESS_FUNCTIONS(1)
+ACCESS_FUNCTIONS(2)
+ACCESS_FUNCTIONS(4)
+ACCESS_FUNCTIONS(8)
+ACCESS_FUNCTIONS(16)
+
+void __tsan_read_range(void *at, size_t size);
+void __tsan_read_range(void *at, size_t size)
+{
+	plain_access((uintptr_t)at, size, ACCESS_READ, CALLER);
+}
+
+void __tsan_write_range(void *at, size_t size);
+void __tsan_write_range(void *at, size_t size)
+{
+	plain_access((uintptr_t)at, size, ACCESS_WRITE, CALLER);
+}
+
+void __tsan_init(void);
+void __tsan_init(void)
+{
+}
+
+void __tsan_func_entry(void *caller);
+void __tsan_func_entry(void *caller)
+{
+	(void)caller;
+}
+
+void __tsan_func_exit(void);
+void __tsan_func_exit(void)
+{
+}
+
+/* Builtins, of which the core uses these. */
+uint64_t __tsan_atomic64_load(const volatile uint64_t *at, int order);
+uint64_t __tsan_atomic64_load(const volatile uint64_t *at, int order)
+{
+	return explorer_load(NULL, at, 8, order);
+}
+
+uint32_t __tsan_atomic32_load(const volatile uint32_t *at, int order);
+uint32_t __tsan_atomic32_load(const volatile uint32_t *at, int order)
+{
+	return (uint32_t)explorer_load(NULL, at, 4, order);
+}
+
+void __tsan_atomic64_store(volatile uint64_t *at, uint64_t value, int order);
+void __tsan_atomic64_store(volatile uint64_t *at, uint64_t value, int order)
+{
+	explorer_store(NULL, at, 8, value, order);
+}
+
+bool explorer_compare_pair(void *at, uint64_t expected[2], const uint64_t value[2], uintptr_t pc);
+bool __tsan_atomic128_compare_exchange_strong(volatile __int128 *at, __int128 *expected, __int128 value,
+					      int success, int failure);
+bool __tsan_atomic128_compare_exchange_strong(volatile __int128 *at, __int128 *expected, __int128 value,
+					      int success, int failure)
+{
+	uint64_t words[2], new[2];
+	bool succeeds;
+
+	(void)success;
+	(void)failure;
+	memcpy(words, expected, 16);
+	memcpy(new, &value, 16);
+	succeeds = explorer_compare_pair((void *)at, words, new, CALLER);
+	memcpy(expected, words, 16);
+	return succeeds;
+}
+
+/* The compiler says nothing of what these touch; the core and the scenarios are compiled to call them. */
+void *explorer_memcpy(void *to, const void *from, size_t size);
+void *explorer_memcpy(void *to, const void *from, size_t size)
+{
+	plain_access((uintptr_t)from, size, ACCESS_READ, CALLER);
+	plain_access((uintptr_t)to, size, ACCESS_WRITE, CALLER);
+	return memcpy(to, from, size);
+}
+
+void *explorer_memmove(void *to, const void *from, size_t size);
+void *explorer_memmove(void *to, const void *from, size_t size)
+{
+	plain_access((uintptr_t)from, size, ACCESS_READ, CALLER);
+	plain_access((uintptr_t)to, size, ACCESS_WRITE, CALLER);
+	return memmove(to, from, size);
+}
+
+void *explorer_memset(void *to, int value, size_t size);
+void *explorer_memset(void *to, int value, size_t size)
+{
+	plain_access((uintptr_t)to, size, ACCESS_WRITE, CALLER);
+	return memset(to, value, size);
+}
