@@ -14,7 +14,6 @@ struct taken {
 	uint32_t value;
 	/* How many ways there were for the search; 1: none, since there had been deviations enough. */
 	uint32_t count;
-	bool is_free;
 };
 
 static KEPT int mode;
@@ -113,7 +112,6 @@ unsigned choose(enum choice kind, unsigned count)
 		taken = realloc(taken, capacity * sizeof(*taken));
 	}
 	this = &taken[count_taken];
-	this->is_free = kind == CHOICE_NEXT;
 	if (mode == RANDOM) {
 		this->value = choose_random(kind, count);
 	} else if (mode == REPLAY) {
@@ -122,12 +120,12 @@ unsigned choose(enum choice kind, unsigned count)
 			this->value = count - 1;
 	} else if (count_taken >= given) {
 		this->value = 0;
-		this->count = this->is_free || left > 0 ? count : 1;
+		this->count = left > 0 ? count : 1;
 	} else if (this->value >= count) {
 		explorer_fail("the scenario does not do the same again: choice %zu of %u has %u ways",
 			      count_taken, this->value, count);
 	}
-	if (this->value != 0 && !this->is_free && left > 0)
+	if (this->value != 0 && left > 0)
 		left--;
 	count_taken++;
 	return this->value;

@@ -97,6 +97,12 @@ void plain_access(uintptr_t address, size_t size, enum access access, uintptr_t 
 void plain_free(uintptr_t address, size_t size);
 
 /* heap.c */
+#define HEAP_BASE ((uintptr_t)0x200000000000u)
+#define HEAP_SIZE ((size_t)1 << 30)
+#define HEAP_PAGE ((uintptr_t)4096)
+/* Of each page: the execution that touched it last; HEAP_FRESH: none since it was filled. */
+#define HEAP_FRESH 1u
+extern uint32_t heap_touched[HEAP_SIZE / HEAP_PAGE];
 void heap_reset(void);
 void heap_install(void);
 /* Fails if the address lies in a block that was freed. */

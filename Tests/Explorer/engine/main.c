@@ -27,7 +27,7 @@ static KEPT struct {
 	uint64_t seed;
 	const char *replay;
 	unsigned depth;
-	bool quiet, random_only;
+	bool quiet, random_only, first;
 } options = { .seconds = 5, .seed = 1, .depth = 6 };
 
 static KEPT const struct scenario *scenario;
@@ -296,14 +296,15 @@ static bool weaken(const char *text)
 static void list_sites(void)
 {
 	for (struct explorer_site *site = __start_explorer_sites; site < __stop_explorer_sites; site++)
-		printf("site %s %d %d %u %u\n", site->file, site->line, (int)site->operation,
-		       site->orders[0], site->orders[1]);
+		for (unsigned which = 0; which < 2; which++)
+			printf("site %s:%d %d %u %u %u\n", site->file, site->line, (int)site->operation,
+			       which, site->literal[which], site->orders[which]);
 }
 
 static int usage(const char *name)
 {
 	fprintf(stderr,
-		"%s [--scenario NAME]... [--seconds S] [--seed N] [--depth N] [--random-only] [--quiet]\n"
+		"%s [--scenario NAME]... [--seconds S] [--seed N] [--depth N] [--random-only] [--quiet] [--first]\n"
 		"    [--replay LIST] [--weaken FILE:LINE:WHICH:FROM:TO] [--sites] [--list]\n",
 		name);
 	return 2;
@@ -317,6 +318,7 @@ int main(int argc, char **argv)
 		{ "replay", required_argument, NULL, 'p' },   { "weaken", required_argument, NULL, 'w' },
 		{ "sites", no_argument, NULL, 'i' },	      { "list", no_argument, NULL, 'l' },
 		{ "quiet", no_argument, NULL, 'q' },	      { "random-only", no_argument, NULL, 'n' },
+		{ "first", no_argument, NULL, 'f' },
 		{ NULL, 0, NULL, 0 }
 	};
 	static KEPT char wanted[4096] = " ";
@@ -359,6 +361,9 @@ int main(int argc, char **argv)
 		case 'q':
 			options.quiet = true;
 			break;
+		case 'f':
+			options.first = true;
+			break;
 		case 'n':
 			options.random_only = true;
 			break;
@@ -373,8 +378,11 @@ int main(int argc, char **argv)
 		if (strcmp(wanted, " ") != 0 && !has_word(wanted, scenario->name))
 			continue;
 		ran++;
-		if (!explore())
+		if (!explore()) {
 			status = 1;
+			if (options.first)
+				break;
+		}
 	}
 	if (sites)
 		list_sites();

@@ -528,5 +528,4 @@ void explorer_init(volatile void *at, size_t size, uint64_t value)
 	/* No atomic operation, by the standard: who reads it must come after. */
 	plain_access((uintptr_t)at, size, ACCESS_WRITE, CALLER);
 	memcpy((void *)at, &value, size);
-	memory_overwrite((uintptr_t)at, size);
 }

@@ -10,9 +10,10 @@
 #include "engine.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
-#define CELLS (1u << 17)
-#define RECORDS 8u
+#define CELLS (1u << 14)
+#define RECORDS 6u
 
 struct record {
 	uint32_t time, program_counter;
@@ -30,34 +31,53 @@ struct cell {
 
 extern char __start_explorer_locals[], __stop_explorer_locals[];
 
-static KEPT struct cell *cells;
-static KEPT uint32_t execution;
+/* Of the heap in the order of its addresses; of all else, which is little, by a hash. */
+static KEPT struct cell *heap_cells, *other_cells;
+static KEPT uint32_t execution = HEAP_FRESH;
 
 void plain_reset(void)
 {
-	if (cells == NULL)
-		cells = calloc(CELLS, sizeof(*cells));
+	if (other_cells == NULL) {
+		other_cells = calloc(CELLS, sizeof(*other_cells));
+		heap_cells = mmap(NULL, HEAP_SIZE / 8 * sizeof(*heap_cells), PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (heap_cells == MAP_FAILED)
+			abort();
+	}
 	execution++;
+}
+
+static struct cell *slot_of(uintptr_t address)
+{
+	uintptr_t at = (address >> 3) * 0x9e3779b97f4a7c15u >> 40;
+
+	if (address - HEAP_BASE < HEAP_SIZE)
+		return &heap_cells[(address - HEAP_BASE) >> 3];
+	for (unsigned i = 0; i < CELLS; i++) {
+		struct cell *cell = &other_cells[(at + i) % CELLS];
+
+		if (cell->execution != execution || cell->address == address)
+			return cell;
+	}
+	explorer_fail("more memory than the engine can watch");
 }
 
 /* NULL if there is none and none is to be made. */
 static struct cell *cell_of(uintptr_t address, bool make)
 {
-	uintptr_t at = (address >> 3) * 0x9e3779b97f4a7c15u >> 40;
+	struct cell *cell = slot_of(address);
 
-	for (unsigned i = 0; i < CELLS; i++) {
-		struct cell *cell = &cells[(at + i) % CELLS];
-
-		if (cell->execution != execution) {
-			if (!make)
-				return NULL;
-			*cell = (struct cell){ .address = address, .execution = execution };
-			return cell;
-		}
-		if (cell->address == address)
-			return cell;
-	}
-	explorer_fail("more memory than the engine can watch");
+	if (cell->execution == execution)
+		return cell;
+	if (!make)
+		return NULL;
+	cell->address = address;
+	cell->execution = execution;
+	cell->count = 0;
+	cell->has_object = false;
+	if (address - HEAP_BASE < HEAP_SIZE)
+		heap_touched[(address - HEAP_BASE) / HEAP_PAGE] = execution;
+	return cell;
 }
 
 static const char *name_of(enum access access)
@@ -138,7 +158,13 @@ void plain_access(uintptr_t address, size_t size, enum access access, uintptr_t 
 
 void plain_free(uintptr_t address, size_t size)
 {
-	access_all(address, size, ACCESS_WRITE, (uintptr_t)__builtin_return_address(0), false);
+	uintptr_t end = address + size;
+
+	/* A page at a time: a slab is large, and mostly untouched. */
+	for (; address < end; address += HEAP_PAGE)
+		if (heap_touched[(address - HEAP_BASE) / HEAP_PAGE] == execution)
+			access_all(address, end - address < HEAP_PAGE ? end - address : HEAP_PAGE, ACCESS_WRITE,
+				   (uintptr_t)__builtin_return_address(0), false);
 }
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))

@@ -42,7 +42,9 @@ struct explorer_site {
 	const char *file;
 	int line;
 	enum explorer_operation operation;
-	/* Bit n: it was done with order n; [1]: the order of a compare-and-swap that failed. */
+	/* As written, if they are constants; [1]: the order of a compare-and-swap that fails. */
+	uint8_t literal[2];
+	/* Bit n: it was done with order n. */
 	uint8_t orders[2];
 	/* From the command line (--weaken): the order `from` becomes `to`. */
 	bool is_weakened;
@@ -58,10 +60,16 @@ bool explorer_compare(struct explorer_site *site, volatile void *at, size_t size
 void explorer_fence(struct explorer_site *site, int order);
 void explorer_init(volatile void *at, size_t size, uint64_t value);
 
-#define EXPLORER_SITE(what)                                                                        \
-	static struct explorer_site explorer_site                                                  \
-		__attribute__((section("explorer_sites"))) = { __FILE__, __LINE__, (what),         \
-							       { 0, 0 }, false,    0, 0, 0 }
+#define EXPLORER_VARIABLE 255
+#define EXPLORER_LITERAL(order)                                                                    \
+	__builtin_choose_expr(__builtin_constant_p(order), (order), EXPLORER_VARIABLE)
+#define EXPLORER_SITE_OF_TWO(what, success, failure)                                               \
+	static struct explorer_site explorer_site __attribute__((section("explorer_sites"))) = {   \
+		__FILE__, __LINE__, (what),                                                        \
+		{ EXPLORER_LITERAL(success), EXPLORER_LITERAL(failure) },                          \
+		{ 0, 0 }, false, 0, 0, 0                                                           \
+	}
+#define EXPLORER_SITE(what, order) EXPLORER_SITE_OF_TWO(what, order, memory_order_relaxed)
 /* The type of what `p` points to, without _Atomic. */
 #define EXPLORER_TYPE(p) __typeof__((void)0, *(p))
 #define EXPLORER_WORD(p, value)                                                                    \
@@ -74,25 +82,25 @@ void explorer_init(volatile void *at, size_t size, uint64_t value);
 #define atomic_init(p, value) explorer_init((p), sizeof(*(p)), EXPLORER_WORD(p, value))
 #define atomic_load_explicit(p, order)                                                             \
 	({                                                                                         \
-		EXPLORER_SITE(EXPLORER_LOAD);                                                      \
+		EXPLORER_SITE(EXPLORER_LOAD, order);                                                      \
 		(EXPLORER_TYPE(p))(uintptr_t)explorer_load(&explorer_site, (p), sizeof(*(p)),      \
 							   (order));                               \
 	})
 #define atomic_store_explicit(p, value, order)                                                     \
 	({                                                                                         \
-		EXPLORER_SITE(EXPLORER_STORE);                                                     \
+		EXPLORER_SITE(EXPLORER_STORE, order);                                                     \
 		explorer_store(&explorer_site, (p), sizeof(*(p)), EXPLORER_WORD(p, value),         \
 			       (order));                                                           \
 	})
 #define EXPLORER_MODIFY(what, p, word, order)                                                      \
 	({                                                                                         \
-		EXPLORER_SITE(what);                                                               \
+		EXPLORER_SITE(what, order);                                                        \
 		(EXPLORER_TYPE(p))(uintptr_t)explorer_modify(&explorer_site, (p), sizeof(*(p)),    \
 							     (word), (order));                     \
 	})
 #define EXPLORER_COMPARE(what, p, expected, value, success, failure)                               \
 	({                                                                                         \
-		EXPLORER_SITE(what);                                                               \
+		EXPLORER_SITE_OF_TWO(what, success, failure);                                      \
 		explorer_compare(&explorer_site, (p), sizeof(*(p)), (expected),                    \
 				 EXPLORER_WORD(p, value), (success), (failure));                   \
 	})
@@ -114,7 +122,7 @@ void explorer_init(volatile void *at, size_t size, uint64_t value);
 	EXPLORER_COMPARE(EXPLORER_COMPARE_STRONG, p, expected, value, success, failure)
 #define atomic_thread_fence(order)                                                                 \
 	({                                                                                         \
-		EXPLORER_SITE(EXPLORER_FENCE);                                                     \
+		EXPLORER_SITE(EXPLORER_FENCE, order);                                                     \
 		explorer_fence(&explorer_site, (order));                                           \
 	})
 /* Orders the compiler alone, which is not simulated. */

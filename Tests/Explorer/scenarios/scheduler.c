@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * The scheduler: a timer fires once or is cancelled, never early, and none is slept through.
+ */
+#include "explorer.h"
+
+#include "eventcore/scheduler.h"
+
+#include <time.h>
+
+#define TIMERS 4u
+
+struct context {
+	/* Plain: it belongs to one at a time, and goes from the adder to the one that fires or cancels. */
+	uint32_t fired, dropped, cancelled;
+	uint64_t again;
+};
+
+static struct evc_scheduler *scheduler;
+static struct context contexts[TIMERS];
+static uint64_t ids[TIMERS];
+static struct evc_timer_ops ops;
+static _Atomic int stage;
+
+static uint64_t fire(void *opaque, uint64_t deadline)
+{
+	struct context *context = opaque;
+	uint64_t again = context->again;
+
+	CHECK(evc_clock_now() >= deadline);
+	context->fired++;
+	context->again = 0;
+	return again;
+}
+
+static void drop(void *opaque)
+{
+	struct context *context = opaque;
+
+	context->dropped++;
+}
+
+static void set_up(bool driven)
+{
+	struct evc_scheduler_options options = { .driven = driven };
+
+	ops = (struct evc_timer_ops){ fire, drop, true };
+	CHECK(evc_scheduler_create(&options, &scheduler) == EVC_OK);
+}
+
+static void add(unsigned which, uint64_t after)
+{
+	CHECK(evc_scheduler_add(scheduler, evc_clock_now() + after, &ops, &contexts[which],
+				&ids[which]) == EVC_OK);
+}
+
+static enum evc_status cancel(unsigned which)
+{
+	enum evc_status status = evc_scheduler_cancel(scheduler, ids[which]);
+
+	/* The context is ours again. */
+	if (status == EVC_OK)
+		contexts[which].cancelled++;
+	return status;
+}
+
+static void tear_down(void)
+{
+	explorer_forbid_idling(false);
+	evc_scheduler_close(scheduler);
+	CHECK(evc_scheduler_join(scheduler) == EVC_OK);
+	evc_scheduler_release(scheduler);
+	explorer_settle();
+	for (unsigned i = 0; i < TIMERS; i++)
+		CHECK(ids[i] == 0 || contexts[i].fired + contexts[i].dropped + contexts[i].cancelled == 1);
+}
+
+static void *cancel_first_two(void *unused)
+{
+	(void)cancel(0);
+	(void)cancel(1);
+	return unused;
+}
+
+/* Two are cancelled while the thread fires: each context has one owner at a time. */
+SCENARIO(scheduler_cancel)
+{
+	pthread_t thread;
+
+	set_up(false);
+	add(0, 500);
+	add(1, 1000);
+	add(2, 1500);
+	thread = explorer_start(cancel_first_two, NULL);
+	explorer_join(thread);
+	tear_down();
+}
+
+static void *add_two(void *unused)
+{
+	add(0, 3000);
+	add(1, 1000);
+	return unused;
+}
+
+static bool all_fired(void)
+{
+	struct evc_scheduler_statistics statistics;
+
+	evc_scheduler_read_statistics(scheduler, &statistics);
+	return statistics.fired == 4;
+}
+
+/* Earlier and earlier deadlines from two threads: the sleeper is told of each. */
+SCENARIO(scheduler_add)
+{
+	pthread_t thread;
+
+	set_up(false);
+	thread = explorer_start(add_two, NULL);
+	add(2, 2000);
+	add(3, 500);
+	explorer_join(thread);
+	/* The thread sleeps for as long as the earliest, and not for ever. */
+	while (!all_fired()) {
+		struct timespec nap = { 0, 1000 };
+
+		CHECK(evc_clock_now() < UINT64_C(1100000000));
+		nanosleep(&nap, NULL);
+	}
+	tear_down();
+}
+
+static void *add_late(void *unused)
+{
+	for (unsigned i = 2; i < 4; i++) {
+		enum evc_status status = evc_scheduler_add(scheduler, evc_clock_now() + 100, &ops,
+							   &contexts[i], &ids[i]);
+
+		if (status == EVC_CLOSED)
+			ids[i] = 0;
+		else
+			CHECK(status == EVC_OK);
+	}
+	return unused;
+}
+
+/* Close against add: fired, dropped or refused. */
+SCENARIO(scheduler_close)
+{
+	pthread_t thread;
+
+	set_up(false);
+	add(0, 100);
+	add(1, 1000000);
+	thread = explorer_start(add_late, NULL);
+	evc_scheduler_close(scheduler);
+	explorer_join(thread);
+	tear_down();
+}
+
+/* A timer that is set again by its fire, against its cancel. */
+SCENARIO(scheduler_again)
+{
+	pthread_t thread;
+
+	set_up(false);
+	contexts[0].again = evc_clock_now() + 2000;
+	add(0, 500);
+	add(1, 1000);
+	thread = explorer_start(cancel_first_two, NULL);
+	explorer_join(thread);
+	explorer_forbid_idling(false);
+	evc_scheduler_close(scheduler);
+	CHECK(evc_scheduler_join(scheduler) == EVC_OK);
+	evc_scheduler_release(scheduler);
+	explorer_settle();
+	/* It may have fired before it was cancelled, dropped or fired for good. */
+	CHECK(contexts[0].dropped + contexts[0].cancelled <= 1);
+	CHECK(contexts[0].fired + contexts[0].dropped + contexts[0].cancelled >= 1);
+	CHECK(contexts[0].fired <= 2);
+	CHECK(contexts[1].fired + contexts[1].dropped + contexts[1].cancelled == 1);
+}
+
+/* Driven: two callers come by at once, one of them fires; a close that finds it leaves the rest to it. */
+static void *run_due(void *unused)
+{
+	uint64_t next;
+
+	(void)evc_scheduler_run_due(scheduler, evc_clock_now(), &next);
+	return unused;
+}
+
+SCENARIO(scheduler_driven)
+{
+	pthread_t threads[2];
+
+	set_up(true);
+	add(0, 0);
+	add(1, 0);
+	add(2, 1000000);
+	threads[0] = explorer_start(run_due, NULL);
+	threads[1] = explorer_start(cancel_first_two, NULL);
+	(void)run_due(NULL);
+	evc_scheduler_close(scheduler);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down();
+}
+
+/* Driven, with `wake`: whoever adds a timer that is due before the known one has us come by. */
+static void wake(void *unused)
+{
+	(void)unused;
+	atomic_fetch_add_explicit(&stage, 1, memory_order_release);
+}
+
+static void *add_one(void *unused)
+{
+	add(0, 0);
+	return unused;
+}
+
+SCENARIO(scheduler_driven_wake)
+{
+	struct evc_scheduler_options options = { .driven = true, .wake = wake };
+	pthread_t thread;
+	uint64_t next;
+
+	ops = (struct evc_timer_ops){ fire, drop, true };
+	CHECK(evc_scheduler_create(&options, &scheduler) == EVC_OK);
+	thread = explorer_start(add_one, NULL);
+	(void)evc_scheduler_run_due(scheduler, evc_clock_now(), &next);
+	explorer_join(thread);
+	/* It has fired, or we know of it, or were woken for it. */
+	CHECK(contexts[0].fired == 1 || next != EVC_FOREVER ||
+	      atomic_load_explicit(&stage, memory_order_acquire) > 0);
+	tear_down();
+}
