@@ -49,7 +49,8 @@ struct explorer_site {
 	/* From the command line (--weaken): the order `from` becomes `to`. */
 	bool is_weakened;
 	uint8_t which, from, to;
-};
+	/* So that they lie side by side in their section, whatever the compiler likes to align. */
+} __attribute__((aligned(32)));
 
 uint64_t explorer_load(struct explorer_site *site, const volatile void *at, size_t size, int order);
 void explorer_store(struct explorer_site *site, volatile void *at, size_t size, uint64_t value, int order);

@@ -172,7 +172,13 @@ static void *take_two(void *worker)
 	return NULL;
 }
 
-SCENARIO(shared_take)
+/*
+ * Found: a post that sees a worker `looking` (P4) relies on the look that follows its W7. W7 is a seq_cst
+ * read-modify-write, and the loads of the take after it acquire: nothing keeps them behind it. So the worker may take
+ * one event, miss the next, wake nobody (W8), and the other worker sleeps. A seq_cst fence after W7, as there is one
+ * in evc_worker_pass_on, mends it.
+ */
+KNOWN_FAULT(shared_take, "! all sleep, for ever")
 {
 	pthread_t threads[3];
 
