@@ -22,7 +22,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-EXPLORER = os.path.join(ROOT, ".build/explorer/explorer")
+# In a folder of its own, so that it stays as it is while another one is built.
+FOLDER = ".build/explorer-weaken"
+EXPLORER = os.path.join(ROOT, FOLDER, "explorer")
 
 NAMES = ["relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"]
 RELAXED, CONSUME, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST = range(6)
@@ -59,7 +61,7 @@ def coverage(scenario):
     """Where a scenario comes by, with which orders."""
     found = set()
     for place, operation, which, _, orders in sites(
-            explorer("--scenario", scenario, "--seconds", "0.7", "--sites", "--quiet")):
+            explorer("--scenario", scenario, "--seconds", "0.4", "--sites", "--quiet")):
         for order in orders_in(orders):
             found.add((place, operation, which, order))
     return scenario, found
@@ -108,7 +110,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("parts", nargs="*")
     options = parser.parse_args()
-    subprocess.run([os.path.join(HERE, "build.sh")], check=True)
+    subprocess.run([os.path.join(HERE, "build.sh"), FOLDER], check=True)
 
     scenarios = [line for line in explorer("--list").split("\n") if line and " litmus" not in line]
     covered, compiled = {}, set()

@@ -8,6 +8,7 @@
  *   clock.h    vector clocks: what happens before what
  *   memory.c   atomic objects: which store a load reads
  *   plain.c    all other accesses: data races, use of freed memory
+ *   builtin.c  atomic operations that are not written with <stdatomic.h>
  *   heap.c     the allocator of the core, which never gives a block twice
  *   pthread.c  mutexes, conditions, futexes, keys
  *   domain.c   read sections and grace periods
@@ -89,6 +90,9 @@ void memory_fence(int order);
 /* A sequentially consistent fence on all fibers (membarrier). */
 void memory_fence_everywhere(void);
 
+/* Two objects of 8 bytes side by side that change as one. */
+bool explorer_compare_pair(struct explorer_site *site, void *at, uint64_t expected[2], const uint64_t value[2]);
+
 /* plain.c */
 enum access { ACCESS_READ = 0, ACCESS_WRITE = 1, ACCESS_ATOMIC = 2 };
 void plain_reset(void);
@@ -120,7 +124,8 @@ void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Where an address of the program is, in words; in a buffer that the next call but three writes. */
 const char *trace_place(uintptr_t program_counter);
 const char *trace_order(int order);
-const char *trace_short_name(const char *file);
+/* Of an atomic operation; without a file its line is an address of the program (builtin.c). */
+const char *trace_site(const struct explorer_site *site);
 
 /* main.c */
 extern char failure[1024];

@@ -298,8 +298,6 @@ static void written(struct object *object, struct store *store, int order)
 
 static int order_of(struct explorer_site *site, unsigned which, int order)
 {
-	if (site == NULL)
-		return order;
 	site->orders[which] |= (uint8_t)(1u << order);
 	if (site->is_weakened && site->which == which && site->from == order)
 		return site->to;
@@ -307,17 +305,12 @@ static int order_of(struct explorer_site *site, unsigned which, int order)
 }
 
 static void tell(const struct explorer_site *site, const char *what, const struct object *object,
-		 const struct store *store, int order, uintptr_t pc)
+		 const struct store *store, int order)
 {
 	if (!trace_is_on)
 		return;
-	if (site != NULL)
-		trace("%s:%d %s %s, object %lx = %lx (%u of %u)", trace_short_name(site->file), site->line,
-		      what, trace_order(order), object->address, store->value, store->position + 1,
-		      object->count);
-	else
-		trace("%s %s %s, object %lx = %lx", trace_place(pc), what, trace_order(order),
-		      object->address, store->value);
+	trace("%s %s %s, object %lx = %lx (%u of %u)", trace_site(site), what, trace_order(order),
+	      object->address, store->value, store->position + 1, object->count);
 }
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))
@@ -332,7 +325,7 @@ uint64_t explorer_load(struct explorer_site *site, const volatile void *at, size
 	floor = floor_of(object, order == __ATOMIC_SEQ_CST);
 	choice = choose(CHOICE_LOAD, object->count - floor);
 	store = object->order[object->count - 1 - choice];
-	tell(site, "load", object, store, order, CALLER);
+	tell(site, "load", object, store, order);
 	read_from(object, store, order);
 	leave();
 	return store->value;
@@ -353,14 +346,14 @@ void explorer_store(struct explorer_site *site, volatile void *at, size_t size, 
 	}
 	choice = choose(CHOICE_PLACE, places_there);
 	store = add(object, object->count - choice, value);
-	tell(site, "store", object, store, order, CALLER);
+	tell(site, "store", object, store, order);
 	written(object, store, order);
 	leave();
 }
 
 /* The new store of a read-modify-write that has read `before`. */
 static void modify(struct explorer_site *site, const char *what, struct object *object, struct store *before,
-		   uint64_t value, int order, uintptr_t pc)
+		   uint64_t value, int order)
 {
 	struct store *store;
 
@@ -369,7 +362,7 @@ static void modify(struct explorer_site *site, const char *what, struct object *
 	store->is_modify = true;
 	store->released = before->released;
 	written(object, store, order);
-	tell(site, what, object, store, order, pc);
+	tell(site, what, object, store, order);
 	leave();
 }
 
@@ -404,7 +397,7 @@ uint64_t explorer_modify(struct explorer_site *site, volatile void *at, size_t s
 
 	order = order_of(site, 0, order);
 	modify(site, site->operation == EXPLORER_EXCHANGE ? "exchange" : "modify", object, before,
-	       cut(modified(site->operation, before->value, operand), size), order, CALLER);
+	       cut(modified(site->operation, before->value, operand), size), order);
 	return before->value;
 }
 
@@ -437,11 +430,11 @@ bool explorer_compare(struct explorer_site *site, volatile void *at, size_t size
 			 failure == __ATOMIC_SEQ_CST);
 	success = order_of(site, 0, success);
 	if (succeeds) {
-		modify(site, "compare: succeeds", object, store, cut(value, size), success, CALLER);
+		modify(site, "compare: succeeds", object, store, cut(value, size), success);
 		return true;
 	}
 	failure = order_of(site, 1, failure);
-	tell(site, "compare: fails", object, store, failure, CALLER);
+	tell(site, "compare: fails", object, store, failure);
 	read_from(object, store, failure);
 	leave();
 	memcpy(expected, &store->value, size);
@@ -449,23 +442,23 @@ bool explorer_compare(struct explorer_site *site, volatile void *at, size_t size
 }
 
 /* Two objects side by side that change as one: __sync_val_compare_and_swap of 16 bytes, as 16 does. */
-bool explorer_compare_pair(void *at, uint64_t expected[2], const uint64_t value[2], uintptr_t pc)
+bool explorer_compare_pair(struct explorer_site *site, void *at, uint64_t expected[2], const uint64_t value[2])
 {
 	struct object *objects[2];
 	struct store *stores[2];
 	bool succeeds = true;
 
 	for (unsigned i = 0; i < 2; i++) {
-		objects[i] = i == 0 ? enter(at, 8, ACCESS_WRITE, pc) : find((uintptr_t)at + 8, 8);
+		objects[i] = i == 0 ? enter(at, 8, ACCESS_WRITE, CALLER) : find((uintptr_t)at + 8, 8);
 		stores[i] = objects[i]->order[objects[i]->count - 1];
 		succeeds &= stores[i]->value == expected[i];
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		if (succeeds) {
-			modify(NULL, "compare pair: succeeds", objects[i], stores[i], value[i],
-			       __ATOMIC_SEQ_CST, pc);
+			modify(site, "compare pair: succeeds", objects[i], stores[i], value[i],
+			       __ATOMIC_SEQ_CST);
 		} else {
-			tell(NULL, "compare pair: fails", objects[i], stores[i], __ATOMIC_SEQ_CST, pc);
+			tell(site, "compare pair: fails", objects[i], stores[i], __ATOMIC_SEQ_CST);
 			read_from(objects[i], stores[i], __ATOMIC_SEQ_CST);
 			leave();
 			expected[i] = stores[i]->value;
@@ -507,8 +500,8 @@ void explorer_fence(struct explorer_site *site, int order)
 {
 	fiber_point();
 	order = order_of(site, 0, order);
-	if (trace_is_on && site != NULL)
-		trace("%s:%d fence %s", trace_short_name(site->file), site->line, trace_order(order));
+	if (trace_is_on)
+		trace("%s fence %s", trace_site(site), trace_order(order));
 	fence(fiber_number(), order);
 }
 

@@ -168,27 +168,17 @@ void plain_free(uintptr_t address, size_t size)
 }
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))
-#define ACCESS_FUNCTIONS(size)                                                                     \
-	void __tsan_read##size(void *at);                                                          \
-	void __tsan_read##size(void *at)                                                           \
+#define ACCESS_FUNCTION(name, size, access)                                                        \
+	void __tsan_##name(void *at);                                                              \
+	void __tsan_##name(void *at)                                                               \
 	{                                                                                          \
-		plain_access((uintptr_t)at, size, ACCESS_READ, CALLER);                            \
-	}                                                                                          \
-	void __tsan_write##size(void *at);                                                         \
-	void __tsan_write##size(void *at)                                                          \
-	{                                                                                          \
-		plain_access((uintptr_t)at, size, ACCESS_WRITE, CALLER);                           \
-	}                                                                                          \
-	void __tsan_unaligned_read##size(void *at);                                                \
-	void __tsan_unaligned_read##size(void *at)                                                 \
-	{                                                                                          \
-		plain_access((uintptr_t)at, size, ACCESS_READ, CALLER);                            \
-	}                                                                                          \
-	void __tsan_unaligned_write##size(void *at);                                               \
-	void __tsan_unaligned_write##size(void *at)                                                \
-	{                                                                                          \
-		plain_access((uintptr_t)at, size, ACCESS_WRITE, CALLER);                           \
+		plain_access((uintptr_t)at, size, access, CALLER);                                 \
 	}
+#define ACCESS_FUNCTIONS(size)                                                                     \
+	ACCESS_FUNCTION(read##size, size, ACCESS_READ)                                             \
+	ACCESS_FUNCTION(write##size, size, ACCESS_WRITE)                                           \
+	ACCESS_FUNCTION(unaligned_read##size, size, ACCESS_READ)                                   \
+	ACCESS_FUNCTION(unaligned_write##size, size, ACCESS_WRITE)
 
 ACCESS_FUNCTIONS(1)
 ACCESS_FUNCTIONS(2)
@@ -222,43 +212,6 @@ void __tsan_func_entry(void *caller)
 void __tsan_func_exit(void);
 void __tsan_func_exit(void)
 {
-}
-
-/* Builtins, of which the core uses these. */
-uint64_t __tsan_atomic64_load(const volatile uint64_t *at, int order);
-uint64_t __tsan_atomic64_load(const volatile uint64_t *at, int order)
-{
-	return explorer_load(NULL, at, 8, order);
-}
-
-uint32_t __tsan_atomic32_load(const volatile uint32_t *at, int order);
-uint32_t __tsan_atomic32_load(const volatile uint32_t *at, int order)
-{
-	return (uint32_t)explorer_load(NULL, at, 4, order);
-}
-
-void __tsan_atomic64_store(volatile uint64_t *at, uint64_t value, int order);
-void __tsan_atomic64_store(volatile uint64_t *at, uint64_t value, int order)
-{
-	explorer_store(NULL, at, 8, value, order);
-}
-
-bool explorer_compare_pair(void *at, uint64_t expected[2], const uint64_t value[2], uintptr_t pc);
-bool __tsan_atomic128_compare_exchange_strong(volatile __int128 *at, __int128 *expected, __int128 value,
-					      int success, int failure);
-bool __tsan_atomic128_compare_exchange_strong(volatile __int128 *at, __int128 *expected, __int128 value,
-					      int success, int failure)
-{
-	uint64_t words[2], new[2];
-	bool succeeds;
-
-	(void)success;
-	(void)failure;
-	memcpy(words, expected, 16);
-	memcpy(new, &value, 16);
-	succeeds = explorer_compare_pair((void *)at, words, new, CALLER);
-	memcpy(expected, words, 16);
-	return succeeds;
 }
 
 /* The compiler says nothing of what these touch; the core and the scenarios are compiled to call them. */

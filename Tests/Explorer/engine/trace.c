@@ -21,13 +21,6 @@ void trace(const char *format, ...)
 	putchar('\n');
 }
 
-const char *trace_short_name(const char *file)
-{
-	const char *slash = strrchr(file, '/');
-
-	return slash != NULL ? slash + 1 : file;
-}
-
 const char *trace_order(int order)
 {
 	static const char *const names[] = { "relaxed", "consume", "acquire",
@@ -59,5 +52,17 @@ const char *trace_place(uintptr_t program_counter)
 			 buffer[0] == '\0' ? "" : " ", line);
 	}
 	pclose(pipe);
+	return buffer;
+}
+
+const char *trace_site(const struct explorer_site *site)
+{
+	static KEPT char buffer[300];
+	const char *slash;
+
+	if (site->file == NULL)
+		return trace_place((uintptr_t)(unsigned)site->line);
+	slash = strrchr(site->file, '/');
+	snprintf(buffer, sizeof(buffer), "%s:%d", slash != NULL ? slash + 1 : site->file, site->line);
 	return buffer;
 }

@@ -262,3 +262,22 @@ LITMUS(mutex_excludes, "0,1 1,0")
 	RUN(mutex_1, mutex_2);
 	explorer_outcome("%d,%d", r[0], r[1]);
 }
+
+/* The compiler's builtins go the same way. */
+static int with_builtins;
+
+static void *add_with_builtins(void *unused)
+{
+	(void)__sync_fetch_and_add(&with_builtins, 1);
+	return unused;
+}
+
+LITMUS(builtins, "1 2")
+{
+	pthread_t thread = explorer_start(add_with_builtins, NULL);
+	int seen = __atomic_add_fetch(&with_builtins, 1, __ATOMIC_RELAXED);
+
+	explorer_join(thread);
+	CHECK(__atomic_load_n(&with_builtins, __ATOMIC_RELAXED) == 2);
+	explorer_outcome("%d", seen);
+}

@@ -56,16 +56,27 @@ static void *dispatch_to_both(void *unused)
 }
 
 /* A subscriber that comes late gets what is dispatched afterwards. */
+static void *count_twice(void *unused)
+{
+	uint32_t first = evc_router_count(router, KEY);
+
+	CHECK(first == 1 || first == 2);
+	CHECK(evc_router_count(router, KEY) >= first);
+	return unused;
+}
+
 SCENARIO(routing_subscribe)
 {
-	pthread_t thread;
+	pthread_t threads[2];
 
 	set_up();
 	subscribe(router, subscriptions[0]);
-	thread = explorer_start(dispatch_three, NULL);
+	threads[0] = explorer_start(dispatch_three, NULL);
+	threads[1] = explorer_start(count_twice, NULL);
 	subscribe(router, subscriptions[1]);
 	explorer_join(explorer_start(dispatch_to_both, NULL));
-	explorer_join(thread);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
 	for (unsigned i = 0; i < 2; i++)
 		evc_mailbox_release(mailboxes[i]);
 	tear_down();
