@@ -152,16 +152,6 @@ static uint32_t *values_taken(size_t *count)
 	return values;
 }
 
-char *choice_list(void)
-{
-	size_t count;
-	uint32_t *values = values_taken(&count);
-	char *text = text_of(values, count);
-
-	free(values);
-	return text;
-}
-
 static bool fails_with(const uint32_t *values, size_t count, bool (*still_fails)(const char *list))
 {
 	char *text = text_of(values, count);

@@ -52,9 +52,10 @@ void choice_begin_replay(const char *list);
 void choice_begin_search(unsigned depth);
 /* False when there is none left. */
 bool choice_next_search(void);
-/* The choices that were not 0, as text for --replay. In memory of malloc. */
-char *choice_list(void);
-/* Of the last execution: makes it simpler as long as `still_fails`; leaves the simplest as the list. */
+/*
+ * The choices of the last execution that were not 0, as text for --replay, without those that it fails without. In
+ * memory of malloc.
+ */
 char *choice_simplify(bool (*still_fails)(const char *list));
 
 /* fiber.c */
@@ -76,8 +77,6 @@ unsigned fiber_count(void);
 uint64_t fiber_now(bool tick);
 unsigned fiber_create(void *(*function)(void *), void *argument);
 bool fiber_has_ended(unsigned number, void **result);
-/* What an execution may take, before it counts as one that never ends. */
-void fiber_count_step(unsigned weight);
 bool fiber_is_exploring(void);
 /* Ends the execution. */
 _Noreturn void fiber_abandon(void);

@@ -79,10 +79,9 @@ uint64_t fiber_now(bool tick)
 	return tick ? now += NANOSECONDS_A_LOOK : now;
 }
 
-void fiber_count_step(unsigned weight)
+static void count_step(void)
 {
-	steps += weight;
-	if (steps > STEPS_MAX)
+	if (++steps > STEPS_MAX)
 		explorer_fail("no end: %u steps, and still no result", steps);
 }
 
@@ -220,7 +219,7 @@ void fiber_point(void)
 	struct fiber *found[2 * FIBERS];
 	unsigned n, choice;
 
-	fiber_count_step(1);
+	count_step();
 	if (++in_a_row > STEPS_IN_A_ROW) {
 		fiber_yield();
 		return;
@@ -242,7 +241,7 @@ void fiber_yield(void)
 		run_another();
 		return;
 	}
-	fiber_count_step(1);
+	count_step();
 	now += NANOSECONDS_A_LOOK;
 	current->has_yielded = true;
 	n = others(found, false, false);

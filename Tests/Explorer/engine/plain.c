@@ -14,6 +14,7 @@
 
 #define CELLS (1u << 14)
 #define RECORDS 6u
+#define ACCESSES_MAX 5000000u
 
 struct record {
 	uint32_t time, program_counter;
@@ -33,7 +34,7 @@ extern char __start_explorer_locals[], __stop_explorer_locals[];
 
 /* Of the heap in the order of its addresses; of all else, which is little, by a hash. */
 static KEPT struct cell *heap_cells, *other_cells;
-static KEPT uint32_t execution = HEAP_FRESH;
+static KEPT uint32_t execution = HEAP_FRESH, accesses;
 
 void plain_reset(void)
 {
@@ -45,6 +46,7 @@ void plain_reset(void)
 			abort();
 	}
 	execution++;
+	accesses = 0;
 }
 
 static struct cell *slot_of(uintptr_t address)
@@ -150,9 +152,9 @@ void plain_access(uintptr_t address, size_t size, enum access access, uintptr_t 
 				      address < (uintptr_t)__stop_explorer_locals))
 		return;
 	heap_check(address, program_counter);
-	/* A loop that only reads has to end as well. */
-	if (!(access & ACCESS_ATOMIC))
-		fiber_count_step(0);
+	/* A loop without atomic operations has to end as well. */
+	if (++accesses > ACCESSES_MAX)
+		explorer_fail("no end: %u accesses, and still no result", accesses);
 	access_all(address, size, access, program_counter, true);
 }
 
