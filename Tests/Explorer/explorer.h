@@ -57,6 +57,8 @@ void explorer_join(pthread_t thread);
  * it, and its time limit hides that.
  */
 void explorer_forbid_idling(bool forbid);
+/* The same for what goes on later than `time`. */
+void explorer_forbid_idling_past(uint64_t time);
 
 /* Waits until all other threads sleep without a time limit, or have ended. */
 void explorer_settle(void);

@@ -25,8 +25,17 @@ static KEPT unsigned depth, left;
 static KEPT uint64_t random_state;
 /* One in so many choices of a kind deviates. */
 static KEPT unsigned rarity[CHOICE_KINDS];
+/* Who yields goes on nevertheless, most times. */
+static KEPT bool is_stubborn;
+/* So many more choices deviate often: an order was weakened here. */
+static KEPT unsigned heat;
 static KEPT uint32_t *replayed;
 static KEPT size_t replayed_count;
+
+void choice_heat(void)
+{
+	heat = 8;
+}
 
 static uint64_t draw(void)
 {
@@ -45,11 +54,12 @@ void choice_begin_random(uint64_t seed)
 	mode = RANDOM;
 	random_state = seed;
 	count_taken = 0;
+	heat = 0;
 	rarity[CHOICE_PREEMPT] = preempt[draw() % 5];
 	rarity[CHOICE_LOAD] = load[draw() % 4];
 	rarity[CHOICE_PLACE] = 20;
 	rarity[CHOICE_SPURIOUS] = 10;
-	rarity[CHOICE_NEXT] = rarity[CHOICE_AFTER_YIELD] = 1;
+	is_stubborn = draw() % 8 == 0;
 }
 
 void choice_begin_replay(const char *list)
@@ -96,8 +106,14 @@ bool choice_next_search(void)
 
 static unsigned choose_random(enum choice kind, unsigned count)
 {
-	if (kind == CHOICE_NEXT || kind == CHOICE_AFTER_YIELD)
+	if (kind == CHOICE_NEXT)
 		return draw() % count;
+	if (kind == CHOICE_AFTER_YIELD)
+		return is_stubborn && draw() % 128 != 0 ? count - 1 : draw() % (count - 1);
+	if (heat > 0 && (kind == CHOICE_LOAD || kind == CHOICE_PREEMPT)) {
+		heat--;
+		return draw() % 4 == 0 ? 1 + draw() % (count - 1) : 0;
+	}
 	return draw() % rarity[kind] == 0 ? 1 + draw() % (count - 1) : 0;
 }
 

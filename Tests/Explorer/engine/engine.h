@@ -33,6 +33,7 @@ enum choice {
 	CHOICE_PREEMPT,
 	/* This fiber cannot go on, or lets the others run: which one does. */
 	CHOICE_NEXT,
+	/* The same, but the last one goes on itself. */
 	CHOICE_AFTER_YIELD,
 	/* 0: the newest store; 1: the one before ... */
 	CHOICE_LOAD,
@@ -44,6 +45,8 @@ enum choice {
 };
 
 unsigned choose(enum choice kind, unsigned count);
+/* Draws more deviations for a while: what happens next is what matters. */
+void choice_heat(void);
 
 /* How the next execution chooses: from a seed; by the list; or the next one of the search. */
 void choice_begin_random(uint64_t seed);

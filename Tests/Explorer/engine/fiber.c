@@ -45,7 +45,8 @@ static KEPT struct fiber fibers[FIBERS];
 static KEPT unsigned count;
 static KEPT uint64_t now;
 static KEPT unsigned steps, in_a_row;
-static KEPT bool forbids_idling, is_settling;
+static KEPT uint64_t idle_limit;
+static KEPT bool is_settling;
 static KEPT char *first_locals;
 static KEPT jmp_buf outside;
 
@@ -209,7 +210,7 @@ static void run_another(void)
 	next = earliest_sleeper();
 	if (next == NULL)
 		fail_asleep("all sleep, for ever");
-	if (forbids_idling)
+	if (next->deadline > idle_limit)
 		fail_asleep("all sleep until a time limit is over");
 	run(next);
 }
@@ -250,10 +251,10 @@ void fiber_yield(void)
 			fibers[i].has_yielded = false;
 		n = others(found, false, true);
 	}
-	if (n > 0)
-		run(found[choose(CHOICE_AFTER_YIELD, n)]);
-	else
-		in_a_row = 0;
+	/* The last choice: nobody is waiting for a processor, and it goes on at once. */
+	found[n] = current;
+	run(found[choose(CHOICE_AFTER_YIELD, n + 1)]);
+	in_a_row = 0;
 	current->has_yielded = false;
 }
 
@@ -347,7 +348,8 @@ void fiber_run_all(void (*function)(void))
 	count = 0;
 	now = 1000000000;
 	steps = in_a_row = 0;
-	forbids_idling = is_settling = false;
+	idle_limit = FOREVER;
+	is_settling = false;
 	scenario = function;
 	current = NULL;
 	fiber_create(run_scenario, NULL);
@@ -373,7 +375,12 @@ void explorer_join(pthread_t thread)
 
 void explorer_forbid_idling(bool forbid)
 {
-	forbids_idling = forbid;
+	idle_limit = forbid ? 0 : FOREVER;
+}
+
+void explorer_forbid_idling_past(uint64_t time)
+{
+	idle_limit = time;
 }
 
 void explorer_settle(void)

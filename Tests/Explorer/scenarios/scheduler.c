@@ -9,11 +9,11 @@
 
 #include <time.h>
 
-#define TIMERS 4u
+#define TIMERS 24u
 
 struct context {
 	/* Plain: it belongs to one at a time, and goes from the adder to the one that fires or cancels. */
-	uint32_t fired, dropped, cancelled;
+	uint32_t owners, fired, dropped, cancelled;
 	uint64_t again;
 };
 
@@ -22,6 +22,33 @@ static struct context contexts[TIMERS];
 static uint64_t ids[TIMERS];
 static struct evc_timer_ops ops;
 static _Atomic int stage;
+/* Deadlines of timers that were added and have not fired. */
+static uint64_t deadlines[TIMERS];
+
+/* Nobody sleeps past the earliest of them. */
+UNSEEN static void expect(unsigned which, uint64_t deadline)
+{
+	uint64_t earliest = UINT64_MAX;
+
+	deadlines[which] = deadline;
+	for (unsigned i = 0; i < TIMERS; i++)
+		if (deadlines[i] != 0 && deadlines[i] < earliest)
+			earliest = deadlines[i];
+	/* Its sleep ends a little later than it should. */
+	explorer_forbid_idling_past(earliest == UINT64_MAX ? earliest : earliest + 10000);
+}
+
+static bool fired[TIMERS];
+
+UNSEEN static bool has_fired(unsigned which)
+{
+	return fired[which];
+}
+
+UNSEEN static void note_fired(unsigned which)
+{
+	fired[which] = true;
+}
 
 static uint64_t fire(void *opaque, uint64_t deadline)
 {
@@ -29,7 +56,10 @@ static uint64_t fire(void *opaque, uint64_t deadline)
 	uint64_t again = context->again;
 
 	CHECK(evc_clock_now() >= deadline);
+	context->owners++;
 	context->fired++;
+	note_fired((unsigned)(context - contexts));
+	expect((unsigned)(context - contexts), again);
 	context->again = 0;
 	return again;
 }
@@ -38,7 +68,10 @@ static void drop(void *opaque)
 {
 	struct context *context = opaque;
 
+	context->owners++;
 	context->dropped++;
+	if (context >= contexts && context < contexts + TIMERS)
+		expect((unsigned)(context - contexts), 0);
 }
 
 static void set_up(bool driven)
@@ -51,8 +84,10 @@ static void set_up(bool driven)
 
 static void add(unsigned which, uint64_t after)
 {
-	CHECK(evc_scheduler_add(scheduler, evc_clock_now() + after, &ops, &contexts[which],
-				&ids[which]) == EVC_OK);
+	uint64_t deadline = evc_clock_now() + after;
+
+	contexts[which].owners++;
+	CHECK(evc_scheduler_add(scheduler, deadline, &ops, &contexts[which], &ids[which]) == EVC_OK);
 }
 
 static enum evc_status cancel(unsigned which)
@@ -60,8 +95,10 @@ static enum evc_status cancel(unsigned which)
 	enum evc_status status = evc_scheduler_cancel(scheduler, ids[which]);
 
 	/* The context is ours again. */
-	if (status == EVC_OK)
+	if (status == EVC_OK) {
+		contexts[which].owners++;
 		contexts[which].cancelled++;
+	}
 	return status;
 }
 
@@ -72,6 +109,7 @@ static void tear_down(void)
 	CHECK(evc_scheduler_join(scheduler) == EVC_OK);
 	evc_scheduler_release(scheduler);
 	explorer_settle();
+	explorer_forbid_idling(false);
 	for (unsigned i = 0; i < TIMERS; i++)
 		CHECK(ids[i] == 0 || contexts[i].fired + contexts[i].dropped + contexts[i].cancelled == 1);
 }
@@ -97,38 +135,37 @@ SCENARIO(scheduler_cancel)
 	tear_down();
 }
 
+/* As add, and it has to fire in time. */
+static void add_expected(unsigned which, uint64_t after)
+{
+	uint64_t deadline = evc_clock_now() + after;
+
+	CHECK(evc_scheduler_add(scheduler, deadline, &ops, &contexts[which], &ids[which]) == EVC_OK);
+	if (!has_fired(which))
+		expect(which, deadline);
+}
+
 static void *add_two(void *unused)
 {
-	add(0, 3000);
-	add(1, 1000);
+	add_expected(0, 300000);
+	add_expected(1, 100000);
 	return unused;
 }
 
-static bool all_fired(void)
-{
-	struct evc_scheduler_statistics statistics;
-
-	evc_scheduler_read_statistics(scheduler, &statistics);
-	return statistics.fired == 4;
-}
-
-/* Earlier and earlier deadlines from two threads: the sleeper is told of each. */
+/* Earlier and earlier deadlines from two threads: the sleeper is told of each, and sleeps past none. */
 SCENARIO(scheduler_add)
 {
+	struct timespec long_enough = { 1, 0 };
 	pthread_t thread;
 
 	set_up(false);
 	thread = explorer_start(add_two, NULL);
-	add(2, 2000);
-	add(3, 500);
+	add_expected(2, 200000);
+	add_expected(3, 50000);
 	explorer_join(thread);
-	/* The thread sleeps for as long as the earliest, and not for ever. */
-	while (!all_fired()) {
-		struct timespec nap = { 0, 1000 };
-
-		CHECK(evc_clock_now() < UINT64_C(1100000000));
-		nanosleep(&nap, NULL);
-	}
+	nanosleep(&long_enough, NULL);
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(has_fired(i));
 	tear_down();
 }
 
@@ -206,6 +243,8 @@ SCENARIO(scheduler_driven)
 	evc_scheduler_close(scheduler);
 	for (unsigned i = 0; i < 2; i++)
 		explorer_join(threads[i]);
+	/* The close has dropped it, or the run that it found under way. */
+	CHECK(contexts[2].dropped == 1);
 	tear_down();
 }
 
@@ -236,5 +275,111 @@ SCENARIO(scheduler_driven_wake)
 	/* It has fired, or we know of it, or were woken for it. */
 	CHECK(contexts[0].fired == 1 || next != EVC_FOREVER ||
 	      atomic_load_explicit(&stage, memory_order_acquire) > 0);
+	tear_down();
+}
+
+/* So many are cancelled that they are taken out of the heap together, by whoever gets the lock. */
+static void *cancel_half(void *first)
+{
+	for (unsigned i = *(unsigned *)first; i < *(unsigned *)first + 9; i++)
+		CHECK(cancel(i) != EVC_NOT_FOUND || has_fired(i));
+	return NULL;
+}
+
+static unsigned halves[2] = { 0, 9 };
+
+static void *read_statistics(void *unused)
+{
+	struct evc_scheduler_statistics statistics;
+
+	evc_scheduler_read_statistics(scheduler, &statistics);
+	CHECK(statistics.pending <= TIMERS);
+	return unused;
+}
+
+static void cancel_many(bool driven)
+{
+	pthread_t threads[3];
+
+	set_up(driven);
+	for (unsigned i = 0; i < 18; i++)
+		add(i, i % 3 == 0 ? 1000 : 1000000);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(cancel_half, &halves[i]);
+	threads[2] = explorer_start(driven ? run_due : read_statistics, NULL);
+	/* In the places of those that were cancelled. */
+	for (unsigned i = 18; i < 20; i++)
+		add(i, 2000);
+	for (unsigned i = 0; i < 3; i++)
+		explorer_join(threads[i]);
+	tear_down();
+}
+
+SCENARIO(scheduler_cancel_many)
+{
+	cancel_many(false);
+}
+
+SCENARIO(scheduler_cancel_many_driven)
+{
+	cancel_many(true);
+}
+
+/* Places are given back and taken again by several threads; what was an id stays one that is not found. */
+static void *add_and_cancel(void *first)
+{
+	for (unsigned i = *(unsigned *)first; i < *(unsigned *)first + 3; i++) {
+		uint64_t id;
+
+		add(i, 0);
+		id = ids[i];
+		if (cancel(i) == EVC_OK)
+			CHECK(evc_scheduler_cancel(scheduler, id) == EVC_NOT_FOUND);
+		(void)run_due(NULL);
+	}
+	return NULL;
+}
+
+SCENARIO(scheduler_reuse)
+{
+	pthread_t threads[2];
+
+	set_up(true);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(add_and_cancel, &halves[i]);
+	for (unsigned i = 18; i < 20; i++) {
+		add(i, 0);
+		(void)run_due(NULL);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down();
+}
+
+/* More timers than one block has: two threads make the next one at once. */
+static struct context many[128];
+
+static void *add_over_the_end(void *first)
+{
+	for (unsigned i = *(unsigned *)first; i < *(unsigned *)first + 3; i++)
+		add(i, 1000000);
+	(void)run_due(NULL);
+	for (unsigned i = *(unsigned *)first; i < *(unsigned *)first + 3; i++)
+		(void)cancel(i);
+	return NULL;
+}
+
+SCENARIO(scheduler_blocks)
+{
+	pthread_t threads[2];
+
+	set_up(true);
+	for (unsigned i = 0; i < 122; i++)
+		CHECK(evc_scheduler_add(scheduler, evc_clock_now() + 1000000, &ops, &many[i], NULL) ==
+		      EVC_OK);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(add_over_the_end, &halves[i]);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
 	tear_down();
 }
