@@ -67,6 +67,27 @@ def coverage(scenario):
     return scenario, found
 
 
+# Whose scenarios are for a file; others come by as well, but look at something else.
+RELATED = {
+    "parker": ["parker"], "reclaimer": ["reclaimer"], "latest": ["latest"], "token": ["latest", "shared_latest"],
+    "shared_latest": ["shared_latest"], "shared_mailbox_close": ["shared_close", "shared_latest_close"],
+    "mailbox_depth": ["mailbox_depths"], "mailbox_pump": ["mailbox_pump"],
+    "memory": ["mailbox", "latest", "balancer", "shared_segments", "routing_unsubscribe"],
+    "platform": ["parker", "reclaimer"],
+}
+
+
+def related(place, scenarios):
+    """Of those that come by, the ones that are for the file, or for its folder."""
+    folder, file = place.split(":")[0].split("/")[-2:]
+    for key in (file.split(".")[0], folder):
+        names = RELATED.get(key, [key])
+        found = [s for s in scenarios if any(s.startswith(name) for name in names)]
+        if found:
+            return found
+    return scenarios
+
+
 def is_caught(scenarios, place, which, order, to, seconds):
     """The scenario that fails, and after how many executions; a quick look at all first."""
     for part in (0.15, 1.0):
@@ -90,6 +111,7 @@ def name_of(which, order, to, operation):
 def examine(site, scenarios, seconds):
     """All weakenings of one order: (name, what caught it or None, the further ones of a survivor)."""
     place, operation, which, order = site
+    scenarios = related(place, scenarios)
     results, todo, done = [], weaker(operation, which, order), set()
     while todo:
         to = todo.pop(0)
