@@ -15,13 +15,16 @@
 static KEPT unsigned depth[FIBERS];
 /* The section that a fiber is in, counted over all; 0 = none. */
 static KEPT uint64_t section[FIBERS], sections;
-static KEPT struct clock left;
+/* What all sections that have ended did; and, for who waits for a grace period, those that it waits for. */
+static KEPT struct clock left, left_for[FIBERS];
+static KEPT uint64_t waits_until[FIBERS];
 
 void domain_reset(void)
 {
 	memset(depth, 0, sizeof(depth));
 	memset(section, 0, sizeof(section));
 	memset(&left, 0, sizeof(left));
+	memset(waits_until, 0, sizeof(waits_until));
 	sections = 0;
 }
 
@@ -54,8 +57,11 @@ void evc_domain_leave(void)
 	trace("leaves a section");
 	if (--depth[number] > 0)
 		return;
-	section[number] = 0;
 	clock_join(&left, fiber_clock(number));
+	for (unsigned i = 0; i < fiber_count(); i++)
+		if (section[number] <= waits_until[i])
+			clock_join(&left_for[i], fiber_clock(number));
+	section[number] = 0;
 	fiber_clock(number)->at[number]++;
 	fiber_wake(section, FIBERS);
 }
@@ -70,18 +76,20 @@ static bool any_open(uint64_t until)
 
 void evc_domain_synchronize(void)
 {
-	uint64_t until;
+	unsigned number = fiber_number();
 
 	if (domain_is_inside())
 		explorer_fail("waits for a grace period inside a section");
 	fiber_point();
 	trace("a grace period begins");
 	memory_fence_everywhere();
-	until = sections;
-	while (any_open(until))
+	left_for[number] = left;
+	waits_until[number] = sections;
+	while (any_open(waits_until[number]))
 		fiber_sleep(section, UINT64_MAX);
+	waits_until[number] = 0;
 	memory_fence_everywhere();
-	clock_join(fiber_clock(fiber_number()), &left);
+	clock_join(fiber_clock(number), &left_for[number]);
 	trace("a grace period ends");
 }
 
