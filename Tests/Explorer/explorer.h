@@ -60,6 +60,9 @@ void explorer_forbid_idling(bool forbid);
 /* The same for what goes on later than `time`. */
 void explorer_forbid_idling_past(uint64_t time);
 
+/* As on a system without membarrier: evc_barrier_everywhere returns false. */
+void explorer_take_barrier_away(void);
+
 /* Waits until all other threads sleep without a time limit, or have ended. */
 void explorer_settle(void);
 

@@ -195,6 +195,18 @@ SCENARIO(tree_remove_and_wait_two)
 	remove_and_wait(2);
 }
 
+SCENARIO(tree_remove_and_wait_no_barrier)
+{
+	explorer_take_barrier_away();
+	remove_and_wait(1);
+}
+
+SCENARIO(tree_remove_and_wait_two_no_barrier)
+{
+	explorer_take_barrier_away();
+	remove_and_wait(2);
+}
+
 /* A node is detached, and one ended, under a walk. */
 SCENARIO(tree_detach)
 {
