@@ -49,7 +49,18 @@
 	MODIFY(bits, type, fetch_or, EXPLORER_OR)                                                  \
 	MODIFY(bits, type, fetch_xor, EXPLORER_XOR)                                                \
 	COMPARE(bits, type, weak, EXPLORER_COMPARE_WEAK)                                           \
-	COMPARE(bits, type, strong, EXPLORER_COMPARE_STRONG)
+	COMPARE(bits, type, strong, EXPLORER_COMPARE_STRONG)                                       \
+	/* Clang knows no other. */                                                                \
+	type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type expected,          \
+							type value, int success, int failure);     \
+	type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type expected,          \
+							type value, int success, int failure)      \
+	{                                                                                          \
+		SITE(EXPLORER_COMPARE_STRONG);                                                     \
+		(void)explorer_compare(&site, at, sizeof(type), &expected, value, success,         \
+				       failure);                                                   \
+		return expected;                                                                   \
+	}
 
 ALL(8, uint8_t)
 ALL(16, uint16_t)
@@ -72,4 +83,13 @@ bool __tsan_atomic128_compare_exchange_strong(volatile __int128 *at, __int128 *e
 	succeeds = explorer_compare_pair(&site, (void *)at, words, new);
 	memcpy(expected, words, 16);
 	return succeeds;
+}
+
+__int128 __tsan_atomic128_compare_exchange_val(volatile __int128 *at, __int128 expected, __int128 value,
+					       int success, int failure);
+__int128 __tsan_atomic128_compare_exchange_val(volatile __int128 *at, __int128 expected, __int128 value,
+					       int success, int failure)
+{
+	(void)__tsan_atomic128_compare_exchange_strong(at, &expected, value, success, failure);
+	return expected;
 }

@@ -216,26 +216,31 @@ void __tsan_func_exit(void)
 {
 }
 
-/* The compiler says nothing of what these touch; the core and the scenarios are compiled to call them. */
-void *explorer_memcpy(void *to, const void *from, size_t size);
-void *explorer_memcpy(void *to, const void *from, size_t size)
-{
-	plain_access((uintptr_t)from, size, ACCESS_READ, CALLER);
-	plain_access((uintptr_t)to, size, ACCESS_WRITE, CALLER);
-	return memcpy(to, from, size);
-}
+/*
+ * GCC says nothing of what these touch, so that the core and the scenarios are compiled to call them by another name;
+ * clang has names of its own for the copies that it makes itself.
+ */
+#define MEMORY_FUNCTIONS(prefix)                                                                   \
+	void *prefix##memcpy(void *to, const void *from, size_t size);                             \
+	void *prefix##memcpy(void *to, const void *from, size_t size)                              \
+	{                                                                                          \
+		plain_access((uintptr_t)from, size, ACCESS_READ, CALLER);                          \
+		plain_access((uintptr_t)to, size, ACCESS_WRITE, CALLER);                           \
+		return memcpy(to, from, size);                                                     \
+	}                                                                                          \
+	void *prefix##memmove(void *to, const void *from, size_t size);                            \
+	void *prefix##memmove(void *to, const void *from, size_t size)                             \
+	{                                                                                          \
+		plain_access((uintptr_t)from, size, ACCESS_READ, CALLER);                          \
+		plain_access((uintptr_t)to, size, ACCESS_WRITE, CALLER);                           \
+		return memmove(to, from, size);                                                    \
+	}                                                                                          \
+	void *prefix##memset(void *to, int value, size_t size);                                    \
+	void *prefix##memset(void *to, int value, size_t size)                                     \
+	{                                                                                          \
+		plain_access((uintptr_t)to, size, ACCESS_WRITE, CALLER);                           \
+		return memset(to, value, size);                                                    \
+	}
 
-void *explorer_memmove(void *to, const void *from, size_t size);
-void *explorer_memmove(void *to, const void *from, size_t size)
-{
-	plain_access((uintptr_t)from, size, ACCESS_READ, CALLER);
-	plain_access((uintptr_t)to, size, ACCESS_WRITE, CALLER);
-	return memmove(to, from, size);
-}
-
-void *explorer_memset(void *to, int value, size_t size);
-void *explorer_memset(void *to, int value, size_t size)
-{
-	plain_access((uintptr_t)to, size, ACCESS_WRITE, CALLER);
-	return memset(to, value, size);
-}
+MEMORY_FUNCTIONS(explorer_)
+MEMORY_FUNCTIONS(__tsan_)
