@@ -4,7 +4,7 @@
 """
 Weakens each memory order of the core, one at a time, and tells which scenario finds it.
 
-    Tests/Explorer/weaken.py [--seconds S] [--jobs N] [--json FILE] [PART]...
+    Tests/Explorer/weaken.py [--seconds S] [--jobs N] [--json FILE] [--minimize] [PART]...
 
 PART: of the file's path, such as shared/ or parker.c; without, all files. Nothing is compiled anew: an order
 means something to the engine alone, which takes it for a weaker one (--weaken). An order that survives is
@@ -88,13 +88,18 @@ def related(place, scenarios):
     return scenarios
 
 
-def is_caught(scenarios, place, which, order, to, seconds):
-    """The scenario that fails, and after how many executions; a quick look at all first."""
+def changes(weakenings):
+    return [word for place, which, order, to in weakenings
+            for word in ("--weaken", f"{place}:{which}:{order}:{to}")]
+
+
+def is_caught(scenarios, weakenings, seconds):
+    """The scenario that fails, after how many executions, and how; a quick look at all of them first."""
     for part in (0.15, 1.0):
         for scenario in scenarios:
             each = max(seconds * part / len(scenarios), 0.1)
             output = explorer("--scenario", scenario, "--quiet", "--first", "--seconds", str(each),
-                              "--weaken", f"{place}:{which}:{order}:{to}")
+                              *changes(weakenings))
             failure = re.search(r"^(\w+): FAILED after (\d+) executions: (.*)$", output, re.M)
             if failure:
                 return failure.group(1), int(failure.group(2)), failure.group(3)
@@ -108,21 +113,35 @@ def name_of(which, order, to, operation):
     return f"{'failure ' if which else ''}{NAMES[order]} -> {end}"
 
 
-def examine(site, scenarios, seconds):
-    """All weakenings of one order: (name, what caught it or None, the further ones of a survivor)."""
+def examine(site, scenarios, seconds, kept):
+    """All weakenings of one order, each with what caught it or None. Survivors are weakened further."""
     place, operation, which, order = site
-    scenarios = related(place, scenarios)
-    results, todo, done = [], weaker(operation, which, order), set()
+    results, todo, done = [], [(to, True) for to in weaker(operation, which, order)], set()
     while todo:
-        to = todo.pop(0)
+        to, is_first = todo.pop(0)
         if to in done:
             continue
         done.add(to)
-        caught = is_caught(scenarios, place, which, order, to, seconds)
-        results.append({"place": place, "change": name_of(which, order, to, operation), "caught": caught})
+        caught = is_caught(scenarios, [*kept, (place, which, order, to)], seconds)
+        results.append({"place": place, "change": name_of(which, order, to, operation), "caught": caught,
+                        "first": is_first, "weakening": (place, which, order, to)})
         if caught is None:
-            todo += weaker(operation, which, to)
+            todo += [(next_one, False) for next_one in weaker(operation, which, to)]
     return results
+
+
+def minimize(ordered, covered, seconds):
+    """Weakens for good what survives, one after the other: what is left is all needed."""
+    kept = []
+    for site in ordered:
+        if site not in covered:
+            continue
+        survivors = [r for r in examine(site, related(site[0], sorted(covered[site])), seconds, kept)
+                     if r["caught"] is None]
+        if survivors:
+            kept.append(tuple(survivors[-1]["weakening"]))
+            print(f"{site[0]}: {survivors[-1]['change']}", flush=True)
+    print(f"{len(kept)} of {len(ordered)} orders may be weaker, all at once")
 
 
 def main():
@@ -130,6 +149,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json")
+    parser.add_argument("--minimize", action="store_true",
+                        help="keep what survives, and go on: a set that may be weakened all at once")
     parser.add_argument("parts", nargs="*")
     options = parser.parse_args()
     subprocess.run([os.path.join(HERE, "build.sh"), FOLDER], check=True)
@@ -146,9 +167,12 @@ def main():
         wanted = {site for site in set(covered) | {s for s in compiled if s[3] != VARIABLE}
                   if site[3] != RELAXED and (not options.parts or any(p in site[0] for p in options.parts))}
         ordered = sorted(wanted, key=lambda s: (s[0].split(":")[0], int(s[0].split(":")[1]), s[2]))
-        futures = [(site, pool.submit(examine, site, sorted(covered[site]), options.seconds)
-                    if site in covered else None) for site in ordered]
-        report(futures, options.json)
+        if options.minimize:
+            return minimize(ordered, covered, options.seconds)
+        futures = [(site, pool.submit(examine, site, related(site[0], sorted(covered[site])),
+                                      options.seconds, []) if site in covered else None)
+                   for site in ordered]
+        return report(futures, options.json)
 
 
 def report(futures, file):
@@ -168,12 +192,13 @@ def report(futures, file):
         for result in future.result():
             everything.append(result)
             if result["caught"]:
-                caught += 1
                 by, executions, text = result["caught"]
                 what = f"caught by {by} after {executions}: {text[:60]}"
             else:
-                survived += 1
                 what = "SURVIVED"
+            # What a survivor was weakened to further is shown, and not counted.
+            caught += bool(result["first"] and result["caught"])
+            survived += bool(result["first"] and not result["caught"])
             print(f"  {place.split(':')[1]}: {result['change']}: {what}", flush=True)
         totals[name] = [caught, survived, unseen]
     print(f"\n{'file':50} caught survived  not seen")

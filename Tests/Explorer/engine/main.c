@@ -285,10 +285,9 @@ static bool weaken(const char *text)
 		if (site->line != line || length < wanted ||
 		    strcmp(site->file + length - wanted, file) != 0)
 			continue;
-		site->is_weakened = any = true;
-		site->which = (uint8_t)which;
-		site->from = (uint8_t)from;
-		site->to = (uint8_t)to;
+		site->is_weakened[which != 0] = any = true;
+		site->from[which != 0] = (uint8_t)from;
+		site->to[which != 0] = (uint8_t)to;
 	}
 	return any;
 }

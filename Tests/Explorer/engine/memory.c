@@ -299,10 +299,10 @@ static void written(struct object *object, struct store *store, int order)
 static int order_of(struct explorer_site *site, unsigned which, int order)
 {
 	site->orders[which] |= (uint8_t)(1u << order);
-	if (!site->is_weakened || site->which != which || site->from != order)
+	if (!site->is_weakened[which] || site->from[which] != order)
 		return order;
 	choice_heat();
-	return site->to;
+	return site->to[which];
 }
 
 static void tell(const struct explorer_site *site, const char *what, const struct object *object,

@@ -47,8 +47,8 @@ struct explorer_site {
 	/* Bit n: it was done with order n. */
 	uint8_t orders[2];
 	/* From the command line (--weaken): the order `from` becomes `to`. */
-	bool is_weakened;
-	uint8_t which, from, to;
+	bool is_weakened[2];
+	uint8_t from[2], to[2];
 	/* So that they lie side by side in their section, whatever the compiler likes to align. */
 } __attribute__((aligned(32)));
 
@@ -68,7 +68,7 @@ void explorer_init(volatile void *at, size_t size, uint64_t value);
 	static struct explorer_site explorer_site __attribute__((section("explorer_sites"))) = {   \
 		__FILE__, __LINE__, (what),                                                        \
 		{ EXPLORER_LITERAL(success), EXPLORER_LITERAL(failure) },                          \
-		{ 0, 0 }, false, 0, 0, 0                                                           \
+		{ 0, 0 }, { false, false }, { 0, 0 }, { 0, 0 }                                     \
 	}
 #define EXPLORER_SITE(what, order) EXPLORER_SITE_OF_TWO(what, order, memory_order_relaxed)
 /* The type of what `p` points to, without _Atomic. */
