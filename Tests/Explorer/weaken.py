@@ -71,6 +71,8 @@ def coverage(scenario):
 RELATED = {
     "parker": ["parker"], "reclaimer": ["reclaimer"], "latest": ["latest"], "token": ["latest", "shared_latest"],
     "shared_latest": ["shared_latest"], "shared_mailbox_close": ["shared_close", "shared_latest_close"],
+    "shared_mailbox_wake": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_hold"],
+    "worker_wait": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_own"],
     "mailbox_depth": ["mailbox_depths"], "mailbox_pump": ["mailbox_pump"],
     "memory": ["mailbox", "latest", "balancer", "shared_segments", "routing_unsubscribe"],
     "platform": ["parker", "reclaimer"],

@@ -193,6 +193,20 @@ KNOWN_FAULT(shared_take, "! all sleep, for ever")
 	tear_down();
 }
 
+/* One worker, which sleeps before each event if the schedule lets it: none is slept through. */
+SCENARIO(shared_park)
+{
+	pthread_t thread;
+
+	set_up(false);
+	explorer_forbid_idling(true);
+	thread = explorer_start(produce, &producers[0]);
+	(void)take_two(workers[1]);
+	explorer_join(thread);
+	tally_check_order(0, 2);
+	tear_down();
+}
+
 /* Urgent events overtake (D1), whichever worker takes; each sees what happened before its take. */
 static void *urgent_then_low(void *unused)
 {
