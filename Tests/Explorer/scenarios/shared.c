@@ -344,8 +344,8 @@ SCENARIO(shared_latest_close)
 	latest(true);
 }
 
-/* A lane of more than a segment (128), so that segments are appended, left and reclaimed under takers. */
-static uint32_t seen[400];
+/* A lane of more than a segment (488), so that segments are appended, left and reclaimed under takers. */
+static uint32_t seen[500];
 
 UNSEEN static void note_seen(uint32_t number)
 {
@@ -396,7 +396,7 @@ static void *take_over_the_end(void *worker)
 
 SCENARIO(shared_segments)
 {
-	static uint32_t first[2] = { 126, 129 };
+	static uint32_t first[2] = { 486, 489 };
 	struct evc_shared_subscription_options options = { .deliver = deliver_many };
 	pthread_t threads[3];
 
@@ -406,8 +406,8 @@ SCENARIO(shared_segments)
 	subscribe(router, subscription);
 	for (unsigned i = 0; i < 2; i++)
 		CHECK(evc_worker_create(mailbox, NULL, &workers[i]) == EVC_OK);
-	post_many(0, 126);
-	for (unsigned i = 0; i < 31; i++)
+	post_many(0, 486);
+	for (unsigned i = 0; i < 121; i++)
 		(void)take_over_the_end(workers[1]);
 	for (unsigned i = 0; i < 2; i++)
 		threads[i] = explorer_start(post_over_the_end, &first[i]);
@@ -417,7 +417,7 @@ SCENARIO(shared_segments)
 		explorer_join(threads[i]);
 	for (unsigned i = 0; i < 2; i++)
 		(void)take_over_the_end(workers[1]);
-	for (uint32_t i = 0; i < 132; i++)
+	for (uint32_t i = 0; i < 492; i++)
 		CHECK(seen[i] == 1);
 	tear_down();
 }
