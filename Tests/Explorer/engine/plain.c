@@ -13,7 +13,8 @@
 #include <sys/mman.h>
 
 #define CELLS (1u << 14)
-#define RECORDS 6u
+/* So many that a cell is one line of the cache; if there are more, the oldest is forgotten. */
+#define RECORDS 4u
 #define ACCESSES_MAX 5000000u
 
 struct record {
@@ -28,7 +29,7 @@ struct cell {
 	uint8_t count;
 	bool has_object;
 	struct record records[RECORDS];
-};
+} __attribute__((aligned(64)));
 
 extern char __start_explorer_locals[], __stop_explorer_locals[];
 
@@ -39,7 +40,8 @@ static KEPT uint32_t execution = HEAP_FRESH, accesses;
 void plain_reset(void)
 {
 	if (other_cells == NULL) {
-		other_cells = calloc(CELLS, sizeof(*other_cells));
+		other_cells = aligned_alloc(64, CELLS * sizeof(*other_cells));
+		memset(other_cells, 0, CELLS * sizeof(*other_cells));
 		heap_cells = mmap(NULL, HEAP_SIZE / 8 * sizeof(*heap_cells), PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (heap_cells == MAP_FAILED)
