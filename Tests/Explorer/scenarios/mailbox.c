@@ -272,6 +272,21 @@ SCENARIO(mailbox_end_of_both)
 	tally_check_once(0, EVENTS);
 }
 
+/* So many that the producer's memory is used up, and what was taken is used again. */
+SCENARIO(mailbox_end_of_segment)
+{
+	pthread_t thread;
+
+	set_up(NULL);
+	producers[0].count = 70;
+	explorer_forbid_idling(true);
+	thread = explorer_start(produce, &producers[0]);
+	take_until(mailbox, 70);
+	explorer_join(thread);
+	tally_check_order(0, 70);
+	tear_down();
+}
+
 /* Depths are read while events come and go, and their memory with them. */
 static void *read_depths(void *unused)
 {

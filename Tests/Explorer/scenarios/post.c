@@ -68,7 +68,7 @@ void *produce(void *opaque)
 	const struct producer *producer = opaque;
 
 	for (uint32_t i = 0; i < producer->count; i++)
-		(void)post(producer->router, producer->first + i, producer->lanes[i]);
+		(void)post(producer->router, producer->first + i, producer->lanes[i % 4]);
 	return NULL;
 }
 

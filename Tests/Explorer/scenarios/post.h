@@ -11,7 +11,7 @@
 
 #include "eventcore/eventcore.h"
 
-#define EVENTS 16u
+#define EVENTS 80u
 #define KEY UINT64_C(7)
 
 struct event {
@@ -20,7 +20,7 @@ struct event {
 	uint32_t again;
 };
 
-/* A producer of events `first` to `first + count - 1`, the n-th in lanes[n]. */
+/* A producer of events `first` to `first + count - 1`, in four lanes in turn. */
 struct producer {
 	struct evc_router *router;
 	uint32_t first, count;
