@@ -27,14 +27,14 @@ static KEPT uint64_t random_state;
 static KEPT unsigned rarity[CHOICE_KINDS];
 /* Who yields goes on nevertheless, most times. */
 static KEPT bool is_stubborn;
-/* So many more choices deviate often: an order was weakened here. */
+/* So many more loads read old stores often: an order was weakened here. */
 static KEPT unsigned heat;
 static KEPT uint32_t *replayed;
 static KEPT size_t replayed_count;
 
 void choice_heat(void)
 {
-	heat = 8;
+	heat = 12;
 }
 
 static uint64_t draw(void)
@@ -49,13 +49,13 @@ static uint64_t draw(void)
 
 void choice_begin_random(uint64_t seed)
 {
-	static const unsigned preempt[] = { 3, 6, 12, 25, 60 }, load[] = { 2, 4, 10, 40 };
+	static const unsigned preempt[] = { 3, 6, 12, 25, 60, 150 }, load[] = { 2, 4, 10, 40 };
 
 	mode = RANDOM;
 	random_state = seed;
 	count_taken = 0;
 	heat = 0;
-	rarity[CHOICE_PREEMPT] = preempt[draw() % 5];
+	rarity[CHOICE_PREEMPT] = preempt[draw() % 6];
 	rarity[CHOICE_LOAD] = load[draw() % 4];
 	rarity[CHOICE_PLACE] = 20;
 	rarity[CHOICE_SPURIOUS] = 10;
@@ -110,9 +110,9 @@ static unsigned choose_random(enum choice kind, unsigned count)
 		return draw() % count;
 	if (kind == CHOICE_AFTER_YIELD)
 		return is_stubborn && draw() % 128 != 0 ? count - 1 : draw() % (count - 1);
-	if (heat > 0 && (kind == CHOICE_LOAD || kind == CHOICE_PREEMPT)) {
+	if (heat > 0 && kind == CHOICE_LOAD) {
 		heat--;
-		return draw() % 4 == 0 ? 1 + draw() % (count - 1) : 0;
+		return draw() % 2 == 0 ? 1 + draw() % (count - 1) : 0;
 	}
 	return draw() % rarity[kind] == 0 ? 1 + draw() % (count - 1) : 0;
 }

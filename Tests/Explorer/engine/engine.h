@@ -45,7 +45,7 @@ enum choice {
 };
 
 unsigned choose(enum choice kind, unsigned count);
-/* Draws more deviations for a while: what happens next is what matters. */
+/* Draws old stores for the next loads more often: they are what matters. */
 void choice_heat(void);
 
 /* How the next execution chooses: from a seed; by the list; or the next one of the search. */
