@@ -4,11 +4,12 @@
 """
 Weakens each memory order of the core, one at a time, and tells which scenario finds it.
 
-    Tests/Explorer/weaken.py [--seconds S] [--jobs N] [--json FILE] [--minimize] [PART]...
+    Tests/Explorer/weaken.py [--seconds S] [--jobs N] [--json FILE] [--further] [--minimize] [PART]...
 
 PART: of the file's path, such as shared/ or parker.c; without, all files. Nothing is compiled anew: an order
-means something to the engine alone, which takes it for a weaker one (--weaken). An order that survives is
-weakened further, so that it shows how much of it is needed.
+means something to the engine alone, which takes it for a weaker one (--weaken). --further weakens what survives
+further, so that it shows how much of it is needed; --minimize keeps what survives and goes on, and so finds a set
+that may be weakened all at once (as far as the scenarios tell).
 
 Each weakening has S seconds, shared by the scenarios that come by the place.
 """
@@ -73,6 +74,9 @@ RELATED = {
     "shared_latest": ["shared_latest"], "shared_mailbox_close": ["shared_close", "shared_latest_close"],
     "shared_mailbox_wake": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_hold"],
     "worker_wait": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_own"],
+    "tree_wait": ["tree_remove_and_wait"], "tree_place": ["tree_move", "tree_raise", "tree_two"],
+    "tree_walker": ["tree_two", "tree_reuse", "tree_remove"], "tree_private": ["tree_two", "tree_reuse"],
+    "tree_reclaim": ["tree_two", "tree_reuse", "tree_remove_and_wait_two"],
     "mailbox_depth": ["mailbox_depths"], "mailbox_pump": ["mailbox_pump"],
     "memory": ["mailbox", "latest", "balancer", "shared_segments", "routing_unsubscribe"],
     "platform": ["parker", "reclaimer"],
@@ -115,8 +119,8 @@ def name_of(which, order, to, operation):
     return f"{'failure ' if which else ''}{NAMES[order]} -> {end}"
 
 
-def examine(site, scenarios, seconds, kept):
-    """All weakenings of one order, each with what caught it or None. Survivors are weakened further."""
+def examine(site, scenarios, seconds, kept, further):
+    """The weakenings of one order, each with what caught it or None; `further`: and those of what survives."""
     place, operation, which, order = site
     results, todo, done = [], [(to, True) for to in weaker(operation, which, order)], set()
     while todo:
@@ -127,7 +131,7 @@ def examine(site, scenarios, seconds, kept):
         caught = is_caught(scenarios, [*kept, (place, which, order, to)], seconds)
         results.append({"place": place, "change": name_of(which, order, to, operation), "caught": caught,
                         "first": is_first, "weakening": (place, which, order, to)})
-        if caught is None:
+        if caught is None and further:
             todo += [(next_one, False) for next_one in weaker(operation, which, to)]
     return results
 
@@ -138,7 +142,7 @@ def minimize(ordered, covered, seconds):
     for site in ordered:
         if site not in covered:
             continue
-        survivors = [r for r in examine(site, related(site[0], sorted(covered[site])), seconds, kept)
+        survivors = [r for r in examine(site, related(site[0], sorted(covered[site])), seconds, kept, True)
                      if r["caught"] is None]
         if survivors:
             kept.append(tuple(survivors[-1]["weakening"]))
@@ -151,6 +155,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json")
+    parser.add_argument("--further", action="store_true", help="weaken what survives further")
     parser.add_argument("--minimize", action="store_true",
                         help="keep what survives, and go on: a set that may be weakened all at once")
     parser.add_argument("parts", nargs="*")
@@ -172,7 +177,7 @@ def main():
         if options.minimize:
             return minimize(ordered, covered, options.seconds)
         futures = [(site, pool.submit(examine, site, related(site[0], sorted(covered[site])),
-                                      options.seconds, []) if site in covered else None)
+                                      options.seconds, [], options.further) if site in covered else None)
                    for site in ordered]
         return report(futures, options.json)
 
