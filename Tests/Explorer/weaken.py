@@ -77,6 +77,8 @@ RELATED = {
     "tree_wait": ["tree_remove_and_wait"], "tree_place": ["tree_move", "tree_raise", "tree_two"],
     "tree_walker": ["tree_two", "tree_reuse", "tree_remove"], "tree_private": ["tree_two", "tree_reuse"],
     "tree_reclaim": ["tree_two", "tree_reuse", "tree_remove_and_wait_two"],
+    "shared_queue": ["shared_segments", "shared_queue", "shared_close"],
+    "shared_stack": ["shared_stack", "shared_alarm", "shared_close"],
     "mailbox_depth": ["mailbox_depths"], "mailbox_pump": ["mailbox_pump"],
     "memory": ["mailbox", "latest", "balancer", "shared_segments", "routing_unsubscribe"],
     "platform": ["parker", "reclaimer"],
