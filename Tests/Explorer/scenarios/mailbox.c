@@ -272,6 +272,29 @@ SCENARIO(mailbox_end_of_both)
 	tally_check_once(0, EVENTS);
 }
 
+/* Several at once against single ones: they stay together (D2). */
+static void *post_three(void *unused)
+{
+	post_together(router, 8, 3, EVC_LANE_QUEUE_NORMAL);
+	return unused;
+}
+
+SCENARIO(mailbox_together)
+{
+	pthread_t threads[2];
+
+	set_up(NULL);
+	explorer_forbid_idling(true);
+	threads[0] = explorer_start(post_three, NULL);
+	threads[1] = explorer_start(produce, &producers[0]);
+	take_until(mailbox, 5);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tally_check_order(0, 2);
+	CHECK(tally.handled_at[9] == tally.handled_at[8] + 1 && tally.handled_at[10] == tally.handled_at[8] + 2);
+	tear_down();
+}
+
 /* So many that the producer's memory is used up, and what was taken is used again. */
 SCENARIO(mailbox_end_of_segment)
 {

@@ -63,6 +63,23 @@ uint32_t post(struct evc_router *router, uint32_t number, enum evc_lane lane)
 	return receivers;
 }
 
+void post_together(struct evc_router *router, uint32_t first, uint32_t count, enum evc_lane lane)
+{
+	struct evc_dispatch dispatch;
+	struct evc_envelope *envelope;
+	uint32_t number = first;
+
+	CHECK(evc_dispatch_begin(router, KEY, lane, sizeof(struct event), _Alignof(struct event), count,
+				 &dispatch) == EVC_OK);
+	envelope = dispatch.first;
+	for (uint32_t i = 0; i < dispatch.payloads; i++, envelope = evc_dispatch_next(envelope))
+		*(struct event *)evc_envelope_payload(envelope) =
+			(struct event){ first + i % count, first + i % count };
+	/* Of all or of none: there is one receiver at most. */
+	for (uint32_t accepted = evc_dispatch_commit(&dispatch); number < first + count; number++)
+		tally_accepted(number, accepted);
+}
+
 void *produce(void *opaque)
 {
 	const struct producer *producer = opaque;

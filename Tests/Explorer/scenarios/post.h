@@ -38,6 +38,8 @@ extern struct tally tally;
 
 /* Posts one event to whoever listens to KEY; how many accepted it. */
 uint32_t post(struct evc_router *router, uint32_t number, enum evc_lane lane);
+/* Posts several at once, which stay together. */
+void post_together(struct evc_router *router, uint32_t first, uint32_t count, enum evc_lane lane);
 /* A thread that posts all of a producer's. */
 void *produce(void *producer);
 

@@ -207,6 +207,45 @@ SCENARIO(shared_park)
 	tear_down();
 }
 
+/* Several at once, taken one by one by two workers, while somebody counts what waits. */
+static void *post_three(void *unused)
+{
+	post_together(router, 8, 3, EVC_LANE_QUEUE_NORMAL);
+	return unused;
+}
+
+static void *count_waiting(void *unused)
+{
+	struct evc_mailbox_statistics statistics;
+	uint64_t depths[EVC_LANE_COUNT];
+
+	evc_shared_mailbox_depths(mailbox, depths);
+	CHECK(depths[EVC_LANE_QUEUE_NORMAL] <= 5);
+	evc_shared_mailbox_read_statistics(mailbox, &statistics);
+	CHECK(statistics.taken <= 5 && statistics.dropped == 0);
+	return unused;
+}
+
+SCENARIO(shared_queue_together)
+{
+	pthread_t threads[5];
+
+	set_up(false);
+	explorer_forbid_idling(true);
+	threads[0] = explorer_start(post_three, NULL);
+	threads[1] = explorer_start(produce, &producers[0]);
+	threads[2] = explorer_start(count_waiting, NULL);
+	for (unsigned i = 0; i < 2; i++)
+		threads[3 + i] = explorer_start(run_worker, workers[i]);
+	for (unsigned i = 0; i < 3; i++)
+		explorer_join(threads[i]);
+	evc_shared_mailbox_close_when_empty(mailbox);
+	for (unsigned i = 3; i < 5; i++)
+		explorer_join(threads[i]);
+	CHECK(tally_count_handled() == 5);
+	tear_down();
+}
+
 /* Urgent events overtake (D1), whichever worker takes; each sees what happened before its take. */
 static void *urgent_then_low(void *unused)
 {
