@@ -15,7 +15,7 @@ C_SOURCES := $(wildcard Sources/CEventCore/*/*.c)
 C_HEADERS := $(wildcard include/eventcore/*.h Sources/CEventCore/*/*.h)
 C_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -DEVC_URCU -Iinclude -ISources/CEventCore
 
-.PHONY: demo test bench bench-quick check setup c-program models sanitize clean
+.PHONY: demo test bench bench-quick check setup c-program models explore sanitize clean
 
 demo: setup
 	swift run --package-path Examples -c release eventcore-demo $(DEMO_ARGUMENTS)
@@ -46,6 +46,10 @@ c-program: .build/c-program
 # The lock-free algorithms over all interleavings of small cases; needs spin.
 models:
 	Tests/Models/check.sh
+
+# The core's own files on a simulated C11 memory: Tests/Explorer/README.md. EXPLORE_SHORT=1: a minute.
+explore:
+	Tests/Explorer/explore.sh
 
 sanitize:
 	scripts/sanitize.sh

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Copyright the EventCore authors
+#
+# Builds the explorer: the core's files as they are, the engine in place of the system, the scenarios.
+#
+#   Tests/Explorer/build.sh [FOLDER]     .build/explorer by default; the program is FOLDER/explorer
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+folder=${1:-.build/explorer}
+mkdir -p "$folder"
+
+cc=${CC:-cc}
+common=(-std=gnu11 -O2 -g -fno-pie -fno-omit-frame-pointer -U_FORTIFY_SOURCE -Wall -Wextra -Werror
+  -ITests/Explorer/include -ITests/Explorer -Iinclude -ISources/CEventCore -DEVC_URCU)
+# What is explored: each access is announced to the engine, and thread-local variables lie where it finds them.
+explored=(-fsanitize=thread -fno-builtin
+  '-D_Thread_local=__attribute__((section("explorer_locals")))'
+  -Dmemcpy=explorer_memcpy -Dmemmove=explorer_memmove -Dmemset=explorer_memset)
+
+# The calls of the system that the engine simulates (engine/pthread.c).
+wrapped=$(sed -n 's/^WRAP([^,]*, \([a-z_]*\),.*/\1/p' Tests/Explorer/engine/pthread.c)
+
+sources=(Tests/Explorer/engine/*.c Tests/Explorer/litmus/*.c Tests/Explorer/scenarios/*.c Sources/CEventCore/*/*.c)
+make=$folder/objects.mk
+{
+  echo "all:"
+  for source in "${sources[@]}"; do
+    [ -e "$source" ] || continue
+    [ "$source" = Sources/CEventCore/platform/domain.c ] && continue
+    object=${source%.c}
+    object=$folder/${object//\//-}.o
+    flags=("${common[@]}")
+    [[ $source == Tests/Explorer/engine/* ]] || flags+=("${explored[@]}")
+    printf 'all: %s\n%s: %s %s\n\t@%s %s -MMD -MP -c -o $@ %s\n-include %s\n' "$object" "$object" "$source" \
+      "Tests/Explorer/build.sh" "$cc" "$(printf ' %q' "${flags[@]}")" "$source" "${object%.o}.d"
+  done
+} >"$make"
+make -s -j2 -f "$make" all
+objects=$(sed -n 's/^all: //p' "$make")
+# A call of the system that nobody simulates would run for real, and no schedule would be the same twice.
+harmless='__assert_fail|_GLOBAL_OFFSET_TABLE_|__(start|stop)_.*|sig(fill|del|empty|add)set|str.*|mem.*|sn?printf|abort'
+harmless+='|mmap|munmap|posix_memalign|free|pthread_(cond)?attr_.*'
+missing=$(nm -u $(grep -v -- -engine- <<<"$objects") | sed -n 's/.* U //p' | sort -u |
+  grep -vxFf <(nm $objects | sed -n 's/.* [TDBRVWCtdb] //p') | grep -vxF "$wrapped" | grep -vxE "$harmless" || true)
+[ -z "$missing" ] || {
+  echo "The engine does not simulate:" $missing >&2
+  exit 1
+}
+$cc -no-pie -o "$folder/explorer" $objects $(sed 's/^/-Wl,--wrap=/' <<<"$wrapped") -lpthread

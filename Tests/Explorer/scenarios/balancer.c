@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A balancer: each event to one receiver, and what is promised to one that retires still reaches it.
+ */
+#include "post.h"
+
+#include "eventcore/balancer.h"
+
+static struct evc_router *router;
+static struct evc_balancer *balancer;
+static struct evc_mailbox *mailboxes[2];
+static struct evc_subscription *subscriptions[2];
+static struct evc_load loads[2];
+static struct producer producers[2];
+static uint32_t finalized;
+
+UNSEEN static void note_finalized(void)
+{
+	finalized++;
+}
+
+static void finalize(void *unused)
+{
+	(void)unused;
+	note_finalized();
+}
+
+static void drop(void *unused, void *payload)
+{
+	tally_options().drop(unused, payload);
+}
+
+static void set_up(void)
+{
+	struct evc_balancer_options options = { .drop = drop, .finalize = finalize };
+	struct evc_subscription_options tallied = tally_options();
+
+	router = make_router();
+	CHECK(evc_balancer_create(&options, &balancer) == EVC_OK);
+	subscribe(router, evc_balancer_subscription(balancer));
+	for (unsigned i = 0; i < 2; i++) {
+		mailboxes[i] = make_mailbox(NULL);
+		CHECK(evc_mailbox_add_subscription(mailboxes[i], &tallied, &subscriptions[i]) == EVC_OK);
+		CHECK(evc_balancer_add(balancer, subscriptions[i], 1, false, &loads[i]) == EVC_OK);
+		producers[i] = (struct producer){ router, i * 4, 2 + i,
+						  { EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL,
+						    EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL } };
+	}
+}
+
+static void tear_down(void)
+{
+	explorer_forbid_idling(false);
+	evc_router_destroy(router);
+	evc_balancer_release(balancer);
+	for (unsigned i = 0; i < 2; i++)
+		evc_mailbox_release(mailboxes[i]);
+	explorer_settle();
+	CHECK(finalized == 1);
+	tally_check_once(0, EVENTS);
+}
+
+/* One receiver retires under two producers: it handles what it was promised, then closes, and nothing is lost. */
+SCENARIO(balancer_retire)
+{
+	pthread_t threads[2];
+	uint64_t promised, taken = 0;
+
+	set_up();
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(produce, &producers[i]);
+	explorer_forbid_idling(true);
+	CHECK(evc_balancer_remove(balancer, subscriptions[0]) == EVC_OK);
+	promised = evc_load_retire(&loads[0]);
+	while (taken < promised)
+		if (take_one(mailboxes[0]) >= 0)
+			taken++;
+		else
+			(void)evc_mailbox_wait(mailboxes[0], EVC_FOREVER);
+	evc_mailbox_close(mailboxes[0]);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	while (take_one(mailboxes[1]) >= 0)
+		;
+	CHECK(tally_count_handled() == 5);
+	CHECK(evc_balancer_refused(balancer) == 0 && evc_balancer_dropped(balancer) == 0);
+	tear_down();
+}
+
+/* A receiver comes late, another closes unasked: each event is handled, refused or dropped, once. */
+SCENARIO(balancer_change)
+{
+	pthread_t threads[2];
+
+	set_up();
+	CHECK(evc_balancer_remove(balancer, subscriptions[0]) == EVC_OK);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(produce, &producers[i]);
+	CHECK(evc_balancer_add(balancer, subscriptions[0], 2, false, &loads[0]) == EVC_OK);
+	evc_mailbox_close(mailboxes[1]);
+	CHECK(evc_balancer_count(balancer) == 2);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	for (unsigned i = 0; i < 2; i++)
+		while (take_one(mailboxes[i]) >= 0)
+			;
+	tear_down();
+}

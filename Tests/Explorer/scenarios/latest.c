@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * Latest-only: one event waits at most, the newest is delivered, none is lost without a newer one.
+ */
+#include "post.h"
+
+static struct evc_router *router;
+static struct evc_mailbox *mailbox;
+static struct evc_subscription *subscription;
+static struct producer producers[2];
+
+static void set_up(enum evc_lane first, enum evc_lane second)
+{
+	struct evc_subscription_options options = tally_options();
+
+	router = make_router();
+	mailbox = make_mailbox(NULL);
+	CHECK(evc_mailbox_add_latest_subscription(mailbox, &options, &subscription) == EVC_OK);
+	subscribe(router, subscription);
+	producers[0] = (struct producer){ router, 0, 3, { first, second, first, second } };
+	producers[1] = (struct producer){ router, 4, 2, { second, first, second, first } };
+}
+
+static void *run_mailbox(void *unused)
+{
+	CHECK(evc_mailbox_run(mailbox) == EVC_CLOSED);
+	return unused;
+}
+
+UNSEEN static uint32_t count_dropped(void)
+{
+	uint32_t count = 0;
+
+	for (unsigned i = 0; i < EVENTS; i++)
+		count += tally.dropped[i];
+	return count;
+}
+
+static void tear_down(void)
+{
+	explorer_forbid_idling(false);
+	CHECK(evc_latest_subscription_superseded(subscription) == count_dropped());
+	CHECK(evc_router_unsubscribe(router, KEY, subscription) == EVC_OK);
+	evc_latest_subscription_release(subscription);
+	evc_router_destroy(router);
+	evc_mailbox_release(mailbox);
+	explorer_settle();
+	tally_check_once(0, EVENTS);
+}
+
+/* Of one producer's events: in order, and the last is handled. */
+static void one_producer(enum evc_lane first, enum evc_lane second)
+{
+	pthread_t consumer, producer;
+
+	set_up(first, second);
+	explorer_forbid_idling(true);
+	consumer = explorer_start(run_mailbox, NULL);
+	producer = explorer_start(produce, &producers[0]);
+	explorer_join(producer);
+	evc_mailbox_close_when_empty(mailbox);
+	explorer_join(consumer);
+	CHECK(tally_was_handled(2));
+	if (first == second)
+		tally_check_order(0, 3);
+	tear_down();
+}
+
+SCENARIO(latest_one_producer)
+{
+	one_producer(EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL);
+}
+
+SCENARIO(latest_two_lanes)
+{
+	one_producer(EVC_LANE_QUEUE_NORMAL, EVC_LANE_STACK_HIGH);
+}
+
+/* Two producers at once: the last of one of them is handled last. */
+SCENARIO(latest_two_producers)
+{
+	pthread_t consumer, threads[2];
+
+	set_up(EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL);
+	explorer_forbid_idling(true);
+	consumer = explorer_start(run_mailbox, NULL);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(produce, &producers[i]);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	evc_mailbox_close_when_empty(mailbox);
+	explorer_join(consumer);
+	CHECK(tally_was_handled(2) || tally_was_handled(5));
+	tally_check_order(0, 3);
+	tally_check_order(4, 2);
+	tear_down();
+}
+
+/* What waits is one, whoever is in the middle of a post. */
+SCENARIO(latest_one_waits)
+{
+	pthread_t threads[2];
+	uint32_t taken = 0;
+
+	set_up(EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(produce, &producers[i]);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	while (take_one(mailbox) >= 0)
+		taken++;
+	CHECK(taken == 1);
+	CHECK(tally_was_handled(2) || tally_was_handled(5));
+	tear_down();
+}
+
+/* The mailbox closes while events are superseded. */
+SCENARIO(latest_close)
+{
+	pthread_t consumer, threads[2];
+
+	set_up(EVC_LANE_QUEUE_NORMAL, EVC_LANE_STACK_NORMAL);
+	consumer = explorer_start(run_mailbox, NULL);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(produce, &producers[i]);
+	evc_mailbox_close(mailbox);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	explorer_join(consumer);
+	CHECK(evc_router_unsubscribe(router, KEY, subscription) == EVC_OK);
+	evc_latest_subscription_release(subscription);
+	evc_router_destroy(router);
+	evc_mailbox_release(mailbox);
+	explorer_settle();
+	tally_check_once(0, EVENTS);
+}

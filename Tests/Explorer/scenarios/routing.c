@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * Snapshots and route caches against subscribe and unsubscribe.
+ */
+#include "post.h"
+
+static struct evc_router *router;
+static struct evc_mailbox *mailboxes[2];
+static struct evc_subscription *subscriptions[2];
+static _Atomic int ended;
+static uint32_t finalized;
+
+UNSEEN static void note_finalized(void)
+{
+	finalized++;
+}
+
+static void finalize(void *unused)
+{
+	(void)unused;
+	note_finalized();
+}
+
+static void set_up(void)
+{
+	struct evc_mailbox_options options = { .finalize = finalize };
+
+	router = make_router();
+	for (unsigned i = 0; i < 2; i++) {
+		struct evc_subscription_options tallied = tally_options();
+
+		mailboxes[i] = make_mailbox(&options);
+		CHECK(evc_mailbox_add_subscription(mailboxes[i], &tallied, &subscriptions[i]) == EVC_OK);
+	}
+}
+
+/* Routes are cached by this thread until it ends: its mailbox may not go before, and has to go then. */
+static void tear_down(void)
+{
+	evc_router_destroy(router);
+	explorer_settle();
+}
+
+static void *dispatch_three(void *unused)
+{
+	for (uint32_t i = 0; i < 3; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_NORMAL);
+	return unused;
+}
+
+static void *dispatch_to_both(void *unused)
+{
+	CHECK(post(router, 3, EVC_LANE_QUEUE_NORMAL) == 2);
+	return unused;
+}
+
+/* A subscriber that comes late gets what is dispatched afterwards. */
+static void *count_twice(void *unused)
+{
+	uint32_t first = evc_router_count(router, KEY);
+
+	CHECK(first == 1 || first == 2);
+	CHECK(evc_router_count(router, KEY) >= first);
+	return unused;
+}
+
+SCENARIO(routing_subscribe)
+{
+	pthread_t threads[2];
+
+	set_up();
+	subscribe(router, subscriptions[0]);
+	threads[0] = explorer_start(dispatch_three, NULL);
+	threads[1] = explorer_start(count_twice, NULL);
+	subscribe(router, subscriptions[1]);
+	explorer_join(explorer_start(dispatch_to_both, NULL));
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	for (unsigned i = 0; i < 2; i++)
+		evc_mailbox_release(mailboxes[i]);
+	tear_down();
+	CHECK(finalized == 2);
+}
+
+/*
+ * After an unsubscribe has returned, no dispatch that begins later finds it; the mailbox goes when the last
+ * cache has let go of it, and not before.
+ */
+static void *dispatch_and_tell(void *unused)
+{
+	for (uint32_t i = 8; i < 11; i++) {
+		int over = atomic_load_explicit(&ended, memory_order_acquire);
+		uint32_t receivers = post(router, i, EVC_LANE_QUEUE_NORMAL);
+
+		if (over)
+			CHECK(receivers == 0);
+	}
+	return unused;
+}
+
+static void unsubscribe_against(unsigned dispatchers)
+{
+	pthread_t threads[2];
+
+	set_up();
+	subscribe(router, subscriptions[0]);
+	for (unsigned i = 0; i < dispatchers; i++)
+		threads[i] = explorer_start(i == 0 ? dispatch_and_tell : dispatch_three, NULL);
+	CHECK(evc_router_unsubscribe(router, KEY, subscriptions[0]) == EVC_OK);
+	evc_mailbox_close(mailboxes[0]);
+	evc_mailbox_release(mailboxes[0]);
+	atomic_store_explicit(&ended, 1, memory_order_release);
+	evc_mailbox_release(mailboxes[1]);
+	for (unsigned i = 0; i < dispatchers; i++)
+		explorer_join(threads[i]);
+	tear_down();
+	/* All threads with a cache have ended, but this one, which has none. */
+	CHECK(finalized == 2);
+	tally_check_once(0, EVENTS);
+}
+
+SCENARIO(routing_unsubscribe)
+{
+	unsubscribe_against(1);
+}
+
+SCENARIO(routing_unsubscribe_two)
+{
+	unsubscribe_against(2);
+}
+
+/* Another key is added while one is dispatched: the table grows under who reads it. */
+static void *add_keys(void *unused)
+{
+	for (uint64_t key = 100; key < 120; key++)
+		CHECK(evc_router_subscribe(router, key, subscriptions[1], 1, false) == EVC_OK);
+	return unused;
+}
+
+SCENARIO(routing_table_grows)
+{
+	pthread_t threads[2];
+
+	set_up();
+	subscribe(router, subscriptions[0]);
+	threads[0] = explorer_start(add_keys, NULL);
+	threads[1] = explorer_start(dispatch_three, NULL);
+	CHECK(evc_router_count(router, KEY) == 1);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	CHECK(tally.accepted[0] == 1 && tally.accepted[1] == 1 && tally.accepted[2] == 1);
+	CHECK(evc_router_count(router, 119) == 1);
+	for (unsigned i = 0; i < 2; i++)
+		evc_mailbox_release(mailboxes[i]);
+	tear_down();
+	CHECK(finalized == 2);
+}
+
+/* The key is new to the router while two threads subscribe it and one dispatches it. */
+static void *subscribe_second(void *unused)
+{
+	subscribe(router, subscriptions[1]);
+	return unused;
+}
+
+SCENARIO(routing_new_key)
+{
+	pthread_t threads[2];
+
+	set_up();
+	threads[0] = explorer_start(subscribe_second, NULL);
+	threads[1] = explorer_start(dispatch_three, NULL);
+	subscribe(router, subscriptions[0]);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	CHECK(evc_router_count(router, KEY) == 2);
+	CHECK(tally.accepted[0] <= tally.accepted[1] && tally.accepted[1] <= tally.accepted[2]);
+	for (unsigned i = 0; i < 2; i++)
+		evc_mailbox_release(mailboxes[i]);
+	tear_down();
+	CHECK(finalized == 2);
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * The scheduler: a timer fires once or is cancelled, never early, and none is slept through.
+ */
+#include "explorer.h"
+
+#include "eventcore/scheduler.h"
+
+#include <time.h>
+
+#define TIMERS 24u
+
+struct context {
+	/* Plain: it belongs to one at a time, and goes from the adder to the one that fires or cancels. */
+	uint32_t owners, fired, dropped, cancelled;
+	uint64_t again;
+};
+
+static struct evc_scheduler *scheduler;
+static struct context contexts[TIMERS];
+static uint64_t ids[TIMERS];
+static struct evc_timer_ops ops;
+static _Atomic int stage;
+/* Deadlines of timers that were added and have not fired. */
+static uint64_t deadlines[TIMERS];
+
+/* Nobody sleeps past the earliest of them. */
+UNSEEN static void expect(unsigned which, uint64_t deadline)
+{
+	uint64_t earliest = UINT64_MAX;
+
+	deadlines[which] = deadline;
+	for (unsigned i = 0; i < TIMERS; i++)
+		if (deadlines[i] != 0 && deadlines[i] < earliest)
+			earliest = deadlines[i];
+	/* Its sleep ends a little later than it should. */
+	explorer_forbid_idling_past(earliest == UINT64_MAX ? earliest : earliest + 10000);
+}
+
+static bool fired[TIMERS];
+
+UNSEEN static bool has_fired(unsigned which)
+{
+	return fired[which];
+}
+
+UNSEEN static void note_fired(unsigned which)
+{
+	fired[which] = true;
+}
+
+static uint64_t fire(void *opaque, uint64_t deadline)
+{
+	struct context *context = opaque;
+	uint64_t again = context->again;
+
+	CHECK(evc_clock_now() >= deadline);
+	context->owners++;
+	context->fired++;
+	note_fired((unsigned)(context - contexts));
+	expect((unsigned)(context - contexts), again);
+	context->again = 0;
+	return again;
+}
+
+static void drop(void *opaque)
+{
+	struct context *context = opaque;
+
+	context->owners++;
+	context->dropped++;
+	if (context >= contexts && context < contexts + TIMERS)
+		expect((unsigned)(context - contexts), 0);
+}
+
+static void set_up(bool driven)
+{
+	struct evc_scheduler_options options = { .driven = driven };
+
+	ops = (struct evc_timer_ops){ fire, drop, true };
+	CHECK(evc_scheduler_create(&options, &scheduler) == EVC_OK);
+}
+
+static void add(unsigned which, uint64_t after)
+{
+	uint64_t deadline = evc_clock_now() + after;
+
+	contexts[which].owners++;
+	CHECK(evc_scheduler_add(scheduler, deadline, &ops, &contexts[which], &ids[which]) == EVC_OK);
+}
+
+static enum evc_status cancel(unsigned which)
+{
+	enum evc_status status = evc_scheduler_cancel(scheduler, ids[which]);
+
+	/* The context is ours again. */
+	if (status == EVC_OK) {
+		contexts[which].owners++;
+		contexts[which].cancelled++;
+	}
+	return status;
+}
+
+static void tear_down(void)
+{
+	explorer_forbid_idling(false);
+	evc_scheduler_close(scheduler);
+	CHECK(evc_scheduler_join(scheduler) == EVC_OK);
+	evc_scheduler_release(scheduler);
+	explorer_settle();
+	explorer_forbid_idling(false);
+	for (unsigned i = 0; i < TIMERS; i++)
+		CHECK(ids[i] == 0 || contexts[i].fired + contexts[i].dropped + contexts[i].cancelled == 1);
+}
+
+static void *cancel_first_two(void *unused)
+{
+	(void)cancel(0);
+	(void)cancel(1);
+	return unused;
+}
+
+/* Two are cancelled while the thread fires: each context has one owner at a time. */
+SCENARIO(scheduler_cancel)
+{
+	pthread_t thread;
+
+	set_up(false);
+	add(0, 500);
+	add(1, 1000);
+	add(2, 1500);
+	thread = explorer_start(cancel_first_two, NULL);
+	explorer_join(thread);
+	tear_down();
+}
+
+/* As add, and it has to fire in time. */
+static void add_expected(unsigned which, uint64_t after)
+{
+	uint64_t deadline = evc_clock_now() + after;
+
+	CHECK(evc_scheduler_add(scheduler, deadline, &ops, &contexts[which], &ids[which]) == EVC_OK);
+	if (!has_fired(which))
+		expect(which, deadline);
+}
+
+static void *add_two(void *unused)
+{
+	add_expected(0, 300000);
+	add_expected(1, 100000);
+	return unused;
+}
+
+/* Earlier and earlier deadlines from two threads: the sleeper is told of each, and sleeps past none. */
+SCENARIO(scheduler_add)
+{
+	struct timespec long_enough = { 1, 0 };
+	pthread_t thread;
+
+	set_up(false);
+	thread = explorer_start(add_two, NULL);
+	add_expected(2, 200000);
+	add_expected(3, 50000);
+	explorer_join(thread);
+	for (unsigned i = 0; i < 4; i++)
+		while (!has_fired(i))
+			nanosleep(&long_enough, NULL);
+	tear_down();
+}
+
+static void *add_late(void *unused)
+{
+	for (unsigned i = 2; i < 4; i++) {
+		enum evc_status status = evc_scheduler_add(scheduler, evc_clock_now() + 100, &ops,
+							   &contexts[i], &ids[i]);
+
+		if (status == EVC_CLOSED)
+			ids[i] = 0;
+		else
+			CHECK(status == EVC_OK);
+	}
+	return unused;
+}
+
+/* Close against add: fired, dropped or refused. */
+SCENARIO(scheduler_close)
+{
+	pthread_t thread;
+
+	set_up(false);
+	add(0, 100);
+	add(1, 1000000);
+	thread = explorer_start(add_late, NULL);
+	evc_scheduler_close(scheduler);
+	explorer_join(thread);
+	tear_down();
+}
+
+/* A timer that is set again by its fire, against its cancel. */
+SCENARIO(scheduler_again)
+{
+	pthread_t thread;
+
+	set_up(false);
+	contexts[0].again = evc_clock_now() + 2000;
+	add(0, 500);
+	add(1, 1000);
+	thread = explorer_start(cancel_first_two, NULL);
+	explorer_join(thread);
+	explorer_forbid_idling(false);
+	evc_scheduler_close(scheduler);
+	CHECK(evc_scheduler_join(scheduler) == EVC_OK);
+	evc_scheduler_release(scheduler);
+	explorer_settle();
+	/* It may have fired before it was cancelled, dropped or fired for good. */
+	CHECK(contexts[0].dropped + contexts[0].cancelled <= 1);
+	CHECK(contexts[0].fired + contexts[0].dropped + contexts[0].cancelled >= 1);
+	CHECK(contexts[0].fired <= 2);
+	CHECK(contexts[1].fired + contexts[1].dropped + contexts[1].cancelled == 1);
+}
+
+/* Driven: two callers come by at once, one of them fires; a close that finds it leaves the rest to it. */
+static void *run_due(void *unused)
+{
+	uint64_t next;
+
+	(void)evc_scheduler_run_due(scheduler, evc_clock_now(), &next);
+	return unused;
+}
+
+SCENARIO(scheduler_driven)
+{
+	pthread_t threads[2];
+
+	set_up(true);
+	add(0, 0);
+	add(1, 0);
+	add(2, 1000000);
+	threads[0] = explorer_start(run_due, NULL);
+	threads[1] = explorer_start(cancel_first_two, NULL);
+	(void)run_due(NULL);
+	evc_scheduler_close(scheduler);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	/* The close has dropped it, or the run that it found under way. */
+	CHECK(contexts[2].dropped == 1);
+	tear_down();
+}
+
+/* Driven, with `wake`: whoever adds a timer that is due before the known one has us come by. */
+static void wake(void *unused)
+{
+	(void)unused;
+	atomic_fetch_add_explicit(&stage, 1, memory_order_release);
+}
+
+static void *add_one(void *unused)
+{
+	add(0, 0);
+	return unused;
+}
+
+SCENARIO(scheduler_driven_wake)
+{
+	struct evc_scheduler_options options = { .driven = true, .wake = wake };
+	pthread_t thread;
+	uint64_t next;
+
+	ops = (struct evc_timer_ops){ fire, drop, true };
+	CHECK(evc_scheduler_create(&options, &scheduler) == EVC_OK);
+	thread = explorer_start(add_one, NULL);
+	(void)evc_scheduler_run_due(scheduler, evc_clock_now(), &next);
+	explorer_join(thread);
+	/* It has fired, or we know of it, or were woken for it. */
+	CHECK(contexts[0].fired == 1 || next != EVC_FOREVER ||
+	      atomic_load_explicit(&stage, memory_order_acquire) > 0);
+	tear_down();
+}
+
+/* So many are cancelled that they are taken out of the heap together, by whoever gets the lock. */
+static void *cancel_half(void *first)
+{
+	for (unsigned i = *(unsigned *)first; i < *(unsigned *)first + 9; i++)
+		CHECK(cancel(i) != EVC_NOT_FOUND || has_fired(i));
+	return NULL;
+}
+
+static unsigned halves[2] = { 0, 9 };
+
+static void *read_statistics(void *unused)
+{
+	struct evc_scheduler_statistics statistics;
+
+	evc_scheduler_read_statistics(scheduler, &statistics);
+	CHECK(statistics.pending <= TIMERS);
+	return unused;
+}
+
+static void cancel_many(bool driven)
+{
+	pthread_t threads[3];
+
+	set_up(driven);
+	for (unsigned i = 0; i < 18; i++)
+		add(i, i % 3 == 0 ? 1000 : 1000000);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(cancel_half, &halves[i]);
+	threads[2] = explorer_start(driven ? run_due : read_statistics, NULL);
+	/* In the places of those that were cancelled. */
+	for (unsigned i = 18; i < 20; i++)
+		add(i, 2000);
+	for (unsigned i = 0; i < 3; i++)
+		explorer_join(threads[i]);
+	tear_down();
+}
+
+SCENARIO(scheduler_cancel_many)
+{
+	cancel_many(false);
+}
+
+SCENARIO(scheduler_cancel_many_driven)
+{
+	cancel_many(true);
+}
+
+/* Places are given back and taken again by several threads; what was an id stays one that is not found. */
+static void *add_and_cancel(void *first)
+{
+	for (unsigned i = *(unsigned *)first; i < *(unsigned *)first + 3; i++) {
+		uint64_t id;
+
+		add(i, 0);
+		id = ids[i];
+		if (cancel(i) == EVC_OK)
+			CHECK(evc_scheduler_cancel(scheduler, id) == EVC_NOT_FOUND);
+		(void)run_due(NULL);
+	}
+	return NULL;
+}
+
+SCENARIO(scheduler_reuse)
+{
+	pthread_t threads[2];
+
+	set_up(true);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(add_and_cancel, &halves[i]);
+	for (unsigned i = 18; i < 20; i++) {
+		add(i, 0);
+		(void)run_due(NULL);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down();
+}
+
+/* More timers than one block has: two threads make the next one at once. */
+static struct context many[128];
+
+static void *add_over_the_end(void *first)
+{
+	for (unsigned i = *(unsigned *)first; i < *(unsigned *)first + 3; i++)
+		add(i, 1000000);
+	(void)run_due(NULL);
+	for (unsigned i = *(unsigned *)first; i < *(unsigned *)first + 3; i++)
+		(void)cancel(i);
+	return NULL;
+}
+
+SCENARIO(scheduler_blocks)
+{
+	pthread_t threads[2];
+
+	set_up(true);
+	for (unsigned i = 0; i < 122; i++)
+		CHECK(evc_scheduler_add(scheduler, evc_clock_now() + 1000000, &ops, &many[i], NULL) ==
+		      EVC_OK);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(add_over_the_end, &halves[i]);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down();
+}
