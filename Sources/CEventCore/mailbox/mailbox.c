@@ -125,12 +125,15 @@ void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelope *envel
 static int64_t depth_of(struct evc_mailbox *mailbox, unsigned lane)
 {
 	struct evc_inbox *inbox = &mailbox->inboxes[lane >= EVC_LANE_FIRST_QUEUE];
-	/* All relaxed: a momentary figure, exact while nothing moves. */
+	/*
+	 * A momentary figure, exact while nothing moves; and none is counted twice: what was moved from the head to one
+	 * of these two is not found in the head any more. Acquire, pairs with grab and evc_mailbox_count_posted.
+	 */
 	uint64_t left = atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed);
-	uint64_t grabbed = atomic_load_explicit(&mailbox->grabbed[lane], memory_order_relaxed);
-	uintptr_t head = atomic_load_explicit(evc_mailbox_head(mailbox, lane), memory_order_relaxed);
+	uint64_t grabbed = atomic_load_explicit(&mailbox->grabbed[lane], memory_order_acquire);
 	uint64_t posted = atomic_load_explicit(&inbox->posted[lane % EVC_LANE_FIRST_QUEUE],
-					       memory_order_relaxed);
+					       memory_order_acquire);
+	uintptr_t head = atomic_load_explicit(evc_mailbox_head(mailbox, lane), memory_order_relaxed);
 	uint64_t depth = posted * (EVC_HEAD_COUNT + 1) + grabbed + (head & EVC_HEAD_COUNT) - left;
 
 	/* `posted` comes round at 2^38 events; and an event may be counted out before it is counted in. */

@@ -80,9 +80,9 @@ void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cach
 		uintptr_t head = atomic_exchange_explicit(evc_mailbox_head(mailbox, lane), 0,
 							  memory_order_acquire);
 
-		/* Relaxed: a statistic, which several may write here. */
+		/* Several may do so here. Release, as in grab. */
 		atomic_fetch_add_explicit(&mailbox->grabbed[lane], head & EVC_HEAD_COUNT,
-					  memory_order_relaxed);
+					  memory_order_release);
 		drop_list(mailbox, evc_head_envelope(head), cache);
 	}
 }

@@ -22,9 +22,9 @@ void evc_mailbox_count_posted(struct evc_mailbox *mailbox, unsigned lane, uintpt
 {
 	struct evc_inbox *inbox = &mailbox->inboxes[lane >= EVC_LANE_FIRST_QUEUE];
 
-	/* Relaxed: a statistic. */
+	/* Release, pairs with evc_mailbox_depths: they have left the head. */
 	atomic_fetch_add_explicit(&inbox->posted[lane % EVC_LANE_FIRST_QUEUE],
-				  (uint32_t)(events / (EVC_HEAD_COUNT + 1)), memory_order_relaxed);
+				  (uint32_t)(events / (EVC_HEAD_COUNT + 1)), memory_order_release);
 }
 
 /* A chain of several envelopes: for each lane one push, those of the most urgent lane first. */

@@ -75,8 +75,9 @@ static struct evc_envelope *grab(struct evc_mailbox *mailbox, unsigned lane)
 						  memory_order_acquire);
 	uint64_t grabbed = atomic_load_explicit(&mailbox->grabbed[lane], memory_order_relaxed);
 
+	/* Release, pairs with evc_mailbox_depths: they have left the head. */
 	atomic_store_explicit(&mailbox->grabbed[lane], grabbed + (head & EVC_HEAD_COUNT),
-			      memory_order_relaxed);
+			      memory_order_release);
 	return evc_head_envelope(head);
 }
 
