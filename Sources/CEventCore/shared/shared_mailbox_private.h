@@ -24,7 +24,7 @@
  *      from attention; wake its worker                attention; or, if it was clear,
  *   P7 there was none: subtract 1    seq_cst RMW      it is looking by P5
  *      from looking; look at all                   W7 before the next take, if it is
- *      lanes; if any: P4                              looking: subtract 1 from looking   seq_cst RMW
+ *      lanes; if any: P4                              looking: subtract 1 from looking   seq_cst RMW, fence
  *                                                  W8 take; if it was looking, or comes
  *                                                     from W6, and more waits: P4
  *

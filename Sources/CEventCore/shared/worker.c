@@ -193,8 +193,9 @@ static inline struct evc_envelope *next(struct evc_worker *worker)
 
 	if (evc_unlikely(passes_on)) {
 		worker->passes_on = false;
-		/* W7. */
+		/* W7. The fence keeps the looks of the take behind it: a post may rely on them (P4). */
 		evc_worker_stop_looking(worker);
+		atomic_thread_fence(memory_order_seq_cst);
 	}
 	envelope = next_of_any(worker, passes_on);
 	while (evc_unlikely(envelope != NULL && (envelope->flags & EVC_ENVELOPE_TOKEN))) {
