@@ -43,14 +43,18 @@ struct Bar: Sendable {
   }
 
   static let all: [Bar] = [
-    .atMost(1.5, .oneToOne, .rawC),
-    .atMost(0.6, .oneToOne, .mutexSwap),
+    .atMost(1.25, .oneToOne, .rawC),
+    .atMost(0.5, .oneToOne, .mutexSwap),
+    .between(1.6, .oneToOne, .locking, .mutexSwap),
     .atMost(1.0 / 30, .oneToOne, .dispatchQueue),
     .atMost(1.0 / 30, .oneToOne, .asyncStream),
     .atMost(1.0 / 3, .batch64, .plain),
-    .atMost(0.6, .fourToOne, .mutexSwap),
+    .atMost(0.6, .batch64, .mutexSwap),
+    .atMost(1.3, .batch64, .rawC),
+    .atMost(0.8, .fourToOne, .mutexSwap),
+    .between(2.5, .fourToOne, .locking, .mutexSwap),
     .atMost(0.5, .eightHandlers, .mutexSwap),
-    .atMost(2, .randomLane, .plain),
+    .atMost(1.8, .randomLane, .plain),
     .atMost(1.15, .idleWake, .futex),
     .atMost(2.5, .spinOneWay, .cacheLine),
     .atMost(1.3, .listener, .plain),
