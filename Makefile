@@ -4,7 +4,7 @@
 # make demo    the main job: the demo on this machine's own counters (installs what is missing)
 # make test    all tests (installs what is missing), one after the other: they make threads of their own
 # make bench   all figures, about twelve minutes; make bench-quick: those of 24 bytes, two minutes
-# make check   what CI runs
+# make models, make explore   the proofs; make check   what CI runs
 
 SHELL := /bin/bash
 CC ?= cc
