@@ -131,6 +131,15 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     return subscription.name
   }
 
+  func addLatestSubscription(
+    _ target: AnyObject, drop: ((UnsafeMutableRawPointer) -> Void)?
+  ) -> Subscription {
+    let latest = LockingLatest(target, drop: drop, self)
+    let subscription = latest.subscription.name
+    withLock { $0.latests[subscription.pointer] = latest }
+    return subscription
+  }
+
   func depths() -> [Int] {
     let posted = withLock { state in (0..<Lane.count).map { state.lanes.posted($0) } }
     // Relaxed: a momentary figure. Read after `posted`, so it may be ahead of it by a little.

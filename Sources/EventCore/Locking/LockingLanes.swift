@@ -134,6 +134,9 @@ struct LockingLanes: ~Copyable {
         }
       }
       chunk.pointee.end = end + count * run.length
+      // The consumer has had the lines of this chunk: each would hold up the next unlock until it
+      // has come over.
+      prefetchForWrite(end + (count * run.length + 192))
       done += count
     } while done < run.count
     lanes[lane].posted += run.count

@@ -89,26 +89,3 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
     return buffer.copy(event)
   }
 }
-
-extension LockingInbox {
-  func addLatestSubscription(
-    _ target: AnyObject, drop: ((UnsafeMutableRawPointer) -> Void)?
-  ) -> Subscription {
-    let latest = LockingLatest(target, drop: drop, self)
-    let subscription = latest.subscription.name
-    withLock { $0.latests[subscription.pointer] = latest }
-    return subscription
-  }
-
-  func removeLatestSubscription(_ subscription: Subscription) {
-    // Ends outside the lock.
-    let latest = withLock { $0.latests.removeValue(forKey: subscription.pointer) }
-    withExtendedLifetime(latest) {}
-  }
-
-  func supersededCount(of subscription: Subscription) -> UInt64 {
-    withLock { $0.latests[subscription.pointer]?.superseded ?? 0 }
-  }
-
-  var supersededCount: UInt64 { withLock { $0.superseded } }
-}

@@ -22,7 +22,7 @@ import Synchronization
 /// at a time.
 ///
 /// Who touches what: `own` the consumer's thread only.
-final class LockingMailbox: MailboxCore, @unchecked Sendable {
+final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable {
   private struct Own: ~Copyable {
     /// Queues that were taken over, and chunks to give back.
     var lanes = LockingLanes()
@@ -35,7 +35,7 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
     var looksAtShared = false
   }
 
-  private let inbox: LockingInbox
+  let inbox: LockingInbox
   /// Where a worker takes from too, and that it keeps alive; nil for others.
   private let sharedMailbox: LockingSharedMailbox?
   private let shared: LockingInbox?
@@ -87,20 +87,8 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
     inbox.addLatestSubscription(receiver, drop: receiver.drop)
   }
 
-  func removeLatestSubscription(_ subscription: Subscription) {
-    inbox.removeLatestSubscription(subscription)
-  }
-
-  func supersededCount(of subscription: Subscription) -> UInt64 {
-    inbox.supersededCount(of: subscription)
-  }
-
-  var supersededCount: UInt64 { inbox.supersededCount }
   func admit() { inbox.tell { $0.isHeld = false } }
   func interrupt() { inbox.tell { $0.isInterrupted = true } }
-  func close() { inbox.close(drops: true) }
-  func closeWhenEmpty() { inbox.close(drops: false) }
-  func depths() -> [Int] { inbox.depths() }
 
   func counts() -> (taken: UInt64, dropped: UInt64) {
     let (taken, dropped) = inbox.counts()
@@ -121,12 +109,10 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
       afterControl = false
       switch step {
       case .event(let record, let slot, let isShared):
-        deliver(record, isShared, consumer)
+        if let record { deliver(record, isShared, consumer) }
         slot?.release()
         left -= 1
         if left == 0 { return .more }
-      case .nothing(let slot):
-        slot.release()
       case .control:
         consumer.control()
         afterControl = true
@@ -141,10 +127,9 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
   }
 
   private enum Step {
-    /// With the slot that the event was in, if any, which is to be let go after it.
-    case event(LockingRecord, Unmanaged<LockingLatest>?, isShared: Bool)
-    /// A token was taken that stood for nothing.
-    case nothing(Unmanaged<LockingLatest>)
+    /// With the slot that the event was in, if any, which is to be let go after it. Nil for a token
+    /// that stood for nothing.
+    case event(LockingRecord?, Unmanaged<LockingLatest>?, isShared: Bool)
     case control
     case dry
     case end
@@ -184,7 +169,7 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
       }
       return inbox.withLock { _ in
         inbox.countTaken(lane)
-        return step(record, inbox, isShared: false)
+        return step(record)
       }
     }
     return look(afterControl)
@@ -233,7 +218,7 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
       return state.pointee.refuses || isOver ? .end : .dry
     }
     if shared != nil || ownLane < Int(Lane.firstQueue) {
-      return step(inbox.take(ownLane, into: &own.pointee.buffer), inbox, isShared: false)
+      return step(inbox.take(ownLane, into: &own.pointee.buffer))
     }
     own.pointee.lane = ownLane
     state.pointee.first = ownLane
@@ -241,7 +226,7 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
       own.pointee.lanes.takeAll(ownLane, from: &state.pointee.lanes)
     }
     inbox.countTaken(ownLane)
-    return step(own.pointee.lanes.take(ownLane), inbox, isShared: false)
+    return step(own.pointee.lanes.take(ownLane))
   }
 
   /// Locked.
@@ -251,20 +236,19 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
     // Who spins looks as long as there is something. Relaxed: the mutex orders the writers.
     shared.urgent.store(
       state.pointee.lanes.occupied != 0 || state.pointee.refuses, ordering: .relaxed)
-    let step = step(record, shared, isShared: true)
-    if case .event = step {
+    let (event, slot) = shared.event(of: record, into: &own.pointee.buffer)
+    if event != nil {
       // Relaxed: a figure; only this thread writes it.
       takenShared.store(takenShared.load(ordering: .relaxed) + 1, ordering: .relaxed)
     }
-    return step
+    return .event(event, slot, isShared: true)
   }
 
-  /// What a taken record comes to. Locked.
-  private func step(_ record: LockingRecord, _ from: LockingInbox, isShared: Bool) -> Step {
+  /// What a record of its own comes to. Locked.
+  private func step(_ record: LockingRecord) -> Step {
     own.pointee.sinceLook += 1
-    let (event, slot) = from.event(of: record, into: &own.pointee.buffer)
-    guard let event else { return .nothing(slot.unsafelyUnwrapped) }
-    return .event(event, slot, isShared: isShared)
+    let (event, slot) = inbox.event(of: record, into: &own.pointee.buffer)
+    return .event(event, slot, isShared: false)
   }
 
   /// Dry, and the last look brought little: taking the lock from the producers for each event would
@@ -328,6 +312,7 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
   }
 
   private func wait() {
+    if strategy.spinNanoseconds == nil { inbox.trim(to: Self.keptChunks) }
     if spin() { return }
     var deadline: UInt64? = monotonicNanoseconds() + Self.keptNanoseconds
     while !sleep(until: deadline) {
@@ -353,17 +338,14 @@ final class LockingMailbox: MailboxCore, @unchecked Sendable {
   /// Looks for as long as the strategy says. True if there is news.
   private func spin() -> Bool {
     let limit = strategy.spinNanoseconds
-    var start = monotonicNanoseconds()
+    let start = limit == nil ? 0 : monotonicNanoseconds()
     var turns = 0
     while !hasNews {
       turns += 1
-      if strategy == .yield { sched_yield() }
-      guard turns % 64 == 0 else { continue }
-      let elapsed = monotonicNanoseconds() - start
-      if let limit, elapsed >= limit { return false }
-      if limit == nil, elapsed >= Self.keptNanoseconds {
-        inbox.trim(to: Self.keptChunks)
-        start = .max
+      if strategy == .yield {
+        sched_yield()
+      } else if turns % 64 == 0, let limit, monotonicNanoseconds() - start >= limit {
+        return false
       }
     }
     return true

@@ -9,7 +9,7 @@ import Synchronization
 struct LockingRecord {
   let address: UnsafeMutableRawPointer
 
-  /// Laid out as `EnvelopeLayout`; `LockingRecordTests` compares them.
+  /// Laid out as `EnvelopeLayout`; `LockingDispatchTests` compares them.
   struct Header {
     /// The record after this one in a dispatch; the one before it in a stack.
     var link: UnsafeMutableRawPointer?

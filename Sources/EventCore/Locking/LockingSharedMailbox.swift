@@ -3,7 +3,7 @@
 
 /// The shared mailbox in pure Swift: an inbox whose mutex also guards the inboxes of its workers'
 /// own mailboxes, so that a take sees both at one moment (D1).
-final class LockingSharedMailbox: SharedMailboxCore {
+final class LockingSharedMailbox: SharedMailboxCore, LockingInboxOwner {
   let inbox = LockingInbox()
 
   deinit {
@@ -19,20 +19,35 @@ final class LockingSharedMailbox: SharedMailboxCore {
     inbox.addLatestSubscription(entry, drop: entry.drop)
   }
 
-  func removeLatestSubscription(_ subscription: Subscription) {
-    inbox.removeLatestSubscription(subscription)
-  }
-
   func makeWorker(
     _ consumer: Consumer, _ strategy: EventWaitStrategy, isHeld: Bool
   ) -> any MailboxCore {
     LockingMailbox(strategy, nil, of: self, isHeld: isHeld)
   }
 
-  var supersededCount: UInt64 { inbox.supersededCount }
+  func dropAll() { inbox.dropAll() }
+  func counts() -> (taken: UInt64, dropped: UInt64) { inbox.counts() }
+}
+
+/// What is the same for a mailbox and a shared one.
+protocol LockingInboxOwner {
+  var inbox: LockingInbox { get }
+}
+
+extension LockingInboxOwner {
   func close() { inbox.close(drops: true) }
   func closeWhenEmpty() { inbox.close(drops: false) }
-  func dropAll() { inbox.dropAll() }
   func depths() -> [Int] { inbox.depths() }
-  func counts() -> (taken: UInt64, dropped: UInt64) { inbox.counts() }
+
+  func removeLatestSubscription(_ subscription: Subscription) {
+    // Ends outside the lock.
+    let latest = inbox.withLock { $0.latests.removeValue(forKey: subscription.pointer) }
+    withExtendedLifetime(latest) {}
+  }
+
+  func supersededCount(of subscription: Subscription) -> UInt64 {
+    inbox.withLock { $0.latests[subscription.pointer]?.superseded ?? 0 }
+  }
+
+  var supersededCount: UInt64 { inbox.withLock { $0.superseded } }
 }

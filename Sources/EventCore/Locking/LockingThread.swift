@@ -17,7 +17,8 @@ struct LockingThread {
   private struct Route {
     var key: UInt = 0
     var version: UInt64 = 0
-    var snapshot: LockingSnapshot?
+    /// Retained by hand: to read it counts no reference.
+    var snapshot: Unmanaged<LockingSnapshot>?
   }
 
   private static let routeCount = 8
@@ -43,7 +44,9 @@ struct LockingThread {
         // Optional on some systems, and never nil.
         let thread = (raw as UnsafeMutableRawPointer?).unsafelyUnwrapped
           .assumingMemoryBound(to: LockingThread.self)
-        thread.pointee.routes.deinitialize(count: LockingThread.routeCount)
+        for route in 0..<LockingThread.routeCount {
+          thread.pointee.routes[route].snapshot?.release()
+        }
         thread.pointee.routes.deallocate()
         thread.pointee.memory?.deallocate()
         thread.deallocate()
@@ -74,7 +77,7 @@ struct LockingThread {
     // The address of a type's metadata.
     let route = routes + Int((key >> 4 ^ key >> 8) % UInt(Self.routeCount))
     if route.pointee.key != key || route.pointee.version != version { fill(route, key, look()) }
-    return route.pointee.snapshot.map { .passUnretained($0) }
+    return route.pointee.snapshot
   }
 
   @inline(never)
@@ -82,8 +85,11 @@ struct LockingThread {
     _ route: UnsafeMutablePointer<Route>, _ key: UInt,
     _ found: (snapshot: LockingSnapshot?, version: UInt64)
   ) {
-    if memory == nil, let old = route.pointee.snapshot { forgotten.append(old) }
-    route.pointee = Route(key: key, version: found.version, snapshot: found.snapshot)
+    if let old = route.pointee.snapshot?.takeRetainedValue(), memory == nil {
+      forgotten.append(old)
+    }
+    route.pointee = Route(
+      key: key, version: found.version, snapshot: found.snapshot.map { .passRetained($0) })
   }
 
   /// Memory for the records of a dispatch, until `giveMemory`. Nil if they are many, or inside of

@@ -41,7 +41,7 @@ private func manyToOne<E: BenchmarkEvent>(
 func crowdCandidates<E: BenchmarkEvent>(_ type: E.Type, _ scale: Scale) -> [Candidate] {
   let crowds = [(Shape.eightToOne, 8), (.sixteenToOne, 16), (.thirtyTwoToOne, 32)]
   return crowds.flatMap { manyToOne($0.0, $0.1, type, scale) }
-    .filter { [.lockFree, .locking, .rawC, .mutexSwap].contains($0.subject) }
+    .filter { [.lockFree, .locking, .mutexSwap].contains($0.subject) }
 }
 
 private func eightHandlers<E: BenchmarkEvent>(_ type: E.Type, _ scale: Scale) -> [Candidate] {
