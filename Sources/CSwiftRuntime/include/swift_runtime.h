@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What the Swift runtime offers and the language has no word for.
+ * What the Swift runtime and the compiler offer and the language has no word for.
  */
 #ifndef EVENTCORE_SWIFT_RUNTIME_H
 #define EVENTCORE_SWIFT_RUNTIME_H
@@ -21,5 +21,15 @@
  * Threads: any. Progress: lock-free.
  */
 bool swift_runtime_try_retain(void *object);
+
+/**
+ * Asks the processor for the line of an address, to be written soon. The address may be anything.
+ *
+ * Threads: any. Progress: wait-free.
+ */
+static inline void swift_runtime_prefetch_for_write(const void *address)
+{
+    __builtin_prefetch(address, 1);
+}
 
 #endif

@@ -5,118 +5,89 @@ import Synchronization
 
 /// The balancer in pure Swift: an immutable snapshot of the threads under a mutex, held for a
 /// look-up.
-final class LockingBalancer: BalancerCore, LockingSink, @unchecked Sendable {
+final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
   // `own` is constant from the end of the initialiser on; everything else is guarded or atomic.
   private let threads = Guarded<LockingSnapshot?>(nil)
   private let chooser: PoolChooser
   private let refusals = Atomic<UInt64>(0)
   private let drops = Atomic<UInt64>(0)
-  private var own: LockingSubscription!
-
-  private typealias Envelope = UnsafeMutableRawPointer
+  private let gate = LockingGate()
+  private let own: LockingSubscription
 
   init(_ chooser: PoolChooser) {
     self.chooser = chooser
-    own = LockingSubscription(drop: chooser.drop, self)
+    own = LockingSubscription(nil, drop: chooser.drop, gate)
+    super.init()
+    gate.sink = self
   }
 
-  var subscription: Subscription {
-    Subscription(pointer: Unmanaged.passUnretained(own).toOpaque())
-  }
+  var subscription: Subscription { own.name }
 
   // MARK: Posting
 
-  func post(_ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int) -> Bool {
-    var rest = Rest(first: first, count: count)
+  override func post(_ run: LockingRun) -> Int? {
+    var rest = run
+    var isAnyPlaced = false
     while let snapshot = threads.withLock({ $0 }) {
-      place(&rest, snapshot)
-      if rest.count == 0 { return true }
+      rest.count = place(rest, snapshot, &isAnyPlaced)
+      if rest.count == 0 { return 0 }
       // All that this snapshot knew may have gone while others came: a thread is taken off before
       // it is retired, so that the current snapshot knows better.
       if threads.withLock({ $0 === snapshot }) { break }
     }
-    guard rest.isAnyPlaced else {
+    // Relaxed, both: statistics.
+    guard isAnyPlaced else {
       refusals.wrappingAdd(UInt64(rest.count), ordering: .relaxed)
-      return false
+      return nil
     }
-    // The chain is the balancer's, and what is left ends here (D4: counted).
+    // Accepted, and the caller ends them (D4: counted).
     drops.wrappingAdd(UInt64(rest.count), ordering: .relaxed)
-    var returns = LockingReturns()
-    var next: Envelope? = rest.first
-    while let envelope = next {
-      next = envelopeNext(envelope)
-      LockingEnvelope.end(envelope, payloadMoved: false, &returns)
-    }
-    return true
+    return rest.count
   }
 
-  /// What is to be placed still, addressed to the balancer. As long as nothing was placed, that is
-  /// the whole chain as it came.
-  private struct Rest {
-    var first: Envelope
-    var count: Int
-    var isAnyPlaced = false
-  }
-
-  /// Has a thread chosen for each envelope, and posts; those for one thread that follow each other
-  /// stay together.
-  private func place(_ rest: inout Rest, _ snapshot: LockingSnapshot) {
-    withUnsafeTemporaryAllocation(of: Int.self, capacity: rest.count) { choices in
-      var envelope = rest.first
-      for index in choices.indices {
-        choices.initializeElement(at: index, to: choose(envelope, snapshot))
-        envelope = envelopeNext(envelope) ?? envelope
-      }
-      place(&rest, UnsafeBufferPointer(choices), snapshot)
-    }
-  }
-
+  /// Has a thread chosen for each record, and posts; those for one thread that follow each other
+  /// stay together. Returns how many are left, which then are the first.
   private func place(
-    _ rest: inout Rest, _ choices: UnsafeBufferPointer<Int>, _ snapshot: LockingSnapshot
-  ) {
-    var left: (first: Envelope, last: Envelope, count: Int)?
-    var next: Envelope? = rest.first
-    var done = 0
-    while let begin = next {
-      var (end, length) = (begin, 1)
-      while done + length < choices.count, choices[done + length] == choices[done] {
-        end = envelopeNext(end).unsafelyUnwrapped
-        length += 1
+    _ run: LockingRun, _ snapshot: LockingSnapshot, _ isAnyPlaced: inout Bool
+  ) -> Int {
+    var left = 0
+    var begin = 0
+    var chosen = choose(run.first, snapshot)
+    while begin < run.count {
+      var end = begin + 1
+      var next = chosen
+      while end < run.count {
+        next = choose(run[end], snapshot)
+        if next != chosen { break }
+        end += 1
       }
-      next = envelopeNext(end)
-      setEnvelopeNext(end, nil)
-      if post(run: begin, end, length, to: choices[done], snapshot) {
-        rest.isAnyPlaced = true
-      } else if let before = left {
-        setEnvelopeNext(before.last, begin)
-        left = (before.first, end, before.count + length)
+      let part = run[begin..<end]
+      if post(part, to: chosen, snapshot) {
+        isAnyPlaced = true
       } else {
-        left = (begin, end, length)
+        run[left].address.copyMemory(
+          from: part.first.address, byteCount: part.count * run.length)
+        left += part.count
       }
-      done += length
-      if !rest.isAnyPlaced {
-        // All of these threads have ended, which does not change.
-        setEnvelopeNext(end, next)
-        for choice in choices[done...] where choice < snapshot.entries.count {
-          snapshot.entries[choice].load.unsafelyUnwrapped.withdraw(1)
-        }
-        return
-      }
+      begin = end
+      chosen = next
     }
-    rest.count = left?.count ?? 0
-    rest.first = left?.first ?? rest.first
+    return left
   }
 
-  /// The thread for an envelope, with a promise of one; the number of threads if none takes it.
-  /// Runs the user's code.
-  private func choose(_ envelope: Envelope, _ snapshot: LockingSnapshot) -> Int {
-    let count = snapshot.entries.count
-    let index =
-      count == 1
-      ? 0
-      : snapshot.withLoads { loads, stride in
-        chooser.choose(envelope, loads, stride: stride, count: count)
-      }
+  /// The thread for a record, with a promise of one; the number of threads if none takes it. Runs
+  /// the user's code.
+  private func choose(_ record: LockingRecord, _ snapshot: LockingSnapshot) -> Int {
+    let entries = snapshot.entries
+    guard entries.count > 1, let first = entries.baseAddress else {
+      return promise(1, from: 0, snapshot)
+    }
+    // An optional pointer has the layout of a pointer, and a stored property an offset.
+    let loads =
+      UnsafeRawPointer(first)
+      + MemoryLayout<LockingSnapshot.Entry>.offset(of: \.load).unsafelyUnwrapped
+    let stride = MemoryLayout<LockingSnapshot.Entry>.stride
+    let index = chooser.choose(record.address, loads, stride: stride, count: entries.count)
     return promise(1, from: index, snapshot)
   }
 
@@ -132,73 +103,54 @@ final class LockingBalancer: BalancerCore, LockingSink, @unchecked Sendable {
 
   /// Posts a run that is promised to a thread, or to another if that one has closed. False if all
   /// have.
-  private func post(
-    run first: Envelope, _ last: Envelope, _ length: Int, to chosen: Int,
-    _ snapshot: LockingSnapshot
-  ) -> Bool {
+  private func post(_ run: LockingRun, to chosen: Int, _ snapshot: LockingSnapshot) -> Bool {
     var index = chosen
     for _ in snapshot.entries {
-      guard index < snapshot.entries.count else { break }
+      guard index < snapshot.entries.count else { return false }
       let entry = snapshot.entries[index]
-      readdress(first, entry.subscription, entry.generation, timed: entry.timed)
-      if entry.sink.post(first, last, count: length) { return true }
-      entry.load.unsafelyUnwrapped.withdraw(length)
-      index = promise(length, from: index + 1, snapshot)
+      for number in 0..<run.count { readdress(run[number], entry) }
+      if let left = entry.sink._withUnsafeGuaranteedRef({ $0.post(run) }) {
+        run.end(first: left, chooser.drop)
+        return true
+      }
+      entry.load.unsafelyUnwrapped.withdraw(run.count)
+      index = promise(run.count, from: index + 1, snapshot)
     }
     if index < snapshot.entries.count {
-      snapshot.entries[index].load.unsafelyUnwrapped.withdraw(length)
+      snapshot.entries[index].load.unsafelyUnwrapped.withdraw(run.count)
     }
-    // What holds the envelopes now may not hold a thread.
-    readdress(first, own, 0, timed: false)
     return false
   }
 
-  private func readdress(
-    _ first: Envelope, _ subscription: LockingSubscription, _ generation: UInt32, timed: Bool
-  ) {
-    var next: Envelope? = first
-    while let envelope = next {
-      LockingEnvelope.readdress(envelope, subscription, generation, timed: timed)
-      next = envelopeNext(envelope)
+  private func readdress(_ record: LockingRecord, _ entry: LockingSnapshot.Entry) {
+    record.header.pointee.subscription = entry.subscription
+    record.header.pointee.generation = entry.generation
+    // Nobody asked for the time when the dispatch began; it has not returned yet (D8).
+    if entry.timed, record.header.pointee.time == 0 {
+      record.header.pointee.time = monotonicNanoseconds()
     }
   }
 
   // MARK: Threads
 
   func add(_ subscription: Subscription, generation: UInt32, timed: Bool, load: EventLoad) {
-    let subscription = LockingSubscription.of(subscription)
-    let entry = LockingSnapshot.Entry(
-      subscription: subscription, sink: subscription.sink, generation: generation, timed: timed,
-      load: load)
-    replace { entries in
-      if let index = entries.firstIndex(where: { $0.subscription === subscription }) {
-        entries[index] = entry
-      } else {
-        entries.append(entry)
-      }
-    }
+    change(subscription, to: .init(generation: generation, timed: timed, load: load))
   }
 
   func remove(_ subscription: Subscription) {
-    let subscription = LockingSubscription.of(subscription)
-    replace { entries in
-      entries.removeAll { $0.subscription === subscription }
-    }
+    change(subscription, to: nil)
   }
 
-  private func replace(_ change: (inout [LockingSnapshot.Entry]) -> Void) {
+  private func change(_ subscription: Subscription, to figures: LockingSnapshot.Figures?) {
     // What the old snapshot held may end with it: outside the mutex.
     let old = threads.withLock { threads in
       let old = threads
-      var entries = old?.entries ?? []
-      change(&entries)
-      threads = entries.isEmpty ? nil : LockingSnapshot(entries)
+      threads = .changing(old, subscription, to: figures, keepsSubscriptions: true)
       return old
     }
     withExtendedLifetime(old) {}
   }
 
-  // Relaxed: a statistic.
   var refused: UInt64 { refusals.load(ordering: .relaxed) }
   var dropped: UInt64 { drops.load(ordering: .relaxed) }
 }

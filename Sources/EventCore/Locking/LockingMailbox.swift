@@ -11,347 +11,327 @@ import Synchronization
   import Musl
 #endif
 
-/// The mailbox in pure Swift: one inbox under a mutex, and ten lanes behind it that only the
-/// consumer touches.
+/// The mailbox in pure Swift: an inbox under a mutex, of which the consumer takes over the whole
+/// lane that is next.
 ///
-/// The consumer looks at `news` before each take, and empties the inbox into its lanes if it is
-/// set. A post sets it before it returns, so that a take misses no post that happened before it
-/// (D1).
+/// It then takes one after the other without the mutex, until that lane is dry, or `urgent` is set:
+/// a post does so before it returns if it comes before what the consumer works on (D1). Of a stack
+/// it takes one at a time, since each post comes before the others (D3).
 ///
-/// Who touches what: `shared` with the monitor locked; `own` the consumer's thread only; `news` and
-/// the counters are atomic.
-final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
-  struct Shared {
-    var head: UnsafeMutableRawPointer?
-    var tail: UnsafeMutableRawPointer?
-    var isAsleep = false
-    var refuses = false
-    var closes = false
-    var isInterrupted = false
-    var subscriptions: [LockingSubscription] = []
-    /// By their subscriptions; see LockingLatest.swift.
-    var latests: [UnsafeMutableRawPointer: LockingLatest] = [:]
-    var superseded: UInt64 = 0
-    /// Tokens that were taken and stood for nothing.
-    var empty: UInt64 = 0
-    var posted = [Int](repeating: 0, count: Lane.count)
-    var dropped: UInt64 = 0
-  }
-
+/// A worker of a shared mailbox takes from there too; both inboxes have one mutex, and it takes one
+/// at a time.
+///
+/// Who touches what: `own` the consumer's thread only.
+final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable {
   private struct Own: ~Copyable {
+    /// Queues that were taken over, and chunks to give back.
     var lanes = LockingLanes()
-    var returns = LockingReturns()
-    /// Events since the inbox was emptied last.
+    /// The lane that it works on.
+    var lane = Lane.count
+    var buffer = LockingBuffer()
+    /// Events since the last look.
     var sinceLook = 0
-    /// Whose event is being handled.
-    var latest: Unmanaged<LockingLatestSlot>?
+    /// As of the last look.
+    var looksAtShared = false
   }
 
-  private let monitor = Monitor()
-  private let shared: UnsafeMutablePointer<Shared>
+  let inbox: LockingInbox
+  /// Where a worker takes from too, and that it keeps alive; nil for others.
+  private let sharedMailbox: LockingSharedMailbox?
+  private let shared: LockingInbox?
   private let own: UnsafeMutablePointer<Own>
-  /// How many events the consumer took from each lane: written by it, read by anybody.
-  private let taken: UnsafeMutablePointer<Atomic<Int>>
-  private let news = Atomic<Bool>(false)
+  private let bed: LockingBed
   private let strategy: EventWaitStrategy
-  /// Woken, with the monitor open, by whoever clears `isAsleep`; nil if the consumer has a thread.
-  let pump: ConsumerPump?
+  /// Woken in place of a thread; nil if the consumer has one.
+  private let pump: ConsumerPump?
+  /// What a worker took from the shared mailbox. Written by its thread.
+  private let takenShared = Atomic<UInt64>(0)
 
-  init(_ strategy: EventWaitStrategy, _ pump: ConsumerPump?) {
+  /// How many chunks an idle mailbox keeps, 64 KiB, and how long it keeps what a burst has left: it
+  /// may soon be needed again.
+  private static let keptChunks = 8
+  private static let keptNanoseconds: UInt64 = 1_000_000_000
+
+  init(
+    _ strategy: EventWaitStrategy, _ pump: ConsumerPump?, of shared: LockingSharedMailbox? = nil,
+    isHeld: Bool = false
+  ) {
     self.strategy = strategy
     self.pump = pump
-    shared = .allocate(capacity: 1)
-    shared.initialize(to: Shared())
-    // Armed: the first post has it pumped.
-    shared.pointee.isAsleep = pump != nil
+    sharedMailbox = shared
+    self.shared = shared?.inbox
+    inbox = LockingInbox(sharing: shared?.inbox)
+    bed = LockingBed(inbox.mutex, pump)
     own = .allocate(capacity: 1)
     own.initialize(to: Own())
-    taken = .allocate(capacity: Lane.count)
-    for lane in 0..<Lane.count {
-      (taken + lane).initialize(to: Atomic(0))
-    }
+    inbox.state.pointee.isHeld = isHeld
+    // Armed: the first post has it pumped.
+    if pump != nil { lieDown() }
   }
 
   deinit {
     // Nobody else knows the mailbox any more: this thread is its consumer now.
-    dropAll()
+    end()
+    inbox.forgetAll()
     own.deinitialize(count: 1)
     own.deallocate()
-    taken.deinitialize(count: Lane.count)
-    taken.deallocate()
-    shared.deinitialize(count: 1)
-    shared.deallocate()
-  }
-
-  @inline(__always)
-  func withLock<R>(_ body: (inout Shared) -> R) -> R {
-    monitor.lock()
-    defer { monitor.unlock() }
-    return body(&shared.pointee)
   }
 
   // MARK: Any thread
 
-  func post(_ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int) -> Bool {
-    let (accepted, wakes) = withLock { shared -> (Bool, Bool) in
-      guard !shared.refuses else { return (false, false) }
-      return (true, append(first, last, count: count, &shared))
-    }
-    if wakes { pump?.wake() }
-    return accepted
-  }
-
-  /// Adds a chain. Locked. True if the caller has to wake the pump, with the monitor open.
-  @inline(__always)
-  func append(
-    _ first: UnsafeMutableRawPointer, _ last: UnsafeMutableRawPointer, count: Int,
-    _ shared: inout Shared
-  ) -> Bool {
-    if let tail = shared.tail {
-      setEnvelopeNext(tail, first)
-    } else {
-      shared.head = first
-    }
-    shared.tail = last
-    shared.posted[LockingEnvelope.lane(first)] += count
-    return tell(&shared)
-  }
-
-  /// Has the consumer look. Locked. True if the caller has to wake the pump, with the monitor open.
-  @inline(__always)
-  private func tell(_ shared: inout Shared) -> Bool {
-    // Pairs with `take` and `spin`; the data itself is ordered by the mutex.
-    news.store(true, ordering: .releasing)
-    guard shared.isAsleep else { return false }
-    shared.isAsleep = false
-    if pump != nil { return true }
-    monitor.wake()
-    return false
-  }
-
-  private func tell(_ change: (inout Shared) -> Void) {
-    let wakes = withLock { shared in
-      change(&shared)
-      return tell(&shared)
-    }
-    if wakes { pump?.wake() }
-  }
-
-  func interrupt() {
-    tell { $0.isInterrupted = true }
-  }
-
-  func close() {
-    tell { shared in
-      shared.refuses = true
-      shared.closes = true
-    }
-  }
-
-  func closeWhenEmpty() {
-    tell { $0.refuses = true }
-  }
-
   func addSubscription(_ receiver: Receiver) -> Subscription {
-    let subscription = LockingSubscription(receiver, self)
-    withLock { $0.subscriptions.append(subscription) }
-    return Subscription(pointer: Unmanaged.passUnretained(subscription).toOpaque())
+    inbox.addSubscription(receiver, drop: receiver.drop)
   }
 
-  func depths() -> [Int] {
-    let posted = withLock { $0.posted }
-    // Relaxed: a momentary figure. Read after `posted`, so it may be ahead of it by a little.
-    return (0..<Lane.count).map { max(0, posted[$0] - taken[$0].load(ordering: .relaxed)) }
+  func addLatestSubscription(_ receiver: Receiver) -> Subscription {
+    inbox.addLatestSubscription(receiver, drop: receiver.drop)
   }
+
+  func admit() { inbox.tell { $0.isHeld = false } }
+  func interrupt() { inbox.tell { $0.isInterrupted = true } }
 
   func counts() -> (taken: UInt64, dropped: UInt64) {
-    let (dropped, empty) = withLock { ($0.dropped, $0.empty) }
-    let all = (0..<Lane.count).reduce(0) { $0 + taken[$1].load(ordering: .relaxed) }
-    return (UInt64(all) - dropped - empty, dropped)
+    let (taken, dropped) = inbox.counts()
+    return (taken + takenShared.load(ordering: .relaxed), dropped)
   }
 
   // MARK: The consumer
 
-  private enum Step {
-    case deliver(UnsafeMutableRawPointer)
-    case control
-    case wait
-    case end
-  }
-
   func run(_ consumer: Consumer) {
-    var afterControl = false
-    while true {
-      let step = nextStep(afterControl: afterControl)
-      afterControl = false
-      switch step {
-      case .deliver(let envelope):
-        deliver(envelope)
-      case .control:
-        consumer.control()
-        afterControl = true
-      case .wait:
-        consumer.idle()
-        wait()
-      case .end:
-        dropAll()
-        return
-      }
-    }
+    while pump(consumer, limit: .max) != .ended {}
   }
 
   func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
     var afterControl = false
     var left = limit
     while true {
-      let step = nextStep(afterControl: afterControl)
+      let step = nextStep(afterControl)
       afterControl = false
       switch step {
-      case .deliver(let envelope):
-        deliver(envelope)
+      case .event(let record, let slot, let isShared):
+        if let record { deliver(record, isShared, consumer) }
+        slot?.release()
         left -= 1
         if left == 0 { return .more }
       case .control:
         consumer.control()
         afterControl = true
-      case .wait:
+      case .dry:
         consumer.idle()
-        own.pointee.returns.flush()
-        // Armed under the lock, so that a post either comes before and is seen, or finds it armed.
-        if withLock({ shared in
-          shared.isAsleep = !news.load(ordering: .relaxed)
-          return shared.isAsleep
-        }) {
-          return .dry
-        }
+        if pump == nil { wait() } else if arm() { return .dry }
       case .end:
-        dropAll()
+        end()
         return .ended
       }
     }
   }
 
-  private func deliver(_ envelope: UnsafeMutableRawPointer) {
-    let moved = LockingEnvelope.receiver(envelope)._withUnsafeGuaranteedRef {
-      $0.deliver(
-        envelopePayload(envelope), UnsafeRawPointer(envelope),
-        owned: LockingEnvelope.ownsPayload(envelope))
+  private enum Step {
+    /// With the slot that the event was in, if any, which is to be let go after it. Nil for a token
+    /// that stood for nothing.
+    case event(LockingRecord?, Unmanaged<LockingLatest>?, isShared: Bool)
+    case control
+    case dry
+    case end
+  }
+
+  @inline(__always)
+  private func deliver(_ record: LockingRecord, _ isShared: Bool, _ consumer: Consumer) {
+    record.header.pointee.subscription._withUnsafeGuaranteedRef { subscription in
+      let payload = envelopePayload(record.address)
+      let moved =
+        isShared
+        ? subscription.entry._withUnsafeGuaranteedRef {
+          consumer.deliverShared($0, payload, record.address, owned: record.ownsPayload)
+        }
+        : subscription.receiver._withUnsafeGuaranteedRef {
+          $0.deliver(payload, UnsafeRawPointer(record.address), owned: record.ownsPayload)
+        }
+      record.end(payloadMoved: moved, subscription.drop)
     }
-    LockingEnvelope.end(envelope, payloadMoved: moved, &own.pointee.returns)
   }
 
   /// `afterControl` puts a further interrupt off by one step, so that a stream of them holds up
   /// nothing.
-  private func nextStep(afterControl: Bool) -> Step {
-    var mustEnd = false
-    // Pairs with `tell`.
-    if news.load(ordering: .acquiring) {
-      letThemGetAhead()
-      let (chain, signal) = withLock { shared -> (UnsafeMutableRawPointer?, Step?) in
-        if shared.isInterrupted, !afterControl {
-          shared.isInterrupted = false
-          return (nil, .control)
-        }
-        if shared.closes {
-          return (nil, .end)
-        }
-        mustEnd = shared.refuses
-        // A mailbox that refuses stays in this branch, to end when it runs dry.
-        news.store(shared.refuses || shared.isInterrupted, ordering: .relaxed)
-        defer { (shared.head, shared.tail) = (nil, nil) }
-        return (shared.head, nil)
+  @inline(__always)
+  private func nextStep(_ afterControl: Bool) -> Step {
+    let lane = own.pointee.lane
+    if lane < Lane.count { own.pointee.lanes.settle(lane) }
+    // Acquiring: pairs with the post that set it; the data itself is ordered by the mutex.
+    if own.pointee.lanes.occupied & 1 << UInt32(lane) != 0,
+      !inbox.urgent.load(ordering: .acquiring), own.pointee.lanes.free.count < Self.keptChunks
+    {
+      let record = own.pointee.lanes.take(lane)
+      if !record.isToken {
+        inbox.countTaken(lane)
+        own.pointee.sinceLook += 1
+        return .event(record, nil, isShared: false)
       }
-      if let signal { return signal }
-      deal(chain)
+      return inbox.withLock { _ in
+        inbox.countTaken(lane)
+        return step(record)
+      }
     }
-    while let (envelope, lane) = own.pointee.lanes.takeFirst() {
-      count(lane)
-      own.pointee.sinceLook += 1
-      guard let slot = LockingLatestSlot.of(envelope) else { return .deliver(envelope) }
-      if let event = take(slot, lane) { return .deliver(event) }
-      // What was posted meanwhile may come before the lane that is next.
-      if news.load(ordering: .acquiring) { return nextStep(afterControl: afterControl) }
+    return look(afterControl)
+  }
+
+  @inline(never)
+  private func look(_ afterControl: Bool) -> Step {
+    letThemGetAhead()
+    inbox.mutex.lock()
+    let step = lockedLook(afterControl)
+    // Who is to look after what is shared and waits still. A post wakes one worker, which may be
+    // this one, and this one has something of its own to do, or comes upon more.
+    var sleeper: LockingBed?
+    if let shared, shared.state.pointee.lanes.occupied != 0 {
+      sleeper = shared.state.pointee.nextSleeper()
     }
-    return mustEnd ? .end : .wait
+    inbox.mutex.unlock()
+    sleeper?.wake()
+    return step
+  }
+
+  private func lockedLook(_ afterControl: Bool) -> Step {
+    let state = inbox.state
+    own.pointee.lanes.free.moveAll(to: &state.pointee.lanes.free)
+    own.pointee.lane = Lane.count
+    // Relaxed, all in here: the mutex orders the writers.
+    inbox.urgent.store(state.pointee.isInterrupted, ordering: .relaxed)
+    own.pointee.looksAtShared = shared != nil && !state.pointee.isHeld && !state.pointee.refuses
+    if state.pointee.isInterrupted, !afterControl {
+      state.pointee.isInterrupted = false
+      return .control
+    }
+    let followsShared = shared != nil && !state.pointee.isHeld
+    if state.pointee.closes || followsShared && shared.unsafelyUnwrapped.state.pointee.closes {
+      return .end
+    }
+    let ownLane = (state.pointee.lanes.occupied | own.pointee.lanes.occupied).firstLane
+    // A worker that ends, or is not ready, leaves what is shared to the others.
+    if own.pointee.looksAtShared, let shared {
+      let lane = shared.state.pointee.lanes.occupied.firstLane
+      if lane < ownLane { return takeShared(lane, shared) }
+    }
+    guard ownLane < Lane.count else {
+      state.pointee.first = Lane.count
+      let isOver = followsShared && shared.unsafelyUnwrapped.state.pointee.refuses
+      return state.pointee.refuses || isOver ? .end : .dry
+    }
+    if shared != nil || ownLane < Int(Lane.firstQueue) {
+      return step(inbox.take(ownLane, into: &own.pointee.buffer))
+    }
+    own.pointee.lane = ownLane
+    state.pointee.first = ownLane
+    if own.pointee.lanes.occupied.firstLane != ownLane {
+      own.pointee.lanes.takeAll(ownLane, from: &state.pointee.lanes)
+    }
+    inbox.countTaken(ownLane)
+    return step(own.pointee.lanes.take(ownLane))
+  }
+
+  /// Locked.
+  private func takeShared(_ lane: Int, _ shared: LockingInbox) -> Step {
+    let record = shared.take(lane, into: &own.pointee.buffer)
+    let state = shared.state
+    // Who spins looks as long as there is something. Relaxed: the mutex orders the writers.
+    shared.urgent.store(
+      state.pointee.lanes.occupied != 0 || state.pointee.refuses, ordering: .relaxed)
+    let (event, slot) = shared.event(of: record, into: &own.pointee.buffer)
+    if event != nil {
+      // Relaxed: a figure; only this thread writes it.
+      takenShared.store(takenShared.load(ordering: .relaxed) + 1, ordering: .relaxed)
+    }
+    return .event(event, slot, isShared: true)
+  }
+
+  /// What a record of its own comes to. Locked.
+  private func step(_ record: LockingRecord) -> Step {
+    own.pointee.sinceLook += 1
+    let (event, slot) = inbox.event(of: record, into: &own.pointee.buffer)
+    return .event(event, slot, isShared: false)
   }
 
   /// Dry, and the last look brought little: taking the lock from the producers for each event would
   /// cost both sides more than half a microsecond's wait.
   private func letThemGetAhead() {
-    if own.pointee.lanes.occupied == 0, own.pointee.sinceLook < 16, strategy != .spin, pump == nil {
+    if own.pointee.lane < Lane.count, own.pointee.lanes.occupied == 0, own.pointee.sinceLook < 16,
+      strategy != .spin, pump == nil
+    {
       let end = monotonicNanoseconds() + 500
       while monotonicNanoseconds() < end {}
     }
     own.pointee.sinceLook = 0
   }
 
-  /// The event for a token that was taken, if there is one. The slot stays until the next.
-  private func take(
-    _ slot: Unmanaged<LockingLatestSlot>, _ lane: Int
-  ) -> UnsafeMutableRawPointer? {
-    own.pointee.latest?.release()
-    own.pointee.latest = slot
-    return slot._withUnsafeGuaranteedRef { slot in
-      withLock { shared in
-        let event = slot.take(lane, anyLane: false)
-        shared.empty += event == nil ? 1 : 0
-        return event
+  private func end() {
+    inbox.withLock { state in
+      getUp()
+      state.refuses = true
+      // Back to where they came from, to be dropped with what came after them.
+      for lane in 0..<Lane.count {
+        own.pointee.lanes.settle(lane)
+        state.lanes.takeAll(lane, from: &own.pointee.lanes)
       }
     }
+    if let shared, shared.withLock({ $0.closes }) { shared.dropAll() }
+    inbox.end()
   }
 
-  private func deal(_ chain: UnsafeMutableRawPointer?) {
-    var next = chain
-    while let envelope = next {
-      next = envelopeNext(envelope)
-      own.pointee.lanes.put(envelope)
+  // MARK: Waiting
+
+  /// Whether there is something to do. Relaxed where the mutex is held: it orders the writers;
+  /// elsewhere it is a hint.
+  private var hasNews: Bool {
+    inbox.urgent.load(ordering: .relaxed)
+      || own.pointee.looksAtShared && shared.unsafelyUnwrapped.urgent.load(ordering: .relaxed)
+  }
+
+  /// Has those who post wake this consumer. Locked.
+  private func lieDown() {
+    bed.isAsleep = true
+    inbox.state.pointee.asleep.append(bed)
+    if own.pointee.looksAtShared { shared?.state.pointee.asleep.append(bed) }
+  }
+
+  private func getUp() {
+    bed.isAsleep = false
+    inbox.state.pointee.asleep.removeAll { $0 === bed }
+    shared?.state.pointee.asleep.removeAll { $0 === bed }
+  }
+
+  /// False if there is something to do.
+  private func arm() -> Bool {
+    inbox.trim(to: Self.keptChunks)
+    // Under the lock, so that a post either comes before and is seen, or finds it armed.
+    return inbox.withLock { _ in
+      getUp()
+      guard !hasNews else { return false }
+      lieDown()
+      return true
     }
-  }
-
-  @inline(__always)
-  private func count(_ lane: Int) {
-    // Relaxed: only the consumer writes it.
-    taken[lane].store(taken[lane].load(ordering: .relaxed) + 1, ordering: .relaxed)
-  }
-
-  /// Frees what waits, outside the lock: the end of a payload is user code.
-  private func dropAll() {
-    deal(
-      withLock { shared in
-        defer { (shared.head, shared.tail) = (nil, nil) }
-        return shared.head
-      })
-    while let (envelope, lane) = own.pointee.lanes.takeFirst() {
-      count(lane)
-      guard let slot = LockingLatestSlot.of(envelope) else {
-        withLock { $0.dropped += 1 }
-        LockingEnvelope.end(envelope, payloadMoved: false, &own.pointee.returns)
-        continue
-      }
-      let event = withLock { shared in
-        let event = slot._withUnsafeGuaranteedRef { $0.take(lane, anyLane: true) }
-        shared.empty += event == nil ? 1 : 0
-        shared.dropped += event == nil ? 0 : 1
-        return event
-      }
-      if let event {
-        LockingEnvelope.end(event, payloadMoved: false, &own.pointee.returns)
-      }
-      slot.release()
-    }
-    own.pointee.latest?.release()
-    own.pointee.latest = nil
   }
 
   private func wait() {
+    if strategy.spinNanoseconds == nil { inbox.trim(to: Self.keptChunks) }
     if spin() { return }
-    own.pointee.returns.flush()
-    withLock { shared in
-      while !news.load(ordering: .relaxed) {
-        shared.isAsleep = true
-        _ = monitor.wait(until: nil)
+    var deadline: UInt64? = monotonicNanoseconds() + Self.keptNanoseconds
+    while !sleep(until: deadline) {
+      inbox.trim(to: Self.keptChunks)
+      deadline = nil
+    }
+  }
+
+  /// False if the time is over and nothing has come.
+  private func sleep(until deadline: UInt64?) -> Bool {
+    inbox.withLock { state in
+      let deadline = state.lanes.free.count > Self.keptChunks ? deadline : nil
+      while !hasNews {
+        lieDown()
+        let isInTime = bed.monitor.wait(until: deadline)
+        getUp()
+        if !isInTime, !hasNews { return false }
       }
-      shared.isAsleep = false
+      return true
     }
   }
 
@@ -360,9 +340,7 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
     let limit = strategy.spinNanoseconds
     let start = limit == nil ? 0 : monotonicNanoseconds()
     var turns = 0
-    while true {
-      // Pairs with `tell`. Only a hint: `nextStep` looks under the lock.
-      if news.load(ordering: .acquiring) { return true }
+    while !hasNews {
       turns += 1
       if strategy == .yield {
         sched_yield()
@@ -370,5 +348,6 @@ final class LockingMailbox: MailboxCore, LockingSink, @unchecked Sendable {
         return false
       }
     }
+    return true
   }
 }

@@ -1,140 +1,190 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Synchronization
+
 /// The receivers of one key at one moment. Immutable.
-final class LockingSnapshot: Sendable {
-  struct Entry: Sendable {
-    let subscription: LockingSubscription
-    let sink: any LockingSink
-    var generation: UInt32
-    var timed: Bool
+final class LockingSnapshot: @unchecked Sendable {
+  struct Entry {
+    let subscription: Unmanaged<LockingSubscription>
+    let sink: Unmanaged<LockingSink>
+    let generation: UInt32
+    let timed: Bool
     /// Of a thread of a pool; nil in a router.
-    var load: EventLoad?
+    let load: EventLoad?
   }
 
-  let entries: [Entry]
+  let entries: UnsafeBufferPointer<Entry>
   let isTimed: Bool
+  /// Ends a payload of this key; nil for types without references.
+  let drop: ((UnsafeMutableRawPointer) -> Void)?
 
-  init(_ entries: [Entry]) {
-    self.entries = entries
+  /// `keepsSubscriptions`: and with them the loads. Otherwise it keeps the sinks alone, which hold
+  /// nothing of the user's: threads remember snapshots.
+  private let keepsSubscriptions: Bool
+
+  init(_ entries: [Entry], keepsSubscriptions: Bool) {
+    let memory = UnsafeMutableBufferPointer<Entry>.allocate(capacity: entries.count)
+    _ = memory.initialize(from: entries)
+    self.entries = UnsafeBufferPointer(memory)
+    self.keepsSubscriptions = keepsSubscriptions
     isTimed = entries.contains { $0.timed }
+    drop = entries.first.flatMap { $0.subscription._withUnsafeGuaranteedRef { $0.drop } }
+    for entry in entries {
+      _ = entry.sink.retain()
+      if keepsSubscriptions { _ = entry.subscription.retain() }
+    }
   }
 
-  /// Where the loads of the entries lie: the first one's address, and how far apart they are.
-  func withLoads<Result>(_ body: (_ first: UnsafeRawPointer, _ stride: Int) -> Result) -> Result {
-    entries.withUnsafeBytes { bytes in
-      // An optional pointer has the layout of a pointer, and a stored property an offset.
-      body(
-        bytes.baseAddress.unsafelyUnwrapped
-          + MemoryLayout<Entry>.offset(of: \.load).unsafelyUnwrapped,
-        MemoryLayout<Entry>.stride)
+  deinit {
+    for entry in entries {
+      entry.sink.release()
+      if keepsSubscriptions { entry.subscription.release() }
     }
+    entries.deallocate()
+  }
+
+  /// One with a subscription more or other figures for it, or without it; nil if it has none.
+  static func changing(
+    _ old: LockingSnapshot?, _ subscription: Subscription, to figures: Figures?,
+    keepsSubscriptions: Bool = false
+  ) -> LockingSnapshot? {
+    var entries = old.map { Array($0.entries) } ?? []
+    let index = entries.firstIndex { $0.subscription.toOpaque() == subscription.pointer }
+    if let figures {
+      let subscription = LockingSubscription.of(subscription)
+      let entry = Entry(
+        subscription: .passUnretained(subscription), sink: .passUnretained(subscription.sink),
+        generation: figures.generation, timed: figures.timed, load: figures.load)
+      if let index { entries[index] = entry } else { entries.append(entry) }
+    } else if let index {
+      entries.remove(at: index)
+    }
+    return entries.isEmpty
+      ? nil : LockingSnapshot(entries, keepsSubscriptions: keepsSubscriptions)
+  }
+
+  struct Figures {
+    let generation: UInt32
+    let timed: Bool
+    var load: EventLoad?
   }
 }
 
-/// The router in pure Swift: a dictionary of immutable snapshots under one mutex, held for a
-/// look-up.
+/// The router in pure Swift: a dictionary of immutable snapshots under a mutex, and what each
+/// thread remembers of it.
+///
+/// A dispatch writes its records into memory of the thread's, from where each sink copies them
+/// under its own mutex: so nothing is locked while a payload is written, and while a balancer of
+/// the user's looks at it.
 final class LockingRouter: RouterCore {
   private let snapshots = Guarded<[UInt: LockingSnapshot]>([:])
+  /// Another one after each change, in any router; 0 before the first. Written under the mutex.
+  private let version = Atomic<UInt64>(0)
+  private static let versions = Atomic<UInt64>(0)
 
   func begin(
     key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState
   ) {
-    guard let snapshot = snapshots.withLock({ $0[key] }) else { return }
-    let isBoxed = size > EnvelopeLayout.inlineSize || alignment > EnvelopeLayout.inlineSize
-    let time = snapshot.isTimed ? monotonicNanoseconds() : 0
-    let receivers = snapshot.entries.count
-    var boxes: [UnsafeMutableRawPointer] = []
-    if isBoxed {
-      boxes = (0..<events).map { _ in
-        LockingEnvelope.makeBox(size: size, alignment: alignment, references: UInt32(receivers))
-      }
+    let thread = LockingThread.current
+    // Acquiring, pairs with `change`: a subscription that happened before is seen.
+    let version = version.load(ordering: .acquiring)
+    guard let snapshot = thread.pointee.route(key, version, { look(key) }) else { return }
+    let receivers = snapshot._withUnsafeGuaranteedRef { $0.entries.count }
+    let isBoxed = size > LockingRecord.largestPayload || alignment > LockingRecord.step
+    let length = isBoxed ? LockingRecord.boxedLength : LockingRecord.length(payload: size)
+    let bytes = receivers * events * length
+    if let memory = thread.pointee.takeMemory(bytes) {
+      state.first = memory
+      state.record = UnsafeMutableRawPointer(thread)
+    } else {
+      // Memory of its own, and a reference: `commit` ends both.
+      state.first = .allocate(byteCount: bytes, alignment: 64)
+      _ = snapshot.retain()
     }
-    var last: UnsafeMutableRawPointer?
-    for entry in snapshot.entries {
-      for event in 0..<events {
-        let envelope = LockingEnvelope.make(
-          entry, lane: lane, time: time, box: isBoxed ? boxes[event] : nil)
-        if let last {
-          setEnvelopeNext(last, envelope)
-        } else {
-          state.first = envelope
+    snapshot._withUnsafeGuaranteedRef { snapshot in
+      let time = snapshot.isTimed ? monotonicNanoseconds() : 0
+      var address = state.first.unsafelyUnwrapped
+      for entry in snapshot.entries {
+        for _ in 0..<events {
+          LockingRecord(address: address).header.initialize(
+            to: LockingRecord.Header(
+              link: address + length, subscription: entry.subscription, time: time,
+              generation: entry.generation, lane: lane,
+              flags: isBoxed ? EnvelopeLayout.boxed : 0,
+              steps: UInt16(truncatingIfNeeded: length / LockingRecord.step)))
+          address += length
         }
-        last = envelope
+      }
+      if isBoxed { makeBoxes(size, alignment, events, receivers, length, state.first!) }
+    }
+    state.receivers = UInt32(truncatingIfNeeded: receivers)
+    state.payloads = UInt32(truncatingIfNeeded: isBoxed ? events : events * receivers)
+    state.shared = isBoxed
+    state.events = UInt16(truncatingIfNeeded: events)
+    state.snapshot = snapshot.toOpaque()
+  }
+
+  /// One box for each event, which its records share.
+  private func makeBoxes(
+    _ size: Int, _ alignment: Int, _ events: Int, _ receivers: Int, _ length: Int,
+    _ first: UnsafeMutableRawPointer
+  ) {
+    for event in 0..<events {
+      let box = LockingRecord.makeBox(size: size, alignment: alignment, references: receivers)
+      for receiver in 0..<receivers {
+        LockingRecord(address: first + (receiver * events + event) * length).pointer = box
       }
     }
-    state.receivers = UInt32(receivers)
-    state.payloads = UInt32(isBoxed ? events : events * receivers)
-    state.shared = isBoxed
-    state.lane = lane
-    state.events = UInt16(events)
-    // Keeps subscriptions and sinks alive until the commit.
-    state.snapshot = Unmanaged.passRetained(snapshot).toOpaque()
   }
 
   func commit(_ state: inout DispatchState) -> Int {
-    guard let opaque = state.snapshot, var envelope = state.first else { return 0 }
-    let snapshot = Unmanaged<LockingSnapshot>.fromOpaque(opaque).takeRetainedValue()
-    state.snapshot = nil
+    guard let first = state.first, let opaque = state.snapshot else { return 0 }
     state.first = nil
+    let snapshot = Unmanaged<LockingSnapshot>.fromOpaque(opaque)
+    let record = LockingRecord(address: first)
+    var run = LockingRun(first: record, count: Int(state.events), length: record.length)
     var accepted = 0
-    for (index, entry) in snapshot.entries.enumerated() {
-      let first = envelope
-      var last = first
-      for _ in 1..<max(1, Int(state.events)) {
-        last = envelopeNext(last)!
+    snapshot._withUnsafeGuaranteedRef { snapshot in
+      for entry in snapshot.entries {
+        let left = entry.sink._withUnsafeGuaranteedRef { $0.post(run) }
+        if left != nil { accepted += 1 }
+        if left != 0 { run.end(first: left ?? run.count, snapshot.drop) }
+        run.first = run[run.count]
       }
-      if index + 1 < snapshot.entries.count {
-        envelope = envelopeNext(last)!
-      }
-      setEnvelopeNext(last, nil)
-      if entry.sink.post(first, last, count: Int(state.events)) {
-        accepted += 1
-      } else {
-        refuse(first)
-      }
+    }
+    if let thread = state.record {
+      thread.assumingMemoryBound(to: LockingThread.self).pointee.giveMemory(first)
+    } else {
+      first.deallocate()
+      snapshot.release()
     }
     return accepted
   }
 
-  private func refuse(_ first: UnsafeMutableRawPointer) {
-    var returns = LockingReturns()
-    var next: UnsafeMutableRawPointer? = first
-    while let envelope = next {
-      next = envelopeNext(envelope)
-      LockingEnvelope.end(envelope, payloadMoved: false, &returns)
-    }
+  private func look(_ key: UInt) -> (snapshot: LockingSnapshot?, version: UInt64) {
+    // Relaxed: written under the mutex.
+    snapshots.withLock { ($0[key], version.load(ordering: .relaxed)) }
   }
 
   func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
-    let subscription = Unmanaged<LockingSubscription>.fromOpaque(subscription.pointer)
-      .takeUnretainedValue()
-    let entry = LockingSnapshot.Entry(
-      subscription: subscription, sink: subscription.sink, generation: generation, timed: timed)
-    replace(key) { entries in
-      if let index = entries.firstIndex(where: { $0.subscription === subscription }) {
-        entries[index] = entry
-      } else {
-        entries.append(entry)
-      }
-    }
+    change(key, subscription, to: .init(generation: generation, timed: timed))
   }
 
   func unsubscribe(_ key: UInt, _ subscription: Subscription) {
-    let subscription = Unmanaged<LockingSubscription>.fromOpaque(subscription.pointer)
-      .takeUnretainedValue()
-    replace(key) { entries in
-      entries.removeAll { $0.subscription === subscription }
-    }
+    change(key, subscription, to: nil)
   }
 
-  private func replace(_ key: UInt, _ change: (inout [LockingSnapshot.Entry]) -> Void) {
+  private func change(
+    _ key: UInt, _ subscription: Subscription, to figures: LockingSnapshot.Figures?
+  ) {
     // What the old snapshot held may end with it: outside the mutex.
     let old = snapshots.withLock { snapshots in
       let old = snapshots[key]
-      var entries = old?.entries ?? []
-      change(&entries)
-      snapshots[key] = entries.isEmpty ? nil : LockingSnapshot(entries)
+      snapshots[key] = LockingSnapshot.changing(old, subscription, to: figures)
+      let next = Self.versions.wrappingAdd(1, ordering: .relaxed).newValue
+      // Releasing: pairs with `begin`, which then comes to see the snapshot under the mutex.
+      version.store(next, ordering: .releasing)
       return old
     }
     withExtendedLifetime(old) {}

@@ -99,7 +99,7 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
   /// Fires what is due, in order. The monitor is locked before and after, and open while one fires.
   private func fireDue(at now: UInt64) {
     while !isClosed, let deadline = heap.firstDeadline, deadline <= now {
-      let timer = heap.removeFirst()
+      let timer = heap.remove(at: 0)
       firing = timer
       monitor.unlock()
       let next = timer.fire(deadline)
@@ -115,7 +115,7 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
   /// Drops what waits. The monitor is locked before and after.
   private func dropAll() {
     while heap.count > 0 {
-      let timer = heap.removeFirst()
+      let timer = heap.remove(at: 0)
       monitor.unlock()
       timer.drop()
       monitor.lock()

@@ -17,94 +17,61 @@ struct TimerHeap: ~Copyable {
     }
   }
 
-  // Memory of its own: an array costs a check of uniqueness for each step.
-  private var entries = UnsafeMutablePointer<Entry>.allocate(capacity: 16)
-  private var capacity = 16
-  private(set) var count = 0
+  private var entries: [Entry] = []
   private var number: UInt64 = 0
 
   init() {}
 
   deinit {
-    for index in 0..<count {
-      entries[index].timer.release()
-    }
-    entries.deallocate()
+    for entry in entries { entry.timer.release() }
   }
 
+  var count: Int { entries.count }
   /// The earliest deadline.
-  var firstDeadline: UInt64? { count > 0 ? entries[0].deadline : nil }
+  var firstDeadline: UInt64? { entries.first?.deadline }
 
   /// Puts a timer behind all that have the same deadline.
   mutating func insert(_ timer: EventScheduleHandle, at deadline: UInt64) {
-    if count == capacity { grow() }
     number += 1
-    count += 1
-    siftUp(
-      count - 1,
-      Entry(deadline: deadline, number: number, timer: Unmanaged.passRetained(timer)))
+    let entry = Entry(deadline: deadline, number: number, timer: .passRetained(timer))
+    entries.append(entry)
+    settle(entry, from: entries.count - 1)
   }
 
-  /// Takes the earliest timer out; there is one.
-  mutating func removeFirst() -> EventScheduleHandle { remove(at: 0) }
-
-  /// Takes a timer out that is in here.
+  /// Takes a timer out that is in here, the earliest at 0.
   @discardableResult
   mutating func remove(at position: Int) -> EventScheduleHandle {
-    let removed = entries[position]
-    count -= 1
-    if position < count {
-      // The last entry fills the hole; it may be earlier than the hole's parent, or later than a
-      // child.
-      let last = entries[count]
-      if position > 0, last.isBefore(entries[(position - 1) / 4]) {
-        siftUp(position, last)
-      } else {
-        siftDown(position, last)
-      }
-    }
-    let timer = removed.timer.takeRetainedValue()
+    let timer = entries[position].timer.takeRetainedValue()
+    // The last entry fills the hole.
+    let last = entries.removeLast()
+    if position < entries.count { settle(last, from: position) }
     timer.position = -1
     return timer
   }
 
-  private mutating func grow() {
-    let larger = UnsafeMutablePointer<Entry>.allocate(capacity: 2 * capacity)
-    larger.moveInitialize(from: entries, count: count)
-    entries.deallocate()
-    entries = larger
-    capacity *= 2
-  }
-
   private mutating func put(_ entry: Entry, at position: Int) {
-    (entries + position).initialize(to: entry)
+    entries[position] = entry
     entry.timer._withUnsafeGuaranteedRef { $0.position = position }
   }
 
-  private mutating func siftUp(_ start: Int, _ entry: Entry) {
-    var position = start
-    while position > 0 {
-      let parent = (position - 1) / 4
-      guard entry.isBefore(entries[parent]) else { break }
-      put(entries[parent], at: position)
-      position = parent
+  /// Finds the place of an entry from a hole on: above it, or else below.
+  private mutating func settle(_ entry: Entry, from hole: Int) {
+    var hole = hole
+    while hole > 0, entry.isBefore(entries[(hole - 1) / 4]) {
+      put(entries[(hole - 1) / 4], at: hole)
+      hole = (hole - 1) / 4
     }
-    put(entry, at: position)
-  }
-
-  private mutating func siftDown(_ start: Int, _ entry: Entry) {
-    var position = start
-    while 4 * position + 1 < count {
-      var least = 4 * position + 1
-      for child in least + 1..<max(least + 1, min(least + 4, count))
+    while 4 * hole + 1 < entries.count {
+      var least = 4 * hole + 1
+      for child in least + 1..<max(least + 1, min(least + 4, entries.count))
       where entries[child].isBefore(entries[least]) {
         least = child
       }
       guard entries[least].isBefore(entry) else { break }
-      put(entries[least], at: position)
-      position = least
+      put(entries[least], at: hole)
+      hole = least
     }
-    put(entry, at: position)
+    put(entry, at: hole)
   }
 }
 

@@ -12,31 +12,32 @@
 /// A mutex with a condition variable, which `Synchronization` does not offer: for sleeping.
 final class Monitor: @unchecked Sendable {
   // Both objects are made for being used by several threads; their addresses never change.
-  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  private let mutex: SystemMutex
+  private let ownsMutex: Bool
   private let condition: UnsafeMutablePointer<pthread_cond_t>
 
-  init() {
-    mutex = .allocate(capacity: 1)
+  /// With a mutex of its own, or with one that several monitors share and that outlives them.
+  init(_ shared: SystemMutex? = nil) {
+    mutex = shared ?? SystemMutex()
+    ownsMutex = shared == nil
     condition = .allocate(capacity: 1)
     var attributes = pthread_condattr_t()
     check(pthread_condattr_init(&attributes), "pthread_condattr_init")
     #if !canImport(Darwin)
       check(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC), "pthread_condattr_setclock")
     #endif
-    check(pthread_mutex_init(mutex, nil), "pthread_mutex_init")
     check(pthread_cond_init(condition, &attributes), "pthread_cond_init")
     pthread_condattr_destroy(&attributes)
   }
 
   deinit {
     pthread_cond_destroy(condition)
-    pthread_mutex_destroy(mutex)
     condition.deallocate()
-    mutex.deallocate()
+    if ownsMutex { mutex.free() }
   }
 
-  func lock() { check(pthread_mutex_lock(mutex), "pthread_mutex_lock") }
-  func unlock() { check(pthread_mutex_unlock(mutex), "pthread_mutex_unlock") }
+  func lock() { mutex.lock() }
+  func unlock() { mutex.unlock() }
   func wake() { pthread_cond_signal(condition) }
   func wakeAll() { pthread_cond_broadcast(condition) }
 
@@ -44,17 +45,17 @@ final class Monitor: @unchecked Sendable {
   /// clock. The caller holds the mutex before and after. False if the time is over.
   func wait(until deadline: UInt64?) -> Bool {
     guard let deadline else {
-      check(pthread_cond_wait(condition, mutex), "pthread_cond_wait")
+      check(pthread_cond_wait(condition, mutex.address), "pthread_cond_wait")
       return true
     }
     #if canImport(Darwin)
       let now = monotonicNanoseconds()
       guard now < deadline else { return false }
       var span = timespec(nanoseconds: deadline - now)
-      return pthread_cond_timedwait_relative_np(condition, mutex, &span) != ETIMEDOUT
+      return pthread_cond_timedwait_relative_np(condition, mutex.address, &span) != ETIMEDOUT
     #else
       var time = timespec(nanoseconds: deadline)
-      return pthread_cond_timedwait(condition, mutex, &time) != ETIMEDOUT
+      return pthread_cond_timedwait(condition, mutex.address, &time) != ETIMEDOUT
     #endif
   }
 }

@@ -53,6 +53,8 @@ struct Bar: Sendable {
     .atMost(1.3, .batch64, .rawC),
     .atMost(0.8, .fourToOne, .mutexSwap),
     .between(2.5, .fourToOne, .locking, .mutexSwap),
+    .between(2.5, .eightToOne, .locking, .mutexSwap),
+    .between(2.5, .sixteenToOne, .locking, .mutexSwap),
     .atMost(0.5, .eightHandlers, .mutexSwap),
     .atMost(1.8, .randomLane, .plain),
     .atMost(1.15, .idleWake, .futex),

@@ -6,6 +6,9 @@ enum Shape: String, CaseIterable {
   case oneToOne = "one-to-one"
   case batch64 = "batch-64"
   case fourToOne = "four-to-one"
+  case eightToOne = "eight-to-one"
+  case sixteenToOne = "sixteen-to-one"
+  case thirtyTwoToOne = "thirty-two-to-one"
   case eightHandlers = "eight-handlers"
   case eightMailboxes = "eight-mailboxes"
   case randomLane = "random-lane"
@@ -45,7 +48,9 @@ enum Shape: String, CaseIterable {
 
   var unit: String {
     switch self {
-    case .oneToOne, .batch64, .fourToOne, .randomLane, .listener, .poolEven, .choices: "ns/event"
+    case .oneToOne, .batch64, .fourToOne, .eightToOne, .sixteenToOne, .thirtyTwoToOne,
+      .randomLane, .listener, .poolEven, .choices:
+      "ns/event"
     case .eightHandlers, .eightMailboxes, .eightListeners: "ns/delivery"
     case .latestOnlyFlood: "ns/dispatch"
     case .subscribeChurn10, .subscribeChurn10000: "ns, mean of both"

@@ -5,6 +5,7 @@
 /// wanted.
 func catalogue(_ scale: Scale) -> [Candidate] {
   var all = plainCandidates(Event24.self, scale)
+  all += crowdCandidates(Event24.self, scale)
   all += batchCandidates(Event24.self, scale)
   all += laneCandidates(Event24.self, scale)
   all += idleWakeCandidates(scale)

@@ -10,6 +10,9 @@
 //                       producer ──┤
 //                       producer ──┘
 //
+//     eight-to-one, sixteen-to-one, thirty-two-to-one: as four-to-one, with more producers than
+//     the machine has processors
+//
 //     eight-handlers    producer ──► consumer: handler 1, handler 2, ... handler 8
 //
 //     eight-mailboxes   producer ──┬──► consumer 1: handler
@@ -18,7 +21,7 @@
 
 /// The candidates of these shapes for one type of event.
 func plainCandidates<E: BenchmarkEvent>(_ type: E.Type, _ scale: Scale) -> [Candidate] {
-  oneToOne(type, scale) + fourToOne(type, scale) + eightHandlers(type, scale)
+  oneToOne(type, scale) + manyToOne(.fourToOne, 4, type, scale) + eightHandlers(type, scale)
     + eightMailboxes(type, scale)
 }
 
@@ -26,10 +29,19 @@ private func oneToOne<E: BenchmarkEvent>(_ type: E.Type, _ scale: Scale) -> [Can
   candidates(.oneToOne, type) { Load(events: scale.events($0)) }
 }
 
-private func fourToOne<E: BenchmarkEvent>(_ type: E.Type, _ scale: Scale) -> [Candidate] {
-  // The synchronous ones would run four handlers at once: no consumer, and another shape.
-  candidates(.fourToOne, type) { Load(events: scale.events($0), producers: 4) }
+private func manyToOne<E: BenchmarkEvent>(
+  _ shape: Shape, _ producers: Int, _ type: E.Type, _ scale: Scale
+) -> [Candidate] {
+  // The synchronous ones would run several handlers at once: no consumer, and another shape.
+  candidates(shape, type) { Load(events: scale.events($0), producers: producers) }
     .filter { !$0.subject.isSynchronous }
+}
+
+/// More producers than processors: EventCore and what is nearest to it.
+func crowdCandidates<E: BenchmarkEvent>(_ type: E.Type, _ scale: Scale) -> [Candidate] {
+  let crowds = [(Shape.eightToOne, 8), (.sixteenToOne, 16), (.thirtyTwoToOne, 32)]
+  return crowds.flatMap { manyToOne($0.0, $0.1, type, scale) }
+    .filter { [.lockFree, .locking, .mutexSwap].contains($0.subject) }
 }
 
 private func eightHandlers<E: BenchmarkEvent>(_ type: E.Type, _ scale: Scale) -> [Candidate] {

@@ -28,7 +28,7 @@ struct Scale: Sendable {
   func events(_ subject: Subject) -> Int {
     let isFast =
       switch subject {
-      case .lockFree, .plain, .rawC, .mutexSwap: true
+      case .lockFree, .locking, .plain, .rawC, .mutexSwap: true
       default: false
       }
     return (isFast ? 1 << 20 : 1 << 17) / divisor

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// One event in flight: the header of `EnvelopeLayout`, then the payload, in a buffer where the next
+/// record follows. It is moved as bytes. What is too large or too strictly aligned for that lies in
+/// a box that all receivers share.
+struct LockingRecord {
+  let address: UnsafeMutableRawPointer
+
+  /// Laid out as `EnvelopeLayout`; `LockingDispatchTests` compares them.
+  struct Header {
+    /// The record after this one in a dispatch; the one before it in a stack.
+    var link: UnsafeMutableRawPointer?
+    var subscription: Unmanaged<LockingSubscription>
+    var time: UInt64
+    var generation: UInt32
+    var lane: UInt8
+    /// `EnvelopeLayout.boxed`, `.token`, or 0.
+    var flags: UInt8
+    /// How long the record is, with its payload: in steps of 16 bytes.
+    var steps: UInt16
+  }
+
+  /// The largest payload that lies in a record, and the strictest alignment.
+  static let largestPayload = 4096
+  static let step = 16
+
+  /// How long a record is with its payload.
+  static func length(payload: Int) -> Int { (EnvelopeLayout.payload + payload + step - 1) & -step }
+  /// The same with a pointer to it.
+  static var boxedLength: Int { length(payload: MemoryLayout<UnsafeMutableRawPointer>.size) }
+
+  @inline(__always)
+  var header: UnsafeMutablePointer<Header> { address.assumingMemoryBound(to: Header.self) }
+
+  var lane: Int { Int(header.pointee.lane) }
+  var isToken: Bool { header.pointee.flags & EnvelopeLayout.token != 0 }
+  var length: Int { Int(header.pointee.steps) * Self.step }
+
+  /// The payload of a record that is boxed, or a token.
+  var pointer: UnsafeMutableRawPointer {
+    get { address.load(fromByteOffset: EnvelopeLayout.payload, as: UnsafeMutableRawPointer.self) }
+    nonmutating set {
+      address.storeBytes(
+        of: newValue, toByteOffset: EnvelopeLayout.payload, as: UnsafeMutableRawPointer.self)
+    }
+  }
+
+  // MARK: The payload
+
+  /// Makes a box for a payload that does not fit into a record.
+  static func makeBox(size: Int, alignment: Int, references: Int) -> UnsafeMutableRawPointer {
+    let offset = max(EnvelopeLayout.boxHeader, alignment)
+    let box = UnsafeMutableRawPointer.allocate(byteCount: offset + size, alignment: offset)
+    box.initializeMemory(as: UInt32.self, repeating: UInt32(references), count: 1)
+    box.storeBytes(of: UInt32(offset), toByteOffset: EnvelopeLayout.boxOffset, as: UInt32.self)
+    return box
+  }
+
+  private var boxReferences: UnsafeMutablePointer<Atomic<UInt32>>? {
+    header.pointee.flags & EnvelopeLayout.boxed == 0
+      ? nil : pointer.assumingMemoryBound(to: Atomic<UInt32>.self)
+  }
+
+  /// Whether no other record shares the payload.
+  @inline(__always)
+  var ownsPayload: Bool {
+    // Pairs with the count-down in `end`: the others' reads before our move.
+    boxReferences.map { $0.pointee.load(ordering: .acquiring) == 1 } ?? true
+  }
+
+  /// Ends the payload, unless it was moved out, and its box. `drop` is user code: no lock is held.
+  @inline(__always)
+  func end(payloadMoved: Bool, _ drop: ((UnsafeMutableRawPointer) -> Void)?) {
+    if let references = boxReferences {
+      // Pairs with itself and with `ownsPayload`.
+      let left = references.pointee.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue
+      guard left == 0 else { return }
+      if !payloadMoved { drop?(envelopePayload(address)) }
+      pointer.deallocate()
+    } else if !payloadMoved {
+      drop?(envelopePayload(address))
+    }
+  }
+}
+
+/// Records of one dispatch for one receiver, side by side in the memory of who posts them.
+struct LockingRun {
+  var first: LockingRecord
+  var count: Int
+  /// Of each record.
+  let length: Int
+
+  subscript(index: Int) -> LockingRecord {
+    LockingRecord(address: first.address + index * length)
+  }
+
+  subscript(range: Range<Int>) -> LockingRun {
+    LockingRun(first: self[range.lowerBound], count: range.count, length: length)
+  }
+
+  /// Ends the payloads of the first records, which is user code.
+  func end(first count: Int, _ drop: ((UnsafeMutableRawPointer) -> Void)?) {
+    for index in 0..<count { self[index].end(payloadMoved: false, drop) }
+  }
+}
+
+/// Something that accepts records.
+class LockingSink: @unchecked Sendable {
+  // Those that inherit from it guard themselves.
+
+  /// Takes records over, of one lane. Returns how many of them, from the first on, stay the
+  /// caller's to end; nil if it refuses all.
+  func post(_ run: LockingRun) -> Int? { nil }
+}
+
+/// The way into a sink that may end, for those who remember routes: it keeps nothing alive.
+final class LockingGate: LockingSink, @unchecked Sendable {
+  // Written once, before anybody else knows the gate.
+  weak var sink: LockingSink?
+
+  override func post(_ run: LockingRun) -> Int? { sink.flatMap { $0.post(run) } }
+}
+
+/// What a record is addressed to.
+final class LockingSubscription: @unchecked Sendable {
+  // Constant; the target guards itself.
+  private let target: AnyObject?
+  /// Its address: to read it counts no reference.
+  private let handler: UnsafeMutableRawPointer?
+  /// Ends a payload; nil for types without references.
+  let drop: ((UnsafeMutableRawPointer) -> Void)?
+  // Not retained: the sink owns it, or is the gate of what does.
+  private(set) unowned(unsafe) var sink: LockingSink
+
+  /// - Parameter target: Who handles it: a `Receiver`, or at a shared mailbox a
+  ///   `SharedMailbox.Entry`; nil for a sink that addresses anew what it accepts.
+  init(
+    _ target: AnyObject?, drop: ((UnsafeMutableRawPointer) -> Void)?, _ sink: LockingSink
+  ) {
+    self.target = target
+    handler = target.map { Unmanaged.passUnretained($0).toOpaque() }
+    self.drop = drop
+    self.sink = sink
+  }
+
+  static func of(_ subscription: Subscription) -> LockingSubscription {
+    Unmanaged<LockingSubscription>.fromOpaque(subscription.pointer).takeUnretainedValue()
+  }
+
+  /// As the module names it.
+  var name: Subscription { Subscription(pointer: Unmanaged.passUnretained(self).toOpaque()) }
+
+  /// Only of a subscription that was made with one.
+  var receiver: Unmanaged<Receiver> { .fromOpaque(handler.unsafelyUnwrapped) }
+  /// Only of a subscription that was made with one.
+  var entry: Unmanaged<SharedMailbox.Entry> { .fromOpaque(handler.unsafelyUnwrapped) }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// What a thread keeps for its dispatches, until it ends: the routes that it took last, so that the
+/// next ones count no reference and take no mutex for them, and memory for its records.
+///
+/// Touched by its thread alone.
+struct LockingThread {
+  private struct Route {
+    var key: UInt = 0
+    var version: UInt64 = 0
+    /// Retained by hand: to read it counts no reference.
+    var snapshot: Unmanaged<LockingSnapshot>?
+  }
+
+  private static let routeCount = 8
+  private let routes: UnsafeMutablePointer<Route>
+  /// Nil while a dispatch has it.
+  private var memory: UnsafeMutableRawPointer?
+  private var size = 8192
+  /// What was forgotten while a dispatch relied on it.
+  private var forgotten: [LockingSnapshot] = []
+  /// A larger batch has memory of its own.
+  private static let largest = 65_536
+
+  private init() {
+    routes = .allocate(capacity: Self.routeCount)
+    routes.initialize(repeating: Route(), count: Self.routeCount)
+    memory = .allocate(byteCount: size, alignment: 64)
+  }
+
+  private static let key: pthread_key_t = {
+    var key = pthread_key_t()
+    check(
+      pthread_key_create(&key) { raw in
+        // Optional on some systems, and never nil.
+        let thread = (raw as UnsafeMutableRawPointer?).unsafelyUnwrapped
+          .assumingMemoryBound(to: LockingThread.self)
+        for route in 0..<LockingThread.routeCount {
+          thread.pointee.routes[route].snapshot?.release()
+        }
+        thread.pointee.routes.deallocate()
+        thread.pointee.memory?.deallocate()
+        thread.deallocate()
+      }, "pthread_key_create")
+    return key
+  }()
+
+  @inline(__always)
+  static var current: UnsafeMutablePointer<LockingThread> {
+    pthread_getspecific(key)?.assumingMemoryBound(to: LockingThread.self) ?? make()
+  }
+
+  @inline(never)
+  private static func make() -> UnsafeMutablePointer<LockingThread> {
+    let thread = UnsafeMutablePointer<LockingThread>.allocate(capacity: 1)
+    thread.initialize(to: LockingThread())
+    check(pthread_setspecific(key, thread), "pthread_setspecific")
+    return thread
+  }
+
+  /// The snapshot of a key as of a version of its router, which no other router has; else what
+  /// `look` finds. It is there until the next look, or until `giveMemory` after `takeMemory`.
+  @inline(__always)
+  mutating func route(
+    _ key: UInt, _ version: UInt64,
+    _ look: () -> (snapshot: LockingSnapshot?, version: UInt64)
+  ) -> Unmanaged<LockingSnapshot>? {
+    // The address of a type's metadata.
+    let route = routes + Int((key >> 4 ^ key >> 8) % UInt(Self.routeCount))
+    if route.pointee.key != key || route.pointee.version != version { fill(route, key, look()) }
+    return route.pointee.snapshot
+  }
+
+  @inline(never)
+  private mutating func fill(
+    _ route: UnsafeMutablePointer<Route>, _ key: UInt,
+    _ found: (snapshot: LockingSnapshot?, version: UInt64)
+  ) {
+    if let old = route.pointee.snapshot?.takeRetainedValue(), memory == nil {
+      forgotten.append(old)
+    }
+    route.pointee = Route(
+      key: key, version: found.version, snapshot: found.snapshot.map { .passRetained($0) })
+  }
+
+  /// Memory for the records of a dispatch, until `giveMemory`. Nil if they are many, or inside of
+  /// another dispatch: a balancer of the user's dispatches, or the end of a payload.
+  @inline(__always)
+  mutating func takeMemory(_ bytes: Int) -> UnsafeMutableRawPointer? {
+    if bytes > size { grow(bytes) }
+    guard bytes <= size else { return nil }
+    defer { memory = nil }
+    return memory
+  }
+
+  @inline(never)
+  private mutating func grow(_ bytes: Int) {
+    guard bytes <= Self.largest, let old = memory else { return }
+    old.deallocate()
+    size = max(bytes, min(2 * size, Self.largest))
+    memory = .allocate(byteCount: size, alignment: 64)
+  }
+
+  @inline(__always)
+  mutating func giveMemory(_ memory: UnsafeMutableRawPointer) {
+    self.memory = memory
+    if !forgotten.isEmpty { forgotten.removeAll() }
+  }
+}
