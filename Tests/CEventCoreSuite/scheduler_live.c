@@ -156,9 +156,11 @@ static const char *released_by_its_thread(void)
 	live_reset();
 	joined = EVC_OK;
 	EXPECT_OK(evc_scheduler_create(NULL, &own));
-	/* First, since the other may fire while this thread is still here. */
+	/* First, since the other may fire while this thread is still here, which needs a reference until it is not. */
 	EXPECT_OK(evc_scheduler_add(own, EVC_FOREVER, &live_noting, NULL, NULL));
+	evc_scheduler_retain(own);
 	EXPECT_OK(evc_scheduler_add(own, evc_clock_now() + 1000000, &releasing, NULL, NULL));
+	evc_scheduler_release(own);
 	EXPECT(suite_await(&live.dropped, 1), "the thread does not end");
 	EXPECT_STATUS(joined, EVC_NOT_PERMITTED);
 	return NULL;
