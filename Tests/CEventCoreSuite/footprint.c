@@ -78,6 +78,74 @@ static const char *few_wait(void)
 	return NULL;
 }
 
+/* A thread that has used up its slabs to the last slot, and whose slabs went back, goes on, and ends. */
+static void *use_up(void *context)
+{
+	struct suite_receiver *receiver = context;
+	static struct evc_envelope *envelopes[4 * 63 * 64];
+	const unsigned count = sizeof(envelopes) / sizeof(*envelopes);
+
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < count; i++)
+			if (evc_envelope_create(receiver->subscription, EVC_LANE_QUEUE_LOW, 8, 8,
+						&envelopes[i]) != EVC_OK)
+				return receiver;
+		for (unsigned i = 0; i < count; i++)
+			evc_envelope_release(envelopes[i], true);
+		/* The first leaves alone what was used before; and the grace period that the slabs wait for. */
+		for (unsigned i = 0; i < 3; i++) {
+			evc_pool_trim();
+			if (!suite_quiesce())
+				return receiver;
+		}
+	}
+	return NULL;
+}
+
+static const char *used_up(void)
+{
+	struct suite_receiver receiver;
+	pthread_t thread;
+	void *failure;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	pthread_create(&thread, NULL, use_up, &receiver);
+	pthread_join(thread, &failure);
+	EXPECT(failure == NULL, "no memory, or the callback thread got stuck");
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
+/* Ended threads of which one envelope was kept while their pages went back one by one: then all goes. */
+static const char *kept_by_one(void)
+{
+	struct suite_receiver receiver;
+	uint64_t value;
+	size_t before;
+	unsigned lane;
+
+	(void)trim_down_to(EVC_POOL_FLOOR_BYTES);
+	before = slab_bytes();
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	for (unsigned i = 0; i < 3; i++) {
+		pthread_t thread;
+		void *failure;
+
+		pthread_create(&thread, NULL, burst, &receiver);
+		pthread_join(thread, &failure);
+		EXPECT(failure == NULL, "a post failed");
+	}
+	for (unsigned i = 0; i < 3 * BURST - 1; i++)
+		EXPECT_OK(suite_take(&receiver, &lane, &value));
+	evc_return_cache_flush(&receiver.mailbox->returns);
+	EXPECT(trim_down_to(before + ((size_t)1 << 19)), "%zu bytes stay for one event", slab_bytes() - before);
+	EXPECT_OK(suite_take(&receiver, &lane, &value));
+	evc_return_cache_flush(&receiver.mailbox->returns);
+	EXPECT(trim_down_to(before), "%zu bytes stay for nothing", slab_bytes() - before);
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
 #define THREADS 300u
 
 static pthread_barrier_t all_have_posted;
@@ -214,6 +282,8 @@ static const struct evc_suite_test tests[] = {
 #ifndef SUITE_ADDRESS_SANITIZER
 	{ "a few events that wait keep no memory of the many that were handled", few_wait },
 	{ "threads that come and go leave no memory behind", threads_come_and_go },
+	{ "a thread whose slabs are used up to the last slot and go back goes on", used_up },
+	{ "what one event kept goes when it has gone", kept_by_one },
 #endif
 	{ "a consumer without anything to do sleeps until it is woken", sleeps_for_good },
 	{ "D4 several subscriptions of one sink get one post", one_post },

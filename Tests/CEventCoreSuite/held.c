@@ -5,6 +5,7 @@
  * as the test likes; meanwhile others post, and what they posted is taken at once.
  */
 #ifdef EVC_URCU
+#include "mailbox/mailbox_private.h"
 #include "suite.h"
 
 #include <signal.h>
@@ -105,7 +106,37 @@ static const char *beside_a_held_producer(void)
 	return NULL;
 }
 
+/*
+ * A producer that has posted and is held up before it raises the alarm, to a consumer that relies on it and has
+ * nothing else: the steps by hand. Its event may come, and nobody waits for the rest of its post.
+ */
+static const char *before_its_alarm(void)
+{
+	for (unsigned lane = 0; lane < EVC_LANE_QUEUE_NORMAL; lane++) {
+		struct suite_receiver receiver;
+		struct evc_envelope *envelope;
+		unsigned found;
+		uint64_t value;
+
+		EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+		EXPECT_NONE(suite_prime(&receiver));
+		EXPECT_EQUAL(receiver.mailbox->relied, EVC_LANE_QUEUE_NORMAL, "lanes that need no look");
+		EXPECT_OK(evc_envelope_create(receiver.subscription, (enum evc_lane)lane, 8, 8,
+					      &envelope));
+		evc_mailbox_put(receiver.mailbox, lane, envelope, envelope, 1);
+		EXPECT_OK(suite_take(&receiver, &found, &value));
+		EXPECT_EQUAL(found, lane, "the lane");
+		EXPECT_STATUS(suite_take(&receiver, &found, &value), EVC_EMPTY);
+		/* It goes on. */
+		evc_mailbox_tell(receiver.mailbox, lane);
+		EXPECT_STATUS(suite_take(&receiver, &found, &value), EVC_EMPTY);
+		evc_mailbox_release(receiver.mailbox);
+	}
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "D5 D10 nobody waits for a producer that is held before it raises the alarm", before_its_alarm },
 	{ "D1 D5 a producer that is held anywhere in a post delays its own event alone",
 	  beside_a_held_producer },
 };

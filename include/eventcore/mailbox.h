@@ -168,8 +168,9 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbo
  * Takes the envelope that is next by D1 to D3, without waiting.
  *
  * Threads: the one consumer (a thread at a time). Progress: lock-free, and it waits for no producer. An urgent post
- * waits for at most 1,024 envelopes of a backlog to be sorted. Ownership: the caller owns `*out`, also after the
- * mailbox is gone, and ends it with `evc_mailbox_recycle` or `evc_envelope_release`. Errors: EVC_EMPTY, EVC_CLOSED;
+ * waits for at most 1,024 envelopes of a backlog to be sorted. Ownership: the caller owns `*out`, and ends it
+ * with `evc_mailbox_recycle` or `evc_envelope_release`, before the last reference of the mailbox goes, whose
+ * subscription it names; until then its payload is nobody else's. Errors: EVC_EMPTY, EVC_CLOSED;
  * EVC_INVALID_ARGUMENT for a mailbox with `batches`.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox,
@@ -241,8 +242,8 @@ EVC_API void evc_mailbox_close(struct evc_mailbox *mailbox);
 EVC_API void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox);
 
 /**
- * How many envelopes wait in each lane. Exact while nothing moves; otherwise a momentary figure, which may be 64 too
- * low for each thread that is inside a post.
+ * How many envelopes wait in each lane. Exact while nothing moves; otherwise a momentary figure, too high by
+ * what came while it was read, or too low by the events of a post that is under way.
  *
  * @param depths receives one figure per lane
  *

@@ -97,6 +97,7 @@ struct evc_dispatch {
 	uint8_t lane;
 	uint16_t events;
 	uint8_t needs;
+	uint16_t needing;
 	void *record;
 	void *snapshot;
 	/**

@@ -228,8 +228,8 @@ struct evc_envelope *evc_latest_take(struct evc_mailbox *mailbox, struct evc_env
 		evc_envelope_end(envelope, false, &mailbox->returns);
 	}
 	unref(latest);
-	/* Relaxed, for this thread alone writes it until the mailbox ends. */
-	atomic_fetch_add_explicit(&mailbox->empty, 1, memory_order_relaxed);
+	/* Release, pairs with evc_mailbox_read_statistics: counted as taken before. */
+	atomic_fetch_add_explicit(&mailbox->empty, 1, memory_order_release);
 	return NULL;
 }
 

@@ -203,8 +203,14 @@ static struct evc_envelope *next_by_look(struct evc_mailbox *mailbox)
 		    !attend(mailbox))
 			return NULL;
 		lane = first_lane(mailbox);
-		if (lane == EVC_LANE_COUNT)
-			return NULL;
+		if (lane == EVC_LANE_COUNT) {
+			/* Dry: and nobody waits for a producer that is held up between its P1 and its alarm. */
+			if (first_posted(mailbox, 0, mailbox->relied, memory_order_acquire) ==
+			    mailbox->relied)
+				return NULL;
+			look_before_relied(mailbox);
+			continue;
+		}
 		if (lane < EVC_LANE_FIRST_QUEUE) {
 			uintptr_t top = head_of(mailbox, lane, memory_order_acquire);
 			struct evc_envelope *envelope;

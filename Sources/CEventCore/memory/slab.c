@@ -121,7 +121,7 @@ static struct evc_segment *take_fresh(struct evc_pool *pool)
 {
 	struct evc_slab *slab = pool->fresh;
 
-	if (slab == NULL || pool->fresh_used == evc_slab_capacity(slab)) {
+	if (slab == NULL) {
 		slab = evc_allocate(EVC_SLAB_SIZE, EVC_SLAB_SIZE);
 		if (slab == NULL)
 			return NULL;
@@ -129,6 +129,7 @@ static struct evc_segment *take_fresh(struct evc_pool *pool)
 		slab->segment_shift = pool->segment_shift;
 		slab->slot_shift = pool->slot_shift;
 		slab->held = 0;
+		slab->held_bytes = 0;
 		slab->is_doomed = false;
 		for (unsigned i = 1; i <= evc_slab_capacity(slab); i++) {
 			struct evc_segment *segment = evc_slab_segment(slab, i);
@@ -141,7 +142,10 @@ static struct evc_segment *take_fresh(struct evc_pool *pool)
 		evc_pool_grow(pool, EVC_SLAB_HEADER);
 	}
 	evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
-	return evc_slab_segment(slab, ++pool->fresh_used);
+	/* The trim may unmap a slab of which all was used. */
+	if (++pool->fresh_used == evc_slab_capacity(slab))
+		pool->fresh = NULL;
+	return evc_slab_segment(slab, pool->fresh_used);
 }
 
 /* Takes a segment off the pool's lists, with its listing. NULL = none. */
@@ -221,9 +225,8 @@ void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor)
 void evc_pool_end(struct evc_pool *pool)
 {
 	/* What was never used is free. */
-	while (pool->fresh != NULL && pool->fresh_used < evc_slab_capacity(pool->fresh))
+	while (pool->fresh != NULL)
 		evc_segment_give(take_fresh(pool), evc_pool_all_free(pool));
-	pool->fresh = NULL;
 }
 
 #endif

@@ -66,8 +66,9 @@ struct evc_slab {
 			struct evc_pool *pool;
 			uint8_t segment_shift;
 			uint8_t slot_shift;
-			/* Trim only: how many of its segments it holds free as a whole. */
+			/* Trim only: how many of its segments it holds free as a whole, and what of that is not released. */
 			uint32_t held;
+			size_t held_bytes;
 			bool is_doomed;
 			struct evc_domain_head retired;
 		};
@@ -87,7 +88,7 @@ struct evc_cursor {
 };
 
 struct evc_pool {
-	/* The owner's: the slab that is being used for the first time, and how many of its segments are. */
+	/* The owner's: the slab that has segments which were never used, or NULL, and how many were. */
 	struct evc_slab *fresh;
 	uint32_t fresh_used;
 	/* Constant. */

@@ -31,14 +31,17 @@ void evc_pool_read_statistics(struct evc_pool_statistics *out)
 	out->trims = atomic_load_explicit(&trims, memory_order_relaxed);
 }
 
-/* A pool has more than its floor, as far as the last trim knows, or has grown since. Relaxed: see below. */
-static _Atomic bool has_surplus;
+/*
+ * Not 0: a pool has more than its floor, as far as the last trim knows, or has grown since, which adds 1: a trim sets
+ * it back only if none has grown meanwhile, so that what comes back while it runs is not forgotten.
+ */
+static _Atomic uint64_t surplus;
 /* Whether the callback thread will trim. */
 static _Atomic bool is_armed;
 
 static void tick(void)
 {
-	/* Before the look: who grows after it arms anew. Seq_cst, as in arm. */
+	/* Before the look: who grows or returns after it arms anew. Seq_cst, as in arm. */
 	atomic_store_explicit(&is_armed, false, memory_order_seq_cst);
 	evc_pool_trim();
 }
@@ -53,7 +56,7 @@ static void arm(void)
 void evc_pool_note_return(void)
 {
 	/* Relaxed: what a return that is too early for the flag brings goes with the next one. */
-	if (evc_unlikely(atomic_load_explicit(&has_surplus, memory_order_relaxed)))
+	if (evc_unlikely(atomic_load_explicit(&surplus, memory_order_relaxed) != 0))
 		arm();
 }
 
@@ -68,7 +71,7 @@ void evc_pool_grow(struct evc_pool *pool, size_t change)
 								    memory_order_relaxed,
 								    memory_order_relaxed))
 		;
-	atomic_store_explicit(&has_surplus, true, memory_order_relaxed);
+	atomic_fetch_add_explicit(&surplus, 1, memory_order_relaxed);
 	arm();
 }
 
@@ -145,15 +148,17 @@ static void count(struct holding *holding)
 		if (!is_free(holding->pool, segment))
 			continue;
 		evc_slab_of(segment)->held++;
-		if (!segment->is_released)
+		if (!segment->is_released) {
 			holding->free_bytes += segment_size(holding->pool);
+			evc_slab_of(segment)->held_bytes += segment_size(holding->pool);
+		}
 	}
 }
 
 /* Whether the slab goes as a whole. A segment that was not free at the count is in none that does. */
 static bool is_doomed(struct holding *holding, struct evc_slab *slab)
 {
-	size_t size = evc_slab_capacity(slab) * segment_size(holding->pool);
+	size_t size = slab->held_bytes;
 
 	if (!slab->is_doomed && slab->held == evc_slab_capacity(slab) &&
 	    holding->free_bytes >= holding->floor + size) {
@@ -206,8 +211,10 @@ static void let_go(struct holding *holding)
 		link = &segment->next;
 	}
 	*link = NULL;
-	for (struct evc_segment *segment = kept; segment != NULL; segment = segment->next)
+	for (struct evc_segment *segment = kept; segment != NULL; segment = segment->next) {
 		evc_slab_of(segment)->held = 0;
+		evc_slab_of(segment)->held_bytes = 0;
+	}
 	give_back(holding->pool, kept);
 }
 
@@ -241,16 +248,18 @@ static pthread_mutex_t trim_mutex = PTHREAD_MUTEX_INITIALIZER;
 void evc_pool_trim(void)
 {
 	struct evc_trim trim = { false, false };
+	uint64_t before;
 
 	if (pthread_mutex_trylock(&trim_mutex) != 0)
 		return;
-	/* Before the look: a pool that grows after it says so again. */
-	atomic_store_explicit(&has_surplus, false, memory_order_relaxed);
+	/* Relaxed, here and below: who grows or returns after the look arms by itself. */
+	before = atomic_load_explicit(&surplus, memory_order_relaxed);
 	evc_thread_records_trim(&trim);
 	atomic_fetch_add_explicit(&trims, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&trim_mutex);
-	if (trim.has_surplus)
-		atomic_store_explicit(&has_surplus, true, memory_order_relaxed);
+	if (!trim.has_surplus)
+		atomic_compare_exchange_strong_explicit(&surplus, &before, 0, memory_order_relaxed,
+							memory_order_relaxed);
 	if (trim.is_busy)
 		arm();
 }

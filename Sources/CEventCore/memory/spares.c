@@ -88,7 +88,7 @@ static void end(struct evc_spares *spares)
 		spares->first = spare->next;
 		evc_pool_give(spare);
 	}
-	spares->count = 0;
+	spares->count = spares->reserved = 0;
 }
 
 void evc_spares_end(struct evc_thread_record *record)

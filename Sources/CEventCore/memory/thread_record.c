@@ -45,6 +45,8 @@ static void orphan(void *memory)
 	evc_route_cache_clear(record);
 	/* A later destructor of this thread may dispatch: it gets a record anew. */
 	evc_thread_record_current = NULL;
+	/* Of a dispatch that the thread began and did not end. */
+	record->pins = 0;
 	evc_spares_end(record);
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		evc_cursor_end(&record->pools[0], &record->envelopes[lane]);
@@ -77,7 +79,7 @@ static struct evc_thread_record *adopt(void)
 
 static struct evc_thread_record *create(void)
 {
-	struct evc_thread_record *record = evc_allocate(EVC_THREAD_RECORD_SIZE, EVC_THREAD_RECORD_SIZE);
+	struct evc_thread_record *record = evc_allocate(EVC_THREAD_RECORD_SIZE, EVC_THREAD_RECORD_ALIGNMENT);
 
 	if (record == NULL)
 		return NULL;
@@ -157,7 +159,7 @@ static void free_record(struct evc_thread_record *record, struct evc_thread_reco
 		link = &(*link)->next;
 	*link = record->next;
 	pthread_mutex_unlock(&mutex);
-	evc_deallocate(record, EVC_THREAD_RECORD_SIZE, EVC_THREAD_RECORD_SIZE);
+	evc_deallocate(record, EVC_THREAD_RECORD_SIZE, EVC_THREAD_RECORD_ALIGNMENT);
 }
 
 void evc_thread_records_trim(struct evc_trim *trim)

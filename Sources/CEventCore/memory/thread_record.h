@@ -53,6 +53,12 @@ struct evc_thread_record {
 
 /* Mapped by itself, so that it goes back to the system when its thread is gone. */
 #define EVC_THREAD_RECORD_SIZE ((size_t)4096)
+#ifdef EVC_ADDRESS_SANITIZER
+/* In the heap, where the leak checker finds what it refers to. */
+#define EVC_THREAD_RECORD_ALIGNMENT ((size_t)EVC_CACHE_LINE)
+#else
+#define EVC_THREAD_RECORD_ALIGNMENT EVC_THREAD_RECORD_SIZE
+#endif
 static_assert(sizeof(struct evc_thread_record) <= EVC_THREAD_RECORD_SIZE, "a record is a page");
 
 extern _Thread_local struct evc_thread_record *evc_thread_record_current;
@@ -86,7 +92,8 @@ static inline struct evc_envelope *evc_envelope_take(struct evc_thread_record *r
 {
 	struct evc_envelope *envelope = evc_pool_take(&record->pools[0], &record->envelopes[lane]);
 
-	evc_slot_prefetch(envelope);
+	if (evc_likely(envelope != NULL))
+		evc_slot_prefetch(envelope);
 	return envelope;
 }
 

@@ -78,6 +78,7 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 	out->lane = (uint8_t)lane;
 	out->events = 1;
 	out->needs = snapshot->needs;
+	out->needing = 1;
 	out->record = evc_thread_record_current;
 	out->snapshot = NULL;
 	evc_thread_record_current->pins++;

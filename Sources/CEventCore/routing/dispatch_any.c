@@ -93,8 +93,10 @@ static struct evc_envelope *make(struct evc_thread_record *record,
 static enum evc_status begin(struct evc_thread_record *record, struct evc_snapshot *snapshot,
 			     const struct form *form, struct evc_dispatch *out)
 {
+	uint32_t needing = snapshot->needing <= UINT16_MAX ? snapshot->needing : UINT16_MAX;
+
 	if (evc_unlikely(snapshot->needs != 0 &&
-			 !evc_spares_reserve(record, snapshot->needs, form->receivers)))
+			 !evc_spares_reserve(record, snapshot->needs, needing)))
 		return EVC_OUT_OF_MEMORY;
 	*out = (struct evc_dispatch){
 		.first = make(record, snapshot, form),
@@ -104,11 +106,12 @@ static enum evc_status begin(struct evc_thread_record *record, struct evc_snapsh
 		.lane = form->lane,
 		.events = (uint16_t)form->events,
 		.needs = snapshot->needs,
+		.needing = (uint16_t)needing,
 		.record = record,
 	};
 	if (evc_likely(out->first != NULL))
 		return EVC_OK;
-	evc_spares_unreserve(record, snapshot->needs, form->receivers);
+	evc_spares_unreserve(record, snapshot->needs, needing);
 	return EVC_OUT_OF_MEMORY;
 }
 
@@ -169,7 +172,7 @@ static void end(struct evc_dispatch *dispatch)
 
 	if (record != NULL) {
 		record->pins--;
-		evc_spares_unreserve(record, dispatch->needs, dispatch->receivers);
+		evc_spares_unreserve(record, dispatch->needs, dispatch->needing);
 	}
 	if (dispatch->snapshot != NULL)
 		evc_snapshot_release(dispatch->snapshot);

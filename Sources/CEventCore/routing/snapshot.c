@@ -22,6 +22,7 @@ static struct evc_snapshot *create(uint32_t capacity)
 	snapshot->count = 0;
 	snapshot->timed = false;
 	snapshot->needs = 0;
+	snapshot->needing = 0;
 	return snapshot;
 }
 
@@ -33,6 +34,7 @@ static void append(struct evc_snapshot *snapshot, struct evc_snapshot_entry entr
 	snapshot->entries[snapshot->count++] = entry;
 	snapshot->timed |= entry.timed;
 	snapshot->needs |= sink->needs;
+	snapshot->needing += sink->needs != 0;
 }
 
 /* Where a subscription stands, or would be added: behind the last one of the same sink. */

@@ -34,8 +34,9 @@ struct evc_snapshot {
 	uint32_t count;
 	/* True if an entry is. */
 	bool timed;
-	/* What the sinks of the entries need, of which those with the same sink stand side by side. */
+	/* What sinks of the entries need, and how many of them do. Those with the same sink stand side by side. */
 	uint8_t needs;
+	uint32_t needing;
 	struct evc_domain_head retired;
 	struct evc_snapshot_entry entries[];
 };
