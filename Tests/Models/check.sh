@@ -96,9 +96,6 @@ begin() { # holds|fails MODEL OPTIONS...
 holds() { [[ $only == "  " || $only == *" $1 "* ]] && begin holds "$@"; }
 fails() { [[ $only == "  " || $only == *" $1 "* ]] && begin fails "$@"; }
 
-holds stream -DPOSTS=2 -DOTHERS=2
-holds stream -DPOSTS=4 -DOTHERS=1 -DALONE
-for n in '' 2 3 4 5 6 7; do fails stream "-DMUTATE$n" -DPOSTS=3 -DOTHERS=1; done
 holds parker
 fails parker -DMUTATE
 fails parker -DMUTATE2
@@ -108,16 +105,18 @@ for n in '' 2 3 4 5; do fails reclaimer "-DMUTATE$n"; done
 holds mailbox -DPOSTS=3
 holds mailbox -DPOSTS=4 -DTWO_LANES
 for n in '' 2 3 4 5; do fails mailbox "-DMUTATE$n"; done
-holds pool
-for n in '' 2 3; do fails pool "-DMUTATE$n"; done
 holds pump
 holds pump -DPOSTERS=3 -DROUNDS=1
 holds pump -DCLOSE
 for n in '' 2 3 4; do fails pump "-DMUTATE$n"; done
-holds latest -DPRODUCERS=2
-for n in '' 2 3 4 5 6 7; do fails latest "-DMUTATE$n"; done
-holds shared_latest
-for n in '' 2 3 4 5 6; do fails shared_latest "-DMUTATE$n"; done
+holds latest
+holds latest -DPRODUCERS=3 -DROUNDS=1
+holds latest -DOTHERS=1 -DCLOSE
+for n in '' 2 3 4 5 6 7 8 9; do fails latest "-DMUTATE$n"; done
+fails latest -DOTHERS=1 -DCLOSE -DMUTATE10
+holds shared_latest -DOTHERS=1
+holds shared_latest -DPRODUCERS=3 -DROUNDS=1 -DTAKERS=1
+for n in '' 2 3 4 5 6 7 8 9; do fails shared_latest -DOTHERS=1 "-DMUTATE$n"; done
 holds scheduler
 holds scheduler -DCLOSE
 for n in '' 2 3 4; do fails scheduler "-DMUTATE$n"; done
