@@ -314,6 +314,52 @@ static const char *held_up(unsigned lane)
 	return expect_end(&receiver, 3, 99);
 }
 
+/*
+ * A producer that has put its token and is held up before it tells: the steps of its dispatch by hand. The next one
+ * finds the token there, and tells in its place; nothing more is put.
+ */
+static void count_wake(void *context)
+{
+	(*(unsigned *)context)++;
+}
+
+static const char *held_up_before_it_tells(void)
+{
+	unsigned wakes = 0;
+	struct evc_mailbox_options options = { .wake = count_wake, .context = &wakes };
+
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
+		struct evc_thread_record *record = evc_thread_record();
+		uint64_t depths[EVC_LANE_COUNT], number;
+		struct suite_receiver receiver;
+		struct evc_subscription *plain;
+		struct evc_envelope *token;
+		struct evc_latest *latest;
+
+		wakes = 0;
+		EXPECT_NONE(suite_receiver_open(&receiver, &options));
+		plain = receiver.subscription;
+		EXPECT_NONE(suite_receiver_latest(&receiver, &receiver.subscription));
+		latest = evc_container_of(receiver.subscription, struct evc_latest, subscription);
+		number = evc_token_claim(&latest->state[lane]);
+		token = evc_token_create(record, receiver.subscription, lane);
+		token->time = number;
+		atomic_fetch_add(&latest->references, 1);
+		evc_mailbox_put(receiver.mailbox, lane, token, token, 1);
+		evc_token_settle(&latest->state[lane], number);
+		EXPECT_OK(suite_post(&receiver, lane, 7));
+		EXPECT_EQUAL(wakes, 1, "calls of wake after a dispatch that found the token");
+		evc_mailbox_depths(receiver.mailbox, depths);
+		EXPECT_EQUAL(depths[lane], 1, "the depth of the lane");
+		EXPECT_STATUS(evc_mailbox_pump(receiver.mailbox, 10), EVC_EMPTY);
+		EXPECT_EQUAL(atomic_load(&receiver.delivered), 1, "events");
+		(void)plain;
+		evc_latest_subscription_release(receiver.subscription);
+		evc_mailbox_release(receiver.mailbox);
+	}
+	return NULL;
+}
+
 static const char *held_up_on_every_lane(void)
 {
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
@@ -391,6 +437,8 @@ static const struct evc_suite_test tests[] = {
 	{ "D10 a mailbox without a consumer frees the slot", abandon_it },
 	{ "a released subscription ends with its last token", release_first },
 	{ "D10 no event waits for a producer that is held up between two steps", held_up_on_every_lane },
+	{ "D5 D10 no event waits for a producer that is held up before it tells the consumer",
+	  held_up_before_it_tells },
 	{ "D4 boxes are shared by superseded and handled envelopes", boxes },
 	{ "wrong arguments and no memory are answered", wrong_arguments },
 };

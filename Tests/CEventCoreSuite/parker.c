@@ -13,6 +13,8 @@ static struct {
 	unsigned early;
 	/* What happens while the thread sleeps; NULL: the time passes. */
 	void (*while_asleep)(void);
+	/* What happens while the first waker is at its system call, or held up before it. */
+	void (*while_waking)(void);
 	struct evc_parker *parker;
 	struct suite_receiver receiver;
 } fake;
@@ -44,8 +46,13 @@ static void fake_wait(void *state, const uint32_t *word, uint32_t expected, uint
 
 static void fake_wake(void *state, const uint32_t *word)
 {
+	void (*meanwhile)(void) = fake.while_waking;
+
 	(void)state, (void)word;
 	fake.wakes++;
+	fake.while_waking = NULL;
+	if (meanwhile != NULL)
+		meanwhile();
 }
 
 static const struct evc_parker_ops ops = { fake_open, fake_close, fake_wait, fake_wake };
@@ -137,7 +144,27 @@ static const char *in_a_mailbox(void)
 	return NULL;
 }
 
+/* Whoever comes while a waker has not made its system call yet makes one of its own. */
+static const char *held_up_waker(void)
+{
+	uint32_t ticket;
+
+	__builtin_memset(&fake, 0, sizeof(fake));
+	EXPECT_OK(evc_parker_create(&ops, &fake.parker));
+	for (unsigned i = 1; i <= 3; i++) {
+		fake.while_asleep = wake_it;
+		fake.while_waking = wake_it;
+		ticket = evc_parker_prepare(fake.parker);
+		EXPECT_OK(evc_parker_wait(fake.parker, ticket, EVC_FOREVER));
+		EXPECT_NONE(expect_calls(i, 2 * i, "two wake while asleep"));
+		EXPECT(!evc_parker_wake(fake.parker), "a wake after the sleep claims a system call");
+	}
+	evc_parker_destroy(fake.parker);
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "D5 D10 no wake-up waits for a waker that is held up", held_up_waker },
 	{ "D5 a wake makes no system call unless a thread sleeps", only_if_waiting },
 	{ "a wait that times out leaves nothing for a wake to call", time_over },
 	{ "D5 a post makes no system call unless the consumer sleeps", in_a_mailbox },

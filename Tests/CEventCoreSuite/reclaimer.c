@@ -8,7 +8,9 @@
 #include "platform/domain.h"
 #include "suite.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -156,7 +158,90 @@ static const char *beside_forks(void)
 	return NULL;
 }
 
+#define BEHIND 20u
+/* A child whose callback thread is started there; ThreadSanitizer would end it (fork.c). */
+#if defined(SUITE_THREAD_SANITIZER)
+#define CHILD_RECLAIMS false
+#else
+#define CHILD_RECLAIMS true
+#endif
+
+/* Items of one turn, the first of which calls a user who wants the lock that the forking thread has. */
+static struct {
+	struct evc_domain_head heads[BEHIND + 1];
+	pthread_mutex_t lock;
+	struct suite_gate entered;
+	_Atomic uint64_t ended, reclaimed;
+} scene;
+
+static void end_of_user(void *context)
+{
+	(void)context;
+	suite_gate_open(&scene.entered);
+	pthread_mutex_lock(&scene.lock);
+	atomic_fetch_add(&scene.ended, 1);
+	pthread_mutex_unlock(&scene.lock);
+}
+
+static void reclaimed_with_user(struct evc_domain_head *head)
+{
+	(void)head;
+	evc_domain_run_user_code(end_of_user, NULL);
+	atomic_fetch_add(&scene.reclaimed, 1);
+}
+
+static void reclaimed_behind(struct evc_domain_head *head)
+{
+	(void)head;
+	atomic_fetch_add(&scene.reclaimed, 1);
+}
+
+/* What was behind it comes back in the child as well, with what is retired there; nobody ends the user twice. */
+static int in_child(void)
+{
+	static struct evc_domain_head own;
+
+	alarm(20);
+	if (!CHILD_RECLAIMS)
+		return 0;
+	evc_domain_retire(&own, reclaimed_behind);
+	return suite_await(&scene.reclaimed, BEHIND + 1) && suite_quiesce() &&
+			       atomic_load(&scene.reclaimed) == BEHIND + 1 && atomic_load(&scene.ended) == 0
+		       ? 0
+		       : 1;
+}
+
+static const char *beside_user_code(void)
+{
+	pid_t child;
+	int status;
+
+	memset(&scene, 0, sizeof(scene));
+	scene.entered = (struct suite_gate)SUITE_GATE;
+	pthread_mutex_init(&scene.lock, NULL);
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	pthread_mutex_lock(&scene.lock);
+	evc_domain_retire(&scene.heads[0], reclaimed_with_user);
+	for (unsigned i = 1; i <= BEHIND; i++)
+		evc_domain_retire(&scene.heads[i], reclaimed_behind);
+	EXPECT(suite_gate_pass(&scene.entered), "nothing was reclaimed");
+	/* With the lock that the end of the user's object waits for. */
+	child = fork();
+	if (child == 0)
+		_exit(in_child());
+	pthread_mutex_unlock(&scene.lock);
+	EXPECT(child > 0 && waitpid(child, &status, 0) == child, "fork or waitpid failed");
+	EXPECT(suite_await(&scene.reclaimed, BEHIND + 1), "not all came back in the parent");
+	EXPECT_EQUAL(atomic_load(&scene.ended), 1, "ends of the user's object");
+	EXPECT(!WIFSIGNALED(status), "the child was ended by signal %d", WTERMSIG(status));
+	EXPECT_EQUAL(WEXITSTATUS(status), 0, "the child's status");
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "a fork does not wait for user code that a reclaim runs, and its child goes on behind it",
+	  beside_user_code },
 	{ "what is retired comes back once, and what is urgent after all before it", once },
 	{ "a reclaim may retire what it got once more, while the program forks", beside_forks },
 	{ "what is retired inside a section comes back after it", after_sections },

@@ -5,8 +5,18 @@
  */
 #ifdef EVC_URCU
 #include "live.h"
+#include "scheduler/scheduler_private.h"
 
+#include <sched.h>
 #include <stdlib.h>
+#if defined(__linux__)
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 static const char *wakes_for_earlier(void)
 {
@@ -51,6 +61,60 @@ static const char *wakes_for_earlier(void)
 	EXPECT_EQUAL(atomic_load(&live.disorder), 0, "calls out of order");
 	return NULL;
 }
+
+#if defined(__linux__) && !defined(SUITE_THREAD_SANITIZER)
+/* In a child: what it cannot do, it does not come back from. Tells '1' if all went well, '0' if it cannot be told. */
+static void cancel_without_system_calls(int channel)
+{
+	struct evc_scheduler *scheduler;
+	static uint64_t ids[1000];
+	char result = '1';
+
+	alarm(20);
+	if (evc_scheduler_create(NULL, &scheduler) != EVC_OK)
+		_exit(1);
+	for (unsigned i = 0; i < 1000; i++)
+		if (evc_scheduler_add(scheduler, EVC_FOREVER - 1, &live_noting, NULL, &ids[i]) != EVC_OK)
+			_exit(1);
+	/* The thread has dealt what it found, and sleeps until then. */
+	while (atomic_load(&scheduler->sleeps_until) != EVC_FOREVER - 1)
+		sched_yield();
+	/* This thread can read, write and end from here on. */
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
+		result = '0';
+	for (unsigned i = 0; i < 1000; i++)
+		if (evc_scheduler_cancel(scheduler, ids[i]) != EVC_OK)
+			result = '2';
+	(void)!write(channel, &result, 1);
+	syscall(SYS_exit, 0);
+}
+
+static const char *cancels_alone(void)
+{
+	char result = 'x';
+	int channel[2];
+	pid_t child;
+
+	EXPECT(pipe(channel) == 0, "pipe failed");
+	child = fork();
+	EXPECT(child >= 0, "fork failed");
+	if (child == 0)
+		cancel_without_system_calls(channel[1]);
+	close(channel[1]);
+	(void)!read(channel[0], &result, 1);
+	close(channel[0]);
+	/* Its scheduler's thread is still there. */
+	kill(child, SIGKILL);
+	EXPECT(waitpid(child, NULL, 0) == child, "waitpid failed");
+	EXPECT(result == '1' || result == '0', "a cancel made a system call, or failed: %c", result);
+	return NULL;
+}
+#else
+static const char *cancels_alone(void)
+{
+	return NULL;
+}
+#endif
 
 static const char *closes_asleep(void)
 {
@@ -169,6 +233,7 @@ static const struct evc_suite_test tests[] = {
 	{ "a scheduler sleeps until the earliest deadline, wakes for an earlier one alone, and "
 	  "never fires early",
 	  wakes_for_earlier },
+	{ "a cancel makes no system call while the scheduler's thread sleeps", cancels_alone },
 	{ "D10 a closed scheduler wakes at once, drops what is pending and ends", closes_asleep },
 	{ "a timer may close and release its own scheduler, not join it", released_by_its_thread },
 	{ "on the real clock timers fire in order and never early", on_the_real_clock },

@@ -9,7 +9,7 @@
 extern const struct suite_group suite_reentry, suite_order, suite_order_live, suite_chain, suite_producers,
 	suite_depth, suite_close, suite_close_race, suite_interrupt, suite_parker, suite_parker_race,
 	suite_pool, suite_box, suite_router, suite_router_churn, suite_dispatch, suite_thread,
-	suite_fork, suite_reclaimer, suite_errors, suite_allocation_failure, suite_batch, suite_batch_counts,
+	suite_fork, suite_reclaimer, suite_barrier, suite_errors, suite_allocation_failure, suite_batch, suite_batch_counts,
 	suite_batch_live,
 	suite_open_dispatches, suite_pump, suite_pump_race,
 	suite_out_of_memory, suite_latest, suite_latest_race, suite_scheduler, suite_scheduler_change,
@@ -18,14 +18,14 @@ extern const struct suite_group suite_reentry, suite_order, suite_order_live, su
 	suite_shared_latest_race, suite_balancer, suite_balancer_close, suite_balancer_churn,
 	suite_tree_order, suite_tree_change, suite_tree_memory, suite_tree_move, suite_tree_threads,
 	suite_tree_wait, suite_tree_allocation, suite_tree_readers, suite_tree_consumed,
-	suite_tree_again;
+	suite_tree_again, suite_tree_idle, suite_tree_depth;
 
 static const struct suite_group *const groups[] = {
 	&suite_order,	   &suite_order_live,  &suite_chain,	   &suite_producers,
 	&suite_depth,	   &suite_close,       &suite_close_race,  &suite_interrupt,
 	&suite_parker,	   &suite_parker_race, &suite_pool,	   &suite_box,
 	&suite_router,	   &suite_router_churn, &suite_dispatch,   &suite_thread,
-	&suite_reentry,   &suite_fork,	   &suite_reclaimer,  &suite_errors,      &suite_allocation_failure,
+	&suite_reentry,   &suite_fork,	   &suite_reclaimer,  &suite_barrier, &suite_errors,      &suite_allocation_failure,
 	&suite_open_dispatches,	   &suite_out_of_memory, &suite_pump,	   &suite_pump_race,
 	&suite_batch,	   &suite_batch_counts,	 &suite_batch_live,
 	&suite_latest,	   &suite_latest_race,
@@ -37,6 +37,7 @@ static const struct suite_group *const groups[] = {
 	&suite_tree_order, &suite_tree_change, &suite_tree_memory, &suite_tree_move,
 	&suite_tree_threads, &suite_tree_wait, &suite_tree_allocation,
 	&suite_tree_readers, &suite_tree_consumed, &suite_tree_again,
+	&suite_tree_idle, &suite_tree_depth,
 };
 
 static struct evc_suite_test *all;

@@ -76,7 +76,7 @@ static bool is_asked(void)
 	bool is_asked = false;
 
 	evc_tree_lock();
-	for (struct evc_walker *walker = evc_tree.walkers; walker != NULL; walker = walker->next) {
+	for (struct evc_walker *walker = evc_walkers(); walker != NULL; walker = walker->next) {
 		struct evc_tree_walk *walk = atomic_load(&walker->outermost);
 
 		for (; walk != NULL; walk = atomic_load(&walk->inner))

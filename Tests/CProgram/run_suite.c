@@ -2,13 +2,21 @@
 /* Copyright the EventCore authors */
 /*
  * Runs the tests of Tests/CEventCoreSuite without SwiftPM: under a sanitizer, or a debugger. An
- * argument picks the tests whose names contain it.
+ * argument picks the tests whose names contain it, or, with a - in front, leaves them out.
  */
 #include "CEventCoreSuite.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+static bool is_picked(const char *name, const char *argument)
+{
+	if (argument == NULL)
+		return true;
+	return argument[0] == '-' ? strstr(name, argument + 1) == NULL : strstr(name, argument) != NULL;
+}
 
 int main(int argc, char **argv)
 {
@@ -19,7 +27,7 @@ int main(int argc, char **argv)
 		struct timespec start, end;
 		const char *message;
 
-		if (argc > 1 && strstr(tests[i].name, argv[1]) == NULL)
+		if (!is_picked(tests[i].name, argc > 1 ? argv[1] : NULL))
 			continue;
 		clock_gettime(CLOCK_MONOTONIC, &start);
 		message = tests[i].run();

@@ -135,7 +135,7 @@ fails shared_wake -DSTUCK -DMUTATE5
 fails shared_wake -DSTUCK -DMUTATE7
 fails shared_wake -DRETIRE -DMUTATE6
 holds tree
-for n in '' 2 3 4 5 6 7 8; do fails tree "-DMUTATE$n"; done
+for n in '' 2 3 4 5 6 7 8 9 10 11 12 13; do fails tree "-DMUTATE$n"; done
 holds tree_wait
 holds tree_wait -DFENCE
 for n in '' 2 3 4 5 6 7 8 9 10 11; do fails tree_wait "-DMUTATE$n"; done

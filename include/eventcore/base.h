@@ -96,7 +96,8 @@ EVC_API uint64_t evc_clock_now(void);
  * frequent side of a store-then-load race needs none of its own.
  *
  * Threads: any. Progress: blocking for a few microseconds. Errors: false if the system has no such
- * call; then nothing was ordered.
+ * call; then nothing was ordered, and it is false each time. A call that the system takes away after it has worked
+ * ends the program: others rely on it.
  */
 EVC_API EVC_MUST_USE bool evc_barrier_everywhere(void);
 

@@ -12,7 +12,9 @@
  * registration. One thread at a time consumes a mailbox.
  *
  * Errors are values of `enum evc_status`; nothing is printed. A child of fork may go on using the core if
- * no other thread was inside one of its functions at the fork; event threads stay in the parent.
+ * no other thread was inside one of its functions at the fork; event threads stay in the parent. What the core's
+ * own thread was ending at the fork (a `finalize`) is not ended in the child. The fork waits for that thread for some
+ * milliseconds at most, and not for what it calls.
  *
  * Licence: the core is MIT and calls liburcu (LGPL 2.1) as a shared library.
  */

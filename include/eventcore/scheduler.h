@@ -121,8 +121,8 @@ evc_scheduler_create(const struct evc_scheduler_options *options, struct evc_sch
  * Threads: any, also inside `fire`. Order: of two calls with equal deadlines, of which one returned
  * before the other began, the first fires first. Progress: lock-free, O(log pending), plus the work
  * that others left who found the heap in use (at most about a thousand changes: who leaves more waits for
- * them, and helps); no system call unless the thread sleeps past this deadline, or that wait is long; no
- * allocation once warm. Ownership: of the context, the scheduler's with EVC_OK until `fire` or `drop` has had it for
+ * them, and helps); no system call unless the thread sleeps past this deadline or waits for the heap, or that wait
+ * is long; no allocation once warm. Ownership: of the context, the scheduler's with EVC_OK until `fire` or `drop` has had it for
  * the last time. Errors: as returned.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_scheduler_add(struct evc_scheduler *scheduler,
@@ -137,8 +137,9 @@ EVC_API EVC_MUST_USE enum evc_status evc_scheduler_add(struct evc_scheduler *sch
  *         EVC_TIMED_OUT: `fire` is running: it is the last call; if it asks for another, `drop` is called
  *         instead. EVC_NOT_FOUND: it has fired, or was cancelled or dropped before.
  *
- * Threads: any, also inside `fire`, also of this timer. Progress: as evc_scheduler_add; no system call. Errors:
- * as returned.
+ * Threads: any, also inside `fire`, also of this timer. Progress: as evc_scheduler_add; no system call but to wake the
+ * scheduler's thread where it waits for this call to let go of the heap, which one in sixteen works on, or where a
+ * thousand changes wait to be dealt and that is long. Errors: as returned.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_scheduler_cancel(struct evc_scheduler *scheduler,
 							  uint64_t id);

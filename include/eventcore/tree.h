@@ -162,6 +162,15 @@ EVC_API size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uin
 EVC_API void *evc_node_owner(const struct evc_node *node);
 
 /**
+ * How many nodes are above a node: at one moment during the call, whatever others move meanwhile. 0 for one that has
+ * ended, of a walk's handler.
+ *
+ * Threads: any; not inside of evc_tree_lock. Progress: lock-free, without allocation once the thread has walked; begins
+ * anew only when a node on the way was moved meanwhile. May call `release` of removed handlers. Errors: none.
+ */
+EVC_API size_t evc_node_depth(const struct evc_node *node);
+
+/**
  * Removes a handler.
  *
  * Threads: any, also inside it. Progress: blocking (the mutex). Order: no call of it begins after the

@@ -89,7 +89,7 @@ static void count_superseded(struct evc_latest *latest, uint32_t count)
 	atomic_fetch_add_explicit(&latest->superseded, count, memory_order_relaxed);
 }
 
-/* The rest of P2, for a state that was not POSTED. */
+/* P2, for a state that was not POSTED. */
 static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsigned lane,
 						 struct evc_thread_record *record)
 {
@@ -105,9 +105,7 @@ static __attribute__((noinline)) void post_token(struct evc_latest *latest, unsi
 	/* The token's reference. */
 	ref(latest);
 	evc_mailbox_put(latest->mailbox, lane, token, token, 1);
-	/* Before the wake, which may take a while. */
 	evc_token_settle(state, number);
-	evc_mailbox_tell(latest->mailbox, lane);
 }
 
 /* Makes room in the bits of a slot that is read as `old`. Returns what it is now. */
@@ -187,7 +185,9 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if ((atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) &
 	     EVC_TOKEN_WHERE) != EVC_TOKEN_POSTED)
 		post_token(latest, lane, record);
-	/* P3. Last, since the end of a payload is user code, which may dispatch. */
+	/* Whoever put the token may be held up before it tells. */
+	evc_mailbox_tell(latest->mailbox, lane);
+	/* P4. Last, since the end of a payload is user code, which may dispatch. */
 	if (evc_unlikely(chain->count > 1))
 		evc_token_supersede_chain(chain);
 	if (old != NULL)

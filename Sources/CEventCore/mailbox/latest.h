@@ -17,11 +17,11 @@
  *   P2 load state[L]                   seq_cst          state: → NONE
  *      POSTED: done                                  K2 exchange the slot           seq_cst
  *      else:   → a new number, CLAIMED seq_cst RMW      with NULL
- *              put the token                            nothing: no event
+ *              put the token           seq_cst RMW      nothing: no event
  *              if it has the state:                     of a lane after L:
  *              → POSTED                seq_cst RMW      K3 NULL → put it back,      seq_cst RMW
- *              wake the consumer                        or end it if a newer
- *   P3 end what P1 found                                one is there
+ *   P3 tell the consumer               seq_cst          or end it if a newer
+ *   P4 end what P1 found                                one is there
  *                                                       else: this is the event
  * A producer that finds the state CLAIMED takes it over by a new number: the one that claimed it may be held up.
  * That one's token comes in addition when it goes on, which does no harm; so that there are no more tokens of a
@@ -34,7 +34,9 @@
  *     follows K1.
  *   - Otherwise the producer has posted a token itself after P1, and its K2 follows its post.
  *   In particular nobody relies on a token that another producer has still to post: an event would then
- *   wait for a producer that may be preempted, although its own dispatch has returned (D1, D10).
+ *   wait for a producer that may be preempted, although its own dispatch has returned (D1, D10). Nor on one that
+ *   has put a token and not told the consumer yet: each producer tells (P3: the alarm, the wake), after the put of the
+ *   token that it relies on, so that the proof in mailbox_private.h holds for it as for the one that put it.
  * Claim 2: an envelope that is in the slot and belongs to lane L has a token of lane L to come, or its own
  * producer is still before the end of P2.
  *   By claim 1 there was one whose K2 follows P1(e). The consumer is one thread, so that this K2 does not

@@ -11,11 +11,6 @@ static struct evc_mailbox *mailbox_of(struct evc_sink *sink)
 	return evc_container_of(sink, struct evc_mailbox, sink);
 }
 
-static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
-{
-	return evc_mailbox_post(mailbox_of(sink), chain);
-}
-
 static void retain(struct evc_sink *sink)
 {
 	evc_mailbox_retain(mailbox_of(sink));
@@ -38,7 +33,7 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	if (mailbox == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_mailbox){
-		.sink = { accept, retain, release, options != NULL && options->batches },
+		.sink = { evc_mailbox_accept, retain, release, options != NULL && options->batches },
 	};
 	if (options != NULL)
 		mailbox->options = *options;

@@ -60,7 +60,7 @@ static __attribute__((noinline)) void push_chain(struct evc_mailbox *mailbox,
 	}
 }
 
-enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+static inline enum evc_status post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
 {
 	struct evc_envelope *first = chain->first;
 
@@ -75,5 +75,15 @@ enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_c
 	else
 		push_chain(mailbox, chain);
 	return EVC_OK;
+}
+
+enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+{
+	return post(mailbox, chain);
+}
+
+enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	return post(evc_container_of(sink, struct evc_mailbox, sink), chain);
 }
 #endif

@@ -165,6 +165,8 @@ static inline struct evc_envelope *evc_head_envelope(uintptr_t head)
 	return (struct evc_envelope *)(head & ~EVC_HEAD_COUNT);
 }
 
+/* mailbox_post.c: the sink's `accept`. */
+enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain);
 /* mailbox_post.c: what a post has to do beside posting: seldom anything. */
 void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes);
 /* mailbox_post.c: adds what overflowed the head's count. */

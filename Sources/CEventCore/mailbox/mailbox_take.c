@@ -8,6 +8,13 @@
 #include "mailbox/latest.h"
 #include "mailbox/mailbox_private.h"
 
+/* How long a dry consumer pauses, in turns of evc_pause of about 30 ns. */
+#define PACE_LEAST 4u
+#define PACE_MOST 128u
+/* One post in so many turns is thick; one in so many is thin. */
+#define PACE_THICK 8u
+#define PACE_THIN 16u
+
 static uintptr_t head_of(struct evc_mailbox *mailbox, unsigned lane, memory_order order)
 {
 	return atomic_load_explicit(evc_mailbox_head(mailbox, lane), order);
@@ -37,34 +44,68 @@ static inline unsigned first_lane(struct evc_mailbox *mailbox)
 }
 
 /*
- * Has the list of a queue filled, some envelopes at a time: the inbox is grabbed, and turned round from the newest
- * to the oldest.
+ * A dry consumer that takes what few posts there are fights the producers for the lines that they are about to write.
+ * So it lets them get ahead by some first: for longer while posts come thick, up to a few microseconds, and hardly
+ * at all while they do not, so that an event that comes alone does not wait.
  */
+static void let_them_get_ahead(struct evc_mailbox *mailbox)
+{
+	for (uint32_t i = 0; i < mailbox->pace; i++)
+		evc_pause();
+}
+
+/* So many envelopes came of a grab. */
+static void adapt_pace(struct evc_mailbox *mailbox, uint32_t came)
+{
+	uint32_t pace = mailbox->pace;
+
+	if (pace == 0)
+		mailbox->pace = PACE_LEAST;
+	else if (came * PACE_THICK >= pace)
+		mailbox->pace = pace < PACE_MOST / 2 ? pace * 2 : PACE_MOST;
+	else if (came * PACE_THIN < pace)
+		mailbox->pace = pace > PACE_LEAST * 2 ? pace / 2 : PACE_LEAST;
+}
+
+/* Grabs what waits in the inbox of a queue, newest first. */
+static struct evc_envelope *grab(struct evc_mailbox *mailbox, unsigned lane)
+{
+	/* The envelopes' own release (P1) is what this acquires. */
+	uintptr_t head = atomic_exchange_explicit(evc_mailbox_head(mailbox, lane), 0,
+						  memory_order_acquire);
+	uint64_t grabbed = atomic_load_explicit(&mailbox->grabbed[lane], memory_order_relaxed);
+
+	atomic_store_explicit(&mailbox->grabbed[lane], grabbed + (head & EVC_HEAD_COUNT),
+			      memory_order_relaxed);
+	return evc_head_envelope(head);
+}
+
+/* Has the list of a queue filled, some envelopes at a time, turned round from the newest to the oldest. */
 static void turn(struct evc_mailbox *mailbox, unsigned lane)
 {
 	struct evc_lane_list *list = list_of(mailbox, lane);
 	struct evc_envelope *turned = list->turned, *rest = list->rest;
+	bool is_paced = false;
+	uint32_t count = 0;
 
 	if (rest == NULL) {
-		/* The envelopes' own release (P1) is what this acquires. */
-		uintptr_t head = atomic_exchange_explicit(evc_mailbox_head(mailbox, lane), 0,
-							  memory_order_acquire);
-		uint64_t grabbed =
-			atomic_load_explicit(&mailbox->grabbed[lane], memory_order_relaxed);
-
-		atomic_store_explicit(&mailbox->grabbed[lane], grabbed + (head & EVC_HEAD_COUNT),
-				      memory_order_relaxed);
-		rest = evc_head_envelope(head);
+		is_paced = mailbox->paces && (mailbox->occupied | mailbox->turning) == 0;
+		if (is_paced)
+			let_them_get_ahead(mailbox);
+		rest = grab(mailbox, lane);
 		turned = NULL;
 	}
-	for (unsigned i = 0; i < EVC_TURN_AT_ONCE && rest != NULL; i++) {
+	for (; count < EVC_TURN_AT_ONCE && rest != NULL; count++) {
 		struct evc_envelope *older = evc_slot_next(rest);
 
-		__builtin_prefetch(older, 1);
+		/* Nearly always so far before it, and written by another processor. */
+		evc_prefetch_write((const char *)rest - 4 * sizeof(*rest));
 		evc_slot_set_next(rest, turned);
 		turned = rest;
 		rest = older;
 	}
+	if (is_paced)
+		adapt_pace(mailbox, count);
 	list->turned = turned;
 	list->rest = rest;
 	if (rest != NULL) {

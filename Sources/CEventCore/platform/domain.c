@@ -24,6 +24,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <urcu/urcu-bp.h>
 
 #if defined(__linux__)
@@ -39,6 +40,20 @@ static bool barrier_available;
 static bool membarrier(int command)
 {
 	return syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+/*
+ * Whoever was told once that there is such a call has left out its own fence since then, and there is no other way to
+ * make up for it: to go on would be to call handlers that were removed (D6). liburcu ends the program, too.
+ */
+static _Noreturn void end_without_barrier(void)
+{
+	static const char sentence[] =
+		"EventCore needs the membarrier system call once it has worked, and it fails now: allow it in the "
+		"program's system call filter, or set that filter before the first use of EventCore.\n";
+
+	(void)!write(STDERR_FILENO, sentence, sizeof(sentence) - 1);
+	abort();
 }
 #endif
 
@@ -90,7 +105,12 @@ bool evc_barrier_everywhere(void)
 {
 	evc_domain_prepare();
 #if defined(__linux__)
-	return barrier_available && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	if (!barrier_available)
+		return false;
+	/* The second takes milliseconds, and neither memory nor a registration, for want of which the first may fail. */
+	if (evc_unlikely(!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) && !membarrier(MEMBARRIER_CMD_SHARED)))
+		end_without_barrier();
+	return true;
 #else
 	return false;
 #endif

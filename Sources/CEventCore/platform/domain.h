@@ -61,6 +61,13 @@ void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,
  */
 void evc_domain_call_later(uint64_t after, void (*call)(void));
 
+/*
+ * Calls what a user gave us, and what may take the user's locks: a fork does not wait for it. Whoever may run in
+ * a reclaim calls it by this.
+ * Threads: any, with no lock of the core held. Progress: that of `call`, and in a reclaim a fork's.
+ */
+void evc_domain_run_user_code(void (*call)(void *context), void *context);
+
 /* For the callback thread: before it starts. Threads: any. Progress: blocking, the first time. */
 void evc_domain_prepare(void);
 

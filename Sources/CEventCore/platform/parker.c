@@ -4,19 +4,25 @@
 /*
  * The event count over any table of system calls.
  *
- * `word`: bit 0 says that the sleeper sleeps or is about to; the other bits count wake-ups.
+ * `word`: bit 0 says that the sleeper sleeps or is about to; the other bits count changes.
  *
  *   sleeper                                     waker
  *   S1 ticket = word without bit 0   acquire    W1 publish the news
- *   S2 look for the news                        W2 add 2 to word, clear bit 0   release
+ *   S2 look for the news                        W2 add 2 to word, and leave bit 0      acq_rel
  *   S3 word: ticket → ticket | 1     CAS        W3 if bit 0 was set: system call
- *   S4 system wait while word == ticket | 1
+ *   S4 system wait while word == ticket | 1     W4 word: what W2 made → without bit 0  CAS, once
+ *   S5 if bit 0 is set: clear it, add 2  CAS
  *
  * No wake-up is lost: if W2 comes before S3, S3 fails; if it comes after, W2 finds bit 0 and W3 wakes,
- * and S4 returns because the word has changed, whether it slept already or not. That the sleeper's
- * look S2 and the waker's news W1 cannot both miss is the caller's "publish, then look" (mailbox.c), or,
- * for a waker that always calls, this: W1 precedes W2; if W2 precedes S1 the acquire shows the news,
- * else S3 fails or W3 wakes. Tests/Models/parker.pml models these lines.
+ * and S4 returns because the word has changed, whether it slept already or not. W4 clears the bit of no later
+ * sleep: such a sleep has a ticket that is larger than what W2 made, since S5 has added 2 or W4 was done. That the
+ * sleeper's look S2 and the waker's news W1 cannot both miss is the caller's "publish, then look" (mailbox_private.h),
+ * or, for a waker that always calls, this: W1 precedes W2; if W2 precedes S1 the acquire shows the news,
+ * else S3 fails or W3 wakes.
+ *
+ * Nobody relies on a waker that has not made its system call yet and may be held up there: bit 0 stands until one
+ * has (W4), or the sleeper is up (S5), and until then each waker makes its own. Tests/Models/parker.pml models these
+ * lines.
  */
 #include "platform/parker_private.h"
 
@@ -75,52 +81,67 @@ uint32_t evc_parker_prepare(struct evc_parker *parker)
 	return atomic_load_explicit(&parker->word, memory_order_acquire) & ~1u;
 }
 
+/* S5. Acquire: pairs with W2, whose news the caller looks for next. */
+static void get_up(struct evc_parker *parker)
+{
+	uint32_t word = atomic_load_explicit(&parker->word, memory_order_acquire);
+
+	while ((word & 1u) && !atomic_compare_exchange_weak_explicit(&parker->word, &word,
+								     (word + 2) & ~1u,
+								     memory_order_acq_rel,
+								     memory_order_acquire))
+		;
+}
+
 enum evc_status evc_parker_wait(struct evc_parker *parker, uint32_t ticket, uint64_t timeout)
 {
 	uint32_t expected = ticket;
 	uint64_t end = evc_clock_after(timeout);
 
-	/* S3. Acquire on failure: pairs with W2, whose news the caller looks for next. */
+	/* S3. Acquire on failure: pairs with W2, as S5. */
 	if (!atomic_compare_exchange_strong_explicit(&parker->word, &expected, ticket | 1u,
 						     memory_order_acq_rel, memory_order_acquire))
 		return EVC_OK;
 	for (;;) {
+		uint64_t now;
+
 		/* S4. */
 		parker->ops->wait(parker->state, (const uint32_t *)(const void *)&parker->word,
 				  ticket | 1u, timeout);
-		/* Pairs with W2. */
-		if (atomic_load_explicit(&parker->word, memory_order_acquire) != (ticket | 1u))
-			return EVC_OK;
-		if (end != EVC_FOREVER) {
-			uint64_t now = evc_clock_now();
-
-			if (now < end) {
-				timeout = end - now;
-				continue;
-			}
-			expected = ticket | 1u;
-			/* Withdraw bit 0, unless a wake-up is on its way. */
-			if (atomic_compare_exchange_strong_explicit(&parker->word, &expected, ticket,
-								    memory_order_acq_rel,
-								    memory_order_acquire))
-				return EVC_TIMED_OUT;
-			return EVC_OK;
+		/* Relaxed: S5 looks again. */
+		if (atomic_load_explicit(&parker->word, memory_order_relaxed) != (ticket | 1u))
+			break;
+		if (end == EVC_FOREVER)
+			continue;
+		now = evc_clock_now();
+		if (now < end) {
+			timeout = end - now;
+			continue;
 		}
+		expected = ticket | 1u;
+		/* Withdraw bit 0, unless a wake-up is on its way. */
+		if (atomic_compare_exchange_strong_explicit(&parker->word, &expected, ticket,
+							    memory_order_acq_rel,
+							    memory_order_acquire))
+			return EVC_TIMED_OUT;
+		break;
 	}
+	get_up(parker);
+	return EVC_OK;
 }
 
 bool evc_parker_wake(struct evc_parker *parker)
 {
-	uint32_t word = atomic_load_explicit(&parker->word, memory_order_relaxed);
+	/* W2: pairs with S1 and S5. */
+	uint32_t word = atomic_fetch_add_explicit(&parker->word, 2, memory_order_acq_rel) + 2;
 
-	/* W2: pairs with S1, and with the loads after S4. */
-	while (!atomic_compare_exchange_weak_explicit(&parker->word, &word, (word + 2) & ~1u,
-						      memory_order_acq_rel, memory_order_relaxed))
-		;
 	if (!(word & 1u))
 		return false;
 	/* W3. */
 	parker->ops->wake(parker->state, (const uint32_t *)(const void *)&parker->word);
+	/* W4. Relaxed: it orders nothing. */
+	atomic_compare_exchange_strong_explicit(&parker->word, &word, word & ~1u, memory_order_relaxed,
+						memory_order_relaxed);
 	return true;
 }
 #endif

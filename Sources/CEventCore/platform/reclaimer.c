@@ -38,11 +38,12 @@
  * Progress: retiring is lock-free, but that the first has to start the thread. If that cannot be, each tries
  * again, and items wait until one can.
  *
- * Fork: it waits for the end of a turn, and with it for what a reclaim may run, the end of a user's object. So it
- * is not called in a reclaim, nor with a lock held that such an end takes. The child has no thread, and
- * starts one when it retires something. Locks, in this order: `turn`, which the thread has during a turn;
- * `starting`, which whoever starts the thread has, and whoever retires something if there is none: in a
- * reclaim there is.
+ * Fork: it waits for `turn`, so that in the child nothing of the core is half done. The thread has that during a
+ * turn, but not while it runs a user's code (evc_domain_run_user_code): so fork waits for a grace period at most,
+ * and for nothing of the user's, whatever locks its caller has. The child has no thread, and starts one when it
+ * retires something, which begins with what was left of the parent's turn (`due`); what the parent's thread was
+ * ending at the fork is not ended there. Locks, in this order: `turn`; `starting`, which whoever starts the thread
+ * has, and whoever retires something if there is none: in a reclaim there is.
  */
 #ifdef EVC_URCU
 #ifndef _GNU_SOURCE
@@ -73,15 +74,20 @@ static _Alignas(EVC_CACHE_LINE) _Atomic(struct evc_domain_head *) urgent;
 static _Atomic uint64_t weight;
 static _Atomic bool is_urgent, is_patient;
 /* When `later` is to be called; 0 = never. */
-static _Atomic uint64_t due;
+static _Atomic uint64_t call_at;
 static void (*_Atomic later)(void);
 /* Constant once `is_running`, which stays. Both change under the mutex `starting`. */
 static struct evc_parker parker;
 static _Atomic bool is_running;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
-/* Held during a turn. */
+/* Held during a turn, but for user code. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool has_turn;
+/* Under `turn`: what is still to be reclaimed in it. Its grace period is over. */
+static struct {
+	struct evc_domain_head *patient[LISTS], *urgent;
+} due;
 
 static struct evc_domain_head *in_order(struct evc_domain_head *last)
 {
@@ -97,67 +103,64 @@ static struct evc_domain_head *in_order(struct evc_domain_head *last)
 	return first;
 }
 
-static void reclaim_in_order(struct evc_domain_head *head)
+/* Reclaims the next of a list, if there is one. It leaves the list before that: a child of fork leaves it alone. */
+static bool reclaim_next(struct evc_domain_head **list)
 {
-	while (head != NULL) {
-		struct evc_domain_head *next = head->next;
+	struct evc_domain_head *head = *list;
 
-		/* It is gone after that. */
-		head->reclaim(head);
-		head = next;
-	}
+	if (head == NULL)
+		return false;
+	*list = head->next;
+	__builtin_prefetch(head->next);
+	/* It is gone after that. */
+	head->reclaim(head);
+	return true;
 }
 
-static void reclaim_side_by_side(struct evc_domain_head *heads[LISTS])
+static void reclaim_due(void)
 {
 	bool any;
 
 	do {
 		any = false;
-		for (unsigned i = 0; i < LISTS; i++) {
-			struct evc_domain_head *head = heads[i];
-
-			if (head == NULL)
-				continue;
-			any = true;
-			heads[i] = head->next;
-			__builtin_prefetch(head->next);
-			/* It is gone after that. */
-			head->reclaim(head);
-		}
+		for (unsigned i = 0; i < LISTS; i++)
+			any |= reclaim_next(&due.patient[i]);
 	} while (any);
+	while (reclaim_next(&due.urgent))
+		;
 }
 
 static void take_turn(void)
 {
-	struct evc_domain_head *first, *heads[LISTS];
-
 	pthread_mutex_lock(&turn);
+	has_turn = true;
+	/* Of a turn into which a fork came. */
+	reclaim_due();
 	/* T5. */
 	atomic_store_explicit(&is_urgent, false, memory_order_seq_cst);
 	atomic_store_explicit(&is_patient, false, memory_order_seq_cst);
 	/* Relaxed: a limit of memory, which need not be exact. */
 	atomic_store_explicit(&weight, 0, memory_order_relaxed);
 	/* T6. */
-	first = in_order(atomic_exchange_explicit(&urgent, NULL, memory_order_seq_cst));
+	due.urgent = in_order(atomic_exchange_explicit(&urgent, NULL, memory_order_seq_cst));
 	for (unsigned i = 0; i < LISTS; i++)
-		heads[i] = atomic_exchange_explicit(&patient[i], NULL, memory_order_seq_cst);
+		due.patient[i] = atomic_exchange_explicit(&patient[i], NULL, memory_order_seq_cst);
 	evc_domain_synchronize();
-	reclaim_side_by_side(heads);
-	reclaim_in_order(first);
+	reclaim_due();
+	has_turn = false;
 	pthread_mutex_unlock(&turn);
 }
 
 /* Calls what is due. Returns how long the next wait may be. */
-static uint64_t call_what_is_due(void)
+static uint64_t call_later_if_due(void)
 {
 	/* Acquire, pairs with evc_domain_call_later: `later`. */
-	uint64_t when = atomic_load_explicit(&due, memory_order_acquire);
+	uint64_t when = atomic_load_explicit(&call_at, memory_order_acquire);
 	uint64_t now = when == 0 ? 0 : evc_clock_now();
 
 	if (when > now)
 		return when - now;
-	if (when == 0 || !atomic_compare_exchange_strong_explicit(&due, &when, 0, memory_order_acquire,
+	if (when == 0 || !atomic_compare_exchange_strong_explicit(&call_at, &when, 0, memory_order_acquire,
 								  memory_order_relaxed))
 		return EVC_FOREVER;
 	/* As a turn, for fork. */
@@ -165,6 +168,19 @@ static uint64_t call_what_is_due(void)
 	atomic_load_explicit(&later, memory_order_relaxed)();
 	pthread_mutex_unlock(&turn);
 	return 0;
+}
+
+void evc_domain_run_user_code(void (*call)(void *context), void *context)
+{
+	if (!has_turn) {
+		call(context);
+		return;
+	}
+	has_turn = false;
+	pthread_mutex_unlock(&turn);
+	call(context);
+	pthread_mutex_lock(&turn);
+	has_turn = true;
 }
 
 static void *run(void *opaque)
@@ -179,7 +195,7 @@ static void *run(void *opaque)
 #endif
 	for (;;) {
 		uint32_t ticket = evc_parker_prepare(&parker);
-		uint64_t begin, age, wait = call_what_is_due();
+		uint64_t begin, age, wait = call_later_if_due();
 
 		/* T2. */
 		if (!atomic_load_explicit(&is_urgent, memory_order_seq_cst) &&
@@ -225,6 +241,8 @@ static void after_fork_child(void)
 	/* The parent's thread, and what it may have been about to do with its parker, are not here. */
 	atomic_store_explicit(&is_running, false, memory_order_relaxed);
 	parker.ops = NULL;
+	/* For what is due, once there is a thread. */
+	atomic_store_explicit(&is_urgent, true, memory_order_relaxed);
 	after_fork_parent();
 }
 
@@ -320,8 +338,8 @@ void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,
 void evc_domain_call_later(uint64_t after, void (*call)(void))
 {
 	atomic_store_explicit(&later, call, memory_order_relaxed);
-	/* Release, pairs with call_what_is_due. */
-	atomic_store_explicit(&due, evc_clock_after(after), memory_order_release);
+	/* Release, pairs with call_later_if_due. */
+	atomic_store_explicit(&call_at, evc_clock_after(after), memory_order_release);
 	tell(true);
 }
 #endif

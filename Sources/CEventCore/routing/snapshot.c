@@ -89,15 +89,18 @@ struct evc_snapshot *evc_snapshot_without(const struct evc_snapshot *old,
 	return snapshot;
 }
 
+static void release_sink(void *sink)
+{
+	((struct evc_sink *)sink)->release(sink);
+}
+
+/* The callback thread. The end of a sink may run a user's code, for which a fork does not wait. */
 static void end(struct evc_domain_head *head)
 {
 	struct evc_snapshot *snapshot = evc_container_of(head, struct evc_snapshot, retired);
 
-	for (uint32_t i = 0; i < snapshot->count; i++) {
-		struct evc_sink *sink = snapshot->entries[i].subscription->sink;
-
-		sink->release(sink);
-	}
+	for (uint32_t i = 0; i < snapshot->count; i++)
+		evc_domain_run_user_code(release_sink, snapshot->entries[i].subscription->sink);
 	evc_deallocate(snapshot, size_for(snapshot->count), _Alignof(struct evc_snapshot));
 }
 

@@ -23,7 +23,10 @@
  * reads the 0 of R7, and the next R3 is still to come. A timer that is not earlier may stay in `added`: the
  * runner finds it when it wakes, which is early enough. Tests/Models/scheduler.pml models these lines.
  *
- * The lock: 0 free, 1 held, 2 held and the runner waits for it. A holder runs no user code.
+ * The lock: 0 free, 1 held, 2 held and the runner waits for it. A holder runs no user code. So whoever lets go of it
+ * may have to wake the runner, a cancel included, and makes no other system call. A runner that looks again and again
+ * instead, with yields and naps of 20 us, fires late: beside four threads that add and cancel on two processors
+ * 12 to 142 ms in the mean where this one takes 4 to 19.
  *
  * What others left is bounded: threads that add and cancel without pause outrun whoever deals (a step in
  * the heap costs more than a step in a list), and then nothing would fire any more. Whoever leaves the

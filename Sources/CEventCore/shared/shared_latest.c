@@ -132,7 +132,7 @@ static inline struct evc_envelope *put(struct evc_shared_latest *latest,
 	return envelope_in(old);
 }
 
-/* The rest of P2, for a state that was not POSTED. */
+/* P2, for a state that was not POSTED. */
 static __attribute__((noinline)) void post_token(struct evc_shared_latest *latest, unsigned lane,
 						 struct evc_thread_record *record)
 {
@@ -148,9 +148,7 @@ static __attribute__((noinline)) void post_token(struct evc_shared_latest *lates
 	/* The token's reference. */
 	ref(latest);
 	evc_shared_put_token(latest->mailbox, token, lane);
-	/* Before the wake, which may take a while. */
 	evc_token_settle(state, number);
-	evc_shared_tell(latest->mailbox);
 }
 
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
@@ -180,7 +178,9 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if ((atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) &
 	     EVC_TOKEN_WHERE) != EVC_TOKEN_POSTED)
 		post_token(latest, lane, record);
-	/* P3. Last, since the end of a payload is user code, which may dispatch. */
+	/* Whoever put the token may be held up before it tells. */
+	evc_shared_tell(latest->mailbox);
+	/* P4. Last, since the end of a payload is user code, which may dispatch. */
 	if (evc_unlikely(count > 0))
 		evc_token_supersede_chain(chain);
 	if (old != NULL)

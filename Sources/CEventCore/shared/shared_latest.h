@@ -5,7 +5,7 @@
  * all workers, in front of the shared mailbox; tokens in its lanes; whichever worker takes a token
  * takes the event.
  *
- * Producers do what they do there (P1 to P3), and so does whoever takes a token at K1. What differs is the
+ * Producers do what they do there (P1 to P4), and so does whoever takes a token at K1. What differs is the
  * look into the slot. There the one consumer takes whatever it finds, and puts an event of a later lane back
  * (K3). With several takers the event's own token might be taken between the two, find nothing, and leave the
  * event without one. So here the slot's word tells the event's lane, and such an event is not touched:

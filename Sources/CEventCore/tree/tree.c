@@ -35,7 +35,7 @@ static struct evc_node *parent_of(const struct evc_node *node)
 
 	/* A node that has ended may have outlived its link, if a walk has it. */
 	if (link == NULL || evc_node_has_ended(node) ||
-	    atomic_load_explicit(&link->item.stamp, memory_order_relaxed) == EVC_UNLINKED)
+	    (atomic_load_explicit(&link->item.stamp, memory_order_relaxed) & EVC_UNLINKED))
 		return NULL;
 	return link->parent;
 }
@@ -151,15 +151,9 @@ static void take_from_list(struct evc_link *link)
  * link: release, S, pairs with a climb, which takes a node for a root only if its link is still this
  * one (tree_collect.c).
  */
-static void mark_unlinked(struct evc_link *link)
+static void mark_unlinked(struct evc_link *link, uint64_t now)
 {
-	atomic_store_explicit(&link->item.stamp, EVC_UNLINKED, memory_order_release);
-}
-
-static void unlink_link(struct evc_link *link)
-{
-	take_from_list(link);
-	mark_unlinked(link);
+	atomic_store_explicit(&link->item.stamp, EVC_UNLINKED | now, memory_order_release);
 }
 
 static void link_last(struct evc_link *link, struct evc_node *node, struct evc_node *parent,
@@ -195,12 +189,12 @@ static struct evc_node *leave_list(struct evc_node *node)
 }
 
 /* Takes a node away from its parent, if it has one. Under the mutex. */
-static struct evc_node *leave_parent(struct evc_node *node)
+static struct evc_node *leave_parent(struct evc_node *node, uint64_t now)
 {
 	struct evc_node *parent = leave_list(node);
 
 	if (parent != NULL)
-		mark_unlinked(link_of(node));
+		mark_unlinked(link_of(node), now);
 	return parent;
 }
 
@@ -243,7 +237,7 @@ static enum evc_status attach(struct evc_node *node, struct evc_node *parent,
 	link_last(link, node, parent, now);
 	/* Only now: whoever climbs meanwhile comes to the one parent or to the other. */
 	if (before != NULL)
-		mark_unlinked(before);
+		mark_unlinked(before, now);
 	retire_link(before, now);
 	evc_tree_count_change(now);
 	return EVC_OK;
@@ -281,12 +275,14 @@ void *evc_node_detach(struct evc_node *node)
 {
 	struct evc_node *former;
 	void *owner = NULL;
+	uint64_t now;
 
 	evc_tree_lock();
-	former = leave_parent(node);
+	now = evc_tree_now();
+	former = leave_parent(node, now);
 	if (former != NULL) {
 		owner = former->owner;
-		evc_tree_count_change(evc_tree_now());
+		evc_tree_count_change(now);
 	}
 	evc_tree_unlock();
 	return owner;
@@ -303,14 +299,16 @@ void *evc_node_end(struct evc_node *node)
 	now = evc_tree_now();
 	had_handlers = evc_node_retire_handlers(node, now);
 	for (struct evc_link *child = first_child(node); child != NULL; child = first_child(node)) {
-		unlink_link(child);
+		take_from_list(child);
+		mark_unlinked(child, now);
 		evc_walker_note_change();
 	}
-	former = leave_parent(node);
+	former = leave_parent(node, now);
 	if (former != NULL)
 		owner = former->owner;
-	retire_link(link_of(node), now);
+	/* In this order: whoever climbs and finds the link retired finds that the node has ended (tree_depth.c). */
 	evc_tree_retire(&node->first_link.item, now);
+	retire_link(link_of(node), now);
 	evc_tree_count_change(now);
 	if (had_handlers)
 		evc_tree_tell_removal(now);

@@ -117,7 +117,7 @@ static inline struct evc_link *find_link(const struct evc_node *node, uint64_t *
 
 		/* Acquire: pairs with mark_unlinked and evc_tree_retire (tree.c, tree_reclaim.c). */
 		*stamp = atomic_load_explicit(&link->item.stamp, memory_order_acquire);
-		if (evc_likely(*stamp != EVC_UNLINKED))
+		if (evc_likely(!(*stamp & EVC_UNLINKED)))
 			return link;
 		/* Moved, not detached, if there is another. */
 		link = atomic_load_explicit(&node->link, memory_order_acquire);

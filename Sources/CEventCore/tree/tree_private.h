@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 /*
  * Nodes, the links by which they are children, and handlers. All trees of a process are one domain, since
- * trees merge: one mutex for those who change something, one clock, one list of who walks.
+ * trees merge: one mutex for those who change something, one clock, one list of who walks (tree_walker.h).
  *
  * The clock counts changes. A link and a handler carry the time at which they came (`stamp`), so that a walk
  * passes over what came after it began, and whoever leaves gets a time of leaving, so that it is known
@@ -13,9 +13,9 @@
  *   clock                      C  store (release), after the      load (acquire), when a walk begins and
  *                                 change that it counts             when it collects
  *   link->stamp                set before the link is linked;     S  load (relaxed)
- *                                 EVC_UNLINKED (release) when   a climb acquire
- *                                 it leaves, in a move after L
- *                                 of the new link
+ *                                 EVC_UNLINKED and the time     a climb acquire
+ *                                 (release) when it leaves, in
+ *                                 a move after L of the new link
  *   link->next                 L  store (release)                 load (acquire)
  *   link->parent, ->node       before the link is linked          read
  *   node->first_child          L  store (release)                 load (acquire)
@@ -65,7 +65,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define EVC_UNLINKED UINT64_MAX
+/* Of a link's stamp: it has left, at the time in the other bits. */
+#define EVC_UNLINKED (UINT64_C(1) << 63)
 #define EVC_MASK_CHILDREN 8u
 #define EVC_MASK_LEVELS 16u
 #define EVC_HANDLER_PHASES (EVC_HANDLER_RAISE | EVC_HANDLER_PROPAGATE | EVC_HANDLER_CAPTURE)
@@ -145,7 +146,9 @@ struct evc_tree_domain {
 	/* Under the mutex: those of the change that is being made, and those that a walk may look at. */
 	struct evc_tree_item *fresh;
 	struct evc_tree_item *deferred;
+	/* Under the mutex: who may be in a walk, with those who have joined since (tree_walker.h). */
 	struct evc_walker *walkers;
+	_Atomic(struct evc_walker *) joined;
 };
 
 extern struct evc_tree_domain evc_tree;

@@ -89,16 +89,16 @@ static bool walk_holds(struct evc_tree_walk *walk, const struct items *items, bo
 	return any;
 }
 
-/* U3 to U5: whether a walker holds any of these; they are marked if so wished. */
-static bool walker_holds(struct evc_walker *walker, const struct items *items, bool marks)
+/* U4, U5: whether a walker whose word was that holds any of these; they are marked if so wished. */
+static bool walker_holds(struct evc_walker *walker, uint64_t word, const struct items *items, bool marks)
 {
-	uint64_t word = atomic_load_explicit(&walker->word, memory_order_seq_cst);
 	struct evc_tree_walk *walk;
 	bool any = false;
 
-	if (word & 1u) {
+	if (word & EVC_WALKER_COLLECTS) {
 		for (struct evc_tree_item *item = items->first; item != NULL; item = item->previous) {
-			if (atomic_load_explicit(&item->stamp, memory_order_relaxed) > word >> 1) {
+			if (atomic_load_explicit(&item->stamp, memory_order_relaxed) >
+			    word / EVC_WALKER_EPOCH) {
 				item->is_pinned |= marks;
 				any = true;
 			}
@@ -114,12 +114,38 @@ static bool walker_holds(struct evc_walker *walker, const struct items *items, b
 	return any;
 }
 
+/* U3 to U6: marks what a walker holds. */
+static void look_at(struct evc_walker *walker, uint64_t word, const struct items *items)
+{
+	if (walker == evc_walker_current) {
+		/* Ourselves, in a handler: what we hold is gone over when our chunk ends. */
+		walker->holds |= walker_holds(walker, word, items, true);
+		return;
+	}
+	if (evc_likely(!walker_holds(walker, word, items, false)))
+		return;
+	/* U6: pairs with W5 and W8. */
+	word = atomic_fetch_or_explicit(&walker->word, EVC_WALKER_WANTED, memory_order_seq_cst);
+	evc_fence_after_exchange();
+	(void)walker_holds(walker, word, items, true);
+}
+
+/* A: whether a walker that is in no walk has become absent. */
+static bool becomes_absent(struct evc_walker *walker, uint64_t word)
+{
+	/* Sequentially consistent, and so release: pairs with W2, what we did with it before J writes it. */
+	return evc_tree_now() - word / EVC_WALKER_EPOCH > EVC_WALKER_PATIENCE &&
+	       atomic_compare_exchange_strong_explicit(&walker->word, &word, EVC_WALKER_ABSENT,
+						       memory_order_seq_cst, memory_order_relaxed);
+}
+
 /* Defers those of a list that a walk may look at, and returns the others. After a full barrier. */
 static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_item *dead)
 {
 	struct items items = {
 		.first = first, .are_few = true, .is_one = true, .are_links = true
 	};
+	struct evc_walker *walker, **place = &evc_tree.walkers;
 	unsigned count = 0;
 
 	if (first == NULL)
@@ -131,18 +157,19 @@ static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_i
 		items.has_nodes |= item->kind == EVC_ITEM_NODE;
 		items.are_links &= item->kind == EVC_ITEM_LINK;
 	}
-	for (struct evc_walker *walker = evc_tree.walkers; walker != NULL; walker = walker->next) {
-		if (walker == evc_walker_current) {
-			/* Ourselves, in a handler: what we hold is gone over when our chunk ends. */
-			walker->holds |= walker_holds(walker, &items, true);
+	(void)evc_walkers();
+	while ((walker = *place) != NULL) {
+		/* U3. */
+		uint64_t word = atomic_load_explicit(&walker->word, memory_order_seq_cst);
+		struct evc_walker *next = walker->next;
+
+		if (word & (EVC_WALKER_COLLECTS | EVC_WALKER_WALKS)) {
+			look_at(walker, word, &items);
+		} else if (becomes_absent(walker, word)) {
+			*place = next;
 			continue;
 		}
-		if (evc_likely(!walker_holds(walker, &items, false)))
-			continue;
-		/* U6: pairs with W5 and W8. */
-		atomic_exchange_explicit(&walker->wanted, true, memory_order_seq_cst);
-		evc_fence_after_exchange();
-		(void)walker_holds(walker, &items, true);
+		place = &walker->next;
 	}
 	while (first != NULL) {
 		struct evc_tree_item *item = first;

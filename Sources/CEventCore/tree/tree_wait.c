@@ -98,7 +98,7 @@ static bool ask_walks(const struct evc_handler *handler, bool *any_is_new)
 	bool any = false;
 
 	*any_is_new = false;
-	for (struct evc_walker *walker = evc_tree.walkers; walker != NULL; walker = walker->next) {
+	for (struct evc_walker *walker = evc_walkers(); walker != NULL; walker = walker->next) {
 		struct evc_tree_walk *walk = find_calling(outermost(walker), handler);
 
 		for (; walk != NULL;

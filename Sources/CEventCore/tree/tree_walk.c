@@ -212,15 +212,16 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 		count = begin_cached(walk);
 	else
 		status = begin_anew(walk, start, &count);
-	/* W4. */
-	if (status == EVC_OK)
+	if (status == EVC_OK) {
+		/* W4. */
 		atomic_store_explicit(&walk->published, count, memory_order_release);
-	else
+		walker->innermost = walk;
+	} else {
 		withdraw(walk);
+	}
 	is_wanted = evc_walker_leave(walker);
 	if (status == EVC_OK) {
 		show_next(walk);
-		walker->innermost = walk;
 		*out = &walk->head;
 	}
 	if (evc_unlikely(is_wanted))
@@ -294,7 +295,7 @@ void evc_walk_end(struct evc_walk *head)
 	walker->innermost = walk->outer;
 	/* W7, W8. */
 	withdraw(walk);
-	is_wanted = atomic_exchange_explicit(&walker->wanted, false, memory_order_seq_cst);
+	is_wanted = evc_walker_leave(walker);
 	if (evc_unlikely(atomic_load_explicit(&walk->attention, memory_order_relaxed) != 0)) {
 		evc_walk_tell(walk);
 		evc_walk_forget_changes(walk);

@@ -47,23 +47,38 @@ static void free_outgrown(struct evc_tree_walk *walk, struct evc_window *outgrow
 	}
 }
 
+/* Whether it is on a list. The thread. */
+static bool is_present(const struct evc_walker *walker)
+{
+	/* Acquire, pairs with A: whoever made it absent is done with it. */
+	return !(atomic_load_explicit(&walker->word, memory_order_acquire) & EVC_WALKER_ABSENT);
+}
+
 /* The thread ends: its walks are over. */
 static void destroy(void *memory)
 {
-	struct evc_walker *walker = memory, **place;
+	struct evc_walker *walker = memory;
 	struct evc_tree_walk *walk, *inner;
 
 	/* A later destructor of this thread may walk: it gets a walker anew. */
 	evc_walker_current = NULL;
-	evc_tree_lock();
-	for (place = &evc_tree.walkers; *place != walker; place = &(*place)->next)
-		;
-	*place = walker->next;
-	/* A thread that ended inside of a walk held something. */
-	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
-	evc_tree_unlock();
-	/* And those who wait for what it was calling do not find it any more. */
-	evc_tree_wake_waiters();
+	if (is_present(walker)) {
+		evc_tree_lock();
+		/* It may have become absent meanwhile. */
+		if (is_present(walker)) {
+			struct evc_walker **place = &evc_tree.walkers;
+
+			(void)evc_walkers();
+			while (*place != walker)
+				place = &(*place)->next;
+			*place = walker->next;
+		}
+		/* A thread that ended inside of a walk held something. */
+		atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
+		evc_tree_unlock();
+		/* And those who wait for what it was calling do not find it any more. */
+		evc_tree_wake_waiters();
+	}
 	/* Relaxed: this thread made them. */
 	walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
 	for (; walk != NULL; walk = inner) {
@@ -88,9 +103,13 @@ static void after_fork_child(void)
 {
 	struct evc_walker *walker = evc_walker_current;
 
-	evc_tree.walkers = walker;
-	if (walker != NULL)
+	/* Relaxed: alone. */
+	atomic_store_explicit(&evc_tree.joined, NULL, memory_order_relaxed);
+	evc_tree.walkers = NULL;
+	if (walker != NULL && is_present(walker)) {
 		walker->next = NULL;
+		evc_tree.walkers = walker;
+	}
 	evc_tree_forget_waiters();
 	/* What they held. */
 	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
@@ -113,8 +132,7 @@ struct evc_walker *evc_walker_attach(void)
 	walker = evc_allocate(sizeof(*walker), EVC_CACHE_LINE);
 	if (walker == NULL)
 		return NULL;
-	atomic_init(&walker->word, 0);
-	atomic_init(&walker->wanted, false);
+	atomic_init(&walker->word, EVC_WALKER_ABSENT);
 	atomic_init(&walker->outermost, NULL);
 	walker->holds = false;
 	walker->changes = 0;
@@ -124,12 +142,42 @@ struct evc_walker *evc_walker_attach(void)
 		evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
 		return NULL;
 	}
-	evc_tree_lock();
-	walker->next = evc_tree.walkers;
-	evc_tree.walkers = walker;
-	evc_tree_unlock();
 	evc_walker_current = walker;
 	return walker;
+}
+
+void evc_walker_attend(struct evc_walker *walker, uint64_t before)
+{
+	if (before & EVC_WALKER_WANTED)
+		walker->holds = true;
+	if (before & EVC_WALKER_ABSENT) {
+		/* Relaxed: only the address. */
+		struct evc_walker *first =
+			atomic_load_explicit(&evc_tree.joined, memory_order_relaxed);
+
+		do {
+			walker->next = first;
+			/* J: a full barrier, as W2; and release, pairs with evc_walkers. */
+		} while (!atomic_compare_exchange_weak_explicit(&evc_tree.joined, &first, walker,
+								memory_order_seq_cst,
+								memory_order_relaxed));
+		evc_fence_after_exchange();
+	}
+}
+
+struct evc_walker *evc_walkers(void)
+{
+	struct evc_walker *first, *last;
+
+	/* Both acquire: pair with J. The look spares the exchange. */
+	if (atomic_load_explicit(&evc_tree.joined, memory_order_acquire) != NULL) {
+		first = atomic_exchange_explicit(&evc_tree.joined, NULL, memory_order_acquire);
+		for (last = first; last->next != NULL; last = last->next)
+			;
+		last->next = evc_tree.walkers;
+		evc_tree.walkers = first;
+	}
+	return evc_tree.walkers;
 }
 
 struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_tree_walk *outer)

@@ -3,10 +3,16 @@
 /*
  * A walker: the walks of one thread, the innermost on top, and what others have to know of them.
  *
+ * Those who change a tree look at the walkers that are present. A walker is absent at first; its first walk
+ * makes it present (J), and it becomes absent again when it is in no walk and EVC_WALKER_PATIENCE changes have
+ * been made since it last looked at a tree (A). So a change costs nothing for threads that do not walk any more,
+ * however many they are, and a thread that walks now and then does not come and go each time.
+ *
  * Synchronization (letters: tree_reclaim.h):
  *   field                     the thread                          others, under the mutex
- *   word                      W2, W5 exchange (seq_cst)           load (seq_cst)
- *   wanted                    load, exchange (seq_cst)            store (seq_cst)
+ *   word                      W2, W5, W8 exchange (seq_cst)       U3 load (seq_cst), U6 fetch-or (seq_cst),
+ *                                                                 A compare-and-swap (seq_cst)
+ *   tree.joined               J push (seq_cst)                    load (acquire), exchange (acquire)
  *   walk->root, ->top         W4 store (release)                  load (acquire)
  *   walk->position            W4 store (release)                  load (acquire)
  *   walk->window              store (release), before `published` load (acquire), after `published`
@@ -16,7 +22,7 @@
  *   walk->attention           V3 load, fetch-and (relaxed)        V6 fetch-or (relaxed)
  *   the window's handlers     store (relaxed), before `published` load (relaxed)
  *   its objects, walk->seen   read, write                         -
- *   walkers, next             under the mutex                     read
+ *   next                      before J; then not until A          read, write; before A of this walker
  *
  * A chunk is the part of the window from `current` to `published`. When a walk begins, `published`
  * falls before `current` does, so that no reader sees the old end with the new start; it reads
@@ -27,7 +33,7 @@
  * Windows only grow, and replaced ones stay until somebody who has the mutex frees them, since others
  * read them.
  *
- * Progress: all the thread does is wait-free, but for memory.
+ * Progress: all the thread does is wait-free, but for memory, and for J, which is lock-free.
  *
  * Ownership: a walker, its walks and windows are freed when its thread ends.
  */
@@ -43,6 +49,19 @@
 #define EVC_WALK_CAREFUL 1u
 /* Somebody waits until the handler that is being called does not run. */
 #define EVC_WALK_AWAITED 2u
+
+/* What a walker's word says beside the epoch: bits, and what one of the epoch is. */
+#define EVC_WALKER_COLLECTS 1u
+/* A walk is under way. */
+#define EVC_WALKER_WALKS 2u
+/* Somebody wants the deferred items gone over when the chunk is let go. */
+#define EVC_WALKER_WANTED 4u
+/* It is on no list. */
+#define EVC_WALKER_ABSENT 8u
+#define EVC_WALKER_EPOCH 16u
+
+/* So many changes after its last look at a tree a walker that is in no walk becomes absent. */
+#define EVC_WALKER_PATIENCE 16u
 
 struct evc_walker;
 
@@ -123,10 +142,9 @@ struct evc_tree_walk {
 };
 
 struct evc_walker {
-	/* 0, or twice the epoch and 1: collecting. */
+	/* The clock when it last looked at a tree, and EVC_WALKER_*. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t word;
-	_Atomic bool wanted;
-	/* The thread's alone: it has held something itself when it went over the deferred items. */
+	/* The thread's alone: it holds what somebody wants freed, maybe itself. */
 	bool holds;
 	/* The thread's alone: how often it has detached, moved or ended a node. */
 	uint64_t changes;
@@ -134,6 +152,7 @@ struct evc_walker {
 	struct evc_tree_walk *innermost;
 	/* The outermost, whether it is under way or not. */
 	_Atomic(struct evc_tree_walk *) outermost;
+	/* Unless it is absent. */
 	struct evc_walker *next;
 };
 
@@ -169,14 +188,24 @@ bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count);
 /* Frees the windows that were replaced, if nobody has the mutex. The thread. */
 void evc_tree_walk_trim(struct evc_tree_walk *walk);
 
+/* All that are present, linked by `next`; the list is evc_tree.walkers then. Under the mutex, after a full barrier. */
+struct evc_walker *evc_walkers(void);
+
+/* After W2, where it has found more than the epoch of before: J, or what is wanted is noted. The thread. */
+void evc_walker_attend(struct evc_walker *walker, uint64_t before);
+
 /* W1, W2. */
 static inline uint64_t evc_walker_collect(struct evc_walker *walker)
 {
 	/* Pairs with evc_tree_count_change: what was unlinked before. */
 	uint64_t epoch = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
+	uint64_t before = atomic_exchange_explicit(&walker->word,
+						   epoch * EVC_WALKER_EPOCH | EVC_WALKER_COLLECTS,
+						   memory_order_seq_cst);
 
-	atomic_exchange_explicit(&walker->word, epoch << 1 | 1u, memory_order_seq_cst);
 	evc_fence_after_exchange();
+	if (evc_unlikely((before & (EVC_WALKER_ABSENT | EVC_WALKER_WANTED)) != 0))
+		evc_walker_attend(walker, before);
 	return epoch;
 }
 
@@ -187,15 +216,20 @@ static inline void evc_walk_see_removals(struct evc_tree_walk *walk)
 	walk->seen = atomic_load_explicit(&evc_tree.last_removal, memory_order_acquire);
 }
 
-/* W5. True: somebody wants the deferred items gone over (W6). */
+/* W5, W8: collects no more, and is in no walk if there is none. True: somebody wants the deferred items gone over (W6). */
 static inline bool evc_walker_leave(struct evc_walker *walker)
 {
+	/* Relaxed: of the epoch, which only this thread writes. */
+	uint64_t epoch = atomic_load_explicit(&walker->word, memory_order_relaxed) &
+			 ~(uint64_t)(EVC_WALKER_EPOCH - 1);
+	uint64_t before;
+
 	/* Release in it pairs with those who go over: all reads of the section before they free. */
-	atomic_exchange_explicit(&walker->word, 0, memory_order_seq_cst);
+	before = atomic_exchange_explicit(&walker->word,
+					  walker->innermost != NULL ? epoch | EVC_WALKER_WALKS : epoch,
+					  memory_order_seq_cst);
 	evc_fence_after_exchange();
-	if (evc_likely(!atomic_load_explicit(&walker->wanted, memory_order_relaxed)))
-		return false;
-	return atomic_exchange_explicit(&walker->wanted, false, memory_order_seq_cst);
+	return (before & EVC_WALKER_WANTED) != 0;
 }
 
 /* This thread has detached, moved or ended a node. */

@@ -80,6 +80,10 @@ protocol TreeCore: SendableMetatype {
   /// The `EventNode` of a cell of a walk, which may have ended.
   static func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier
 
+  /// How many nodes are above a node, at one moment during the call; 0 once it has ended, which the
+  /// cells of a walk may outlive.
+  static func depth(of node: UnsafeMutableRawPointer) -> Int
+
   /// Runs `body` while no tree changes. `body` runs no user code and lets go of nothing.
   static func withTrees(_ body: (any TreeReader) -> Void)
 }

@@ -134,6 +134,10 @@
         to: ObjectIdentifier.self)
     }
 
+    static func depth(of node: UnsafeMutableRawPointer) -> Int {
+      evc_node_depth(OpaquePointer(node))
+    }
+
     static func withTrees(_ body: (any TreeReader) -> Void) {
       evc_tree_lock()
       body(Reader())

@@ -125,10 +125,16 @@ extension EventNode {
   }
 
   /// How many nodes are above this one.
+  ///
+  /// **Threads**: any. Takes no lock on the lock-free core.
   public final var depth: Int { core.depth(of: node) }
 
   /// The names of the nodes from the root to this one: `"app/cart/button"`. A node without a name
   /// goes by that of its class.
+  ///
+  /// **Threads**: any. As ``root`` and whatever else hands out nodes or asks them it takes the lock of
+  /// those who change trees for the climb: whoever moves a node lets go of its parent, and a node that
+  /// is to be asked must not end before.
   public final var path: String {
     let node = node
     let above = core.objects { trees, found in

@@ -17,7 +17,7 @@
 /// holds its leaves. Subclass it for the nodes of a module, or hold one.
 ///
 /// **Threads**: any, for every member, also inside a handler. Raising takes no lock on the
-/// lock-free core and waits for nobody; changing trees and looking at them takes one lock for all
+/// lock-free core and waits for nobody; changing trees, and asking for nodes, takes one lock for all
 /// of them.
 ///
 /// **Identity**: ``id`` is that of the object. It is the same as long as the node lives, wherever

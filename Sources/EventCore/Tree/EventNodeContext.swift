@@ -9,8 +9,8 @@
 /// }
 /// ```
 ///
-/// **Threads**: the one that calls the handler. ``node``, ``previous``, ``depth`` and ``path`` look
-/// at the tree as those of ``EventNode`` do: they take the lock of those who change trees.
+/// **Threads**: the one that calls the handler. ``node``, ``previous`` and ``path`` look at the tree
+/// as those of ``EventNode`` do: they take the lock of those who change trees. ``depth`` takes none.
 ///
 /// **Complexity**: everything but the event is looked up when it is asked for, and costs nothing
 /// otherwise.

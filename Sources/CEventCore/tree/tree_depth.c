@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "tree/tree_reclaim.h"
+#include "tree/tree_walker.h"
+
+/*
+ * How many nodes were above this one at one moment since `start`. In a section, or under the mutex.
+ *
+ * Each link on the way came before `start` and was there when it was read, so that all of them were when the first
+ * was; and where the way ends, the node had no parent since `start`. If something on the way came or went later, all
+ * of that change can be seen, and the climb begins anew with its time.
+ */
+static size_t climb(const struct evc_node *from, uint64_t start)
+{
+	const struct evc_node *node = from;
+	size_t depth = 0;
+
+	for (;;) {
+		/* L. */
+		struct evc_link *link = atomic_load_explicit(&node->link, memory_order_acquire);
+		uint64_t stamp, time;
+
+		/* Relaxed: that the node has ended is seen with its link's stamp, from then on (evc_node_end). */
+		if (link == NULL ||
+		    (node == from &&
+		     atomic_load_explicit(&from->first_link.item.state, memory_order_relaxed) != 0))
+			return depth;
+		/* Acquire: pairs with mark_unlinked and evc_tree_retire (tree.c, tree_reclaim.c). */
+		stamp = atomic_load_explicit(&link->item.stamp, memory_order_acquire);
+		time = stamp & ~EVC_UNLINKED;
+		if (evc_unlikely(time > start)) {
+			start = time;
+			node = from;
+			depth = 0;
+		} else if (stamp & EVC_UNLINKED) {
+			return depth;
+		} else {
+			node = link->parent;
+			depth++;
+		}
+	}
+}
+
+size_t evc_node_depth(const struct evc_node *node)
+{
+	struct evc_walker *walker = evc_walker();
+	size_t depth;
+
+	if (evc_unlikely(walker == NULL)) {
+		evc_tree_lock();
+		depth = climb(node, evc_tree_now());
+		evc_tree_unlock();
+		return depth;
+	}
+	depth = climb(node, evc_walker_collect(walker));
+	if (evc_unlikely(evc_walker_leave(walker)))
+		evc_tree_go_over();
+	return depth;
+}
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * The barrier on all threads, on which a removal that waits relies (D6): when the system takes its call away, another
+ * does, or the program ends; never is nothing ordered without a word.
+ */
+#ifdef EVC_URCU
+#include "suite.h"
+
+#if defined(__linux__)
+#include <linux/filter.h>
+#include <linux/membarrier.h>
+#include <linux/seccomp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SKIPPED 3
+
+/* From here on membarrier fails: one command of it, or all (-1). False: the system has no filters. */
+static bool take_away(int command)
+{
+	/* What is compared of the command: nothing, if it is all. */
+	const uint32_t mask = command < 0 ? 0 : UINT32_MAX;
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 4),
+		/* The lower half of the argument, on the little-endian systems that there are. */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)command & mask, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+}
+
+static int fall_back(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_SHARED, 0, 0) != 0 ||
+	    !take_away(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+		return SKIPPED;
+	return evc_barrier_everywhere() ? 0 : 1;
+}
+
+static int have_none(void)
+{
+	if (!take_away(-1))
+		return SKIPPED;
+	return evc_barrier_everywhere() ? 1 : 2;
+}
+
+/* What became of a child that did that, and what it said. */
+static const char *in_child(int (*act)(void), int *status, char said[256])
+{
+	int channel[2];
+	ssize_t length;
+	pid_t child;
+
+	EXPECT(pipe(channel) == 0, "pipe failed");
+	child = fork();
+	EXPECT(child >= 0, "fork failed");
+	if (child == 0) {
+		alarm(20);
+		/* Also where a sanitizer would tell of it. */
+		signal(SIGABRT, SIG_DFL);
+		dup2(channel[1], STDERR_FILENO);
+		_exit(act());
+	}
+	close(channel[1]);
+	length = read(channel[0], said, 255);
+	said[length > 0 ? length : 0] = '\0';
+	close(channel[0]);
+	EXPECT(waitpid(child, status, 0) == child, "waitpid failed");
+	return NULL;
+}
+
+static const char *taken_away(void)
+{
+	char said[256];
+	int status;
+
+	if (!evc_barrier_everywhere())
+		return NULL;
+	EXPECT_NONE(in_child(fall_back, &status, said));
+	EXPECT(WIFEXITED(status), "without one command the child was ended by signal %d: %s", WTERMSIG(status),
+	       said);
+	if (WEXITSTATUS(status) == SKIPPED)
+		return NULL;
+	EXPECT_EQUAL(WEXITSTATUS(status), 0, "the child without one command");
+	EXPECT_NONE(in_child(have_none, &status, said));
+	EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "without the call the child went on");
+	EXPECT(strstr(said, "membarrier") != NULL, "it does not say why: %s", said);
+	return NULL;
+}
+#else
+static const char *taken_away(void)
+{
+	return NULL;
+}
+#endif
+
+static const struct evc_suite_test tests[] = {
+	{ "D6 a barrier that the system takes away is replaced, or ends the program with a sentence", taken_away },
+};
+SUITE_GROUP(suite_barrier, tests);
+#endif
