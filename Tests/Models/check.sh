@@ -97,8 +97,7 @@ holds() { [[ $only == "  " || $only == *" $1 "* ]] && begin holds "$@"; }
 fails() { [[ $only == "  " || $only == *" $1 "* ]] && begin fails "$@"; }
 
 holds parker
-fails parker -DMUTATE
-fails parker -DMUTATE2
+for n in '' 2 3 4 5 6; do fails parker "-DMUTATE$n"; done
 holds reclaimer
 holds reclaimer -DPATIENT
 for n in '' 2 3 4 5; do fails reclaimer "-DMUTATE$n"; done
