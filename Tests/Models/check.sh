@@ -101,9 +101,18 @@ for n in '' 2 3 4 5 6; do fails parker "-DMUTATE$n"; done
 holds reclaimer
 holds reclaimer -DPATIENT
 for n in '' 2 3 4 5; do fails reclaimer "-DMUTATE$n"; done
-holds mailbox -DPOSTS=3
-holds mailbox -DPOSTS=4 -DTWO_LANES
-for n in '' 2 3 4 5; do fails mailbox "-DMUTATE$n"; done
+holds mailbox
+holds mailbox -DSTACKS=2
+holds mailbox -DBATCH -DLANES=2
+holds mailbox -DCLOSE -DLANES=2 -DPOSTS=2
+holds mailbox -DDRAIN -DLANES=2 -DPOSTS=2
+holds mailbox -DRELEASE -DLANES=2
+for n in '' 2 3 4 5 6 7 8 10 11 12 13 14; do fails mailbox "-DMUTATE$n"; done
+fails mailbox -DSTACKS=2 -DMUTATE9
+for n in 15 16 17; do fails mailbox -DBATCH "-DMUTATE$n"; done
+for n in 18 19 20 22; do fails mailbox -DCLOSE "-DMUTATE$n"; done
+fails mailbox -DDRAIN -DMUTATE21
+fails mailbox -DRELEASE -DMUTATE23
 holds pump
 holds pump -DPOSTERS=3 -DROUNDS=1
 holds pump -DCLOSE
