@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The latest-only slot: PRODUCERS producers with OTHERS dispatches each, the first with ROUNDS, on either of two lanes (0 comes
- * before 1), one consumer. Sequentially consistent. Of the mailbox is taken for granted (mailbox.pml): a take
- * returns a token of the first lane that has one which somebody told of since it was put there; one that was put
- * and not told of it may find or not. With -DCLOSE the consumer ends at any time, and tokens are dropped by it and
- * by whoever posts after that.
+ * The latest-only slot: PRODUCERS producers with OTHERS dispatches each, the first with ROUNDS, on either of two
+ * lanes (0 comes before 1), one consumer. Sequentially consistent. Of the mailbox is taken for granted
+ * (mailbox.pml): a take returns a token of the first lane that has one which somebody told of since it was put
+ * there; one that was put and not told of it may find or not. With -DCLOSE the consumer ends at any time, and tokens
+ * are dropped by it and by whoever posts after that.
  *
  * Models these lines of Sources/CEventCore/mailbox/latest.c and token.h, by the names that the proof in latest.h
  * gives the steps:
  *   put                 P1  exchange the slot
  *   evc_token_claim     P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED
- *   post_token              evc_mailbox_put; evc_mailbox_tell; evc_token_settle: CLAIMED → POSTED of the same number
+ *   post_token              evc_mailbox_put; evc_token_settle: CLAIMED → POSTED of the same number
+ *   accept              P3  evc_mailbox_tell, whoever put the token; P4 end what P1 found
  *   evc_latest_take     K1  evc_token_taken: → NONE if the state has the token's number; K2 exchange the slot;
  *                       K3  put back
  *   evc_latest_drop     K1, K2
@@ -32,7 +33,7 @@
  *   -DMUTATE5   without K3: delivers on the lane of whatever token came first.
  *   -DMUTATE6   settles by a plain store: the token has been taken meanwhile.
  *   -DMUTATE7   K1 whatever number the state has: another's token is posted twice.
- *   -DMUTATE8   settles before it tells: another relies on a token that the consumer does not know of.
+ *   -DMUTATE8   who finds POSTED does not tell: it relies on a producer that has put and settled, and not told.
  *   -DMUTATE9   settles before it puts.
  *   -DMUTATE10  with -DCLOSE: a producer does not look at ENDED: its token stays ("invalid end state").
  */
@@ -145,7 +146,7 @@ inline drop_all(lane, number, event) {
 	od
 }
 
-inline tell(lane, number, event) {
+inline tell(lane, event) {
 	atomic {
 		told[lane] = told[lane] | tokens[lane];
 #ifndef MUTATE10
@@ -209,16 +210,18 @@ proctype producer(byte rounds) {
 			settle(lane, number);
 #endif
 			put(lane, number);
-#ifdef MUTATE8
+#ifndef MUTATE9
 			settle(lane, number);
 #endif
-			tell(lane, number, event);
-#if !defined(MUTATE8) && !defined(MUTATE9)
-			settle(lane, number)
+#ifdef MUTATE8
+			tell(lane, event)
 #endif
 		:: else
 		fi;
-		atomic { /* P3 */
+#ifndef MUTATE8
+		tell(lane, event); /* P3 */
+#endif
+		atomic { /* P4 */
 			returned[me] = true;
 			if
 			:: old != 0 -> finish(old)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The latest-only slot of a shared mailbox: PRODUCERS producers with OTHERS dispatches each, the first with ROUNDS, on either of two lanes
- * (0 comes before 1), TAKERS workers. Sequentially consistent. The mailbox itself is taken for granted: a put is
- * one step, a take returns a token of the first lane that has one (shared_queue.pml, shared_stack.pml), and what
+ * The latest-only slot of a shared mailbox: PRODUCERS producers with OTHERS dispatches each, the first with ROUNDS,
+ * on either of two lanes (0 comes before 1), TAKERS workers. Sequentially consistent. The mailbox itself is taken
+ * for granted: a put is one step, a take returns a token of the first lane that has one (shared_queue.pml, shared_stack.pml), and what
  * somebody told of does not wait while all workers sleep (shared_wake.pml).
  *
  * Models these lines of Sources/CEventCore/shared/shared_latest.c and mailbox/token.h, by the names that the proofs in
  * latest.h and shared_latest.h give the steps:
  *   put                      P1  exchange the slot
  *   evc_token_claim          P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED
- *   post_token                   evc_shared_put_token; evc_shared_tell; evc_token_settle
+ *   post_token                   evc_shared_put_token; evc_token_settle
+ *   accept                   P3  evc_shared_tell, whoever put the token; P4 end what P1 found
  *   evc_shared_latest_take   K1  evc_token_taken; K2 load the slot, then CAS
  *
  * Events are numbered in the order of their P1; the slot's word is the event, whose lane it tells. Asserted:
@@ -30,7 +31,7 @@
  *   -DMUTATE5   K2 as a load and a store.
  *   -DMUTATE6   settles by a plain store: the token has been taken meanwhile.
  *   -DMUTATE7   K1 whatever number the state has: another's token is posted twice.
- *   -DMUTATE8   settles before it tells.
+ *   -DMUTATE8   who finds POSTED does not tell.
  *   -DMUTATE9   settles before it puts.
  */
 #ifndef PRODUCERS
@@ -183,16 +184,18 @@ proctype producer(byte rounds) {
 			settle(lane, number);
 #endif
 			put(lane, number);
-#ifdef MUTATE8
+#ifndef MUTATE9
 			settle(lane, number);
 #endif
-			tell(lane);
-#if !defined(MUTATE8) && !defined(MUTATE9)
-			settle(lane, number)
+#ifdef MUTATE8
+			tell(lane)
 #endif
 		:: else
 		fi;
-		atomic { /* P3 */
+#ifndef MUTATE8
+		tell(lane); /* P3 */
+#endif
+		atomic { /* P4 */
 			returned[me] = true;
 			if
 			:: old != 0 -> finish(old)
