@@ -101,6 +101,11 @@ for n in '' 2 3 4 5 6; do fails parker "-DMUTATE$n"; done
 holds reclaimer
 holds reclaimer -DPATIENT
 for n in '' 2 3 4 5; do fails reclaimer "-DMUTATE$n"; done
+holds slab
+holds slab -DPER_SLAB=1
+for n in '' 2 3 4 6 7 8 9; do fails slab "-DMUTATE$n"; done
+fails slab -DSEGMENTS=3 -DPER_SLAB=1 -DTAKES=9 -DTRIMS=0 -DMUTATE5
+fails slab -DPER_SLAB=1 -DMUTATE10
 holds mailbox
 holds mailbox -DSTACKS=2
 holds mailbox -DBATCH -DLANES=2
