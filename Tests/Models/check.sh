@@ -96,28 +96,40 @@ begin() { # holds|fails MODEL OPTIONS...
 holds() { [[ $only == "  " || $only == *" $1 "* ]] && begin holds "$@"; }
 fails() { [[ $only == "  " || $only == *" $1 "* ]] && begin fails "$@"; }
 
-holds stream -DPOSTS=2 -DOTHERS=2
-holds stream -DPOSTS=4 -DOTHERS=1 -DALONE
-for n in '' 2 3 4 5 6 7; do fails stream "-DMUTATE$n" -DPOSTS=3 -DOTHERS=1; done
 holds parker
-fails parker -DMUTATE
-fails parker -DMUTATE2
+for n in '' 2 3 4 5 6; do fails parker "-DMUTATE$n"; done
 holds reclaimer
 holds reclaimer -DPATIENT
 for n in '' 2 3 4 5; do fails reclaimer "-DMUTATE$n"; done
-holds mailbox -DPOSTS=3
-holds mailbox -DPOSTS=4 -DTWO_LANES
-for n in '' 2 3 4 5; do fails mailbox "-DMUTATE$n"; done
-holds pool
-for n in '' 2 3; do fails pool "-DMUTATE$n"; done
+holds slab
+holds slab -DPER_SLAB=1
+for n in '' 2 3 4 6 7 8 9; do fails slab "-DMUTATE$n"; done
+fails slab -DSEGMENTS=3 -DPER_SLAB=1 -DTAKES=9 -DTRIMS=0 -DMUTATE5
+fails slab -DPER_SLAB=1 -DMUTATE10
+holds mailbox
+holds mailbox -DSTACKS=2
+holds mailbox -DBATCH -DLANES=2
+holds mailbox -DCLOSE -DLANES=2 -DPOSTS=2
+holds mailbox -DDRAIN -DLANES=2 -DPOSTS=2
+holds mailbox -DRELEASE -DLANES=2
+for n in '' 2 3 4 5 6 7 8 10 11 12 13 14; do fails mailbox "-DMUTATE$n"; done
+fails mailbox -DSTACKS=2 -DMUTATE9
+for n in 15 16 17; do fails mailbox -DBATCH "-DMUTATE$n"; done
+for n in 18 19 20 22; do fails mailbox -DCLOSE "-DMUTATE$n"; done
+fails mailbox -DDRAIN -DMUTATE21
+fails mailbox -DRELEASE -DMUTATE23
 holds pump
 holds pump -DPOSTERS=3 -DROUNDS=1
 holds pump -DCLOSE
 for n in '' 2 3 4; do fails pump "-DMUTATE$n"; done
-holds latest -DPRODUCERS=2
-for n in '' 2 3 4 5 6 7; do fails latest "-DMUTATE$n"; done
-holds shared_latest
-for n in '' 2 3 4 5 6; do fails shared_latest "-DMUTATE$n"; done
+holds latest
+holds latest -DPRODUCERS=3 -DROUNDS=1
+holds latest -DOTHERS=1 -DCLOSE
+for n in '' 2 3 4 5 6 7 8 9; do fails latest "-DMUTATE$n"; done
+fails latest -DOTHERS=1 -DCLOSE -DMUTATE10
+holds shared_latest -DOTHERS=1
+holds shared_latest -DPRODUCERS=3 -DROUNDS=1 -DTAKERS=1
+for n in '' 2 3 4 5 6 7 8 9; do fails shared_latest -DOTHERS=1 "-DMUTATE$n"; done
 holds scheduler
 holds scheduler -DCLOSE
 for n in '' 2 3 4; do fails scheduler "-DMUTATE$n"; done

@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The latest-only slot: PRODUCERS producers with two dispatches each on either of two lanes (0 comes
- * before 1), one consumer. Sequentially consistent. The mailbox itself is taken for granted: a post is one
- * step, and a take returns a token of the first lane that has one (mailbox.pml).
+ * The latest-only slot: PRODUCERS producers with OTHERS dispatches each, the first with ROUNDS, on either of two
+ * lanes (0 comes before 1), one consumer. Sequentially consistent. Of the mailbox is taken for granted
+ * (mailbox.pml): a take returns a token of the first lane that has one which somebody told of since it was put
+ * there; one that was put and not told of it may find or not. With -DCLOSE the consumer ends at any time, and tokens
+ * are dropped by it and by whoever posts after that.
  *
- * Models Sources/CEventCore/mailbox/latest.c, by the names that the proof in latest.h gives the steps:
- *   accept              P1  exchange the slot; P2 load the state
- *   post_token              the rest of P2, with the token that has the state or one without
- *   evc_latest_take     K1  give_token; K2 exchange the slot; K3 put back
+ * Models these lines of Sources/CEventCore/mailbox/latest.c and token.h, by the names that the proof in latest.h
+ * gives the steps:
+ *   put                 P1  exchange the slot
+ *   evc_token_claim     P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED
+ *   post_token              evc_mailbox_put; evc_token_settle: CLAIMED → POSTED of the same number
+ *   accept              P3  evc_mailbox_tell, whoever put the token; P4 end what P1 found
+ *   evc_latest_take     K1  evc_token_taken: → NONE if the state has the token's number; K2 exchange the slot;
+ *                       K3  put back
+ *   evc_latest_drop     K1, K2
  *
  * Events are numbered in the order of their P1. Asserted:
- * - each event is delivered or superseded, once; what is delivered comes in the order of P1; at the end
+ * - each event is delivered, superseded or dropped, once; what is delivered comes in the order of P1; at the end
  *   the slot is empty (D4);
- * - an event whose dispatch has returned has a token on its lane while it is in the slot: the mailbox is
- *   not dry (D10), and no later lane is taken from first (D1);
- * - an event is not delivered before its lane's turn (D1).
+ * - an event whose dispatch has returned has a token on its lane while it is in the slot, of which the consumer
+ *   was told: it does not sleep (D10), takes from no later lane first (D1), and waits for no producer (D5);
+ * - an event is not delivered before its lane's turn (D1);
+ * - of the tokens of a lane whose claim was not taken over no two wait.
  *
  * Mutations, each seen to fail (assertion violated):
  *   -DMUTATE    a producer relies on CLAIMED as on POSTED: its event waits for another producer's post.
@@ -23,41 +31,141 @@
  *   -DMUTATE3   K2 before K1.
  *   -DMUTATE4   K3 as a plain store: an older event overwrites a newer one.
  *   -DMUTATE5   without K3: delivers on the lane of whatever token came first.
- *   -DMUTATE6   the change to POSTED as a plain store: the token has been taken meanwhile.
- *   -DMUTATE7   the consumer resets the state to NONE in any case: the token is posted by two at once.
+ *   -DMUTATE6   settles by a plain store: the token has been taken meanwhile.
+ *   -DMUTATE7   K1 whatever number the state has: another's token is posted twice.
+ *   -DMUTATE8   who finds POSTED does not tell: it relies on a producer that has put and settled, and not told.
+ *   -DMUTATE9   settles before it puts.
+ *   -DMUTATE10  with -DCLOSE: a producer does not look at ENDED: its token stays ("invalid end state").
  */
 #ifndef PRODUCERS
 #define PRODUCERS 2
 #endif
-#define EVENTS (2 * PRODUCERS)
+#ifndef ROUNDS
+#define ROUNDS 2
+#endif
+#ifndef OTHERS
+#define OTHERS ROUNDS
+#endif
+#define EVENTS (ROUNDS + OTHERS * (PRODUCERS - 1))
 
 #define NONE 0
 #define CLAIMED 1
 #define POSTED 2
-#define CONSUMED 3
+#define WHERE(state) (state & 3)
+#define NUMBER(state) (state >> 2)
 
 byte slot = 0;
 byte state[2];
-/* In the mailbox: tokens that have the state of their lane, and others. */
-byte own[2];
-byte others[2];
-/* Ghosts, by number of the event. */
+/* In the mailbox: the numbers of tokens as bits, and of those that the consumer was told of. */
+byte tokens[2];
+byte told[2];
+bool ended = false;
+/* Ghosts: the numbers whose claim another producer took over; and by number of the event. */
+byte over[2];
 byte numbered = 0, done = 0, last = 0, finished = 0;
 byte lane_of[EVENTS + 1];
 bool returned[EVENTS + 1];
-bool ended[EVENTS + 1];
+bool over_with[EVENTS + 1];
 
 inline finish(event) {
-	assert(!ended[event]);
-	ended[event] = true;
+	assert(!over_with[event]);
+	over_with[event] = true;
 	done++
 }
 
-proctype producer() {
-	byte round = 0, lane, me, old, seen;
+inline put(lane, number) {
+	atomic {
+		assert((over[lane] & (1 << number)) || (tokens[lane] & ~over[lane]) == 0);
+		tokens[lane] = tokens[lane] | (1 << number)
+	}
+}
+
+inline settle(lane, number) {
+#ifdef MUTATE6
+	state[lane] = (number << 2) | POSTED
+#else
+	atomic {
+		if
+		:: state[lane] == ((number << 2) | CLAIMED) -> state[lane] = (number << 2) | POSTED
+		:: else
+		fi
+	}
+#endif
+}
+
+/* K1, of a token that is out of the lanes. */
+inline taken(lane, number) {
+	atomic {
+		if
+#ifdef MUTATE7
+		:: true -> state[lane] = (NUMBER(state[lane]) << 2) | NONE
+#else
+		:: NUMBER(state[lane]) == number -> state[lane] = (number << 2) | NONE
+		:: else
+#endif
+		fi
+	}
+}
+
+inline remove(lane, number) {
+	tokens[lane] = tokens[lane] & ~(1 << number);
+	told[lane] = told[lane] & ~(1 << number)
+}
+
+/* A number of those that wait on the lane. */
+inline choose(lane, number) {
+	number = 1;
+	do
+	:: tokens[lane] >> (number + 1) -> number++
+	:: tokens[lane] & (1 << number) -> break
+	od
+}
+
+/* Drops what waits, after the end: one token after the other. */
+inline drop_all(lane, number, event) {
+	do
+	:: atomic {
+			tokens[0] + tokens[1] != 0 ->
+			lane = (tokens[0] != 0 -> 0 : 1);
+			choose(lane, number);
+			remove(lane, number)
+		}
+		taken(lane, number);
+		atomic {
+			event = slot;
+			slot = 0;
+			if
+			:: event != 0 -> finish(event)
+			:: else
+			fi;
+			event = 0;
+			lane = 0;
+			number = 0
+		}
+	:: atomic { tokens[0] + tokens[1] == 0 -> break }
+	od
+}
+
+inline tell(lane, event) {
+	atomic {
+		told[lane] = told[lane] | tokens[lane];
+#ifndef MUTATE10
+		saw_end = ended
+#endif
+	}
+	if
+	:: saw_end -> drop_all(at, other, event)
+	:: else
+	fi;
+	saw_end = false
+}
+
+proctype producer(byte rounds) {
+	byte lane, me, old, seen, number, at, other, event;
+	bool saw_end;
 
 	do
-	:: round == 2 -> break
+	:: rounds == 0 -> break
 	:: else ->
 		if
 		:: lane = 0
@@ -76,47 +184,54 @@ proctype producer() {
 #ifndef MUTATE2
 		seen = state[lane]; /* P2 */
 #endif
-		if
-		:: seen == POSTED
+		do
+		:: WHERE(seen) == POSTED -> break
 #ifdef MUTATE
-		:: seen == CLAIMED
+		:: WHERE(seen) == CLAIMED -> break
 #endif
 		:: else ->
-			atomic { seen = state[lane]; if :: seen == NONE -> state[lane] = CLAIMED :: else fi }
-			if
-			:: seen == NONE ->
-				atomic { assert(own[lane] == 0); own[lane] = 1 };
-#ifdef MUTATE6
-				state[lane] = POSTED
-#else
-				atomic {
-					seen = state[lane];
-					if :: seen == CLAIMED -> state[lane] = POSTED :: else fi
-				}
+			atomic {
 				if
-				:: seen == CLAIMED
-				:: else -> state[lane] = NONE
+				:: state[lane] == seen ->
+					if
+					:: WHERE(seen) == CLAIMED -> over[lane] = over[lane] | (1 << NUMBER(seen))
+					:: else
+					fi;
+					number = NUMBER(seen) + 1;
+					state[lane] = (number << 2) | CLAIMED;
+					break
+				:: else -> seen = state[lane]
 				fi
+			}
+		od;
+		if
+		:: number != 0 ->
+#ifdef MUTATE9
+			settle(lane, number);
 #endif
-			:: seen == POSTED
-#ifdef MUTATE
-			:: seen == CLAIMED
-			:: seen == CONSUMED -> others[lane]++
-#else
-			:: seen == CLAIMED || seen == CONSUMED -> others[lane]++
+			put(lane, number);
+#ifndef MUTATE9
+			settle(lane, number);
 #endif
-			fi
+#ifdef MUTATE8
+			tell(lane, event)
+#endif
+		:: else
 		fi;
-		atomic {
+#ifndef MUTATE8
+		tell(lane, event); /* P3 */
+#endif
+		atomic { /* P4 */
 			returned[me] = true;
 			if
 			:: old != 0 -> finish(old)
 			:: else
 			fi;
-			round++;
+			rounds--;
 			me = 0;
 			old = 0;
 			seen = 0;
+			number = 0;
 			lane = 0
 		}
 	od;
@@ -124,34 +239,23 @@ proctype producer() {
 }
 
 proctype consumer() {
-	byte lane, event;
-	bool is_own;
+	byte lane, number, event;
 
 	do
 	:: atomic {
-			own[0] + own[1] + others[0] + others[1] > 0;
-			lane = (own[0] + others[0] > 0 -> 0 : 1);
-			assert(slot == 0 || !returned[slot] || lane_of[slot] >= lane);
+			tokens[0] != 0 || (tokens[1] != 0 && told[0] == 0) ->
 			if
-			:: own[lane] > 0 -> own[lane]--; is_own = true
-			:: others[lane] > 0 -> others[lane]--; is_own = false
-			fi
+			:: tokens[0] != 0 -> lane = 0
+			:: tokens[1] != 0 && told[0] == 0 -> lane = 1
+			fi;
+			assert(slot == 0 || !returned[slot] || lane_of[slot] >= lane);
+			choose(lane, number);
+			remove(lane, number)
 		}
 #ifdef MUTATE3
 		atomic { event = slot; slot = 0 };
 #endif
-		if /* K1 */
-		:: !is_own
-		:: is_own ->
-#ifdef MUTATE7
-			state[lane] = NONE
-#else
-			if
-			:: atomic { state[lane] == CLAIMED -> state[lane] = CONSUMED }
-			:: atomic { state[lane] != CLAIMED -> state[lane] = NONE }
-			fi
-#endif
-		fi;
+		taken(lane, number); /* K1 */
 #ifndef MUTATE3
 		atomic { event = slot; slot = 0 }; /* K2 */
 #endif
@@ -182,25 +286,32 @@ proctype consumer() {
 #endif
 #endif
 		fi;
-		event = 0
+		atomic { event = 0; lane = 0; number = 0 }
 	:: atomic {
 			/* A look that finds the mailbox dry. */
-			own[0] + own[1] + others[0] + others[1] == 0 && slot != 0 && returned[slot];
+			told[0] + told[1] == 0 && slot != 0 && returned[slot] ->
 			assert(false)
 		}
-	:: atomic {
-			own[0] + own[1] + others[0] + others[1] == 0 && finished == PRODUCERS;
-			assert(slot == 0 && done == EVENTS);
-			break
-		}
-	od
+#ifdef CLOSE
+	:: ended = true; break
+#else
+	:: atomic { tokens[0] + tokens[1] == 0 && finished == PRODUCERS -> break }
+#endif
+	od;
+#ifdef CLOSE
+	drop_all(lane, number, event);
+#endif
+	atomic {
+		finished == PRODUCERS && tokens[0] + tokens[1] == 0 ->
+		assert(slot == 0 && done == EVENTS)
+	}
 }
 
 init {
 	atomic {
 		byte i;
 		for (i : 1 .. PRODUCERS) {
-			run producer()
+			run producer((i == 1 -> ROUNDS : OTHERS))
 		}
 		run consumer()
 	}

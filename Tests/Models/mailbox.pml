@@ -1,261 +1,624 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The alarm protocol: 2 producers with POSTS posts together on any of three lanes (0 a stack, 1 and 2 queues),
- * one consumer that changes between LOOKING and RELYING whenever the code might, deals one post where
- * the code deals 32, and sleeps when it finds nothing. Sequentially consistent. With POSTS=3 all
- * three lanes are searched, with POSTS=4 and TWO_LANES the lanes 0 and 2, which keeps it to a minute.
+ * A mailbox: two producers with POSTS posts together, each on any of LANES lanes, of which the first STACKS are
+ * stacks; one consumer, which relies on the alarm whenever it takes from a later lane than `relied`, where the
+ * code waits for a long run, and turns one envelope at a time, where the code turns 1,024. Sequentially consistent.
  *
- * Models these lines of Sources/CEventCore/mailbox/mailbox.c, mailbox_consume.c and mailbox_wait.c, by the names
- * that the proof in mailbox_private.h gives them:
- *   publish_reserved    P1  ticket = fetch-add of tickets (P2, the ticket in its slot, is stream.pml's: it
- *                           only makes a look wait)
- *                       P3  attention = load
- *   post_attention      P4  if lane in attention and the alarm is down: raise it; if SLEEP: wake
- *   begin_relying       C1  attention |= urgent(lane); C2 look(); covered = ...
- *   begin_looking           covered = 0; attention &= ~lanes
- *   evc_mailbox_next_by_look
- *                       C3  if signal: attend()
- *   attend              C4  clear the alarm; maybe begin_looking(); C5 look()
- *   look                    load tickets; deal all that have drawn one below
- *   look_for_some           load tickets; if there are undealt ones: deal the first DEAL_SOME
- *   park                    prepare; C1 attention |= SLEEP; C2 has_news(); wait; attention &= ~SLEEP
+ *   -DBATCH     each post of the first producer is a batch of two events.
+ *   -DCLOSE     somebody closes the mailbox at any time; -DDRAIN: closes it when it is empty.
+ *   -DRELEASE   the consumer lets go at any time, and whoever is the last to let go ends the mailbox.
  *
- * Envelopes are bits in the order of their P1, so that a set of them is a list in the order of tickets.
+ * Models these lines of Sources/CEventCore/mailbox, by the names that the proof in mailbox_private.h gives them:
+ *   evc_mailbox_put             P1  compare-and-swap of the lane's head, without the attempts that fail
+ *   evc_mailbox_tell            P2  attention = load
+ *   evc_mailbox_attend_to_post  P3  if the lane is in it and the alarm is down: raise it; SLEEP: wake;
+ *                                   ENDED: evc_mailbox_drop_posted
+ *   rely                        C1  attention |= the lanes before; C2 first_posted
+ *   next_by_look                C3  signal = load; first_lane; turn, rely or take; pop
+ *   attend                      C4  clear the alarm; look_before_relied: C5
+ *   first_lane                  C6  the heads from `relied` on, one by one
+ *   pop, evc_mailbox_take_listed  C7
+ *   turn                            grab by an exchange, and turn what was grabbed
+ *   take_again                      C3, and the same envelope again, if its lane is at `relied`
+ *   sleep_once                      SLEEP; has_news; wait; take SLEEP back (the parker itself: parker.pml)
+ *   close_with, evc_mailbox_end, evc_mailbox_release
  *
- * Asserted at each take: of the posts that had returned when the take began none comes before the one
- * taken (D1, D2, D3); a take that finds nothing had nothing to find; all comes once (D4). A wake-up
- * that is lost is an invalid end state.
+ * Envelopes are bits in the order of their P1, so that a set of them is a stack or a queue. Asserted:
+ * - D1: no post that happened before a take lies on a lane before the one that is taken from. That are the posts
+ *   that had returned at the last C3, and those that had returned at the P1 of anything that the consumer has seen
+ *   since: who posted it may have known of them.
+ * - D2, D3: what is taken is the oldest on its queue, and the newest on its stack.
+ * - A look that finds nothing had nothing to find, and no consumer sleeps while a post that has returned waits
+ *   (D10): nobody relies on a producer that has not told yet.
+ * - D4: at the end each accepted envelope was taken or dropped, once; of those that were accepted before a drain none
+ *   is dropped. Nobody touches a mailbox that is gone.
  *
- * Mutations, each seen to fail (assertion violated, unless it says otherwise):
- *   -DMUTATE    without C2: what was posted before the set was published stays undealt.
- *   -DMUTATE2   C5 before C4: clears an alarm whose post the look did not see.
- *   -DMUTATE3   without the step back to LOOKING before a take from a lane that is not covered.
- *   -DMUTATE4   P3 before P1: the producer misses the set and the consumer misses the post; it shows
- *               first as a producer that misses SLEEP ("invalid end state").
- *   -DMUTATE5   sleeping without the look after SLEEP was set ("invalid end state").
+ * Mutations, each seen to fail:
+ *   -DMUTATE    without C2: `relied` becomes the lane that is taken from.
+ *   -DMUTATE2   C2 before C1.
+ *   -DMUTATE3   C5 before C4: clears an alarm whose post the look did not see.
+ *   -DMUTATE4   without C5.
+ *   -DMUTATE5   C5 takes lanes out of `attention` that it still relies on.
+ *   -DMUTATE6   P2 before P1.
+ *   -DMUTATE7   without P3.
+ *   -DMUTATE8   without C6: looks at the lane at `relied`, and then at what was grabbed.
+ *   -DMUTATE9   with -DSTACKS=2: without the second round of C3 and C6 before a pop.
+ *   -DMUTATE10  without the second round of C3 and C6 after a grab.
+ *   -DMUTATE11  pops by a store.
+ *   -DMUTATE12  grabs by a load and a store.
+ *   -DMUTATE13  takes from what is turned before all is turned.
+ *   -DMUTATE14  sleeps without a look after SLEEP.
+ *   -DMUTATE15  with -DBATCH: takes the next event of a batch whatever `relied` is.
+ *   -DMUTATE16  with -DBATCH: takes the next event of a batch whatever lies above it.
+ *   -DMUTATE17  with -DBATCH: takes the next event of a batch without C3.
+ *   -DMUTATE18  with -DCLOSE: ENDED after the inboxes are dropped.
+ *   -DMUTATE19  with -DCLOSE: a producer does not look at ENDED.
+ *   -DMUTATE20  with -DCLOSE: drops by a load and a store.
+ *   -DMUTATE21  with -DDRAIN: ends without a look.
+ *   -DMUTATE22  with -DCLOSE: closes without a look at SLEEP ("invalid end state").
+ *   -DMUTATE23  with -DRELEASE: releases before it tells.
  */
 #ifndef POSTS
-#define POSTS 4
+#define POSTS 3
 #endif
-#define ALL ((1 << POSTS) - 1)
-#define NOTHING 9
+#ifndef LANES
+#define LANES 3
+#endif
+#ifndef STACKS
+#define STACKS 1
+#endif
+#define NOTHING LANES
 
-/* urgent(0) = {0}, urgent(1) = {0}, urgent(2) = {0, 1}; bits of lanes. */
-#define URGENT(l) (l == 2 -> 3 : 1)
-/* The lanes whose urgent lanes are all in urgent(l). */
-#define COVERED(l) (l == 2 -> 7 : 3)
+#define LANE_BITS ((1 << LANES) - 1)
+#define SLEEP 8
+#define CLOSED 16
+#define ENDED 32
+#define ALARM 1
+#define TO_CLOSE 2
+#define TO_DRAIN 4
 
-byte attention = 0; /* bits of lanes */
-bool sleep = false; /* SLEEP of attention: the same word, see P3 */
-bool alarm = false;
+byte attention = 0, signal = 0;
+/* Sets of envelopes, by lane: in the inbox; the consumer's: first, rest, turned. */
+byte inbox[LANES], first[LANES], rest[LANES], turned[LANES];
+byte relied = 0;
 bool woken = false; /* the parker's word differs from the ticket */
-byte undealt = 0, dealt = 0; /* sets of envelopes: in the streams, in the lanes */
-byte covered = 0;
-/* Ghosts: what lies on each lane, what has returned, what was taken, how many were posted. */
-byte on_lane[3];
-byte returned = 0, taken = 0, posted = 0;
+byte running = 3; /* processes that are not done: they hold a reference */
+#ifdef BATCH
+byte batches = 0; /* those of which two events are left */
+#endif
+/*
+ * Ghosts: what lies on each lane; what has returned; what was taken or dropped; the known posts (see D1); and for
+ * each envelope that the consumer has not seen what had returned at its P1.
+ */
+byte on_lane[LANES];
+byte returned = 0, gone = 0, known = 0, posted = 0;
+byte knew[POSTS];
+#ifdef DRAIN
+byte before_close = 0;
+#endif
+#ifdef RELEASE
+bool is_gone = false;
+#define TOUCH assert(!is_gone)
+#else
+#define TOUCH skip
+#endif
 
-proctype producer(byte rounds) {
-	byte round = 0, lane, me, seen;
-	bool seen_sleep;
+inline lowest(set, one) {
+	one = 1;
+	do
+	:: set & one -> break
+	:: else -> one = one << 1
+	od
+}
+
+inline highest(set, one) {
+	one = 1 << POSTS;
+	do
+	:: set & one -> break
+	:: else -> one = one >> 1
+	od
+}
+
+/* The consumer has read a head: what the posts below it knew is known. */
+inline acquire(set) {
+	i = 0;
+	do
+	:: i == POSTS -> break
+	:: else ->
+		if
+		:: set & (1 << i) -> known = known | (knew[i] & ~gone); knew[i] = 0
+		:: else
+		fi;
+		i++
+	od;
+	i = 0
+}
+
+/* The envelope is nobody's any more. */
+inline leave(set) {
+	assert((gone & set) == 0);
+	gone = gone | set;
+	known = known & ~set;
+	returned = returned & ~set;
+	i = 0;
+	do
+	:: i == POSTS -> break
+	:: else ->
+		knew[i] = (set & (1 << i) -> 0 : knew[i] & ~set);
+		if
+		:: i < LANES -> on_lane[i] = on_lane[i] & ~set
+		:: else
+		fi;
+		i++
+	od;
+	i = 0
+}
+
+inline drop(set) {
+#ifdef DRAIN
+	assert((set & before_close) == 0);
+#endif
+	leave(set)
+}
+
+inline drop_posted() {
+	at = 0;
+	do
+	:: at == LANES -> break
+	:: else ->
+#ifdef MUTATE20
+		set = inbox[at];
+		atomic { drop(set); set = 0; inbox[at] = 0; at++ }
+#else
+		atomic { TOUCH; drop(inbox[at]); inbox[at] = 0; at++ }
+#endif
+	od;
+	at = 0
+}
+
+/* evc_mailbox_end, when nothing stands against it. */
+inline end_now() {
+#ifdef MUTATE18
+	drop_posted();
+#endif
+	atomic {
+		TOUCH;
+		attention = attention | ENDED;
+		at = 0;
+		do
+		:: at == LANES -> break
+		:: else ->
+			drop((first[at] | rest[at] | turned[at]));
+			first[at] = 0;
+			rest[at] = 0;
+			turned[at] = 0;
+			at++
+		od;
+		at = 0
+	}
+#ifndef MUTATE18
+	drop_posted()
+#endif
+}
+
+/* What comes after a thread's last step: the end, or its reference. */
+inline let_go() {
+#ifdef RELEASE
+	atomic { TOUCH; running--; is_last = running == 0 };
+	if
+	:: is_last -> end_now(); is_gone = true
+	:: else
+	fi
+#else
+	running--
+#endif
+}
+
+proctype producer(byte rounds; bool is_batch) {
+	byte lane, me, seen, at, i, set;
+	bool is_last;
 
 	do
-	:: round == rounds -> break
-	:: else ->
-#ifdef MUTATE4
-		atomic { seen = attention; seen_sleep = sleep };
+	:: rounds == 0 || (attention & CLOSED) -> break
+	:: rounds > 0 && !(attention & CLOSED) ->
+#ifdef MUTATE6
+		seen = attention;
 #endif
 		atomic { /* P1 */
 			if
 			:: lane = 0
-#ifndef TWO_LANES
+#if LANES > 1
 			:: lane = 1
 #endif
+#if LANES > 2
 			:: lane = 2
+#endif
 			fi;
+			TOUCH;
 			me = 1 << posted;
+			knew[posted] = returned;
 			posted++;
 			on_lane[lane] = on_lane[lane] | me;
-			undealt = undealt | me
+			inbox[lane] = inbox[lane] | me;
+#ifdef BATCH
+			if
+			:: is_batch -> batches = batches | me
+			:: else
+			fi;
+#endif
+			rounds--
 		}
-#ifndef MUTATE4
-		atomic { seen = attention; seen_sleep = sleep } /* P3 */
+#ifdef MUTATE23
+		if
+		:: rounds == 0 -> let_go()
+		:: else
+		fi;
+#endif
+#ifndef MUTATE6
+		atomic { TOUCH; seen = attention } /* P2 */
 #endif
 		if
-		:: seen & (1 << lane) -> /* P4 */
+#ifndef MUTATE7
+		:: seen & (1 << lane) -> /* P3 */
 			if
-			:: alarm
-			:: !alarm -> alarm = true
+			:: signal & ALARM
+			:: !(signal & ALARM) -> signal = signal | ALARM
 			fi
+#endif
 		:: else
 		fi;
 		if
-		:: seen_sleep -> woken = true
+		:: seen & SLEEP -> atomic { TOUCH; woken = true }
 		:: else
 		fi;
-		atomic { returned = returned | me; round++; me = 0; seen = 0; seen_sleep = false; lane = 0 }
-	od
+		if
+#ifndef MUTATE19
+		:: seen & ENDED -> drop_posted()
+#endif
+		:: else
+		fi;
+		atomic { returned = returned | (me & ~gone); me = 0; seen = 0; lane = 0 }
+	od;
+#ifdef MUTATE23
+	goto done;
+#endif
+	let_go();
+done:
+	skip
 }
 
-/*
- * The load of `tickets` decides what is dealt; that dealing takes a while changes nothing, since only the
- * consumer reads the lanes.
- */
-inline look() {
-	atomic { dealt = dealt | undealt; undealt = 0 }
-}
-
-inline lowest(set, bit_) {
-	bit_ = 1;
+/* The first lane from `lane` on, and before `limit`, whose inbox holds something; `limit` if none does. */
+inline first_posted(limit) {
 	do
-	:: set & bit_ -> break
-	:: else -> bit_ = bit_ << 1
+	:: lane >= limit -> break
+	:: atomic { lane < limit && inbox[lane] != 0 -> acquire(inbox[lane]); break }
+	:: lane < limit && inbox[lane] == 0 -> lane++
 	od
 }
 
-inline highest(set, bit_) {
-	bit_ = 8;
+inline listed(limit) {
+	limit = 0;
 	do
-	:: set & bit_ -> break
-	:: else -> bit_ = bit_ >> 1
+	:: limit == LANES || first[limit] != 0 || rest[limit] != 0 -> break
+	:: else -> limit++
 	od
 }
 
-inline look_for_some() {
+inline look_before_relied() {
+	lane = 0;
+	first_posted(relied);
 	atomic {
-		if
-		:: undealt == 0
-		:: else ->
-			lowest(undealt, one);
-			dealt = dealt | one;
-			undealt = undealt & ~one;
-			one = 0
-		fi
+		relied = lane;
+#ifdef MUTATE5
+		attention = attention & ~LANE_BITS;
+#else
+		attention = attention & ~(LANE_BITS & ~((1 << relied) - 1));
+#endif
+		lane = 0
 	}
 }
 
-inline first_lane() {
-	if
-	:: dealt & on_lane[0] -> lane = 0
-	:: else ->
-		if
-		:: dealt & on_lane[1] -> lane = 1
-		:: else -> lane = 2
-		fi
-	fi
+inline publish() {
+	attention = attention | ((1 << target) - 1)
 }
 
-inline begin_looking() {
-	atomic { covered = 0; attention = 0 }
+inline look_again() {
+	lane = relied;
+	first_posted(target)
 }
 
-inline begin_relying(l) {
-	attention = attention | URGENT(l); /* C1 */
-#ifndef MUTATE
-	look(); /* C2 */
+inline rely() {
+	target = lane;
+#ifdef MUTATE2
+	look_again();
+	publish();
+#else
+	publish(); /* C1 */
+#ifdef MUTATE
+	lane = target;
+#else
+	look_again(); /* C2 */
 #endif
-	covered = COVERED(l)
+#endif
+	atomic { relied = lane; lane = 0; target = 0 }
 }
 
-/* D1 to D3: nothing of `known` comes before the envelope that is taken from `lane`. */
-inline take_and_check() {
+inline turn() {
+#ifdef MUTATE12
 	atomic {
 		if
-		:: lane == 0 -> highest((dealt & on_lane[0]), one)
-		:: else -> lowest((dealt & on_lane[lane]), one)
+		:: rest[lane] == 0 -> acquire(inbox[lane]); rest[lane] = inbox[lane]
+		:: else -> target = NOTHING
+		fi
+	};
+	if
+	:: target != NOTHING -> inbox[lane] = 0
+	:: else -> target = 0
+	fi;
+#endif
+	atomic {
+		if
+		:: rest[lane] == 0 -> acquire(inbox[lane]); rest[lane] = inbox[lane]; inbox[lane] = 0
+		:: else
 		fi;
-		assert(lane == 0 || (known & on_lane[0]) == 0);
-		assert(lane != 2 || (known & on_lane[1]) == 0);
-		assert(lane != 0 || (known & on_lane[0]) < 2 * one);
-		assert(lane == 0 || (known & on_lane[lane] & (one - 1)) == 0);
-		assert((taken & one) == 0);
-		taken = taken | one;
-		/* Only to have fewer states: where it lay is of no interest any more. */
-		on_lane[lane] = on_lane[lane] & ~one;
-		dealt = dealt & ~one;
+		highest(rest[lane], one);
+		rest[lane] = rest[lane] & ~one;
+		turned[lane] = turned[lane] | one;
+		if
+#ifdef MUTATE13
+		:: true -> first[lane] = first[lane] | turned[lane]; turned[lane] = 0
+#else
+		:: rest[lane] == 0 -> first[lane] = turned[lane]; turned[lane] = 0
+		:: else
+#endif
+		fi;
 		one = 0
 	}
 }
 
-proctype consumer() {
-	byte known, lane, one;
-
-	do
-	:: taken == ALL -> break
+/* An event of `one`, which is taken from `lane`. The envelope goes with its last event. */
+inline take() {
+	/* D1. */
+	assert(lane < 1 || (known & on_lane[0]) == 0);
+#if LANES > 2
+	assert(lane < 2 || (known & on_lane[1]) == 0);
+#endif
+	/* D3, D2. */
+	assert(lane >= STACKS || (on_lane[lane] >> 1) < one);
+	assert(lane < STACKS || (on_lane[lane] & (one - 1)) == 0);
+#ifdef BATCH
+	batch = 0;
+	if
+	:: batches & one -> batches = batches & ~one; batch = one
 	:: else ->
-		known = returned & ~taken;
-again:
-		/* C3 */
-		if
-		:: !alarm
-		:: alarm ->
-#ifdef MUTATE2
-			look();
-			alarm = false;
-#else
-			alarm = false; /* C4 */
 #endif
-			if
-			:: covered != 0 -> begin_looking()
-			:: skip
-			fi;
-#ifndef MUTATE2
-			look() /* C5 */
+		inbox[lane] = inbox[lane] & ~one;
+		first[lane] = first[lane] & ~one;
+		leave(one)
+#ifdef BATCH
+	fi
 #endif
-		fi;
+}
+
+proctype consumer() {
+	byte lane, limit, top, one, target, at, i, set, seen;
+	bool is_last;
+#ifdef BATCH
+	byte batch;
+#endif
+
+next:
+#ifdef RELEASE
+	if
+	:: goto over
+	:: true
+	fi;
+#endif
+look:
+	atomic { seen = signal; known = known | returned } /* C3 */
+	if
+	:: seen != 0 ->
+#ifdef MUTATE3
+		look_before_relied();
+#endif
+		atomic { seen = signal; signal = signal & ~ALARM } /* C4 */
 		if
-		:: covered == 0 -> look()
-		:: covered != 0 && dealt == 0 -> look_for_some()
+		:: seen & TO_CLOSE -> goto over
 		:: else
 		fi;
+#if !defined(MUTATE3) && !defined(MUTATE4)
 		if
-		:: dealt == 0 ->
-			assert(known == 0);
-			lane = NOTHING
-		:: else ->
-			first_lane();
-			if
-			:: covered == 0 ->
-				/* The end of a window, which may have been about any lane. */
-				if
-				:: begin_relying(0); first_lane()
-				:: begin_relying(1); first_lane()
-				:: begin_relying(2); first_lane()
-				:: skip
-				fi
-#ifndef MUTATE3
-			:: covered != 0 && !(covered & (1 << lane)) ->
-				begin_looking();
-				goto again
+		:: seen & ALARM -> look_before_relied() /* C5 */
+		:: else
+		fi
 #endif
+	:: else
+	fi;
+	atomic {
+		seen = 0;
+		listed(limit);
+		lane = relied
+#ifdef MUTATE8
+		;
+		if
+		:: limit < LANES -> lane = limit
+		:: else
+		fi
+#endif
+	};
+	first_posted(limit); /* C6 */
+	limit = 0;
+	if
+	:: lane == NOTHING -> goto dry
+	:: lane < STACKS ->
+		atomic { acquire(inbox[lane]); highest(inbox[lane], one) };
+#ifndef MUTATE9
+		if
+		:: one != top -> atomic { top = one; one = 0; lane = 0; goto look }
+		:: else
+		fi;
+#endif
+		if
+		:: lane != relied -> one = 0; rely(); goto look
+		:: true
+		fi;
+#ifdef MUTATE11
+		atomic {
+			set = one;
+			highest(inbox[lane], one);
+			if
+			:: set == one -> set = inbox[lane] & ~one
+			:: else -> set = 0; one = 0; lane = 0; goto look
+			fi
+		};
+		atomic { take(); inbox[lane] = set; set = 0 };
+#else
+		atomic { /* C7 */
+			if
+			:: inbox[lane] >> 1 < one -> take()
+			:: else -> one = 0; lane = 0; goto look
+			fi
+		}
+#endif
+	:: else ->
+		if
+		:: first[lane] == 0 ->
+			turn();
+#ifdef MUTATE10
+			if
+			:: first[lane] != 0 -> goto taking
 			:: else
 			fi;
-			take_and_check()
-		fi;
-		if
-		:: lane == NOTHING ->
-			woken = false; /* prepare */
-			sleep = true; /* C1 */
-#ifndef MUTATE5
-			if
-			:: alarm || dealt != 0 || undealt != 0 /* C2 */
-			:: else -> woken
-			fi;
-#else
-			woken;
 #endif
-			sleep = false
-		:: else
+			lane = 0;
+			goto look
+		:: first[lane] != 0 && lane != relied -> rely(); goto look
+		:: first[lane] != 0
 		fi;
-		known = 0
-	od
+taking:
+		atomic { lowest(first[lane], one); take() } /* C7 */
+	fi;
+#ifdef BATCH
+	if
+	:: batch != 0 ->
+		/* take_again. */
+		atomic { /* C3 */
+			known = known | returned;
+#ifndef MUTATE17
+			seen = signal
+#endif
+		};
+		atomic {
+			if
+#ifdef MUTATE15
+			:: seen == 0 &&
+#else
+			:: seen == 0 && relied == lane &&
+#endif
+#ifdef MUTATE16
+			   true ->
+#else
+			   (lane >= STACKS || inbox[lane] >> 1 < batch) ->
+#endif
+				one = batch;
+				take()
+			:: else
+			fi;
+			batch = 0;
+			seen = 0
+		}
+	:: else
+	fi;
+#endif
+	atomic { lane = 0; one = 0; top = 0; goto next }
+dry:
+	atomic { lane = 0; one = 0; top = 0; assert(known == 0) }
+#if defined(CLOSE) || defined(DRAIN)
+	if
+	:: signal & TO_DRAIN ->
+#ifndef MUTATE21
+		/* evc_mailbox_has_posts. */
+		first_posted(LANES);
+		if
+		:: lane != NOTHING -> lane = 0; goto next
+		:: else -> lane = 0
+		fi;
+#endif
+		goto over
+	:: !(signal & TO_DRAIN)
+	fi;
+#elif !defined(RELEASE)
+	if
+	:: running == 1 && gone == (1 << POSTS) - 1 -> goto over
+	:: else
+	fi;
+#endif
+	woken = false;
+	attention = attention | SLEEP;
+#ifndef MUTATE14
+	if
+	:: signal != 0 -> goto up
+	:: signal == 0
+	fi;
+	first_posted(LANES);
+	if
+	:: lane != NOTHING -> goto up
+	:: else
+	fi;
+#endif
+	do
+	:: woken -> break
+	:: atomic { !woken && returned != 0 -> assert(false) }
+#if !defined(CLOSE) && !defined(DRAIN)
+	/* Nobody is left to wake it. */
+	:: !woken && running == 1 && gone == (1 << posted) - 1 -> break
+#endif
+	od;
+up:
+	atomic { attention = attention & ~SLEEP; lane = 0; goto next }
+over:
+#if defined(CLOSE) || defined(DRAIN)
+	end_now();
+#endif
+	let_go()
 }
+
+#if defined(CLOSE) || defined(DRAIN)
+proctype closer() {
+	byte seen;
+
+#ifdef DRAIN
+	atomic { attention = attention | CLOSED; before_close = returned | gone };
+	signal = signal | TO_DRAIN;
+#else
+	attention = attention | CLOSED;
+	signal = signal | TO_CLOSE;
+#endif
+	seen = attention;
+	if
+#ifndef MUTATE22
+	:: seen & SLEEP -> woken = true
+#endif
+	:: else
+	fi
+}
+#endif
 
 init {
 	atomic {
-		run producer(2);
-		run producer(POSTS - 2);
-		run consumer()
+		run producer(POSTS / 2, true);
+		run producer(POSTS - POSTS / 2, false);
+		run consumer();
+#if defined(CLOSE) || defined(DRAIN)
+		run closer()
+#endif
+	}
+	atomic {
+		running == 0;
+#ifdef RELEASE
+		is_gone;
+#endif
+		assert(gone == (1 << posted) - 1)
 	}
 }

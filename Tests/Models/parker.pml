@@ -9,19 +9,25 @@
  *   the caller          S2  look for the news
  *   evc_parker_wait     S3  compare-and-swap word: ticket -> ticket | 1, else return
  *                       S4  ops->wait: sleeps while word == ticket | 1; may return early
- *                           word != ticket | 1: return; time over: compare-and-swap back to ticket
- *   evc_parker_wake     W2  word = (word + 2) & ~1 by compare-and-swap
+ *                           word != ticket | 1: get up; time over: compare-and-swap back to ticket
+ *   get_up              S5  if bit 0 is set: word = (word + 2) & ~1 by compare-and-swap
+ *   evc_parker_wake     W2  word = word + 2
  *                       W3  if bit 0 was set: ops->wake
+ *                       W4  compare-and-swap word: what W2 made -> without bit 0
  * and of a futex: the look at the word and the falling asleep are one step, and a wake reaches only who
  * is asleep by then (parker_posix.c has the same by its mutex).
  *
- * Asserted: the sleeper takes all the news and ends. A lost wake-up is a sleeper that never ends: an
- * invalid end state. A wake without a sleeper makes no system call: `calls` never exceeds the sleeps.
+ * Asserted: the sleeper sees all the news and ends: a lost wake-up is a sleeper that never ends, an invalid end
+ * state. And it does not sleep while there is news whose waker has returned: nobody relies on a waker that
+ * has still to make its system call. Bit 0 is clear when the sleeper is not about to sleep.
  *
  * Mutations, each seen to fail:
- *   -DMUTATE    S3 without the comparison (word = ticket | 1 whatever it is): a wake-up between S1 and
- *               S3 is lost ("invalid end state").
- *   -DMUTATE2   W2 without the count (word & ~1): the same, since S3 then finds its ticket again.
+ *   -DMUTATE    S3 without the comparison (word = ticket | 1 whatever it is): a wake-up between S1 and S3 is lost.
+ *   -DMUTATE2   W2 without the count: the same, since S3 then finds its ticket again.
+ *   -DMUTATE3   W2 clears bit 0: the next waker returns without a system call, and the first may be held up.
+ *   -DMUTATE4   S5 without the addition: W4 clears the bit of the next sleep.
+ *   -DMUTATE5   W4 clears the bit whatever W2 made.
+ *   -DMUTATE6   W4 before W3: as MUTATE3.
  */
 #ifndef ROUNDS
 #define ROUNDS 2
@@ -29,32 +35,35 @@
 #define WAKERS 2
 
 byte word = 0;
-byte news = 0;
+/* The news of each waker: how many it has published, and how many the sleeper has seen. */
+byte sent[WAKERS], seen[WAKERS];
 /* The thread is in the system call, and will be until it is woken. */
 bool asleep = false;
-/* Ghosts. */
-byte handled = 0;
-byte sleeps = 0;
-byte calls = 0;
+/* Ghost: of how many the waker has returned. */
+byte told[WAKERS];
+
+#define IS_NEWS (sent[0] != seen[0] || sent[1] != seen[1])
+#define IS_TOLD (told[0] > seen[0] || told[1] > seen[1])
 
 proctype sleeper() {
-	byte ticket;
+	byte ticket, old;
 	bool again;
 
 	do
-	:: handled == ROUNDS * WAKERS -> break
+	:: seen[0] + seen[1] == ROUNDS * WAKERS -> break
 	:: else ->
+		assert(!(word & 1));
 		ticket = word & 254; /* S1 */
 		if
-		:: atomic { news > 0 -> handled = handled + news; news = 0 } /* S2 */
-		:: atomic { news == 0 -> skip }
+		:: atomic { IS_NEWS -> seen[0] = sent[0]; seen[1] = sent[1] } /* S2 */
+		:: atomic { !IS_NEWS -> skip }
 			/* S3 */
 #ifdef MUTATE
-			atomic { word = ticket | 1; again = true; sleeps++ }
+			atomic { word = ticket | 1; again = true }
 #else
 			atomic {
 				if
-				:: word == ticket -> word = ticket | 1; again = true; sleeps++
+				:: word == ticket -> word = ticket | 1; again = true
 				:: else -> again = false
 				fi
 			}
@@ -65,13 +74,31 @@ proctype sleeper() {
 				/* S4: asleep only if the word is as expected. */
 				atomic {
 					if
-					:: word == (ticket | 1) -> asleep = true
+					:: word == (ticket | 1) -> assert(!IS_TOLD); asleep = true
 					:: else
 					fi
 				}
 				!asleep;
 				if
-				:: word != (ticket | 1) -> again = false
+				:: word != (ticket | 1) ->
+					again = false;
+					/* S5. */
+					old = word;
+					do
+					:: !(old & 1) -> break
+					:: old & 1 ->
+						atomic {
+							if
+#ifdef MUTATE4
+							:: word == old -> word = old & 254; break
+#else
+							:: word == old -> word = (old + 2) & 254; break
+#endif
+							:: else -> old = word
+							fi
+						}
+					od;
+					old = 0
 				:: word == (ticket | 1) -> skip /* Early, for no reason. */
 				:: atomic { /* The time is over. */
 					word == (ticket | 1) -> word = ticket; again = false
@@ -90,36 +117,66 @@ end_half_used:
 	atomic { asleep -> asleep = false }
 }
 
-proctype waker() {
-	byte round = 0;
-	byte seen;
+inline call() {
+	asleep = false /* W3 */
+}
+
+inline clear() {
+	atomic { /* W4 */
+		if
+#ifdef MUTATE5
+		:: true -> word = word & 254
+#else
+		:: word == made -> word = made & 254
+		:: else
+#endif
+		fi
+	}
+}
+
+proctype waker(byte me) {
+	byte made;
 
 	do
-	:: round == ROUNDS -> break
+	:: sent[me] == ROUNDS -> break
 	:: else ->
-		news++; /* W1 */
+		sent[me]++; /* W1 */
 		atomic { /* W2 */
-			seen = word;
 #ifdef MUTATE2
-			word = word & 254
+			made = word
 #else
-			word = (word + 2) & 254
+			word = word + 2;
+			made = word
+#endif
+#ifdef MUTATE3
+			;
+			word = word & 254
 #endif
 		}
 		if
-		:: seen & 1 ->
-			atomic { asleep = false; calls++; assert(calls <= sleeps) } /* W3 */
+		:: made & 1 ->
+#ifdef MUTATE6
+			clear();
+			call()
+#else
+			call();
+			clear()
+#endif
 		:: else
-		fi
-		round++
+		fi;
+		atomic {
+			made = 0;
+			told[me] = sent[me];
+			assert(!asleep || !IS_TOLD)
+		}
 	od
 }
 
 init {
 	atomic {
 		run sleeper();
-		run waker();
-		run waker();
+		run waker(0);
+		run waker(1);
 		run spurious()
 	}
 }

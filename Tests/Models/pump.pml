@@ -5,9 +5,9 @@
  * wake-up, which runs until it has armed the mailbox and lost the right to go on. Sequentially consistent.
  *
  * Models these lines of Sources/CEventCore, by the names that mailbox_pump.c gives them:
- *   evc_mailbox_post            P1  ticket = fetch-add of tickets; P3 attention = load
- *   close_with                  P1  signal = CLOSE; P3
- *   evc_mailbox_wake_consumer   P5  clear SLEEP; P6 if it was set: wake
+ *   evc_mailbox_put, _tell      P1  compare-and-swap of the lane's head; P2 attention = load
+ *   close_with                  P1  signal |= CLOSE; P2
+ *   evc_mailbox_wake_consumer   P4  clear SLEEP; P5 if it was set: wake
  *   evc_mailbox_pump                take all; at the end of it: arm
  *   arm                         C1  set SLEEP; C2 has_news; C6 clear SLEEP; C7 if it was set: go on
  *
@@ -16,9 +16,9 @@
  *
  * Mutations, each seen to fail:
  *   -DMUTATE    without C2: a post between the last take and C1 is never taken.
- *   -DMUTATE2   P5 as a load and a store: two wake-ups for one arming, two consumers.
+ *   -DMUTATE2   P4 as a load and a store: two wake-ups for one arming, two consumers.
  *   -DMUTATE3   C7 goes on whoever cleared the bit: two consumers.
- *   -DMUTATE4   P3 before P1.
+ *   -DMUTATE4   P2 before P1.
  */
 #ifndef POSTERS
 #define POSTERS 2
@@ -29,7 +29,7 @@
 #define POST 0
 #define CLOSING 1
 
-byte waiting = 0; /* posts that have drawn a ticket */
+byte waiting = 0; /* posts in the inboxes */
 byte taken = 0, posted = 0;
 bool closing = false, ended = false;
 bool sleep = true; /* a new mailbox is armed */
@@ -53,8 +53,8 @@ again:
 	od;
 	atomic { owners--; sleep = true } /* C1: from here on the next pump may run */
 #ifndef MUTATE
-	news = waiting > 0; /* C2: the tickets and the signal are two loads */
-	news = news || closing;
+	news = closing; /* C2: the signal and the inboxes are loads of their own */
+	news = news || waiting > 0;
 	if
 	:: !news
 	:: news -> /* C6, C7 */
@@ -83,7 +83,7 @@ inline wake_consumer() {
 	:: else
 	fi
 #else
-	atomic { /* P5, P6 */
+	atomic { /* P4, P5 */
 		if
 		:: sleep -> sleep = false; running++; run pump()
 		:: else
@@ -107,7 +107,7 @@ inline speak(what) {
 	publish(what);
 #else
 	publish(what);
-	seen = sleep; /* P3 */
+	seen = sleep; /* P2 */
 #endif
 	if
 	:: seen -> wake_consumer()

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The latest-only slot of a shared mailbox: PRODUCERS producers with two dispatches each on either of two lanes
- * (0 comes before 1), TAKERS workers. Sequentially consistent. The mailbox itself is taken for granted: a post
- * is one step, and a take returns a token of the first lane that has one (shared_queue.pml, shared_stack.pml).
+ * The latest-only slot of a shared mailbox: PRODUCERS producers with OTHERS dispatches each, the first with ROUNDS,
+ * on either of two lanes (0 comes before 1), TAKERS workers. Sequentially consistent. The mailbox itself is taken
+ * for granted: a put is one step, a take returns a token of the first lane that has one (shared_queue.pml, shared_stack.pml), and what
+ * somebody told of does not wait while all workers sleep (shared_wake.pml).
  *
- * Models Sources/CEventCore/shared/shared_latest.c, by the names that the proofs in latest.h and shared_latest.h give
- * the steps:
- *   accept                   P1  put; P2 load the state
- *   post_token                   the rest of P2, with the token of the structure or one from the pool
- *   evc_shared_latest_take   K1  give_token; K2 load the slot, then CAS
+ * Models these lines of Sources/CEventCore/shared/shared_latest.c and mailbox/token.h, by the names that the proofs in
+ * latest.h and shared_latest.h give the steps:
+ *   put                      P1  exchange the slot
+ *   evc_token_claim          P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED
+ *   post_token                   evc_shared_put_token; evc_token_settle
+ *   accept                   P3  evc_shared_tell, whoever put the token; P4 end what P1 found
+ *   evc_shared_latest_take   K1  evc_token_taken; K2 load the slot, then CAS
  *
  * Events are numbered in the order of their P1; the slot's word is the event, whose lane it tells. Asserted:
  * - each event is taken or superseded, once; what is taken comes in the order of P1; at the end the slot is
  *   empty (D4);
  * - an event whose dispatch has returned has a token on its lane while it is in the slot, in the mailbox or in
- *   the hands of a worker before its K2: the mailbox is not dry (D10), and no later lane is taken from (D1);
- * - an event is not taken before its lane's turn (D1).
+ *   the hands of a worker before its K2, and the workers were told: the mailbox is not dry (D10), no later lane is
+ *   taken from (D1), and the event waits for no producer (D5);
+ * - an event is not taken before its lane's turn (D1);
+ * - of the tokens of a lane whose claim was not taken over no two wait.
  *
  * Mutations, each seen to fail (assertion violated):
  *   -DMUTATE    a producer relies on CLAIMED as on POSTED.
@@ -24,39 +29,99 @@
  *   -DMUTATE3   K2 before K1.
  *   -DMUTATE4   K2 takes whatever it finds, and puts an event of a later lane back, as with one consumer.
  *   -DMUTATE5   K2 as a load and a store.
- *   -DMUTATE6   the change to POSTED as a plain store: the token has been taken meanwhile.
+ *   -DMUTATE6   settles by a plain store: the token has been taken meanwhile.
+ *   -DMUTATE7   K1 whatever number the state has: another's token is posted twice.
+ *   -DMUTATE8   who finds POSTED does not tell.
+ *   -DMUTATE9   settles before it puts.
  */
 #ifndef PRODUCERS
 #define PRODUCERS 2
 #endif
+#ifndef ROUNDS
+#define ROUNDS 2
+#endif
 #ifndef TAKERS
 #define TAKERS 2
 #endif
-#define EVENTS (2 * PRODUCERS)
+#ifndef OTHERS
+#define OTHERS ROUNDS
+#endif
+#define EVENTS (ROUNDS + OTHERS * (PRODUCERS - 1))
 
 #define NONE 0
 #define CLAIMED 1
 #define POSTED 2
-#define CONSUMED 3
+#define WHERE(state) (state & 3)
+#define NUMBER(state) (state >> 2)
 
 byte slot = 0;
 byte state[2];
-/* In the mailbox: tokens of the structure, and from the pool. */
-byte own[2];
-byte pooled[2];
-/* Ghosts, by number of the event; and the tokens that were taken and are before their K2. */
-byte numbered = 0, done = 0, last = 0, finished = 0;
+/* In the mailbox: the numbers of tokens as bits, and of those that the workers were told of. */
+byte tokens[2];
+byte told[2];
+/* Ghosts: the numbers whose claim another producer took over; tokens that were taken and are before their K2. */
+byte over[2];
 byte held[2];
+/* And by number of the event. */
+byte numbered = 0, done = 0, last = 0, finished = 0;
 byte lane_of[EVENTS + 1];
 bool returned[EVENTS + 1];
-bool ended[EVENTS + 1];
+bool over_with[EVENTS + 1];
 
-#define WAITING (own[0] + own[1] + pooled[0] + pooled[1])
+#define WAITING (tokens[0] + tokens[1])
 
 inline finish(event) {
-	assert(!ended[event]);
-	ended[event] = true;
+	assert(!over_with[event]);
+	over_with[event] = true;
 	done++
+}
+
+inline put(lane, number) {
+	atomic {
+		assert((over[lane] & (1 << number)) || (tokens[lane] & ~over[lane]) == 0);
+		tokens[lane] = tokens[lane] | (1 << number)
+	}
+}
+
+inline settle(lane, number) {
+#ifdef MUTATE6
+	state[lane] = (number << 2) | POSTED
+#else
+	atomic {
+		if
+		:: state[lane] == ((number << 2) | CLAIMED) -> state[lane] = (number << 2) | POSTED
+		:: else
+		fi
+	}
+#endif
+}
+
+/* K1, of a token that is out of the lanes. */
+inline taken(lane, number) {
+	atomic {
+		if
+#ifdef MUTATE7
+		:: true -> state[lane] = (NUMBER(state[lane]) << 2) | NONE
+#else
+		:: NUMBER(state[lane]) == number -> state[lane] = (number << 2) | NONE
+		:: else
+#endif
+		fi
+	}
+}
+
+inline remove(lane, number) {
+	tokens[lane] = tokens[lane] & ~(1 << number);
+	told[lane] = told[lane] & ~(1 << number)
+}
+
+/* A number of those that wait on the lane. */
+inline choose(lane, number) {
+	number = 1;
+	do
+	:: tokens[lane] >> (number + 1) -> number++
+	:: tokens[lane] & (1 << number) -> break
+	od
 }
 
 inline take(event) {
@@ -66,11 +131,15 @@ inline take(event) {
 	finish(event)
 }
 
-proctype producer() {
-	byte round = 0, lane, me, old, seen;
+inline tell(lane) {
+	told[lane] = told[lane] | tokens[lane]
+}
+
+proctype producer(byte rounds) {
+	byte lane, me, old, seen, number;
 
 	do
-	:: round == 2 -> break
+	:: rounds == 0 -> break
 	:: else ->
 		if
 		:: lane = 0
@@ -89,47 +158,54 @@ proctype producer() {
 #ifndef MUTATE2
 		seen = state[lane]; /* P2 */
 #endif
-		if
-		:: seen == POSTED
+		do
+		:: WHERE(seen) == POSTED -> break
 #ifdef MUTATE
-		:: seen == CLAIMED
+		:: WHERE(seen) == CLAIMED -> break
 #endif
 		:: else ->
-			atomic { seen = state[lane]; if :: seen == NONE -> state[lane] = CLAIMED :: else fi }
-			if
-			:: seen == NONE ->
-				atomic { assert(own[lane] == 0); own[lane] = 1 };
-#ifdef MUTATE6
-				state[lane] = POSTED
-#else
-				atomic {
-					seen = state[lane];
-					if :: seen == CLAIMED -> state[lane] = POSTED :: else fi
-				}
+			atomic {
 				if
-				:: seen == CLAIMED
-				:: else -> state[lane] = NONE
+				:: state[lane] == seen ->
+					if
+					:: WHERE(seen) == CLAIMED -> over[lane] = over[lane] | (1 << NUMBER(seen))
+					:: else
+					fi;
+					number = NUMBER(seen) + 1;
+					state[lane] = (number << 2) | CLAIMED;
+					break
+				:: else -> seen = state[lane]
 				fi
+			}
+		od;
+		if
+		:: number != 0 ->
+#ifdef MUTATE9
+			settle(lane, number);
 #endif
-			:: seen == POSTED
-#ifdef MUTATE
-			:: seen == CLAIMED
-			:: seen == CONSUMED -> pooled[lane]++
-#else
-			:: seen == CLAIMED || seen == CONSUMED -> pooled[lane]++
+			put(lane, number);
+#ifndef MUTATE9
+			settle(lane, number);
 #endif
-			fi
+#ifdef MUTATE8
+			tell(lane)
+#endif
+		:: else
 		fi;
-		atomic {
+#ifndef MUTATE8
+		tell(lane); /* P3 */
+#endif
+		atomic { /* P4 */
 			returned[me] = true;
 			if
 			:: old != 0 -> finish(old)
 			:: else
 			fi;
-			round++;
+			rounds--;
 			me = 0;
 			old = 0;
 			seen = 0;
+			number = 0;
 			lane = 0
 		}
 	od;
@@ -137,18 +213,15 @@ proctype producer() {
 }
 
 proctype taker() {
-	byte lane, event;
-	bool is_own;
+	byte lane, number, event;
 
 	do
 	:: atomic {
 			WAITING > 0;
-			lane = (own[0] + pooled[0] > 0 -> 0 : 1);
+			lane = (tokens[0] != 0 -> 0 : 1);
 			assert(slot == 0 || !returned[slot] || lane_of[slot] >= lane || held[lane_of[slot]] > 0);
-			if
-			:: own[lane] > 0 -> own[lane]--; is_own = true
-			:: pooled[lane] > 0 -> pooled[lane]--; is_own = false
-			fi;
+			choose(lane, number);
+			remove(lane, number);
 			held[lane]++
 		}
 #ifdef MUTATE3
@@ -162,14 +235,7 @@ proctype taker() {
 			held[lane]--
 		}
 #endif
-		if /* K1 */
-		:: !is_own
-		:: is_own ->
-			if
-			:: atomic { state[lane] == CLAIMED -> state[lane] = CONSUMED }
-			:: atomic { state[lane] != CLAIMED -> state[lane] = NONE }
-			fi
-		fi;
+		taken(lane, number); /* K1 */
 #ifdef MUTATE4
 		atomic { event = slot; slot = 0 };
 		if
@@ -210,10 +276,10 @@ proctype taker() {
 			}
 		od;
 #endif
-		atomic { event = 0; lane = 0; is_own = false }
+		atomic { event = 0; lane = 0; number = 0 }
 	:: atomic {
 			/* A look that finds the mailbox dry. */
-			WAITING == 0 && slot != 0 && returned[slot] && held[lane_of[slot]] == 0;
+			told[0] + told[1] == 0 && slot != 0 && returned[slot] && held[lane_of[slot]] == 0;
 			assert(false)
 		}
 	:: atomic {
@@ -228,7 +294,7 @@ init {
 	atomic {
 		byte i;
 		for (i : 1 .. PRODUCERS) {
-			run producer()
+			run producer((i == 1 -> ROUNDS : OTHERS))
 		}
 		for (i : 1 .. TAKERS) {
 			run taker()
