@@ -6,7 +6,7 @@ extension EventCentral {
   public enum Core: String, CaseIterable, Sendable {
     /// The C core: lock-free lanes, envelope pools and routes on userspace RCU.
     case lockFree
-    /// Pure Swift: mutexes and lists. What remains when the package trait `URCU` is off.
+    /// Pure Swift: mutexes and buffers. What remains when the package trait `URCU` is off.
     case locking
 
     /// The cores that this build contains.

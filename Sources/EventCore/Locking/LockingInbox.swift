@@ -186,7 +186,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   func dropAll() {
     var buffer = LockingBuffer()
     while true {
-      let next = withLock { state -> (event: LockingRecord?, slot: Unmanaged<LockingLatest>?)? in
+      typealias Next = (event: LockingRecord?, slot: Unmanaged<LockingLatest>?)
+      let next = withLock { state -> Next? in
         guard state.lanes.occupied != 0 else { return nil }
         let record = take(state.lanes.occupied.firstLane, into: &buffer)
         let next = event(of: record, into: &buffer, anyLane: true)
@@ -195,7 +196,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
       }
       guard let next else { return }
       if let event = next.event {
-        event.end(payloadMoved: false, event.header.pointee.subscription._withUnsafeGuaranteedRef { $0.drop })
+        let subscription = event.header.pointee.subscription
+        event.end(payloadMoved: false, subscription._withUnsafeGuaranteedRef { $0.drop })
       }
       next.slot?.release()
     }

@@ -82,11 +82,13 @@ final class LockingRouter: RouterCore {
   /// Another one after each change, in any router; 0 before the first. Written under the mutex.
   private let version = Atomic<UInt64>(0)
   private static let versions = Atomic<UInt64>(0)
+  /// Here, since a global constant is asked each time whether it is there already.
+  private let threads = LockingThread.key
 
   func begin(
     key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState
   ) {
-    let thread = LockingThread.current
+    let thread = LockingThread.current(threads)
     // Acquiring, pairs with `change`: a subscription that happened before is seen.
     let version = version.load(ordering: .acquiring)
     guard let snapshot = thread.pointee.route(key, version, { look(key) }) else { return }

@@ -37,7 +37,7 @@ struct LockingThread {
     memory = .allocate(byteCount: size, alignment: 64)
   }
 
-  private static let key: pthread_key_t = {
+  static let key: pthread_key_t = {
     var key = pthread_key_t()
     check(
       pthread_key_create(&key) { raw in
@@ -55,7 +55,7 @@ struct LockingThread {
   }()
 
   @inline(__always)
-  static var current: UnsafeMutablePointer<LockingThread> {
+  static func current(_ key: pthread_key_t) -> UnsafeMutablePointer<LockingThread> {
     pthread_getspecific(key)?.assumingMemoryBound(to: LockingThread.self) ?? make()
   }
 
