@@ -235,7 +235,8 @@ static const struct evc_suite_test tests[] = {
 	{ "a scheduler sleeps until the earliest deadline, wakes for an earlier one alone, and "
 	  "never fires early",
 	  wakes_for_earlier },
-	{ "a cancel makes no system call while the scheduler's thread sleeps", cancels_alone },
+	{ "a cancel, in a child of fork, makes no system call while the scheduler's thread sleeps",
+	  cancels_alone },
 	{ "D10 a closed scheduler wakes at once, drops what is pending and ends", closes_asleep },
 	{ "a timer may close and release its own scheduler, not join it", released_by_its_thread },
 	{ "on the real clock timers fire in order and never early", on_the_real_clock },
