@@ -127,10 +127,11 @@ static void *keep_moving(void *context)
 	return NULL;
 }
 
-/* The reader walks links of envelopes that are being recycled: its figures must stay possible ones. */
+/* The reader adds up what others are changing: its figures must stay possible ones. */
 static const char *while_moving(void)
 {
-	struct live live;
+	/* Static: a failure leaves the thread behind. */
+	static struct live live;
 	pthread_t thread;
 	uint64_t depths[EVC_LANE_COUNT];
 

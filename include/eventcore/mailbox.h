@@ -242,8 +242,8 @@ EVC_API void evc_mailbox_close(struct evc_mailbox *mailbox);
 EVC_API void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox);
 
 /**
- * How many envelopes wait in each lane. Exact while nothing moves; otherwise a momentary figure, too high by
- * what came while it was read, or too low by the events of a post that is under way.
+ * How many envelopes wait in each lane. Exact while nothing moves; otherwise a momentary figure, which may be
+ * too low, by what is taken or posted while it is read.
  *
  * @param depths receives one figure per lane
  *

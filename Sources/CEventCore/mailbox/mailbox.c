@@ -122,22 +122,38 @@ void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelope *envel
 	evc_envelope_end(envelope, payload_moved, &mailbox->returns);
 }
 
-static int64_t depth_of(struct evc_mailbox *mailbox, unsigned lane)
+/* What was posted to a lane so far. */
+static uint64_t posted_to(struct evc_mailbox *mailbox, unsigned lane)
 {
 	struct evc_inbox *inbox = &mailbox->inboxes[lane >= EVC_LANE_FIRST_QUEUE];
 	/*
-	 * A momentary figure, exact while nothing moves; and none is counted twice: what was moved from the head to one
-	 * of these two is not found in the head any more. Acquire, pairs with grab and evc_mailbox_count_posted.
+	 * None is counted twice: what was moved from the head to one of these two is not found in the head any more.
+	 * Acquire, pairs with grab and evc_mailbox_count_posted; and what has left, which is read next, is not older.
 	 */
-	uint64_t left = atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed);
 	uint64_t grabbed = atomic_load_explicit(&mailbox->grabbed[lane], memory_order_acquire);
 	uint64_t posted = atomic_load_explicit(&inbox->posted[lane % EVC_LANE_FIRST_QUEUE],
 					       memory_order_acquire);
-	uintptr_t head = atomic_load_explicit(evc_mailbox_head(mailbox, lane), memory_order_relaxed);
-	uint64_t depth = posted * (EVC_HEAD_COUNT + 1) + grabbed + (head & EVC_HEAD_COUNT) - left;
+	uintptr_t head = atomic_load_explicit(evc_mailbox_head(mailbox, lane), memory_order_acquire);
 
+	return posted * (EVC_HEAD_COUNT + 1) + grabbed + (head & EVC_HEAD_COUNT);
+}
+
+/* Of one moment, if the consumer leaves one; otherwise too low rather than too high: never more than was there. */
+static int64_t depth_of(struct evc_mailbox *mailbox, unsigned lane)
+{
+	/* Relaxed: a figure that the acquire loads above stand before. */
+	uint64_t before, left = atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed);
+	uint64_t posted;
+
+	for (unsigned attempt = 0; attempt < 8; attempt++) {
+		before = left;
+		posted = posted_to(mailbox, lane);
+		left = atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed);
+		if (left == before)
+			break;
+	}
 	/* `posted` comes round at 2^38 events; and an event may be counted out before it is counted in. */
-	return (int64_t)(depth << 26) >> 26;
+	return (int64_t)((posted - left) << 26) >> 26;
 }
 
 void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT])
