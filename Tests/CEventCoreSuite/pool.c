@@ -170,9 +170,13 @@ static const char *shrinks(void)
 		EXPECT(suite_quiesce(), "the callback thread got stuck");
 		evc_pool_trim();
 		evc_pool_read_statistics(&after);
-		if (after.slab_bytes <= before.slab_bytes + ((size_t)1 << 20))
+		if (after.slab_bytes <= before.slab_bytes + ((size_t)1 << 20) &&
+		    after.trims >= before.trims + 2)
 			break;
 	}
+	EXPECT(after.trims >= before.trims + 2, "%llu trims before, %llu after two more",
+	       (unsigned long long)before.trims, (unsigned long long)after.trims);
+	EXPECT(after.slab_bytes_peak >= full.slab_bytes, "the peak is below what was read");
 	EXPECT(after.slab_bytes <= before.slab_bytes + ((size_t)1 << 20),
 	       "%zu bytes before the burst, %zu in it, %zu after trims", before.slab_bytes,
 	       full.slab_bytes, after.slab_bytes);

@@ -51,7 +51,7 @@ struct Bar: Sendable {
     .atMost(1.0 / 3, .batch64, .plain),
     .atMost(0.6, .batch64, .mutexSwap),
     .atMost(1.3, .batch64, .rawC),
-    .atMost(0.8, .fourToOne, .mutexSwap),
+    .atMost(0.6, .fourToOne, .mutexSwap),
     .between(2.5, .fourToOne, .locking, .mutexSwap),
     .between(2.5, .eightToOne, .locking, .mutexSwap),
     .between(2.5, .sixteenToOne, .locking, .mutexSwap),
