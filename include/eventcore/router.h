@@ -18,7 +18,8 @@
  *             evc_dispatch_commit(&d);
  *     }
  *
- * `evc_dispatch_bytes` does all of it for a payload that can be copied as bytes.
+ * `evc_dispatch_bytes` does all of it for a payload that can be copied as bytes. `evc_dispatch_begin_one` is the
+ * short way for the event of a single receiver, which is what most events are.
  */
 #ifndef EVENTCORE_ROUTER_H
 #define EVENTCORE_ROUTER_H
@@ -158,6 +159,27 @@ EVC_API uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch);
  * Threads: the one that began. Progress: lock-free. Ownership: ends here. Errors: none.
  */
 EVC_API void evc_dispatch_abandon(struct evc_dispatch *dispatch);
+
+/**
+ * The short way of `evc_dispatch_begin`, for one event that has one receiver and fits into an envelope: in half of
+ * the time. NULL: take the long way, which also says what is wrong.
+ *
+ * @return where the payload is to be written, before `evc_dispatch_commit_one` is called with it
+ *
+ * Threads: any; both steps on one thread. Progress: lock-free once warm. Ownership: the caller owns the place until
+ * the commit, which has to follow. Errors: none.
+ */
+EVC_API void *evc_dispatch_begin_one(struct evc_router *router, uint64_t key, enum evc_lane lane,
+				     size_t size, size_t alignment);
+
+/**
+ * The second step of `evc_dispatch_begin_one`: posts.
+ *
+ * @return how many receivers accepted: 0, if the one has closed meanwhile, or 1
+ *
+ * Threads, progress, ownership, errors: as `evc_dispatch_commit`.
+ */
+EVC_API uint32_t evc_dispatch_commit_one(void *payload);
 
 /**
  * Dispatches one event whose payload is copied as bytes.

@@ -30,6 +30,8 @@ struct evc_sink {
 	bool takes_batches;
 	/** 0. What a post to sinks of the core may need, set aside by the dispatch before it posts. */
 	uint8_t needs;
+	/** As `accept`, of one envelope that is one event, without a chain; NULL, or with `needs`: `accept` is called. */
+	enum evc_status (*accept_one)(struct evc_sink *sink, struct evc_envelope *envelope);
 };
 
 /** A batch on its way through `deliver_batch`: several events that came in one envelope. */

@@ -39,7 +39,7 @@ enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
 	if (balancer == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*balancer = (struct evc_balancer){
-		.sink = { evc_balancer_accept, retain, release, false, 0 },
+		.sink = { evc_balancer_accept, retain, release, false, 0, NULL },
 		.subscription = { .deliver = deliver },
 	};
 	if (pthread_mutex_init(&balancer->mutex, NULL) != 0) {

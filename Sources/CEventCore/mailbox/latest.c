@@ -202,7 +202,7 @@ static void give_token(struct evc_latest *latest, struct evc_envelope *token,
 		       struct evc_return_cache *cache)
 {
 	evc_token_taken(&latest->state[token->lane], token->time);
-	evc_return_cache_give(cache, token);
+	evc_return_cache_give_any(cache, token);
 }
 
 struct evc_envelope *evc_latest_take(struct evc_mailbox *mailbox, struct evc_envelope *token)
@@ -261,7 +261,7 @@ evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 	if (latest == NULL)
 		return EVC_OUT_OF_MEMORY;
 	memset(latest, 0, sizeof(*latest));
-	latest->sink = (struct evc_sink){ accept, retain, release, false, EVC_NEEDS_TOKEN };
+	latest->sink = (struct evc_sink){ accept, retain, release, false, EVC_NEEDS_TOKEN, NULL };
 	latest->subscription = (struct evc_subscription){
 		.sink = &latest->sink,
 		.deliver = options->deliver,

@@ -33,7 +33,8 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	if (mailbox == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_mailbox){
-		.sink = { evc_mailbox_accept, retain, release, options != NULL && options->batches, 0 },
+		.sink = { evc_mailbox_accept, retain, release, options != NULL && options->batches, 0,
+			  evc_mailbox_accept_one },
 	};
 	if (options != NULL)
 		mailbox->options = *options;

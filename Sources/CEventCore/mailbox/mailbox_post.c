@@ -60,15 +60,19 @@ static __attribute__((noinline)) void push_chain(struct evc_mailbox *mailbox,
 	}
 }
 
+static inline bool is_closed(struct evc_mailbox *mailbox)
+{
+	/* Relaxed: a post that misses a close at this moment may have come before it. */
+	return atomic_load_explicit(&mailbox->attention, memory_order_relaxed) & EVC_ATTENTION_CLOSED;
+}
+
 static inline enum evc_status post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
 {
 	struct evc_envelope *first = chain->first;
 
 	if (evc_unlikely(first == NULL))
 		return EVC_INVALID_ARGUMENT;
-	/* Relaxed: a post that misses a close at this moment may have come before it. */
-	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
-			 EVC_ATTENTION_CLOSED))
+	if (evc_unlikely(is_closed(mailbox)))
 		return EVC_CLOSED;
 	if (evc_likely(first == chain->last))
 		evc_mailbox_push(mailbox, first->lane, first, first, first->events);
@@ -85,5 +89,16 @@ enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_c
 enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	return post(evc_container_of(sink, struct evc_mailbox, sink), chain);
+}
+
+enum evc_status evc_mailbox_accept_one(struct evc_sink *sink, struct evc_envelope *envelope)
+{
+	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
+
+	if (evc_unlikely(is_closed(mailbox)))
+		return EVC_CLOSED;
+	/* Whoever calls this has made it for one event: not read from the envelope, whose line was just written. */
+	evc_mailbox_push(mailbox, envelope->lane, envelope, envelope, 1);
+	return EVC_OK;
 }
 #endif

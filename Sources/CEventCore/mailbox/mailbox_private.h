@@ -85,7 +85,7 @@
 #define EVC_RUN 16u
 /* So many envelopes are turned round before the next look at what is sooner: some four microseconds. */
 #define EVC_TURN_AT_ONCE 1024u
-/* Turns of a spin loop between two looks of a consumer that is in no hurry: about half a microsecond. */
+/* Turns of a spin loop between two looks of who is in no hurry: about half a microsecond. */
 #define EVC_PAUSES 16u
 
 /* Lanes that are likely to be posted to together share a line: the stacks, and the queues. */
@@ -165,8 +165,9 @@ static inline struct evc_envelope *evc_head_envelope(uintptr_t head)
 	return (struct evc_envelope *)(head & ~EVC_HEAD_COUNT);
 }
 
-/* mailbox_post.c: the sink's `accept`. */
+/* mailbox_post.c: the sink's functions. */
 enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain);
+enum evc_status evc_mailbox_accept_one(struct evc_sink *sink, struct evc_envelope *envelope);
 /* mailbox_post.c: what a post has to do beside posting: seldom anything. */
 void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes);
 /* mailbox_post.c: adds what overflowed the head's count. */
@@ -181,13 +182,22 @@ static inline void evc_mailbox_put(struct evc_mailbox *mailbox, unsigned lane,
 	/* Relaxed: the envelope is not looked at, only its address. */
 	uintptr_t old = atomic_load_explicit(head, memory_order_relaxed), count;
 
-	do {
+	for (;;) {
 		count = (old & EVC_HEAD_COUNT) + events;
 		evc_slot_set_next(oldest, evc_head_envelope(old));
 		/* The moment of the post. Releases the envelopes to C7. */
-	} while (!atomic_compare_exchange_weak_explicit(
-		head, &old, (uintptr_t)newest | (count & EVC_HEAD_COUNT), memory_order_seq_cst,
-		memory_order_relaxed));
+		if (evc_likely(atomic_compare_exchange_strong_explicit(
+			    head, &old, (uintptr_t)newest | (count & EVC_HEAD_COUNT),
+			    memory_order_seq_cst, memory_order_relaxed)))
+			break;
+		/*
+		 * Another processor has the line, and most likely posts on: who took it back at once would lose it
+		 * at once. Two producers: 22 instead of 31 ns an event, four 28 instead of 32.
+		 */
+		for (unsigned i = 0; i < EVC_PAUSES; i++)
+			evc_pause();
+		old = atomic_load_explicit(head, memory_order_relaxed);
+	}
 	if (evc_unlikely(count > EVC_HEAD_COUNT))
 		evc_mailbox_count_posted(mailbox, lane, count);
 }

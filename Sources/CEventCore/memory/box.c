@@ -52,6 +52,6 @@ void evc_box_free(struct evc_box *box, struct evc_return_cache *cache)
 	if (!pooled)
 		evc_deallocate(box, box->size, box->offset);
 	else
-		evc_return_cache_give(cache, box);
+		evc_return_cache_give_any(cache, box);
 }
 #endif

@@ -63,7 +63,10 @@ static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_
 	bool holds = (envelope->flags & EVC_ENVELOPE_HOLDS) != 0;
 
 	evc_payload_end(envelope, payload_moved, cache);
-	evc_return_cache_give(cache, envelope);
+	if (cache != NULL)
+		evc_return_cache_give_smallest(cache, envelope);
+	else
+		evc_pool_give(envelope);
 	if (evc_unlikely(holds))
 		evc_envelope_let_go(subscription);
 }

@@ -197,28 +197,57 @@ void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 	return evc_pool_prepare(pool, cursor) ? evc_pool_take(pool, cursor) : NULL;
 }
 
+/* The segment of a pointer into its memory. */
+static struct evc_segment *segment_of(const void *memory)
+{
+	struct evc_slab *slab = evc_slab_of(memory);
+
+	return evc_slab_segment(slab, ((uintptr_t)memory & (EVC_SLAB_SIZE - 1)) >> slab->segment_shift);
+}
+
+static void flush(struct evc_return_cache *cache, unsigned way)
+{
+	if (cache->ways[way].given != 0)
+		evc_segment_give(segment_of((void *)cache->ways[way].memory), cache->ways[way].given);
+	cache->ways[way].given = 0;
+}
+
+void evc_return_cache_give_any(struct evc_return_cache *cache, void *slot)
+{
+	struct evc_segment *segment = segment_of(slot);
+	uintptr_t memory = (uintptr_t)evc_segment_memory(segment);
+	const struct evc_slab *slab = evc_slab_of(slot);
+	size_t number = ((uintptr_t)slot - memory) >> slab->slot_shift;
+	unsigned way = (unsigned)(memory >> EVC_SEGMENT_SHIFT) % EVC_RETURN_WAYS;
+
+	if (cache == NULL) {
+		evc_segment_give(segment, UINT64_C(1) << number);
+		return;
+	}
+	if (cache->ways[way].memory != memory)
+		flush(cache, way);
+	cache->ways[way].memory = memory;
+	cache->ways[way].given |= UINT64_C(1) << number;
+	if (number + 1 == (size_t)1 << (slab->segment_shift - slab->slot_shift))
+		flush(cache, way);
+}
+
 void evc_pool_give(void *slot)
 {
-	evc_return_cache_give(NULL, slot);
+	evc_return_cache_give_any(NULL, slot);
 }
 
 void evc_return_cache_flush(struct evc_return_cache *cache)
 {
-	for (unsigned way = 0; way < EVC_RETURN_WAYS; way++) {
-		if (cache->ways[way].given != 0)
-			evc_segment_give(cache->ways[way].segment, cache->ways[way].given);
-		cache->ways[way].given = 0;
-	}
+	for (unsigned way = 0; way < EVC_RETURN_WAYS; way++)
+		flush(cache, way);
 }
 
 void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor)
 {
-	if (cursor->free != 0) {
-		struct evc_slab *slab = evc_slab_of(cursor->memory);
-		size_t offset = (uintptr_t)cursor->memory & (EVC_SLAB_SIZE - 1);
-
-		evc_segment_give(evc_slab_segment(slab, offset >> pool->segment_shift), cursor->free);
-	}
+	(void)pool;
+	if (cursor->free != 0)
+		evc_segment_give(segment_of(cursor->memory), cursor->free);
 	cursor->free = 0;
 }
 

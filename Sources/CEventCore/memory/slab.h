@@ -111,7 +111,8 @@ struct evc_pool {
 #define EVC_RETURN_WAYS 16u
 struct evc_return_cache {
 	struct {
-		struct evc_segment *segment;
+		/* Where the segment's memory begins. */
+		uintptr_t memory;
 		uint64_t given;
 	} ways[EVC_RETURN_WAYS];
 };
@@ -180,18 +181,21 @@ static_assert(offsetof(struct evc_slab, segments) == EVC_CACHE_LINE, "evc_segmen
 static_assert((EVC_SLAB_SIZE >> EVC_SEGMENT_SHIFT) * EVC_CACHE_LINE == EVC_SLAB_HEADER,
 	      "the descriptors fill the header");
 
+/* Takes a slot of the cursor's segment, which has one. Owner only. */
+static inline void *evc_cursor_take(struct evc_cursor *cursor, unsigned slot_shift)
+{
+	uint64_t free = cursor->free;
+
+	cursor->free = free & (free - 1);
+	return cursor->memory + ((size_t)__builtin_ctzll(free) << slot_shift);
+}
+
 /* Takes a slot. Owner only. NULL = out of memory. */
 static inline void *evc_pool_take(struct evc_pool *pool, struct evc_cursor *cursor)
 {
-#ifndef EVC_ADDRESS_SANITIZER
-	uint64_t free = cursor->free;
-
-	if (evc_likely(free != 0)) {
-		cursor->free = free & (free - 1);
-		return cursor->memory + ((size_t)__builtin_ctzll(free) << pool->slot_shift);
-	}
-#endif
-	return evc_pool_refill(pool, cursor);
+	/* Never under AddressSanitizer. */
+	return evc_likely(cursor->free != 0) ? evc_cursor_take(cursor, pool->slot_shift)
+					     : evc_pool_refill(pool, cursor);
 }
 
 /* True if the next take has a slot. False = out of memory. Owner only. */
@@ -199,7 +203,13 @@ bool evc_pool_prepare(struct evc_pool *pool, struct evc_cursor *cursor);
 
 #ifdef EVC_ADDRESS_SANITIZER
 /* Every slot is a block of its own, freed for good. */
-static inline void evc_return_cache_give(struct evc_return_cache *cache, void *slot)
+static inline void evc_return_cache_give_any(struct evc_return_cache *cache, void *slot)
+{
+	(void)cache;
+	evc_pool_give(slot);
+}
+
+static inline void evc_return_cache_give_smallest(struct evc_return_cache *cache, void *slot)
 {
 	(void)cache;
 	evc_pool_give(slot);
@@ -207,33 +217,23 @@ static inline void evc_return_cache_give(struct evc_return_cache *cache, void *s
 #else
 /* G1, and G2 if it makes the listing. */
 void evc_segment_give(struct evc_segment *segment, uint64_t slots);
+/* Gives a slot of any pool back. `cache` may be NULL. */
+void evc_return_cache_give_any(struct evc_return_cache *cache, void *slot);
 
-/* Gives one slot back. `cache` may be NULL; its holder only. */
-static inline void evc_return_cache_give(struct evc_return_cache *cache, void *slot)
+/*
+ * The same for a slot of the first class, and a cache that is there: most are of the segment of the one before. Slots
+ * are taken in the order of their bits, and mostly end so: after the last of a segment it is told.
+ */
+static inline void evc_return_cache_give_smallest(struct evc_return_cache *cache, void *slot)
 {
-	struct evc_slab *slab = evc_slab_of(slot);
-	size_t offset = (uintptr_t)slot & (EVC_SLAB_SIZE - 1);
-	struct evc_segment *segment = evc_slab_segment(slab, offset >> slab->segment_shift);
-	size_t within = offset & (((size_t)1 << slab->segment_shift) - 1);
-	uint64_t bit = UINT64_C(1) << (within >> slab->slot_shift);
-	unsigned way = (unsigned)(((uintptr_t)segment / EVC_CACHE_LINE) % EVC_RETURN_WAYS);
+	const uintptr_t size = (uintptr_t)1 << EVC_SEGMENT_SHIFT, last = size - EVC_CACHE_LINE;
+	uintptr_t memory = (uintptr_t)slot & ~(size - 1);
+	unsigned way = (unsigned)(memory >> EVC_SEGMENT_SHIFT) % EVC_RETURN_WAYS;
 
-	if (evc_unlikely(cache == NULL)) {
-		evc_segment_give(segment, bit);
-		return;
-	}
-	if (evc_unlikely(cache->ways[way].segment != segment)) {
-		if (cache->ways[way].given != 0)
-			evc_segment_give(cache->ways[way].segment, cache->ways[way].given);
-		cache->ways[way].segment = segment;
-		cache->ways[way].given = 0;
-	}
-	cache->ways[way].given |= bit;
-	/* Slots are taken in the order of their bits, and mostly end so: this is the last of its segment. */
-	if (evc_unlikely(within + ((size_t)1 << slab->slot_shift) == (size_t)1 << slab->segment_shift)) {
-		evc_segment_give(segment, cache->ways[way].given);
-		cache->ways[way].given = 0;
-	}
+	if (evc_likely(cache->ways[way].memory == memory && ((uintptr_t)slot & last) != last))
+		cache->ways[way].given |= UINT64_C(1) << (((uintptr_t)slot & last) / EVC_CACHE_LINE);
+	else
+		evc_return_cache_give_any(cache, slot);
 }
 #endif
 

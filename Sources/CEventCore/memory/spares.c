@@ -53,31 +53,9 @@ static bool fill(struct evc_thread_record *record, unsigned class_index, uint32_
 	return true;
 }
 
-bool evc_spares_ready(struct evc_thread_record *record, unsigned needs)
+bool evc_spares_fill(struct evc_thread_record *record, uint32_t tokens, uint32_t segments)
 {
-	return (!(needs & EVC_NEEDS_TOKEN) || fill(record, EVC_TOKEN_CLASS, 1)) &&
-	       (!(needs & EVC_NEEDS_SEGMENT) || fill(record, EVC_QUEUE_CLASS, 1));
-}
-
-bool evc_spares_reserve(struct evc_thread_record *record, unsigned needs, uint32_t count)
-{
-	uint32_t tokens = needs & EVC_NEEDS_TOKEN ? count : 0;
-	uint32_t segments = needs & EVC_NEEDS_SEGMENT ? count : 0;
-
-	if (!fill(record, EVC_TOKEN_CLASS, record->tokens.reserved + tokens) ||
-	    !fill(record, EVC_QUEUE_CLASS, record->segments.reserved + segments))
-		return false;
-	record->tokens.reserved += tokens;
-	record->segments.reserved += segments;
-	return true;
-}
-
-void evc_spares_unreserve(struct evc_thread_record *record, unsigned needs, uint32_t count)
-{
-	if (needs & EVC_NEEDS_TOKEN)
-		record->tokens.reserved -= count;
-	if (needs & EVC_NEEDS_SEGMENT)
-		record->segments.reserved -= count;
+	return fill(record, EVC_TOKEN_CLASS, tokens) && fill(record, EVC_QUEUE_CLASS, segments);
 }
 
 static void end(struct evc_spares *spares)

@@ -16,13 +16,49 @@
 #define EVC_TOKEN_CLASS 0u
 #define EVC_QUEUE_CLASS 6u
 
+/* Sets slots aside until there are so many. False = out of memory. */
+bool evc_spares_fill(struct evc_thread_record *record, uint32_t tokens, uint32_t segments);
+
+/* Reserves `count` of what is needed, if so many lie there. */
+static inline bool evc_spares_reserve_there(struct evc_thread_record *record, unsigned needs,
+					    uint32_t count)
+{
+	uint32_t tokens = record->tokens.reserved + (needs & EVC_NEEDS_TOKEN ? count : 0);
+	uint32_t segments = record->segments.reserved + (needs & EVC_NEEDS_SEGMENT ? count : 0);
+
+	if (evc_unlikely(record->tokens.count < tokens || record->segments.count < segments))
+		return false;
+	record->tokens.reserved = tokens;
+	record->segments.reserved = segments;
+	return true;
+}
+
 /* Reserves `count` of what is needed. False = out of memory: then nothing is. */
-bool evc_spares_reserve(struct evc_thread_record *record, unsigned needs, uint32_t count);
+static inline bool evc_spares_reserve(struct evc_thread_record *record, unsigned needs, uint32_t count)
+{
+	return evc_likely(evc_spares_reserve_there(record, needs, count)) ||
+	       (evc_spares_fill(record,
+				record->tokens.reserved + (needs & EVC_NEEDS_TOKEN ? count : 0),
+				record->segments.reserved + (needs & EVC_NEEDS_SEGMENT ? count : 0)) &&
+		evc_spares_reserve_there(record, needs, count));
+}
+
 /* Ends a reservation: the posts are done, or will not be. */
-void evc_spares_unreserve(struct evc_thread_record *record, unsigned needs, uint32_t count);
+static inline void evc_spares_unreserve(struct evc_thread_record *record, unsigned needs,
+					uint32_t count)
+{
+	record->tokens.reserved -= needs & EVC_NEEDS_TOKEN ? count : 0;
+	record->segments.reserved -= needs & EVC_NEEDS_SEGMENT ? count : 0;
+}
 
 /* True if there is one of what is needed, for a post that is about to begin. False = out of memory. */
-bool evc_spares_ready(struct evc_thread_record *record, unsigned needs);
+static inline bool evc_spares_ready(struct evc_thread_record *record, unsigned needs)
+{
+	uint32_t tokens = needs & EVC_NEEDS_TOKEN ? 1 : 0, segments = needs & EVC_NEEDS_SEGMENT ? 1 : 0;
+
+	return evc_likely(record->tokens.count >= tokens && record->segments.count >= segments) ||
+	       evc_spares_fill(record, tokens, segments);
+}
 
 /* A spare, or, for who has reserved none, a fresh slot. NULL = out of memory. */
 void *evc_spare_take(struct evc_thread_record *record, unsigned class_index);

@@ -17,6 +17,8 @@ struct evc_route;
 struct evc_snapshot;
 
 #define EVC_ROUTE_CACHE_SIZE 16u
+/* An envelope is a slot of the first class. */
+#define EVC_ENVELOPE_SHIFT 6u
 
 struct evc_route_cache_entry {
 	/* 0 = empty: routers are counted from 1. */
@@ -95,6 +97,22 @@ static inline struct evc_envelope *evc_envelope_take(struct evc_thread_record *r
 	if (evc_likely(envelope != NULL))
 		evc_slot_prefetch(envelope);
 	return envelope;
+}
+
+/* The same without a call, if evc_envelope_is_in_hand. */
+static inline struct evc_envelope *evc_envelope_take_in_hand(struct evc_thread_record *record,
+							     unsigned lane)
+{
+	struct evc_envelope *envelope =
+		evc_cursor_take(&record->envelopes[lane], EVC_ENVELOPE_SHIFT);
+
+	evc_slot_prefetch(envelope);
+	return envelope;
+}
+
+static inline bool evc_envelope_is_in_hand(struct evc_thread_record *record, unsigned lane)
+{
+	return record->envelopes[lane].free != 0;
 }
 
 /*

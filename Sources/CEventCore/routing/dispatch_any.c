@@ -2,7 +2,12 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * The long way of a dispatch: any number of receivers and events, boxes, a route that is not cached.
+ * The long way of a dispatch, from the router's snapshot to the receivers' sinks in two steps (router.h): any number
+ * of receivers and events, boxes, a route that is not cached.
+ *
+ * Between the steps the envelopes are linked in one list, by receiver and then by event. They belong to the
+ * dispatching thread until their sink accepts them. All of them are made before the first is posted, so
+ * that running out of memory reaches nobody half.
  */
 #include "routing/dispatch_private.h"
 
@@ -115,9 +120,9 @@ static enum evc_status begin(struct evc_thread_record *record, struct evc_snapsh
 	return EVC_OUT_OF_MEMORY;
 }
 
-enum evc_status evc_dispatch_begin_any(struct evc_router *router, uint64_t key, enum evc_lane lane,
-				       size_t size, size_t alignment, uint32_t events,
-				       struct evc_dispatch *out)
+enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum evc_lane lane,
+				   size_t size, size_t alignment, uint32_t events,
+				   struct evc_dispatch *out)
 {
 	struct evc_thread_record *record;
 	struct evc_snapshot *snapshot;
@@ -156,6 +161,11 @@ enum evc_status evc_dispatch_begin_any(struct evc_router *router, uint64_t key, 
 	return status;
 }
 
+struct evc_envelope *evc_dispatch_next(struct evc_envelope *envelope)
+{
+	return evc_slot_next(envelope);
+}
+
 void evc_dispatch_refuse(const struct evc_chain *chain)
 {
 	struct evc_envelope *envelope = chain->first, *next;
@@ -179,7 +189,7 @@ static void end(struct evc_dispatch *dispatch)
 	*dispatch = (struct evc_dispatch){ 0 };
 }
 
-uint32_t evc_dispatch_commit_any(struct evc_dispatch *dispatch)
+uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch)
 {
 	struct evc_envelope *next = dispatch->first;
 	uint32_t accepted = 0, left = dispatch->receivers;

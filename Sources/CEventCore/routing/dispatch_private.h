@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The steps that the short ways of a dispatch (dispatch.c, dispatch_batch.c) have in common with the long one
- * (dispatch_any.c).
+ * The steps that the ways of a dispatch (dispatch.c, dispatch_batch.c, dispatch_any.c) have in common.
  */
 #ifndef EVC_DISPATCH_PRIVATE_H
 #define EVC_DISPATCH_PRIVATE_H
@@ -10,14 +9,6 @@
 #include "memory/envelope.h"
 #include "memory/spares.h"
 #include "routing/router_private.h"
-
-/* Any number of receivers and events, boxes, a cache that misses, sinks that need more, wrong arguments. */
-enum evc_status evc_dispatch_begin_any(struct evc_router *router, uint64_t key, enum evc_lane lane,
-				       size_t size, size_t alignment, uint32_t events,
-				       struct evc_dispatch *out);
-
-/* Several receivers or events. */
-uint32_t evc_dispatch_commit_any(struct evc_dispatch *dispatch);
 
 /* The receiver has closed: ends the envelopes of the chain, and their payloads. */
 void evc_dispatch_refuse(const struct evc_chain *chain);

@@ -20,7 +20,7 @@ static struct evc_snapshot *create(uint32_t capacity)
 		return NULL;
 	atomic_init(&snapshot->references, 1);
 	snapshot->count = 0;
-	snapshot->timed = false;
+	snapshot->timed = snapshot->is_plain = false;
 	snapshot->needs = 0;
 	snapshot->needing = 0;
 	return snapshot;
@@ -35,6 +35,7 @@ static void append(struct evc_snapshot *snapshot, struct evc_snapshot_entry entr
 	snapshot->timed |= entry.timed;
 	snapshot->needs |= sink->needs;
 	snapshot->needing += sink->needs != 0;
+	snapshot->is_plain = snapshot->count == 1 && !entry.timed && sink->needs == 0;
 }
 
 /* Where a subscription stands, or would be added: behind the last one of the same sink. */

@@ -34,6 +34,8 @@ struct evc_snapshot {
 	uint32_t count;
 	/* True if an entry is. */
 	bool timed;
+	/* One entry, which is not timed, and whose sink needs nothing. */
+	bool is_plain;
 	/* What sinks of the entries need, and how many of them do. Those with the same sink stand side by side. */
 	uint8_t needs;
 	uint32_t needing;

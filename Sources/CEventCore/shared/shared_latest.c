@@ -200,7 +200,7 @@ struct evc_envelope *evc_shared_latest_take(struct evc_envelope *token,
 
 	/* K1. */
 	evc_token_taken(&latest->state[lane], token->time);
-	evc_return_cache_give(cache, token);
+	evc_return_cache_give_any(cache, token);
 	/* K2; pairs with P1. */
 	slot = atomic_load_explicit(&latest->slot, memory_order_seq_cst);
 	do {
@@ -251,7 +251,7 @@ evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
 		return EVC_OUT_OF_MEMORY;
 	memset(latest, 0, sizeof(*latest));
 	latest->sink = (struct evc_sink){
-		accept, retain, release, false, EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT
+		accept, retain, release, false, EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, NULL
 	};
 	latest->subscription.base = (struct evc_subscription){
 		.sink = &latest->sink,

@@ -44,7 +44,7 @@ enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
 	if (mailbox == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_shared_mailbox){
-		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT },
+		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT, NULL },
 	};
 	for (unsigned i = 0; i < EVC_LANE_FIRST_QUEUE; i++)
 		evc_shared_stack_open(&mailbox->stacks[i]);

@@ -23,6 +23,13 @@ protocol RouteRegistry: AnyObject, Sendable {
 /// lock-free router (C) and the locking router (Swift).
 @usableFromInline
 protocol RouterCore: RouteRegistry {
+  /// The short way of `begin`, for one event that one receiver gets: where its payload is to be
+  /// written, before `commitOne`. Nil: the long way.
+  func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer?
+
+  /// The second step of `beginOne`: posts. Returns how many accepted.
+  func commitOne(_ payload: UnsafeMutableRawPointer) -> Int
+
   /// First step: finds the receivers and makes their envelopes. Nobody waits.
   func begin(
     key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState)
@@ -43,6 +50,14 @@ protocol RouterCore: RouteRegistry {
 }
 
 extension RouterCore {
+  @usableFromInline
+  func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer? {
+    nil
+  }
+
+  @usableFromInline
+  func commitOne(_ payload: UnsafeMutableRawPointer) -> Int { 0 }
+
   @usableFromInline
   func beginBatch(
     events: Int, key: UInt, lane: UInt8, size: Int, alignment: Int, _ state: inout DispatchState

@@ -20,6 +20,15 @@
       evc_router_destroy(router)
     }
 
+    func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer? {
+      evc_dispatch_begin_one(
+        router, UInt64(key), evc_lane(rawValue: evc_lane.RawValue(lane)), size, alignment)
+    }
+
+    func commitOne(_ payload: UnsafeMutableRawPointer) -> Int {
+      Int(evc_dispatch_commit_one(payload))
+    }
+
     func begin(
       key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState
     ) {

@@ -38,10 +38,24 @@ func eventKey<E: Eventable>(_ type: E.Type) -> UInt {
   UInt(bitPattern: ObjectIdentifier(type))
 }
 
-/// Dispatches one event: finds the receivers, writes the payload once for each, posts.
+/// Dispatches one event. Most have one receiver: its payload is written where that finds it.
 @inlinable
 @discardableResult
 func dispatch<E: Eventable>(
+  _ event: consuming E, lane: Lane, through router: any RouterCore
+) -> Int {
+  let payload = router.beginOne(
+    key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
+    alignment: MemoryLayout<E>.alignment)
+  guard let payload else { return dispatchToAll(event, lane: lane, through: router) }
+  payload.initializeMemory(as: E.self, to: event)
+  return router.commitOne(payload)
+}
+
+/// The same for any number of receivers: finds them, writes the payload once for each, posts.
+@inlinable
+@inline(never)
+func dispatchToAll<E: Eventable>(
   _ event: consuming E, lane: Lane, through router: any RouterCore
 ) -> Int {
   var state = DispatchState()
