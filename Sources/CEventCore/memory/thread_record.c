@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-_Thread_local struct evc_thread_record *evc_thread_record_current;
+_Thread_local EVC_FOUND_AT_START struct evc_thread_record *evc_thread_record_current;
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;

@@ -63,7 +63,7 @@ struct evc_thread_record {
 #endif
 static_assert(sizeof(struct evc_thread_record) <= EVC_THREAD_RECORD_SIZE, "a record is a page");
 
-extern _Thread_local struct evc_thread_record *evc_thread_record_current;
+extern _Thread_local EVC_FOUND_AT_START struct evc_thread_record *evc_thread_record_current;
 
 /* Makes or adopts a record for this thread. NULL = out of memory. */
 struct evc_thread_record *evc_thread_record_attach(void);

@@ -6,6 +6,8 @@
 #ifndef EVC_COMPILER_H
 #define EVC_COMPILER_H
 
+#include <stdint.h>
+
 #define evc_likely(x) __builtin_expect(!!(x), 1)
 #define evc_unlikely(x) __builtin_expect(!!(x), 0)
 #define evc_container_of(pointer, type, member)                                                    \
@@ -36,6 +38,18 @@
 #define evc_fence_after_exchange() atomic_signal_fence(memory_order_seq_cst)
 #else
 #define evc_fence_after_exchange() atomic_thread_fence(memory_order_seq_cst)
+#endif
+
+/*
+ * Of a variable that each thread has, and each dispatch reads: it is found without a call, which a function would keep
+ * a stack frame for although the linker takes it out of programs. A library that is loaded while the program runs
+ * has to fit into what glibc leaves for such variables: 16 bytes of 1,664. Elsewhere such a library could not be
+ * loaded.
+ */
+#if defined(__ELF__) && defined(__GLIBC__) && !defined(_Thread_local)
+#define EVC_FOUND_AT_START __attribute__((tls_model("initial-exec")))
+#else
+#define EVC_FOUND_AT_START
 #endif
 
 /* One turn of a spin loop. */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-_Thread_local struct evc_walker *evc_walker_current;
+_Thread_local EVC_FOUND_AT_START struct evc_walker *evc_walker_current;
 bool evc_walker_has_barrier;
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;

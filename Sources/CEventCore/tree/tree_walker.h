@@ -164,7 +164,7 @@ static_assert(offsetof(struct evc_tree_walk, last_removal) == 48, "Swift counts 
 static_assert(offsetof(struct evc_tree_walk, seen) == 56, "Swift counts on it");
 static_assert(offsetof(struct evc_tree_walk, window) == EVC_CACHE_LINE, "a line of the thread's own");
 
-extern _Thread_local struct evc_walker *evc_walker_current;
+extern _Thread_local EVC_FOUND_AT_START struct evc_walker *evc_walker_current;
 
 /* False where V1 needs a fence after it (tree_wait.h). Set before the first walk. */
 extern bool evc_walker_has_barrier;
