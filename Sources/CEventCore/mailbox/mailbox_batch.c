@@ -9,18 +9,32 @@
 struct evc_batch_walk {
 	struct evc_mailbox *mailbox;
 	struct evc_envelope *envelope;
-	/* How many events have been delivered, and how many may be. */
-	uint64_t count;
+	/* Of a queue whose earlier lanes have the alarm: how many more may be taken before the last; else 0. */
+	uint32_t at_hand;
+	/* How many may be taken beside these. */
 	uint64_t limit;
 	/* Nothing more is taken in this walk. */
 	bool is_over;
 };
 
+/* What is at hand is taken as evc_mailbox_next would take it, if the signal is down (C3): `relied` changes in takes. */
+static void count_at_hand(struct evc_batch_walk *walk)
+{
+	const struct evc_envelope *envelope = walk->envelope;
+	uint32_t left = envelope->batch.left;
+
+	walk->at_hand = 0;
+	if (envelope->lane < EVC_LANE_FIRST_QUEUE || walk->mailbox->relied != envelope->lane || left < 2)
+		return;
+	walk->at_hand = left - 1 < walk->limit ? left - 1 : (uint32_t)walk->limit;
+	walk->limit -= walk->at_hand;
+}
+
 /*
  * Takes the next event of a batch if that is what evc_mailbox_next would take: the consumer relies on the alarm for
  * all lanes before it, the signal is down (C3), and the batch is still the first of its lane.
  */
-static inline bool take_again(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
+static bool take_again(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
 {
 	unsigned lane = envelope->lane;
 
@@ -37,23 +51,46 @@ static inline bool take_again(struct evc_mailbox *mailbox, struct evc_envelope *
 	return true;
 }
 
-/* The payload of the next event, which is then taken, after the one before was delivered. */
-static inline void *take_next(struct evc_batch_walk *walk)
+static inline void advance(struct evc_batch *batch)
 {
-	struct evc_batch *batch = &walk->envelope->batch;
-
-	if (evc_unlikely(walk->is_over))
-		return NULL;
-	walk->count++;
-	walk->is_over = true;
-	if (batch->left == 0)
-		return NULL;
 	batch->payload += batch->step;
 	/* Written by another processor: on its way while those before it are handled. */
 	__builtin_prefetch(batch->payload + BATCH_AHEAD * batch->step);
-	if (walk->count == walk->limit || !take_again(walk->mailbox, walk->envelope))
+}
+
+static __attribute__((noinline)) void *take_carefully(struct evc_batch_walk *walk)
+{
+	struct evc_batch *batch = &walk->envelope->batch;
+	bool is_over = walk->is_over;
+
+	walk->is_over = true;
+	if (is_over || batch->left == 0)
 		return NULL;
+	/* Not lost: it may be that the signal is up. */
+	walk->limit += walk->at_hand;
+	walk->at_hand = 0;
+	advance(batch);
+	if (walk->limit == 0 || !take_again(walk->mailbox, walk->envelope))
+		return NULL;
+	walk->limit--;
 	walk->is_over = false;
+	batch->left--;
+	return batch->payload;
+}
+
+/* The payload of the next event, which is then taken, after the one before was delivered. */
+static inline void *take_next(struct evc_batch_walk *walk)
+{
+	struct evc_mailbox *mailbox = walk->mailbox;
+	struct evc_batch *batch = &walk->envelope->batch;
+
+	/* C3; as in evc_mailbox_next. */
+	if (evc_unlikely(walk->at_hand == 0 ||
+			 atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0))
+		return take_carefully(walk);
+	walk->at_hand--;
+	advance(batch);
+	evc_mailbox_count_left(mailbox, walk->envelope->lane, 1);
 	batch->left--;
 	return batch->payload;
 }
@@ -78,11 +115,14 @@ uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envel
 {
 	struct evc_subscription *subscription = envelope->subscription;
 	struct evc_batch *batch = &envelope->batch;
-	struct evc_batch_walk walk = { mailbox, envelope, 0, limit, false };
+	/* The first is taken. */
+	struct evc_batch_walk walk = { mailbox, envelope, 0, limit - 1, false };
+	uint32_t left = batch->left;
 	void *payload = batch->payload;
 
 	if (--batch->left > 0 && envelope->lane >= EVC_LANE_FIRST_QUEUE)
 		put_back(mailbox, envelope);
+	count_at_hand(&walk);
 	do {
 		if (subscription->deliver_batch != NULL)
 			subscription->deliver_batch(subscription->context, payload, envelope, &walk);
@@ -91,8 +131,9 @@ uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envel
 			subscription->drop(subscription->context, payload);
 		/* For who has not walked to the end, too. */
 	} while ((payload = take_next(&walk)) != NULL);
+	left -= batch->left;
 	if (batch->left == 0)
 		evc_envelope_end(envelope, true, &mailbox->returns);
-	return walk.count;
+	return left;
 }
 #endif
