@@ -8,7 +8,7 @@
 
 extern const struct suite_group suite_reentry, suite_order, suite_order_live, suite_chain, suite_producers,
 	suite_depth, suite_close, suite_close_race, suite_interrupt, suite_parker, suite_parker_race,
-	suite_pool, suite_box, suite_router, suite_router_churn, suite_dispatch, suite_thread,
+	suite_pool, suite_box, suite_router, suite_router_churn, suite_dispatch, suite_dispatch_one, suite_thread,
 	suite_fork, suite_reclaimer, suite_barrier, suite_errors, suite_allocation_failure, suite_batch, suite_batch_counts,
 	suite_batch_live,
 	suite_open_dispatches, suite_held, suite_footprint, suite_pump, suite_pump_race,
@@ -24,7 +24,7 @@ static const struct suite_group *const groups[] = {
 	&suite_order,	   &suite_order_live,  &suite_chain,	   &suite_producers,
 	&suite_depth,	   &suite_close,       &suite_close_race,  &suite_interrupt,
 	&suite_parker,	   &suite_parker_race, &suite_pool,	   &suite_box,
-	&suite_router,	   &suite_router_churn, &suite_dispatch,   &suite_thread,
+	&suite_router,	   &suite_router_churn, &suite_dispatch,   &suite_dispatch_one, &suite_thread,
 	&suite_reentry,   &suite_fork,	   &suite_reclaimer,  &suite_barrier, &suite_errors,      &suite_allocation_failure,
 	&suite_open_dispatches,	   &suite_held,	   &suite_footprint,	   &suite_out_of_memory, &suite_pump,	   &suite_pump_race,
 	&suite_batch,	   &suite_batch_counts,	 &suite_batch_live,

@@ -133,7 +133,13 @@ bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint
 	case EVC_WAIT_PARK:
 		if (mailbox->grace_left == 0)
 			break;
-		if (spin(waiter, less(grace(), timeout), EVC_PAUSES, false)) {
+		/*
+		 * A producer may be kept from its processor. Eight mailboxes on two processors: 38 instead of 78 ns a
+		 * delivery. A consumer that sleeps long does not come here: woken, it would be 8 us later.
+		 */
+		sched_yield();
+		if (waiter->has_news(waiter->context) ||
+		    spin(waiter, less(grace(), timeout), EVC_PAUSES, false)) {
 			mailbox->grace_left = GRACE_TRIES;
 			return true;
 		}
