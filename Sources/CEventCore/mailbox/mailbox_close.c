@@ -6,7 +6,7 @@
  * handle or drop); ended (ENDED: the consumer handles nothing more, and whoever has posted after that frees what
  * is there).
  */
-#include "mailbox/latest.h"
+#include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
 
 static void close_with(struct evc_mailbox *mailbox, uint32_t signal)

@@ -62,10 +62,9 @@
 #ifndef EVC_MAILBOX_PRIVATE_H
 #define EVC_MAILBOX_PRIVATE_H
 
-#include "memory/envelope.h"
 #include "eventcore/mailbox.h"
-
-#include <pthread.h>
+#include "mailbox/subscription_list.h"
+#include "memory/envelope.h"
 
 /* Bits of `attention`, above one bit for each lane. */
 #define EVC_ATTENTION_SLEEP (1u << 16)
@@ -145,13 +144,22 @@ struct evc_mailbox {
 	/* Off the hot path. Relaxed: statistics. Events that were dropped; tokens that stood for nothing. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t dropped;
 	_Atomic uint64_t empty;
-	/* Guards the lists of subscriptions. */
-	pthread_mutex_t subscription_mutex;
-	struct evc_subscription *subscriptions;
-	/* Those in front of the mailbox, and what was superseded in others (latest.h). */
-	struct evc_latest *latests;
-	uint64_t superseded;
+	struct evc_subscription_list subscriptions;
 };
+
+/* What a subscription of the mailbox is. */
+static inline struct evc_subscription
+evc_mailbox_subscription(struct evc_mailbox *mailbox, const struct evc_subscription_options *options)
+{
+	return (struct evc_subscription){
+		.sink = &mailbox->sink,
+		.deliver = options->deliver,
+		.drop = options->drop,
+		.deliver_batch = options->deliver_batch,
+		.context = options->context,
+		.finalize = options->finalize,
+	};
+}
 
 static inline _Atomic uintptr_t *evc_mailbox_head(struct evc_mailbox *mailbox, unsigned lane)
 {
@@ -226,6 +234,8 @@ struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 unsigned evc_mailbox_first(struct evc_mailbox *mailbox, struct evc_envelope **top);
 struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigned lane,
 					    struct evc_envelope *top);
+/* mailbox_latest.c: the event that a token stands for, which was taken; NULL if that was no event. */
+struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token);
 /* mailbox_close.c: the consumer's end. False if it has to handle more first. */
 bool evc_mailbox_end(struct evc_mailbox *mailbox);
 /* mailbox_close.c: drops what lies in the inboxes, after the consumer's end. Any thread. */

@@ -5,7 +5,6 @@
  * The consumer's side of a mailbox: which envelope is next. The protocol and its proof are in mailbox_private.h; C1
  * to C7 name its steps.
  */
-#include "mailbox/latest.h"
 #include "mailbox/mailbox_private.h"
 
 /* How long a dry consumer pauses, in turns of evc_pause of about 30 ns. */
@@ -245,7 +244,7 @@ struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 	struct evc_envelope *envelope;
 
 	while (token != NULL && (token->flags & EVC_ENVELOPE_TOKEN)) {
-		envelope = evc_latest_take(mailbox, token);
+		envelope = evc_mailbox_take_latest(mailbox, token);
 		if (envelope != NULL)
 			return envelope;
 		/* It stood for nothing: it was no event that was taken. */

@@ -53,7 +53,7 @@ static bool fill(struct evc_thread_record *record, unsigned class_index, uint32_
 	return true;
 }
 
-bool evc_spares_ready(struct evc_thread_record *record, unsigned needs)
+bool evc_spares_provide(struct evc_thread_record *record, unsigned needs)
 {
 	return (!(needs & EVC_NEEDS_TOKEN) || fill(record, EVC_TOKEN_CLASS, 1)) &&
 	       (!(needs & EVC_NEEDS_SEGMENT) || fill(record, EVC_QUEUE_CLASS, 1));

@@ -21,8 +21,17 @@ bool evc_spares_reserve(struct evc_thread_record *record, unsigned needs, uint32
 /* Ends a reservation: the posts are done, or will not be. */
 void evc_spares_unreserve(struct evc_thread_record *record, unsigned needs, uint32_t count);
 
+/* The part of evc_spares_ready that takes slots. */
+bool evc_spares_provide(struct evc_thread_record *record, unsigned needs);
+
 /* True if there is one of what is needed, for a post that is about to begin. False = out of memory. */
-bool evc_spares_ready(struct evc_thread_record *record, unsigned needs);
+static inline bool evc_spares_ready(struct evc_thread_record *record, unsigned needs)
+{
+	if (evc_likely((!(needs & EVC_NEEDS_TOKEN) || record->tokens.count > 0) &&
+		       (!(needs & EVC_NEEDS_SEGMENT) || record->segments.count > 0)))
+		return true;
+	return evc_spares_provide(record, needs);
+}
 
 /* A spare, or, for who has reserved none, a fresh slot. NULL = out of memory. */
 void *evc_spare_take(struct evc_thread_record *record, unsigned class_index);

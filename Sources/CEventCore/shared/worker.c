@@ -5,10 +5,9 @@
  * A worker: a consumer of its own mailbox and of a shared one. In its own mailbox it relies on no alarm
  * (mailbox_private.h), since little comes that way.
  */
-#include "mailbox/latest.h"
+#include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
 #include "memory/memory.h"
-#include "shared/shared_latest.h"
 #include "shared/shared_mailbox_private.h"
 #include "shared/worker.h"
 
@@ -127,18 +126,14 @@ static __attribute__((noinline)) void wake_next(struct evc_worker *worker)
 static __attribute__((noinline)) struct evc_envelope *event_of(struct evc_worker *worker,
 							       struct evc_envelope *token)
 {
-	struct evc_mailbox *mailbox = worker->mailbox;
 	struct evc_envelope *event;
 
-	if (token->subscription->deliver == NULL) {
-		event = evc_shared_latest_take(token, &mailbox->returns);
-		if (event == NULL)
-			/* Release, pairs with evc_shared_mailbox_read_statistics. */
-			atomic_fetch_add_explicit(&worker->shared->taken_empty, 1,
-						  memory_order_release);
-	} else {
-		event = evc_latest_take(mailbox, token);
-	}
+	if (!token->subscription->is_shared)
+		return evc_mailbox_take_latest(worker->mailbox, token);
+	event = evc_latest_take(token, &worker->mailbox->returns);
+	if (event == NULL)
+		/* Release, pairs with evc_shared_mailbox_read_statistics. */
+		atomic_fetch_add_explicit(&worker->shared->taken_empty, 1, memory_order_release);
 	return event;
 }
 
@@ -275,9 +270,9 @@ static inline bool deliver(struct evc_worker *worker, struct evc_envelope *envel
 	void *payload = evc_envelope_payload_inline(envelope);
 	bool owned = evc_envelope_owns_payload(envelope);
 
-	if (evc_likely(subscription->deliver == NULL))
-		return evc_container_of(subscription, struct evc_shared_subscription, base)
-			->deliver(worker->context, subscription->context, payload, envelope, owned);
+	if (evc_likely(subscription->is_shared))
+		return subscription->deliver_by_worker(worker->context, subscription->context, payload,
+						       envelope, owned);
 	return subscription->deliver(subscription->context, payload, envelope, owned);
 }
 
