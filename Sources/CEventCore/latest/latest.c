@@ -101,11 +101,6 @@ uintptr_t evc_latest_carry(struct evc_latest *latest, uintptr_t old)
 	return old & ~EVC_LATEST_COUNT;
 }
 
-void evc_token_end_superseded(struct evc_envelope *envelope)
-{
-	evc_envelope_end(envelope, false, NULL);
-}
-
 void evc_latest_supersede_chain(const struct evc_chain *chain)
 {
 	struct evc_envelope *envelope = chain->first, *next;

@@ -77,7 +77,7 @@
 #define EVC_LATEST_H
 
 #include "latest/token.h"
-#include "mailbox/subscription_list.h"
+#include "latest/subscription_list.h"
 
 /* The slot's word: the address, and in the six bits that its alignment leaves free a count, and the lane. */
 #define EVC_LATEST_LANE ((uintptr_t)15)

@@ -76,9 +76,6 @@ static inline struct evc_envelope *evc_token_create(struct evc_thread_record *re
 	return token;
 }
 
-/* latest.c: the same as below for any envelope. */
-void evc_token_end_superseded(struct evc_envelope *envelope);
-
 /*
  * Ends an envelope that a newer one took the place of. Nearly always it is of this thread's own pool, and taken a
  * moment ago: then it is the next to be used.
@@ -96,7 +93,7 @@ static inline void evc_envelope_supersede(struct evc_envelope *envelope)
 		evc_envelope_untake(record, envelope);
 		return;
 	}
-	evc_token_end_superseded(envelope);
+	evc_envelope_release(envelope, false);
 }
 
 #endif

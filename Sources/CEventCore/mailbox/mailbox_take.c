@@ -168,8 +168,7 @@ static void look_before_relied(struct evc_mailbox *mailbox)
 				  memory_order_relaxed);
 }
 
-/* The signal is up. False if the mailbox closes. */
-static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
+uint32_t evc_mailbox_attend(struct evc_mailbox *mailbox)
 {
 	/* C4; pairs with every raise: what the raiser did before. */
 	uint32_t signal = atomic_fetch_and_explicit(&mailbox->signal,
@@ -182,6 +181,14 @@ static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
 		signal |= atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_ALARM,
 						    memory_order_seq_cst);
 	}
+	return signal;
+}
+
+/* The signal is up. False if the mailbox closes. */
+static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
+{
+	uint32_t signal = evc_mailbox_attend(mailbox);
+
 	if (signal & EVC_SIGNAL_CLOSE)
 		return false;
 	if (signal & EVC_SIGNAL_ALARM)
@@ -300,8 +307,7 @@ enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelop
 			*out = envelope;
 			return EVC_OK;
 		}
-		if (!(atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
-		      (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))) {
+		if (!evc_mailbox_closes(mailbox)) {
 			if (!evc_mailbox_has_posts(mailbox, memory_order_seq_cst))
 				return EVC_EMPTY;
 			continue;

@@ -52,7 +52,7 @@
 #define EVC_SHARED_MAILBOX_PRIVATE_H
 
 #include "eventcore/shared_mailbox.h"
-#include "mailbox/subscription_list.h"
+#include "latest/subscription_list.h"
 #include "memory/envelope.h"
 #include "shared/shared_queue.h"
 #include "shared/shared_stack.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-#include "mailbox/subscription_list.h"
+#include "latest/subscription_list.h"
 
 #include "memory/memory.h"
 
