@@ -175,7 +175,8 @@ struct evc_snapshot *evc_snapshot_acquire(evc_current_snapshot *current)
 	/* Pairs with publish. */
 	snapshot = atomic_load_explicit(current, memory_order_acquire);
 	if (snapshot != NULL)
-		evc_snapshot_retain(snapshot);
+		/* Relaxed: in a section. */
+		atomic_fetch_add_explicit(&snapshot->references, 1, memory_order_relaxed);
 	evc_domain_leave();
 	return snapshot;
 }

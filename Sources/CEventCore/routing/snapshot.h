@@ -63,10 +63,4 @@ void evc_snapshot_release(struct evc_snapshot *snapshot);
 /* Drops the owner's reference after a grace period. `snapshot` may be NULL. */
 void evc_snapshot_retire(struct evc_snapshot *snapshot);
 
-static inline void evc_snapshot_retain(struct evc_snapshot *snapshot)
-{
-	/* Relaxed: the caller is in a section, or has a reference. */
-	atomic_fetch_add_explicit(&snapshot->references, 1, memory_order_relaxed);
-}
-
 #endif
