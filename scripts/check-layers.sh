@@ -25,7 +25,10 @@ forbid '^ *(public |@_exported )?import (CEventCore|Foundation)' \
 forbid 'evc_|EVC_' 'C is named in LockFree/ alone:' \
   $(printf '%s\n' "${shared_files[@]}" | grep -v -e Lane.swift -e Dispatch.swift -e EnvelopeLayout.swift)
 forbid '#include "(mailbox|shared)/' 'A router knows sinks, not mailboxes:' Sources/CEventCore/routing/*.[ch]
-forbid '#include "routing/(router|dispatch|snapshot)' 'A mailbox knows no router:' Sources/CEventCore/mailbox/*.[ch]
+forbid '#include "routing/(router|dispatch|snapshot)' 'A mailbox knows no router:' \
+  Sources/CEventCore/{mailbox,latest}/*.[ch]
+forbid '#include "(mailbox|shared)/' 'A latest-only subscription stands in front of either kind of mailbox:' \
+  Sources/CEventCore/latest/*.[ch]
 forbid '#include "(memory/envelope|routing|mailbox|eventcore/(router|mailbox|envelope|sink))' \
   'A scheduler knows time, and no events:' include/eventcore/scheduler.h Sources/CEventCore/scheduler/*.[ch]
 forbid 'Consumer|Receiver|EventThread|Mailbox' 'A scheduler dispatches through the front door:' \

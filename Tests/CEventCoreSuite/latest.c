@@ -4,8 +4,8 @@
 #ifdef EVC_URCU
 #include "suite.h"
 
-#include "mailbox/latest.h"
-#include "mailbox/token.h"
+#include "latest/latest.h"
+#include "mailbox/mailbox_private.h"
 
 #include <string.h>
 

@@ -70,7 +70,7 @@ def coverage(scenario):
 
 # Whose scenarios are for a file; others come by as well, but look at something else.
 RELATED = {
-    "parker": ["parker"], "reclaimer": ["reclaimer"], "latest": ["latest"], "token": ["latest", "shared_latest"],
+    "parker": ["parker"], "reclaimer": ["reclaimer"], "latest": ["latest", "shared_latest"], "mailbox_latest": ["latest"], "token": ["latest", "shared_latest"],
     "shared_latest": ["shared_latest"], "shared_mailbox_close": ["shared_close", "shared_latest_close"],
     "shared_mailbox_wake": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_hold"],
     "worker_wait": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_own"],

@@ -7,17 +7,16 @@
  * there; one that was put and not told of it may find or not. With -DCLOSE the consumer ends at any time, and tokens
  * are dropped by it and by whoever posts after that.
  *
- * Models these lines of Sources/CEventCore/mailbox/latest.c and token.h, by the names that the proof in latest.h
- * gives the steps:
- *   put                 P1  exchange the slot
+ * Models these lines of Sources/CEventCore/latest/latest.h, latest.c, token.h and mailbox/mailbox_latest.c, by the
+ * names that the proof in latest.h gives the steps:
+ *   evc_latest_put      P1  exchange the slot
  *   evc_token_claim     P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED
- *   post_token              evc_mailbox_put; evc_token_settle: CLAIMED → POSTED of the same number
- *   accept              P3  evc_mailbox_tell, whoever put the token; P4 end what P1 found
- *   evc_latest_take     K1  evc_token_taken: → NONE if the state has the token's number; K2 exchange the slot;
- *                       K3  put back
+ *   accept                  evc_mailbox_put; evc_token_settle: CLAIMED → POSTED of the same number
+ *                       P3  evc_mailbox_tell, whoever put the token; P4 end what P1 found
+ *   evc_latest_take     K1  evc_token_taken: → NONE if the state has the token's number; K2 load the slot, then CAS
  *   evc_latest_drop     K1, K2
  *
- * Events are numbered in the order of their P1. Asserted:
+ * Events are numbered in the order of their P1; the slot's word is the event, whose lane it tells. Asserted:
  * - each event is delivered, superseded or dropped, once; what is delivered comes in the order of P1; at the end
  *   the slot is empty (D4);
  * - an event whose dispatch has returned has a token on its lane while it is in the slot, of which the consumer
@@ -29,8 +28,8 @@
  *   -DMUTATE    a producer relies on CLAIMED as on POSTED: its event waits for another producer's post.
  *   -DMUTATE2   P2 before P1.
  *   -DMUTATE3   K2 before K1.
- *   -DMUTATE4   K3 as a plain store: an older event overwrites a newer one.
- *   -DMUTATE5   without K3: delivers on the lane of whatever token came first.
+ *   -DMUTATE4   K2 as a load and a store: a newer event is lost.
+ *   -DMUTATE5   K2 takes whatever it finds: delivers on the lane of whatever token came first.
  *   -DMUTATE6   settles by a plain store: the token has been taken meanwhile.
  *   -DMUTATE7   K1 whatever number the state has: another's token is posted twice.
  *   -DMUTATE8   who finds POSTED does not tell: it relies on a producer that has put and settled, and not told.
@@ -131,17 +130,22 @@ inline drop_all(lane, number, event) {
 			remove(lane, number)
 		}
 		taken(lane, number);
-		atomic {
-			event = slot;
-			slot = 0;
-			if
-			:: event != 0 -> finish(event)
-			:: else
-			fi;
-			event = 0;
-			lane = 0;
-			number = 0
-		}
+		do
+		:: atomic {
+				event = slot;
+				if
+				:: event == 0 -> break
+				:: else
+				fi
+			}
+			atomic {
+				if
+				:: slot == event -> slot = 0; finish(event); break
+				:: else
+				fi
+			}
+		od;
+		atomic { event = 0; lane = 0; number = 0 }
 	:: atomic { tokens[0] + tokens[1] == 0 -> break }
 	od
 }
@@ -238,6 +242,43 @@ proctype producer(byte rounds) {
 	finished++
 }
 
+#ifdef MUTATE5
+#define IS_LATER(event) false
+#else
+#define IS_LATER(event) (lane_of[event] > lane)
+#endif
+
+/* K2. */
+inline look(event) {
+	do
+	:: atomic {
+			event = slot;
+			if
+			:: event == 0 || IS_LATER(event) -> break
+			:: else
+			fi
+		}
+		atomic {
+			if
+#ifdef MUTATE4
+			:: true ->
+#else
+			:: slot == event ->
+#endif
+				slot = 0;
+				assert(lane_of[event] <= lane);
+				assert(event > last);
+				last = event;
+				finish(event);
+				break
+#ifndef MUTATE4
+			:: else
+#endif
+			fi
+		}
+	od
+}
+
 proctype consumer() {
 	byte lane, number, event;
 
@@ -253,39 +294,12 @@ proctype consumer() {
 			remove(lane, number)
 		}
 #ifdef MUTATE3
-		atomic { event = slot; slot = 0 };
+		look(event);
 #endif
 		taken(lane, number); /* K1 */
 #ifndef MUTATE3
-		atomic { event = slot; slot = 0 }; /* K2 */
+		look(event);
 #endif
-		if
-		:: event == 0
-#ifdef MUTATE5
-		:: event != 0 ->
-#else
-		:: event != 0 && lane_of[event] <= lane ->
-#endif
-			atomic {
-				assert(lane_of[event] <= lane);
-				assert(event > last);
-				last = event;
-				finish(event)
-			}
-#ifndef MUTATE5
-		:: event != 0 && lane_of[event] > lane ->
-#ifdef MUTATE4
-			slot = event
-#else
-			atomic { /* K3 */
-				if
-				:: slot == 0 -> slot = event
-				:: else -> finish(event)
-				fi
-			}
-#endif
-#endif
-		fi;
 		atomic { event = 0; lane = 0; number = 0 }
 	:: atomic {
 			/* A look that finds the mailbox dry. */

@@ -6,13 +6,13 @@
  * for granted: a put is one step, a take returns a token of the first lane that has one (shared_queue.pml, shared_stack.pml), and what
  * somebody told of does not wait while all workers sleep (shared_wake.pml).
  *
- * Models these lines of Sources/CEventCore/shared/shared_latest.c and mailbox/token.h, by the names that the proofs in
- * latest.h and shared_latest.h give the steps:
- *   put                      P1  exchange the slot
+ * Models these lines of Sources/CEventCore/latest/latest.h, latest.c, token.h and shared/shared_latest.c, by the names
+ * that the proof in latest.h gives the steps:
+ *   evc_latest_put           P1  exchange the slot
  *   evc_token_claim          P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED
- *   post_token                   evc_shared_put_token; evc_token_settle
- *   accept                   P3  evc_shared_tell, whoever put the token; P4 end what P1 found
- *   evc_shared_latest_take   K1  evc_token_taken; K2 load the slot, then CAS
+ *   accept                       evc_shared_put_token; evc_token_settle
+ *                            P3  evc_shared_tell, whoever put the token; P4 end what P1 found
+ *   evc_latest_take          K1  evc_token_taken; K2 load the slot, then CAS
  *
  * Events are numbered in the order of their P1; the slot's word is the event, whose lane it tells. Asserted:
  * - each event is taken or superseded, once; what is taken comes in the order of P1; at the end the slot is

@@ -5,12 +5,12 @@
  * segments of two slots, PER_SLAB to a slab; there is no other memory. Sequentially consistent.
  *
  * Models these lines of Sources/CEventCore/memory/slab.c and slab_trim.c, by the names that slab.h gives them:
- *   evc_segment_give      G1  free |= slots; if it was 0: list
- *   list                  G2  next = returned, compare-and-swap
+ *   evc_segment_give      G1  free |= slots; if it was 0: evc_pool_list
+ *   evc_pool_list         G2  next = returned, compare-and-swap
  *   take_returned             exchange reserve, or returned, with NULL; reserve = what is left of the list
- *   evc_pool_prepare      G3  exchange free with 0; else take_fresh
+ *   evc_pool_refill       G3  exchange free with 0; else take_fresh
  *   evc_cursor_end, evc_pool_end
- *   evc_pool_let_go           exchange reserve and returned with NULL; count, let_go, give_back. Which of the slabs
+ *   evc_pool_let_go           exchange reserve and returned with NULL; count, let_go, evc_pool_list. Which of the slabs
  *                             and segments that may go do go, the floor decides there, and chance here.
  *
  * Asserted:
@@ -218,7 +218,7 @@ proctype owner() {
 			takes--
 		}
 	:: takes > 0 && cursor == 0 ->
-		/* evc_pool_prepare. */
+		/* evc_pool_refill. */
 		take_returned();
 		if
 		:: segment != 0 ->
@@ -414,7 +414,7 @@ proctype trim() {
 			od;
 			at = 0
 		}
-		/* give_back */
+		/* evc_pool_list */
 		if
 #ifdef MUTATE6
 		:: kept != 0 -> atomic { put_all(reserve, kept) }

@@ -91,73 +91,38 @@ struct evc_subscription *evc_balancer_subscription(struct evc_balancer *balancer
 
 /* Receivers */
 
-/* Under the mutex. */
-static void publish(struct evc_balancer *balancer, struct evc_snapshot *snapshot)
-{
-	/* Pairs with evc_balancer_receivers: the entries before the pointer. */
-	evc_snapshot_retire(
-		atomic_exchange_explicit(&balancer->current, snapshot, memory_order_acq_rel));
-}
-
 enum evc_status evc_balancer_add(struct evc_balancer *balancer,
 				 struct evc_subscription *subscription, uint32_t generation,
 				 bool timed, struct evc_load *load)
 {
 	struct evc_snapshot_entry entry = { subscription, generation, timed, load };
-	struct evc_snapshot *snapshot;
+	enum evc_status status;
 
 	if (balancer == NULL || subscription == NULL || subscription->sink == NULL ||
 	    load == NULL || subscription == &balancer->subscription)
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&balancer->mutex);
-	/* Relaxed: written under this mutex alone. */
-	snapshot = evc_snapshot_with(
-		atomic_load_explicit(&balancer->current, memory_order_relaxed), entry);
-	if (snapshot != NULL)
-		publish(balancer, snapshot);
+	status = evc_snapshot_add(&balancer->current, entry);
 	pthread_mutex_unlock(&balancer->mutex);
-	return snapshot != NULL ? EVC_OK : EVC_OUT_OF_MEMORY;
-}
-
-static bool contains(const struct evc_snapshot *snapshot,
-		     const struct evc_subscription *subscription)
-{
-	for (uint32_t i = 0; snapshot != NULL && i < snapshot->count; i++)
-		if (snapshot->entries[i].subscription == subscription)
-			return true;
-	return false;
+	return status;
 }
 
 enum evc_status evc_balancer_remove(struct evc_balancer *balancer,
 				    struct evc_subscription *subscription)
 {
-	enum evc_status status = EVC_NOT_FOUND;
-	struct evc_snapshot *current, *snapshot;
-	bool is_empty;
+	enum evc_status status;
 
 	if (balancer == NULL || subscription == NULL)
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&balancer->mutex);
-	/* Relaxed: written under this mutex alone. */
-	current = atomic_load_explicit(&balancer->current, memory_order_relaxed);
-	if (contains(current, subscription)) {
-		snapshot = evc_snapshot_without(current, subscription, &is_empty);
-		status = snapshot != NULL || is_empty ? EVC_OK : EVC_OUT_OF_MEMORY;
-		if (status == EVC_OK)
-			publish(balancer, snapshot);
-	}
+	status = evc_snapshot_remove(&balancer->current, subscription);
 	pthread_mutex_unlock(&balancer->mutex);
 	return status;
 }
 
 uint32_t evc_balancer_count(struct evc_balancer *balancer)
 {
-	struct evc_snapshot *receivers = evc_balancer_receivers(balancer);
-	uint32_t count = receivers == NULL ? 0 : receivers->count;
-
-	if (receivers != NULL)
-		evc_snapshot_release(receivers);
-	return count;
+	return evc_snapshot_count(&balancer->current);
 }
 
 uint64_t evc_balancer_refused(struct evc_balancer *balancer)

@@ -206,7 +206,7 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 	if (evc_unlikely(chain->first == NULL))
 		return EVC_INVALID_ARGUMENT;
 	do {
-		receivers = evc_balancer_receivers(balancer);
+		receivers = evc_snapshot_acquire(&balancer->current);
 		if (evc_unlikely(receivers == NULL))
 			break;
 		needs = receivers->needs;
@@ -226,7 +226,7 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 		/*
 		 * All that this snapshot knew may have gone while others came: a receiver is taken off
 		 * before it is retired, so that the current snapshot knows better. Acquire, for NULL
-		 * too: pairs with publish (balancer.c).
+		 * too: pairs with publish (snapshot.c).
 		 */
 		changed = rest.count > 0 && atomic_load_explicit(&balancer->current,
 								 memory_order_acquire) != receivers;

@@ -25,7 +25,7 @@ struct evc_balancer {
 	/* Relaxed: written by every poster if there is no `choose`. `own_turn`, or the maker's. */
 	_Atomic uint32_t *turn;
 	/* Read: any thread, in a section. Written: under `mutex`. NULL = no receivers. */
-	_Atomic(struct evc_snapshot *) current;
+	evc_current_snapshot current;
 	_Atomic uint32_t references;
 	pthread_mutex_t mutex;
 	/* Relaxed: statistics. */
@@ -38,23 +38,6 @@ struct evc_balancer {
 static inline struct evc_balancer *evc_balancer_of(struct evc_sink *sink)
 {
 	return evc_container_of(sink, struct evc_balancer, sink);
-}
-
-/*
- * The receivers of now, with a reference for the caller; NULL = none. Kept beyond the section, since
- * `choose` and the end of a payload may be the user's.
- */
-static inline struct evc_snapshot *evc_balancer_receivers(struct evc_balancer *balancer)
-{
-	struct evc_snapshot *snapshot;
-
-	evc_domain_enter();
-	/* Pairs with publish (balancer.c): the entries before the pointer. */
-	snapshot = atomic_load_explicit(&balancer->current, memory_order_acquire);
-	if (snapshot != NULL)
-		evc_snapshot_retain(snapshot);
-	evc_domain_leave();
-	return snapshot;
 }
 
 /* The sink's `accept` (balancer_post.c). Any thread. */

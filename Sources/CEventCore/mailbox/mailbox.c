@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "mailbox/mailbox_private.h"
 
-#include "mailbox/latest.h"
+#include "latest/latest.h"
 #include "memory/memory.h"
 
 static struct evc_mailbox *mailbox_of(struct evc_sink *sink)
@@ -44,7 +44,7 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	status = evc_parker_create(mailbox->options.parker, &mailbox->parker);
 	if (status != EVC_OK)
 		goto no_parker;
-	if (pthread_mutex_init(&mailbox->subscription_mutex, NULL) != 0)
+	if (!evc_subscription_list_open(&mailbox->subscriptions))
 		goto no_mutex;
 	atomic_init(&mailbox->references, 1);
 	*out = mailbox;
@@ -66,21 +66,13 @@ void evc_mailbox_retain(struct evc_mailbox *mailbox)
 
 void evc_mailbox_release(struct evc_mailbox *mailbox)
 {
-	struct evc_subscription *subscription, *next;
-
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&mailbox->references, 1, memory_order_acq_rel) != 1)
 		return;
 	/* Nobody else knows the mailbox any more, so that this thread is its consumer now. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	(void)evc_mailbox_end(mailbox);
-	for (subscription = mailbox->subscriptions; subscription != NULL; subscription = next) {
-		next = subscription->next;
-		if (subscription->finalize != NULL)
-			subscription->finalize(subscription->context);
-		evc_deallocate(subscription, sizeof(*subscription), _Alignof(struct evc_subscription));
-	}
-	pthread_mutex_destroy(&mailbox->subscription_mutex);
+	evc_subscription_list_close(&mailbox->subscriptions);
 	evc_parker_destroy(mailbox->parker);
 	if (mailbox->options.finalize != NULL)
 		mailbox->options.finalize(mailbox->options.context);
@@ -96,25 +88,12 @@ enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
 					     const struct evc_subscription_options *options,
 					     struct evc_subscription **out)
 {
-	struct evc_subscription *subscription;
+	struct evc_subscription subscription;
 
 	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
 		return EVC_INVALID_ARGUMENT;
-	subscription = evc_allocate(sizeof(*subscription), _Alignof(struct evc_subscription));
-	if (subscription == NULL)
-		return EVC_OUT_OF_MEMORY;
-	subscription->sink = &mailbox->sink;
-	subscription->deliver = options->deliver;
-	subscription->drop = options->drop;
-	subscription->deliver_batch = options->deliver_batch;
-	subscription->context = options->context;
-	subscription->finalize = options->finalize;
-	pthread_mutex_lock(&mailbox->subscription_mutex);
-	subscription->next = mailbox->subscriptions;
-	mailbox->subscriptions = subscription;
-	pthread_mutex_unlock(&mailbox->subscription_mutex);
-	*out = subscription;
-	return EVC_OK;
+	subscription = evc_mailbox_subscription(mailbox, options);
+	return evc_subscription_list_add(&mailbox->subscriptions, &subscription, out);
 }
 
 void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
@@ -175,6 +154,6 @@ void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox
 	out->taken = 0 - out->dropped - empty;
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		out->taken += atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed);
-	out->superseded = evc_latest_superseded(mailbox);
+	out->superseded = evc_latest_superseded(&mailbox->subscriptions);
 }
 #endif

@@ -6,7 +6,7 @@
  * handle or drop); ended (ENDED: the consumer handles nothing more, and whoever has posted after that frees what
  * is there).
  */
-#include "mailbox/latest.h"
+#include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
 
 static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
@@ -90,8 +90,7 @@ void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cach
 bool evc_mailbox_end(struct evc_mailbox *mailbox)
 {
 	if (!(atomic_load_explicit(&mailbox->signal, memory_order_acquire) & EVC_SIGNAL_CLOSE) &&
-	    (mailbox->occupied != 0 || mailbox->turning != 0 ||
-	     evc_mailbox_has_posts(mailbox, memory_order_seq_cst)))
+	    evc_mailbox_has_mail(mailbox))
 		return false;
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_ENDED, memory_order_seq_cst);
 	/* No more takes, whatever comes. Relaxed: for this thread. */

@@ -34,4 +34,28 @@ static inline uint64_t evc_mailbox_deliver(struct evc_mailbox *mailbox, struct e
 	return 1;
 }
 
+/*
+ * The loop of a consumer that delivers: until it has delivered `*limit` events, from which it counts down: EVC_OK;
+ * or the mailbox has ended: EVC_CLOSED; or nothing is left, and it has said so by `idle`: EVC_EMPTY.
+ */
+static inline enum evc_status evc_mailbox_deliver_all(struct evc_mailbox *mailbox, uint64_t *limit)
+{
+	for (;;) {
+		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
+
+		if (evc_likely(envelope != NULL)) {
+			*limit -= evc_mailbox_deliver(mailbox, envelope, *limit);
+			if (evc_unlikely(*limit == 0))
+				return EVC_OK;
+			continue;
+		}
+		if (evc_likely(!evc_mailbox_closes(mailbox))) {
+			evc_mailbox_say_idle(mailbox);
+			return EVC_EMPTY;
+		}
+		if (evc_mailbox_end(mailbox))
+			return EVC_CLOSED;
+	}
+}
+
 #endif

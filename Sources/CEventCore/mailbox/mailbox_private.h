@@ -62,10 +62,9 @@
 #ifndef EVC_MAILBOX_PRIVATE_H
 #define EVC_MAILBOX_PRIVATE_H
 
-#include "memory/envelope.h"
 #include "eventcore/mailbox.h"
-
-#include <pthread.h>
+#include "latest/subscription_list.h"
+#include "memory/envelope.h"
 
 /* Bits of `attention`, above one bit for each lane. */
 #define EVC_ATTENTION_SLEEP (1u << 16)
@@ -145,13 +144,22 @@ struct evc_mailbox {
 	/* Off the hot path. Relaxed: statistics. Events that were dropped; tokens that stood for nothing. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t dropped;
 	_Atomic uint64_t empty;
-	/* Guards the lists of subscriptions. */
-	pthread_mutex_t subscription_mutex;
-	struct evc_subscription *subscriptions;
-	/* Those in front of the mailbox, and what was superseded in others (latest.h). */
-	struct evc_latest *latests;
-	uint64_t superseded;
+	struct evc_subscription_list subscriptions;
 };
+
+/* What a subscription of the mailbox is. */
+static inline struct evc_subscription
+evc_mailbox_subscription(struct evc_mailbox *mailbox, const struct evc_subscription_options *options)
+{
+	return (struct evc_subscription){
+		.sink = &mailbox->sink,
+		.deliver = options->deliver,
+		.drop = options->drop,
+		.deliver_batch = options->deliver_batch,
+		.context = options->context,
+		.finalize = options->finalize,
+	};
+}
 
 static inline _Atomic uintptr_t *evc_mailbox_head(struct evc_mailbox *mailbox, unsigned lane)
 {
@@ -225,6 +233,11 @@ static inline void evc_mailbox_push(struct evc_mailbox *mailbox, unsigned lane,
 
 /* mailbox_take.c: the envelope that is next, where that needs more than a look at the signal. */
 struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox);
+/*
+ * mailbox_take.c: the signal is up. Clears ALARM and CONTROL of it, and obeys the latter. Returns what it was, or
+ * has become meanwhile.
+ */
+uint32_t evc_mailbox_attend(struct evc_mailbox *mailbox);
 /* mailbox_take.c: goes on after a token was taken, as evc_mailbox_next. */
 struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 					       struct evc_envelope *token);
@@ -236,6 +249,8 @@ struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 unsigned evc_mailbox_first(struct evc_mailbox *mailbox, struct evc_envelope **top);
 struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigned lane,
 					    struct evc_envelope *top);
+/* mailbox_latest.c: the event that a token stands for, which was taken; NULL if that was no event. */
+struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token);
 /* mailbox_close.c: the consumer's end. False if it has to handle more first. */
 bool evc_mailbox_end(struct evc_mailbox *mailbox);
 /* mailbox_close.c: drops what lies in the inboxes, after the consumer's end. Any thread. */
@@ -251,6 +266,54 @@ static inline bool evc_mailbox_has_posts(struct evc_mailbox *mailbox, memory_ord
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		any |= atomic_load_explicit(evc_mailbox_head(mailbox, lane), order);
 	return evc_head_envelope(any) != NULL;
+}
+
+/* True if something waits: in an inbox, or already off it. Consumer only. */
+static inline bool evc_mailbox_has_mail(struct evc_mailbox *mailbox)
+{
+	return mailbox->occupied != 0 || mailbox->turning != 0 ||
+	       evc_mailbox_has_posts(mailbox, memory_order_seq_cst);
+}
+
+/* True if the consumer is spoken to: evc_mailbox_attend. */
+static inline bool evc_mailbox_is_signalled(struct evc_mailbox *mailbox)
+{
+	/* C3. Acquire, pairs with the raises in evc_mailbox_attend_to_post, _interrupt and _close. */
+	return atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0;
+}
+
+/* C2: something waits, or the consumer is spoken to. Consumer only. */
+static inline bool evc_mailbox_has_news(struct evc_mailbox *mailbox)
+{
+	return atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) != 0 ||
+	       evc_mailbox_has_mail(mailbox);
+}
+
+/* True if it is to end, at once or when nothing is left. */
+static inline bool evc_mailbox_closes(struct evc_mailbox *mailbox)
+{
+	/* Acquire, pairs with close_with: what the closer did before. */
+	return (atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
+		(EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN)) != 0;
+}
+
+/* Wakes the consumer if it sleeps. Any thread. */
+static inline void evc_mailbox_unpark(struct evc_mailbox *mailbox)
+{
+	(void)evc_parker_wake(mailbox->parker);
+}
+
+/* For what the consumer ends. Consumer only. */
+static inline struct evc_return_cache *evc_mailbox_returns(struct evc_mailbox *mailbox)
+{
+	return &mailbox->returns;
+}
+
+/* Nothing is left. Consumer only. */
+static inline void evc_mailbox_say_idle(struct evc_mailbox *mailbox)
+{
+	if (mailbox->options.idle != NULL)
+		mailbox->options.idle(mailbox->options.context);
 }
 
 /* Counts an event that leaves its lane. Relaxed: only the consumer writes it. */

@@ -33,7 +33,7 @@
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox)
 {
 	if (mailbox->options.wake == NULL) {
-		(void)evc_parker_wake(mailbox->parker);
+		evc_mailbox_unpark(mailbox);
 		return;
 	}
 	/* P4, P5; acquire pairs with C1: what the last pump did, before the next. */
@@ -68,22 +68,10 @@ enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbox, uint64_t limit)
 	if (mailbox == NULL || limit == 0)
 		return EVC_INVALID_ARGUMENT;
 	for (;;) {
-		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
+		enum evc_status status = evc_mailbox_deliver_all(mailbox, &limit);
 
-		if (evc_likely(envelope != NULL)) {
-			limit -= evc_mailbox_deliver(mailbox, envelope, limit);
-			if (limit == 0)
-				return EVC_OK;
-			continue;
-		}
-		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
-				 (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))) {
-			if (evc_mailbox_end(mailbox))
-				return EVC_CLOSED;
-			continue;
-		}
-		if (mailbox->options.idle != NULL)
-			mailbox->options.idle(mailbox->options.context);
+		if (status != EVC_EMPTY)
+			return status;
 		/* What is of no use to anybody until the next pump. Before C1, after which it may be that one's. */
 		evc_return_cache_flush(&mailbox->returns);
 		if (mailbox->options.wake == NULL ? !has_news(mailbox) : arm(mailbox))

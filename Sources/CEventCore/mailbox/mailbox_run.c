@@ -5,27 +5,15 @@
 
 enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 {
+	uint64_t no_limit = UINT64_MAX;
+
 	if (mailbox->options.wake != NULL)
 		return EVC_INVALID_ARGUMENT;
 	/* A spinning consumer wants the shortest latency; for the others a microsecond is nothing. */
 	mailbox->paces = mailbox->options.strategy != EVC_WAIT_SPIN;
 	mailbox->pace = EVC_PAUSES;
-	for (;;) {
-		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
-
-		if (evc_likely(envelope != NULL)) {
-			(void)evc_mailbox_deliver(mailbox, envelope, UINT64_MAX);
-			continue;
-		}
-		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
-				 (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))) {
-			if (evc_mailbox_end(mailbox))
-				return EVC_CLOSED;
-			continue;
-		}
-		if (mailbox->options.idle != NULL)
-			mailbox->options.idle(mailbox->options.context);
+	while (evc_mailbox_deliver_all(mailbox, &no_limit) != EVC_CLOSED)
 		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
-	}
+	return EVC_CLOSED;
 }
 #endif

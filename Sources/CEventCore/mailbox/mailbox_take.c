@@ -5,7 +5,6 @@
  * The consumer's side of a mailbox: which envelope is next. The protocol and its proof are in mailbox_private.h; C1
  * to C7 name its steps.
  */
-#include "mailbox/latest.h"
 #include "mailbox/mailbox_private.h"
 
 /* How long a dry consumer pauses, in turns of evc_pause of about 30 ns. */
@@ -169,8 +168,7 @@ static void look_before_relied(struct evc_mailbox *mailbox)
 				  memory_order_relaxed);
 }
 
-/* The signal is up. False if the mailbox closes. */
-static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
+uint32_t evc_mailbox_attend(struct evc_mailbox *mailbox)
 {
 	/* C4; pairs with every raise: what the raiser did before. */
 	uint32_t signal = atomic_fetch_and_explicit(&mailbox->signal,
@@ -183,6 +181,14 @@ static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
 		signal |= atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_ALARM,
 						    memory_order_seq_cst);
 	}
+	return signal;
+}
+
+/* The signal is up. False if the mailbox closes. */
+static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
+{
+	uint32_t signal = evc_mailbox_attend(mailbox);
+
 	if (signal & EVC_SIGNAL_CLOSE)
 		return false;
 	if (signal & EVC_SIGNAL_ALARM)
@@ -245,7 +251,7 @@ struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 	struct evc_envelope *envelope;
 
 	while (token != NULL && (token->flags & EVC_ENVELOPE_TOKEN)) {
-		envelope = evc_latest_take(mailbox, token);
+		envelope = evc_mailbox_take_latest(mailbox, token);
 		if (envelope != NULL)
 			return envelope;
 		/* It stood for nothing: it was no event that was taken. */
@@ -301,8 +307,7 @@ enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelop
 			*out = envelope;
 			return EVC_OK;
 		}
-		if (!(atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
-		      (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))) {
+		if (!evc_mailbox_closes(mailbox)) {
 			if (!evc_mailbox_has_posts(mailbox, memory_order_seq_cst))
 				return EVC_EMPTY;
 			continue;

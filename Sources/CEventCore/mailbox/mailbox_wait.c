@@ -152,11 +152,7 @@ bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint
 /* Something waits, or the mailbox is spoken to. Consumer only. */
 static bool has_news(void *context)
 {
-	struct evc_mailbox *mailbox = context;
-
-	return atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) != 0 ||
-	       mailbox->occupied != 0 || mailbox->turning != 0 ||
-	       evc_mailbox_has_posts(mailbox, memory_order_seq_cst);
+	return evc_mailbox_has_news(context);
 }
 
 enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t timeout)

@@ -19,7 +19,7 @@
 
 #include "memory/slab.h"
 
-/* Ends the payloads that were not taken, and gives the box back. `cache` may be NULL. */
+/* envelope.c: ends the payloads that were not taken, and gives the box back. `cache` may be NULL. */
 void evc_batch_end(struct evc_envelope *envelope, struct evc_return_cache *cache);
 
 #endif

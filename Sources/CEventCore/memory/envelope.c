@@ -84,4 +84,16 @@ void evc_envelope_release(struct evc_envelope *envelope, bool payload_moved)
 {
 	evc_envelope_end(envelope, payload_moved, NULL);
 }
+
+void evc_batch_end(struct evc_envelope *envelope, struct evc_return_cache *cache)
+{
+	struct evc_subscription *subscription = envelope->subscription;
+	struct evc_batch *batch = &envelope->batch;
+
+	for (; subscription->drop != NULL && batch->left > 0; batch->left--) {
+		subscription->drop(subscription->context, batch->payload);
+		batch->payload += batch->step;
+	}
+	evc_box_free(batch->box, cache);
+}
 #endif

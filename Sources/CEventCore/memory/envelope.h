@@ -32,11 +32,12 @@ static inline bool evc_envelope_owns_payload(struct evc_envelope *envelope)
 	       atomic_load_explicit(&envelope->box->references, memory_order_acquire) == 1;
 }
 
-/* Ends the payload unless it was moved out, and gives the box back. `cache` may be NULL. */
-static inline void evc_payload_end(struct evc_envelope *envelope, bool payload_moved,
-				   struct evc_return_cache *cache)
+/* Ends the payload unless it was moved out, and gives the box and the slot back. `cache` may be NULL. */
+static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_moved,
+				    struct evc_return_cache *cache)
 {
 	struct evc_subscription *subscription = envelope->subscription;
+	bool holds = (envelope->flags & EVC_ENVELOPE_HOLDS) != 0;
 
 	if (evc_likely(!(envelope->flags & EVC_ENVELOPE_BOXED))) {
 		if (!payload_moved && subscription->drop != NULL)
@@ -53,16 +54,6 @@ static inline void evc_payload_end(struct evc_envelope *envelope, bool payload_m
 			evc_box_free(box, cache);
 		}
 	}
-}
-
-/* The same, and gives the slot back. */
-static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_moved,
-				    struct evc_return_cache *cache)
-{
-	struct evc_subscription *subscription = envelope->subscription;
-	bool holds = (envelope->flags & EVC_ENVELOPE_HOLDS) != 0;
-
-	evc_payload_end(envelope, payload_moved, cache);
 	if (cache != NULL)
 		evc_return_cache_give_smallest(cache, envelope);
 	else

@@ -57,16 +57,6 @@ void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 	return (char *)block + HEADER;
 }
 
-bool evc_pool_prepare(struct evc_pool *pool, struct evc_cursor *cursor)
-{
-	void *slot = evc_pool_refill(pool, cursor);
-
-	/* A look whether there is memory, no more. */
-	if (slot != NULL)
-		evc_pool_give(slot);
-	return slot != NULL;
-}
-
 void evc_pool_give(void *slot)
 {
 	struct block *block = (struct block *)(void *)((char *)slot - HEADER);
@@ -92,18 +82,16 @@ void evc_pool_end(struct evc_pool *pool)
 
 #else
 
-/* G2. */
-static void list(struct evc_pool *pool, struct evc_segment *segment)
+void evc_pool_list(struct evc_pool *pool, struct evc_segment *first, struct evc_segment *last)
 {
 	struct evc_segment *head = atomic_load_explicit(&pool->returned, memory_order_relaxed);
 
 	do {
-		segment->next = head;
-		/* Pairs with the exchanges of evc_pool_refill and the trim: the link. */
-	} while (!atomic_compare_exchange_weak_explicit(&pool->returned, &head, segment,
+		last->next = head;
+		/* Pairs with the exchanges of evc_pool_refill and the trim: the links. */
+	} while (!atomic_compare_exchange_weak_explicit(&pool->returned, &head, first,
 							memory_order_release,
 							memory_order_relaxed));
-	evc_pool_note_return();
 }
 
 void evc_segment_give(struct evc_segment *segment, uint64_t slots)
@@ -112,8 +100,10 @@ void evc_segment_give(struct evc_segment *segment, uint64_t slots)
 	 * G1. Release, pairs with G3 and the trim: all uses of the slots. Acquire, for the listing that this makes:
 	 * who had it before is done with its fields (G3).
 	 */
-	if (atomic_fetch_or_explicit(&segment->free, slots, memory_order_acq_rel) == 0)
-		list(evc_slab_of(segment)->pool, segment);
+	if (atomic_fetch_or_explicit(&segment->free, slots, memory_order_acq_rel) == 0) {
+		evc_pool_list(evc_slab_of(segment)->pool, segment, segment);
+		evc_pool_note_return();
+	}
 }
 
 /* The next segment of the slab that is being used for the first time. NULL = out of memory. */
@@ -155,7 +145,7 @@ static struct evc_segment *take_returned(struct evc_pool *pool)
 
 	/* Looked at first: an exchange would take the line from the givers even when there is nothing. */
 	if (atomic_load_explicit(&pool->reserve, memory_order_relaxed) != NULL)
-		/* Acquire, here and below: pairs with `list`, through the trim too. */
+		/* Acquire, here and below: pairs with evc_pool_list, through the trim too. */
 		segment = atomic_exchange_explicit(&pool->reserve, NULL, memory_order_acquire);
 	if (segment == NULL &&
 	    atomic_load_explicit(&pool->returned, memory_order_relaxed) != NULL)
@@ -166,13 +156,10 @@ static struct evc_segment *take_returned(struct evc_pool *pool)
 	return segment;
 }
 
-bool evc_pool_prepare(struct evc_pool *pool, struct evc_cursor *cursor)
+void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 {
-	struct evc_segment *segment;
+	struct evc_segment *segment = take_returned(pool);
 
-	if (evc_likely(cursor->free != 0))
-		return true;
-	segment = take_returned(pool);
 	if (segment != NULL) {
 		if (evc_unlikely(segment->is_released)) {
 			segment->is_released = false;
@@ -183,18 +170,13 @@ bool evc_pool_prepare(struct evc_pool *pool, struct evc_cursor *cursor)
 	} else {
 		segment = take_fresh(pool);
 		if (segment == NULL)
-			return false;
+			return NULL;
 		cursor->free = evc_pool_all_free(pool);
 	}
 	cursor->memory = evc_segment_memory(segment);
 	/* Relaxed: a statistic, which the trim sets back. */
 	atomic_fetch_add_explicit(&pool->taken, 1, memory_order_relaxed);
-	return true;
-}
-
-void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
-{
-	return evc_pool_prepare(pool, cursor) ? evc_pool_take(pool, cursor) : NULL;
+	return evc_pool_take(pool, cursor);
 }
 
 /* The segment of a pointer into its memory. */

@@ -132,6 +132,9 @@ void evc_return_cache_flush(struct evc_return_cache *cache);
 /* Gives one slot back without a cache. Any thread. */
 void evc_pool_give(void *slot);
 
+/* G2, for several that are linked. */
+void evc_pool_list(struct evc_pool *pool, struct evc_segment *first, struct evc_segment *last);
+
 /* slab_trim.c: the pool uses so many bytes more. The owner. */
 void evc_pool_grow(struct evc_pool *pool, size_t bytes);
 /*
@@ -142,15 +145,10 @@ bool evc_pool_let_go(struct evc_pool *pool, size_t floor);
 /* slab_trim.c: a segment came back, or a thread has ended: is there something for the system? Lock-free. */
 void evc_pool_note_return(void);
 
-static inline unsigned evc_pool_slots(const struct evc_pool *pool)
-{
-	return 1u << (pool->segment_shift - pool->slot_shift);
-}
-
 /* The word of a segment of which each slot is free. */
 static inline uint64_t evc_pool_all_free(const struct evc_pool *pool)
 {
-	return UINT64_MAX >> (64u - evc_pool_slots(pool));
+	return UINT64_MAX >> (64u - (1u << (pool->segment_shift - pool->slot_shift)));
 }
 
 static inline struct evc_slab *evc_slab_of(const void *memory)
@@ -197,9 +195,6 @@ static inline void *evc_pool_take(struct evc_pool *pool, struct evc_cursor *curs
 	return evc_likely(cursor->free != 0) ? evc_cursor_take(cursor, pool->slot_shift)
 					     : evc_pool_refill(pool, cursor);
 }
-
-/* True if the next take has a slot. False = out of memory. Owner only. */
-bool evc_pool_prepare(struct evc_pool *pool, struct evc_cursor *cursor);
 
 #ifdef EVC_ADDRESS_SANITIZER
 /* Every slot is a block of its own, freed for good. */

@@ -106,23 +106,6 @@ static bool is_free(const struct evc_pool *pool, struct evc_segment *segment)
 	return atomic_load_explicit(&segment->free, memory_order_acquire) == evc_pool_all_free(pool);
 }
 
-static void give_back(struct evc_pool *pool, struct evc_segment *first)
-{
-	struct evc_segment *last = first, *head;
-
-	if (first == NULL)
-		return;
-	while (last->next != NULL)
-		last = last->next;
-	head = atomic_load_explicit(&pool->returned, memory_order_relaxed);
-	do {
-		last->next = head;
-		/* As `list` in slab.c. */
-	} while (!atomic_compare_exchange_weak_explicit(&pool->returned, &head, first,
-							memory_order_release,
-							memory_order_relaxed));
-}
-
 static void shrink(struct evc_pool *pool, size_t change)
 {
 	atomic_fetch_sub_explicit(&pool->bytes, change, memory_order_relaxed);
@@ -194,7 +177,7 @@ static bool release(struct evc_pool *pool, struct evc_segment *segment)
 /* Takes apart what is held, and lists again what stays. */
 static void let_go(struct holding *holding)
 {
-	struct evc_segment *kept = NULL, **link = &kept, *next;
+	struct evc_segment *kept = NULL, **link = &kept, *last = NULL, *next;
 
 	for (struct evc_segment *segment = holding->first; segment != NULL; segment = next) {
 		next = segment->next;
@@ -207,7 +190,7 @@ static void let_go(struct holding *holding)
 			    release(holding->pool, segment))
 				holding->free_bytes -= segment_size(holding->pool);
 		}
-		*link = segment;
+		*link = last = segment;
 		link = &segment->next;
 	}
 	*link = NULL;
@@ -215,7 +198,8 @@ static void let_go(struct holding *holding)
 		evc_slab_of(segment)->held = 0;
 		evc_slab_of(segment)->held_bytes = 0;
 	}
-	give_back(holding->pool, kept);
+	if (last != NULL)
+		evc_pool_list(holding->pool, kept, last);
 }
 
 bool evc_pool_let_go(struct evc_pool *pool, size_t floor)

@@ -153,20 +153,12 @@ static struct evc_route *add_route(struct evc_router *router, uint64_t key)
 	return route;
 }
 
-/* Under the mutex. */
-static void publish(struct evc_route *route, struct evc_snapshot *snapshot)
-{
-	/* Pairs with evc_router_look_up and evc_router_snapshot: the entries before the pointer. */
-	evc_snapshot_retire(
-		atomic_exchange_explicit(&route->current, snapshot, memory_order_acq_rel));
-}
-
 enum evc_status evc_router_subscribe(struct evc_router *router, uint64_t key,
 				     struct evc_subscription *subscription, uint32_t generation,
 				     bool timed)
 {
 	struct evc_snapshot_entry entry = { subscription, generation, timed, NULL };
-	struct evc_snapshot *snapshot = NULL;
+	enum evc_status status = EVC_OUT_OF_MEMORY;
 	struct evc_route *route;
 
 	if (router == NULL || key == 0 || subscription == NULL || subscription->sink == NULL)
@@ -174,43 +166,23 @@ enum evc_status evc_router_subscribe(struct evc_router *router, uint64_t key,
 	pthread_mutex_lock(&router->mutex);
 	route = add_route(router, key);
 	if (route != NULL)
-		snapshot = evc_snapshot_with(
-			atomic_load_explicit(&route->current, memory_order_relaxed), entry);
-	if (snapshot != NULL)
-		publish(route, snapshot);
+		status = evc_snapshot_add(&route->current, entry);
 	pthread_mutex_unlock(&router->mutex);
-	return snapshot != NULL ? EVC_OK : EVC_OUT_OF_MEMORY;
-}
-
-static bool contains(const struct evc_snapshot *snapshot,
-		     const struct evc_subscription *subscription)
-{
-	for (uint32_t i = 0; snapshot != NULL && i < snapshot->count; i++)
-		if (snapshot->entries[i].subscription == subscription)
-			return true;
-	return false;
+	return status;
 }
 
 enum evc_status evc_router_unsubscribe(struct evc_router *router, uint64_t key,
 				       struct evc_subscription *subscription)
 {
-	struct evc_snapshot *current = NULL, *snapshot;
 	enum evc_status status = EVC_NOT_FOUND;
 	struct evc_route *route;
-	bool is_empty;
 
 	if (router == NULL || key == 0 || subscription == NULL)
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&router->mutex);
 	route = find_route(router, key);
 	if (route != NULL)
-		current = atomic_load_explicit(&route->current, memory_order_relaxed);
-	if (contains(current, subscription)) {
-		snapshot = evc_snapshot_without(current, subscription, &is_empty);
-		status = snapshot != NULL || is_empty ? EVC_OK : EVC_OUT_OF_MEMORY;
-		if (status == EVC_OK)
-			publish(route, snapshot);
-	}
+		status = evc_snapshot_remove(&route->current, subscription);
 	pthread_mutex_unlock(&router->mutex);
 	return status;
 }
@@ -218,31 +190,8 @@ enum evc_status evc_router_unsubscribe(struct evc_router *router, uint64_t key,
 uint32_t evc_router_count(struct evc_router *router, uint64_t key)
 {
 	struct evc_route *route = find_route(router, key);
-	struct evc_snapshot *snapshot;
-	uint32_t count = 0;
 
-	if (route == NULL)
-		return 0;
-	evc_domain_enter();
-	/* Pairs with publish. */
-	snapshot = atomic_load_explicit(&route->current, memory_order_acquire);
-	if (snapshot != NULL)
-		count = snapshot->count;
-	evc_domain_leave();
-	return count;
-}
-
-static struct evc_snapshot *current_with_reference(struct evc_route *route)
-{
-	struct evc_snapshot *snapshot;
-
-	evc_domain_enter();
-	/* Pairs with publish. */
-	snapshot = atomic_load_explicit(&route->current, memory_order_acquire);
-	if (snapshot != NULL)
-		evc_snapshot_retain(snapshot);
-	evc_domain_leave();
-	return snapshot;
+	return route != NULL ? evc_snapshot_count(&route->current) : 0;
 }
 
 enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
@@ -261,7 +210,7 @@ enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 		if (route == NULL)
 			return EVC_OUT_OF_MEMORY;
 	}
-	*snapshot = current_with_reference(route);
+	*snapshot = evc_snapshot_acquire(&route->current);
 	/* A dispatch that has begun on this thread may use what the cache holds. */
 	*owned = record->pins != 0;
 	if (*owned)

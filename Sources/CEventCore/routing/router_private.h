@@ -25,7 +25,7 @@
 #include <pthread.h>
 
 struct evc_route {
-	_Atomic(struct evc_snapshot *) current;
+	evc_current_snapshot current;
 	uint64_t key;
 };
 

@@ -56,8 +56,8 @@ static uint32_t place_of(const struct evc_snapshot *snapshot, uint32_t count,
 	return place;
 }
 
-struct evc_snapshot *evc_snapshot_with(const struct evc_snapshot *old,
-				       struct evc_snapshot_entry entry)
+/* A copy of `old` (may be NULL) with `entry` added or replaced. NULL = out of memory. */
+static struct evc_snapshot *with(const struct evc_snapshot *old, struct evc_snapshot_entry entry)
 {
 	uint32_t count = old == NULL ? 0 : old->count;
 	bool is_there;
@@ -74,16 +74,12 @@ struct evc_snapshot *evc_snapshot_with(const struct evc_snapshot *old,
 	return snapshot;
 }
 
-struct evc_snapshot *evc_snapshot_without(const struct evc_snapshot *old,
-					  const struct evc_subscription *subscription,
-					  bool *is_empty)
+/* A copy of `old`, of several, without the entry of `subscription`. NULL = out of memory. */
+static struct evc_snapshot *without(const struct evc_snapshot *old,
+				    const struct evc_subscription *subscription)
 {
-	struct evc_snapshot *snapshot;
+	struct evc_snapshot *snapshot = create(old->count - 1);
 
-	*is_empty = old->count == 1;
-	if (*is_empty)
-		return NULL;
-	snapshot = create(old->count - 1);
 	if (snapshot == NULL)
 		return NULL;
 	for (uint32_t i = 0; i < old->count; i++)
@@ -131,5 +127,72 @@ void evc_snapshot_retire(struct evc_snapshot *snapshot)
 	if (snapshot != NULL)
 		evc_domain_retire_patiently(&snapshot->retired, size_for(snapshot->count),
 					    release_retired);
+}
+
+/* Under the owner's mutex. */
+static void publish(evc_current_snapshot *current, struct evc_snapshot *snapshot)
+{
+	/* Pairs with the readers' loads: the entries before the pointer. */
+	evc_snapshot_retire(atomic_exchange_explicit(current, snapshot, memory_order_acq_rel));
+}
+
+enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry)
+{
+	/* Relaxed, here and below: written under the mutex that the caller has. */
+	struct evc_snapshot *snapshot =
+		with(atomic_load_explicit(current, memory_order_relaxed), entry);
+
+	if (snapshot == NULL)
+		return EVC_OUT_OF_MEMORY;
+	publish(current, snapshot);
+	return EVC_OK;
+}
+
+enum evc_status evc_snapshot_remove(evc_current_snapshot *current,
+				    const struct evc_subscription *subscription)
+{
+	struct evc_snapshot *old = atomic_load_explicit(current, memory_order_relaxed);
+	struct evc_snapshot *snapshot = NULL;
+	bool is_there = false;
+
+	if (old != NULL)
+		(void)place_of(old, old->count, subscription, &is_there);
+	if (!is_there)
+		return EVC_NOT_FOUND;
+	if (old->count > 1) {
+		snapshot = without(old, subscription);
+		if (snapshot == NULL)
+			return EVC_OUT_OF_MEMORY;
+	}
+	publish(current, snapshot);
+	return EVC_OK;
+}
+
+struct evc_snapshot *evc_snapshot_acquire(evc_current_snapshot *current)
+{
+	struct evc_snapshot *snapshot;
+
+	evc_domain_enter();
+	/* Pairs with publish. */
+	snapshot = atomic_load_explicit(current, memory_order_acquire);
+	if (snapshot != NULL)
+		/* Relaxed: in a section. */
+		atomic_fetch_add_explicit(&snapshot->references, 1, memory_order_relaxed);
+	evc_domain_leave();
+	return snapshot;
+}
+
+uint32_t evc_snapshot_count(evc_current_snapshot *current)
+{
+	struct evc_snapshot *snapshot;
+	uint32_t count = 0;
+
+	evc_domain_enter();
+	/* Pairs with publish. */
+	snapshot = atomic_load_explicit(current, memory_order_acquire);
+	if (snapshot != NULL)
+		count = snapshot->count;
+	evc_domain_leave();
+	return count;
 }
 #endif

@@ -5,6 +5,8 @@
  * once published, counted.
  *
  * Synchronization:
+ *   Whoever changes something replaces the current snapshot of the key under its owner's mutex (exchange, release);
+ *   readers load it (acquire), in a section: the entries before the pointer.
  *   Its router or balancer holds one reference of the current snapshot, dropped after a grace period
  *   (domain.h), so that a reader inside a section may take one more: the count cannot reach 0 under it.
  *   From then on only the count keeps the snapshot, in a route cache even across dispatches. Each
@@ -43,28 +45,24 @@ struct evc_snapshot {
 	struct evc_snapshot_entry entries[];
 };
 
-/* A copy of `old` (may be NULL) with `entry` added or replaced. NULL = out of memory. */
-struct evc_snapshot *evc_snapshot_with(const struct evc_snapshot *old,
-				       struct evc_snapshot_entry entry);
+/* What a router has for each key, and a balancer for its receivers. NULL = no entries. */
+typedef _Atomic(struct evc_snapshot *) evc_current_snapshot;
 
-/*
- * A copy of `old` without the entry of `subscription`, which is there. NULL = out of memory, or
- * `*is_empty`: no entry is left and none is needed.
- */
-struct evc_snapshot *evc_snapshot_without(const struct evc_snapshot *old,
-					  const struct evc_subscription *subscription,
-					  bool *is_empty);
+/* Adds an entry, or replaces that of its subscription. Under the owner's mutex. EVC_OUT_OF_MEMORY or EVC_OK. */
+enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry);
+/* Takes the entry of a subscription out. Under the owner's mutex. EVC_NOT_FOUND, EVC_OUT_OF_MEMORY or EVC_OK. */
+enum evc_status evc_snapshot_remove(evc_current_snapshot *current,
+				    const struct evc_subscription *subscription);
+
+/* The snapshot of now, with a reference for the caller; or NULL. Any thread, in no section. */
+struct evc_snapshot *evc_snapshot_acquire(evc_current_snapshot *current);
+/* How many entries there are now. As above. */
+uint32_t evc_snapshot_count(evc_current_snapshot *current);
 
 /* The last release ends the snapshot on the callback thread, since the end of a sink may run user code. */
 void evc_snapshot_release(struct evc_snapshot *snapshot);
 
-/* Drops the router's reference after a grace period. `snapshot` may be NULL. */
+/* Drops the owner's reference after a grace period. `snapshot` may be NULL. */
 void evc_snapshot_retire(struct evc_snapshot *snapshot);
-
-static inline void evc_snapshot_retain(struct evc_snapshot *snapshot)
-{
-	/* Relaxed: the caller is in a section, or has a reference. */
-	atomic_fetch_add_explicit(&snapshot->references, 1, memory_order_relaxed);
-}
 
 #endif

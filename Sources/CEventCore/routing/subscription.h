@@ -11,7 +11,13 @@
 
 struct evc_subscription {
 	struct evc_sink *sink;
-	bool (*deliver)(void *context, void *payload, const struct evc_envelope *envelope, bool owned);
+	union {
+		bool (*deliver)(void *context, void *payload, const struct evc_envelope *envelope,
+				bool owned);
+		/* If `is_shared`: of a shared mailbox, whose handlers are the worker's. */
+		bool (*deliver_by_worker)(void *worker_context, void *context, void *payload,
+					  struct evc_envelope *envelope, bool owned);
+	};
 	void (*drop)(void *context, void *payload);
 	void (*deliver_batch)(void *context, void *payload, const struct evc_envelope *envelope,
 			      struct evc_batch_walk *walk);
@@ -19,6 +25,7 @@ struct evc_subscription {
 	void (*finalize)(void *context);
 	/* Of the sink's list; guarded by the sink's mutex. */
 	struct evc_subscription *next;
+	bool is_shared;
 };
 
 /* latest.c: an envelope that held a reference of its subscription has ended. */

@@ -134,7 +134,13 @@ static void publish(struct evc_scheduler *scheduler, struct evc_timer *timer, ui
 	bool too_many = false;
 
 	if (evc_scheduler_try_lock(scheduler)) {
-		evc_scheduler_deal_before_add(scheduler);
+		/*
+		 * Relaxed: a timer whose add returned before this one began is seen, and others have no order. The
+		 * number is a hint; the cancelled are dealt only if there are enough of them.
+		 */
+		if (atomic_load_explicit(&scheduler->added, memory_order_relaxed) != NULL ||
+		    atomic_load_explicit(&scheduler->backlog, memory_order_relaxed) >= EVC_SCHEDULER_BATCH)
+			evc_scheduler_deal(scheduler);
 		evc_timer_heap_insert(&scheduler->heap, &scheduler->store, timer);
 		evc_scheduler_unlock(scheduler);
 	} else {

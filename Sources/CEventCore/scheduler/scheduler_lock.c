@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "scheduler/scheduler_private.h"
 
-#include "platform/backoff.h"
+#include <sched.h>
+#include <time.h>
 
 /* How often the runner looks before it sleeps: about as long as another's step in the heap takes. */
 #define RUNNER_SPINS 64u
@@ -122,13 +126,19 @@ void evc_scheduler_deal(struct evc_scheduler *scheduler)
 		atomic_fetch_sub_explicit(&scheduler->backlog, dealt, memory_order_relaxed);
 }
 
-void evc_scheduler_deal_before_add(struct evc_scheduler *scheduler)
+/* Waits for another thread that is a few instructions away, unless it was preempted: longer with each turn. */
+static void back_off(unsigned turn)
 {
-	/* Relaxed: a timer whose add returned before this one began is seen, and others have no order. The
-	   number is a hint. */
-	if (atomic_load_explicit(&scheduler->added, memory_order_relaxed) != NULL ||
-	    atomic_load_explicit(&scheduler->backlog, memory_order_relaxed) >= EVC_SCHEDULER_BATCH)
-		evc_scheduler_deal(scheduler);
+	if (turn < 100) {
+		evc_pause();
+	} else if (turn < 200) {
+		sched_yield();
+	} else {
+		/* A real-time thread has to sleep to let a preempted one run. */
+		struct timespec nap = { 0, 20000 };
+
+		nanosleep(&nap, NULL);
+	}
 }
 
 void evc_scheduler_await_deal(struct evc_scheduler *scheduler)
@@ -141,7 +151,7 @@ void evc_scheduler_await_deal(struct evc_scheduler *scheduler)
 			evc_scheduler_unlock(scheduler);
 			return;
 		}
-		evc_backoff(turn);
+		back_off(turn);
 	}
 }
 #endif

@@ -100,16 +100,11 @@ void evc_scheduler_lock(struct evc_scheduler *scheduler); /* the runner alone */
 void evc_scheduler_unlock(struct evc_scheduler *scheduler);
 /* Deals what others left in `added` and `cancelled`. Under the lock. */
 void evc_scheduler_deal(struct evc_scheduler *scheduler);
-/* The same, but cancelled timers only if there are enough of them. Under the lock. */
-void evc_scheduler_deal_before_add(struct evc_scheduler *scheduler);
 /* Returns when fewer than EVC_SCHEDULER_BACKLOG changes wait; helps if it can. Not under the lock. */
 void evc_scheduler_await_deal(struct evc_scheduler *scheduler);
 
 /* Starts the thread of a scheduler that is not driven; it takes a reference. */
 enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler);
-/* Becomes the runner; false if somebody is. */
-bool evc_scheduler_begin(struct evc_scheduler *scheduler);
-void evc_scheduler_end(struct evc_scheduler *scheduler);
 /* Drops all timers of a closed scheduler. The runner. */
 void evc_scheduler_drop_all(struct evc_scheduler *scheduler);
 

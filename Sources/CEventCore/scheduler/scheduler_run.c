@@ -13,13 +13,14 @@
 /* The scheduler whose thread this is. */
 static _Thread_local struct evc_scheduler *thread_of;
 
-bool evc_scheduler_begin(struct evc_scheduler *scheduler)
+/* Becomes the runner; false if somebody is. */
+static bool begin(struct evc_scheduler *scheduler)
 {
-	/* Acquire and sequentially consistent: pairs with evc_scheduler_end. */
+	/* Acquire and sequentially consistent: pairs with end. */
 	return !atomic_exchange_explicit(&scheduler->running, true, memory_order_seq_cst);
 }
 
-void evc_scheduler_end(struct evc_scheduler *scheduler)
+static void end(struct evc_scheduler *scheduler)
 {
 	/* Sequentially consistent: before the look at `closed` that follows it. */
 	atomic_store_explicit(&scheduler->running, false, memory_order_seq_cst);
@@ -169,15 +170,15 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 	if (next == NULL)
 		next = &ignored;
 	*next = EVC_FOREVER;
-	while (scheduler->driven && evc_scheduler_begin(scheduler)) {
+	while (scheduler->driven && begin(scheduler)) {
 		fired += fire_due(scheduler, now, next);
 		if (is_closed(scheduler)) {
 			evc_scheduler_drop_all(scheduler);
 			*next = EVC_FOREVER;
-			evc_scheduler_end(scheduler);
+			end(scheduler);
 			break;
 		}
-		evc_scheduler_end(scheduler);
+		end(scheduler);
 		/* A close that found us running left the rest to us. */
 		if (!is_closed(scheduler))
 			break;
@@ -191,9 +192,9 @@ void evc_scheduler_close(struct evc_scheduler *scheduler)
 	atomic_store_explicit(&scheduler->closed, true, memory_order_seq_cst);
 	if (!scheduler->driven)
 		(void)evc_parker_wake(scheduler->parker);
-	else if (evc_scheduler_begin(scheduler)) {
+	else if (begin(scheduler)) {
 		evc_scheduler_drop_all(scheduler);
-		evc_scheduler_end(scheduler);
+		end(scheduler);
 	}
 }
 

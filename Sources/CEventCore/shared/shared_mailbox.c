@@ -3,8 +3,8 @@
 #ifdef EVC_URCU
 #include "shared/shared_mailbox_private.h"
 
+#include "latest/latest.h"
 #include "memory/memory.h"
-#include "shared/shared_latest.h"
 
 static struct evc_shared_mailbox *mailbox_of(struct evc_sink *sink)
 {
@@ -52,7 +52,7 @@ enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
 		queues++;
 	if (queues < EVC_QUEUE_LANES || pthread_mutex_init(&mailbox->worker_mutex, NULL) != 0)
 		goto out_of_memory;
-	if (pthread_mutex_init(&mailbox->subscription_mutex, NULL) != 0) {
+	if (!evc_subscription_list_open(&mailbox->subscriptions)) {
 		pthread_mutex_destroy(&mailbox->worker_mutex);
 		goto out_of_memory;
 	}
@@ -73,21 +73,11 @@ void evc_shared_mailbox_retain(struct evc_shared_mailbox *mailbox)
 
 void evc_shared_mailbox_release(struct evc_shared_mailbox *mailbox)
 {
-	struct evc_subscription *subscription, *next;
-
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&mailbox->references, 1, memory_order_acq_rel) != 1)
 		return;
 	evc_shared_drop_all(mailbox);
-	for (subscription = mailbox->subscriptions; subscription != NULL; subscription = next) {
-		next = subscription->next;
-		if (subscription->finalize != NULL)
-			subscription->finalize(subscription->context);
-		evc_deallocate(evc_container_of(subscription, struct evc_shared_subscription, base),
-			       sizeof(struct evc_shared_subscription),
-			       _Alignof(struct evc_shared_subscription));
-	}
-	pthread_mutex_destroy(&mailbox->subscription_mutex);
+	evc_subscription_list_close(&mailbox->subscriptions);
 	pthread_mutex_destroy(&mailbox->worker_mutex);
 	free_mailbox(mailbox, EVC_QUEUE_LANES);
 }
@@ -102,26 +92,12 @@ evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
 				    const struct evc_shared_subscription_options *options,
 				    struct evc_subscription **out)
 {
-	struct evc_shared_subscription *subscription;
+	struct evc_subscription subscription;
 
 	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
 		return EVC_INVALID_ARGUMENT;
-	subscription = evc_allocate(sizeof(*subscription), _Alignof(struct evc_shared_subscription));
-	if (subscription == NULL)
-		return EVC_OUT_OF_MEMORY;
-	subscription->base = (struct evc_subscription){
-		.sink = &mailbox->sink,
-		.drop = options->drop,
-		.context = options->context,
-		.finalize = options->finalize,
-	};
-	subscription->deliver = options->deliver;
-	pthread_mutex_lock(&mailbox->subscription_mutex);
-	subscription->base.next = mailbox->subscriptions;
-	mailbox->subscriptions = &subscription->base;
-	pthread_mutex_unlock(&mailbox->subscription_mutex);
-	*out = &subscription->base;
-	return EVC_OK;
+	subscription = evc_shared_subscription(mailbox, options);
+	return evc_subscription_list_add(&mailbox->subscriptions, &subscription, out);
 }
 
 bool evc_shared_has_some(struct evc_shared_mailbox *mailbox)
@@ -295,7 +271,7 @@ void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
 		/* Acquire: what they were counted in, which is read next, is not behind them. */
 		.taken = 0 - atomic_load_explicit(&mailbox->taken_empty, memory_order_acquire),
 		.dropped = 0 - atomic_load_explicit(&mailbox->dropped_empty, memory_order_acquire),
-		.superseded = evc_shared_latest_superseded(mailbox),
+		.superseded = evc_latest_superseded(&mailbox->subscriptions),
 	};
 	sum_taken(mailbox, taken);
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {

@@ -4,7 +4,7 @@
 /*
  * The end of a shared mailbox; its states are in shared_mailbox_private.h.
  */
-#include "shared/shared_latest.h"
+#include "latest/latest.h"
 #include "shared/shared_mailbox_private.h"
 
 static void close_with(struct evc_shared_mailbox *mailbox, uint32_t bits)
@@ -43,7 +43,7 @@ void evc_shared_drop_all(struct evc_shared_mailbox *mailbox)
 		/* Outside of the section: the end of a payload is user code. */
 		if (evc_likely(!(envelope->flags & EVC_ENVELOPE_TOKEN)))
 			evc_envelope_end(envelope, false, NULL);
-		else if (!evc_shared_latest_drop(envelope))
+		else if (!evc_latest_drop(envelope, NULL))
 			/* Release, pairs with evc_shared_mailbox_read_statistics. */
 			atomic_fetch_add_explicit(&mailbox->dropped_empty, 1, memory_order_release);
 	}

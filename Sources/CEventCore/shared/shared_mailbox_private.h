@@ -51,12 +51,11 @@
 #ifndef EVC_SHARED_MAILBOX_PRIVATE_H
 #define EVC_SHARED_MAILBOX_PRIVATE_H
 
-#include "memory/envelope.h"
 #include "eventcore/shared_mailbox.h"
+#include "latest/subscription_list.h"
+#include "memory/envelope.h"
 #include "shared/shared_queue.h"
 #include "shared/shared_stack.h"
-
-#include <pthread.h>
 
 #define EVC_QUEUE_LANES (EVC_LANE_COUNT - EVC_LANE_FIRST_QUEUE)
 
@@ -67,15 +66,6 @@
 #define EVC_SHARED_SLEEPER 8u
 
 #define EVC_SLEEPER_WORDS (EVC_WORKERS_MAX / 64)
-
-/* A subscription whose handlers are the worker's. `base.deliver` is NULL, which tells it from others. */
-struct evc_shared_subscription {
-	struct evc_subscription base;
-	bool (*deliver)(void *worker_context, void *context, void *payload,
-			struct evc_envelope *envelope, bool owned);
-};
-
-struct evc_shared_latest;
 
 struct evc_worker {
 	struct evc_shared_mailbox *shared;
@@ -117,16 +107,26 @@ struct evc_shared_mailbox {
 	struct evc_worker *workers[EVC_WORKERS_MAX];
 	/* What workers took that are gone. */
 	uint64_t taken_by_others[EVC_LANE_COUNT];
-	/* Tokens that were taken, and dropped, and stood for nothing (shared_latest.h). Relaxed: statistics. */
+	/* Tokens that were taken, and dropped, and stood for nothing (latest.h). Relaxed: statistics. */
 	_Atomic uint64_t taken_empty;
 	_Atomic uint64_t dropped_empty;
-	/* Guards the lists of subscriptions. Never held together with worker_mutex. */
-	pthread_mutex_t subscription_mutex;
-	struct evc_subscription *subscriptions;
-	/* Those in front of the mailbox, and what was superseded in others that have ended. */
-	struct evc_shared_latest *latests;
-	uint64_t superseded;
+	struct evc_subscription_list subscriptions;
 };
+
+/* What a subscription of the mailbox is. */
+static inline struct evc_subscription
+evc_shared_subscription(struct evc_shared_mailbox *mailbox,
+			const struct evc_shared_subscription_options *options)
+{
+	return (struct evc_subscription){
+		.sink = &mailbox->sink,
+		.deliver_by_worker = options->deliver,
+		.drop = options->drop,
+		.context = options->context,
+		.finalize = options->finalize,
+		.is_shared = true,
+	};
+}
 
 /* Takes the first envelope of the lanes before `limit`, and tells its lane; NULL if there is none. */
 static inline struct evc_envelope *evc_shared_take(struct evc_shared_mailbox *mailbox,

@@ -29,7 +29,7 @@ static bool claim(struct evc_shared_mailbox *mailbox)
 			atomic_fetch_sub_explicit(&mailbox->attention, EVC_SHARED_SLEEPER,
 						  memory_order_seq_cst);
 			worker = mailbox->workers[word * 64 + (unsigned)__builtin_ctzll(bit)];
-			evc_parker_wake(worker->mailbox->parker);
+			evc_mailbox_unpark(worker->mailbox);
 			/* The last touch. Release, pairs with evc_worker_leave. */
 			atomic_fetch_add_explicit(&worker->wakes, 1, memory_order_release);
 			return true;

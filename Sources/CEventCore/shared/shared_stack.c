@@ -13,34 +13,25 @@
 #define DOUBLE_WIDTH
 #endif
 
-#define WORD_BITS (sizeof(uintptr_t) * 8)
+/* The words as they lie in memory, which is what the compare-and-swap compares. */
+union pair {
+	struct {
+		struct evc_envelope *newest;
+		uintptr_t posted;
+	};
+	evc_stack_words words;
+};
 
 static inline evc_stack_words join(struct evc_envelope *newest, uintptr_t posted)
 {
-	/* The pointer comes first in memory. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return (evc_stack_words)posted << WORD_BITS | (uintptr_t)newest;
-#else
-	return (evc_stack_words)(uintptr_t)newest << WORD_BITS | posted;
-#endif
+	union pair pair = { .newest = newest, .posted = posted };
+
+	return pair.words;
 }
 
-static inline struct evc_envelope *newest_of(evc_stack_words words)
+static inline union pair split(evc_stack_words words)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return (struct evc_envelope *)(uintptr_t)words;
-#else
-	return (struct evc_envelope *)(uintptr_t)(words >> WORD_BITS);
-#endif
-}
-
-static inline uintptr_t posted_of(evc_stack_words words)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return (uintptr_t)(words >> WORD_BITS);
-#else
-	return (uintptr_t)words;
-#endif
+	return (union pair){ .words = words };
 }
 
 /* S1, U1. The two loads may belong to different moments: then the CAS fails. */
@@ -76,10 +67,10 @@ DOUBLE_WIDTH void evc_shared_stack_put(struct evc_shared_stack *stack, struct ev
 	do {
 		expected = found;
 		/* S2. */
-		evc_slot_set_next(first, newest_of(expected));
+		evc_slot_set_next(first, split(expected).newest);
 		/* S3: a full barrier, which the mailbox's "publish, then look" needs as well. */
 		found = __sync_val_compare_and_swap(&stack->words, expected,
-						    join(newest, posted_of(expected) + count));
+						    join(newest, split(expected).posted + count));
 	} while (found != expected);
 }
 
@@ -90,12 +81,12 @@ DOUBLE_WIDTH struct evc_envelope *evc_shared_stack_pop(struct evc_shared_stack *
 
 	do {
 		expected = found;
-		newest = newest_of(expected);
+		newest = split(expected).newest;
 		if (newest == NULL)
 			return NULL;
 		/* U2, U3. */
 		found = __sync_val_compare_and_swap(
-			&stack->words, expected, join(evc_slot_next(newest), posted_of(expected)));
+			&stack->words, expected, join(evc_slot_next(newest), split(expected).posted));
 	} while (found != expected);
 	return newest;
 }

@@ -24,7 +24,7 @@
  *
  * Reclamation: an envelope that was taken may be used anew at once; U2 then reads any link, and U3
  * fails. Its memory is there: a slab is unmapped a grace period after its last slot was free
- * (pool_trim.c), and the taker's section holds that up. Holding each envelope back for a grace period
+ * (slab_trim.c), and the taker's section holds that up. Holding each envelope back for a grace period
  * instead, with a CAS of single width, was measured: as fast (50 to 100 ns against 36 to 165), but with
  * 60 to 130 MB in waiting at 10 million events a second, since a grace period takes tens of
  * milliseconds (Benchmarks/README.md).

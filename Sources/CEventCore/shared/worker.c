@@ -5,12 +5,10 @@
  * A worker: a consumer of its own mailbox and of a shared one. In its own mailbox it relies on no alarm
  * (mailbox_private.h), since little comes that way.
  */
-#include "mailbox/latest.h"
+#include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
 #include "memory/memory.h"
-#include "shared/shared_latest.h"
 #include "shared/shared_mailbox_private.h"
-#include "shared/worker.h"
 
 /* Finds a slot. False if all are taken. */
 static bool join(struct evc_shared_mailbox *shared, struct evc_worker *worker)
@@ -27,43 +25,6 @@ static bool join(struct evc_shared_mailbox *shared, struct evc_worker *worker)
 	return slot < EVC_WORKERS_MAX;
 }
 
-enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
-				  const struct evc_mailbox_options *options,
-				  struct evc_worker **out)
-{
-	struct evc_mailbox_options own = { 0 };
-	struct evc_worker *worker;
-	enum evc_status status;
-
-	if (shared == NULL || out == NULL)
-		return EVC_INVALID_ARGUMENT;
-	worker = evc_allocate(sizeof(*worker), _Alignof(struct evc_worker));
-	if (worker == NULL)
-		return EVC_OUT_OF_MEMORY;
-	*worker = (struct evc_worker){
-		.shared = shared,
-		.context = options != NULL ? options->context : NULL,
-	};
-	/* It delivers by itself, and its own mailbox gets little. */
-	if (options != NULL)
-		own = *options;
-	own.batches = false;
-	status = evc_mailbox_create(&own, &worker->mailbox);
-	if (status == EVC_OK && !join(shared, worker)) {
-		/* The caller's context stays the caller's, as after other errors. */
-		worker->mailbox->options.finalize = NULL;
-		evc_mailbox_release(worker->mailbox);
-		status = EVC_NOT_PERMITTED;
-	}
-	if (status != EVC_OK) {
-		evc_deallocate(worker, sizeof(*worker), _Alignof(struct evc_worker));
-		return status;
-	}
-	evc_shared_mailbox_retain(shared);
-	*out = worker;
-	return EVC_OK;
-}
-
 /* It takes and sleeps no more. Gives its slot back; the first time. */
 static void part(struct evc_worker *worker)
 {
@@ -78,6 +39,41 @@ static void part(struct evc_worker *worker)
 				atomic_load_explicit(&worker->taken[lane], memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&shared->worker_mutex);
+}
+
+enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
+				  const struct evc_mailbox_options *options,
+				  struct evc_worker **out)
+{
+	struct evc_mailbox_options own = { 0 };
+	enum evc_status status = EVC_NOT_PERMITTED;
+	struct evc_worker *worker;
+
+	if (shared == NULL || out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	worker = evc_allocate(sizeof(*worker), _Alignof(struct evc_worker));
+	if (worker == NULL)
+		return EVC_OUT_OF_MEMORY;
+	*worker = (struct evc_worker){
+		.shared = shared,
+		.context = options != NULL ? options->context : NULL,
+	};
+	/* It delivers by itself, and its own mailbox gets little. */
+	if (options != NULL)
+		own = *options;
+	own.batches = false;
+	if (join(shared, worker)) {
+		status = evc_mailbox_create(&own, &worker->mailbox);
+		if (status != EVC_OK)
+			part(worker);
+	}
+	if (status != EVC_OK) {
+		evc_deallocate(worker, sizeof(*worker), _Alignof(struct evc_worker));
+		return status;
+	}
+	evc_shared_mailbox_retain(shared);
+	*out = worker;
+	return EVC_OK;
 }
 
 void evc_worker_destroy(struct evc_worker *worker)
@@ -98,22 +94,6 @@ struct evc_mailbox *evc_worker_mailbox(struct evc_worker *worker)
 	return worker->mailbox;
 }
 
-/* The signal of its own mailbox is up. False if that closes. */
-static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
-{
-	/* Pairs with every raise: what the raiser did before. */
-	uint32_t signal = atomic_fetch_and_explicit(&mailbox->signal,
-						    ~(EVC_SIGNAL_ALARM | EVC_SIGNAL_CONTROL),
-						    memory_order_seq_cst);
-
-	if (signal & EVC_SIGNAL_CONTROL && mailbox->options.control != NULL) {
-		mailbox->options.control(mailbox->options.context);
-		/* It may have closed the mailbox. */
-		signal |= atomic_load_explicit(&mailbox->signal, memory_order_seq_cst);
-	}
-	return !(signal & EVC_SIGNAL_CLOSE);
-}
-
 /* W8: it came because of one post: if more waits, the next one has to come as well. */
 static __attribute__((noinline)) void wake_next(struct evc_worker *worker)
 {
@@ -127,48 +107,47 @@ static __attribute__((noinline)) void wake_next(struct evc_worker *worker)
 static __attribute__((noinline)) struct evc_envelope *event_of(struct evc_worker *worker,
 							       struct evc_envelope *token)
 {
-	struct evc_mailbox *mailbox = worker->mailbox;
 	struct evc_envelope *event;
 
-	if (token->subscription->deliver == NULL) {
-		event = evc_shared_latest_take(token, &mailbox->returns);
-		if (event == NULL)
-			/* Release, pairs with evc_shared_mailbox_read_statistics. */
-			atomic_fetch_add_explicit(&worker->shared->taken_empty, 1,
-						  memory_order_release);
-	} else {
-		event = evc_latest_take(mailbox, token);
-	}
+	if (!token->subscription->is_shared)
+		return evc_mailbox_take_latest(worker->mailbox, token);
+	event = evc_latest_take(token, evc_mailbox_returns(worker->mailbox));
+	if (event == NULL)
+		/* Release, pairs with evc_shared_mailbox_read_statistics. */
+		atomic_fetch_add_explicit(&worker->shared->taken_empty, 1, memory_order_release);
 	return event;
 }
 
-/* The envelope or token that is next, or NULL if none is, or the worker has to end. */
-static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool passes_on)
+/*
+ * The envelope or token that is next, or NULL if none is, or the worker has to end. `is_held`: of its own mailbox
+ * alone.
+ */
+static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool is_held, bool passes_on)
 {
 	struct evc_mailbox *mailbox = worker->mailbox;
 	struct evc_shared_mailbox *shared = worker->shared;
 	struct evc_envelope *envelope = NULL, *top = NULL;
-	bool is_retiring = false;
+	bool takes_shared = !is_held;
 	unsigned own, lane;
 
 	/* Pairs with the raises in evc_mailbox_interrupt and _close. */
-	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0)) {
+	if (evc_unlikely(evc_mailbox_is_signalled(mailbox))) {
 		/* Before what may take a while. */
 		if (passes_on)
 			wake_next(worker);
-		if (!attend(mailbox))
+		if (evc_mailbox_attend(mailbox) & EVC_SIGNAL_CLOSE)
 			return NULL;
-		is_retiring = atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
-			      EVC_SIGNAL_DRAIN;
+		/* It retires when its own is empty. */
+		takes_shared &= !evc_mailbox_closes(mailbox);
 	}
 	/* Acquire, pairs with close_with: what the closer did before. */
-	if (evc_unlikely(atomic_load_explicit(&shared->attention, memory_order_acquire) &
-			 EVC_SHARED_DROP))
+	if (evc_unlikely(!is_held && (atomic_load_explicit(&shared->attention, memory_order_acquire) &
+				      EVC_SHARED_DROP)))
 		return NULL;
 look:
 	own = evc_mailbox_first(mailbox, &top);
 	/* W8: the take. */
-	if (evc_likely(!is_retiring)) {
+	if (evc_likely(takes_shared)) {
 		envelope = evc_shared_take(shared, own, &lane);
 		if (envelope != NULL)
 			/* Release, pairs with sum_taken; only this thread writes it. */
@@ -186,10 +165,11 @@ look:
 }
 
 /* The event that is next, or NULL if none is, or the worker has to end. */
-static inline struct evc_envelope *next(struct evc_worker *worker)
+static inline struct evc_envelope *next(struct evc_worker *worker, bool is_held)
 {
 	struct evc_envelope *envelope;
-	bool passes_on = worker->passes_on;
+	/* One that is held is neither asleep nor looking to the others: see run_held. */
+	bool passes_on = !is_held && worker->passes_on;
 
 	if (evc_unlikely(passes_on)) {
 		worker->passes_on = false;
@@ -197,13 +177,13 @@ static inline struct evc_envelope *next(struct evc_worker *worker)
 		evc_worker_stop_looking(worker);
 		atomic_thread_fence(memory_order_seq_cst);
 	}
-	envelope = next_of_any(worker, passes_on);
+	envelope = next_of_any(worker, is_held, passes_on);
 	while (evc_unlikely(envelope != NULL && (envelope->flags & EVC_ENVELOPE_TOKEN))) {
 		envelope = event_of(worker, envelope);
 		if (envelope != NULL)
 			break;
 		/* Decided anew: another lane may be first by now. */
-		envelope = next_of_any(worker, passes_on);
+		envelope = next_of_any(worker, is_held, passes_on);
 	}
 	if (evc_unlikely(passes_on) && envelope != NULL)
 		wake_next(worker);
@@ -218,15 +198,15 @@ static bool end_if_closed(struct evc_worker *worker, bool *closes)
 {
 	struct evc_mailbox *mailbox = worker->mailbox;
 	struct evc_shared_mailbox *shared = worker->shared;
-	uint32_t signal = atomic_load_explicit(&mailbox->signal, memory_order_acquire);
+	bool retires = evc_mailbox_closes(mailbox);
 	uint32_t attention = atomic_load_explicit(&shared->attention, memory_order_acquire);
 
-	*closes = (signal & (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN)) || (attention & EVC_SHARED_CLOSED);
+	*closes = retires || (attention & EVC_SHARED_CLOSED);
 	if (!*closes)
 		return false;
 	if (attention & EVC_SHARED_DROP) {
 		evc_mailbox_close(mailbox);
-	} else if (!(signal & (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))) {
+	} else if (!retires) {
 		/*
 		 * What was posted before the close happened before it was read, and is found here: a late post
 		 * that finds the mailbox ended drops all that there is.
@@ -252,13 +232,13 @@ enum evc_status evc_worker_take(struct evc_worker *worker, struct evc_envelope *
 	bool closes;
 
 	for (;;) {
-		*out = next(worker);
+		*out = next(worker, false);
 		if (*out != NULL)
 			return EVC_OK;
 		if (end_if_closed(worker, &closes))
 			return EVC_CLOSED;
 		/* A post to its own mailbox that came meanwhile. */
-		if (!closes && !evc_worker_has_mail(worker))
+		if (!closes && !evc_mailbox_has_mail(worker->mailbox))
 			return EVC_EMPTY;
 	}
 }
@@ -269,16 +249,18 @@ void evc_worker_recycle(struct evc_worker *worker, struct evc_envelope *envelope
 	evc_mailbox_recycle(worker->mailbox, envelope, payload_moved);
 }
 
-static inline bool deliver(struct evc_worker *worker, struct evc_envelope *envelope)
+static inline void deliver(struct evc_worker *worker, struct evc_envelope *envelope)
 {
 	struct evc_subscription *subscription = envelope->subscription;
 	void *payload = evc_envelope_payload_inline(envelope);
-	bool owned = evc_envelope_owns_payload(envelope);
+	bool owned = evc_envelope_owns_payload(envelope), moved;
 
-	if (evc_likely(subscription->deliver == NULL))
-		return evc_container_of(subscription, struct evc_shared_subscription, base)
-			->deliver(worker->context, subscription->context, payload, envelope, owned);
-	return subscription->deliver(subscription->context, payload, envelope, owned);
+	if (evc_likely(subscription->is_shared))
+		moved = subscription->deliver_by_worker(worker->context, subscription->context, payload,
+							envelope, owned);
+	else
+		moved = subscription->deliver(subscription->context, payload, envelope, owned);
+	evc_mailbox_recycle(worker->mailbox, envelope, moved);
 }
 
 void evc_worker_hold(struct evc_worker *worker)
@@ -294,30 +276,6 @@ void evc_worker_admit(struct evc_worker *worker)
 	evc_mailbox_interrupt(worker->mailbox);
 }
 
-/* The event that is next in its own mailbox; NULL if none is, or the worker has to end. */
-static struct evc_envelope *next_of_own(struct evc_worker *worker)
-{
-	struct evc_mailbox *mailbox = worker->mailbox;
-
-	for (;;) {
-		struct evc_envelope *envelope, *top;
-		unsigned lane;
-
-		/* As in next_of_any. */
-		if (atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0 &&
-		    !attend(mailbox))
-			return NULL;
-		lane = evc_mailbox_first(mailbox, &top);
-		if (lane == EVC_LANE_COUNT)
-			return NULL;
-		envelope = evc_mailbox_take_first(mailbox, lane, top);
-		if (envelope != NULL && (envelope->flags & EVC_ENVELOPE_TOKEN))
-			envelope = event_of(worker, envelope);
-		if (envelope != NULL)
-			return envelope;
-	}
-}
-
 /*
  * A loop of its own, so that the loop over both asks for nothing more. To the others there is no such worker
  * yet: it is neither asleep nor looking (shared_mailbox_private.h), so that no post relies on it. False if it
@@ -328,39 +286,36 @@ static bool run_held(struct evc_worker *worker)
 	struct evc_mailbox *mailbox = worker->mailbox;
 
 	for (;;) {
-		struct evc_envelope *envelope = next_of_own(worker);
-		uint32_t signal = atomic_load_explicit(&mailbox->signal, memory_order_acquire);
+		struct evc_envelope *envelope = next(worker, true);
+		bool closes = evc_mailbox_closes(mailbox);
 
 		if (envelope != NULL)
-			evc_envelope_end(envelope, deliver(worker, envelope), &mailbox->returns);
-		else if (signal & (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN) && evc_mailbox_end(mailbox))
+			deliver(worker, envelope);
+		else if (closes && evc_mailbox_end(mailbox))
 			return false;
 		/* Acquire, pairs with evc_worker_admit; after the look, which may have cleared its interrupt. */
 		if (!atomic_load_explicit(&worker->is_held, memory_order_acquire))
 			return true;
-		if (envelope != NULL || signal & (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))
+		if (envelope != NULL || closes)
 			continue;
-		if (mailbox->options.idle != NULL)
-			mailbox->options.idle(mailbox->options.context);
+		evc_mailbox_say_idle(mailbox);
 		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
 	}
 }
 
 enum evc_status evc_worker_run(struct evc_worker *worker)
 {
-	struct evc_mailbox *mailbox = worker->mailbox;
-
 	/* Acquire: as in run_held. */
 	if (atomic_load_explicit(&worker->is_held, memory_order_acquire) && !run_held(worker)) {
 		part(worker);
 		return EVC_CLOSED;
 	}
 	for (;;) {
-		struct evc_envelope *envelope = next(worker);
+		struct evc_envelope *envelope = next(worker, false);
 		bool closes;
 
 		if (evc_likely(envelope != NULL)) {
-			evc_envelope_end(envelope, deliver(worker, envelope), &mailbox->returns);
+			deliver(worker, envelope);
 			continue;
 		}
 		if (end_if_closed(worker, &closes)) {
@@ -369,8 +324,7 @@ enum evc_status evc_worker_run(struct evc_worker *worker)
 		}
 		if (closes)
 			continue;
-		if (mailbox->options.idle != NULL)
-			mailbox->options.idle(mailbox->options.context);
+		evc_mailbox_say_idle(worker->mailbox);
 		(void)evc_worker_wait(worker, EVC_FOREVER);
 	}
 }

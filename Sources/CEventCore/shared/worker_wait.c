@@ -6,17 +6,17 @@
  * both to look at and one parker for both.
  */
 #include "mailbox/mailbox_wait.h"
-#include "shared/worker.h"
+#include "shared/shared_mailbox_private.h"
 
 /* Something waits, or the worker is spoken to. */
 static bool has_news(void *context)
 {
 	struct evc_worker *worker = context;
 
-	return atomic_load_explicit(&worker->mailbox->signal, memory_order_seq_cst) != 0 ||
+	return evc_mailbox_has_news(worker->mailbox) ||
 	       (atomic_load_explicit(&worker->shared->attention, memory_order_seq_cst) &
 		EVC_SHARED_CLOSED) ||
-	       evc_worker_has_mail(worker) || evc_shared_has_some(worker->shared);
+	       evc_shared_has_some(worker->shared);
 }
 
 static void begin_spin(void *context)

@@ -13,6 +13,13 @@
  * pages anew costs 60 ns a node); and all of them when no slot of that size is out. A slot that a
  * thread keeps is out.
  *
+ * Why not the pools that envelopes come from (memory/slab.h)? Those give memory back by the clock: EVC_POOL_REST_NS
+ * after the last use, and a grace period, while a tree's goes with its last slot, at once. And under
+ * AddressSanitizer theirs keeps the head of a slot readable for that grace period, which takers of a shared mailbox
+ * need; a node may not be looked at then. Speed decides nothing, nanoseconds for a slot of 128 bytes, taken and
+ * given back on one thread: of 100,000 5 and 7 here (given in no order: 5 and 19), 2 and 3 (6 and 7) there; of 40
+ * that come and go 3 and 3 here, 7 and 4 there. A node is made in about a hundred.
+ *
  * Under AddressSanitizer each is a block of its own, so that it sees a use after the release.
  *
  * Threads: any; a slot may be freed by another thread than the one that took it. Progress: wait-free

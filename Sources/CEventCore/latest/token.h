@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What latest-only subscriptions of a mailbox (latest.h) and of a shared mailbox (shared_latest.h) have in
- * common: the states of their tokens, and how a superseded envelope ends. The steps are named as in latest.h.
+ * The tokens of latest-only subscriptions, their states, and how a superseded envelope ends. The steps are named as
+ * in latest.h.
  */
 #ifndef EVC_TOKEN_H
 #define EVC_TOKEN_H
@@ -77,29 +77,6 @@ static inline struct evc_envelope *evc_token_create(struct evc_thread_record *re
 }
 
 /*
- * How many were superseded so far: what was counted, without what the slot's word counts, which goes to
- * `*word`. Neither twice nor not at all what is moved from the one to the other meanwhile. Acquire: pairs
- * with nothing but itself, so that the second look at the figure comes after the slot.
- */
-static inline uint64_t evc_superseded_read(_Atomic uint64_t *superseded, _Atomic uintptr_t *slot,
-					   uintptr_t *word)
-{
-	uint64_t before, counted = atomic_load_explicit(superseded, memory_order_relaxed);
-
-	do {
-		before = counted;
-		*word = atomic_load_explicit(slot, memory_order_acquire);
-		counted = atomic_load_explicit(superseded, memory_order_acquire);
-	} while (counted != before);
-	return counted;
-}
-
-/* token.c: the same as below for any envelope. */
-void evc_token_end_superseded(struct evc_envelope *envelope);
-/* token.c: ends what a chain has before its last envelope, which takes the place of all of it. */
-void evc_token_supersede_chain(const struct evc_chain *chain);
-
-/*
  * Ends an envelope that a newer one took the place of. Nearly always it is of this thread's own pool, and taken a
  * moment ago: then it is the next to be used.
  */
@@ -116,7 +93,7 @@ static inline void evc_envelope_supersede(struct evc_envelope *envelope)
 		evc_envelope_untake(record, envelope);
 		return;
 	}
-	evc_token_end_superseded(envelope);
+	evc_envelope_release(envelope, false);
 }
 
 #endif

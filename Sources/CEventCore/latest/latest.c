@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#ifdef EVC_URCU
+#include "latest/latest.h"
+
+#include "eventcore/mailbox.h"
+#include "memory/memory.h"
+
+#include <string.h>
+
+static uint32_t count_in(uintptr_t slot)
+{
+	return (uint32_t)((slot & EVC_LATEST_COUNT) / EVC_LATEST_COUNT_ONE);
+}
+
+static struct evc_latest *latest_of(struct evc_subscription *subscription)
+{
+	return evc_container_of(subscription, struct evc_latest, subscription);
+}
+
+/* References */
+
+static void ref(struct evc_latest *latest)
+{
+	/* Relaxed: the caller has a reference already. */
+	atomic_fetch_add_explicit(&latest->references, 1, memory_order_relaxed);
+}
+
+/* The mailbox is still there: the caller holds it, or is its consumer, or one of its workers, or its end. */
+static void unref(struct evc_latest *latest)
+{
+	struct evc_subscription_list *list = latest->list;
+
+	/* Pairs with itself: everything that other holders did before the end. */
+	if (atomic_fetch_sub_explicit(&latest->references, 1, memory_order_acq_rel) != 1)
+		return;
+	/* The slot is empty, and counts nothing: what it held had a token to come, which held a reference (claim 2). */
+	pthread_mutex_lock(&list->mutex);
+	*latest->link = latest->next;
+	if (latest->next != NULL)
+		latest->next->link = latest->link;
+	list->superseded += atomic_load_explicit(&latest->superseded, memory_order_relaxed);
+	pthread_mutex_unlock(&list->mutex);
+	if (latest->subscription.finalize != NULL)
+		latest->subscription.finalize(latest->subscription.context);
+	evc_deallocate(latest, sizeof(*latest), _Alignof(struct evc_latest));
+}
+
+void evc_envelope_let_go(struct evc_subscription *subscription)
+{
+	unref(latest_of(subscription));
+}
+
+static void retain(struct evc_sink *sink)
+{
+	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
+
+	ref(latest);
+	latest->mailbox->retain(latest->mailbox);
+}
+
+static void release(struct evc_sink *sink)
+{
+	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
+	struct evc_sink *mailbox = latest->mailbox;
+
+	unref(latest);
+	mailbox->release(mailbox);
+}
+
+void evc_latest_subscription_release(struct evc_subscription *subscription)
+{
+	release(&latest_of(subscription)->sink);
+}
+
+/* Producers */
+
+struct evc_envelope *evc_latest_claim(struct evc_latest *latest, unsigned lane,
+				      struct evc_thread_record *record)
+{
+	uint64_t number = evc_token_claim(&latest->state[lane]);
+	struct evc_envelope *token;
+
+	if (number == 0)
+		return NULL;
+	/* Not NULL: there is a spare. */
+	token = evc_token_create(record, &latest->subscription, lane);
+	token->time = number;
+	/* The token's reference. */
+	ref(latest);
+	return token;
+}
+
+uintptr_t evc_latest_carry(struct evc_latest *latest, uintptr_t old)
+{
+	/* Nothing is ordered by it: the caller's P1 is still to come. */
+	if (!atomic_compare_exchange_strong_explicit(&latest->slot, &old, old & ~EVC_LATEST_COUNT,
+						     memory_order_relaxed, memory_order_relaxed))
+		return old;
+	evc_latest_count(latest, count_in(EVC_LATEST_COUNT));
+	return old & ~EVC_LATEST_COUNT;
+}
+
+void evc_latest_supersede_chain(const struct evc_chain *chain)
+{
+	struct evc_envelope *envelope = chain->first, *next;
+
+	/* Not up to `last`, which may have been handled already. */
+	for (uint32_t left = chain->count - 1; left > 0; left--, envelope = next) {
+		next = evc_slot_next(envelope);
+		evc_envelope_supersede(envelope);
+	}
+}
+
+/* Takers, and whoever drops */
+
+/* K1, and the end of the token's slot. `cache` may be NULL. */
+static void give_token(struct evc_latest *latest, struct evc_envelope *token,
+		       struct evc_return_cache *cache)
+{
+	evc_token_taken(&latest->state[token->lane], token->time);
+	evc_return_cache_give_any(cache, token);
+}
+
+/* K2. The envelope, unless it is of a lane after `lane`; counts what it superseded. */
+static struct evc_envelope *take(struct evc_latest *latest, unsigned lane)
+{
+	/* Pairs with P1. */
+	uintptr_t slot = atomic_load_explicit(&latest->slot, memory_order_seq_cst);
+
+	do {
+		if (slot == 0 || (slot & EVC_LATEST_LANE) > lane)
+			return NULL;
+	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &slot, 0, memory_order_seq_cst,
+							memory_order_seq_cst));
+	if (count_in(slot) > 0)
+		evc_latest_count(latest, count_in(slot));
+	return evc_latest_envelope(slot);
+}
+
+struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_return_cache *cache)
+{
+	struct evc_latest *latest = latest_of(token->subscription);
+	unsigned lane = token->lane;
+	struct evc_envelope *envelope;
+
+	give_token(latest, token, cache);
+	envelope = take(latest, lane);
+	if (evc_likely(envelope != NULL))
+		/* The token's reference goes with it. */
+		envelope->flags |= EVC_ENVELOPE_HOLDS;
+	else
+		unref(latest);
+	return envelope;
+}
+
+bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache)
+{
+	struct evc_latest *latest = latest_of(token->subscription);
+	struct evc_envelope *envelope;
+
+	give_token(latest, token, cache);
+	envelope = take(latest, EVC_LANE_COUNT);
+	if (envelope != NULL)
+		evc_envelope_end(envelope, false, cache);
+	unref(latest);
+	return envelope != NULL;
+}
+
+/* Making and looking */
+
+enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *list,
+				  enum evc_status (*accept)(struct evc_sink *sink,
+							    const struct evc_chain *chain),
+				  uint8_t needs, struct evc_subscription **out)
+{
+	struct evc_latest *latest = evc_allocate(sizeof(*latest), _Alignof(struct evc_latest));
+
+	if (latest == NULL)
+		return EVC_OUT_OF_MEMORY;
+	memset(latest, 0, sizeof(*latest));
+	latest->sink = (struct evc_sink){ accept, retain, release, false, needs, NULL };
+	latest->subscription = *as;
+	latest->subscription.sink = &latest->sink;
+	latest->mailbox = as->sink;
+	latest->list = list;
+	atomic_init(&latest->references, 1);
+	latest->mailbox->retain(latest->mailbox);
+	pthread_mutex_lock(&list->mutex);
+	latest->next = list->latests;
+	latest->link = &list->latests;
+	if (latest->next != NULL)
+		latest->next->link = &latest->next;
+	list->latests = latest;
+	pthread_mutex_unlock(&list->mutex);
+	*out = &latest->subscription;
+	return EVC_OK;
+}
+
+/* What was superseded so far; exact while nobody dispatches. Neither twice nor not at all what is being carried. */
+static uint64_t read_superseded(struct evc_latest *latest)
+{
+	uint64_t before, counted = atomic_load_explicit(&latest->superseded, memory_order_relaxed);
+	uintptr_t slot;
+
+	do {
+		before = counted;
+		/* Acquire: pairs with nothing but itself, so that the second look at the figure comes after the slot. */
+		slot = atomic_load_explicit(&latest->slot, memory_order_acquire);
+		counted = atomic_load_explicit(&latest->superseded, memory_order_acquire);
+	} while (counted != before);
+	return counted + count_in(slot);
+}
+
+uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription)
+{
+	return read_superseded(latest_of(subscription));
+}
+
+uint64_t evc_latest_superseded(struct evc_subscription_list *list)
+{
+	uint64_t sum;
+
+	pthread_mutex_lock(&list->mutex);
+	sum = list->superseded;
+	for (struct evc_latest *latest = list->latests; latest != NULL; latest = latest->next)
+		sum += read_superseded(latest);
+	pthread_mutex_unlock(&list->mutex);
+	return sum;
+}
+#endif
