@@ -35,7 +35,7 @@ EXPLORER = os.path.join(ROOT, FOLDER, "explorer")
 
 NAMES = ["relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"]
 RELAXED, CONSUME, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST = range(6)
-LOAD, STORE, FENCE = 0, 1, 10
+LOAD, STORE, COMPARE, FENCE = 0, 1, (8, 9), 10
 VARIABLE = 255
 
 
@@ -47,6 +47,17 @@ def weaker(operation, which, order):
     if order == ACQ_REL:
         return [ACQUIRE, RELEASE]
     return [RELAXED] if order in (ACQUIRE, RELEASE, CONSUME) else []
+
+
+def legal(site, failures):
+    """
+    The next weaker orders that C allows: a compare-and-swap's must not be weaker than that of its failure, which is
+    weakened by itself.
+    """
+    place, operation, which, order = site
+    failure = failures.get(place, RELAXED) if operation in COMPARE and not which else RELAXED
+    needed = {ACQUIRE: (ACQUIRE, ACQ_REL), SEQ_CST: ()}
+    return [to for to in weaker(operation, which, order) if to in needed.get(failure, (to,))]
 
 
 def explorer(*arguments):
@@ -142,10 +153,10 @@ def name_of(which, order, to, operation):
     return f"{'failure ' if which else ''}{NAMES[order]} -> {end}"
 
 
-def examine(site, scenarios, seconds, kept, further):
+def examine(site, changed, scenarios, seconds, kept, further):
     """The weakenings of one order, each with what caught it or None; `further`: and those of what survives."""
     place, operation, which, order = site
-    results, todo, done = [], [(to, True) for to in weaker(operation, which, order)], set()
+    results, todo, done = [], [(to, True) for to in changed], set()
     while todo:
         to, is_first = todo.pop(0)
         if to in done:
@@ -159,13 +170,13 @@ def examine(site, scenarios, seconds, kept, further):
     return results
 
 
-def minimize(ordered, covered, seconds):
+def minimize(ordered, covered, failures, seconds):
     """Weakens for good what survives, one after the other: what is left is all needed."""
     kept = []
     for site in ordered:
         if site not in covered:
             continue
-        survivors = [r for r in examine(site, sorted(covered[site]), seconds, kept, True)
+        survivors = [r for r in examine(site, legal(site, failures), sorted(covered[site]), seconds, kept, True)
                      if r["caught"] is None]
         if survivors:
             kept.append(tuple(survivors[-1]["weakening"]))
@@ -198,21 +209,23 @@ def main():
         wanted = {site for site in set(covered) | {s for s in compiled if s[3] != VARIABLE}
                   if site[3] != RELAXED and (not options.parts or any(p in site[0] for p in options.parts))}
         ordered = sorted(wanted, key=lambda s: (s[0].split(":")[0], int(s[0].split(":")[1]), s[2]))
+        failures = {place: order for place, _, which, order in compiled if which}
         if options.minimize:
-            return minimize(ordered, covered, options.seconds)
+            return minimize(ordered, covered, failures, options.seconds)
         if options.list:
-            return count(ordered, covered)
-        futures = [(site, pool.submit(examine, site, sorted(covered[site]), options.seconds, [], options.further)
+            return count(ordered, covered, failures)
+        futures = [(site, legal(site, failures), pool.submit(
+            examine, site, legal(site, failures), sorted(covered[site]), options.seconds, [], options.further)
                     if site in covered else None)
                    for site in ordered]
         return report(futures, Argued(options.parts), options.json)
 
 
-def count(ordered, covered):
+def count(ordered, covered, failures):
     everything, unseen = collections.Counter(), collections.Counter()
     for site in ordered:
         file = site[0].split(":")[0]
-        changes_here = len(weaker(*site[1:]))
+        changes_here = len(legal(site, failures))
         everything[file] += changes_here
         if site not in covered:
             unseen[file] += changes_here
@@ -272,14 +285,14 @@ COLUMNS = ["caught", "argued", "survived", "not seen"]
 
 def report(futures, argued, file):
     totals, everything, last = collections.defaultdict(collections.Counter), [], None
-    for (place, operation, which, order), future in futures:
+    for (place, operation, which, order), changed, future in futures:
         name = place.split(":")[0]
         if name != last:
             print(f"\n{name}", flush=True)
             last = name
         results = future.result() if future else [
             {"place": place, "change": name_of(which, order, to, operation), "caught": None, "first": True,
-             "unseen": True} for to in weaker(operation, which, order)]
+             "unseen": True} for to in changed]
         for result in results:
             everything.append(result)
             if result["caught"]:

@@ -15,7 +15,7 @@
  *
  * Synchronization:
  *   field             owner thread      giving threads          trim
- *   segment->free     G3 exchange 0     G1 fetch-or             fetch-or 0, load
+ *   segment->free     G3 exchange 0     G1 fetch-or             fetch-or 0
  *   pool->returned    exchange NULL     G2 push, CAS            exchange NULL, then push
  *   pool->reserve     exchange, store   -                       exchange NULL
  *   cursor, bump      read, write       -                       of a thread that has ended

@@ -43,7 +43,7 @@ static void tick(void)
 {
 	/*
 	 * Before the look: who grows or returns after it arms anew. Relaxed: whoever lists or fills a segment after the
-	 * trim has taken the list or looked at the segment acquires that (take_all, is_filled), and so finds the flag
+	 * trim has taken the list or looked at the segment acquires that (take_all, is_free), and so finds the flag
 	 * down; a pool that has grown unnoticed has left `surplus` up.
 	 */
 	atomic_store_explicit(&is_armed, false, memory_order_relaxed);
@@ -59,8 +59,8 @@ static void arm(void)
 
 void evc_pool_note_end(void)
 {
-	/* Its floor has gone. Release, as in evc_pool_grow. */
-	atomic_fetch_add_explicit(&surplus, 1, memory_order_release);
+	/* Its floor has gone. Relaxed: a trim that sees this has yet to take the mutex under which the thread has ended. */
+	atomic_fetch_add_explicit(&surplus, 1, memory_order_relaxed);
 	arm();
 }
 
@@ -117,13 +117,10 @@ static struct evc_segment *join(struct evc_segment *a, struct evc_segment *b)
 
 static bool is_free(const struct evc_pool *pool, struct evc_segment *segment)
 {
-	/* Acquire, pairs with G1: all uses of the slots. */
-	return atomic_load_explicit(&segment->free, memory_order_acquire) == evc_pool_all_free(pool);
-}
-
-/* The same by a read-modify-write: a G1 that it does not see comes after it, and acquires what came before it. */
-static bool is_filled(const struct evc_pool *pool, struct evc_segment *segment)
-{
+	/*
+	 * Acquire, pairs with G1: all uses of the slots. A read-modify-write, and release, for the G1 that it does not
+	 * see: that one comes after it, and finds the flag down that tick has lowered.
+	 */
 	return atomic_fetch_or_explicit(&segment->free, 0, memory_order_acq_rel) == evc_pool_all_free(pool);
 }
 
@@ -166,7 +163,7 @@ struct holding {
 static void count(struct holding *holding)
 {
 	for (struct evc_segment *segment = holding->first; segment != NULL; segment = segment->next) {
-		if (!is_filled(holding->pool, segment))
+		if (!is_free(holding->pool, segment))
 			continue;
 		evc_slab_of(segment)->held++;
 		if (!segment->is_released) {

@@ -151,6 +151,48 @@ SCENARIO(memory_that_comes_back_goes)
 	CHECK(statistics.slab_bytes == 0);
 }
 
+/* The same for a segment of which all comes back at once. */
+static void *take_segment_and_end(void *unused)
+{
+	struct evc_thread_record *record = evc_thread_record();
+
+	for (unsigned i = 0; i < 4; i++)
+		atomic_store_explicit(&handed[i],
+				      evc_pool_take(&record->pools[LARGE_CLASS], &record->boxes[LARGE_CLASS]),
+				      memory_order_release);
+	return unused;
+}
+
+SCENARIO(memory_segment_that_comes_back_goes)
+{
+	static struct evc_return_cache cache;
+	struct evc_pool_statistics statistics;
+
+	explorer_join(explorer_start(take_segment_and_end, NULL));
+	for (unsigned i = 0; i < 4; i++)
+		evc_return_cache_give(&cache, atomic_load_explicit(&handed[i], memory_order_relaxed));
+	explorer_settle();
+	evc_pool_read_statistics(&statistics);
+	CHECK(statistics.slab_bytes == 0);
+}
+
+/* What a thread that goes on has beyond its floor goes when it comes back, however late that is. */
+SCENARIO(memory_beyond_floor_goes)
+{
+	static struct evc_return_cache cache;
+	struct evc_thread_record *record = evc_thread_record();
+	struct evc_pool_statistics statistics;
+	char *slots[36];
+
+	for (unsigned i = 0; i < 36; i++)
+		slots[i] = evc_pool_take(&record->pools[LARGE_CLASS], &record->boxes[LARGE_CLASS]);
+	for (unsigned i = 0; i < 36; i++)
+		evc_return_cache_give(&cache, slots[i]);
+	explorer_settle();
+	evc_pool_read_statistics(&statistics);
+	CHECK(statistics.slab_bytes <= EVC_POOL_FLOOR_BYTES / 4 + EVC_SLAB_HEADER);
+}
+
 /* Also if they had been idle for so long that no trim would have come again. */
 static struct evc_parker *parker;
 static _Atomic bool is_over;
