@@ -132,10 +132,10 @@ static inline struct evc_envelope *put(struct evc_latest *latest, struct evc_env
 		while (evc_unlikely((old & COUNT_MASK) == COUNT_MAX))
 			old = carry(latest, old);
 		count = old == 0 ? 0 : (old & COUNT_MASK) + 1;
-		/* Releases the envelope, and acquires the one that is superseded. */
+		/* Releases the envelope, and acquires the one that is superseded, and the last K1 (claim 1). */
 	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &old,
 							(uintptr_t)newest | count,
-							memory_order_seq_cst,
+							memory_order_acq_rel,
 							memory_order_relaxed));
 	return envelope_in(old);
 }
@@ -143,8 +143,8 @@ static inline struct evc_envelope *put(struct evc_latest *latest, struct evc_env
 /* K2. Takes the envelope, and counts what it superseded. */
 static struct evc_envelope *take(struct evc_latest *latest)
 {
-	/* Pairs with P1. */
-	uintptr_t slot = atomic_exchange_explicit(&latest->slot, 0, memory_order_seq_cst);
+	/* Pairs with P1: the envelope; and K1, for who comes later. */
+	uintptr_t slot = atomic_exchange_explicit(&latest->slot, 0, memory_order_acq_rel);
 
 	if (slot & COUNT_MASK)
 		count_superseded(latest, (uint32_t)(slot & COUNT_MASK));
@@ -182,7 +182,7 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 		count_superseded(latest, chain->count - 1);
 	old = put(latest, newest);
 	/* P2; acquires the post of the token that is there. */
-	if ((atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) &
+	if ((atomic_load_explicit(&latest->state[lane], memory_order_acquire) &
 	     EVC_TOKEN_WHERE) != EVC_TOKEN_POSTED)
 		post_token(latest, lane, record);
 	/* Whoever put the token may be held up before it tells. */
@@ -219,10 +219,10 @@ struct evc_envelope *evc_latest_take(struct evc_mailbox *mailbox, struct evc_env
 		envelope->flags |= EVC_ENVELOPE_HOLDS;
 		return envelope;
 	}
-	/* K3: its own token comes later. */
+	/* K3: its own token comes later. Release: the envelope, for P1. */
 	if (envelope != NULL &&
 	    !atomic_compare_exchange_strong_explicit(&latest->slot, &newer, (uintptr_t)envelope,
-						     memory_order_seq_cst,
+						     memory_order_release,
 						     memory_order_relaxed)) {
 		count_superseded(latest, 1);
 		evc_envelope_end(envelope, false, &mailbox->returns);

@@ -13,13 +13,13 @@
  *   POSTED    in the mailbox
  *
  *   producer of an envelope of lane L                consumer that takes a token of lane L
- *   P1 put it into the slot            seq_cst RMW   K1 if the token has the        seq_cst RMW
- *   P2 load state[L]                   seq_cst          state: → NONE
- *      POSTED: done                                  K2 exchange the slot           seq_cst
- *      else:   → a new number, CLAIMED seq_cst RMW      with NULL
+ *   P1 put it into the slot            acq_rel RMW   K1 if the token has the        relaxed RMW
+ *   P2 load state[L]                   acquire          state: → NONE
+ *      POSTED: done                                  K2 exchange the slot           acq_rel
+ *      else:   → a new number, CLAIMED acquire RMW      with NULL
  *              put the token           seq_cst RMW      nothing: no event
  *              if it has the state:                     of a lane after L:
- *              → POSTED                seq_cst RMW      K3 NULL → put it back,      seq_cst RMW
+ *              → POSTED                release RMW      K3 NULL → put it back,      release RMW
  *   P3 tell the consumer               seq_cst          or end it if a newer
  *   P4 end what P1 found                                one is there
  *                                                       else: this is the event
@@ -28,10 +28,10 @@
  * lane than one, and one for each producer that was held up between its claim and its post.
  *
  * Claim 1: when a dispatch of an envelope e of lane L returns, a token of lane L has been posted whose K2
- * follows P1(e) in the single order of seq_cst operations.
- *   - P2 saw POSTED: the post of that token happened before (the change to POSTED releases, P2 acquires),
- *     and its K1 replaces the POSTED that P2 read (numbers do not come again), so that it follows P2, and K2
- *     follows K1.
+ * follows P1(e) in the modification order of the slot.
+ *   - P2 saw POSTED: the post of that token happened before (the change to POSTED releases, P2 acquires). If
+ *     its K2 came before P1(e), P1(e) would acquire it, and with it K1: P2 would read what K1 left or found, which
+ *     is not this POSTED (numbers do not come again).
  *   - Otherwise the producer has posted a token itself after P1, and its K2 follows its post.
  *   In particular nobody relies on a token that another producer has still to post: an event would then
  *   wait for a producer that may be preempted, although its own dispatch has returned (D1, D10). Nor on one that

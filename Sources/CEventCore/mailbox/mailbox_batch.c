@@ -22,7 +22,7 @@ static inline bool take_again(struct evc_mailbox *mailbox, struct evc_envelope *
 	unsigned lane = envelope->lane;
 
 	/* C3; as in evc_mailbox_next. */
-	if (atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0 ||
+	if (atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0 ||
 	    mailbox->relied != lane)
 		return false;
 	if (lane < EVC_LANE_FIRST_QUEUE)

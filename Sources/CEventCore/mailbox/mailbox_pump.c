@@ -76,7 +76,8 @@ enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbox, uint64_t limit)
 				return EVC_OK;
 			continue;
 		}
-		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
+		/* Relaxed: evc_mailbox_end looks again. */
+		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) &
 				 (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))) {
 			if (evc_mailbox_end(mailbox))
 				return EVC_CLOSED;

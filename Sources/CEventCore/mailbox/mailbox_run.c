@@ -17,7 +17,8 @@ enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 			(void)evc_mailbox_deliver(mailbox, envelope, UINT64_MAX);
 			continue;
 		}
-		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
+		/* Relaxed: evc_mailbox_end looks again. */
+		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) &
 				 (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))) {
 			if (evc_mailbox_end(mailbox))
 				return EVC_CLOSED;

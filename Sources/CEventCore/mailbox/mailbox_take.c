@@ -172,17 +172,18 @@ static void look_before_relied(struct evc_mailbox *mailbox)
 /* The signal is up. False if the mailbox closes. */
 static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
 {
-	/* C4; pairs with every raise: what the raiser did before. */
-	uint32_t signal = atomic_fetch_and_explicit(&mailbox->signal,
-						    ~(EVC_SIGNAL_ALARM | EVC_SIGNAL_CONTROL),
-						    memory_order_seq_cst);
+	uint32_t signal = 0, raised;
 
-	if (signal & EVC_SIGNAL_CONTROL && mailbox->options.control != NULL) {
-		mailbox->options.control(mailbox->options.context);
-		/* It may have posted and closed: the take that follows has to see that (C4 again). */
-		signal |= atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_ALARM,
-						    memory_order_seq_cst);
-	}
+	do {
+		/* C4; pairs with every raise: what the raiser did before. */
+		raised = atomic_fetch_and_explicit(&mailbox->signal,
+						   ~(EVC_SIGNAL_ALARM | EVC_SIGNAL_CONTROL),
+						   memory_order_seq_cst);
+		signal |= raised;
+		/* It may post and close: the take that follows has to see that (C4 again). */
+		if (raised & EVC_SIGNAL_CONTROL && mailbox->options.control != NULL)
+			mailbox->options.control(mailbox->options.context);
+	} while (raised & EVC_SIGNAL_CONTROL);
 	if (signal & EVC_SIGNAL_CLOSE)
 		return false;
 	if (signal & EVC_SIGNAL_ALARM)
@@ -199,7 +200,7 @@ static struct evc_envelope *next_by_look(struct evc_mailbox *mailbox)
 		unsigned lane;
 
 		/* C3; as in evc_mailbox_next. */
-		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0) &&
+		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0) &&
 		    !attend(mailbox))
 			return NULL;
 		lane = first_lane(mailbox);
@@ -301,7 +302,8 @@ enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelop
 			*out = envelope;
 			return EVC_OK;
 		}
-		if (!(atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
+		/* Relaxed: evc_mailbox_end looks again. */
+		if (!(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) &
 		      (EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN))) {
 			if (!evc_mailbox_has_posts(mailbox, memory_order_seq_cst))
 				return EVC_EMPTY;

@@ -81,15 +81,15 @@ void evc_router_destroy(struct evc_router *router)
 {
 	struct evc_route_table *table, *outgrown;
 
-	/* Acquire: the caller has made sure that all others are done; see the declaration. */
-	table = atomic_load_explicit(&router->table, memory_order_acquire);
+	/* Relaxed, all: the caller has made sure that all others are done; see the declaration. */
+	table = atomic_load_explicit(&router->table, memory_order_relaxed);
 	for (size_t i = 0; i < table->capacity; i++) {
 		struct evc_route *route =
-			atomic_load_explicit(&table->slots[i], memory_order_acquire);
+			atomic_load_explicit(&table->slots[i], memory_order_relaxed);
 
 		if (route == NULL)
 			continue;
-		evc_snapshot_retire(atomic_load_explicit(&route->current, memory_order_acquire));
+		evc_snapshot_retire(atomic_load_explicit(&route->current, memory_order_relaxed));
 		evc_deallocate(route, sizeof(*route), _Alignof(struct evc_route));
 	}
 	for (; table != NULL; table = outgrown) {
@@ -156,9 +156,9 @@ static struct evc_route *add_route(struct evc_router *router, uint64_t key)
 /* Under the mutex. */
 static void publish(struct evc_route *route, struct evc_snapshot *snapshot)
 {
-	/* Pairs with evc_router_look_up and evc_router_snapshot: the entries before the pointer. */
+	/* Release, pairs with current_with_reference and evc_router_count: the entries before the pointer. */
 	evc_snapshot_retire(
-		atomic_exchange_explicit(&route->current, snapshot, memory_order_acq_rel));
+		atomic_exchange_explicit(&route->current, snapshot, memory_order_release));
 }
 
 enum evc_status evc_router_subscribe(struct evc_router *router, uint64_t key,

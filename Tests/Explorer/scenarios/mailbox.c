@@ -5,6 +5,8 @@
  */
 #include "post.h"
 
+#include "mailbox/mailbox_private.h"
+
 static struct evc_router *router;
 static struct evc_mailbox *mailbox;
 static struct producer producers[2];
@@ -111,6 +113,94 @@ SCENARIO(mailbox_alarm)
 	}
 	explorer_join(thread);
 	tally_check_order(0, 4);
+	tear_down();
+}
+
+/*
+ * A backlog that is so long that the consumer relies on the alarm (EVC_RUN): of two urgent posts each is next once
+ * its flag is known.
+ */
+#define LONG 18u
+
+static void *two_urgent(void *unused)
+{
+	(void)post(router, 30, EVC_LANE_QUEUE_HIGH);
+	(void)post(router, 31, EVC_LANE_STACK_HIGHEST);
+	atomic_store_explicit(&flag, 1, memory_order_release);
+	return unused;
+}
+
+static void long_backlog(const struct evc_mailbox_options *options, uint32_t before)
+{
+	pthread_t thread;
+
+	set_up(options);
+	for (uint32_t i = 0; i < LONG; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_LOWEST);
+	for (uint32_t i = 0; i < before; i++)
+		CHECK(take_one(mailbox) == (int)i);
+	thread = explorer_start(two_urgent, NULL);
+	while (tally_count_handled() < LONG + 2) {
+		bool is_known = atomic_load_explicit(&flag, memory_order_acquire) != 0;
+		int due = !is_known || tally_was_handled(30)   ? 0
+			  : tally_was_handled(31)	       ? 30
+							       : 31;
+		int number = take_one(mailbox);
+
+		if (due != 0 && number != due)
+			explorer_fail("event %d is taken before event %d (D1)", number, due);
+		if (number < 0)
+			break;
+		if (number == 30 && due == 31)
+			explorer_fail("event 30 before 31");
+	}
+	explorer_join(thread);
+	while (take_one(mailbox) >= 0)
+		;
+	CHECK(tally_count_handled() == LONG + 2);
+	tally_check_order(0, LONG);
+	tear_down();
+}
+
+SCENARIO(mailbox_long_backlog)
+{
+	long_backlog(NULL, EVC_RUN);
+}
+
+SCENARIO(mailbox_long_backlog_relied)
+{
+	long_backlog(NULL, LONG - 1);
+}
+
+/* An urgent post that finds the alarm up, while the consumer clears it: the next event is that one. */
+static void *one_urgent(void *unused)
+{
+	(void)post(router, 31, EVC_LANE_STACK_HIGHEST);
+	atomic_store_explicit(&flag, 1, memory_order_release);
+	return unused;
+}
+
+SCENARIO(mailbox_alarm_is_up)
+{
+	pthread_t thread;
+
+	set_up(NULL);
+	for (uint32_t i = 0; i < LONG; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_LOWEST);
+	for (uint32_t i = 0; i < LONG - 1; i++)
+		CHECK(take_one(mailbox) == (int)i);
+	(void)post(router, 30, EVC_LANE_QUEUE_HIGH);
+	thread = explorer_start(one_urgent, NULL);
+	for (uint32_t i = 0; i < 3; i++) {
+		bool is_due = atomic_load_explicit(&flag, memory_order_acquire) != 0 && !tally_was_handled(31);
+		int number = take_one(mailbox);
+
+		if (is_due && number != 31)
+			explorer_fail("event %d is taken before event 31 (D1)", number);
+	}
+	explorer_join(thread);
+	(void)take_one(mailbox);
+	CHECK(tally_count_handled() == LONG + 2);
 	tear_down();
 }
 
@@ -339,6 +429,177 @@ SCENARIO(mailbox_depths)
 	tear_down();
 }
 
+/* Never more than was there, however events are counted: in the heads, beside them, or as grabbed. */
+static uint64_t most;
+
+static void *read_most(void *unused)
+{
+	uint64_t depths[EVC_LANE_COUNT];
+
+	evc_mailbox_depths(mailbox, depths);
+	if (depths[EVC_LANE_QUEUE_NORMAL] > most)
+		explorer_fail("a depth of %lu where at most %lu events were", depths[EVC_LANE_QUEUE_NORMAL], most);
+	return unused;
+}
+
+SCENARIO(mailbox_depth_of_one)
+{
+	pthread_t thread;
+
+	set_up(NULL);
+	most = 1;
+	thread = explorer_start(read_most, NULL);
+	for (uint32_t i = 0; i < 3; i++) {
+		(void)post(router, i, EVC_LANE_QUEUE_NORMAL);
+		CHECK(take_one(mailbox) == (int)i);
+	}
+	explorer_join(thread);
+	tear_down();
+}
+
+SCENARIO(mailbox_depth_of_many)
+{
+	pthread_t thread;
+
+	set_up(NULL);
+	most = 80;
+	thread = explorer_start(read_most, NULL);
+	post_together(router, 0, 40, EVC_LANE_QUEUE_NORMAL);
+	post_together(router, 40, 40, EVC_LANE_QUEUE_NORMAL);
+	CHECK(take_one(mailbox) == 0);
+	explorer_join(thread);
+	evc_mailbox_close(mailbox);
+	CHECK(take_one(mailbox) < 0);
+	tear_down();
+}
+
+SCENARIO(mailbox_depth_beside_head)
+{
+	pthread_t thread;
+
+	set_up(NULL);
+	most = 80;
+	thread = explorer_start(read_most, NULL);
+	post_together(router, 0, 40, EVC_LANE_QUEUE_NORMAL);
+	post_together(router, 40, 40, EVC_LANE_QUEUE_NORMAL);
+	explorer_join(thread);
+	evc_mailbox_close(mailbox);
+	CHECK(take_one(mailbox) < 0);
+	tear_down();
+}
+
+/* What was taken is never more than what was posted, while a close drops the rest. */
+static void *read_statistics(void *unused)
+{
+	struct evc_mailbox_statistics statistics;
+
+	evc_mailbox_read_statistics(mailbox, &statistics);
+	if (statistics.taken > 3)
+		explorer_fail("%lu events of 3 were taken", statistics.taken);
+	return unused;
+}
+
+SCENARIO(mailbox_statistics)
+{
+	pthread_t threads[2];
+
+	set_up(NULL);
+	most = 3;
+	threads[0] = explorer_start(read_statistics, NULL);
+	threads[1] = explorer_start(read_most, NULL);
+	for (uint32_t i = 0; i < 3; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_NORMAL);
+	evc_mailbox_close(mailbox);
+	CHECK(take_one(mailbox) < 0);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down();
+}
+
+SCENARIO(mailbox_depth_of_dropped)
+{
+	pthread_t thread;
+
+	set_up(NULL);
+	most = 3;
+	thread = explorer_start(read_most, NULL);
+	for (uint32_t i = 0; i < 3; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_NORMAL);
+	evc_mailbox_close(mailbox);
+	CHECK(take_one(mailbox) < 0);
+	explorer_join(thread);
+	tear_down();
+}
+
+/* A close reaches a consumer that is about to sleep, and no post does. */
+SCENARIO(mailbox_close_of_sleeper)
+{
+	pthread_t consumer;
+
+	set_up(NULL);
+	explorer_forbid_idling(true);
+	consumer = explorer_start(run_mailbox, NULL);
+	evc_mailbox_close(mailbox);
+	explorer_join(consumer);
+	tear_down();
+}
+
+/* A batch in one envelope: what is more urgent comes between its events, and what ends it drops the rest. */
+static void post_batch(uint32_t first, uint32_t count, enum evc_lane lane)
+{
+	struct evc_dispatch dispatch;
+	struct event *events;
+
+	CHECK(evc_dispatch_begin_batch(router, KEY, lane, sizeof(struct event), _Alignof(struct event), count,
+				       &dispatch) == EVC_OK);
+	CHECK(dispatch.array != NULL);
+	events = dispatch.array;
+	for (uint32_t i = 0; i < count; i++)
+		events[i] = (struct event){ first + i, first + i };
+	CHECK(evc_dispatch_commit(&dispatch) == 1);
+}
+
+static bool is_due;
+
+static bool deliver_batched(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	const struct event *event = payload;
+
+	(void)context, (void)envelope, (void)owned;
+	CHECK(event->number == event->again);
+	/* Known before this was taken: the flag was up when the one before was handled. */
+	if (is_due && event->number != 31 && !tally_was_handled(31))
+		explorer_fail("event %u is taken before event 31 (D1)", event->number);
+	tally_handled(event);
+	is_due = atomic_load_explicit(&flag, memory_order_acquire) != 0;
+	if (tally_count_handled() == 2 * LONG + 1)
+		evc_mailbox_close(mailbox);
+	return true;
+}
+
+SCENARIO(mailbox_batch)
+{
+	struct evc_mailbox_options options = { .batches = true };
+	struct evc_subscription_options receiver = { .deliver = deliver_batched };
+	struct evc_subscription *subscription;
+	pthread_t thread;
+
+	router = make_router();
+	mailbox = make_mailbox(&options);
+	CHECK(evc_mailbox_add_subscription(mailbox, &receiver, &subscription) == EVC_OK);
+	subscribe(router, subscription);
+	/* The route is cached from here on, so that batches go in one envelope. */
+	for (uint32_t i = 0; i < LONG; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_LOWEST);
+	post_batch(40, LONG, EVC_LANE_QUEUE_LOWEST);
+	thread = explorer_start(one_urgent, NULL);
+	CHECK(evc_mailbox_run(mailbox) == EVC_CLOSED);
+	explorer_join(thread);
+	CHECK(tally_count_handled() == 2 * LONG + 1);
+	evc_router_destroy(router);
+	evc_mailbox_release(mailbox);
+}
+
 static _Atomic uint32_t controls;
 
 static void control(void *unused)
@@ -411,5 +672,79 @@ SCENARIO(mailbox_pump)
 	CHECK(tally_count_handled() == 4);
 	for (unsigned i = 0; i < 2; i++)
 		tally_check_order(i * 4, 2);
+	tear_down();
+}
+
+/* Two threads pump in turn: whoever takes the wake-up. What the last one left is there. */
+static void *pump_if_wanted(void *unused)
+{
+	for (;;) {
+		int over = atomic_load_explicit(&is_over, memory_order_acquire);
+		uint32_t there = atomic_load_explicit(&wanted, memory_order_relaxed);
+
+		if (there == 0 && over)
+			return unused;
+		if (there == 0 || !atomic_compare_exchange_strong_explicit(&wanted, &there, there - 1,
+									    memory_order_acquire,
+									    memory_order_relaxed)) {
+			sched_yield();
+			continue;
+		}
+		while (evc_mailbox_pump(mailbox, 2) == EVC_OK)
+			;
+	}
+}
+
+static void pump_in_turn(bool close)
+{
+	struct evc_mailbox_options options = { .wake = wake };
+	pthread_t threads[3];
+
+	set_up(&options);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(pump_if_wanted, NULL);
+	threads[2] = explorer_start(produce, &producers[0]);
+	if (close)
+		evc_mailbox_interrupt(mailbox);
+	explorer_join(threads[2]);
+	if (close)
+		evc_mailbox_close_when_empty(mailbox);
+	atomic_store_explicit(&is_over, 1, memory_order_release);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	CHECK(tally_count_handled() == 2);
+	tally_check_order(0, 2);
+	tear_down();
+}
+
+SCENARIO(mailbox_pump_in_turn)
+{
+	pump_in_turn(false);
+}
+
+SCENARIO(mailbox_pump_closes)
+{
+	pump_in_turn(true);
+}
+
+/* An interrupt that comes while a pump arms the mailbox: that one sees it, or the next. */
+static void note_control(void *unused)
+{
+	(void)unused;
+	atomic_fetch_add_explicit(&controls, 1, memory_order_relaxed);
+}
+
+SCENARIO(mailbox_pump_interrupt)
+{
+	struct evc_mailbox_options options = { .wake = wake, .control = note_control };
+	pthread_t thread;
+
+	set_up(&options);
+	(void)post(router, 0, EVC_LANE_QUEUE_NORMAL);
+	thread = explorer_start(pump_if_wanted, NULL);
+	evc_mailbox_interrupt(mailbox);
+	atomic_store_explicit(&is_over, 1, memory_order_release);
+	explorer_join(thread);
+	CHECK(atomic_load_explicit(&controls, memory_order_relaxed) == 1);
 	tear_down();
 }
