@@ -4,16 +4,22 @@
 """
 Weakens each memory order of the core, one at a time, and tells which scenario finds it.
 
-    Tests/Explorer/weaken.py [--seconds S] [--jobs N] [--json FILE] [--further] [--minimize] [PART]...
+    Tests/Explorer/weaken.py [--list] [--seconds S] [--jobs N] [--json FILE] [--further] [--minimize] [PART]...
 
 PART: of the file's path, such as shared/ or parker.c; without, all files. Nothing is compiled anew: an order
-means something to the engine alone, which takes it for a weaker one (--weaken). --further weakens what survives
-further, so that it shows how much of it is needed; --minimize keeps what survives and goes on, and so finds a set
-that may be weakened all at once (as far as the scenarios tell).
+means something to the engine alone, which takes it for a weaker one (--weaken). --list counts them, and does no
+more. --further weakens what survives further, so that it shows how much of it is needed; --minimize keeps what
+survives and goes on, and so finds a set that may be weakened all at once (as far as the scenarios tell).
 
-Each weakening has S seconds, shared by the scenarios that come by the place.
+Each weakening has about S seconds of a processor: first a quick look of the scenarios that are for the file, those
+first that found others there, then a longer one, then all others that come by the place; and twice as many if nothing
+was found by then. The first that fails ends it.
+
+argued.txt beside this file has those that no scenario can find, each with its argument: they are not counted as
+found. A line there that fits no order, or one that was found after all, is an error.
 """
 import argparse
+import collections
 import concurrent.futures
 import json
 import os
@@ -23,13 +29,13 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-# In a folder of its own, so that it stays as it is while another one is built.
-FOLDER = ".build/explorer-weaken"
+# In a folder of its own, so that it stays as it is while another one is built; the variable, for two runs at once.
+FOLDER = os.environ.get("WEAKEN_FOLDER", ".build/explorer-weaken")
 EXPLORER = os.path.join(ROOT, FOLDER, "explorer")
 
 NAMES = ["relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"]
 RELAXED, CONSUME, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST = range(6)
-LOAD, STORE, FENCE = 0, 1, 10
+LOAD, STORE, COMPARE, FENCE = 0, 1, (8, 9), 10
 VARIABLE = 255
 
 
@@ -41,6 +47,17 @@ def weaker(operation, which, order):
     if order == ACQ_REL:
         return [ACQUIRE, RELEASE]
     return [RELAXED] if order in (ACQUIRE, RELEASE, CONSUME) else []
+
+
+def legal(site, failures):
+    """
+    The next weaker orders that C allows: a compare-and-swap's must not be weaker than that of its failure, which is
+    weakened by itself.
+    """
+    place, operation, which, order = site
+    failure = failures.get(place, RELAXED) if operation in COMPARE and not which else RELAXED
+    needed = {ACQUIRE: (ACQUIRE, ACQ_REL), SEQ_CST: ()}
+    return [to for to in weaker(operation, which, order) if to in needed.get(failure, (to,))]
 
 
 def explorer(*arguments):
@@ -74,13 +91,15 @@ RELATED = {
     "shared_latest": ["shared_latest"], "shared_mailbox_close": ["shared_close", "shared_latest_close"],
     "shared_mailbox_wake": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_hold"],
     "worker_wait": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_own"],
-    "tree_wait": ["tree_remove_and_wait"], "tree_place": ["tree_move", "tree_raise", "tree_two"],
-    "tree_walker": ["tree_two", "tree_reuse", "tree_remove"], "tree_private": ["tree_two", "tree_reuse"],
-    "tree_reclaim": ["tree_two", "tree_reuse", "tree_remove_and_wait_two"],
+    "tree_wait": ["tree_remove_and_wait", "tree_walk_in_walk"],
+    "tree_place": ["tree_remove", "tree_move", "tree_raise", "tree_walk_in_walk", "tree_is_active"],
+    "tree_depth": ["tree_depth"],
+    "tree_walk": ["tree"], "tree_walker": ["tree"], "tree_private": ["tree"], "tree_reclaim": ["tree"],
+    "tree_handlers": ["tree"], "tree_collect": ["tree"],
     "shared_queue": ["shared_segments", "shared_queue", "shared_close"],
     "shared_stack": ["shared_stack", "shared_alarm", "shared_close"],
     "mailbox_depth": ["mailbox_depths"], "mailbox_pump": ["mailbox_pump"],
-    "memory": ["mailbox", "latest", "balancer", "shared_segments", "routing_unsubscribe"],
+    "memory": ["memory", "mailbox_end", "mailbox_together", "latest_two_producers"],
     "platform": ["parker", "reclaimer"],
 }
 
@@ -101,18 +120,34 @@ def changes(weakenings):
             for word in ("--weaken", f"{place}:{which}:{order}:{to}")]
 
 
+# How often a scenario found something in a file: the first to be asked there.
+finds = collections.Counter()
+
+
+def run_one(scenario, each, how, weakenings):
+    """What fails under the weakenings: the scenario, after how many executions, and how; or None."""
+    output = explorer("--scenario", scenario, "--quiet", "--first", "--processor-time", "--seconds", str(each),
+                      *how, *changes(weakenings))
+    failure = re.search(r"^(\w+): FAILED after (\d+) executions: (.*)$", output, re.M)
+    if failure:
+        return failure.group(1), int(failure.group(2)), failure.group(3)
+    if ": holds" not in output:
+        return scenario, 0, "the explorer itself ended: " + output[-200:]
+    return None
+
+
 def is_caught(scenarios, weakenings, seconds):
-    """The scenario that fails, after how many executions, and how; a quick look at all of them first."""
-    for part, how in ((0.15, []), (1.0, ["--random-only"])):
-        for scenario in scenarios:
-            each = max(seconds * part / len(scenarios), 0.1)
-            output = explorer("--scenario", scenario, "--quiet", "--first", "--seconds", str(each),
-                              *how, *changes(weakenings))
-            failure = re.search(r"^(\w+): FAILED after (\d+) executions: (.*)$", output, re.M)
-            if failure:
-                return failure.group(1), int(failure.group(2)), failure.group(3)
-            if ": holds" not in output:
-                return scenario, 0, "the explorer itself ended: " + output[-200:]
+    file = weakenings[-1][0].split(":")[0]
+    near = related(weakenings[-1][0], scenarios)
+    far = [s for s in scenarios if s not in near]
+    for group, part, how in ((near, 0.1, []), (near, 0.3, ["--random-only"]), (far, 0.15, []),
+                             (near, 0.45, ["--random-only", "--seed", "7"]),
+                             (near, 2, ["--random-only", "--seed", "11"])):
+        for scenario in sorted(group, key=lambda s: (-finds[file, s], s)):
+            found = run_one(scenario, max(seconds * part / len(group), 0.05), how, weakenings)
+            if found:
+                finds[file, found[0]] += 1
+                return found
     return None
 
 
@@ -121,10 +156,10 @@ def name_of(which, order, to, operation):
     return f"{'failure ' if which else ''}{NAMES[order]} -> {end}"
 
 
-def examine(site, scenarios, seconds, kept, further):
+def examine(site, changed, scenarios, seconds, kept, further):
     """The weakenings of one order, each with what caught it or None; `further`: and those of what survives."""
     place, operation, which, order = site
-    results, todo, done = [], [(to, True) for to in weaker(operation, which, order)], set()
+    results, todo, done = [], [(to, True) for to in changed], set()
     while todo:
         to, is_first = todo.pop(0)
         if to in done:
@@ -138,13 +173,13 @@ def examine(site, scenarios, seconds, kept, further):
     return results
 
 
-def minimize(ordered, covered, seconds):
+def minimize(ordered, covered, failures, seconds):
     """Weakens for good what survives, one after the other: what is left is all needed."""
     kept = []
     for site in ordered:
         if site not in covered:
             continue
-        survivors = [r for r in examine(site, related(site[0], sorted(covered[site])), seconds, kept, True)
+        survivors = [r for r in examine(site, legal(site, failures), sorted(covered[site]), seconds, kept, True)
                      if r["caught"] is None]
         if survivors:
             kept.append(tuple(survivors[-1]["weakening"]))
@@ -154,7 +189,8 @@ def minimize(ordered, covered, seconds):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--list", action="store_true", help="count them, and which no scenario comes by")
+    parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json")
     parser.add_argument("--further", action="store_true", help="weaken what survives further")
@@ -176,48 +212,120 @@ def main():
         wanted = {site for site in set(covered) | {s for s in compiled if s[3] != VARIABLE}
                   if site[3] != RELAXED and (not options.parts or any(p in site[0] for p in options.parts))}
         ordered = sorted(wanted, key=lambda s: (s[0].split(":")[0], int(s[0].split(":")[1]), s[2]))
+        failures = {place: order for place, _, which, order in compiled if which}
         if options.minimize:
-            return minimize(ordered, covered, options.seconds)
-        futures = [(site, pool.submit(examine, site, related(site[0], sorted(covered[site])),
-                                      options.seconds, [], options.further) if site in covered else None)
+            return minimize(ordered, covered, failures, options.seconds)
+        if options.list:
+            return count(ordered, covered, failures)
+        futures = [(site, legal(site, failures), pool.submit(
+            examine, site, legal(site, failures), sorted(covered[site]), options.seconds, [], options.further)
+                    if site in covered else None)
                    for site in ordered]
-        return report(futures, options.json)
+        return report(futures, Argued(options.parts), options.json)
 
 
-def report(futures, file):
-    totals, everything, last = {}, [], None
-    for (place, operation, which, order), future in futures:
+def count(ordered, covered, failures):
+    everything, unseen = collections.Counter(), collections.Counter()
+    for site in ordered:
+        file = site[0].split(":")[0]
+        changes_here = len(legal(site, failures))
+        everything[file] += changes_here
+        if site not in covered:
+            unseen[file] += changes_here
+            print(f"{site[0]}: no scenario comes by")
+    for file, n in everything.items():
+        print(f"{file:50} {n:6} {unseen[file]:6}")
+    print(f"{'all':50} {sum(everything.values()):6} {sum(unseen.values()):6}")
+
+
+class Argued:
+    """
+    The list of what no scenario can find. An entry: file:function: change: words of the statement, and its
+    argument in the lines below, indented.
+    """
+
+    def __init__(self, parts):
+        self.entries = {}
+        with open(os.path.join(HERE, "argued.txt")) as file:
+            for line in file:
+                if line[:1].isspace() or line.startswith("#"):
+                    continue
+                entry = tuple(word.strip() for word in line.split(":", 3))
+                if not parts or any(part in "Sources/CEventCore/" + entry[0] for part in parts):
+                    self.entries[entry] = 0
+
+    def find(self, place, change, is_caught):
+        """Whether the change of that place is argued for."""
+        file, function, statement = where(place)
+        for entry in self.entries:
+            if entry[:3] == (file, function, change) and entry[3] in statement and not is_caught:
+                self.entries[entry] += 1
+                return True
+        return False
+
+    def stale(self):
+        return [": ".join(entry) for entry, uses in self.entries.items() if uses != 1]
+
+
+def where(place):
+    """The file below Sources/CEventCore, the function, and the statement, of a place."""
+    path, line = place.split(":")
+    with open(os.path.join(ROOT, path)) as file:
+        lines = file.read().split("\n")
+    first = last = int(line) - 1
+    while not re.search(r"[;{}/]$", lines[first - 1]) and lines[first - 1]:
+        first -= 1
+    while not re.search(r"[;{]$", lines[last]):
+        last += 1
+    heads = [found.group(1) for text in lines[:first + 1]
+             if (found := re.match(r"[A-Za-z_][^;=]*?(\w+)\([^;]*$", text))]
+    return (path.removeprefix("Sources/CEventCore/"), heads[-1] if heads else "",
+            re.sub(r"\s+", " ", " ".join(lines[first:last + 1])))
+
+
+COLUMNS = ["caught", "argued", "survived", "not seen"]
+
+
+def report(futures, argued, file):
+    totals, everything, last = collections.defaultdict(collections.Counter), [], None
+    for (place, operation, which, order), changed, future in futures:
         name = place.split(":")[0]
-        caught, survived, unseen = totals.setdefault(name, [0, 0, 0])
         if name != last:
             print(f"\n{name}", flush=True)
             last = name
-        if future is None:
-            missed = len(weaker(operation, which, order))
-            totals[name] = [caught, survived, unseen + missed]
-            print(f"  {place.split(':')[1]}: {'failure ' if which else ''}{NAMES[order]}: no scenario comes by")
-            everything.append({"place": place, "change": NAMES[order], "caught": None, "unseen": True})
-            continue
-        for result in future.result():
+        results = future.result() if future else [
+            {"place": place, "change": name_of(which, order, to, operation), "caught": None, "first": True,
+             "unseen": True} for to in changed]
+        for result in results:
             everything.append(result)
             if result["caught"]:
                 by, executions, text = result["caught"]
-                what = f"caught by {by} after {executions}: {text[:60]}"
+                column, what = "caught", f"caught by {by} after {executions}: {text[:60]}"
+            elif argued.find(place, result["change"], result["caught"]):
+                column, what = "argued", "argued"
+            elif "unseen" in result:
+                column, what = "not seen", "no scenario comes by"
             else:
-                what = "SURVIVED"
+                column, what = "survived", "SURVIVED"
             # What a survivor was weakened to further is shown, and not counted.
-            caught += bool(result["first"] and result["caught"])
-            survived += bool(result["first"] and not result["caught"])
+            if result["first"]:
+                totals[name][column] += 1
             print(f"  {place.split(':')[1]}: {result['change']}: {what}", flush=True)
-        totals[name] = [caught, survived, unseen]
-    print(f"\n{'file':50} caught survived  not seen")
-    for name, (caught, survived, unseen) in totals.items():
-        print(f"{name:50} {caught:6} {survived:8} {unseen:9}")
-    caught, survived, unseen = (sum(column) for column in zip(*totals.values()))
-    print(f"{'all':50} {caught:6} {survived:8} {unseen:9}   {100 * caught / (caught + survived + unseen):.0f} %")
+    folders, total = collections.defaultdict(collections.Counter), collections.Counter()
+    for name, counts in totals.items():
+        folders[os.path.basename(os.path.dirname(name))].update(counts)
+        total.update(counts)
+    for table in (totals, folders, {"all": total}):
+        print(f"\n{'':50}" + "".join(f"{column:>10}" for column in COLUMNS))
+        for name, counts in table.items():
+            print(f"{name:50}" + "".join(f"{counts[column]:10}" for column in COLUMNS))
+    print(f"{100 * total['caught'] / max(sum(total.values()), 1):.1f} % caught")
     if file:
         with open(file, "w") as out:
             json.dump(everything, out, indent=1)
+    for entry in argued.stale():
+        print(f"argued.txt: fits no order that survives, or more than one: {entry}")
+    return bool(argued.stale() or total["survived"] or total["not seen"])
 
 
 if __name__ == "__main__":

@@ -74,8 +74,8 @@ void evc_balancer_release(struct evc_balancer *balancer)
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&balancer->references, 1, memory_order_acq_rel) != 1)
 		return;
-	/* Whoever posts holds a reference of the balancer, so that no section reads this any more. */
-	receivers = atomic_load_explicit(&balancer->current, memory_order_acquire);
+	/* Whoever posts holds a reference of the balancer, so that no section reads this any more. Relaxed: we are last. */
+	receivers = atomic_load_explicit(&balancer->current, memory_order_relaxed);
 	if (receivers != NULL)
 		evc_snapshot_release(receivers);
 	if (balancer->subscription.finalize != NULL)

@@ -11,9 +11,9 @@ uint64_t evc_load_promised(const struct evc_load *load)
 
 uint64_t evc_load_retire(struct evc_load *load)
 {
-	/* Pairs with evc_load_promise: one order of both, which decides (load.h). */
+	/* Release, pairs with evc_load_promise: that the receiver was taken off. The order of changes decides (load.h). */
 	return atomic_fetch_or_explicit(evc_load_word(load), EVC_LOAD_RETIRED,
-					memory_order_seq_cst) &
+					memory_order_release) &
 	       ~EVC_LOAD_RETIRED;
 }
 #endif

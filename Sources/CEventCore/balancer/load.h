@@ -39,8 +39,8 @@ static inline void evc_load_withdraw(struct evc_load *load, uint32_t count)
 static inline bool evc_load_promise(struct evc_load *load, uint32_t count)
 {
 	/*
-	 * Sequentially consistent for those who watch from the side (a pool's ticker goes to sleep when it
-	 * sees nothing promised); free on x86.
+	 * Acquire, pairs with evc_load_retire. Sequentially consistent for those who watch from the side (a pool's
+	 * ticker goes to sleep when it sees nothing promised); free on x86.
 	 */
 	if (!(atomic_fetch_add_explicit(evc_load_word(load), count, memory_order_seq_cst) &
 	      EVC_LOAD_RETIRED))

@@ -39,7 +39,7 @@ static bool take_again(struct evc_mailbox *mailbox, struct evc_envelope *envelop
 	unsigned lane = envelope->lane;
 
 	/* C3; as in evc_mailbox_next. */
-	if (atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0 ||
+	if (atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0 ||
 	    mailbox->relied != lane)
 		return false;
 	if (lane < EVC_LANE_FIRST_QUEUE)
@@ -86,7 +86,7 @@ static inline void *take_next(struct evc_batch_walk *walk)
 
 	/* C3; as in evc_mailbox_next. */
 	if (evc_unlikely(walk->at_hand == 0 ||
-			 atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0))
+			 atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0))
 		return take_carefully(walk);
 	walk->at_hand--;
 	advance(batch);

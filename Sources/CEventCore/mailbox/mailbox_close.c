@@ -13,11 +13,9 @@ static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
 {
 	uint32_t attention;
 
-	/*
-	 * CLOSED first: a post that does not see it precedes it in the single order of seq_cst
-	 * operations, and so precedes the consumer's end, which follows the signal.
-	 */
-	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_CLOSED, memory_order_seq_cst);
+	/* CLOSED first. Relaxed: a post that begins after this function sees it; for the others there is ENDED. */
+	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_CLOSED, memory_order_relaxed);
+	/* Release, pairs with evc_mailbox_end: what was posted before. Seq_cst, then: the sleep protocol. */
 	atomic_fetch_or_explicit(&mailbox->signal, signal, memory_order_seq_cst);
 	attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 	if (attention & EVC_ATTENTION_SLEEP)
@@ -89,6 +87,7 @@ void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cach
 
 bool evc_mailbox_end(struct evc_mailbox *mailbox)
 {
+	/* Acquire, pairs with the close: what was posted before is seen here, relaxed. */
 	if (!(atomic_load_explicit(&mailbox->signal, memory_order_acquire) & EVC_SIGNAL_CLOSE) &&
 	    evc_mailbox_has_mail(mailbox))
 		return false;

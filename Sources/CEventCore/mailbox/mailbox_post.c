@@ -11,7 +11,8 @@ void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention,
 	/* P3: skipped if the alarm is up, since its clearing (C4) is then still to come. */
 	if ((attention & lanes) != 0 &&
 	    !(atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) & EVC_SIGNAL_ALARM))
-		atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_ALARM, memory_order_seq_cst);
+		/* Release, pairs with C4: the post. */
+		atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_ALARM, memory_order_release);
 	if (attention & EVC_ATTENTION_SLEEP)
 		evc_mailbox_wake_consumer(mailbox);
 	if (attention & EVC_ATTENTION_ENDED)

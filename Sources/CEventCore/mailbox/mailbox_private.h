@@ -22,9 +22,9 @@
  *   producer                                    consumer
  *   P1 CAS the lane's head         seq_cst      C1 add lanes to attention         seq_cst RMW
  *   P2 load attention              seq_cst      C2 look at their heads            seq_cst loads
- *   P3 is the lane in it? load     seq_cst      C3 load signal before a take      acquire
+ *   P3 is the lane in it? load     seq_cst      C3 load signal before a take      relaxed
  *      signal; raise ALARM                      C4 if up: clear it                seq_cst RMW
- *      unless it is up             seq_cst RMW  C5 look at the heads of the lanes before `relied`, which
+ *      unless it is up             release RMW  C5 look at the heads of the lanes before `relied`, which
  *                                                  becomes the first that is not empty      seq_cst loads
  *                                               C6 look at the heads from `relied` on       acquire
  *                                               C7 take: pop, or from the list of a queue   acquire RMW
@@ -344,8 +344,8 @@ static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *m
 /* The envelope that is next, or NULL if none is or the mailbox ends. Consumer only. */
 static inline struct evc_envelope *evc_mailbox_next(struct evc_mailbox *mailbox)
 {
-	/* C3; pairs with the raises in evc_mailbox_attend_to_post, interrupt and close. */
-	if (evc_likely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) == 0 &&
+	/* C3. Relaxed: if it is up, C4 acquires; if not, this thread has cleared it. */
+	if (evc_likely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) == 0 &&
 		       (mailbox->occupied >> mailbox->relied) & 1u)) {
 		struct evc_envelope *envelope = evc_mailbox_take_listed(mailbox, mailbox->relied);
 

@@ -170,17 +170,18 @@ static void look_before_relied(struct evc_mailbox *mailbox)
 
 uint32_t evc_mailbox_attend(struct evc_mailbox *mailbox)
 {
-	/* C4; pairs with every raise: what the raiser did before. */
-	uint32_t signal = atomic_fetch_and_explicit(&mailbox->signal,
-						    ~(EVC_SIGNAL_ALARM | EVC_SIGNAL_CONTROL),
-						    memory_order_seq_cst);
+	uint32_t signal = 0, raised;
 
-	if (signal & EVC_SIGNAL_CONTROL && mailbox->options.control != NULL) {
-		mailbox->options.control(mailbox->options.context);
-		/* It may have posted and closed: the take that follows has to see that (C4 again). */
-		signal |= atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_ALARM,
-						    memory_order_seq_cst);
-	}
+	do {
+		/* C4; pairs with every raise: what the raiser did before. */
+		raised = atomic_fetch_and_explicit(&mailbox->signal,
+						   ~(EVC_SIGNAL_ALARM | EVC_SIGNAL_CONTROL),
+						   memory_order_seq_cst);
+		signal |= raised;
+		/* It may post and close: the take that follows has to see that (C4 again). */
+		if (raised & EVC_SIGNAL_CONTROL && mailbox->options.control != NULL)
+			mailbox->options.control(mailbox->options.context);
+	} while (raised & EVC_SIGNAL_CONTROL);
 	return signal;
 }
 
@@ -205,7 +206,7 @@ static struct evc_envelope *next_by_look(struct evc_mailbox *mailbox)
 		unsigned lane;
 
 		/* C3; as in evc_mailbox_next. */
-		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0) &&
+		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0) &&
 		    !attend(mailbox))
 			return NULL;
 		lane = first_lane(mailbox);

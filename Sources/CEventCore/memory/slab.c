@@ -88,22 +88,31 @@ void evc_pool_list(struct evc_pool *pool, struct evc_segment *first, struct evc_
 
 	do {
 		last->next = head;
-		/* Pairs with the exchanges of evc_pool_refill and the trim: the links. */
+		/*
+		 * Release, pairs with the exchanges of evc_pool_refill and the trim: the links. Acquire, pairs with the
+		 * trim's: what it has not taken finds the timer's flag down (slab_trim.c).
+		 */
 	} while (!atomic_compare_exchange_weak_explicit(&pool->returned, &head, first,
-							memory_order_release,
+							memory_order_acq_rel,
 							memory_order_relaxed));
 }
 
 void evc_segment_give(struct evc_segment *segment, uint64_t slots)
 {
+	struct evc_pool *pool = evc_slab_of(segment)->pool;
+	/* Looked at before G1, after which the pool may go. */
+	uint64_t all = evc_pool_all_free(pool);
 	/*
 	 * G1. Release, pairs with G3 and the trim: all uses of the slots. Acquire, for the listing that this makes:
-	 * who had it before is done with its fields (G3).
+	 * who had it before is done with its fields (G3); and, pairs with the trim's look, as in evc_pool_list.
 	 */
-	if (atomic_fetch_or_explicit(&segment->free, slots, memory_order_acq_rel) == 0) {
-		evc_pool_list(evc_slab_of(segment)->pool, segment, segment);
+	uint64_t before = atomic_fetch_or_explicit(&segment->free, slots, memory_order_acq_rel);
+
+	if (before == 0)
+		evc_pool_list(pool, segment, segment);
+	/* Also where it was listed when a part of it came back, and could not go. */
+	if (before == 0 || (before | slots) == all)
 		evc_pool_note_return();
-	}
 }
 
 /* The next segment of the slab that is being used for the first time. NULL = out of memory. */
@@ -145,10 +154,11 @@ static struct evc_segment *take_returned(struct evc_pool *pool)
 
 	/* Looked at first: an exchange would take the line from the givers even when there is nothing. */
 	if (atomic_load_explicit(&pool->reserve, memory_order_relaxed) != NULL)
-		/* Acquire, here and below: pairs with evc_pool_list, through the trim too. */
-		segment = atomic_exchange_explicit(&pool->reserve, NULL, memory_order_acquire);
+		/* Relaxed: what is there the owner has stored itself, below. */
+		segment = atomic_exchange_explicit(&pool->reserve, NULL, memory_order_relaxed);
 	if (segment == NULL &&
 	    atomic_load_explicit(&pool->returned, memory_order_relaxed) != NULL)
+		/* Acquire, pairs with evc_pool_list, through the trim too. */
 		segment = atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
 	if (segment != NULL && segment->next != NULL)
 		/* The others stay within the trim's reach. Release, pairs with its exchange: their links. */

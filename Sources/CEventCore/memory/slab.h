@@ -15,7 +15,7 @@
  *
  * Synchronization:
  *   field             owner thread      giving threads          trim
- *   segment->free     G3 exchange 0     G1 fetch-or             load
+ *   segment->free     G3 exchange 0     G1 fetch-or             fetch-or 0
  *   pool->returned    exchange NULL     G2 push, CAS            exchange NULL, then push
  *   pool->reserve     exchange, store   -                       exchange NULL
  *   cursor, bump      read, write       -                       of a thread that has ended
@@ -142,8 +142,10 @@ void evc_pool_grow(struct evc_pool *pool, size_t bytes);
  * thread that trims.
  */
 bool evc_pool_let_go(struct evc_pool *pool, size_t floor);
-/* slab_trim.c: a segment came back, or a thread has ended: is there something for the system? Lock-free. */
+/* slab_trim.c: a segment came back: is there something for the system? Lock-free. */
 void evc_pool_note_return(void);
+/* slab_trim.c: a thread has ended, whose pools keep nothing. Lock-free. */
+void evc_pool_note_end(void);
 
 /* The word of a segment of which each slot is free. */
 static inline uint64_t evc_pool_all_free(const struct evc_pool *pool)

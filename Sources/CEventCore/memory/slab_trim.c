@@ -41,16 +41,27 @@ static _Atomic bool is_armed;
 
 static void tick(void)
 {
-	/* Before the look: who grows or returns after it arms anew. Seq_cst, as in arm. */
-	atomic_store_explicit(&is_armed, false, memory_order_seq_cst);
+	/*
+	 * Before the look: who grows or returns after it arms anew. Relaxed: whoever lists or fills a segment after the
+	 * trim has taken the list or looked at the segment acquires that (take_all, is_free), and so finds the flag
+	 * down; a pool that has grown unnoticed has left `surplus` up.
+	 */
+	atomic_store_explicit(&is_armed, false, memory_order_relaxed);
 	evc_pool_trim();
 }
 
 static void arm(void)
 {
 	if (!atomic_load_explicit(&is_armed, memory_order_relaxed) &&
-	    !atomic_exchange_explicit(&is_armed, true, memory_order_seq_cst))
+	    !atomic_exchange_explicit(&is_armed, true, memory_order_relaxed))
 		evc_domain_call_later(EVC_POOL_REST_NS, tick);
+}
+
+void evc_pool_note_end(void)
+{
+	/* Its floor has gone. Relaxed: a trim that sees this has yet to take the mutex under which the thread has ended. */
+	atomic_fetch_add_explicit(&surplus, 1, memory_order_relaxed);
+	arm();
 }
 
 void evc_pool_note_return(void)
@@ -71,7 +82,8 @@ void evc_pool_grow(struct evc_pool *pool, size_t change)
 								    memory_order_relaxed,
 								    memory_order_relaxed))
 		;
-	atomic_fetch_add_explicit(&surplus, 1, memory_order_relaxed);
+	/* Release, pairs with evc_pool_trim: the bytes. */
+	atomic_fetch_add_explicit(&surplus, 1, memory_order_release);
 	arm();
 }
 
@@ -84,8 +96,11 @@ static void destroy(struct evc_domain_head *head)
 
 static struct evc_segment *take_all(_Atomic(struct evc_segment *) *list)
 {
-	/* Acquire, pairs with the release operations that list segments (slab.c). */
-	return atomic_exchange_explicit(list, NULL, memory_order_acquire);
+	/*
+	 * Acquire, pairs with the release operations that list segments (slab.c). Release, pairs with `list` there: what
+	 * it lists later finds the flag down that tick has lowered.
+	 */
+	return atomic_exchange_explicit(list, NULL, memory_order_acq_rel);
 }
 
 static struct evc_segment *join(struct evc_segment *a, struct evc_segment *b)
@@ -102,8 +117,11 @@ static struct evc_segment *join(struct evc_segment *a, struct evc_segment *b)
 
 static bool is_free(const struct evc_pool *pool, struct evc_segment *segment)
 {
-	/* Acquire, pairs with G1: all uses of the slots. */
-	return atomic_load_explicit(&segment->free, memory_order_acquire) == evc_pool_all_free(pool);
+	/*
+	 * Acquire, pairs with G1: all uses of the slots. A read-modify-write, and release, for the G1 that it does not
+	 * see: that one comes after it, and finds the flag down that tick has lowered.
+	 */
+	return atomic_fetch_or_explicit(&segment->free, 0, memory_order_acq_rel) == evc_pool_all_free(pool);
 }
 
 static void shrink(struct evc_pool *pool, size_t change)
@@ -236,8 +254,8 @@ void evc_pool_trim(void)
 
 	if (pthread_mutex_trylock(&trim_mutex) != 0)
 		return;
-	/* Relaxed, here and below: who grows or returns after the look arms by itself. */
-	before = atomic_load_explicit(&surplus, memory_order_relaxed);
+	/* Acquire, pairs with evc_pool_grow: what has grown before is seen below, and otherwise `surplus` has changed. */
+	before = atomic_load_explicit(&surplus, memory_order_acquire);
 	evc_thread_records_trim(&trim);
 	atomic_fetch_add_explicit(&trims, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&trim_mutex);

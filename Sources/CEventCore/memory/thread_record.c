@@ -57,7 +57,7 @@ static void orphan(void *memory)
 	pthread_mutex_lock(&mutex);
 	add_orphan(record);
 	pthread_mutex_unlock(&mutex);
-	evc_pool_note_return();
+	evc_pool_note_end();
 }
 
 static void make_key(void)

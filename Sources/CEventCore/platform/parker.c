@@ -8,7 +8,7 @@
  *
  *   sleeper                                     waker
  *   S1 ticket = word without bit 0   acquire    W1 publish the news
- *   S2 look for the news                        W2 add 2 to word, and leave bit 0      acq_rel
+ *   S2 look for the news                        W2 add 2 to word, and leave bit 0      release
  *   S3 word: ticket → ticket | 1     CAS        W3 if bit 0 was set: system call
  *   S4 system wait while word == ticket | 1     W4 word: what W2 made → without bit 0  CAS, once
  *   S5 if bit 0 is set: clear it, add 2  CAS
@@ -81,15 +81,17 @@ uint32_t evc_parker_prepare(struct evc_parker *parker)
 	return atomic_load_explicit(&parker->word, memory_order_acquire) & ~1u;
 }
 
-/* S5. Acquire: pairs with W2, whose news the caller looks for next. */
+/* S5. Nobody acquires what the sleeper did, here and in S3. */
 static void get_up(struct evc_parker *parker)
 {
+	/* Acquire: pairs with the W2 that has ended the sleep, whose news the caller looks for next. */
 	uint32_t word = atomic_load_explicit(&parker->word, memory_order_acquire);
 
+	/* Relaxed: a W2 that comes meanwhile is for S1 to acquire. */
 	while ((word & 1u) && !atomic_compare_exchange_weak_explicit(&parker->word, &word,
 								     (word + 2) & ~1u,
-								     memory_order_acq_rel,
-								     memory_order_acquire))
+								     memory_order_relaxed,
+								     memory_order_relaxed))
 		;
 }
 
@@ -100,7 +102,7 @@ enum evc_status evc_parker_wait(struct evc_parker *parker, uint32_t ticket, uint
 
 	/* S3. Acquire on failure: pairs with W2, as S5. */
 	if (!atomic_compare_exchange_strong_explicit(&parker->word, &expected, ticket | 1u,
-						     memory_order_acq_rel, memory_order_acquire))
+						     memory_order_acquire, memory_order_acquire))
 		return EVC_OK;
 	for (;;) {
 		uint64_t now;
@@ -119,10 +121,10 @@ enum evc_status evc_parker_wait(struct evc_parker *parker, uint32_t ticket, uint
 			continue;
 		}
 		expected = ticket | 1u;
-		/* Withdraw bit 0, unless a wake-up is on its way. */
+		/* Withdraw bit 0, unless a wake-up is on its way. Relaxed: then S5 looks again. */
 		if (atomic_compare_exchange_strong_explicit(&parker->word, &expected, ticket,
-							    memory_order_acq_rel,
-							    memory_order_acquire))
+							    memory_order_relaxed,
+							    memory_order_relaxed))
 			return EVC_TIMED_OUT;
 		break;
 	}
@@ -132,8 +134,8 @@ enum evc_status evc_parker_wait(struct evc_parker *parker, uint32_t ticket, uint
 
 bool evc_parker_wake(struct evc_parker *parker)
 {
-	/* W2: pairs with S1 and S5. */
-	uint32_t word = atomic_fetch_add_explicit(&parker->word, 2, memory_order_acq_rel) + 2;
+	/* W2: pairs with S1, S3 and S5. */
+	uint32_t word = atomic_fetch_add_explicit(&parker->word, 2, memory_order_release) + 2;
 
 	if (!(word & 1u))
 		return false;

@@ -10,25 +10,26 @@
  * fewer turns (Benchmarks/README.md, "Choices").
  *
  *   whoever retires                               the thread
- *   R1 push the item to its list    CAS           T1 ticket = evc_parker_prepare
+ *   R1 push the item to its list    CAS acq_rel   T1 ticket = evc_parker_prepare
  *   R2 its flag = true: `is_urgent`, exchange     T2 no flag? wait without limit, T1 again
  *      or `is_patient`                            T3 begin = now
  *      was it false?                              T4 ticket; if urgent or many, wait until begin + 10 ms,
  *   R3 patient: a megabyte by now?                   otherwise until begin + 50 ms; woken: T4 again
  *   R4 any of these: evc_parker_wake              T5 both flags = false             store
- *                                                 T6 take all lists, the urgent one first   exchange
+ *                                                 T6 take all lists, the urgent one first   exchange acq_rel
  *                                                 T7 a grace period; reclaim, the urgent ones last
- * All of it seq_cst, but for the sum of R3, a limit of memory which need not be exact. R2 may leave out the
- * exchange if it reads true.
+ * What has no order here is relaxed: T6 and R1 order it. R2 may leave out the exchange if it reads true.
  *
- * Nothing is forgotten: an item is there at T6, or its R1 comes after that, and its R2 after T5. Then its flag is
- * true from R2 on, until the T5 of a turn which finds it; and T2 sees that, or comes before the R2 which found
- * the flag false, whose R4 ends the wait (parker.c). And what is urgent does not wait for what is patient: of
+ * Nothing is forgotten: an item is there at T6, or its R1 comes after that and acquires it, so that T5 happens before
+ * its R2. Then its flag is true from R2 on, until the T5 of a turn which finds it: if the R1 came after the T6 of that
+ * turn too, R2 would not have read what its T5 replaced. And T2 sees the flag, or the R4 of the R2 which found
+ * it false ends the wait, and T1 acquires that (parker.c). And what is urgent does not wait for what is patient: of
  * such an item R2 comes before the T5 of its turn, and T4 sees it (R4), or after, and then it waits for nothing: T6
  * has taken it. (The flag is true too early for the next turn then, which is no harm.)
  * Tests/Models/reclaimer.pml models these lines, but for R3.
  *
- * An urgent item comes after all that was retired before it: that was in its list at T6.
+ * An urgent item comes after all that was retired before it: that was in its list at T6, since the R1 of the
+ * urgent one happens before the T6 that takes it, and that before the others.
  *
  * Patient items lie in eight lists, so that the next ones of all are fetched while one is reclaimed: they come
  * from the caches of other processors, and one by one that was most of a turn (0.6 ms of 2,000).
@@ -136,15 +137,16 @@ static void take_turn(void)
 	has_turn = true;
 	/* Of a turn into which a fork came. */
 	reclaim_due();
-	/* T5. */
-	atomic_store_explicit(&is_urgent, false, memory_order_seq_cst);
-	atomic_store_explicit(&is_patient, false, memory_order_seq_cst);
+	/* T5. Relaxed: T6 releases it. */
+	atomic_store_explicit(&is_urgent, false, memory_order_relaxed);
+	atomic_store_explicit(&is_patient, false, memory_order_relaxed);
 	/* Relaxed: a limit of memory, which need not be exact. */
 	atomic_store_explicit(&weight, 0, memory_order_relaxed);
-	/* T6. */
-	due.urgent = in_order(atomic_exchange_explicit(&urgent, NULL, memory_order_seq_cst));
+	/* T6. Pairs with R1: its items, and T5. */
+	due.urgent = in_order(atomic_exchange_explicit(&urgent, NULL, memory_order_acq_rel));
 	for (unsigned i = 0; i < LISTS; i++)
-		due.patient[i] = atomic_exchange_explicit(&patient[i], NULL, memory_order_seq_cst);
+		/* Acquire: for ThreadSanitizer, which does not know the barrier of the grace period that comes next. */
+		due.patient[i] = atomic_exchange_explicit(&patient[i], NULL, memory_order_acq_rel);
 	evc_domain_synchronize();
 	reclaim_due();
 	has_turn = false;
@@ -154,12 +156,13 @@ static void take_turn(void)
 /* Calls what is due. Returns how long the next wait may be. */
 static uint64_t call_later_if_due(void)
 {
-	/* Acquire, pairs with evc_domain_call_later: `later`. */
-	uint64_t when = atomic_load_explicit(&call_at, memory_order_acquire);
+	/* Relaxed: looked at again below. */
+	uint64_t when = atomic_load_explicit(&call_at, memory_order_relaxed);
 	uint64_t now = when == 0 ? 0 : evc_clock_now();
 
 	if (when > now)
 		return when - now;
+	/* Acquire, pairs with evc_domain_call_later: `later`. */
 	if (when == 0 || !atomic_compare_exchange_strong_explicit(&call_at, &when, 0, memory_order_acquire,
 								  memory_order_relaxed))
 		return EVC_FOREVER;
@@ -197,9 +200,9 @@ static void *run(void *opaque)
 		uint32_t ticket = evc_parker_prepare(&parker);
 		uint64_t begin, age, wait = call_later_if_due();
 
-		/* T2. */
-		if (!atomic_load_explicit(&is_urgent, memory_order_seq_cst) &&
-		    !atomic_load_explicit(&is_patient, memory_order_seq_cst)) {
+		/* T2. Relaxed, as in T4: T1 acquires what R4 has told of. */
+		if (!atomic_load_explicit(&is_urgent, memory_order_relaxed) &&
+		    !atomic_load_explicit(&is_patient, memory_order_relaxed)) {
 			if (wait != 0)
 				(void)evc_parker_wait(&parker, ticket, wait);
 			continue;
@@ -210,7 +213,7 @@ static void *run(void *opaque)
 			uint64_t limit = PATIENCE;
 
 			ticket = evc_parker_prepare(&parker);
-			if (atomic_load_explicit(&is_urgent, memory_order_seq_cst) ||
+			if (atomic_load_explicit(&is_urgent, memory_order_relaxed) ||
 			    atomic_load_explicit(&weight, memory_order_relaxed) >= MANY)
 				limit = GATHERING;
 			age = evc_clock_now() - begin;
@@ -292,15 +295,16 @@ static void push(_Atomic(struct evc_domain_head *) *list, struct evc_domain_head
 
 	do
 		head->next = last;
-	while (!atomic_compare_exchange_weak_explicit(list, &last, head, memory_order_seq_cst,
+	/* Release: the item, for T6; acquire: T5 of the turn that has taken what was before it. */
+	while (!atomic_compare_exchange_weak_explicit(list, &last, head, memory_order_acq_rel,
 						      memory_order_relaxed));
 }
 
-/* R2: whether it was false. */
+/* R2: whether it was false. Relaxed: R1 comes before it, R4 after it. */
 static bool raise_flag(_Atomic bool *flag)
 {
-	return !atomic_load_explicit(flag, memory_order_seq_cst) &&
-	       !atomic_exchange_explicit(flag, true, memory_order_seq_cst);
+	return !atomic_load_explicit(flag, memory_order_relaxed) &&
+	       !atomic_exchange_explicit(flag, true, memory_order_relaxed);
 }
 
 /* R4. */

@@ -81,15 +81,15 @@ void evc_router_destroy(struct evc_router *router)
 {
 	struct evc_route_table *table, *outgrown;
 
-	/* Acquire: the caller has made sure that all others are done; see the declaration. */
-	table = atomic_load_explicit(&router->table, memory_order_acquire);
+	/* Relaxed, all: the caller has made sure that all others are done; see the declaration. */
+	table = atomic_load_explicit(&router->table, memory_order_relaxed);
 	for (size_t i = 0; i < table->capacity; i++) {
 		struct evc_route *route =
-			atomic_load_explicit(&table->slots[i], memory_order_acquire);
+			atomic_load_explicit(&table->slots[i], memory_order_relaxed);
 
 		if (route == NULL)
 			continue;
-		evc_snapshot_retire(atomic_load_explicit(&route->current, memory_order_acquire));
+		evc_snapshot_retire(atomic_load_explicit(&route->current, memory_order_relaxed));
 		evc_deallocate(route, sizeof(*route), _Alignof(struct evc_route));
 	}
 	for (; table != NULL; table = outgrown) {

@@ -132,8 +132,8 @@ void evc_snapshot_retire(struct evc_snapshot *snapshot)
 /* Under the owner's mutex. */
 static void publish(evc_current_snapshot *current, struct evc_snapshot *snapshot)
 {
-	/* Pairs with the readers' loads: the entries before the pointer. */
-	evc_snapshot_retire(atomic_exchange_explicit(current, snapshot, memory_order_acq_rel));
+	/* Release, pairs with the readers' loads: the entries before the pointer. */
+	evc_snapshot_retire(atomic_exchange_explicit(current, snapshot, memory_order_release));
 }
 
 enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry)

@@ -204,17 +204,18 @@ static enum evc_status withdraw(struct evc_scheduler *scheduler, uint64_t id)
 	timer = evc_timer_at(&scheduler->store, index);
 	for (;;) {
 		/*
-		 * Release: what the caller did before reaches whoever reuses the timer. Acquire: the
-		 * context comes back with what `fire` did to it in an earlier round.
+		 * Acquire, pairs with settle: the context comes back with what `fire` did to it in an earlier
+		 * round. What the caller did before goes to whoever reuses the timer by way of discard. Relaxed
+		 * otherwise: then nothing of the timer is the caller's.
 		 */
 		if (atomic_compare_exchange_strong_explicit(
 			    &timer->word, &word, evc_timer_with_state(id, EVC_TIMER_CANCELLED),
-			    memory_order_acq_rel, memory_order_acquire))
+			    memory_order_acquire, memory_order_relaxed))
 			break;
 		if (word == firing &&
 		    atomic_compare_exchange_strong_explicit(
 			    &timer->word, &word, evc_timer_with_state(id, EVC_TIMER_LAST),
-			    memory_order_acq_rel, memory_order_acquire))
+			    memory_order_relaxed, memory_order_relaxed))
 			return EVC_TIMED_OUT;
 		/* Set again between the two: once more. */
 		if (word != id && word != firing)
@@ -243,8 +244,8 @@ enum evc_status evc_scheduler_add(struct evc_scheduler *scheduler, uint64_t dead
 
 	if (ops == NULL || ops->fire == NULL)
 		return EVC_INVALID_ARGUMENT;
-	/* Acquire: pairs with the close; seen again below. */
-	if (atomic_load_explicit(&scheduler->closed, memory_order_acquire))
+	/* Relaxed: seen again below. */
+	if (atomic_load_explicit(&scheduler->closed, memory_order_relaxed))
 		return EVC_CLOSED;
 	if (!ops->takes_late && deadline <= scheduler->clock.now(scheduler->clock.context))
 		return EVC_TIMED_OUT;
@@ -263,7 +264,7 @@ enum evc_status evc_scheduler_add(struct evc_scheduler *scheduler, uint64_t dead
 	/* Relaxed: a count. Before the timer can end, so that no reading finds more ended than added. */
 	atomic_fetch_add_explicit(&scheduler->count_added, 1, memory_order_relaxed);
 	publish(scheduler, timer, deadline);
-	/* Sequentially consistent: after the publication, as the runner's look is after the close. */
+	/* Sequentially consistent: after the publication (A1), as the runner's look (R4) is after the close. */
 	if (evc_unlikely(atomic_load_explicit(&scheduler->closed, memory_order_seq_cst)) &&
 	    withdraw(scheduler, word) == EVC_OK) {
 		atomic_fetch_sub_explicit(&scheduler->count_added, 1, memory_order_relaxed);
@@ -282,7 +283,8 @@ void evc_scheduler_read_statistics(const struct evc_scheduler *scheduler,
 	ended = atomic_load_explicit(&scheduler->count_ended, memory_order_acquire);
 	out->fired = atomic_load_explicit(&scheduler->count_fired, memory_order_relaxed);
 	out->cancelled = atomic_load_explicit(&scheduler->count_cancelled, memory_order_acquire);
-	out->dropped = atomic_load_explicit(&scheduler->count_dropped, memory_order_acquire);
+	/* Relaxed: once it is closed, nothing is going to be pending. */
+	out->dropped = atomic_load_explicit(&scheduler->count_dropped, memory_order_relaxed);
 	added = atomic_load_explicit(&scheduler->count_added, memory_order_relaxed);
 	ended += out->cancelled + out->dropped;
 	out->pending = added > ended ? added - ended : 0;

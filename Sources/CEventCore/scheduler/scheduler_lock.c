@@ -68,9 +68,9 @@ static uint32_t deal_added(struct evc_scheduler *scheduler)
 	struct evc_timer *timer;
 	uint32_t dealt = 0;
 
-	/* R4. Acquire: pairs with the push in evc_scheduler_add: the fields of the timers. */
+	/* Acquire: pairs with the push in evc_scheduler_add: the fields of the timers. The look before it is R4. */
 	timer = reversed(
-		atomic_exchange_explicit(&scheduler->added, NULL, memory_order_seq_cst));
+		atomic_exchange_explicit(&scheduler->added, NULL, memory_order_acquire));
 	while (timer != NULL) {
 		struct evc_timer *next = (struct evc_timer *)atomic_load_explicit(
 			&timer->link, memory_order_relaxed);
@@ -118,6 +118,7 @@ void evc_scheduler_deal(struct evc_scheduler *scheduler)
 	if (atomic_load_explicit(&scheduler->cancelled, memory_order_relaxed) != NULL)
 		/* Acquire: pairs with the push in evc_scheduler_cancel. */
 		timer = atomic_exchange_explicit(&scheduler->cancelled, NULL, memory_order_acquire);
+	/* R4: sequentially consistent. */
 	if (atomic_load_explicit(&scheduler->added, memory_order_seq_cst) != NULL)
 		dealt = deal_added(scheduler);
 	dealt += deal_cancelled(scheduler, timer);

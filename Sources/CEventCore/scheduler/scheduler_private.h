@@ -11,8 +11,8 @@
  *   A1 put the timer into the heap (lock), or    R1 ticket of the parker
  *      into `added` (seq_cst)                    R2 lock
  *   A2 load `sleeps_until` (seq_cst)             R3 `sleeps_until` = EVC_FOREVER (seq_cst)
- *   A3 if its deadline is earlier: wake          R4 take `added` (seq_cst), deal it to the heap
- *                                                R5 `sleeps_until` = earliest deadline (seq_cst); unlock
+ *   A3 if its deadline is earlier: wake          R4 look at `added` (seq_cst), deal it to the heap
+ *                                                R5 `sleeps_until` = earliest deadline; unlock
  *                                                R6 sleep until then, with the ticket
  *                                                R7 `sleeps_until` = 0
  *
@@ -37,8 +37,8 @@
  * time. What is cancelled and still in the heap is passed over when it is due; its context went back to
  * the canceller before.
  *
- * Closing is the same pattern: `closed` is set, then the runner takes what is there; an adder publishes its
- * timer, then looks at `closed`, and takes the timer back.
+ * Closing is the same pattern: `closed` is set (seq_cst), then the runner takes what is there (R4); an adder
+ * publishes its timer (A1), then looks at `closed` (seq_cst), and takes the timer back.
  */
 #ifndef EVC_SCHEDULER_PRIVATE_H
 #define EVC_SCHEDULER_PRIVATE_H

@@ -16,20 +16,23 @@ static _Thread_local struct evc_scheduler *thread_of;
 /* Becomes the runner; false if somebody is. */
 static bool begin(struct evc_scheduler *scheduler)
 {
-	/* Acquire and sequentially consistent: pairs with end. */
-	return !atomic_exchange_explicit(&scheduler->running, true, memory_order_seq_cst);
+	/* Release, pairs with end: that it is closed. What the last runner did comes with the lock. */
+	return !atomic_exchange_explicit(&scheduler->running, true, memory_order_release);
 }
 
 static void end(struct evc_scheduler *scheduler)
 {
-	/* Sequentially consistent: before the look at `closed` that follows it. */
-	atomic_store_explicit(&scheduler->running, false, memory_order_seq_cst);
+	/*
+	 * Acquire, pairs with begin, and a read-modify-write: a close that found us running comes before
+	 * this, and the look at `closed` that follows sees it.
+	 */
+	(void)atomic_exchange_explicit(&scheduler->running, false, memory_order_acquire);
 }
 
 static bool is_closed(struct evc_scheduler *scheduler)
 {
-	/* Sequentially consistent: see the end of the head of scheduler_private.h. */
-	return atomic_load_explicit(&scheduler->closed, memory_order_seq_cst);
+	/* Acquire, pairs with the close: it comes before the R4 that follows, as an adder's look relies on. */
+	return atomic_load_explicit(&scheduler->closed, memory_order_acquire);
 }
 
 /* One more in a count that the runner alone writes. Release: pairs with evc_scheduler_read_statistics. */
@@ -50,11 +53,14 @@ static struct evc_timer *take_due(struct evc_scheduler *scheduler, uint64_t now,
 		uint64_t word = atomic_load_explicit(&timer->word, memory_order_relaxed);
 
 		evc_timer_heap_remove(&scheduler->heap, &scheduler->store, timer);
-		/* Acquire and release: pairs with evc_scheduler_cancel: one of the two gets the context. */
+		/*
+		 * One of the two gets the context, this or a cancel. Relaxed: its adder's and its last fire's part came
+		 * with the lock.
+		 */
 		if (evc_timer_state(word) == EVC_TIMER_PENDING &&
 		    atomic_compare_exchange_strong_explicit(&timer->word, &word,
 							    evc_timer_with_state(word, state),
-							    memory_order_acq_rel,
+							    memory_order_relaxed,
 							    memory_order_relaxed))
 			return timer;
 		/* Cancelled: its canceller gives it back. */
@@ -112,8 +118,8 @@ static size_t fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *
 			timer = take_due(scheduler, now, EVC_TIMER_FIRING);
 			if (timer == NULL)
 				break;
-			/* R7: awake. Sequentially consistent, as all of its writes. */
-			atomic_store_explicit(&scheduler->sleeps_until, 0, memory_order_seq_cst);
+			/* R7: awake. */
+			atomic_store_explicit(&scheduler->sleeps_until, 0, memory_order_relaxed);
 		}
 		evc_scheduler_unlock(scheduler);
 		if (dropped && ops->drop != NULL)
@@ -132,8 +138,8 @@ static size_t fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *
 	}
 	timer = evc_timer_heap_first(&scheduler->heap, &scheduler->store);
 	*next = timer != NULL ? timer->deadline : EVC_FOREVER;
-	/* R5. */
-	atomic_store_explicit(&scheduler->sleeps_until, *next, memory_order_seq_cst);
+	/* R5. Relaxed, as R7: who reads either comes before the next R3. */
+	atomic_store_explicit(&scheduler->sleeps_until, *next, memory_order_relaxed);
 	evc_scheduler_unlock(scheduler);
 	return fired;
 }
@@ -224,7 +230,7 @@ static void *run(void *opaque)
 			scheduler->clock.sleep(scheduler->clock.context, scheduler->parker, ticket,
 					       next);
 		/* R7. */
-		atomic_store_explicit(&scheduler->sleeps_until, 0, memory_order_seq_cst);
+		atomic_store_explicit(&scheduler->sleeps_until, 0, memory_order_relaxed);
 	}
 	evc_scheduler_drop_all(scheduler);
 	pthread_mutex_lock(&scheduler->mutex);

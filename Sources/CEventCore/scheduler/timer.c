@@ -46,7 +46,8 @@ static bool provide_block(struct evc_timer_store *store, uint32_t block)
 	struct evc_timer *expected = NULL;
 	struct evc_timer *timers;
 
-	if (evc_likely(atomic_load_explicit(&store->blocks[block], memory_order_acquire) != NULL))
+	/* Relaxed: evc_timer_at looks again. */
+	if (evc_likely(atomic_load_explicit(&store->blocks[block], memory_order_relaxed) != NULL))
 		return true;
 	/* Not touched here: the pages come one by one, as the timers are used. */
 	timers = evc_allocate(block_bytes(block), block_alignment(block));

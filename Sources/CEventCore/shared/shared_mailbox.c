@@ -250,12 +250,13 @@ void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t dept
 	uint64_t taken[EVC_LANE_COUNT];
 
 	sum_taken(mailbox, taken);
-	for (unsigned lane = 0; lane < EVC_LANE_FIRST_QUEUE; lane++)
-		/* Acquire, as above. Modulo the size of `posted`, where that has 32 bits. */
+	for (unsigned lane = 0; lane < EVC_LANE_FIRST_QUEUE; lane++) {
+		/* Acquire, as above, and first. Modulo the size of `posted`, where that has 32 bits. */
+		uintptr_t dropped = (uintptr_t)atomic_load_explicit(&mailbox->dropped[lane], memory_order_acquire);
+
 		depths[lane] = (uintptr_t)(evc_shared_stack_posted(&mailbox->stacks[lane]) -
-					   (uintptr_t)taken[lane] -
-					   (uintptr_t)atomic_load_explicit(&mailbox->dropped[lane],
-									   memory_order_acquire));
+					   (uintptr_t)taken[lane] - dropped);
+	}
 	evc_domain_enter();
 	for (unsigned i = 0; i < EVC_QUEUE_LANES; i++)
 		depths[EVC_LANE_FIRST_QUEUE + i] = evc_shared_queue_depth(&mailbox->queues[i]);

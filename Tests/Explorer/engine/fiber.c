@@ -263,6 +263,8 @@ void fiber_yield(void)
 
 bool fiber_sleep(const void *object, uint64_t deadline)
 {
+	/* Who sleeps again and again for what never comes has no end either. */
+	count_step();
 	current->object = object;
 	current->deadline = deadline;
 	current->timed_out = false;

@@ -11,6 +11,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+/* Blocks up to this size count as written by who allocates them, a byte in so many. */
+#define WRITTEN ((size_t)32 << 10)
+#define WRITTEN_EACH 64u
+
 enum page { UNUSED, LIVE, FREED };
 
 static KEPT bool is_mapped;
@@ -65,6 +69,9 @@ static void *allocate(void *context, size_t size, size_t alignment)
 	mark(address, size, LIVE);
 	live_blocks++;
 	fill(address, next);
+	/* Whoever had the memory before is not there, but wrote to it: who uses it comes after this. */
+	for (uintptr_t at = address; size <= WRITTEN && at < address + size; at += WRITTEN_EACH)
+		plain_access(at, 1, ACCESS_WRITE, (uintptr_t)__builtin_return_address(0));
 	return (void *)address;
 }
 

@@ -88,6 +88,27 @@ SCENARIO(balancer_retire)
 	tear_down();
 }
 
+/* The only receiver is replaced under a producer: it finds the other one, and nothing is refused. */
+SCENARIO(balancer_replace)
+{
+	pthread_t thread;
+	uint64_t promised;
+
+	set_up();
+	CHECK(evc_balancer_remove(balancer, subscriptions[1]) == EVC_OK);
+	thread = explorer_start(produce, &producers[0]);
+	CHECK(evc_balancer_add(balancer, subscriptions[1], 2, false, &loads[1]) == EVC_OK);
+	CHECK(evc_balancer_remove(balancer, subscriptions[0]) == EVC_OK);
+	promised = evc_load_retire(&loads[0]);
+	explorer_join(thread);
+	for (unsigned i = 0; i < 2; i++)
+		while (take_one(mailboxes[i]) >= 0)
+			;
+	CHECK(tally_count_handled() == 2 && promised <= 2);
+	CHECK(evc_balancer_refused(balancer) == 0 && evc_balancer_dropped(balancer) == 0);
+	tear_down();
+}
+
 /* A receiver comes late, another closes unasked: each event is handled, refused or dropped, once. */
 SCENARIO(balancer_change)
 {

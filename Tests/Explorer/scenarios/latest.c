@@ -37,16 +37,21 @@ UNSEEN static uint32_t count_dropped(void)
 	return count;
 }
 
-static void tear_down(void)
+static void let_go(void)
 {
-	explorer_forbid_idling(false);
-	CHECK(evc_latest_subscription_superseded(subscription) == count_dropped());
 	CHECK(evc_router_unsubscribe(router, KEY, subscription) == EVC_OK);
 	evc_latest_subscription_release(subscription);
 	evc_router_destroy(router);
 	evc_mailbox_release(mailbox);
 	explorer_settle();
 	tally_check_once(0, EVENTS);
+}
+
+static void tear_down(void)
+{
+	explorer_forbid_idling(false);
+	CHECK(evc_latest_subscription_superseded(subscription) == count_dropped());
+	let_go();
 }
 
 /* Of one producer's events: in order, and the last is handled. */
@@ -75,6 +80,68 @@ SCENARIO(latest_one_producer)
 SCENARIO(latest_two_lanes)
 {
 	one_producer(EVC_LANE_QUEUE_NORMAL, EVC_LANE_STACK_HIGH);
+}
+
+/*
+ * Tokens of two lanes, so that some find an envelope of the other one and put it back, which is then superseded and
+ * its memory used again; and statistics are read, of which none is negative.
+ */
+SCENARIO(latest_put_back)
+{
+	struct evc_mailbox_statistics statistics;
+	pthread_t consumer, producer;
+
+	set_up(EVC_LANE_QUEUE_NORMAL, EVC_LANE_STACK_HIGH);
+	producers[0].count = 6;
+	consumer = explorer_start(run_mailbox, NULL);
+	producer = explorer_start(produce, &producers[0]);
+	evc_mailbox_read_statistics(mailbox, &statistics);
+	if (statistics.taken > 12)
+		explorer_fail("%ld events were taken", (long)statistics.taken);
+	explorer_join(producer);
+	evc_mailbox_close_when_empty(mailbox);
+	explorer_join(consumer);
+	CHECK(tally_was_handled(5));
+	tear_down();
+}
+
+/* Two tokens and one event are taken or dropped: what was taken is never less than none. */
+static void *read_statistics(void *unused)
+{
+	struct evc_mailbox_statistics statistics;
+
+	evc_mailbox_read_statistics(mailbox, &statistics);
+	if (statistics.taken > 2)
+		explorer_fail("%ld events of 2 were taken", (long)statistics.taken);
+	return unused;
+}
+
+static void check_statistics(bool close)
+{
+	pthread_t thread;
+
+	set_up(EVC_LANE_QUEUE_NORMAL, EVC_LANE_STACK_HIGH);
+	thread = explorer_start(read_statistics, NULL);
+	producers[0].count = 2;
+	(void)produce(&producers[0]);
+	if (close)
+		evc_mailbox_close(mailbox);
+	else
+		CHECK(take_one(mailbox) == 1);
+	CHECK(take_one(mailbox) < 0);
+	explorer_join(thread);
+	CHECK(evc_latest_subscription_superseded(subscription) == 1 && count_dropped() == (close ? 2 : 1));
+	let_go();
+}
+
+SCENARIO(latest_statistics)
+{
+	check_statistics(false);
+}
+
+SCENARIO(latest_statistics_of_closed)
+{
+	check_statistics(true);
 }
 
 /* Two producers at once: the last of one of them is handled last. */

@@ -1,34 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A mailbox: post against take, alarm, sleep and wake, close, the end of a thread.
+ * A mailbox: post against take, sleep and wake, close, the end of a thread.
  */
-#include "post.h"
-
-static struct evc_router *router;
-static struct evc_mailbox *mailbox;
-static struct producer producers[2];
-static _Atomic int flag;
-
-static void set_up(const struct evc_mailbox_options *options)
-{
-	router = make_router();
-	mailbox = make_mailbox(options);
-	(void)listen(router, mailbox);
-	for (unsigned i = 0; i < 2; i++)
-		producers[i] = (struct producer){ router, i * 4, 2,
-						  { EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL,
-						    EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL } };
-}
-
-static void tear_down(void)
-{
-	evc_router_destroy(router);
-	evc_mailbox_release(mailbox);
-	explorer_forbid_idling(false);
-	explorer_settle();
-	tally_check_once(0, EVENTS);
-}
+#include "mailbox.h"
 
 /* Two producers, one queue lane: each event once, each producer's in order (D2, D4), and nobody sleeps on. */
 SCENARIO(mailbox_post_take)
@@ -66,81 +41,6 @@ SCENARIO(mailbox_stacks)
 	CHECK(tally.handled_at[1] < tally.handled_at[0]);
 	CHECK(tally.handled_at[0] < tally.handled_at[2] && tally.handled_at[5] < tally.handled_at[2]);
 	CHECK(tally.handled_at[0] < tally.handled_at[4] && tally.handled_at[1] < tally.handled_at[4]);
-	tear_down();
-}
-
-/* Posts an urgent event, then one that is not: whoever takes the second has taken the first (D1). */
-static void *urgent_then_low(void *unused)
-{
-	(void)post(router, 8, EVC_LANE_STACK_HIGHEST);
-	atomic_store_explicit(&flag, 1, memory_order_release);
-	(void)post(router, 9, EVC_LANE_QUEUE_LOW);
-	return unused;
-}
-
-static void check_urgent(void)
-{
-	if (tally_was_handled(9))
-		CHECK(tally_was_handled(8));
-}
-
-/*
- * A consumer that works on a backlog: once it knows of the urgent post, the next event is that one (D1). It
- * waits for the last of all, so that none is lost.
- */
-SCENARIO(mailbox_alarm)
-{
-	pthread_t thread;
-
-	set_up(NULL);
-	for (uint32_t i = 0; i < 4; i++)
-		(void)post(router, i, EVC_LANE_QUEUE_LOWEST);
-	CHECK(take_one(mailbox) == 0);
-	explorer_forbid_idling(true);
-	thread = explorer_start(urgent_then_low, NULL);
-	while (tally_count_handled() < 6) {
-		bool is_known = atomic_load_explicit(&flag, memory_order_acquire) != 0;
-		bool is_due = is_known && !tally_was_handled(8);
-		int number = take_one(mailbox);
-
-		if (is_due)
-			CHECK(number == 8);
-		check_urgent();
-		if (number < 0)
-			(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
-	}
-	explorer_join(thread);
-	tally_check_order(0, 4);
-	tear_down();
-}
-
-/* The same of two producers: the second posts to the lower lane after it has seen the first one's flag. */
-static void *low_after_flag(void *unused)
-{
-	while (atomic_load_explicit(&flag, memory_order_acquire) == 0)
-		sched_yield();
-	(void)post(router, 10, EVC_LANE_QUEUE_LOWEST);
-	return unused;
-}
-
-SCENARIO(mailbox_alarm_two_producers)
-{
-	pthread_t threads[2];
-
-	set_up(NULL);
-	(void)post(router, 0, EVC_LANE_QUEUE_LOWEST);
-	explorer_forbid_idling(true);
-	threads[0] = explorer_start(urgent_then_low, NULL);
-	threads[1] = explorer_start(low_after_flag, NULL);
-	while (tally_count_handled() < 4) {
-		if (take_one(mailbox) < 0)
-			(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
-		check_urgent();
-		if (tally_was_handled(10))
-			CHECK(tally_was_handled(8));
-	}
-	explorer_join(threads[0]);
-	explorer_join(threads[1]);
 	tear_down();
 }
 
@@ -193,12 +93,6 @@ SCENARIO(mailbox_wait_limit)
 	CHECK(take_one(mailbox) == 0);
 	CHECK(evc_mailbox_wait(mailbox, 1000) == EVC_TIMED_OUT);
 	tear_down();
-}
-
-static void *run_mailbox(void *unused)
-{
-	CHECK(evc_mailbox_run(mailbox) == EVC_CLOSED);
-	return unused;
 }
 
 /* Its post has returned when the mailbox is closed. */
@@ -310,106 +204,15 @@ SCENARIO(mailbox_end_of_segment)
 	tear_down();
 }
 
-/* Depths are read while events come and go, and their memory with them. */
-static void *read_depths(void *unused)
+/* A close reaches a consumer that is about to sleep, and no post does. */
+SCENARIO(mailbox_close_of_sleeper)
 {
-	uint64_t depths[EVC_LANE_COUNT];
-
-	evc_mailbox_depths(mailbox, depths);
-	for (unsigned i = 0; i < EVC_LANE_COUNT; i++)
-		CHECK(depths[i] <= 4);
-	return unused;
-}
-
-SCENARIO(mailbox_depths)
-{
-	pthread_t threads[2];
-	uint64_t depths[EVC_LANE_COUNT];
+	pthread_t consumer;
 
 	set_up(NULL);
-	producers[0].count = 4;
-	threads[0] = explorer_start(produce, &producers[0]);
-	threads[1] = explorer_start(read_depths, NULL);
-	take_until(mailbox, 2);
-	explorer_join(threads[0]);
-	explorer_join(threads[1]);
-	evc_mailbox_depths(mailbox, depths);
-	CHECK(depths[EVC_LANE_QUEUE_NORMAL] == 2);
-	take_until(mailbox, 4);
-	tear_down();
-}
-
-static _Atomic uint32_t controls;
-
-static void control(void *unused)
-{
-	(void)unused;
-	atomic_fetch_add_explicit(&controls, 1, memory_order_relaxed);
-	evc_mailbox_close_when_empty(mailbox);
-}
-
-/* An interrupt reaches a consumer that sleeps, and one that works. */
-SCENARIO(mailbox_interrupt)
-{
-	struct evc_mailbox_options options = { .control = control };
-	pthread_t consumer, producer;
-
-	set_up(&options);
 	explorer_forbid_idling(true);
 	consumer = explorer_start(run_mailbox, NULL);
-	producer = explorer_start(produce, &producers[0]);
-	evc_mailbox_interrupt(mailbox);
+	evc_mailbox_close(mailbox);
 	explorer_join(consumer);
-	explorer_join(producer);
-	CHECK(atomic_load_explicit(&controls, memory_order_relaxed) >= 1);
-	tear_down();
-}
-
-/* A mailbox that is pumped: `wake` starts the next pump, and it is never forgotten. */
-static _Atomic uint32_t wanted;
-static _Atomic int is_over;
-
-static void wake(void *unused)
-{
-	(void)unused;
-	atomic_fetch_add_explicit(&wanted, 1, memory_order_release);
-}
-
-static void *pump(void *unused)
-{
-	uint32_t done = 0;
-
-	for (;;) {
-		int over = atomic_load_explicit(&is_over, memory_order_acquire);
-
-		if (atomic_load_explicit(&wanted, memory_order_acquire) == done) {
-			if (over)
-				return unused;
-			sched_yield();
-			continue;
-		}
-		done++;
-		while (evc_mailbox_pump(mailbox, 2) == EVC_OK)
-			;
-	}
-}
-
-SCENARIO(mailbox_pump)
-{
-	struct evc_mailbox_options options = { .wake = wake };
-	pthread_t consumer, threads[2];
-
-	set_up(&options);
-	explorer_forbid_idling(true);
-	consumer = explorer_start(pump, NULL);
-	for (unsigned i = 0; i < 2; i++)
-		threads[i] = explorer_start(produce, &producers[i]);
-	for (unsigned i = 0; i < 2; i++)
-		explorer_join(threads[i]);
-	atomic_store_explicit(&is_over, 1, memory_order_release);
-	explorer_join(consumer);
-	CHECK(tally_count_handled() == 4);
-	for (unsigned i = 0; i < 2; i++)
-		tally_check_order(i * 4, 2);
 	tear_down();
 }

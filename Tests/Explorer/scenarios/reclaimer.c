@@ -181,3 +181,25 @@ SCENARIO(reclaimer_order)
 		check_reclaimed(i);
 	CHECK(moment[0] < moment[1] && moment[1] < moment[3] && moment[2] < moment[3]);
 }
+
+/* A call that is due later is made, by the thread, whether it runs already or not. */
+static uint32_t calls;
+
+UNSEEN static void note_call(void)
+{
+	calls++;
+}
+
+SCENARIO(reclaimer_calls_later)
+{
+	struct item *item = make(0);
+	pthread_t thread;
+
+	item->is_urgent = true;
+	thread = explorer_start(retire_one, item);
+	evc_domain_call_later(100, note_call);
+	explorer_join(thread);
+	explorer_settle();
+	check_reclaimed(0);
+	CHECK(calls == 1);
+}

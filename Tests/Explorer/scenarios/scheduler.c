@@ -197,6 +197,50 @@ SCENARIO(scheduler_close)
 	tear_down();
 }
 
+/* The same of a driven one, which the closer ends itself. */
+SCENARIO(scheduler_close_driven)
+{
+	pthread_t thread;
+
+	set_up(true);
+	add(0, 1000000);
+	thread = explorer_start(add_late, NULL);
+	evc_scheduler_close(scheduler);
+	explorer_join(thread);
+	/* Nothing is left to the scheduler's own end. */
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(ids[i] == 0 || contexts[i].fired + contexts[i].dropped + contexts[i].cancelled == 1);
+	tear_down();
+}
+
+/* One timer is pending all the time, whatever else comes and goes. */
+static void *read_pending(void *unused)
+{
+	struct evc_scheduler_statistics statistics;
+
+	evc_scheduler_read_statistics(scheduler, &statistics);
+	CHECK(statistics.pending >= 1);
+	return unused;
+}
+
+SCENARIO(scheduler_pending)
+{
+	pthread_t thread;
+	uint64_t next;
+
+	set_up(true);
+	add(0, 1000000);
+	thread = explorer_start(read_pending, NULL);
+	add(1, 1000000);
+	CHECK(cancel(1) == EVC_OK);
+	add(2, 0);
+	CHECK(evc_scheduler_run_due(scheduler, evc_clock_now(), &next) == 1);
+	explorer_join(thread);
+	explorer_forbid_idling(false);
+	evc_scheduler_close(scheduler);
+	evc_scheduler_release(scheduler);
+}
+
 /* A timer that is set again by its fire, against its cancel. */
 SCENARIO(scheduler_again)
 {

@@ -336,3 +336,164 @@ SCENARIO(tree_reuse)
 	explorer_join(thread);
 	tear_down(3, 5);
 }
+
+/* A depth is that of a place that the node had. */
+static void *read_depth(void *unused)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		size_t depth = evc_node_depth(nodes[1]);
+
+		if (depth != 1 && depth != 3)
+			explorer_fail("a depth of %zu", depth);
+	}
+	return unused;
+}
+
+SCENARIO(tree_depth)
+{
+	pthread_t thread;
+
+	add_node(0, -1);
+	add_node(1, 0);
+	add_node(2, 0);
+	add_node(3, 2);
+	thread = explorer_start(read_depth, NULL);
+	CHECK(evc_node_attach(nodes[1], nodes[3], NULL) == EVC_OK);
+	CHECK(evc_node_attach(nodes[1], nodes[0], NULL) == EVC_OK);
+	explorer_join(thread);
+	tear_down(4, 0);
+}
+
+/* While nodes end beside it. */
+SCENARIO(tree_depth_and_end)
+{
+	pthread_t thread;
+
+	add_node(0, -1);
+	add_node(2, 0);
+	add_node(3, 2);
+	add_node(1, 3);
+	thread = explorer_start(read_depth, NULL);
+	CHECK(evc_node_attach(nodes[1], nodes[0], NULL) == EVC_OK);
+	(void)evc_node_end(nodes[3]);
+	nodes[3] = NULL;
+	(void)evc_node_end(nodes[2]);
+	nodes[2] = NULL;
+	explorer_join(thread);
+	tear_down(2, 0);
+}
+
+/* A walk inside of a call of another one, while handlers of both are removed. */
+static void *walk_in_walk(void *unused)
+{
+	uint32_t inner[OBJECTS] = { 0 };
+	struct evc_walk *walk;
+
+	if (evc_walk_begin(nodes[1], KEY, EVC_WALK_PROPAGATE, &walk) != EVC_OK)
+		return unused;
+	do {
+		for (uint32_t i = 0; i < walk->count; i++) {
+			uint32_t before = atomic_load_explicit(&removed, memory_order_acquire);
+
+			if (!evc_walk_will_call(walk, i))
+				continue;
+			call(walk->objects[i], before);
+			if (((struct object *)walk->objects[i])->number != 1)
+				continue;
+			walk_number = 1;
+			walk_from(2, EVC_WALK_RAISE, inner);
+			walk_number = 0;
+		}
+	} while (evc_walk_next(walk) == EVC_OK);
+	evc_walk_end(walk);
+	return unused;
+}
+
+SCENARIO(tree_walk_in_walk)
+{
+	pthread_t thread;
+
+	set_up();
+	thread = explorer_start(walk_in_walk, NULL);
+	CHECK(evc_handler_remove_and_wait(handlers[2]) == EVC_OK);
+	mark_removed(2);
+	objects[2].called[0] = objects[2].called[1] = 0;
+	CHECK(evc_handler_remove_and_wait(handlers[0]) == EVC_OK);
+	mark_removed(0);
+	explorer_join(thread);
+	tear_down(3, 3);
+}
+
+/* A walk of a tree that has not changed since the last one takes what that found, unless a change comes meanwhile. */
+static void *walk_again(void *those)
+{
+	for (unsigned i = 0; i < 3; i++)
+		(void)walk_down(those);
+	return NULL;
+}
+
+SCENARIO(tree_walk_again)
+{
+	pthread_t thread;
+
+	set_up();
+	thread = explorer_start(walk_again, &others);
+	CHECK(evc_handler_remove(handlers[2]) == EVC_OK);
+	mark_removed(2);
+	(void)evc_node_end(nodes[2]);
+	nodes[2] = NULL;
+	explorer_join(thread);
+	tear_down(3, 3);
+}
+
+/* Who finds that a handler has ended knows that no later call begins. */
+static void *look_and_walk(void *unused)
+{
+	uint32_t called[OBJECTS] = { 0 };
+	bool is_over = !evc_handler_is_active(handlers[2]);
+
+	walk_number = 1;
+	if (is_over)
+		mark_removed(2);
+	walk_from(1, EVC_WALK_PROPAGATE, called);
+	if (is_over && called[2] != 0)
+		explorer_fail("a call of what is not active");
+	return unused;
+}
+
+SCENARIO(tree_is_active)
+{
+	pthread_t threads[2];
+
+	set_up();
+	threads[0] = explorer_start(look_and_walk, NULL);
+	threads[1] = explorer_start(walk_down, &others);
+	CHECK(evc_handler_remove(handlers[2]) == EVC_OK);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down(3, 3);
+}
+
+/* The handle is dropped while the tree frees the handler: the memory goes once, after both. */
+static void *drop_third(void *unused)
+{
+	CHECK(evc_handler_object(handlers[2]) == &objects[2]);
+	evc_handler_drop(handlers[2]);
+	return unused;
+}
+
+SCENARIO(tree_drop)
+{
+	pthread_t threads[2];
+
+	set_up();
+	threads[0] = explorer_start(walk_down, &others);
+	threads[1] = explorer_start(drop_third, NULL);
+	(void)evc_node_end(nodes[2]);
+	nodes[2] = NULL;
+	mark_removed(2);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down(3, 2);
+	CHECK(released[2] == 1);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A mailbox: depths and statistics while events come and go. None is more than there can be.
+ */
+#include "mailbox.h"
+
+/* Depths are read while events come and go, and their memory with them. */
+static void *read_depths(void *unused)
+{
+	uint64_t depths[EVC_LANE_COUNT];
+
+	evc_mailbox_depths(mailbox, depths);
+	for (unsigned i = 0; i < EVC_LANE_COUNT; i++)
+		CHECK(depths[i] <= 4);
+	return unused;
+}
+
+SCENARIO(mailbox_depths)
+{
+	pthread_t threads[2];
+	uint64_t depths[EVC_LANE_COUNT];
+
+	set_up(NULL);
+	producers[0].count = 4;
+	threads[0] = explorer_start(produce, &producers[0]);
+	threads[1] = explorer_start(read_depths, NULL);
+	take_until(mailbox, 2);
+	explorer_join(threads[0]);
+	explorer_join(threads[1]);
+	evc_mailbox_depths(mailbox, depths);
+	CHECK(depths[EVC_LANE_QUEUE_NORMAL] == 2);
+	take_until(mailbox, 4);
+	tear_down();
+}
+
+/* Never more than was there, however events are counted: in the heads, beside them, or as grabbed. */
+static uint64_t most;
+
+static void *read_most(void *unused)
+{
+	uint64_t depths[EVC_LANE_COUNT];
+
+	evc_mailbox_depths(mailbox, depths);
+	if (depths[EVC_LANE_QUEUE_NORMAL] > most)
+		explorer_fail("a depth of %lu where at most %lu events were", depths[EVC_LANE_QUEUE_NORMAL], most);
+	return unused;
+}
+
+SCENARIO(mailbox_depth_of_one)
+{
+	pthread_t thread;
+
+	set_up(NULL);
+	most = 1;
+	thread = explorer_start(read_most, NULL);
+	for (uint32_t i = 0; i < 3; i++) {
+		(void)post(router, i, EVC_LANE_QUEUE_NORMAL);
+		CHECK(take_one(mailbox) == (int)i);
+	}
+	explorer_join(thread);
+	tear_down();
+}
+
+SCENARIO(mailbox_depth_of_many)
+{
+	pthread_t thread;
+
+	set_up(NULL);
+	most = 80;
+	thread = explorer_start(read_most, NULL);
+	post_together(router, 0, 40, EVC_LANE_QUEUE_NORMAL);
+	post_together(router, 40, 40, EVC_LANE_QUEUE_NORMAL);
+	CHECK(take_one(mailbox) == 0);
+	explorer_join(thread);
+	evc_mailbox_close(mailbox);
+	CHECK(take_one(mailbox) < 0);
+	tear_down();
+}
+
+SCENARIO(mailbox_depth_beside_head)
+{
+	pthread_t thread;
+
+	set_up(NULL);
+	most = 80;
+	thread = explorer_start(read_most, NULL);
+	post_together(router, 0, 40, EVC_LANE_QUEUE_NORMAL);
+	post_together(router, 40, 40, EVC_LANE_QUEUE_NORMAL);
+	explorer_join(thread);
+	evc_mailbox_close(mailbox);
+	CHECK(take_one(mailbox) < 0);
+	tear_down();
+}
+
+/* What was taken is never more than what was posted, while a close drops the rest. */
+static void *read_statistics(void *unused)
+{
+	struct evc_mailbox_statistics statistics;
+
+	evc_mailbox_read_statistics(mailbox, &statistics);
+	if (statistics.taken > 3)
+		explorer_fail("%lu events of 3 were taken", statistics.taken);
+	return unused;
+}
+
+SCENARIO(mailbox_statistics)
+{
+	pthread_t threads[2];
+
+	set_up(NULL);
+	most = 3;
+	threads[0] = explorer_start(read_statistics, NULL);
+	threads[1] = explorer_start(read_most, NULL);
+	for (uint32_t i = 0; i < 3; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_NORMAL);
+	evc_mailbox_close(mailbox);
+	CHECK(take_one(mailbox) < 0);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down();
+}
+
+SCENARIO(mailbox_depth_of_dropped)
+{
+	pthread_t thread;
+
+	set_up(NULL);
+	most = 3;
+	thread = explorer_start(read_most, NULL);
+	for (uint32_t i = 0; i < 3; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_NORMAL);
+	evc_mailbox_close(mailbox);
+	CHECK(take_one(mailbox) < 0);
+	explorer_join(thread);
+	tear_down();
+}

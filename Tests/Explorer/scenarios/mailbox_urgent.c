@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * A mailbox: what is urgent is next (D1), in a backlog, in a batch, whether the consumer relies on the alarm or looks.
+ */
+#include "mailbox.h"
+
+#include "mailbox/mailbox_private.h"
+
+static _Atomic int flag;
+
+/* Posts an urgent event, then one that is not: whoever takes the second has taken the first (D1). */
+static void *urgent_then_low(void *unused)
+{
+	(void)post(router, 8, EVC_LANE_STACK_HIGHEST);
+	atomic_store_explicit(&flag, 1, memory_order_release);
+	(void)post(router, 9, EVC_LANE_QUEUE_LOW);
+	return unused;
+}
+
+static void check_urgent(void)
+{
+	if (tally_was_handled(9))
+		CHECK(tally_was_handled(8));
+}
+
+/*
+ * A consumer that works on a backlog: once it knows of the urgent post, the next event is that one (D1). It
+ * waits for the last of all, so that none is lost.
+ */
+SCENARIO(mailbox_alarm)
+{
+	pthread_t thread;
+
+	set_up(NULL);
+	for (uint32_t i = 0; i < 4; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_LOWEST);
+	CHECK(take_one(mailbox) == 0);
+	explorer_forbid_idling(true);
+	thread = explorer_start(urgent_then_low, NULL);
+	while (tally_count_handled() < 6) {
+		bool is_known = atomic_load_explicit(&flag, memory_order_acquire) != 0;
+		bool is_due = is_known && !tally_was_handled(8);
+		int number = take_one(mailbox);
+
+		if (is_due)
+			CHECK(number == 8);
+		check_urgent();
+		if (number < 0)
+			(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
+	}
+	explorer_join(thread);
+	tally_check_order(0, 4);
+	tear_down();
+}
+
+/*
+ * A backlog that is so long that the consumer relies on the alarm (EVC_RUN): of two urgent posts each is next once
+ * its flag is known.
+ */
+#define LONG 18u
+
+static void *two_urgent(void *unused)
+{
+	(void)post(router, 30, EVC_LANE_QUEUE_HIGH);
+	(void)post(router, 31, EVC_LANE_STACK_HIGHEST);
+	atomic_store_explicit(&flag, 1, memory_order_release);
+	return unused;
+}
+
+static void long_backlog(const struct evc_mailbox_options *options, uint32_t before)
+{
+	pthread_t thread;
+
+	set_up(options);
+	for (uint32_t i = 0; i < LONG; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_LOWEST);
+	for (uint32_t i = 0; i < before; i++)
+		CHECK(take_one(mailbox) == (int)i);
+	thread = explorer_start(two_urgent, NULL);
+	while (tally_count_handled() < LONG + 2) {
+		bool is_known = atomic_load_explicit(&flag, memory_order_acquire) != 0;
+		int due = !is_known || tally_was_handled(30)   ? 0
+			  : tally_was_handled(31)	       ? 30
+							       : 31;
+		int number = take_one(mailbox);
+
+		if (due != 0 && number != due)
+			explorer_fail("event %d is taken before event %d (D1)", number, due);
+		if (number < 0)
+			break;
+		if (number == 30 && due == 31)
+			explorer_fail("event 30 before 31");
+	}
+	explorer_join(thread);
+	while (take_one(mailbox) >= 0)
+		;
+	CHECK(tally_count_handled() == LONG + 2);
+	tally_check_order(0, LONG);
+	tear_down();
+}
+
+SCENARIO(mailbox_long_backlog)
+{
+	long_backlog(NULL, EVC_RUN);
+}
+
+SCENARIO(mailbox_long_backlog_relied)
+{
+	long_backlog(NULL, LONG - 1);
+}
+
+/* An urgent post that finds the alarm up, while the consumer clears it: the next event is that one. */
+static void *one_urgent(void *unused)
+{
+	(void)post(router, 31, EVC_LANE_STACK_HIGHEST);
+	atomic_store_explicit(&flag, 1, memory_order_release);
+	return unused;
+}
+
+SCENARIO(mailbox_alarm_is_up)
+{
+	pthread_t thread;
+
+	set_up(NULL);
+	for (uint32_t i = 0; i < LONG; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_LOWEST);
+	for (uint32_t i = 0; i < LONG - 1; i++)
+		CHECK(take_one(mailbox) == (int)i);
+	(void)post(router, 30, EVC_LANE_QUEUE_HIGH);
+	thread = explorer_start(one_urgent, NULL);
+	for (uint32_t i = 0; i < 3; i++) {
+		bool is_due = atomic_load_explicit(&flag, memory_order_acquire) != 0 && !tally_was_handled(31);
+		int number = take_one(mailbox);
+
+		if (is_due && number != 31)
+			explorer_fail("event %d is taken before event 31 (D1)", number);
+	}
+	explorer_join(thread);
+	(void)take_one(mailbox);
+	CHECK(tally_count_handled() == LONG + 2);
+	tear_down();
+}
+
+/* The same of two producers: the second posts to the lower lane after it has seen the first one's flag. */
+static void *low_after_flag(void *unused)
+{
+	while (atomic_load_explicit(&flag, memory_order_acquire) == 0)
+		sched_yield();
+	(void)post(router, 10, EVC_LANE_QUEUE_LOWEST);
+	return unused;
+}
+
+SCENARIO(mailbox_alarm_two_producers)
+{
+	pthread_t threads[2];
+
+	set_up(NULL);
+	(void)post(router, 0, EVC_LANE_QUEUE_LOWEST);
+	explorer_forbid_idling(true);
+	threads[0] = explorer_start(urgent_then_low, NULL);
+	threads[1] = explorer_start(low_after_flag, NULL);
+	while (tally_count_handled() < 4) {
+		if (take_one(mailbox) < 0)
+			(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
+		check_urgent();
+		if (tally_was_handled(10))
+			CHECK(tally_was_handled(8));
+	}
+	explorer_join(threads[0]);
+	explorer_join(threads[1]);
+	tear_down();
+}
+
+/* A batch in one envelope: what is more urgent comes between its events, and what ends it drops the rest. */
+static void post_batch(uint32_t first, uint32_t count, enum evc_lane lane)
+{
+	struct evc_dispatch dispatch;
+	struct event *events;
+
+	CHECK(evc_dispatch_begin_batch(router, KEY, lane, sizeof(struct event), _Alignof(struct event), count,
+				       &dispatch) == EVC_OK);
+	CHECK(dispatch.array != NULL);
+	events = dispatch.array;
+	for (uint32_t i = 0; i < count; i++)
+		events[i] = (struct event){ first + i, first + i };
+	CHECK(evc_dispatch_commit(&dispatch) == 1);
+}
+
+static bool is_due;
+
+static bool deliver_batched(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	const struct event *event = payload;
+
+	(void)context, (void)envelope, (void)owned;
+	CHECK(event->number == event->again);
+	/* Known before this was taken: the flag was up when the one before was handled. */
+	if (is_due && event->number != 31 && !tally_was_handled(31))
+		explorer_fail("event %u is taken before event 31 (D1)", event->number);
+	tally_handled(event);
+	is_due = atomic_load_explicit(&flag, memory_order_acquire) != 0;
+	if (tally_count_handled() == 2 * LONG + 1)
+		evc_mailbox_close(mailbox);
+	return true;
+}
+
+SCENARIO(mailbox_batch)
+{
+	struct evc_mailbox_options options = { .batches = true };
+	struct evc_subscription_options receiver = { .deliver = deliver_batched };
+	struct evc_subscription *subscription;
+	pthread_t thread;
+
+	router = make_router();
+	mailbox = make_mailbox(&options);
+	CHECK(evc_mailbox_add_subscription(mailbox, &receiver, &subscription) == EVC_OK);
+	subscribe(router, subscription);
+	/* The route is cached from here on, so that batches go in one envelope. */
+	for (uint32_t i = 0; i < LONG; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_LOWEST);
+	post_batch(40, LONG, EVC_LANE_QUEUE_LOWEST);
+	thread = explorer_start(one_urgent, NULL);
+	CHECK(evc_mailbox_run(mailbox) == EVC_CLOSED);
+	explorer_join(thread);
+	CHECK(tally_count_handled() == 2 * LONG + 1);
+	evc_router_destroy(router);
+	evc_mailbox_release(mailbox);
+}
