@@ -19,6 +19,9 @@ struct SystemMutex: @unchecked Sendable {
   // Made for being used by several threads; its address never changes.
   let address: UnsafeMutablePointer<pthread_mutex_t>
 
+  /// How long one is, at an address.
+  static var size: Int { MemoryLayout<pthread_mutex_t>.stride }
+
   /// Makes one in memory of its own, or at an address. Until `end`.
   @usableFromInline
   init(at place: UnsafeMutableRawPointer? = nil) {
@@ -40,9 +43,11 @@ struct SystemMutex: @unchecked Sendable {
   }
 
   @usableFromInline
+  @inline(__always)
   func lock() { check(pthread_mutex_lock(address), "pthread_mutex_lock") }
 
   @usableFromInline
+  @inline(__always)
   func unlock() { check(pthread_mutex_unlock(address), "pthread_mutex_unlock") }
 
   /// False if somebody has it.

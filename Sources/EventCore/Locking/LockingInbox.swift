@@ -12,16 +12,13 @@ import Synchronization
 /// `taken` are atomic.
 final class LockingInbox: LockingSink, @unchecked Sendable {
   struct State: ~Copyable {
-    var lanes = LockingLanes()
-    /// A post to a lane before this one sets `urgent`.
-    var first = Lane.count
-    var refuses = false
+    var lanes: LockingLanes
     var closes = false
     var isInterrupted = false
     /// Of a worker's: until `admit`.
     var isHeld = false
     /// Who sleeps and is to be woken, the one that came last at the end: its cache is warmest.
-    var asleep: [LockingBed] = []
+    private var asleep: [LockingBed] = []
     var dropped = 0
     var superseded: UInt64 = 0
     /// Tokens that were taken and stood for nothing.
@@ -30,8 +27,28 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     /// By their subscriptions.
     var latests: [UnsafeMutableRawPointer: LockingLatest] = [:]
 
+    init(_ hot: UnsafeMutablePointer<LockingLanes.Hot>) {
+      lanes = LockingLanes(hot)
+    }
+
+    var refuses: Bool {
+      get { lanes.hot.pointee.refuses }
+      nonmutating set { lanes.hot.pointee.refuses = newValue }
+    }
+
+    mutating func lieDown(_ bed: LockingBed) {
+      asleep.append(bed)
+      lanes.hot.pointee.hasSleepers = true
+    }
+
+    mutating func getUp(_ bed: LockingBed) {
+      asleep.removeAll { $0 === bed }
+      lanes.hot.pointee.hasSleepers = !asleep.isEmpty
+    }
+
     /// Who is to be woken, with the mutex open.
     mutating func nextSleeper() -> LockingBed? {
+      defer { lanes.hot.pointee.hasSleepers = !asleep.isEmpty }
       while let bed = asleep.popLast() {
         // It may have been woken by its other inbox.
         guard bed.isAsleep else { continue }
@@ -46,29 +63,34 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   /// Whose mutex it is, if it is not this one's.
   private let owner: LockingInbox?
   private let memory: UnsafeMutableRawPointer
+  private let hot: UnsafeMutablePointer<LockingLanes.Hot>
   let state: UnsafeMutablePointer<State>
   /// Something has come that concerns who takes. Written with the mutex held.
-  let urgent = Atomic<Bool>(false)
+  let urgent: UnsafeMutablePointer<Atomic<Bool>>
   /// How many records were taken from each lane: written by the one who takes, read by anybody.
   private let taken: UnsafeMutablePointer<Atomic<Int>>
 
   /// - Parameter owner: Whose mutex guards this one too: a worker sees both at one moment (D1).
   init(sharing owner: LockingInbox? = nil) {
-    // The state beside the mutex, on its line and the next, since it is touched with it.
-    memory = .allocate(byteCount: 64 + MemoryLayout<State>.size, alignment: 64)
-    state = (memory + 64).bindMemory(to: State.self, capacity: 1)
-    state.initialize(to: State())
+    // The mutex with what a post touches; what those who take look at for each event, and count;
+    // the rest. Apart by two lines, since processors fetch two at once.
+    memory = .allocate(byteCount: 256 + MemoryLayout<State>.size, alignment: 128)
+    hot = (memory + SystemMutex.size)
+      .bindMemory(to: LockingLanes.Hot.self, capacity: 1)
+    urgent = (memory + 128).bindMemory(to: Atomic<Bool>.self, capacity: 1)
+    urgent.initialize(to: Atomic(false))
+    taken = (memory + 136).bindMemory(to: Atomic<Int>.self, capacity: Lane.count)
+    for lane in 0..<Lane.count { (taken + lane).initialize(to: Atomic(0)) }
+    state = (memory + 256).bindMemory(to: State.self, capacity: 1)
+    state.initialize(to: State(hot))
     mutex = owner?.mutex ?? SystemMutex(at: memory)
     self.owner = owner
-    taken = .allocate(capacity: Lane.count)
-    for lane in 0..<Lane.count { (taken + lane).initialize(to: Atomic(0)) }
   }
 
   deinit {
     if owner == nil { mutex.end() }
     state.deinitialize(count: 1)
     memory.deallocate()
-    taken.deallocate()
   }
 
   @inline(__always)
@@ -82,7 +104,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
 
   override func post(_ run: LockingRun) -> Int? {
     mutex.lock()
-    guard !state.pointee.refuses else {
+    guard !hot.pointee.refuses else {
       mutex.unlock()
       return nil
     }
@@ -95,13 +117,24 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   /// Puts records into their lane. Locked. Returns who is to be woken then, with the mutex open.
   @inline(__always)
   func append(_ run: LockingRun) -> LockingBed? {
-    let lane = run.first.lane
+    let lane = run.first.header.pointee.lane
     state.pointee.lanes.append(run, lane)
-    // Relaxed: written under the mutex. Releasing: pairs with the consumer's look.
-    if lane < state.pointee.first, !urgent.load(ordering: .relaxed) {
-      urgent.store(true, ordering: .releasing)
-    }
-    return state.pointee.asleep.isEmpty ? nil : state.pointee.nextSleeper()
+    if lane < hot.pointee.first, !hot.pointee.isTold { setUrgent() }
+    return hot.pointee.hasSleepers ? state.pointee.nextSleeper() : nil
+  }
+
+  /// Has those who take look. Locked.
+  private func setUrgent() {
+    hot.pointee.isTold = true
+    // Releasing: pairs with the consumer's look.
+    urgent.pointee.store(true, ordering: .releasing)
+  }
+
+  /// What has come is seen; what comes from now on is to be told again. Locked.
+  func didLook(stillUrgent: Bool) {
+    hot.pointee.isTold = stillUrgent
+    // Relaxed: the mutex orders the writers.
+    urgent.pointee.store(stillUrgent, ordering: .relaxed)
   }
 
   /// Changes what those who take have to do, and wakes them.
@@ -109,8 +142,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     var asleep: [LockingBed] = []
     withLock { state in
       change(&state)
-      // Pairs with the consumer's look.
-      urgent.store(true, ordering: .releasing)
+      setUrgent()
       while let bed = state.nextSleeper() { asleep.append(bed) }
     }
     for bed in asleep { bed.wake() }
@@ -162,10 +194,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
 
   /// Takes the next record of a lane out, into memory of the caller's. Locked.
   func take(_ lane: Int, into buffer: inout LockingBuffer) -> LockingRecord {
-    let record = buffer.copy(state.pointee.lanes.take(lane))
-    state.pointee.lanes.settle(lane)
     countTaken(lane)
-    return record
+    return state.pointee.lanes.take(lane, into: &buffer)
   }
 
   /// The event that a taken record is, or that it is the token of; nil if there is none any more.
@@ -188,8 +218,9 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     while true {
       typealias Next = (event: LockingRecord?, slot: Unmanaged<LockingLatest>?)
       let next = withLock { state -> Next? in
-        guard state.lanes.occupied != 0 else { return nil }
-        let record = take(state.lanes.occupied.firstLane, into: &buffer)
+        let lane = state.lanes.firstLane
+        guard lane < Lane.count else { return nil }
+        let record = take(lane, into: &buffer)
         let next = event(of: record, into: &buffer, anyLane: true)
         if next.event != nil { state.dropped += 1 }
         return next
@@ -205,7 +236,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
 
   /// Gives unused chunks back to the system, all but so many.
   func trim(to kept: Int) {
-    LockingChunk.deallocate(withLock { $0.lanes.free.removeAll(but: kept) })
+    var chunks = withLock { $0.lanes.free.removeAll(but: kept) }
+    chunks.deallocateAll()
   }
 
   /// After the last event.

@@ -24,15 +24,38 @@ import Synchronization
 /// Who touches what: `own` the consumer's thread only.
 final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable {
   private struct Own: ~Copyable {
-    /// Queues that were taken over, and chunks to give back.
-    var lanes = LockingLanes()
-    /// The lane that it works on.
+    /// The queue that it works on, which it has taken over.
     var lane = Lane.count
+    var chunks = LockingChunkList()
+    /// The next record in the first of these chunks, and where they end.
+    var next = LockingRecord.nowhere
+    var end = LockingRecord.nowhere
+    /// Chunks to give back.
+    var free = LockingChunkList()
     var buffer = LockingBuffer()
     /// Events since the last look.
     var sinceLook = 0
     /// As of the last look.
     var looksAtShared = false
+
+    deinit {
+      var (chunks, free) = (chunks, free)
+      chunks.deallocateAll()
+      free.deallocateAll()
+    }
+
+    /// Makes the first of the chunks the one that is worked on.
+    mutating func open() {
+      next = chunks.first?.pointee.begin ?? LockingRecord.nowhere
+      end = chunks.first?.pointee.end ?? LockingRecord.nowhere
+    }
+
+    @inline(__always)
+    mutating func takeNext() -> LockingRecord {
+      let record = LockingRecord(address: next)
+      next += record.length
+      return record
+    }
   }
 
   let inbox: LockingInbox
@@ -62,7 +85,10 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     self.shared = shared?.inbox
     inbox = LockingInbox(sharing: shared?.inbox)
     bed = LockingBed(inbox.mutex, pump)
-    own = .allocate(capacity: 1)
+    // On lines of its own: it is written for each event, and what lies beside it others read.
+    own = UnsafeMutableRawPointer.allocate(
+      byteCount: (MemoryLayout<Own>.size + 127) & -128, alignment: 128
+    ).bindMemory(to: Own.self, capacity: 1)
     own.initialize(to: Own())
     inbox.state.pointee.isHeld = isHeld
     // Armed: the first post has it pumped.
@@ -155,24 +181,32 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   /// nothing.
   @inline(__always)
   private func nextStep(_ afterControl: Bool) -> Step {
-    let lane = own.pointee.lane
-    if lane < Lane.count { own.pointee.lanes.settle(lane) }
     // Acquiring: pairs with the post that set it; the data itself is ordered by the mutex.
-    if own.pointee.lanes.occupied & 1 << UInt32(lane) != 0,
-      !inbox.urgent.load(ordering: .acquiring), own.pointee.lanes.free.count < Self.keptChunks
+    if own.pointee.next != own.pointee.end || openNextChunk(),
+      !inbox.urgent.pointee.load(ordering: .acquiring)
     {
-      let record = own.pointee.lanes.take(lane)
+      let record = own.pointee.takeNext()
       if !record.isToken {
-        inbox.countTaken(lane)
-        own.pointee.sinceLook += 1
+        inbox.countTaken(own.pointee.lane)
+        own.pointee.sinceLook &+= 1
         return .event(record, nil, isShared: false)
       }
       return inbox.withLock { _ in
-        inbox.countTaken(lane)
+        inbox.countTaken(own.pointee.lane)
         return step(record)
       }
     }
     return look(afterControl)
+  }
+
+  /// Goes on to the next chunk of the lane, once nobody needs the last record. False if there is
+  /// none, or many are to be given back.
+  @inline(never)
+  private func openNextChunk() -> Bool {
+    guard let done = own.pointee.chunks.removeFirst() else { return false }
+    own.pointee.free.prepend(done)
+    own.pointee.open()
+    return own.pointee.chunks.first != nil && own.pointee.free.count < Self.keptChunks
   }
 
   @inline(never)
@@ -183,7 +217,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     // Who is to look after what is shared and waits still. A post wakes one worker, which may be
     // this one, and this one has something of its own to do, or comes upon more.
     var sleeper: LockingBed?
-    if let shared, shared.state.pointee.lanes.occupied != 0 {
+    if let shared, shared.state.pointee.lanes.firstLane < Lane.count {
       sleeper = shared.state.pointee.nextSleeper()
     }
     inbox.mutex.unlock()
@@ -193,10 +227,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
 
   private func lockedLook(_ afterControl: Bool) -> Step {
     let state = inbox.state
-    own.pointee.lanes.free.moveAll(to: &state.pointee.lanes.free)
-    own.pointee.lane = Lane.count
-    // Relaxed, all in here: the mutex orders the writers.
-    inbox.urgent.store(state.pointee.isInterrupted, ordering: .relaxed)
+    state.pointee.lanes.free.prependAll(of: &own.pointee.free)
+    inbox.didLook(stillUrgent: state.pointee.isInterrupted)
     own.pointee.looksAtShared = shared != nil && !state.pointee.isHeld && !state.pointee.refuses
     if state.pointee.isInterrupted, !afterControl {
       state.pointee.isInterrupted = false
@@ -206,36 +238,46 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     if state.pointee.closes || followsShared && shared.unsafelyUnwrapped.state.pointee.closes {
       return .end
     }
-    let ownLane = (state.pointee.lanes.occupied | own.pointee.lanes.occupied).firstLane
+    let isAtWork = own.pointee.next != own.pointee.end
+    let lane = min(state.pointee.lanes.firstLane, isAtWork ? own.pointee.lane : Lane.count)
     // A worker that ends, or is not ready, leaves what is shared to the others.
     if own.pointee.looksAtShared, let shared {
-      let lane = shared.state.pointee.lanes.occupied.firstLane
-      if lane < ownLane { return takeShared(lane, shared) }
+      let sharedLane = shared.state.pointee.lanes.firstLane
+      if sharedLane < lane { return takeShared(sharedLane, shared) }
     }
-    guard ownLane < Lane.count else {
-      state.pointee.first = Lane.count
+    let isOneByOne = shared != nil || lane < Int(Lane.firstQueue)
+    state.pointee.lanes.hot.pointee.first = UInt8(isOneByOne ? Lane.count : lane)
+    guard lane < Lane.count else {
       let isOver = followsShared && shared.unsafelyUnwrapped.state.pointee.refuses
       return state.pointee.refuses || isOver ? .end : .dry
     }
-    if shared != nil || ownLane < Int(Lane.firstQueue) {
-      return step(inbox.take(ownLane, into: &own.pointee.buffer))
+    // So that the next step looks, too, if it takes one by one.
+    if own.pointee.lane != lane { putBack() }
+    if isOneByOne { return step(inbox.take(lane, into: &own.pointee.buffer)) }
+    if own.pointee.next == own.pointee.end {
+      own.pointee.chunks = state.pointee.lanes.takeAll(lane)
+      own.pointee.lane = lane
+      own.pointee.open()
     }
-    own.pointee.lane = ownLane
-    state.pointee.first = ownLane
-    if own.pointee.lanes.occupied.firstLane != ownLane {
-      own.pointee.lanes.takeAll(ownLane, from: &state.pointee.lanes)
-    }
-    inbox.countTaken(ownLane)
-    return step(own.pointee.lanes.take(ownLane))
+    inbox.countTaken(lane)
+    return step(own.pointee.takeNext())
+  }
+
+  /// Leaves what it has not taken to a later look. Locked.
+  private func putBack() {
+    guard own.pointee.next != own.pointee.end, let chunk = own.pointee.chunks.first else { return }
+    chunk.pointee.begin = own.pointee.next
+    inbox.state.pointee.lanes.putBack(&own.pointee.chunks, own.pointee.lane)
+    own.pointee.open()
   }
 
   /// Locked.
   private func takeShared(_ lane: Int, _ shared: LockingInbox) -> Step {
     let record = shared.take(lane, into: &own.pointee.buffer)
-    let state = shared.state
-    // Who spins looks as long as there is something. Relaxed: the mutex orders the writers.
-    shared.urgent.store(
-      state.pointee.lanes.occupied != 0 || state.pointee.refuses, ordering: .relaxed)
+    // Who spins looks as long as there is something.
+    shared.didLook(
+      stillUrgent: shared.state.pointee.lanes.firstLane < Lane.count
+        || shared.state.pointee.refuses)
     let (event, slot) = shared.event(of: record, into: &own.pointee.buffer)
     if event != nil {
       // Relaxed: a figure; only this thread writes it.
@@ -251,13 +293,13 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     return .event(event, slot, isShared: false)
   }
 
-  /// Dry, and the last look brought little: taking the lock from the producers for each event would
-  /// cost both sides more than half a microsecond's wait.
+  /// Dry, and the last look brought little: taking the lock from the producers, and with it the
+  /// lines that they fill, costs both sides more than this wait does if it is for a few events.
   private func letThemGetAhead() {
-    if own.pointee.lane < Lane.count, own.pointee.lanes.occupied == 0, own.pointee.sinceLook < 16,
+    if own.pointee.next == own.pointee.end, (1..<64).contains(own.pointee.sinceLook),
       strategy != .spin, pump == nil
     {
-      let end = monotonicNanoseconds() + 500
+      let end = monotonicNanoseconds() + 1_000
       while monotonicNanoseconds() < end {}
     }
     own.pointee.sinceLook = 0
@@ -267,11 +309,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     inbox.withLock { state in
       getUp()
       state.refuses = true
-      // Back to where they came from, to be dropped with what came after them.
-      for lane in 0..<Lane.count {
-        own.pointee.lanes.settle(lane)
-        state.lanes.takeAll(lane, from: &own.pointee.lanes)
-      }
+      // Back to where it came from, to be dropped with what came after it.
+      putBack()
     }
     if let shared, shared.withLock({ $0.closes }) { shared.dropAll() }
     inbox.end()
@@ -282,21 +321,21 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   /// Whether there is something to do. Relaxed where the mutex is held: it orders the writers;
   /// elsewhere it is a hint.
   private var hasNews: Bool {
-    inbox.urgent.load(ordering: .relaxed)
-      || own.pointee.looksAtShared && shared.unsafelyUnwrapped.urgent.load(ordering: .relaxed)
+    inbox.urgent.pointee.load(ordering: .relaxed)
+      || own.pointee.looksAtShared && shared.unsafelyUnwrapped.urgent.pointee.load(ordering: .relaxed)
   }
 
   /// Has those who post wake this consumer. Locked.
   private func lieDown() {
     bed.isAsleep = true
-    inbox.state.pointee.asleep.append(bed)
-    if own.pointee.looksAtShared { shared?.state.pointee.asleep.append(bed) }
+    inbox.state.pointee.lieDown(bed)
+    if own.pointee.looksAtShared { shared?.state.pointee.lieDown(bed) }
   }
 
   private func getUp() {
     bed.isAsleep = false
-    inbox.state.pointee.asleep.removeAll { $0 === bed }
-    shared?.state.pointee.asleep.removeAll { $0 === bed }
+    inbox.state.pointee.getUp(bed)
+    shared?.state.pointee.getUp(bed)
   }
 
   /// False if there is something to do.

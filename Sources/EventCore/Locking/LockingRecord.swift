@@ -26,14 +26,38 @@ struct LockingRecord {
   /// The largest payload that lies in a record, and the strictest alignment.
   static let largestPayload = 4096
   static let step = 16
+  /// Where no record is.
+  static var nowhere: UnsafeMutableRawPointer {
+    UnsafeMutableRawPointer(bitPattern: step).unsafelyUnwrapped
+  }
+
+  /// Whether such a payload needs no box.
+  @inline(__always)
+  static func holds(_ size: Int, _ alignment: Int) -> Bool {
+    size <= largestPayload && alignment <= step
+  }
 
   /// How long a record is with its payload.
-  static func length(payload: Int) -> Int { (EnvelopeLayout.payload + payload + step - 1) & -step }
+  static func length(payload: Int) -> Int {
+    (EnvelopeLayout.payload &+ payload &+ step &- 1) & -step
+  }
   /// The same with a pointer to it.
   static var boxedLength: Int { length(payload: MemoryLayout<UnsafeMutableRawPointer>.size) }
 
   @inline(__always)
   var header: UnsafeMutablePointer<Header> { address.assumingMemoryBound(to: Header.self) }
+
+  /// Makes it one for a receiver, but for the payload.
+  @inline(__always)
+  func initialize(
+    _ entry: LockingSnapshot.Entry, lane: UInt8, length: Int, time: UInt64, flags: UInt8 = 0
+  ) {
+    header.initialize(
+      to: Header(
+        link: address + length, subscription: entry.subscription, time: time,
+        generation: entry.generation, lane: lane, flags: flags,
+        steps: UInt16(truncatingIfNeeded: length / Self.step)))
+  }
 
   var lane: Int { Int(header.pointee.lane) }
   var isToken: Bool { header.pointee.flags & EnvelopeLayout.token != 0 }

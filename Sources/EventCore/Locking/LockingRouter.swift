@@ -91,9 +91,35 @@ final class LockingRouter: RouterCore {
     let thread = LockingThread.current(threads)
     // Acquiring, pairs with `change`: a subscription that happened before is seen.
     let version = version.load(ordering: .acquiring)
-    guard let snapshot = thread.pointee.route(key, version, { look(key) }) else { return }
-    let receivers = snapshot._withUnsafeGuaranteedRef { $0.entries.count }
-    let isBoxed = size > LockingRecord.largestPayload || alignment > LockingRecord.step
+    let route = thread.pointee.route(key, version) { look(key) }
+    guard let only = route.pointee.only, events == 1, LockingRecord.holds(size, alignment),
+      let memory = thread.pointee.takeMemory(LockingRecord.length(payload: size))
+    else {
+      if let snapshot = route.pointee.snapshot {
+        snapshot._withUnsafeGuaranteedRef {
+          begin(thread, $0, lane, size, alignment, events, &state)
+        }
+      }
+      return
+    }
+    // Nearly every dispatch; the general way comes to the same.
+    LockingRecord(address: memory).initialize(
+      only, lane: lane, length: LockingRecord.length(payload: size),
+      time: only.timed ? monotonicNanoseconds() : 0)
+    state.first = memory
+    state.record = UnsafeMutableRawPointer(thread)
+    state.receivers = 1
+    state.payloads = 1
+    state.snapshot = UnsafeMutableRawPointer(mutating: UnsafeRawPointer(route))
+  }
+
+  @inline(never)
+  private func begin(
+    _ thread: UnsafeMutablePointer<LockingThread>, _ snapshot: LockingSnapshot, _ lane: UInt8,
+    _ size: Int, _ alignment: Int, _ events: Int, _ state: inout DispatchState
+  ) {
+    let receivers = snapshot.entries.count
+    let isBoxed = !LockingRecord.holds(size, alignment)
     let length = isBoxed ? LockingRecord.boxedLength : LockingRecord.length(payload: size)
     let bytes = receivers * events * length
     if let memory = thread.pointee.takeMemory(bytes) {
@@ -102,29 +128,24 @@ final class LockingRouter: RouterCore {
     } else {
       // Memory of its own, and a reference: `commit` ends both.
       state.first = .allocate(byteCount: bytes, alignment: 64)
-      _ = snapshot.retain()
+      _ = Unmanaged.passRetained(snapshot)
     }
-    snapshot._withUnsafeGuaranteedRef { snapshot in
-      let time = snapshot.isTimed ? monotonicNanoseconds() : 0
-      var address = state.first.unsafelyUnwrapped
-      for entry in snapshot.entries {
-        for _ in 0..<events {
-          LockingRecord(address: address).header.initialize(
-            to: LockingRecord.Header(
-              link: address + length, subscription: entry.subscription, time: time,
-              generation: entry.generation, lane: lane,
-              flags: isBoxed ? EnvelopeLayout.boxed : 0,
-              steps: UInt16(truncatingIfNeeded: length / LockingRecord.step)))
-          address += length
-        }
+    let time = snapshot.isTimed ? monotonicNanoseconds() : 0
+    var address = state.first.unsafelyUnwrapped
+    for entry in snapshot.entries {
+      for _ in 0..<events {
+        LockingRecord(address: address).initialize(
+          entry, lane: lane, length: length, time: time,
+          flags: isBoxed ? EnvelopeLayout.boxed : 0)
+        address += length
       }
-      if isBoxed { makeBoxes(size, alignment, events, receivers, length, state.first!) }
     }
+    if isBoxed { makeBoxes(size, alignment, events, receivers, length, state.first!) }
     state.receivers = UInt32(truncatingIfNeeded: receivers)
     state.payloads = UInt32(truncatingIfNeeded: isBoxed ? events : events * receivers)
     state.shared = isBoxed
     state.events = UInt16(truncatingIfNeeded: events)
-    state.snapshot = snapshot.toOpaque()
+    state.snapshot = Unmanaged.passUnretained(snapshot).toOpaque()
   }
 
   /// One box for each event, which its records share.
@@ -142,9 +163,28 @@ final class LockingRouter: RouterCore {
 
   func commit(_ state: inout DispatchState) -> Int {
     guard let first = state.first, let opaque = state.snapshot else { return 0 }
-    state.first = nil
-    let snapshot = Unmanaged<LockingSnapshot>.fromOpaque(opaque)
     let record = LockingRecord(address: first)
+    // Not counted by the way of nearly all.
+    guard state.events == 0, let thread = state.record else {
+      return commit(state, record, Unmanaged<LockingSnapshot>.fromOpaque(opaque))
+    }
+    let route = opaque.assumingMemoryBound(to: LockingThread.Route.self)
+    // Now: a balancer may dispatch, and have another route here. What these name is kept until
+    // `giveMemory`.
+    let (only, snapshot) = (route.pointee.only.unsafelyUnwrapped, route.pointee.snapshot)
+    let run = LockingRun(first: record, count: 1, length: record.length)
+    let left = only.sink._withUnsafeGuaranteedRef { $0.post(run) }
+    if left != 0, let snapshot {
+      snapshot._withUnsafeGuaranteedRef { record.end(payloadMoved: false, $0.drop) }
+    }
+    thread.assumingMemoryBound(to: LockingThread.self).pointee.giveMemory(first)
+    return left == nil ? 0 : 1
+  }
+
+  @inline(never)
+  private func commit(
+    _ state: DispatchState, _ record: LockingRecord, _ snapshot: Unmanaged<LockingSnapshot>
+  ) -> Int {
     var run = LockingRun(first: record, count: Int(state.events), length: record.length)
     var accepted = 0
     snapshot._withUnsafeGuaranteedRef { snapshot in
@@ -156,9 +196,9 @@ final class LockingRouter: RouterCore {
       }
     }
     if let thread = state.record {
-      thread.assumingMemoryBound(to: LockingThread.self).pointee.giveMemory(first)
+      thread.assumingMemoryBound(to: LockingThread.self).pointee.giveMemory(record.address)
     } else {
-      first.deallocate()
+      record.address.deallocate()
       snapshot.release()
     }
     return accepted

@@ -14,11 +14,15 @@
 ///
 /// Touched by its thread alone.
 struct LockingThread {
-  private struct Route {
-    var key: UInt = 0
-    var version: UInt64 = 0
+  /// What is known of a key, side by side, since a dispatch reads it right after the unlock of the
+  /// one before: there each load that waits for another one is waited for.
+  struct Route {
+    fileprivate var key: UInt = 0
+    fileprivate var version: UInt64 = 0
     /// Retained by hand: to read it counts no reference.
-    var snapshot: Unmanaged<LockingSnapshot>?
+    private(set) var snapshot: Unmanaged<LockingSnapshot>?
+    /// If there is one receiver alone: that of the snapshot.
+    private(set) var only: LockingSnapshot.Entry?
   }
 
   private static let routeCount = 8
@@ -67,17 +71,17 @@ struct LockingThread {
     return thread
   }
 
-  /// The snapshot of a key as of a version of its router, which no other router has; else what
-  /// `look` finds. It is there until the next look, or until `giveMemory` after `takeMemory`.
+  /// The route of a key as of a version of its router, which no other router has; else what `look`
+  /// finds. What it names is there until the next look, or until `giveMemory` after `takeMemory`.
   @inline(__always)
   mutating func route(
     _ key: UInt, _ version: UInt64,
     _ look: () -> (snapshot: LockingSnapshot?, version: UInt64)
-  ) -> Unmanaged<LockingSnapshot>? {
+  ) -> UnsafePointer<Route> {
     // The address of a type's metadata.
     let route = routes + Int((key >> 4 ^ key >> 8) % UInt(Self.routeCount))
     if route.pointee.key != key || route.pointee.version != version { fill(route, key, look()) }
-    return route.pointee.snapshot
+    return UnsafePointer(route)
   }
 
   @inline(never)
@@ -88,8 +92,10 @@ struct LockingThread {
     if let old = route.pointee.snapshot?.takeRetainedValue(), memory == nil {
       forgotten.append(old)
     }
+    let entries = found.snapshot?.entries
     route.pointee = Route(
-      key: key, version: found.version, snapshot: found.snapshot.map { .passRetained($0) })
+      key: key, version: found.version, snapshot: found.snapshot.map { .passRetained($0) },
+      only: entries?.count == 1 ? entries?.first : nil)
   }
 
   /// Memory for the records of a dispatch, until `giveMemory`. Nil if they are many, or inside of

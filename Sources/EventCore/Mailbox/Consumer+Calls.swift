@@ -57,8 +57,11 @@ extension Consumer {
 
   @inlinable
   @inline(__always)
-  func willCall(_ handler: HandlerState) {
-    let address = handler.address
+  func willCall(_ handler: HandlerState) { willCall(at: handler.address) }
+
+  @inlinable
+  @inline(__always)
+  func willCall(at address: UInt) {
     if hasBarrier {
       // Whoever reads it has made the barrier on this thread. Releasing: what the handler before it
       // did, before a waiter sees that it is another's turn.

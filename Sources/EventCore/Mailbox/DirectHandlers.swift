@@ -66,9 +66,7 @@ struct DirectHandlers {
   @inlinable
   @inline(__always)
   func mayCall(_ place: UnsafeRawPointer, _ receiver: Receiver, _ consumer: Consumer) -> Bool {
-    // As `Consumer.willCall`, with a barrier.
-    let state = place.load(fromByteOffset: DirectHandlers.state, as: UInt.self)
-    consumer.running.store(state, ordering: .releasing)
+    consumer.willCall(at: place.load(fromByteOffset: DirectHandlers.state, as: UInt.self))
     // After it: see `Receiver.mayHaveEnded`.
     return !receiver.mayHaveEnded
   }

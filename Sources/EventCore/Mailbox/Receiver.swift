@@ -233,10 +233,7 @@ final class Receiver: @unchecked Sendable {
 
   /// What the list makes of `direct`. After each change of the list.
   private func directHandlers() -> DirectHandlers {
-    let isDirect =
-      list.pointee.handlers.isUniform && member == nil
-      && consumer._withUnsafeGuaranteedRef { $0.hasBarrier }
-    guard isDirect else { return DirectHandlers() }
+    guard list.pointee.handlers.isUniform, member == nil else { return DirectHandlers() }
     let first = list.pointee.handlers.first
     return DirectHandlers(
       first: UnsafeRawPointer(first), end: UnsafeRawPointer(first + list.pointee.handlers.count),
