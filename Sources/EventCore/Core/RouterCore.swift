@@ -51,14 +51,6 @@ protocol RouterCore: RouteRegistry {
 
 extension RouterCore {
   @usableFromInline
-  func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer? {
-    nil
-  }
-
-  @usableFromInline
-  func commitOne(_ payload: UnsafeMutableRawPointer) -> Int { 0 }
-
-  @usableFromInline
   func beginBatch(
     events: Int, key: UInt, lane: UInt8, size: Int, alignment: Int, _ state: inout DispatchState
   ) {

@@ -85,32 +85,49 @@ final class LockingRouter: RouterCore {
   /// Here, since a global constant is asked each time whether it is there already.
   private let threads = LockingThread.key
 
-  func begin(
-    key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState
-  ) {
+  func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer? {
     let thread = LockingThread.current(threads)
     // Acquiring, pairs with `change`: a subscription that happened before is seen.
     let version = version.load(ordering: .acquiring)
     let route = thread.pointee.route(key, version) { look(key) }
-    guard let only = route.pointee.only, events == 1, LockingRecord.holds(size, alignment),
-      let memory = thread.pointee.takeMemory(LockingRecord.length(payload: size))
-    else {
-      if let snapshot = route.pointee.snapshot {
-        snapshot._withUnsafeGuaranteedRef {
-          begin(thread, $0, lane, size, alignment, events, &state)
-        }
-      }
-      return
+    let length = LockingRecord.length(payload: size)
+    guard let only = route.pointee.only, LockingRecord.holds(size, alignment),
+      let memory = thread.pointee.takeMemory(length)
+    else { return nil }
+    let record = LockingRecord(address: memory)
+    record.initialize(
+      only, lane: lane, length: length, time: only.timed ? monotonicNanoseconds() : 0)
+    // No other record follows it: the link tells `commitOne` the route.
+    record.header.pointee.link = UnsafeMutableRawPointer(mutating: UnsafeRawPointer(route))
+    return memory + EnvelopeLayout.payload
+  }
+
+  func commitOne(_ payload: UnsafeMutableRawPointer) -> Int {
+    let record = LockingRecord(address: payload - EnvelopeLayout.payload)
+    let route = record.header.pointee.link.unsafelyUnwrapped
+      .assumingMemoryBound(to: LockingThread.Route.self)
+    // Now: a balancer may dispatch, and have another route here. What these name is kept until
+    // `giveMemory`.
+    let (only, snapshot) = (route.pointee.only.unsafelyUnwrapped, route.pointee.snapshot)
+    let run = LockingRun(first: record, count: 1, length: record.length)
+    record.header.pointee.link = record.address + run.length
+    let left = only.sink._withUnsafeGuaranteedRef { $0.post(run) }
+    if left != 0, let snapshot {
+      snapshot._withUnsafeGuaranteedRef { record.end(payloadMoved: false, $0.drop) }
     }
-    // Nearly every dispatch; the general way comes to the same.
-    LockingRecord(address: memory).initialize(
-      only, lane: lane, length: LockingRecord.length(payload: size),
-      time: only.timed ? monotonicNanoseconds() : 0)
-    state.first = memory
-    state.record = UnsafeMutableRawPointer(thread)
-    state.receivers = 1
-    state.payloads = 1
-    state.snapshot = UnsafeMutableRawPointer(mutating: UnsafeRawPointer(route))
+    LockingThread.current(threads).pointee.giveMemory(record.address)
+    return left == nil ? 0 : 1
+  }
+
+  func begin(
+    key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState
+  ) {
+    let thread = LockingThread.current(threads)
+    // Acquiring, as in `beginOne`.
+    let version = version.load(ordering: .acquiring)
+    let route = thread.pointee.route(key, version) { look(key) }
+    guard let snapshot = route.pointee.snapshot else { return }
+    snapshot._withUnsafeGuaranteedRef { begin(thread, $0, lane, size, alignment, events, &state) }
   }
 
   @inline(never)
@@ -164,27 +181,7 @@ final class LockingRouter: RouterCore {
   func commit(_ state: inout DispatchState) -> Int {
     guard let first = state.first, let opaque = state.snapshot else { return 0 }
     let record = LockingRecord(address: first)
-    // Not counted by the way of nearly all.
-    guard state.events == 0, let thread = state.record else {
-      return commit(state, record, Unmanaged<LockingSnapshot>.fromOpaque(opaque))
-    }
-    let route = opaque.assumingMemoryBound(to: LockingThread.Route.self)
-    // Now: a balancer may dispatch, and have another route here. What these name is kept until
-    // `giveMemory`.
-    let (only, snapshot) = (route.pointee.only.unsafelyUnwrapped, route.pointee.snapshot)
-    let run = LockingRun(first: record, count: 1, length: record.length)
-    let left = only.sink._withUnsafeGuaranteedRef { $0.post(run) }
-    if left != 0, let snapshot {
-      snapshot._withUnsafeGuaranteedRef { record.end(payloadMoved: false, $0.drop) }
-    }
-    thread.assumingMemoryBound(to: LockingThread.self).pointee.giveMemory(first)
-    return left == nil ? 0 : 1
-  }
-
-  @inline(never)
-  private func commit(
-    _ state: DispatchState, _ record: LockingRecord, _ snapshot: Unmanaged<LockingSnapshot>
-  ) -> Int {
+    let snapshot = Unmanaged<LockingSnapshot>.fromOpaque(opaque)
     var run = LockingRun(first: record, count: Int(state.events), length: record.length)
     var accepted = 0
     snapshot._withUnsafeGuaranteedRef { snapshot in
