@@ -35,6 +35,37 @@ struct LaneOrderTests {
     thread.cancel()
   }
 
+  @Test(
+    "D1 D3: a stack that overtakes a queue at work is taken to its end before the queue goes on",
+    arguments: cores)
+  func stackOvertakesQueueToItsEnd(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let log = Log<Int>()
+    let (reached, goOn) = (Gate(), Gate())
+    thread.addEventCallback { (event: Numbered) in
+      log.append(event.number)
+      if event.number == 10 {
+        reached.open()
+        goOn.pass()
+      }
+      // While the stack is worked off: one more on it, and one that comes sooner still.
+      if event.number == 1002 {
+        Numbered(number: 2000).stack(priority: .low, on: central)
+        Numbered(number: 3000).stack(priority: .high, on: central)
+      }
+    }
+    let held = HeldThread(thread)
+    for number in 0..<100 { Numbered(number: number).queue(on: central) }
+    held.letGo()
+    reached.pass()
+    for number in 1000..<1004 { Numbered(number: number).stack(priority: .low, on: central) }
+    goOn.open()
+    let expected = Array(0...10) + [1003, 1002, 3000, 2000, 1001, 1000] + Array(11..<100)
+    #expect(log.entries(atLeast: expected.count) == expected)
+    thread.cancel()
+  }
+
   @Test("D1: each take chooses anew, whatever lane the consumer relied on", arguments: cores)
   func everyTakeChoosesAnew(core: EventCentral.Core) {
     let central = EventCentral(core: core)
