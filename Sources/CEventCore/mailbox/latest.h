@@ -13,13 +13,13 @@
  *   POSTED    in the mailbox
  *
  *   producer of an envelope of lane L                consumer that takes a token of lane L
- *   P1 put it into the slot            acq_rel RMW   K1 if the token has the        relaxed RMW
+ *   P1 put it into the slot            acq_rel RMW   K1 if the token has the        seq_cst RMW
  *   P2 load state[L]                   acquire          state: → NONE
  *      POSTED: done                                  K2 exchange the slot           acq_rel
- *      else:   → a new number, CLAIMED acquire RMW      with NULL
+ *      else:   → a new number, CLAIMED seq_cst RMW      with NULL
  *              put the token           seq_cst RMW      nothing: no event
  *              if it has the state:                     of a lane after L:
- *              → POSTED                release RMW      K3 NULL → put it back,      release RMW
+ *              → POSTED                seq_cst RMW      K3 NULL → put it back,      release RMW
  *   P3 tell the consumer               seq_cst          or end it if a newer
  *   P4 end what P1 found                                one is there
  *                                                       else: this is the event

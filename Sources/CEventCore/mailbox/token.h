@@ -28,15 +28,15 @@ enum {
  */
 static inline uint64_t evc_token_claim(_Atomic uint64_t *state)
 {
-	/* Acquire, here and below: pairs with evc_token_settle: the post of the token that is there. */
-	uint64_t seen = atomic_load_explicit(state, memory_order_acquire), next;
+	/* Acquires the post of the token that is there. */
+	uint64_t seen = atomic_load_explicit(state, memory_order_seq_cst), next;
 
 	do {
 		if (evc_likely((seen & EVC_TOKEN_WHERE) == EVC_TOKEN_POSTED))
 			return 0;
 		next = (seen & ~(uint64_t)EVC_TOKEN_WHERE) + EVC_TOKEN_ONE;
 	} while (!atomic_compare_exchange_weak_explicit(state, &seen, next | EVC_TOKEN_CLAIMED,
-							memory_order_acquire, memory_order_acquire));
+							memory_order_seq_cst, memory_order_seq_cst));
 	return next;
 }
 
@@ -45,19 +45,23 @@ static inline void evc_token_settle(_Atomic uint64_t *state, uint64_t number)
 {
 	uint64_t seen = number | EVC_TOKEN_CLAIMED;
 
-	/* Release, pairs with P2: the post. */
 	atomic_compare_exchange_strong_explicit(state, &seen, number | EVC_TOKEN_POSTED,
-						memory_order_release, memory_order_relaxed);
+						memory_order_seq_cst, memory_order_relaxed);
 }
 
-/* K1, by whoever took the token out of the lanes; nothing if another one took over. Relaxed: K2 releases it. */
+/*
+ * The orders of the state are those that a shared mailbox needs (shared_latest.h): one consumer alone could do with
+ * less (latest.h).
+ */
+
+/* K1, by whoever took the token out of the lanes; nothing if another one took over. */
 static inline void evc_token_taken(_Atomic uint64_t *state, uint64_t number)
 {
 	uint64_t seen = atomic_load_explicit(state, memory_order_relaxed);
 
 	while ((seen & ~(uint64_t)EVC_TOKEN_WHERE) == number &&
 	       !atomic_compare_exchange_weak_explicit(state, &seen, number | EVC_TOKEN_NONE,
-						      memory_order_relaxed, memory_order_relaxed))
+						      memory_order_seq_cst, memory_order_relaxed))
 		;
 }
 
