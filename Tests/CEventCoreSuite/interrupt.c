@@ -132,7 +132,43 @@ static const char *wakes_the_idle(void)
 	return NULL;
 }
 
+/* Control asks for itself again and again. The bound is for a consumer that would not look at anything else. */
+static void insist(void *context)
+{
+	struct script *script = context;
+
+	note(script, 'c');
+	if (atomic_load_explicit(&script->length, memory_order_relaxed) < 12)
+		evc_mailbox_interrupt(script->receiver.mailbox);
+}
+
+static const char *insists(void)
+{
+	struct script script = { .held = SUITE_GATE };
+	const struct evc_mailbox_options options = { .control = insist, .context = &script };
+	struct evc_subscription *events;
+	unsigned in_a_row = 0;
+
+	EXPECT_NONE(suite_receiver_open(&script.receiver, &options));
+	EXPECT_NONE(suite_receiver_add(&script.receiver, handle, &script, &events));
+	script.receiver.subscription = events;
+	for (unsigned i = 0; i < 3; i++)
+		EXPECT_OK(suite_post(&script.receiver, 7, i));
+	evc_mailbox_interrupt(script.receiver.mailbox);
+	EXPECT_STATUS(evc_mailbox_pump(script.receiver.mailbox, 100), EVC_EMPTY);
+	/* One more where the lane is grabbed: the signal is looked at after that, too. */
+	for (unsigned i = 0, events_left = 3; events_left > 0; i++) {
+		EXPECT(script.log[i] != 0, "expected three events, found %s", script.log);
+		in_a_row = script.log[i] == 'c' ? in_a_row + 1 : 0;
+		events_left -= script.log[i] == 'e';
+		EXPECT(in_a_row <= 2, "expected an event between, found %s", script.log);
+	}
+	evc_mailbox_release(script.receiver.mailbox);
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "interrupts without end hold up no event", insists },
 	{ "an interrupt has control called before the next envelope", between_two },
 	{ "an interrupt wakes an idle consumer, which goes on afterwards", wakes_the_idle },
 };

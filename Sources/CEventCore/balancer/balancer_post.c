@@ -225,11 +225,15 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 			evc_spares_unreserve(record, needs, reserved);
 		/*
 		 * All that this snapshot knew may have gone while others came: a receiver is taken off
-		 * before it is retired, so that the current snapshot knows better. Relaxed: the promise
-		 * that was not taken has acquired that (load.h).
+		 * before it is retired or closed, so that the current snapshot knows better. The fence
+		 * acquires it: from the promise that was not taken (load.h), or from CLOSED (mailbox_close.c).
 		 */
-		changed = rest.count > 0 && atomic_load_explicit(&balancer->current,
-								 memory_order_relaxed) != receivers;
+		changed = false;
+		if (evc_unlikely(rest.count > 0)) {
+			atomic_thread_fence(memory_order_acquire);
+			changed = atomic_load_explicit(&balancer->current, memory_order_relaxed) !=
+				  receivers;
+		}
 		evc_snapshot_release(receivers);
 		if (evc_likely(rest.count == 0))
 			return EVC_OK;

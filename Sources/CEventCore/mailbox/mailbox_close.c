@@ -13,8 +13,11 @@ static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
 {
 	uint32_t attention;
 
-	/* CLOSED first. Relaxed: a post that begins after this function sees it; for the others there is ENDED. */
-	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_CLOSED, memory_order_relaxed);
+	/*
+	 * CLOSED first: a post that begins after this function sees it; for the others there is ENDED. Release, pairs
+	 * with the balancer's fence: whoever is refused sees what the closer did before.
+	 */
+	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_CLOSED, memory_order_release);
 	/* Release, pairs with evc_mailbox_end: what was posted before. Seq_cst, then: the sleep protocol. */
 	atomic_fetch_or_explicit(&mailbox->signal, signal, memory_order_seq_cst);
 	attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
@@ -74,9 +77,9 @@ static void drop_list(struct evc_mailbox *mailbox, struct evc_envelope *envelope
 void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cache *cache)
 {
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-		/* Acquire, pairs with P1. */
+		/* Acquire, pairs with P1. Seq_cst: after ENDED in the single order, as the claim has it. */
 		uintptr_t head = atomic_exchange_explicit(evc_mailbox_head(mailbox, lane), 0,
-							  memory_order_acquire);
+							  memory_order_seq_cst);
 
 		/* Several may do so here. Release, as in grab. */
 		atomic_fetch_add_explicit(&mailbox->grabbed[lane], head & EVC_HEAD_COUNT,

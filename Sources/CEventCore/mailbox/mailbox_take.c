@@ -170,18 +170,20 @@ static void look_before_relied(struct evc_mailbox *mailbox)
 
 uint32_t evc_mailbox_attend(struct evc_mailbox *mailbox)
 {
-	uint32_t signal = 0, raised;
+	/* C4; pairs with every raise: what the raiser did before. */
+	uint32_t signal = atomic_fetch_and_explicit(&mailbox->signal,
+						    ~(EVC_SIGNAL_ALARM | EVC_SIGNAL_CONTROL),
+						    memory_order_seq_cst);
 
-	do {
-		/* C4; pairs with every raise: what the raiser did before. */
-		raised = atomic_fetch_and_explicit(&mailbox->signal,
-						   ~(EVC_SIGNAL_ALARM | EVC_SIGNAL_CONTROL),
-						   memory_order_seq_cst);
-		signal |= raised;
-		/* It may post and close: the take that follows has to see that (C4 again). */
-		if (raised & EVC_SIGNAL_CONTROL && mailbox->options.control != NULL)
-			mailbox->options.control(mailbox->options.context);
-	} while (raised & EVC_SIGNAL_CONTROL);
+	if (signal & EVC_SIGNAL_CONTROL && mailbox->options.control != NULL) {
+		mailbox->options.control(mailbox->options.context);
+		/*
+		 * It may have posted and closed: the take that follows has to see that (C4 again). An interrupt that
+		 * came meanwhile stays up, for after the next envelope: a stream of them holds up nothing.
+		 */
+		signal |= atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_ALARM,
+						    memory_order_seq_cst);
+	}
 	return signal;
 }
 

@@ -80,7 +80,7 @@ static inline bool commit_one(struct evc_envelope *envelope)
 {
 	struct evc_sink *sink = envelope->subscription->sink;
 
-	if (evc_unlikely(sink->accept_one == NULL))
+	if (evc_unlikely(sink->accept_one == NULL || sink->needs != 0))
 		return commit_chain(envelope);
 	if (evc_unlikely(sink->accept_one(sink, envelope) != EVC_OK)) {
 		struct evc_chain chain = { envelope, envelope, 1, 0 };

@@ -253,7 +253,11 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     }
     // So that the next step looks, too, if it takes one by one.
     if own.pointee.lane != lane { putBack() }
-    if isOneByOne { return step(inbox.take(lane, into: &own.pointee.buffer)) }
+    if isOneByOne {
+      // The next look is due at once: there may be more.
+      defer { own.pointee.sinceLook = 0 }
+      return step(inbox.take(lane, into: &own.pointee.buffer))
+    }
     if own.pointee.next == own.pointee.end {
       own.pointee.chunks = state.pointee.lanes.takeAll(lane)
       own.pointee.lane = lane
@@ -265,6 +269,10 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
 
   /// Leaves what it has not taken to a later look. Locked.
   private func putBack() {
+    if own.pointee.next == own.pointee.end, let done = own.pointee.chunks.removeFirst() {
+      own.pointee.free.prepend(done)
+      own.pointee.open()
+    }
     guard own.pointee.next != own.pointee.end, let chunk = own.pointee.chunks.first else { return }
     chunk.pointee.begin = own.pointee.next
     inbox.state.pointee.lanes.putBack(&own.pointee.chunks, own.pointee.lane)
