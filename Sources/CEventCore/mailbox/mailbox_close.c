@@ -110,6 +110,11 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 	}
 	evc_mailbox_drop_posted(mailbox, &mailbox->returns);
 	evc_return_cache_flush(&mailbox->returns);
+	/*
+	 * Release, pairs with the same above by the last release, which ends the mailbox once more: what the consumer
+	 * did, by whatever way its holder let go of it.
+	 */
+	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_ENDED, memory_order_release);
 	return true;
 }
 #endif
