@@ -30,7 +30,10 @@ struct evc_sink {
 	bool takes_batches;
 	/** 0. What a post to sinks of the core may need, set aside by the dispatch before it posts. */
 	uint8_t needs;
-	/** As `accept`, of one envelope that is one event, without a chain; NULL, or with `needs`: `accept` is called. */
+	/**
+	 * Takes one envelope over that is one event, without a chain around it. Called, and the envelope owned, as
+	 * with `accept`, which is called instead if this is NULL or `needs` is not 0.
+	 */
 	enum evc_status (*accept_one)(struct evc_sink *sink, struct evc_envelope *envelope);
 };
 
