@@ -16,6 +16,8 @@ let package = Package(
   products: [
     .library(name: "EventCore", targets: ["EventCore"]),
     .library(name: "CEventCore", targets: ["CEventCore"]),
+    // For programs that come from another system: EventCore by that system's words.
+    .library(name: "EventDrivenSwift", targets: ["EventDrivenSwift"]),
   ],
   traits: [
     .default(enabledTraits: ["URCU"]),
@@ -39,6 +41,7 @@ let package = Package(
     // A function of the Swift runtime that the language has no word for.
     .target(name: "CSwiftRuntime"),
     .target(name: "EventCore", dependencies: ["CEventCore", "CSwiftRuntime"]),
+    .target(name: "EventDrivenSwift", dependencies: ["EventCore"]),
 
     // Test suites in C, one function per test, which CEventCoreTests runs and names.
     .target(
@@ -52,14 +55,17 @@ let package = Package(
       dependencies: ["EventCore"],
       path: "Tests/EventCoreTestSupport"),
     .testTarget(name: "EventCoreTests", dependencies: ["EventCore", "EventCoreTestSupport"]),
+    .testTarget(
+      name: "EventDrivenSwiftTests", dependencies: ["EventDrivenSwift", "EventCoreTestSupport"]),
     .testTarget(name: "EventCoreStressTests", dependencies: ["EventCore", "EventCoreTestSupport"]),
     // Compiles every example of the README and the documentation, with the public interface alone.
-    .testTarget(name: "PublicAPIProbe", dependencies: ["EventCore", "EventCoreTestSupport"]),
+    .testTarget(
+      name: "PublicAPIProbe", dependencies: ["EventCore", "EventDrivenSwift", "EventCoreTestSupport"]),
     // The examples of EventDrivenSwift once more, through a symbolic link, as a user in Swift 5 mode has
     // them, and closures that only that mode takes.
     .testTarget(
       name: "PublicAPIProbeSwift5",
-      dependencies: ["EventCore", "EventCoreTestSupport"],
+      dependencies: ["EventCore", "EventDrivenSwift", "EventCoreTestSupport"],
       swiftSettings: [.swiftLanguageMode(.v5)]),
   ],
   swiftLanguageModes: [.v6]

@@ -6,8 +6,6 @@ import EventCoreTestSupport
 import Synchronization
 import Testing
 
-let cores = EventCentral.Core.available
-
 @Suite("Stress: posts against everything that changes", .serialized)
 struct StressTests {
   struct Numbered: Eventable {

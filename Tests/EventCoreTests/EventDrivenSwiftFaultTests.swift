@@ -95,7 +95,8 @@ struct EventDrivenSwiftFaultTests {
       let central = EventCentral(core: core)
       let log = Log<Int>()
       // Neither on the main thread nor in a task: `.requesterThread` is the listener thread.
-      let handle = Step.addListener(nil, { event in log.append(event.number) }, on: central)
+      let handle = Step.addListener(
+        nil, { event in log.append(event.number) }, executeOn: .requesterThread, on: central)
       Step(number: 1).queue(on: central)
       #expect(log.entries(atLeast: 1) == [1])
       Step(number: 2).scheduleQueue(at: .now() + .milliseconds(1), on: central)
@@ -189,27 +190,6 @@ struct EventDrivenSwiftFaultTests {
     held.forEach { $0.letGo() }
     #expect(jobs.pool.drain())
     #expect(jobs.log.entries.count == 10)
-  }
-
-  @Test("ThreadSafeSemaphore's getter raced with its setter")
-  func semaphoreRaces() {
-    final class Holder: @unchecked Sendable {
-      // The wrapper guards it. Two words that belong together: a torn read shows.
-      @ThreadSafeSemaphore var pair = (0, 0)
-    }
-    let holder = Holder()
-    let torn = Atomic<Int>(0)
-    onThreads(3) { index in
-      for number in 0..<5_000 {
-        if index == 0 {
-          holder.pair = (number, -number)
-        } else {
-          let pair = holder.pair
-          if pair.0 + pair.1 != 0 { torn.wrappingAdd(1, ordering: .relaxed) }
-        }
-      }
-    }
-    #expect(torn.load(ordering: .relaxed) == 0)
   }
 
   @Test("queues grew without a count", arguments: cores)

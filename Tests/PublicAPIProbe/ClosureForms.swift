@@ -47,12 +47,12 @@ struct ClosureForms {
         gate.open()
         return true
       }, on: central)
-    central.addListener(
+    Ping.addListener(
       owner,
       { event in
         log.append(5)
         gate.open()
-      }, forEventType: Ping.self, executeOn: .listenerThread)
+      }, executeOn: .listenerThread, on: central.listener)
     #expect(Ping().queue(on: central) > 0)
     #expect(log.entries(atLeast: 5).sorted() == [1, 2, 3, 4, 5])
     withExtendedLifetime(owner) {}
@@ -97,11 +97,11 @@ struct ClosureForms {
   @Test("last, with nothing before it but the requester")
   func trailing() {
     let (owner, gate) = (Owner(), Gate())
-    Ping.addListener(owner) { event in
+    Ping.addListener(owner, executeOn: .listenerThread) { event in
       gate.open()
       gate.open()
     }.remove()
-    Ping.addListener(owner) { _ in
+    Ping.addListener(owner, executeOn: .listenerThread) { _ in
       gate.open()
       gate.open()
     }.remove()

@@ -60,7 +60,7 @@ final class Dashboard {
   private let listeners = EventListenerScope()
 
   init() {
-    TemperatureEvent.addListener(nil) { event in
+    TemperatureEvent.addListener(nil, executeOn: .listenerThread) { event in
       print(event.temperatureInCelsius)
     }.stored(in: listeners)
   }
@@ -94,11 +94,11 @@ actor Recorder {
       self,
       { (self: isolated Recorder, event) in
         self.temperatures.append(event.temperatureInCelsius)
-      }, interestedIn: [.latestOnly, .youngerThan], maximumAge: 16_000_000)
+      }, interestedIn: [.latestOnly, .youngerThan(.milliseconds(16))])
   }
 
   func startIsolated() {
-    TemperatureEvent.addListener(isolation: #isolation) { event in
+    TemperatureEvent.addListener(nil) { event in
       self.temperatures.append(event.temperatureInCelsius)
     }
   }
@@ -138,7 +138,7 @@ final class Mixer: Sendable {
 
 func ownListener(_ mixer: Mixer) {
   let audio = EventListener(name: "audio")
-  audio.addListener(mixer, Mixer.onBuffer, executeOn: .listenerThread)
+  TemperatureEvent.addListener(mixer, Mixer.onBuffer, executeOn: .listenerThread, on: audio)
 }
 
 // UIEventThread.
@@ -146,7 +146,7 @@ final class StatusBar: UIEventThread, @unchecked Sendable {
   override func registerEventListeners() {
     addEventCallback(StatusBar.onTemperature)
     addEventCallback(
-      StatusBar.onRating, interestedIn: [.latestOnly, .youngerThan], maximumAge: 16_000_000)
+      StatusBar.onRating, interestedIn: [.latestOnly, .youngerThan(.milliseconds(16))])
   }
 
   @MainActor func onTemperature(_ event: TemperatureEvent) {}
@@ -154,7 +154,8 @@ final class StatusBar: UIEventThread, @unchecked Sendable {
   @MainActor func onRating(_ event: TemperatureRatingEvent) {}
 }
 
-// Every form of the documents of EventDrivenSwift, in a class that is not Sendable.
+// The forms of the documents of EventDrivenSwift that Swift 6 takes, in a class that is not Sendable.
+@MainActor
 class TemperatureRatingViewModel {
   var temperatureInCelsius: Float = 0
   var temperatureRating: TemperatureRating = .freezing
@@ -178,12 +179,6 @@ class TemperatureRatingViewModel {
     listenerHandle = TemperatureRatingEvent.addListener(self, onTemperatureRatingEvent)
     listenerHandle?.remove()
     listenerHandle = TemperatureRatingEvent.addListener(
-      self, onTemperatureRatingEvent, executeOn: .listenerThread)
-    listenerHandle?.remove()
-    listenerHandle = TemperatureRatingEvent.addListener(
-      self, onTemperatureRatingEvent, executeOn: .taskThread)
-    listenerHandle?.remove()
-    listenerHandle = TemperatureRatingEvent.addListener(
       self, onTemperatureRatingEvent, interestedIn: .latestOnly)
     listenerHandle?.remove()
     listenerHandle = TemperatureRatingEvent.addListener(
@@ -200,6 +195,7 @@ class TemperatureRatingViewModel {
 @Suite("The listeners' examples compile and run", .serialized)
 struct ListenerExamples {
   @Test("all of them can be made and let go")
+  @MainActor
   func make() async {
     _ = TemperatureRatingModel()
     _ = LatestTemperature()

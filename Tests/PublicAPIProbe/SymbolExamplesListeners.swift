@@ -22,7 +22,8 @@ enum SymbolsOfListeners {
     let listeners = EventListenerScope()
 
     init() {
-      TemperatureEvent.addListener(nil) { event in print(event) }.stored(in: listeners)
+      TemperatureEvent.addListener(nil, executeOn: .listenerThread) { event in print(event) }
+        .stored(in: listeners)
     }
   }
 
@@ -49,7 +50,8 @@ enum SymbolsOfListeners {
     func onRating(_ event: TemperatureRatingEvent) {}
 
     func addBoundMethod() {
-      listener.addListener(self, onTemperatureRatingEvent, executeOn: .listenerThread)
+      TemperatureRatingEvent.addListener(
+        self, onTemperatureRatingEvent, executeOn: .listenerThread, on: listener)
     }
 
     func addBoundMethodOfType() -> any EventListenerHandling {
@@ -57,14 +59,10 @@ enum SymbolsOfListeners {
     }
 
     func addMethods() {
-      listener.addListener(self, Model.onRating)
-      TemperatureRatingEvent.addListener(self, Model.onRating)
+      TemperatureRatingEvent.addListener(self, Model.onRating, executeOn: .listenerThread)
     }
 
     func addTrailingClosures() {
-      listener.addListener(self, executeOn: .listenerThread) { (event: TemperatureEvent) in
-        print(event)
-      }
       TemperatureEvent.addListener(self, executeOn: .listenerThread) { event in
         print(event)
       }
@@ -78,21 +76,18 @@ enum SymbolsOfListeners {
       private(set) var latest: Float = 0
 
       func addIsolated() {
-        listener.addListener(isolation: #isolation) { (event: TemperatureEvent) in
+        TemperatureEvent.addListener(nil, on: listener) { event in
           self.latest = event.temperatureInCelsius
         }
       }
 
       func addIsolatedOfType() -> any EventListenerHandling {
-        TemperatureEvent.addListener(isolation: #isolation) { event in
+        TemperatureEvent.addListener(nil) { event in
           self.latest = event.temperatureInCelsius
         }
       }
 
       func addGivenActor() {
-        listener.addListener(self) { (self: isolated Model, event: TemperatureEvent) in
-          self.latest = event.temperatureInCelsius
-        }
         TemperatureEvent.addListener(self) { (self: isolated Model, event) in
           self.latest = event.temperatureInCelsius
         }
@@ -107,6 +102,7 @@ struct SymbolExamplesListeners {
   typealias Symbols = SymbolsOfListeners
 
   @Test("a scope, and a property that is a handler")
+  @MainActor
   func objects() {
     let dashboard = Symbols.Dashboard()
     let display = Symbols.Display()

@@ -3,7 +3,7 @@
 
 // The examples of the observers' symbols and of ThreadSafeSemaphore, compiled as a user would.
 
-import EventCore
+import EventDrivenSwift
 import EventCoreTestSupport
 import Testing
 

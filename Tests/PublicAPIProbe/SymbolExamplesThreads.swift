@@ -68,7 +68,7 @@ enum SymbolsOfThreads {
 
   final class Renderer: EventThread, @unchecked Sendable {
     override func registerEventListeners() {
-      addEventCallback(interestedIn: .latestOnly) { (event: Frame, priority, dispatchTime) in draw(event) }
+      addEventCallback({ (event: Frame) in draw(event) }, interestedIn: .latestOnly)
     }
   }
 

@@ -2,17 +2,14 @@
 // Copyright the EventCore authors
 
 import Dispatch
-import EventCore
+import EventDrivenSwift
 import EventCoreTestSupport
 import Testing
 
 // What is only possible in Swift 5 mode: closures that change a variable of the function around
 // them, without an annotation, in every family of entry points that take closures. That it compiles
-// without a warning is most of what it says: an entry point that lacks its `@preconcurrency` makes
-// one here.
-//
-// The functions are neither `async` nor isolated, like those of a program that knows nothing of
-// concurrency: in one that is, the compiler warns in Swift 5 mode as well.
+// is most of what it says. Where the closure runs elsewhere the compiler warns: in Swift 6 mode it
+// is an error, which `@preconcurrency` would make a warning there, too.
 @Suite("In Swift 5 mode closures change captured variables")
 struct CapturedVariables {
   struct Ping: Event { var number = 0 }
@@ -23,13 +20,13 @@ struct CapturedVariables {
     func listen(on central: EventCentral) {
       var (calls, judged) = (0, 0)
       Ping.addListener(
-        isolation: self,
+        nil,
         { [log] event in
           calls += 1
           log.append(calls)
         }, on: central)
       Ping.addListener(
-        isolation: self,
+        nil,
         { [log] event, priority, dispatchTime in
           calls += 1
           log.append(calls)
@@ -39,7 +36,7 @@ struct CapturedVariables {
           return true
         }, on: central)
       Ping.addListener(
-        isolation: self,
+        nil,
         { [log] event in
           calls += 1
           log.append(calls)
@@ -48,12 +45,12 @@ struct CapturedVariables {
           judged += 1
           return true
         }, on: central)
-      central.addListener(
-        isolation: self,
-        { [log] (event: Ping) in
+      Ping.addListener(
+        nil,
+        { [log] event in
           calls += 1
           log.append(calls)
-        })
+        }, on: central.listener)
     }
   }
 

@@ -11,7 +11,7 @@
 ///   - sentence: The rule, what was found, and what to do. Evaluated only if it was broken.
 @inlinable
 @inline(__always)
-func require(
+package func require(
   _ holds: Bool, _ sentence: @autoclosure () -> String,
   file: StaticString = #fileID, line: UInt = #line
 ) {
@@ -21,6 +21,6 @@ func require(
 /// Apart, so that a caller has no more than a jump to it among its own lines.
 @inline(never)
 @usableFromInline
-func refuse(_ sentence: String, file: StaticString, line: UInt) -> Never {
+package func refuse(_ sentence: String, file: StaticString, line: UInt) -> Never {
   fatalError(sentence, file: file, line: line)
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Which events of its type a handler wants to be called for.
+/// Which events of its type a handler wants to be called for: one condition, or several that an
+/// event has to meet together.
 ///
 /// What an interest turns away is skipped: the handler is not called, the event counts as skipped
 /// for this handler, and every other handler gets it as usual (D4).
@@ -9,17 +10,73 @@
 /// ```swift
 /// thread.addEventCallback(
 ///   { (event: TemperatureEvent) in print(event.temperatureInCelsius) },
-///   interestedIn: .youngerThan, maximumAge: 1_000_000_000)
+///   interestedIn: [.latestOnly, .youngerThan(.milliseconds(16))])
 /// ```
-public enum EventListenerInterest: CaseIterable, Sendable {
+///
+/// With ``latestOnly`` the newest of the waiting events is found first, and the other conditions
+/// judge that one: if it is turned away, none of the older ones comes in its place.
+///
+/// An interest without any condition (`[]`) would match nothing and is refused where it is used.
+public struct EventListenerInterest: OptionSet, Sendable {
+  /// The conditions, without the age of ``youngerThan(_:)``.
+  public let rawValue: UInt8
+  /// Nanoseconds; 0 if it comes as `maximumAge`, or is not asked for.
+  @usableFromInline let age: UInt64
+
+  /// An interest by its bits. Prefer the named ones.
+  public init(rawValue: UInt8) {
+    self.init(rawValue, age: 0)
+  }
+
+  private init(_ rawValue: UInt8, age: UInt64) {
+    self.rawValue = rawValue
+    self.age = age
+  }
+
   /// Every event.
-  case all
+  public static let all = EventListenerInterest(rawValue: 1 << 0)
   /// Of the events that wait for the handler only the one that was dispatched last, on whatever
   /// lane. The others are never stored: however many come, one waits. What "waits for the handler"
   /// means in a pool, <doc:ThreadsAndPools> tells.
-  case latestOnly
-  /// Events that are younger than a maximum age when the handler would run. Needs `maximumAge`.
-  case youngerThan
-  /// Events that pass a filter, which is asked when the handler would run. Needs `customFilter`.
-  case custom
+  public static let latestOnly = EventListenerInterest(rawValue: 1 << 1)
+  /// Events that are younger than `maximumAge` when the handler would run.
+  public static let youngerThan = EventListenerInterest(rawValue: 1 << 2)
+  /// Events that pass `customFilter`, which is asked when the handler would run.
+  public static let custom = EventListenerInterest(rawValue: 1 << 3)
+
+  /// Events that are younger than an age when the handler would run.
+  ///
+  /// - Parameter age: More than zero, or it traps. With it `maximumAge` is left out.
+  public static func youngerThan(_ age: Duration) -> EventListenerInterest {
+    require(
+      age > .zero,
+      """
+      The interest .youngerThan needs an age above zero, and was given \(age), than which nothing is \
+      younger: pass a longer one.
+      """)
+    return EventListenerInterest(youngerThan.rawValue, age: age.wholeNanoseconds)
+  }
+
+  // `OptionSet` would do with the bits alone. Of two ages the lower one holds: an event has to be
+  // younger than both.
+
+  public mutating func formUnion(_ other: EventListenerInterest) {
+    let ages = [age, other.age].filter { $0 != 0 }
+    self = EventListenerInterest(rawValue | other.rawValue, age: ages.min() ?? 0)
+  }
+
+  public func union(_ other: EventListenerInterest) -> EventListenerInterest {
+    var union = self
+    union.formUnion(other)
+    return union
+  }
+
+  @discardableResult
+  public mutating func insert(
+    _ newMember: EventListenerInterest
+  ) -> (inserted: Bool, memberAfterInsert: EventListenerInterest) {
+    let isNew = !contains(newMember)
+    formUnion(newMember)
+    return (isNew, newMember)
+  }
 }

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Something that listeners can be registered with: an ``EventCentral``, or an ``EventListener`` of
-/// one's own.
+/// What events come to, so that listeners can be registered with it: an ``EventCentral``, an
+/// ``EventListener`` of one's own, an ``EventThread`` or an ``EventPool``.
 ///
-/// The ways to register are in the extension, the same as on an event type.
+/// It is what `on:` names in ``Eventable``'s `addListener`:
+///
+/// | Registered `on:` | A listener hears | `.listenerThread` is |
+/// |---|---|---|
+/// | a central | what is dispatched there | the central's listener thread |
+/// | a listener | that of its central, and what is sent to the listener alone | its own thread |
+/// | an event thread | that of its central, and what is sent to the thread alone | the event thread |
+/// | a pool | that of its central, and what is sent to the pool alone | a thread beside the pool's |
+///
+/// The library's types conform; a type of one's own can by naming one of them.
 public protocol EventListenable: AnyObject, Sendable {
-  /// Where the listeners are kept: the central's own listener, or the listener itself.
+  /// Where the listeners are kept.
   var listener: EventListener { get }
 }
 
@@ -18,14 +27,18 @@ public protocol EventListenable: AnyObject, Sendable {
 ///
 /// ```swift
 /// let audio = EventListener(name: "audio")
-/// audio.addListener(mixer, Mixer.onBuffer, executeOn: .listenerThread)
+/// BufferEvent.addListener(mixer, Mixer.onBuffer, executeOn: .listenerThread, on: audio)
 /// ```
 ///
 /// **Threads**: any, for every member. The thread starts with the first listener that runs there.
 open class EventListener: EventListenable, @unchecked Sendable {
   // Constant. A subclass guards its own state.
-  let contexts: ExecutionContexts
+  package let contexts: ExecutionContexts
   let list: ListenerList
+  /// Where events go that are sent straight to these listeners; those of a central's are the
+  /// central's.
+  @usableFromInline let direct: any RouterCore
+  @usableFromInline let target: ScheduleTarget
 
   /// Makes a listener for the events of a central.
   ///
@@ -35,16 +48,34 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**: any. The listener thread starts with the first listener that runs there.
   public convenience init(on central: EventCentral = .shared, name: String = "EventListener") {
-    self.init(core: central.core, router: central.router, name: name)
+    let direct = central.core.makeRouter()
+    self.init(
+      core: central.core, sources: [central.router, direct],
+      target: ScheduleTarget(central.scheduler, direct), name: name)
   }
 
-  init(core: EventCentral.Core, router: any RouterCore, name: String) {
+  /// A listener with a thread of its own.
+  init(
+    core: EventCentral.Core, sources: [any RouterCore], target: ScheduleTarget, name: String
+  ) {
     let list = ListenerList()
     self.list = list
+    direct = target.router
+    self.target = target
     // Not retained: the list holds registrations, which hold the thread's consumer.
-    contexts = ExecutionContexts(core: core, router: router, threadName: name) { [weak list] in
-      list?.sweep($0)
-    }
+    contexts = ExecutionContexts(
+      core: core, sources: sources,
+      home: .ownThread(name: name) { [weak list] in list?.sweep($0) })
+  }
+
+  /// The listeners of an event thread.
+  init(of thread: EventThread) {
+    list = ListenerList()
+    direct = thread.direct
+    target = ScheduleTarget(thread.central.scheduler, thread.direct)
+    contexts = ExecutionContexts(
+      core: thread.central.core, sources: [thread.central.router, thread.direct],
+      home: .eventThread(thread.consumer))
   }
 
   deinit {
@@ -69,6 +100,41 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise; what another thread
   /// is dispatching at the very moment at which a place ends may be missing.
   public var statistics: EventThreadStatistics { contexts.statistics }
+
+  /// How many events wait for its listeners to handle them, in all places but on event threads.
+  ///
+  /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
+  public var eventCount: Int { contexts.waitingCount }
+
+  /// Queues an event for its listeners alone.
+  ///
+  /// - Parameters:
+  ///   - event: What to dispatch.
+  ///   - priority: Which of the five queues it joins.
+  /// - Returns: Whether a listener gets it.
+  ///
+  /// **Threads**, **Order**: as ``Eventable/queue(priority:on:)``. A central's own listener stands
+  /// for the central: there it is for every receiver.
+  @inlinable
+  @discardableResult
+  public func queueEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Bool {
+    dispatch(event, lane: Lane(.queue, priority), through: direct) != 0
+  }
+
+  /// Stacks an event for its listeners alone.
+  ///
+  /// - Parameters, Returns: as ``queueEvent(_:priority:)``.
+  ///
+  /// **Threads**, **Order**: as ``Eventable/stack(priority:on:)``.
+  @inlinable
+  @discardableResult
+  public func stackEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Bool {
+    dispatch(event, lane: Lane(.stack, priority), through: direct) != 0
+  }
 
   /// Ends all its listeners, now and later: a handler that runs finishes, what waits is freed.
   ///
@@ -98,7 +164,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// Registers a listener. `make` is given the registration, and makes the handler that asks it.
   @usableFromInline
   func add(
-    _ requester: AnyObject?, _ executeOn: ExecuteEventOn, _ actor: (any Actor)?, isOnce: Bool,
+    _ requester: AnyObject?, _ executeOn: ExecuteEventOn?, _ actor: (any Actor)?, isOnce: Bool,
     _ type: EventTypeActions, _ make: (ListenerRegistration) -> EventHandler
   ) -> any EventListenerHandling {
     list.sweep(limit: ListenerList.perRegistration)

@@ -28,6 +28,9 @@ public enum ExecuteEventOn: Sendable {
   case taskThread
   /// On a dispatch queue. One event at a time, in order, also if the queue is concurrent.
   case dispatchQueue(DispatchQueue)
+
+  /// On the main queue.
+  public static var main: ExecuteEventOn { .dispatchQueue(.main) }
 }
 
 /// Where a listener is called: what its ``ExecuteEventOn`` came to.

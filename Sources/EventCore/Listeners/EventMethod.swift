@@ -36,51 +36,60 @@ public struct EventMethod<Owner: AnyObject, Event: Eventable> {
 
   /// The closure.
   public let wrappedValue: Callback
-  private let executeOn: ExecuteEventOn
+  /// Nil: where it is registered, or the thread whose property it is.
+  private let executeOn: ExecuteEventOn?
   private let interest: HandlerInterest<Event>
   private let filter: Filter?
   private let registration = EventMethodRegistration()
 
-  /// Called by the compiler for the property.
+  /// Called by the compiler for the property, whose closure is called where it is registered: for an
+  /// ``EventThread`` on that thread, for an actor on that actor.
   ///
   /// - Parameters:
   ///   - wrappedValue: The closure.
-  ///   - executeOn: Where it is called. By default in the context that registers it, which for an
-  ///     ``EventThread`` is that thread, and for an actor that actor.
   ///   - interest: Which of these events it wants; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
   ///   - customFilter: With `.custom`: returns true for an event that it wants.
   public init(
-    wrappedValue: @escaping Callback, executeOn: ExecuteEventOn = .requesterThread,
+    wrappedValue: @escaping Callback,
     interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
     customFilter: Filter? = nil
   ) {
-    self.wrappedValue = wrappedValue
-    self.executeOn = executeOn
-    self.interest = HandlerInterest(
-      interest, maximumAge: maximumAge, isJudged: customFilter != nil)
-    filter = customFilter
+    self.init(wrappedValue, nil, interest, maximumAge, customFilter)
   }
 
-  /// Called by the compiler for the property, with several interests that an event has to meet
-  /// together.
+  /// Called by the compiler for the property, whose closure is called in a place that it names.
   ///
   /// - Parameters:
   ///   - wrappedValue: The closure.
-  ///   - executeOn: Where it is called, as in the form with one interest.
-  ///   - interests: What an event has to meet, all of it; an empty set is `.all`.
+  ///   - executeOn: Where it is called. `.requesterThread` is the context that registers it, which
+  ///     for an ``EventThread`` is that thread.
+  ///   - interest: Which of these events it wants; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
   ///   - customFilter: With `.custom`: returns true for an event that it wants.
   public init(
-    wrappedValue: @escaping Callback, executeOn: ExecuteEventOn = .requesterThread,
-    interestedIn interests: Set<EventListenerInterest>, maximumAge: UInt64 = 0,
-    customFilter: Filter? = nil
+    wrappedValue: @escaping @Sendable (
+      _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
+    ) -> Void,
+    executeOn: ExecuteEventOn,
+    interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (
+        _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Bool
+    )? = nil
+  ) where Owner: Sendable {
+    self.init(wrappedValue, executeOn, interest, maximumAge, customFilter)
+  }
+
+  private init(
+    _ callback: @escaping Callback, _ executeOn: ExecuteEventOn?,
+    _ interest: EventListenerInterest, _ maximumAge: UInt64, _ filter: Filter?
   ) {
-    self.wrappedValue = wrappedValue
+    wrappedValue = callback
     self.executeOn = executeOn
-    self.interest = HandlerInterest(
-      interests, maximumAge: maximumAge, isJudged: customFilter != nil)
-    filter = customFilter
+    self.interest = HandlerInterest(interest, maximumAge: maximumAge, isJudged: filter != nil)
+    self.filter = filter
   }
 
   /// The handle of the registered handler; nil before it is registered.
@@ -146,7 +155,9 @@ extension EventMethod: AnyEventMethod {
   }
 
   func register(thread: EventThread) {
-    guard case .requesterThread = executeOn else {
+    switch executeOn {
+    case nil, .requesterThread: break
+    default:
       register(owner: thread, on: thread.central.listener, nil)
       return
     }

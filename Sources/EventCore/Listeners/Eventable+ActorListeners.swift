@@ -3,7 +3,7 @@
 
 import Dispatch
 
-// Listeners on the MainActor and on other actors.
+// Listeners on the MainActor and on other actors, wherever they are registered.
 
 extension Eventable {
   /// Has a closure or a method of the MainActor called for every event of this type, with its
@@ -18,14 +18,12 @@ extension Eventable {
   /// application's run loop, `dispatchMain()`, or an `async` main function.
   @inlinable
   @discardableResult
-  @preconcurrency
   public static func addListener(
     _ requester: AnyObject?,
     _ callback:
       @escaping @MainActor @Sendable (
         _ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime
-      )
-      -> Void,
+      ) -> Void,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
@@ -33,10 +31,10 @@ extension Eventable {
         -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on source: any EventListenable = EventCentral.shared
   ) -> any EventListenerHandling {
-    central.listener.addListener(
-      requester, .dispatchQueue(.main), nil, isOnce: once,
+    source.listener.addListener(
+      requester, .main, nil, isOnce: once,
       HandlerInterest(
         interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) }),
       ListenerCallback(onMain: callback))
@@ -53,7 +51,6 @@ extension Eventable {
   /// **Threads**: as for the form with three arguments.
   @inlinable
   @discardableResult
-  @preconcurrency
   public static func addListener(
     _ requester: AnyObject?,
     _ callback: @escaping @MainActor @Sendable (_ event: Self) -> Void,
@@ -64,10 +61,10 @@ extension Eventable {
         -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on source: any EventListenable = EventCentral.shared
   ) -> any EventListenerHandling {
-    central.listener.addListener(
-      requester, .dispatchQueue(.main), nil, isOnce: once,
+    source.listener.addListener(
+      requester, .main, nil, isOnce: once,
       HandlerInterest(
         interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) }),
       ListenerCallback(onMain: callback))
@@ -88,8 +85,7 @@ extension Eventable {
     _ requester: Owner,
     _ method:
       @escaping @MainActor (Owner) ->
-      @MainActor (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
-      -> Void,
+      @MainActor (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Void,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
@@ -97,10 +93,10 @@ extension Eventable {
         @MainActor (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on source: any EventListenable = EventCentral.shared
   ) -> any EventListenerHandling {
-    central.listener.addListener(
-      requester, .dispatchQueue(.main), nil, isOnce: once,
+    source.listener.addListener(
+      requester, .main, nil, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
       ListenerCallback(onMain: method, filter: customFilter))
   }
@@ -108,7 +104,7 @@ extension Eventable {
   /// Has a method of a requester on the MainActor called for every event of this type, on the main
   /// queue and without retaining the requester. The clock is not read for it.
   ///
-  /// - Parameters: As for other methods that are named without their object.
+  /// - Parameters: As for a method of the MainActor with three arguments.
   /// - Returns: A handle that tells how many events wait for the main queue, and removes the
   ///   listener.
   ///
@@ -126,142 +122,59 @@ extension Eventable {
         @MainActor (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on source: any EventListenable = EventCentral.shared
   ) -> any EventListenerHandling {
-    central.listener.addListener(
-      requester, .dispatchQueue(.main), nil, isOnce: once,
+    source.listener.addListener(
+      requester, .main, nil, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
       ListenerCallback(onMain: method, filter: customFilter))
   }
 
-  /// Has a closure called for every event of this type, with its priority and the time of its
-  /// dispatch, on the actor that registers it.
+  /// Not to be called: a method of the MainActor is called on the main queue, without `executeOn:`.
   ///
-  /// - Parameters: As for the form that takes the event alone.
-  /// - Returns: A handle that removes it.
-  ///
-  /// **Threads**, **Order**: as for the form that takes the event alone.
-  @inlinable
-  @discardableResult
-  public static func addListener(
-    isolation: isolated (any Actor)?,
-    _ callback:
-      @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
-      -> Void,
-    interestedIn interest: EventListenerInterest = .all,
-    maximumAge: UInt64 = 0,
-    customFilter: (
-      (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
-    )? = nil,
-    once: Bool = false,
-    on central: EventCentral = .shared
-  ) -> any EventListenerHandling {
-    central.listener.addListener(
-      nil, .requesterThread, requireIsolation(isolation), isOnce: once,
-      HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
-      ListenerCallback(callback))
-  }
-
-  /// Has a closure called for every event of this type on the actor that registers it. It may touch
-  /// what the actor guards.
-  ///
-  /// ```swift
-  /// TemperatureEvent.addListener(isolation: #isolation) { event in
-  ///   self.latest = event.temperatureInCelsius
-  /// }
-  /// ```
-  ///
-  /// A closure that is isolated to an actor retains it: the actor lives until the listener is
-  /// removed. The form that is given the actor (`addListener(self) { (self: isolated Model, event)
-  /// in ... }`) does not. To end with another object, pass it as the requester of the form with a
-  /// closure, which runs on its caller's actor, too.
-  ///
-  /// - Parameters:
-  ///   - isolation: `#isolation`, or the actor. Nil, which is what it is outside of any actor,
-  ///     traps.
-  ///   - callback: What is called on the actor, one event at a time.
-  ///   - interest: As for the other forms, as are `maximumAge`, `customFilter`, `once` and
-  ///     `central`.
-  /// - Returns: A handle that removes it.
-  ///
-  /// **Threads**: the actor.
-  ///
-  /// **Order**: as for an event thread (D1 to D3) among all listeners on the same actor. Events
-  /// that wait together are handled by one job of the actor's executor, in batches that let its
-  /// other work in between.
-  @inlinable
-  @discardableResult
-  public static func addListener(
-    isolation: isolated (any Actor)?,
-    _ callback: @escaping (_ event: Self) -> Void,
-    interestedIn interest: EventListenerInterest = .all,
-    maximumAge: UInt64 = 0,
-    customFilter: (
-      (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
-    )? = nil,
-    once: Bool = false,
-    on central: EventCentral = .shared
-  ) -> any EventListenerHandling {
-    central.listener.addListener(
-      nil, .requesterThread, requireIsolation(isolation), isOnce: once,
-      HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
-      ListenerCallback(callback))
-  }
-
-  /// Has a closure called for every event of this type, with its priority and the time of its
-  /// dispatch, on an actor, without retaining it.
-  ///
-  /// - Parameters: As for the form that takes the event alone.
-  /// - Returns: A handle that removes it.
-  ///
-  /// **Threads**, **Order**: as for the form that takes the event alone.
-  @inlinable
-  @discardableResult
-  @preconcurrency
-  public static func addListener<Owner: Actor>(
+  /// The compiler does not look at the isolation of a function that a function returns, and would take
+  /// such a method for one that any thread may call. With this form it finds two, and refuses.
+  @available(swift, introduced: 6)
+  @_disfavoredOverload
+  public static func addListener<Owner: AnyObject & Sendable>(
     _ requester: Owner,
-    _ callback:
-      @escaping @Sendable (
-        _ owner: isolated Owner, _ event: Self, _ priority: EventPriority,
-        _ dispatchTime: DispatchTime
-      )
-      -> Void,
+    _ method: @escaping @MainActor @Sendable (Owner) -> @MainActor (_ event: Self) -> Void,
+    executeOn: ExecuteEventOn,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @Sendable (Owner) ->
+        (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on source: any EventListenable = EventCentral.shared,
+    isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
-    central.listener.addListener(
-      requester, .requesterThread, requester, isOnce: once,
-      HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
-      ListenerCallback(on: callback))
+    fatalError(
+      """
+      A method of the MainActor is called on the main queue, and executeOn: asks for \(executeOn): leave it \
+      out.
+      """)
   }
 
-  /// Has a closure called for every event of this type on an actor, without retaining it: the
-  /// listener ends with the actor (D9).
+  /// Has a closure called on an actor for every event of this type, without retaining the actor.
   ///
   /// ```swift
-  /// TemperatureEvent.addListener(self) { (self: isolated Model, event) in
-  ///   self.latest = event.temperatureInCelsius
+  /// TemperatureEvent.addListener(store) { (store: isolated Store, event) in
+  ///   store.latest = event.temperatureInCelsius
   /// }
   /// ```
   ///
   /// - Parameters:
-  ///   - requester: The actor.
-  ///   - callback: What is called on it, with it: name it `self` and declare it `isolated`.
-  ///   - interest: As for the other forms, as are `maximumAge`, `customFilter`, `once` and
-  ///     `central`.
-  /// - Returns: A handle that removes it.
+  ///   - requester: Where the callback is called, and whom the listener belongs to: it ends with it
+  ///     (D9).
+  ///   - callback: Is given the actor and the event.
+  ///   - interest: As for the other forms, as are the others.
+  /// - Returns: A handle that tells where it runs, and removes it.
   ///
-  /// **Threads**: any, also inside a handler.
-  ///
-  /// **Order**: as for an event thread (D1 to D3) among all listeners on the same actor.
+  /// **Threads**: any, also inside a handler, and the actor's own initialiser.
   @inlinable
   @discardableResult
-  @preconcurrency
   public static func addListener<Owner: Actor>(
     _ requester: Owner,
     _ callback: @escaping @Sendable (_ owner: isolated Owner, _ event: Self) -> Void,
@@ -271,9 +184,9 @@ extension Eventable {
       @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared
+    on source: any EventListenable = EventCentral.shared
   ) -> any EventListenerHandling {
-    central.listener.addListener(
+    source.listener.addListener(
       requester, .requesterThread, requester, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(on: callback))

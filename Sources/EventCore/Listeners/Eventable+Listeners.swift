@@ -3,68 +3,75 @@
 
 import Dispatch
 
-// Listeners with a closure or a bound method.
+// Listeners with a closure or a bound method: called where they are registered, or elsewhere.
+//
+// The first four need no `Sendable` callback, since they are called in their own context; the others
+// do. They are not `@preconcurrency`: that would make warnings of the errors of Swift 6, and in
+// Swift 5 mode they are warnings without it.
+//
+// What has the closure last is disfavoured: without anything between requester and closure the
+// others are meant, which are the same then.
 
 extension Eventable {
   /// Has a closure or a method called for every event of this type, with its priority and the time
-  /// of its dispatch, for as long as its requester lives.
+  /// of its dispatch, where it is registered.
   ///
   /// ```swift
-  /// TemperatureRatingEvent.addListener(self, onTemperatureRatingEvent, executeOn: .listenerThread)
+  /// TemperatureRatingEvent.addListener(self, onTemperatureRatingEvent)
   /// ```
   ///
   /// - Parameters:
   ///   - requester: Whom the listener belongs to. It is not retained: when it is gone the callback
-  ///     is never called again (D9). It is kept alive over each call.
-  ///   - callback: What is called, in the place that `executeOn` says, one event at a time. It is
-  ///     retained: a method of the requester (`onRating`), or a closure that captures it, keeps the
-  ///     requester alive until the listener is removed. A method without its object
-  ///     (`Model.onRating`) does not, nor does `[weak self]`.
-  ///   - executeOn: Where it is called; by default in the context that registers it.
+  ///     is never called again (D9). It is kept alive over each call. With nil the listener stays
+  ///     until its handle removes it, or what it is registered `on:` ends.
+  ///   - callback: What is called, one event at a time, in the context that registers it: on the
+  ///     actor, the main queue, the event thread or the queue. It is retained: a method of the
+  ///     requester (`onRating`), or a closure that captures it, keeps the requester alive until the
+  ///     listener is removed. A method without its object (`Model.onRating`) does not, nor does
+  ///     `[weak self]`.
   ///   - interest: Which of these events it wants; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: from how many nanoseconds on an event is too old, judged
   ///     when the callback would be called.
   ///   - customFilter: With `.custom`: returns true for an event that it wants. It is called in the
-  ///     same place.
+  ///     same place, right before the callback would be.
   ///   - once: Ends the listener with its first call.
-  ///   - central: Where the events are dispatched.
-  ///   - isolation: Leave it out. Registered on an actor, `.requesterThread` is that actor.
+  ///   - source: What it listens to: a central, or an event thread, a pool or a listener of one's own,
+  ///     as ``EventListenable`` tells.
+  ///   - isolation: Leave it out. On an actor, the callback is called on that actor.
   /// - Returns: A handle that tells where it runs, and removes it. Letting go of it changes
   ///   nothing.
   ///
-  /// **Threads**: any, also inside a handler. With a requester the callback need not be `Sendable`:
-  /// by default it runs in the context that registered it. With any other `executeOn`, or
-  /// registered where no such context can be had (in a task, on a thread of one's own), see to it
-  /// that what it touches is safe there.
+  /// **Threads**: the main thread, an actor, or a handler that runs on an event thread or a queue;
+  /// to them the events come back, so that the callback need not be `Sendable`. In a task that is on
+  /// no actor, and on any other thread, it traps: there say `executeOn:`. An actor is what the
+  /// compiler knows to be one: a function that is not isolated does not know its caller's.
   ///
   /// **Order**: as for an event thread (D1 to D3) among all listeners in the same place.
   ///
   /// **Complexity**: O(listeners of the type in the same place).
   @inlinable
   @discardableResult
-  public static func addListener<Owner: AnyObject>(
-    _ requester: Owner,
+  public static func addListener(
+    _ requester: AnyObject?,
     _ callback:
-      @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
-      -> Void,
-    executeOn: ExecuteEventOn = .requesterThread,
+      @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Void,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
       (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared,
+    on source: any EventListenable = EventCentral.shared,
     isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
-    central.listener.addListener(
-      requester, executeOn, isolation, isOnce: once,
+    source.listener.addListener(
+      requester, nil, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }
 
-  /// Has a closure or a method called for every event of this type, for as long as its requester
-  /// lives. The clock is not read for it.
+  /// Has a closure or a method called for every event of this type, where it is registered. The
+  /// clock is not read for it.
   ///
   /// - Parameters: As for the form with three arguments; a filter and a maximum age need the clock.
   /// - Returns: A handle that tells where it runs, and removes it.
@@ -72,84 +79,186 @@ extension Eventable {
   /// **Threads**, **Order**: as for the form with three arguments.
   @inlinable
   @discardableResult
-  public static func addListener<Owner: AnyObject>(
-    _ requester: Owner,
+  public static func addListener(
+    _ requester: AnyObject?,
     _ callback: @escaping (_ event: Self) -> Void,
-    executeOn: ExecuteEventOn = .requesterThread,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
       (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared,
+    on source: any EventListenable = EventCentral.shared,
     isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
-    central.listener.addListener(
-      requester, executeOn, isolation, isOnce: once,
+    source.listener.addListener(
+      requester, nil, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }
 
-  /// Has a closure called for every event of this type, with its priority and the time of its
-  /// dispatch, until it is removed.
+  /// Has a closure that comes last called for every event of this type, where it is registered.
   ///
-  /// - Parameters: As for the form with a requester, which here may be nil: such a listener lives
-  ///   until its handle removes it, or its central ends.
+  /// ```swift
+  /// TemperatureEvent.addListener(self, interestedIn: .latestOnly) { [weak self] event in
+  ///   self?.celsius = event.temperatureInCelsius
+  /// }
+  /// ```
+  ///
+  /// - Parameters: As for the form with the callback in second place.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**, **Order**: as there.
+  @inlinable
+  @discardableResult
+  @_disfavoredOverload
+  public static func addListener(
+    _ requester: AnyObject?,
+    interestedIn interest: EventListenerInterest = .all,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false,
+    on source: any EventListenable = EventCentral.shared,
+    isolation: isolated (any Actor)? = #isolation,
+    _ callback: @escaping (_ event: Self) -> Void
+  ) -> any EventListenerHandling {
+    addListener(
+      requester, callback, interestedIn: interest, maximumAge: maximumAge,
+      customFilter: customFilter, once: once, on: source, isolation: isolation)
+  }
+
+  /// Has a closure or a method called for every event of this type, with its priority and the time
+  /// of its dispatch, in a place that it names.
+  ///
+  /// ```swift
+  /// TemperatureRatingEvent.addListener(self, onTemperatureRatingEvent, executeOn: .listenerThread)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - callback: What is called in that place, one event at a time. What it touches must be safe
+  ///     there, which the compiler checks.
+  ///   - executeOn: Where it is called. `.requesterThread` is the context that registers it, and
+  ///     where there is none, a task or the listener thread.
+  ///   - requester: As for the form that is called where it is registered, as are the others.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**: any, also inside a handler.
+  ///
+  /// **Order**, **Complexity**: as for the form that is called where it is registered.
   @inlinable
   @discardableResult
-  @preconcurrency
   public static func addListener(
     _ requester: AnyObject?,
     _ callback:
       @escaping @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
-    executeOn: ExecuteEventOn = .requesterThread,
+    executeOn: ExecuteEventOn,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
       @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared,
+    on source: any EventListenable = EventCentral.shared,
     isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
-    central.listener.addListener(
+    source.listener.addListener(
       requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
   }
 
-  /// Has a closure called for every event of this type, until it is removed. The clock is not read
-  /// for it.
+  /// Has a closure or a method called for every event of this type, in a place that it names. The
+  /// clock is not read for it.
   ///
-  /// - Parameters: As for the form with three arguments and a requester, which here may be nil:
-  ///   such a listener lives until its handle removes it, or its central ends.
+  /// - Parameters: As for the form with three arguments; a filter and a maximum age need the clock.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**: any, also inside a handler.
   @inlinable
   @discardableResult
-  @preconcurrency
   public static func addListener(
     _ requester: AnyObject?,
     _ callback: @escaping @Sendable (_ event: Self) -> Void,
-    executeOn: ExecuteEventOn = .requesterThread,
+    executeOn: ExecuteEventOn,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
       @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared,
+    on source: any EventListenable = EventCentral.shared,
     isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
-    central.listener.addListener(
+    source.listener.addListener(
       requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
       ListenerCallback(callback))
+  }
+
+  /// Has a closure that comes last called for every event of this type, with its priority and the
+  /// time of its dispatch, in a place that it names.
+  ///
+  /// - Parameters: As for the form with the callback in second place.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**: any, also inside a handler.
+  @inlinable
+  @discardableResult
+  @_disfavoredOverload
+  public static func addListener(
+    _ requester: AnyObject?,
+    executeOn: ExecuteEventOn,
+    interestedIn interest: EventListenerInterest = .all,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false,
+    on source: any EventListenable = EventCentral.shared,
+    isolation: isolated (any Actor)? = #isolation,
+    _ callback:
+      @escaping @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+      -> Void
+  ) -> any EventListenerHandling {
+    addListener(
+      requester, callback, executeOn: executeOn, interestedIn: interest, maximumAge: maximumAge,
+      customFilter: customFilter, once: once, on: source, isolation: isolation)
+  }
+
+  /// Has a closure that comes last called for every event of this type, in a place that it names.
+  /// The clock is not read for it.
+  ///
+  /// ```swift
+  /// TemperatureEvent.addListener(self, executeOn: .listenerThread) { event in
+  ///   print(event)
+  /// }
+  /// ```
+  ///
+  /// - Parameters: As for the form with the callback in second place.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**: any, also inside a handler.
+  @inlinable
+  @discardableResult
+  @_disfavoredOverload
+  public static func addListener(
+    _ requester: AnyObject?,
+    executeOn: ExecuteEventOn,
+    interestedIn interest: EventListenerInterest = .all,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    once: Bool = false,
+    on source: any EventListenable = EventCentral.shared,
+    isolation: isolated (any Actor)? = #isolation,
+    _ callback: @escaping @Sendable (_ event: Self) -> Void
+  ) -> any EventListenerHandling {
+    addListener(
+      requester, callback, executeOn: executeOn, interestedIn: interest, maximumAge: maximumAge,
+      customFilter: customFilter, once: once, on: source, isolation: isolation)
   }
 }

@@ -11,7 +11,7 @@ import Dispatch
 
 extension Eventable {
   /// Has a method of the requester called for every event of this type, with its priority and the
-  /// time of its dispatch, without retaining the requester.
+  /// time of its dispatch, where it is registered and without retaining the requester.
   ///
   /// ```swift
   /// TemperatureRatingEvent.addListener(self, Model.onRating)
@@ -20,17 +20,16 @@ extension Eventable {
   /// - Parameters:
   ///   - requester: Whose method it is. The listener ends with it (D9).
   ///   - method: A method of the requester's class, named without its object.
-  ///   - executeOn: Where it is called; by default in the context that registers it.
   ///   - interest: Which of these events it wants; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
   ///   - customFilter: With `.custom`: a method that returns true for an event that it wants, named
   ///     without its object, too.
   ///   - once: Ends the listener with its first call.
-  ///   - central: Where the events are dispatched.
-  ///   - isolation: Leave it out. Registered on an actor, `.requesterThread` is that actor.
+  ///   - source: What it listens to, as ``EventListenable`` tells.
+  ///   - isolation: Leave it out. On an actor, the method is called on that actor.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
-  /// **Threads**, **Order**: as for the form with a closure.
+  /// **Threads**, **Order**: as for the closure that is called where it is registered.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -39,108 +38,79 @@ extension Eventable {
     _ method:
       @escaping (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void,
-    executeOn: ExecuteEventOn = .requesterThread,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
       (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared,
+    on source: any EventListenable = EventCentral.shared,
     isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
-    central.listener.addListener(
-      requester, executeOn, isolation, isOnce: once,
+    source.listener.addListener(
+      requester, nil, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
       ListenerCallback(method, filter: customFilter))
   }
 
-  /// Has a method of the requester called for every event of this type, without retaining the
-  /// requester. The clock is not read for it.
+  /// Has a method of the requester called for every event of this type, where it is registered and
+  /// without retaining the requester. The clock is not read for it.
   ///
   /// - Parameters: As for a method with three arguments.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
-  /// **Threads**, **Order**: as for the form with a closure.
+  /// **Threads**, **Order**: as for the closure that is called where it is registered.
   @inlinable
   @discardableResult
   @_disfavoredOverload
   public static func addListener<Owner: AnyObject>(
     _ requester: Owner,
     _ method: @escaping (Owner) -> (_ event: Self) -> Void,
-    executeOn: ExecuteEventOn = .requesterThread,
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
       (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared,
+    on source: any EventListenable = EventCentral.shared,
     isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
-    central.listener.addListener(
-      requester, executeOn, isolation, isOnce: once,
+    source.listener.addListener(
+      requester, nil, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
       ListenerCallback(method, filter: customFilter))
   }
 
-  /// Has a method of the requester called for the events of this type that a closure admits, with
-  /// their priority and the time of their dispatch, without retaining the requester.
+  /// Has a method of a requester that any thread may use called for every event of this type, in a
+  /// place that it names and without retaining the requester. The clock is not read for it.
   ///
-  /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The
-  ///   other parameters are those of the form whose filter is a method, too.
+  /// - Parameters:
+  ///   - executeOn: Where it is called, as for a closure.
+  ///   - requester: As for a method that is called where it is registered, as are the others.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
-  /// **Threads**, **Order**: as for the form with a closure.
+  /// **Threads**: any, also inside a handler. A method of the MainActor is refused here: leave
+  /// `executeOn:` out.
   @inlinable
   @discardableResult
   @_disfavoredOverload
-  public static func addListener<Owner: AnyObject>(
+  public static func addListener<Owner: AnyObject & Sendable>(
     _ requester: Owner,
-    _ method:
-      @escaping (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime)
-      -> Void,
-    executeOn: ExecuteEventOn = .requesterThread,
-    interestedIn interest: EventListenerInterest,
+    _ method: @escaping @Sendable (Owner) -> (_ event: Self) -> Void,
+    executeOn: ExecuteEventOn,
+    interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
-    customFilter:
-      @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
+    customFilter: (
+      @Sendable (Owner) ->
+        (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
     once: Bool = false,
-    on central: EventCentral = .shared,
+    on source: any EventListenable = EventCentral.shared,
     isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
-    central.listener.addListener(
+    source.listener.addListener(
       requester, executeOn, isolation, isOnce: once,
-      HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
-      ListenerCallback(method, filter: nil))
-  }
-
-  /// Has a method of the requester called for the events of this type that a closure admits,
-  /// without retaining the requester.
-  ///
-  /// - Parameter customFilter: With `.custom`: returns true for an event that the method wants. The
-  ///   other parameters are those of the form whose filter is a method, too.
-  /// - Returns: A handle that tells where it runs, and removes it.
-  ///
-  /// **Threads**, **Order**: as for the form with a closure.
-  @inlinable
-  @discardableResult
-  @_disfavoredOverload
-  public static func addListener<Owner: AnyObject>(
-    _ requester: Owner,
-    _ method: @escaping (Owner) -> (_ event: Self) -> Void,
-    executeOn: ExecuteEventOn = .requesterThread,
-    interestedIn interest: EventListenerInterest,
-    maximumAge: UInt64 = 0,
-    customFilter:
-      @escaping (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool,
-    once: Bool = false,
-    on central: EventCentral = .shared,
-    isolation: isolated (any Actor)? = #isolation
-  ) -> any EventListenerHandling {
-    central.listener.addListener(
-      requester, executeOn, isolation, isOnce: once,
-      HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
-      ListenerCallback(method, filter: nil))
+      HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
+      ListenerCallback(method, filter: customFilter))
   }
 }

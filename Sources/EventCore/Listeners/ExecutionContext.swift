@@ -22,7 +22,7 @@
 ///
 /// Ending frees what waits there, on the spot, also if nobody ever serves the queue; a handler that
 /// runs is not disturbed.
-final class ExecutionContext: @unchecked Sendable {
+package final class ExecutionContext: @unchecked Sendable {
   // Constant but for `users` and `isRetired`, which the host's lock guards.
   let place: EventListenerContext
   let consumer: Consumer
@@ -51,12 +51,12 @@ final class ExecutionContext: @unchecked Sendable {
   /// freed.
   ///
   /// Threads: any, also inside a handler. Order: that of the calls.
-  func run(_ body: @escaping @Sendable () -> Void) -> Bool {
+  package func run(_ body: @escaping @Sendable () -> Void) -> Bool {
     consumer.post(body)
   }
 
   /// Ends one use. What waits there may be freed, which is user code: call it with no lock held.
-  func leave() {
+  package func leave() {
     // A host that is gone has ended its contexts.
     host?.leave(self)
   }

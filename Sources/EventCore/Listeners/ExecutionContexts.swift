@@ -5,7 +5,7 @@ import Dispatch
 
 /// The execution contexts of one central (or of one `EventListener`): finds the one that is wanted,
 /// makes it if nobody has yet, and ends it when nobody wants it any more.
-final class ExecutionContexts: @unchecked Sendable {
+package final class ExecutionContexts: @unchecked Sendable {
   // Everything that changes is under the lock. Lock order: this one, then a consumer's.
 
   /// What tells a shared context from the others. The identifiers are of objects that the context
@@ -46,10 +46,18 @@ final class ExecutionContexts: @unchecked Sendable {
   }
   private let state = Guarded(State())
   private let core: EventCentral.Core
-  private let router: any RouterCore
-  private let threadName: String
-  /// What the listener thread does now and then.
-  private let upkeep: @Sendable (Upkeep) -> Void
+  /// What is heard here: the events of a central, and those that are sent straight to the event
+  /// thread or the listener whose contexts these are.
+  private let sources: [any RouterCore]
+  private let home: Home
+
+  /// Where `.listenerThread` is.
+  enum Home {
+    /// A thread of their own, which starts with its first user. `upkeep`: what it does now and then.
+    case ownThread(name: String, upkeep: @Sendable (Upkeep) -> Void)
+    /// An event thread.
+    case eventThread(Consumer)
+  }
 
   /// Events per job. On the main queue and on actors others want their turn: with handlers of 50 µs
   /// a job takes 3 ms of a frame. Elsewhere it spreads the cost of a job, some 2 µs, over enough
@@ -57,14 +65,10 @@ final class ExecutionContexts: @unchecked Sendable {
   static let courteousBatch = 64
   static let largeBatch = 512
 
-  init(
-    core: EventCentral.Core, router: any RouterCore, threadName: String,
-    upkeep: @escaping @Sendable (Upkeep) -> Void
-  ) {
+  init(core: EventCentral.Core, sources: [any RouterCore], home: Home) {
     self.core = core
-    self.router = router
-    self.threadName = threadName
-    self.upkeep = upkeep
+    self.sources = sources
+    self.home = home
   }
 
   deinit {
@@ -73,18 +77,29 @@ final class ExecutionContexts: @unchecked Sendable {
 
   // MARK: Getting one, with one user more
 
-  /// The context that a listener asks for. `actor`: which the caller is on, if it says so.
-  func context(for executeOn: ExecuteEventOn, on actor: (any Actor)?) -> ExecutionContext {
+  /// The context that a listener asks for; nil is the caller's own. `actor`: which the caller is on,
+  /// if it says so.
+  package func context(for executeOn: ExecuteEventOn?, on actor: (any Actor)?) -> ExecutionContext {
     switch executeOn {
-    case .requesterThread: actor.map { self.actor($0) } ?? current()
-    case .listenerThread: listenerThread()
-    case .taskThread: task()
-    case .dispatchQueue(let queue): self.queue(queue)
+    case nil:
+      // What runs there need not be Sendable, so that it must be the caller's context and no other.
+      require(
+        actor != nil || Self.isCallerInPlace,
+        """
+        Without executeOn: a callback is called where it is registered: on an actor, on the main thread or in \
+        a handler. This is a task or a thread to which no event can come back. Register it in one of those \
+        places, or say where it is to be called: executeOn: .listenerThread, for instance.
+        """)
+      return actor.map { self.actor($0) } ?? current()
+    case .requesterThread: return actor.map { self.actor($0) } ?? current()
+    case .listenerThread: return listenerThread()
+    case .taskThread: return task()
+    case .dispatchQueue(let queue): return self.queue(queue)
     }
   }
 
   /// The context that the caller runs in, by the rules of `ExecuteEventOn.requesterThread`.
-  func current() -> ExecutionContext {
+  package func current() -> ExecutionContext {
     if let actor = RegisteringActor.value {
       return self.actor(actor)
     }
@@ -118,31 +133,36 @@ final class ExecutionContexts: @unchecked Sendable {
     }
   }
 
-  func listenerThread() -> ExecutionContext {
-    shared(.listenerThread) { key in
-      let direct = core.makeRouter()
-      let consumer = Consumer(
-        core: core, routers: [router, direct], direct: direct, strategy: .park, upkeep: upkeep)
-      startThread(named: threadName) { consumer.run() }
-      return ExecutionContext(
-        .listenerThread, consumer, key: key, endsWithUsers: false, host: self)
+  package func listenerThread() -> ExecutionContext {
+    switch home {
+    case .eventThread(let consumer):
+      return thread(consumer)
+    case .ownThread(let name, let upkeep):
+      return shared(.listenerThread) { key in
+        let direct = core.makeRouter()
+        let consumer = Consumer(
+          core: core, routers: sources + [direct], direct: direct, strategy: .park, upkeep: upkeep)
+        startThread(named: name) { consumer.run() }
+        return ExecutionContext(
+          .listenerThread, consumer, key: key, endsWithUsers: false, host: self)
+      }
     }
   }
 
-  func queue(_ queue: DispatchQueue) -> ExecutionContext {
+  package func queue(_ queue: DispatchQueue) -> ExecutionContext {
     guard !MainQueue.isMain(queue) else { return mainQueue() }
     return shared(.queue(ObjectIdentifier(queue))) { key in
       pumped(.dispatchQueue(queue), QueueDriver(queue), key, batch: Self.largeBatch)
     }
   }
 
-  func mainQueue() -> ExecutionContext {
+  package func mainQueue() -> ExecutionContext {
     shared(.mainQueue) { key in
       pumped(.mainQueue, QueueDriver(.main), key, batch: Self.courteousBatch)
     }
   }
 
-  func actor(_ actor: any Actor) -> ExecutionContext {
+  package func actor(_ actor: any Actor) -> ExecutionContext {
     if actor === MainActor.shared {
       // One order for all that runs on the main thread.
       return mainQueue()
@@ -152,7 +172,7 @@ final class ExecutionContexts: @unchecked Sendable {
     }
   }
 
-  func task() -> ExecutionContext {
+  package func task() -> ExecutionContext {
     let driver = TaskDriver()
     let context = shared(.task(ObjectIdentifier(driver))) { key in
       pumped(.task, driver, key, batch: Self.courteousBatch)
@@ -164,13 +184,15 @@ final class ExecutionContexts: @unchecked Sendable {
   }
 
   private func thread(_ consumer: Consumer) -> ExecutionContext {
-    if consumer.routers[0] === router {
+    let hearsAll = sources.allSatisfy { source in consumer.routers.contains { $0 === source } }
+    if hearsAll {
       // Its own mailbox. Not shared and not ended from here.
       return ExecutionContext(
-        consumer.isListenerThread ? .listenerThread : .eventThread, consumer, key: nil,
-        endsWithUsers: false, host: self)
+        consumer.isListenerThread
+          ? .listenerThread : consumer.pump == nil ? .eventThread : .mainQueue,
+        consumer, key: nil, endsWithUsers: false, host: self)
     }
-    // A thread that listens elsewhere has no mailbox on this router: one that its events drive.
+    // A thread that listens elsewhere has no mailbox on these routers: one that its events drive.
     return shared(.thread(ObjectIdentifier(consumer))) { key in
       pumped(.eventThread, ThreadDriver(consumer), key, batch: Self.largeBatch)
     }
@@ -181,7 +203,7 @@ final class ExecutionContexts: @unchecked Sendable {
   ) -> ExecutionContext {
     let direct = core.makeRouter()
     let consumer = Consumer(
-      core: core, routers: [router, direct], direct: direct, strategy: .park,
+      core: core, routers: sources + [direct], direct: direct, strategy: .park,
       pump: ConsumerPump(driver, batch: batch))
     return ExecutionContext(place, consumer, key: key, endsWithUsers: true, host: self)
   }
@@ -212,6 +234,12 @@ final class ExecutionContexts: @unchecked Sendable {
   }
 
   // MARK: Looking
+
+  /// How many events wait in all contexts that are open. Those of event threads wait there.
+  var waitingCount: Int {
+    let contexts = state.withLock { Array($0.open.values) }
+    return contexts.reduce(0) { $0 + $1.waitingCount }
+  }
 
   /// What the contexts have done, those that have ended too. Event threads count for themselves.
   var statistics: EventThreadStatistics {

@@ -138,19 +138,6 @@ struct ListenerCallback<E: Eventable> {
     }
   }
 
-  /// A closure that is given the actor it runs on, the event, its priority and its time.
-  @inlinable
-  init<Owner: Actor>(
-    on callback: @escaping @Sendable (isolated Owner, E, EventPriority, DispatchTime) -> Void
-  ) {
-    self.init(isTimed: true) { event, lane, time, requester in
-      unsafeDowncast(requester.unsafelyUnwrapped, to: Owner.self).assumeIsolated {
-        callback(
-          $0, event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
-      }
-    }
-  }
-
   @inlinable
   static func judge<Owner: AnyObject>(
     _ filter: @escaping (Owner) -> (E, EventPriority, DispatchTime) -> Bool
@@ -194,26 +181,6 @@ extension HandlerInterest {
     self.init(
       interest, maximumAge: maximumAge, customFilter: isJudged ? { _, _, _ in true } : nil)
   }
-
-  /// All of several interests at once, as above.
-  @inlinable
-  init(_ interests: Set<EventListenerInterest>, maximumAge: UInt64, isJudged: Bool) {
-    self.init(
-      interests, maximumAge: maximumAge, customFilter: isJudged ? { _, _, _ in true } : nil)
-  }
-}
-
-/// The actor of the isolated form.
-@usableFromInline
-func requireIsolation(_ isolation: (any Actor)?) -> any Actor {
-  guard let isolation else {
-    fatalError(
-      """
-      addListener(isolation:) registers on the actor of its caller, and was called outside of any \
-      actor: call it on an actor, pass one, or use the form without isolation.
-      """)
-  }
-  return isolation
 }
 
 extension ListenerRegistration {
@@ -260,11 +227,11 @@ extension ListenerRegistration {
 }
 
 extension EventListener {
-  /// Registers a listener of any form. `actor`: where `.requesterThread` is, if the caller is on
-  /// one.
+  /// Registers a listener of any form. `executeOn`: nil is the caller's own context, which has to
+  /// be one; `actor`: where that and `.requesterThread` are, if the caller is on one.
   @inlinable
   func addListener<E: Eventable>(
-    _ requester: AnyObject?, _ executeOn: ExecuteEventOn, _ actor: (any Actor)?, isOnce: Bool,
+    _ requester: AnyObject?, _ executeOn: ExecuteEventOn?, _ actor: (any Actor)?, isOnce: Bool,
     _ interest: HandlerInterest<E>, _ callback: ListenerCallback<E>
   ) -> any EventListenerHandling {
     add(requester, executeOn, actor, isOnce: isOnce, eventTypeActions(E.self)) {

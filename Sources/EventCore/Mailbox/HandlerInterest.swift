@@ -19,22 +19,9 @@ struct HandlerInterest<E: Eventable> {
   /// Traps if the parameters contradict each other.
   @inlinable
   init(_ interest: EventListenerInterest, maximumAge: UInt64, customFilter: Filter?) {
-    requireInterest(
-      youngerThan: interest == .youngerThan, custom: interest == .custom, maximumAge: maximumAge,
-      hasFilter: customFilter != nil)
-    isLatestOnly = interest == .latestOnly
-    self.maximumAge = maximumAge
-    filter = customFilter
-  }
-
-  /// All of several interests at once. Traps if the parameters contradict each other.
-  @inlinable
-  init(_ interests: Set<EventListenerInterest>, maximumAge: UInt64, customFilter: Filter?) {
-    requireInterest(
-      youngerThan: interests.contains(.youngerThan), custom: interests.contains(.custom),
-      maximumAge: maximumAge, hasFilter: customFilter != nil)
-    isLatestOnly = interests.contains(.latestOnly)
-    self.maximumAge = maximumAge
+    requireInterest(interest, maximumAge: maximumAge, hasFilter: customFilter != nil)
+    isLatestOnly = interest.contains(.latestOnly)
+    self.maximumAge = max(maximumAge, interest.age)
     filter = customFilter
   }
 
@@ -71,21 +58,36 @@ func isYounger(than maximumAge: UInt64, dispatched: UInt64, now: UInt64) -> Bool
 func eventClockNow() -> UInt64 { monotonicNanoseconds() }
 
 @usableFromInline
-func requireInterest(youngerThan: Bool, custom: Bool, maximumAge: UInt64, hasFilter: Bool) {
+func requireInterest(_ interest: EventListenerInterest, maximumAge: UInt64, hasFilter: Bool) {
+  let all: EventListenerInterest = [.all, .latestOnly, .youngerThan, .custom]
   require(
-    youngerThan == (maximumAge != 0),
-    youngerThan
+    !interest.isEmpty && all.isSuperset(of: interest),
+    """
+    An interest is one or more of .all, .latestOnly, .youngerThan and .custom, and this one has the bits \
+    \(interest.rawValue): with none of them the handler would never be called. Pass .all for every event.
+    """)
+  require(
+    maximumAge == 0 || interest.age == 0,
+    """
+    An age is said once, and this one twice: maximumAge is \(maximumAge), and .youngerThan has an age \
+    of \(interest.age) ns. Leave one of them out.
+    """)
+  let isAgeAsked = interest.contains(.youngerThan)
+  require(
+    isAgeAsked == (maximumAge != 0 || interest.age != 0),
+    isAgeAsked
       ? """
       The interest .youngerThan needs a maximum age, and maximumAge is 0, than which nothing is \
-      younger: pass maximumAge, in nanoseconds.
+      younger: pass maximumAge, in nanoseconds, or say .youngerThan(.seconds(1)).
       """
       : """
       A maximum age belongs to the interest .youngerThan, and maximumAge is \(maximumAge) for an \
       interest that asks for no age: add .youngerThan to interestedIn, or leave maximumAge out.
       """)
+  let isFilterAsked = interest.contains(.custom)
   require(
-    custom == hasFilter,
-    custom
+    isFilterAsked == hasFilter,
+    isFilterAsked
       ? """
       The interest .custom needs a filter, and customFilter is nil: pass customFilter, which returns \
       true for the events that the handler wants.

@@ -27,9 +27,10 @@ import Dispatch
 /// later callback to every thread of such a pool, and in the closure that makes them.
 ///
 /// <doc:ThreadsAndPools> tells when to choose what.
-public final class EventPool<Thread: EventThread>: Sendable {
+public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   let core: PoolCore
   @usableFromInline let direct: any RouterCore
+  private let lazyListener = LazyReference<EventListener>()
 
   /// Makes a pool whose threads are made by a closure, which can give each of them something of its
   /// own.
@@ -53,7 +54,6 @@ public final class EventPool<Thread: EventThread>: Sendable {
   ///     lowest that no thread of the pool has.
   ///
   /// **Threads**: any. Makes `capacity` threads before it returns.
-  @preconcurrency
   public init(
     capacity: Int = 1, balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
     scaler: any EventPoolScaling = EventPoolStaticScaler(), on central: EventCentral = .shared,
@@ -98,6 +98,20 @@ public final class EventPool<Thread: EventThread>: Sendable {
 
   /// Where the events are dispatched.
   public var central: EventCentral { core.central }
+
+  /// The listeners that are registered `on:` this pool. They hear every event that the pool gets,
+  /// from its central or by itself, beside the thread that handles it; they share no work with the
+  /// threads, and end with the pool's last reference.
+  ///
+  /// **Threads**: any. Made with its first use; its listener thread starts with the first listener
+  /// that runs there.
+  public var listener: EventListener {
+    lazyListener.value(or: {
+      EventListener(
+        core: central.core, sources: [central.router, direct],
+        target: ScheduleTarget(central.scheduler, direct), name: "EventPool listener")
+    })
+  }
 
   // MARK: Threads
 

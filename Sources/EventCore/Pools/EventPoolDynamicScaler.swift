@@ -66,7 +66,6 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
   ///   - interval: How often the pool asks while it is busy. Nil: never by itself; see
   ///     ``EventPool/rescale()``.
   ///   - now: A clock that never goes back, from any origin; nil takes the system's. For tests.
-  @preconcurrency
   public init(
     minimum: Int = 1, maximum: Int, limits: Limits = Limits(),
     interval: Duration? = .milliseconds(20), now: (@Sendable () -> Duration)? = nil

@@ -48,7 +48,6 @@ public struct EventPoolKeyedBalancer: EventPoolBalancing {
   ///   - key: Returns the key of an event. It runs where the event is dispatched, as
   ///     ``EventPoolBalancing`` says.
   @inlinable
-  @preconcurrency
   public init<E: Eventable, Key: Hashable>(
     otherwise: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
     _ key: @escaping @Sendable (borrowing E) -> Key
@@ -63,7 +62,6 @@ public struct EventPoolKeyedBalancer: EventPoolBalancing {
   /// - Parameter key: Returns the key of an event. It runs where the event is dispatched.
   /// - Returns: A new balancer; this one stays as it is.
   @inlinable
-  @preconcurrency
   public func keyed<E: Eventable, Key: Hashable>(
     _ key: @escaping @Sendable (borrowing E) -> Key
   ) -> EventPoolKeyedBalancer {
@@ -77,7 +75,6 @@ public struct EventPoolKeyedBalancer: EventPoolBalancing {
   ///   - property: What the key of an event is.
   ///   - otherwise: Chooses for events of types without a key.
   @inlinable
-  @preconcurrency
   public init<E: Eventable, Key: Hashable>(
     by property: KeyPath<E, Key> & Sendable,
     otherwise: any EventPoolBalancing = EventPoolRoundRobinBalancer()

@@ -33,8 +33,9 @@ public final class EventCentral: EventListenable, Sendable {
   package init(core: Core, clock: ManualClock?) {
     self.core = core
     router = core.makeRouter()
-    listener = EventListener(core: core, router: router, name: "EventListener")
-    scheduler = Scheduler(core, router: router, clock: clock)
+    scheduler = Scheduler(core, clock: clock)
+    let target = ScheduleTarget(scheduler, router)
+    listener = EventListener(core: core, sources: [router], target: target, name: "EventListener")
   }
 
   deinit {
@@ -75,35 +76,6 @@ public final class EventCentral: EventListenable, Sendable {
     dispatch(event, lane: Lane(.stack, priority), through: router)
   }
 
-  /// Queues an event on the shared central.
-  ///
-  /// - Parameters:
-  ///   - event: What to dispatch.
-  ///   - priority: Which of the five queues it joins.
-  /// - Returns: How many receivers get it.
-  ///
-  /// **Threads**, **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
-  @inlinable
-  @discardableResult
-  public static func queueEvent<E: Eventable>(
-    _ event: consuming E, priority: EventPriority = .normal
-  ) -> Int {
-    dispatch(event, lane: Lane(.queue, priority), through: shared.router)
-  }
-
-  /// Stacks an event on the shared central.
-  ///
-  /// - Parameters:
-  ///   - event: What to dispatch.
-  ///   - priority: Which of the five stacks it joins.
-  /// - Returns: How many receivers get it.
-  ///
-  /// **Threads**, **Order**, **Complexity**: as ``Eventable/stack(priority:on:)``.
-  @inlinable
-  @discardableResult
-  public static func stackEvent<E: Eventable>(
-    _ event: consuming E, priority: EventPriority = .normal
-  ) -> Int {
-    dispatch(event, lane: Lane(.stack, priority), through: shared.router)
-  }
+  /// What the scheduler of this central has done so far. **Threads**: any.
+  public var scheduleStatistics: EventScheduleStatistics { scheduler.counts.statistics }
 }

@@ -44,7 +44,8 @@ public class EventScheduleHandle: @unchecked Sendable {
   private let phase = Atomic<Phase>(.waiting)
   /// The locking core's: withdrawn while it fired. Under its lock.
   final var isWithdrawn = false
-  private let scheduler: Scheduler
+  private let target: ScheduleTarget
+  private var scheduler: Scheduler { target.scheduler }
   /// What its core finds the timer by: the lock-free core's id of it, written before anybody else
   /// has the handle; the locking core's position in its heap, under its lock.
   final var ticket: UInt64 = .max
@@ -53,13 +54,13 @@ public class EventScheduleHandle: @unchecked Sendable {
 
   @usableFromInline
   init(_ plan: SchedulePlan) {
-    scheduler = plan.scheduler
+    target = plan.target
     repetition = plan.interval == 0 || plan.limit == 1 ? nil : ScheduleRepetition(plan)
   }
 
   /// Where its event goes.
   @usableFromInline
-  final var router: any RouterCore { scheduler.router }
+  final var router: any RouterCore { target.router }
 
   // MARK: For the user
 

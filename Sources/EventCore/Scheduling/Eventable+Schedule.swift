@@ -14,7 +14,8 @@ extension Eventable {
   ///   - deadline: When, as `DispatchTime.now() + .seconds(4)`. If it has passed, the event is
   ///     dispatched at once on the calling thread; `.distantFuture` never comes.
   ///   - priority: Which of the five queues it joins.
-  ///   - central: Where its receivers are registered, at the time of the dispatch.
+  ///   - receiver: Whom it is for: everybody on a central, at the time of the dispatch, or one event
+  ///     thread, one pool, or one listener of one's own.
   /// - Returns: A handle that cancels it; it may be ignored.
   ///
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
@@ -34,9 +35,9 @@ extension Eventable {
   @discardableResult
   public consuming func scheduleQueue(
     at deadline: DispatchTime, priority: EventPriority = .normal,
-    on central: EventCentral = .shared
+    on receiver: any EventListenable = EventCentral.shared
   ) -> EventScheduleHandle {
-    schedule(self, lane: Lane(.queue, priority), central.plan(at: deadline))
+    schedule(self, lane: Lane(.queue, priority), receiver.listener.target.plan(at: deadline))
   }
 
   /// Queues this event after a while.
@@ -45,7 +46,8 @@ extension Eventable {
   ///   - delay: How long from now. Zero and negative durations have passed already: the event is
   ///     dispatched at once on the calling thread.
   ///   - priority: Which of the five queues it joins.
-  ///   - central: Where its receivers are registered, at the time of the dispatch.
+  ///   - receiver: Whom it is for: everybody on a central, at the time of the dispatch, or one event
+  ///     thread, one pool, or one listener of one's own.
   /// - Returns: A handle that cancels it; it may be ignored.
   ///
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
@@ -58,9 +60,9 @@ extension Eventable {
   @discardableResult
   public consuming func scheduleQueue(
     after delay: Duration, priority: EventPriority = .normal,
-    on central: EventCentral = .shared
+    on receiver: any EventListenable = EventCentral.shared
   ) -> EventScheduleHandle {
-    schedule(self, lane: Lane(.queue, priority), central.plan(after: delay))
+    schedule(self, lane: Lane(.queue, priority), receiver.listener.target.plan(after: delay))
   }
 
   /// Queues this event again and again.
@@ -74,7 +76,8 @@ extension Eventable {
   ///   - limit: How often the event is dispatched, at least 1; nil for no end.
   ///   - policy: What becomes of deadlines that have passed before they could be dispatched.
   ///   - priority: Which of the five queues it joins.
-  ///   - central: Where its receivers are registered, at the time of the dispatch.
+  ///   - receiver: Whom it is for: everybody on a central, at the time of the dispatch, or one event
+  ///     thread, one pool, or one listener of one's own.
   /// - Returns: A handle that ends the repetition; it may be ignored.
   ///
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
@@ -88,11 +91,11 @@ extension Eventable {
   public consuming func scheduleQueue(
     every interval: Duration, first: DispatchTime? = nil, limit: Int? = nil,
     policy: EventRepeatPolicy = .skip, priority: EventPriority = .normal,
-    on central: EventCentral = .shared
+    on receiver: any EventListenable = EventCentral.shared
   ) -> EventScheduleHandle {
     schedule(
       self, lane: Lane(.queue, priority),
-      central.plan(every: interval, first: first, limit: limit, policy: policy))
+      receiver.listener.target.plan(every: interval, first: first, limit: limit, policy: policy))
   }
 
   /// Stacks this event at a time.
@@ -105,7 +108,8 @@ extension Eventable {
   ///   - deadline: When, as `DispatchTime.now() + .seconds(4)`. If it has passed, the event is
   ///     dispatched at once on the calling thread; `.distantFuture` never comes.
   ///   - priority: Which of the five stacks it joins.
-  ///   - central: Where its receivers are registered, at the time of the dispatch.
+  ///   - receiver: Whom it is for: everybody on a central, at the time of the dispatch, or one event
+  ///     thread, one pool, or one listener of one's own.
   /// - Returns: A handle that cancels it; it may be ignored.
   ///
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
@@ -125,9 +129,9 @@ extension Eventable {
   @discardableResult
   public consuming func scheduleStack(
     at deadline: DispatchTime, priority: EventPriority = .normal,
-    on central: EventCentral = .shared
+    on receiver: any EventListenable = EventCentral.shared
   ) -> EventScheduleHandle {
-    schedule(self, lane: Lane(.stack, priority), central.plan(at: deadline))
+    schedule(self, lane: Lane(.stack, priority), receiver.listener.target.plan(at: deadline))
   }
 
   /// Stacks this event after a while.
@@ -136,7 +140,8 @@ extension Eventable {
   ///   - delay: How long from now. Zero and negative durations have passed already: the event is
   ///     dispatched at once on the calling thread.
   ///   - priority: Which of the five stacks it joins.
-  ///   - central: Where its receivers are registered, at the time of the dispatch.
+  ///   - receiver: Whom it is for: everybody on a central, at the time of the dispatch, or one event
+  ///     thread, one pool, or one listener of one's own.
   /// - Returns: A handle that cancels it; it may be ignored.
   ///
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
@@ -149,9 +154,9 @@ extension Eventable {
   @discardableResult
   public consuming func scheduleStack(
     after delay: Duration, priority: EventPriority = .normal,
-    on central: EventCentral = .shared
+    on receiver: any EventListenable = EventCentral.shared
   ) -> EventScheduleHandle {
-    schedule(self, lane: Lane(.stack, priority), central.plan(after: delay))
+    schedule(self, lane: Lane(.stack, priority), receiver.listener.target.plan(after: delay))
   }
 
   /// Stacks this event again and again.
@@ -165,7 +170,8 @@ extension Eventable {
   ///   - limit: How often the event is dispatched, at least 1; nil for no end.
   ///   - policy: What becomes of deadlines that have passed before they could be dispatched.
   ///   - priority: Which of the five stacks it joins.
-  ///   - central: Where its receivers are registered, at the time of the dispatch.
+  ///   - receiver: Whom it is for: everybody on a central, at the time of the dispatch, or one event
+  ///     thread, one pool, or one listener of one's own.
   /// - Returns: A handle that ends the repetition; it may be ignored.
   ///
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
@@ -179,10 +185,10 @@ extension Eventable {
   public consuming func scheduleStack(
     every interval: Duration, first: DispatchTime? = nil, limit: Int? = nil,
     policy: EventRepeatPolicy = .skip, priority: EventPriority = .normal,
-    on central: EventCentral = .shared
+    on receiver: any EventListenable = EventCentral.shared
   ) -> EventScheduleHandle {
     schedule(
       self, lane: Lane(.stack, priority),
-      central.plan(every: interval, first: first, limit: limit, policy: policy))
+      receiver.listener.target.plan(every: interval, first: first, limit: limit, policy: policy))
   }
 }

@@ -4,7 +4,7 @@
 /// When and how often an event is dispatched, before the event itself is known.
 @usableFromInline
 struct SchedulePlan {
-  let scheduler: Scheduler
+  let target: ScheduleTarget
   /// The first deadline, on the scheduler's clock.
   let first: UInt64
   /// Nanoseconds; 0 for once.
@@ -59,5 +59,5 @@ func schedule<E: Eventable>(
 
 @usableFromInline
 func begin(_ handle: EventScheduleHandle, _ plan: SchedulePlan) {
-  plan.scheduler.add(handle, at: plan.first)
+  plan.target.scheduler.add(handle, at: plan.first)
 }

@@ -5,11 +5,11 @@ import Synchronization
 
 /// The scheduler of one central: its core, made at first use, and its counts.
 ///
-/// It is a source in front of the router, as the user is: it holds events until their time and then
-/// dispatches them through the router, on its own thread, which no handler ever runs on.
+/// It is a source in front of a router, as the user is: it holds events until their time and then
+/// dispatches them through the router of their `ScheduleTarget`, on its own thread, which no handler
+/// ever runs on.
 final class Scheduler: Sendable {
   private let kind: EventCentral.Core
-  let router: any RouterCore
   /// nil: the monotonic clock and a thread.
   private let clock: ManualClock?
   /// The address of the core, retained, once it is made; 0 before. (`AtomicLazyReference` costs 50
@@ -24,9 +24,8 @@ final class Scheduler: Sendable {
     init(_ core: any SchedulerCore) { self.core = core }
   }
 
-  init(_ kind: EventCentral.Core, router: any RouterCore, clock: ManualClock?) {
+  init(_ kind: EventCentral.Core, clock: ManualClock?) {
     self.kind = kind
-    self.router = router
     self.clock = clock
   }
 

@@ -14,9 +14,9 @@ extension EventThread {
   ///   - interest: Which of these events it wants; the others are skipped and counted
   ///     (``EventCallbackHandle/skippedCount``).
   ///   - maximumAge: With `.youngerThan`: from how many nanoseconds on an event is too old, judged
-  ///     when the callback would run. Left out with every other interest.
+  ///     when the callback would run.
   ///   - customFilter: With `.custom`: returns true for an event that the callback wants. It runs
-  ///     on this thread, right before the callback would. Left out with every other interest.
+  ///     on this thread, right before the callback would.
   /// - Returns: A handle that ends the callback.
   ///
   /// **Threads**: any, also inside a callback.
@@ -28,7 +28,6 @@ extension EventThread {
   /// **Complexity**: O(receivers of the type), which are listed anew.
   @inlinable
   @discardableResult
-  @preconcurrency
   public func addEventCallback<E: Eventable>(
     _ callback:
       @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
@@ -56,7 +55,6 @@ extension EventThread {
   /// **Threads**: as for the form with three parameters.
   @inlinable
   @discardableResult
-  @preconcurrency
   public func addEventCallback<E: Eventable>(
     _ callback: @escaping @Sendable (_ event: E) -> Void, forEventType type: E.Type = E.self,
     interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
@@ -75,7 +73,9 @@ extension EventThread {
   /// ```
   ///
   /// - Parameters:
-  ///   - method: A method of the thread's class, named without its object.
+  ///   - method: A method of the thread's class, named without its object. One of the MainActor needs
+  ///     a ``UIEventThread``, which the compiler does not see: it does not look at the isolation of
+  ///     a function that a function returns.
   ///   - type: The exact type of event.
   ///   - interest: As for the closure with three parameters, as are `maximumAge` and
   ///     `customFilter`.
@@ -84,7 +84,6 @@ extension EventThread {
   /// **Threads**: any, also inside a callback.
   @inlinable
   @discardableResult
-  @preconcurrency
   @_disfavoredOverload
   public func addEventCallback<Owner: EventThread, E: Eventable>(
     _ method: @escaping @Sendable (Owner) -> (_ event: E) -> Void,
@@ -112,7 +111,6 @@ extension EventThread {
   /// **Threads**: any, also inside a callback.
   @inlinable
   @discardableResult
-  @preconcurrency
   @_disfavoredOverload
   public func addEventCallback<Owner: EventThread, E: Eventable>(
     _ method:
@@ -128,57 +126,6 @@ extension EventThread {
     requireOwner(Owner.self)
     let interest = HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter)
     return addHandler(TypedHandler(method, interest), eventTypeActions(E.self))
-  }
-
-  /// Has a closure that comes last called for the events of a type that meet an interest, with
-  /// their priority and the time of their dispatch.
-  ///
-  /// ```swift
-  /// addEventCallback(interestedIn: .latestOnly) { (event: Frame, priority, dispatchTime) in draw(event) }
-  /// ```
-  ///
-  /// - Parameter callback: As are the others: that of the form with the callback in first place.
-  /// - Returns: A handle that ends the callback.
-  ///
-  /// **Threads**: any, also inside a callback.
-  @inlinable
-  @discardableResult
-  @preconcurrency
-  public func addEventCallback<E: Eventable>(
-    forEventType type: E.Type = E.self, interestedIn interest: EventListenerInterest,
-    maximumAge: UInt64 = 0,
-    customFilter: (
-      @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
-    )? = nil,
-    _ callback:
-      @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
-      -> Void
-  ) -> EventCallbackHandle {
-    addEventCallback(
-      callback, forEventType: type, interestedIn: interest, maximumAge: maximumAge,
-      customFilter: customFilter)
-  }
-
-  /// Has a closure that comes last called for the events of a type that meet an interest.
-  ///
-  /// - Parameter callback: As are the others: that of the form with the callback in first place.
-  /// - Returns: A handle that ends the callback.
-  ///
-  /// **Threads**: any, also inside a callback.
-  @inlinable
-  @discardableResult
-  @preconcurrency
-  public func addEventCallback<E: Eventable>(
-    forEventType type: E.Type = E.self, interestedIn interest: EventListenerInterest,
-    maximumAge: UInt64 = 0,
-    customFilter: (
-      @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
-    )? = nil,
-    _ callback: @escaping @Sendable (_ event: E) -> Void
-  ) -> EventCallbackHandle {
-    addEventCallback(
-      callback, forEventType: type, interestedIn: interest, maximumAge: maximumAge,
-      customFilter: customFilter)
   }
 
   @usableFromInline

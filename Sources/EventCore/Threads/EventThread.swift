@@ -23,7 +23,7 @@ import Synchronization
 /// ``cancel()``. A callback that retains the thread, as a bound method
 /// (`addEventCallback(onTemperature, …)`) does, keeps it alive until ``cancel()``; a method without
 /// its object, as above, does not.
-open class EventThread: @unchecked Sendable {
+open class EventThread: EventListenable, @unchecked Sendable {
   // All stored properties are constant; what changes is the consumer's, which says who touches
   // what. A subclass guards its own state: its callbacks run on one thread, its other methods
   // anywhere.
@@ -33,7 +33,9 @@ open class EventThread: @unchecked Sendable {
   let consumer: Consumer
   @usableFromInline let direct: any RouterCore
   /// Made when the first observer is added.
-  let observers = LazyObserverRegistry()
+  /// What a module on top of this one keeps with a thread: the observers of EventDrivenSwift.
+  package let attachment = LazyReference<AnyObject>()
+  private let lazyListener = LazyReference<EventListener>()
   /// Whether somebody gave up what waits. Releasing, before the mailbox is closed, and acquiring.
   private let givenUp = Atomic<Bool>(false)
 
@@ -141,6 +143,7 @@ open class EventThread: @unchecked Sendable {
   func giveUp() {
     givenUp.store(true, ordering: .releasing)
     consumer.close(whenEmpty: false)
+    lazyListener.value?.end()
   }
 
   /// After its end: whether it handled what was dispatched before.
@@ -189,6 +192,15 @@ open class EventThread: @unchecked Sendable {
       wait for itself: call \(instead).
       """)
   }
+
+  // MARK: Listeners
+
+  /// The listeners that are registered `on:` this thread. They hear what its callbacks hear, the
+  /// events of its central and those that are sent to it alone, and end with its last reference or
+  /// by ``cancel()``.
+  ///
+  /// **Threads**: any. Made with its first use.
+  public var listener: EventListener { lazyListener.value(or: { EventListener(of: self) }) }
 
   // MARK: Looking
 

@@ -94,7 +94,7 @@ func sleepWithoutSlack() {
 }
 
 /// A number that tells the calling thread from all others that run now; never 0.
-func currentThreadNumber() -> UInt {
+package func currentThreadNumber() -> UInt {
   #if canImport(Darwin)
     UInt(bitPattern: pthread_self())
   #else

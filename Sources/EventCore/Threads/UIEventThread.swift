@@ -122,7 +122,6 @@ extension UIEventThread {
   /// **Threads**: any, also inside a callback.
   @inlinable
   @discardableResult
-  @preconcurrency
   public func addEventCallback<E: Eventable>(
     _ callback:
       @escaping @MainActor @Sendable (
@@ -153,7 +152,6 @@ extension UIEventThread {
   /// **Threads**: any, also inside a callback.
   @inlinable
   @discardableResult
-  @preconcurrency
   public func addEventCallback<E: Eventable>(
     _ callback: @escaping @MainActor @Sendable (_ event: E) -> Void,
     forEventType type: E.Type = E.self,
@@ -180,7 +178,6 @@ extension UIEventThread {
   /// **Threads**: any, also inside a callback.
   @inlinable
   @discardableResult
-  @preconcurrency
   @_disfavoredOverload
   public func addEventCallback<Owner: UIEventThread, E: Eventable>(
     _ method: @escaping @MainActor (Owner) -> @MainActor (_ event: E) -> Void,
@@ -210,7 +207,6 @@ extension UIEventThread {
   /// **Threads**: any, also inside a callback.
   @inlinable
   @discardableResult
-  @preconcurrency
   @_disfavoredOverload
   public func addEventCallback<Owner: UIEventThread, E: Eventable>(
     _ method:

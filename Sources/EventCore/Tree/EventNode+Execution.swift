@@ -38,7 +38,6 @@ extension EventNode {
   /// **Complexity**: a raise pays one dispatch and one allocation for each hand-over.
   @inlinable
   @discardableResult
-  @preconcurrency
   public final func addHandler<E: Eventable>(
     _ mode: CaptureMode = .onPropagate, for type: E.Type = E.self, executeOn: ExecuteEventOn,
     of central: EventCentral = .shared, isolation: isolated (any Actor)? = #isolation,
@@ -60,7 +59,6 @@ extension EventNode {
   /// **Threads**, **Order**: as for the form with ``ExecuteEventOn``.
   @inlinable
   @discardableResult
-  @preconcurrency
   public final func addHandler<E: Eventable>(
     _ mode: CaptureMode = .onPropagate, for type: E.Type = E.self, executeOn thread: EventThread,
     _ handler: @escaping @Sendable (_ event: E) -> Void
@@ -88,7 +86,6 @@ extension EventNode {
   /// main queue.
   @inlinable
   @discardableResult
-  @preconcurrency
   public final func addHandler<E: Eventable>(
     _ mode: CaptureMode = .onPropagate, for type: E.Type = E.self, executeOn actor: MainActor,
     of central: EventCentral = .shared,
@@ -119,7 +116,6 @@ extension EventNode {
   /// **Threads**, **Order**: as for the form with ``ExecuteEventOn``.
   @inlinable
   @discardableResult
-  @preconcurrency
   public final func addHandler<Owner: Actor, E: Eventable>(
     _ mode: CaptureMode = .onPropagate, for type: E.Type = E.self, executeOn actor: Owner,
     of central: EventCentral = .shared,

@@ -26,7 +26,6 @@ extension EventNode {
   /// yet.
   @inlinable
   @discardableResult
-  @preconcurrency
   public final func addHandler<E: Eventable>(
     _ mode: CaptureMode = .onPropagate, for type: E.Type = E.self,
     _ handler: @escaping @Sendable (_ event: E) -> Void
@@ -56,7 +55,6 @@ extension EventNode {
   /// **Threads**, **Order**: as for the other form.
   @inlinable
   @discardableResult
-  @preconcurrency
   @_disfavoredOverload
   public final func addHandler<E: Eventable>(
     _ mode: CaptureMode = .onPropagate, for type: E.Type = E.self,

@@ -29,7 +29,7 @@ struct ActorHopTests {
     func register(_ form: Form, on central: EventCentral) -> any EventListenerHandling {
       switch form {
       case .isolation:
-        Ping.addListener(isolation: #isolation, { self.append($0.number) }, on: central)
+        Ping.addListener(nil, { self.append($0.number) }, on: central)
       case .byDefault:
         Ping.addListener(self, { self.append($0.number) }, on: central)
       case .weak:

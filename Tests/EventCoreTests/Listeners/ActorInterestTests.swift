@@ -17,35 +17,22 @@ struct ActorInterestTests {
     func append(_ number: Int) { log.append(number) }
 
     func register(on central: EventCentral) -> [any EventListenerHandling] {
-      let both: Set<EventListenerInterest> = [.latestOnly, .custom]
+      let both: EventListenerInterest = [.latestOnly, .custom]
       let filter: @Sendable (Ping, EventPriority, DispatchTime) -> Bool = { event, _, _ in
         event.number > 5
       }
       return [
         Ping.addListener(
-          isolation: #isolation, { self.append($0.number) }, interestedIn: both,
-          customFilter: filter, on: central),
+          nil, { self.append($0.number) }, interestedIn: both, customFilter: filter, on: central),
         Ping.addListener(
-          isolation: #isolation, { event, _, _ in self.append(event.number) }, interestedIn: both,
+          nil, { event, _, _ in self.append(event.number) }, interestedIn: both,
           customFilter: filter, on: central),
         Ping.addListener(
           self, { (self: isolated Model, event) in self.append(event.number) },
           interestedIn: both, customFilter: filter, on: central),
-        Ping.addListener(
-          self, { (self: isolated Model, event, _, _) in self.append(event.number) },
-          interestedIn: both, customFilter: filter, on: central),
-        central.addListener(
-          isolation: #isolation, { (event: Ping) in self.append(event.number) },
-          interestedIn: both, customFilter: filter),
-        central.addListener(
-          isolation: #isolation, { (event: Ping, _, _) in self.append(event.number) },
-          interestedIn: both, customFilter: filter),
-        central.addListener(
-          self, { (self: isolated Model, event: Ping) in self.append(event.number) },
-          interestedIn: both, customFilter: filter),
-        central.addListener(
-          self, { (self: isolated Model, event: Ping, _, _) in self.append(event.number) },
-          interestedIn: both, customFilter: filter),
+        Ping.addListener(nil, interestedIn: both, customFilter: filter, on: central) {
+          self.append($0.number)
+        },
       ]
     }
   }
@@ -90,7 +77,7 @@ struct ActorInterestTests {
   @MainActor
   func mainActor(core: EventCentral.Core) async {
     let (central, screen) = (EventCentral(core: core), Screen())
-    let both: Set<EventListenerInterest> = [.latestOnly, .custom]
+    let both: EventListenerInterest = [.latestOnly, .custom]
     let handles: [any EventListenerHandling] = [
       Ping.addListener(
         screen, screen.onPing, interestedIn: both, customFilter: screen.isAboveFive, on: central),
@@ -102,14 +89,9 @@ struct ActorInterestTests {
       Ping.addListener(
         screen, Screen.onTimedPing, interestedIn: both, customFilter: Screen.isAboveFive,
         on: central),
-      central.addListener(
-        screen, screen.onPing, interestedIn: both, customFilter: screen.isAboveFive),
-      central.addListener(
-        screen, screen.onTimedPing, interestedIn: both, customFilter: screen.isAboveFive),
-      central.addListener(
-        screen, Screen.onPing, interestedIn: both, customFilter: Screen.isAboveFive),
-      central.addListener(
-        screen, Screen.onTimedPing, interestedIn: both, customFilter: Screen.isAboveFive),
+      Ping.addListener(screen, interestedIn: both, customFilter: screen.isAboveFive, on: central) {
+        screen.onPing($0)
+      },
     ]
     #expect(handles.allSatisfy { "\($0.executesOn)" == "mainQueue" })
     for number in 0..<10 { Ping(number: number).queue(on: central) }
@@ -139,7 +121,7 @@ struct ActorInterestTests {
   @MainActor
   func uiEventThread(core: EventCentral.Core) {
     let thread = Bar(on: EventCentral(core: core))
-    let both: Set<EventListenerInterest> = [.latestOnly, .custom]
+    let both: EventListenerInterest = [.latestOnly, .custom]
     let filter: @MainActor @Sendable (Ping, EventPriority, DispatchTime) -> Bool = { event, _, _ in
       event.number > 5
     }

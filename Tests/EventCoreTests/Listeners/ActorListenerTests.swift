@@ -25,7 +25,7 @@ struct ActorListenerTests {
     }
 
     func register(on central: EventCentral) -> any EventListenerHandling {
-      Ping.addListener(isolation: #isolation, { self.append($0.number) }, on: central)
+      Ping.addListener(nil, { self.append($0.number) }, on: central)
     }
 
     /// Without a word about isolation: a closure that is isolated to the actor must run there.
@@ -133,7 +133,7 @@ struct ActorListenerTests {
         screen, Screen.onTimedPing, interestedIn: .custom, customFilter: Screen.isEven,
         on: central),
       Ping.addListener(screen, { event in screen.onPing(event) }, on: central),
-      Ping.addListener(isolation: #isolation, { event in screen.onPing(event) }, on: central),
+      Ping.addListener(nil, { event in screen.onPing(event) }, on: central),
       Ping.addListener(
         nil, { @MainActor event in MainActor.preconditionIsolated() }, on: central),
     ]

@@ -73,12 +73,9 @@ struct ActorRegistrationTests {
         Ping.addListener(model, Model.onTimedPing, on: central),
         Ping.addListener(model, Model.onPing, interestedIn: [.all], on: central),
         Ping.addListener(model, model.onPing, on: central),
-        central.addListener(nil, onPing),
-        central.addListener(nil, onTimedPing),
-        central.addListener(nil) { (event: Ping) in onPing(event) },
-        central.addListener(nil, onTimedPing, interestedIn: [.all]),
-        central.addListener(model, Model.onPing),
-        central.addListener(model, Model.onTimedPing, interestedIn: [.all]),
+        Ping.addListener(nil, onTimedPing, interestedIn: .all, on: central.listener),
+        Ping.addListener(nil, onTimedPing, executeOn: .requesterThread, on: central),
+        Ping.addListener(nil, executeOn: .requesterThread, on: central) { onPing($0) },
       ]
     }
 

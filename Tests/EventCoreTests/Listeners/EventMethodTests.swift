@@ -202,7 +202,7 @@ struct EventMethodTests {
       self.log.append("ping \(event.number)")
     }
 
-    @EventMethod<Picky, Pong>(executeOn: .listenerThread, interestedIn: [])
+    @EventMethod<Picky, Pong>(executeOn: .listenerThread, interestedIn: .all)
     var onPong = { (self, event, priority, dispatchTime) in
       self.log.append("pong \(event.number)")
     }
@@ -219,7 +219,6 @@ struct EventMethodTests {
       picky.registerListeners(on: central)
       let first = HeldPlace(.listenerThread, on: central)
       for number in 1...3 { Ping(number: number).queue(on: central) }
-      // An empty set is all of them.
       for number in 1...3 { Pong(number: number).queue(on: central) }
       first.letGo()
       // The latest was odd, and none of the others stands in for it.

@@ -28,14 +28,14 @@ struct ListenerEndingTests {
       let listener = EventListener(on: central)
       let executeOn = place.executeOn
       let (log, entered, leave) = (Log<Int>(), Gate(), Gate())
-      let handle = listener.addListener(
+      let handle = Ping.addListener(
         nil,
         { (event: Ping) in
           log.append(event.number)
           guard event.number == 0 else { return }
           entered.open()
           leave.pass()
-        }, executeOn: executeOn)
+        }, executeOn: executeOn, on: listener)
       for number in 0..<10 { #expect(Ping(number: number).queue(on: central) == 1) }
       entered.pass()
       #expect(handle.waitingEventCount == 9)

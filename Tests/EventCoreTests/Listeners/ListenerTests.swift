@@ -80,7 +80,7 @@ struct ListenerTests {
     #expect(found === queue)
   }
 
-  @Test("the default is the context that registers it", arguments: cores)
+  @Test("the default is the context that registers it, and .requesterThread that or another", arguments: cores)
   func defaultContext(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let onMain = await MainActor.run {
@@ -88,7 +88,7 @@ struct ListenerTests {
     }
     #expect("\(onMain.executesOn)" == "mainQueue")
     await offThePool {
-      let other = Ping.addListener(nil, { _ in }, on: central)
+      let other = Ping.addListener(nil, { _ in }, executeOn: .requesterThread, on: central)
       #expect("\(other.executesOn)" == "listenerThread")
     }
   }
@@ -176,7 +176,8 @@ struct ListenerTests {
     let central = EventCentral(core: core)
     let log = Log<Int>()
     let handle = TaskValue.$number.withValue(7) {
-      Ping.addListener(nil, { _ in log.append(TaskValue.number) }, on: central)
+      Ping.addListener(
+        nil, { _ in log.append(TaskValue.number) }, executeOn: .requesterThread, on: central)
     }
     for _ in 0..<3 { Ping().queue(on: central) }
     await offThePool { #expect(log.entries(atLeast: 3) == [7, 7, 7]) }
@@ -379,10 +380,10 @@ struct ListenerTests {
       let central = EventCentral(core: core)
       var listener: EventListener? = EventListener(on: central, name: "own")
       let log = Log<UInt>()
-      let own = listener!.addListener(
-        nil, { (_: Ping) in log.append(currentThread()) }, executeOn: .listenerThread)
-      let shared = central.addListener(
-        nil, { (_: Ping) in log.append(currentThread()) }, executeOn: .listenerThread)
+      let own = Ping.addListener(
+        nil, { (_: Ping) in log.append(currentThread()) }, executeOn: .listenerThread, on: listener!)
+      let shared = Ping.addListener(
+        nil, { (_: Ping) in log.append(currentThread()) }, executeOn: .listenerThread, on: central)
       Ping().queue(on: central)
       #expect(Set(log.entries(atLeast: 2)).count == 2)
       #expect(listener!.listenerCount == 1)
@@ -392,7 +393,7 @@ struct ListenerTests {
       #expect(Ping().queue(on: central) == 1)
       central.listener.end()
       #expect(waitUntil { !shared.isActive })
-      #expect(!central.addListener(nil, { (_: Ping) in }).isActive)
+      #expect(!Ping.addListener(nil, { _ in }, executeOn: .taskThread, on: central).isActive)
     }
   }
 }

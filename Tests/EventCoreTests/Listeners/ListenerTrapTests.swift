@@ -35,14 +35,20 @@ struct ListenerTrapTests {
     }
   }
 
-  @Test("the isolated form outside of any actor")
-  func noActor() async {
-    let result = await #expect(
+  @Test("a listener without a place, registered in a task or on a thread of one's own")
+  func noPlace() async {
+    let inTask = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
     ) {
-      Ping.addListener(isolation: nil) { _ in }
+      Ping.addListener(nil) { _ in }
     }
-    expectMessage(result, "was called outside of any actor")
+    expectMessage(inTask, "a task or a thread to which no event can come back")
+    let onThread = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      await offThePool { _ = Ping.addListener(nil, on: EventCentral()) { _ in } }
+    }
+    expectMessage(onThread, "say where it is to be called: executeOn: .listenerThread")
   }
 
   final class Other {}

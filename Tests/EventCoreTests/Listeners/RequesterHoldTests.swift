@@ -45,12 +45,12 @@ struct RequesterHoldTests {
         held.letGo()
         entered.pass()
         #expect(log.entries(atLeast: 1) == [0])
-        let there = other.addListener(
-          box.value!, Requester.onPing, executeOn: .listenerThread)
-        let captured = other.addListener(
-          box.value!, { (_: Ping) in log.append(-1) }, executeOn: .listenerThread)
-        let all = other.addListener(
-          nil, { (event: Ping) in seen.append(event.number) }, executeOn: .listenerThread)
+        let there = Ping.addListener(
+          box.value!, Requester.onPing, executeOn: .listenerThread, on: other)
+        let captured = Ping.addListener(
+          box.value!, { (_: Ping) in log.append(-1) }, executeOn: .listenerThread, on: other)
+        let all = Ping.addListener(
+          nil, { (event: Ping) in seen.append(event.number) }, executeOn: .listenerThread, on: other)
         Ping(number: 1).queue(on: central)
         #expect(seen.entries(atLeast: 1) == [1])
         #expect(log.entries == [0, 1, -1])
@@ -99,9 +99,9 @@ struct RequesterHoldTests {
       entered.pass()
       #expect(log.entries(atLeast: 1) == [0])
       first.remove()
-      let later = other.addListener(box.value!, Requester.onPing, executeOn: .listenerThread)
-      let all = other.addListener(
-        nil, { (event: Ping) in seen.append(event.number) }, executeOn: .listenerThread)
+      let later = Ping.addListener(box.value!, Requester.onPing, executeOn: .listenerThread, on: other)
+      let all = Ping.addListener(
+        nil, { (event: Ping) in seen.append(event.number) }, executeOn: .listenerThread, on: other)
       box.value = nil
       for number in 1...5 { Ping(number: number).queue(on: central) }
       #expect(seen.entries(atLeast: 5) == Array(1...5))
@@ -133,8 +133,8 @@ struct RequesterHoldTests {
         log.append(event.number)
         withExtendedLifetime(token) {}
       }
-      let its = other.addListener(
-        box.value!, { (_: Pong) in log.append(-1) }, executeOn: .listenerThread)
+      let its = Pong.addListener(
+        box.value!, { (_: Pong) in log.append(-1) }, executeOn: .listenerThread, on: other)
       let stranger = standing(at: other, entered, leave)
       Ping(number: 0).queue(on: central)
       #expect(log.entries(atLeast: 1) == [0])
@@ -195,12 +195,12 @@ struct RequesterHoldTests {
   private func standing(
     at place: EventListener, _ entered: Gate, _ leave: Gate
   ) -> any EventListenerHandling {
-    place.addListener(
+    Pong.addListener(
       nil,
       { (_: Pong) in
         entered.open()
         leave.pass()
-      }, executeOn: .listenerThread)
+      }, executeOn: .listenerThread, on: place)
   }
 
   /// Objects with handlers of their own.
@@ -256,8 +256,8 @@ struct RequesterHoldTests {
       let (entered, leave) = (Gate(), Gate())
       let other = EventListener(on: central, name: "place")
       var (object, isThere): (AnyObject?, () -> Bool) = kind.make(central, core, owner.token())
-      let its = other.addListener(
-        object, { (_: Pong) in log.append(-1) }, executeOn: .listenerThread)
+      let its = Pong.addListener(
+        object, { (_: Pong) in log.append(-1) }, executeOn: .listenerThread, on: other)
       let stranger = standing(at: other, entered, leave)
       Pong(number: 0).queue(on: central)
       entered.pass()
@@ -284,11 +284,11 @@ struct RequesterHoldTests {
       let box = Box<Requester>(Requester(owner.token(), log))
       // The last ones go on, so that the threads hardly ever run dry.
       let handles = zip(others, seen).map { other, seen in
-        other.addListener(box.value!, Requester.onPing, executeOn: .listenerThread)
-        other.addListener(box.value!, { (_: Ping) in log.append(-1) }, executeOn: .listenerThread)
-        return other.addListener(
+        Ping.addListener(box.value!, Requester.onPing, executeOn: .listenerThread, on: other)
+        Ping.addListener(box.value!, { (_: Ping) in log.append(-1) }, executeOn: .listenerThread, on: other)
+        return Ping.addListener(
           nil, { (ping: Ping) in if ping.number > 0 { seen.append(ping.number) } },
-          executeOn: .listenerThread)
+          executeOn: .listenerThread, on: other)
       }
       let ended = Gate()
       runThread {

@@ -45,25 +45,25 @@ struct TrailingClosureTests {
     }
   }
 
-  @Test("listeners of a central", arguments: cores)
+  @Test("listeners of a central's listener", arguments: cores)
   func central(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
       let (log, lifetime) = (Log<Int>(), Lifetime())
       let requester = Requester(lifetime.token())
-      central.addListener(requester, executeOn: .listenerThread) { (event: Ping) in
+      let listener = central.listener
+      Ping.addListener(requester, executeOn: .listenerThread, on: listener) { event in
         log.append(event.number)
       }
-      central.addListener(requester, forEventType: Ping.self, executeOn: .listenerThread) {
-        event, _, _ in
+      Ping.addListener(requester, executeOn: .listenerThread, on: listener) { event, _, _ in
         log.append(10 + event.number)
       }
-      central.addListener(nil, executeOn: .listenerThread, once: true) { (event: Ping) in
+      Ping.addListener(nil, executeOn: .listenerThread, once: true, on: listener) { event in
         log.append(20 + event.number)
       }
-      central.addListener(
+      Ping.addListener(
         nil, executeOn: .listenerThread, interestedIn: .custom,
-        customFilter: { (event: Ping, _, _) in event.number == 2 }
+        customFilter: { event, _, _ in event.number == 2 }, on: listener
       ) { event, _, _ in
         log.append(30 + event.number)
       }
@@ -73,14 +73,14 @@ struct TrailingClosureTests {
     }
   }
 
-  @Test("D9: without a place, too, and the listener ends with its requester", arguments: cores)
+  @Test("D9: where there is no context to come back to, too, and the listener ends with its requester", arguments: cores)
   func requesterThread(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
       let (log, requesters, closures) = (Log<Int>(), Lifetime(), Lifetime())
       var requester: Requester? = Requester(requesters.token())
       let token = closures.token()
-      Ping.addListener(requester!, interestedIn: .all, on: central) { event in
+      Ping.addListener(requester!, executeOn: .requesterThread, on: central) { event in
         withExtendedLifetime(token) { log.append(event.number) }
       }
       Ping(number: 1).queue(on: central)
@@ -100,9 +100,12 @@ struct TrailingClosureTests {
     let log = Log<Int>()
     let gate = Gate()
     thread.addEventCallback { (event: Pong) in gate.pass() }
-    thread.addEventCallback(interestedIn: .latestOnly) { (event: Ping) in log.append(event.number) }
-    thread.addEventCallback(
-      interestedIn: .custom, customFilter: { (event: Ping, _, _) in event.number == 2 }
+    Ping.addListener(nil, executeOn: .listenerThread, interestedIn: .latestOnly, on: thread) { event in
+      log.append(event.number)
+    }
+    Ping.addListener(
+      nil, executeOn: .listenerThread, interestedIn: .custom,
+      customFilter: { event, _, _ in event.number == 2 }, on: thread
     ) { event, _, _ in
       log.append(10 + event.number)
     }
@@ -113,7 +116,7 @@ struct TrailingClosureTests {
     #expect(log.entries.sorted() == [3, 12])
   }
 
-  @Test("a method may have a closure as its filter", arguments: cores)
+  @Test("a method's filter is a method, or a closure that is given the owner", arguments: cores)
   func methodAndFilter(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -121,10 +124,10 @@ struct TrailingClosureTests {
       var requester: Requester? = Requester(lifetime.token(), log)
       Ping.addListener(
         requester!, Requester.onPing, executeOn: .listenerThread, interestedIn: .custom,
-        customFilter: { event, _, _ in event.number % 2 == 1 }, on: central)
-      central.addListener(
-        requester!, Requester.onTimedPing, executeOn: .listenerThread, interestedIn: .custom,
-        customFilter: { event, _, _ in event.number == 2 })
+        customFilter: { _ in { event, _, _ in event.number % 2 == 1 } }, on: central)
+      Ping.addListener(
+        requester!, Requester.onPing, executeOn: .listenerThread, interestedIn: .custom,
+        customFilter: { _ in { event, _, _ in event.number == 2 } }, on: central)
       for number in 0..<4 { Ping(number: number).queue(on: central) }
       #expect(log.entries(atLeast: 3) == [1, 2, 3])
       requester = nil

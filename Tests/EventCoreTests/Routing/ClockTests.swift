@@ -43,7 +43,7 @@ struct ClockTests {
     "a listener that takes the event alone reads none; one that takes the time does, until it is removed",
     arguments: cores)
   func listenersReadItWhenTheyAsk(core: EventCentral.Core) {
-    final class Requester {
+    final class Requester: Sendable {
       func onEmpty(_ event: Empty) {}
     }
     let (central, requester) = (EventCentral(core: core), Requester())

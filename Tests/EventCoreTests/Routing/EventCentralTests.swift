@@ -26,15 +26,15 @@ struct EventCentralTests {
     #expect(log.entries.sorted() == ["one 1", "two 2"])
   }
 
-  @Test("the static verbs and the defaults use the shared central")
+  @Test("the defaults use the shared central")
   func sharedIsTheDefault() {
     let thread = EventThread()
     #expect(thread.central === EventCentral.shared)
     thread.addEventCallback { (_: OnlyHere) in }
     #expect(OnlyHere().queue() == 1)
     #expect(OnlyHere().stack() == 1)
-    #expect(EventCentral.queueEvent(OnlyHere(), priority: .low) == 1)
-    #expect(EventCentral.stackEvent(OnlyHere()) == 1)
+    #expect(EventCentral.shared.queueEvent(OnlyHere(), priority: .low) == 1)
+    #expect(EventCentral.shared.stackEvent(OnlyHere()) == 1)
     [OnlyHere(), OnlyHere()].queue()
     [OnlyHere(), OnlyHere()].stack(priority: .lowest)
     #expect(thread.drain())

@@ -159,40 +159,37 @@ struct ScheduleTests {
     #expect(times.entries.count == 1 && times.entries[0] >= before && times.entries[0] <= after)
   }
 
-  @Test("the central's own verbs do what the event's do", arguments: cores)
-  func centralVerbs(core: EventCentral.Core) {
+  @Test("D4: what is scheduled for one event thread, pool or listener comes to it alone", arguments: cores)
+  func receivers(core: EventCentral.Core) {
     let world = ScheduleWorld(core)
-    let central = world.central
-    central.scheduleQueue(Number(value: 2), at: world.after(2))
-    central.scheduleStack(Number(value: 1), at: world.after(1), priority: .high)
-    central.scheduleQueue(Number(value: 3), after: .nanoseconds(3))
-    central.scheduleStack(Number(value: 4), after: .nanoseconds(4))
-    central.scheduleQueue(Number(value: 5), every: .nanoseconds(5), limit: 1)
-    central.scheduleStack(
-      Number(value: 6), every: .nanoseconds(9), first: world.after(6), limit: 1, policy: .catchUp)
-    for step in 1...6 {
+    let (central, log) = (world.central, Log<Int>())
+    let thread = EventThread(on: central)
+    thread.addEventCallback { (event: Number) in log.append(event.value) }
+    let listener = EventListener(on: central)
+    Number.addListener(nil, executeOn: .listenerThread, on: listener) { log.append($0.value) }
+    Number(value: 1).scheduleQueue(at: world.after(1), on: thread)
+    Number(value: 2).scheduleStack(after: .nanoseconds(2), on: listener)
+    Number(value: 3).scheduleQueue(every: .nanoseconds(3), limit: 1, on: thread)
+    for step in 1...3 {
       world.clock.advance(by: .nanoseconds(1))
-      _ = world.log.entries(atLeast: step)
+      #expect(log.entries(atLeast: step).count == step)
     }
-    #expect(world.finish() == [1, 2, 3, 4, 5, 6])
+    #expect(log.entries == [1, 2, 3])
+    #expect(central.scheduleStatistics.dispatched == 3)
+    #expect(world.finish() == [])
   }
 
   struct OnlyHere: Eventable {}
 
-  @Test("the defaults and the static verbs use the shared central")
+  @Test("the defaults use the shared central")
   func sharedIsTheDefault() {
     let thread = EventThread()
     let log = Log<Int>()
     thread.addEventCallback { (_: OnlyHere) in log.append(1) }
     OnlyHere().scheduleQueue(at: .now())
     OnlyHere().scheduleStack(after: .microseconds(10))
-    EventCentral.scheduleQueue(OnlyHere(), at: .now() + .microseconds(10))
-    EventCentral.scheduleStack(OnlyHere(), at: .now())
-    EventCentral.scheduleQueue(OnlyHere(), after: .zero)
-    EventCentral.scheduleStack(OnlyHere(), after: .zero)
-    EventCentral.scheduleQueue(OnlyHere(), every: .microseconds(10), limit: 1)
-    EventCentral.scheduleStack(OnlyHere(), every: .microseconds(10), limit: 1)
-    #expect(log.entries(atLeast: 8).count == 8)
+    OnlyHere().scheduleQueue(every: .microseconds(10), limit: 1)
+    #expect(log.entries(atLeast: 3).count == 3)
     thread.cancel()
   }
 

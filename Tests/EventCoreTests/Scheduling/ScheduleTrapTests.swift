@@ -26,7 +26,7 @@ struct ScheduleTrapTests {
     let result = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
     ) {
-      EventCentral(core: .locking).scheduleStack(Ping(), every: .seconds(-1))
+      Ping().scheduleStack(every: .seconds(-1), on: EventCentral(core: .locking))
     }
     expectMessage(result, "repeats after a time that is greater than 0")
   }

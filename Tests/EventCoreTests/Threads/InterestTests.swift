@@ -128,11 +128,11 @@ struct InterestTests {
     #expect(owner.log.entries == [2, 22, 22])
   }
 
-  @Test("several interests have to be met together; none of them is every event", arguments: cores)
+  @Test("several interests have to be met together; of two ages the lower one", arguments: cores)
   func together(core: EventCentral.Core) {
     let thread = EventThread(on: EventCentral(core: core))
     let log = Log<String>()
-    thread.addEventCallback({ (event: Ping) in log.append("none") }, interestedIn: [])
+    thread.addEventCallback({ (event: Ping) in log.append("young") }, interestedIn: .youngerThan(.seconds(3_600)))
     thread.addEventCallback({ (event: Ping) in log.append("all") }, interestedIn: [.all])
     thread.addEventCallback(
       { (event: Ping) in log.append("both") }, interestedIn: [.custom, .youngerThan],
@@ -140,10 +140,13 @@ struct InterestTests {
     thread.addEventCallback(
       { (event: Ping, _: EventPriority, _: DispatchTime) in log.append("too old") },
       interestedIn: [.custom, .youngerThan], maximumAge: 1, customFilter: { _, _, _ in true })
+    thread.addEventCallback(
+      { (event: Ping) in log.append("too old") },
+      interestedIn: [.youngerThan(.seconds(3_600)), .youngerThan(.nanoseconds(1))])
     thread.queueEvent(Ping(number: 1))
     thread.queueEvent(Ping(number: 2))
     #expect(thread.drain())
-    #expect(log.entries == ["none", "all", "both", "none", "all"])
+    #expect(log.entries == ["young", "all", "both", "young", "all"])
   }
 
   @Test(

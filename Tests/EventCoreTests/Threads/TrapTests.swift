@@ -97,6 +97,20 @@ struct TrapTests {
         .addEventCallback({ (_: Ping) in }, customFilter: { _, _, _ in true })
     }
     expectMessage(filter, "A filter belongs to the interest .custom")
+    let nothing = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      EventThread(on: EventCentral()).addEventCallback({ (_: Ping) in }, interestedIn: [])
+    }
+    expectMessage(nothing, "with none of them the handler would never be called")
+    let twice = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      EventThread(on: EventCentral()).addEventCallback(
+        { (_: Ping) in }, interestedIn: .youngerThan(.seconds(1)), maximumAge: 5)
+    }
+    expectMessage(twice, "An age is said once")
+    let noAge = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      EventThread(on: EventCentral())
+        .addEventCallback({ (_: Ping) in }, interestedIn: .youngerThan(.zero))
+    }
+    expectMessage(noAge, "needs an age above zero")
   }
 
   #if !URCU

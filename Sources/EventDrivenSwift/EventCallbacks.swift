@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+
+// The names that EventDrivenSwift has for closures, and for what ends one.
+
+/// A closure that gets an event, its priority and the time of its dispatch.
+///
+/// In Swift 6 mode ``EventThread`` wants its callbacks `@Sendable`, which this type is not;
+/// listeners with a requester take it as it is.
+public typealias TypedEventCallback<Event> = (
+  _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
+) -> Void
+
+/// A closure that judges an event: true if a listener wants it.
+public typealias TypedEventFilterCallback<Event: Eventable> = (
+  _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
+) -> Bool
+
+/// A closure that gets the object whose property it is, and the event. See ``EventMethod``.
+public typealias EventMethodTypedEventCallback<Owner: AnyObject, Event> = (
+  _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
+) -> Void
+
+/// A closure that gets an event of any type, for code of one's own: every registration here names
+/// the exact type (D11).
+public typealias EventCallback = (
+  _ event: any Eventable, _ priority: EventPriority, _ dispatchTime: DispatchTime
+) -> Void
+
+/// A closure that judges an event of any type, for code of one's own.
+public typealias EventFilterCallback = (
+  _ event: any Eventable, _ priority: EventPriority, _ dispatchTime: DispatchTime
+) -> Bool
+
+extension EventThread {
+  /// What ends a callback, by its name in EventDrivenSwift.
+  public typealias EventCallbackHandler = EventCallbackHandle
+}

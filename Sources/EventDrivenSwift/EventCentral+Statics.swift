@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+
+// What programs that come from EventDrivenSwift write about the central, and the compiler's answer
+// where something else is to be written.
+
+extension EventCentral {
+  /// The shared central, as EventDrivenSwift abbreviates it: `EventCentral[]`.
+  ///
+  /// **Threads**: any. **Ownership**: it lasts as long as the program.
+  public static subscript() -> EventCentral { shared }
+
+  /// Has a closure or a method called for every event of a type that is dispatched on the shared
+  /// central, where it is registered.
+  ///
+  /// In new code say it of the event: `SomeEvent.addListener(self, onSomeEvent)`, which has more
+  /// forms.
+  ///
+  /// - Parameters: As for ``EventCore/Eventable``'s form.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**, **Order**, **Complexity**: as that form.
+  @inlinable
+  @discardableResult
+  public static func addListener<E: Eventable>(
+    _ requester: AnyObject?,
+    _ callback: @escaping TypedEventCallback<E>,
+    forEventType type: E.Type = E.self,
+    interestedIn interest: EventListenerInterest = .all,
+    maximumAge: UInt64 = 0,
+    customFilter: TypedEventFilterCallback<E>? = nil,
+    isolation: isolated (any Actor)? = #isolation
+  ) -> any EventListenerHandling {
+    E.addListener(
+      requester, callback, interestedIn: interest, maximumAge: maximumAge,
+      customFilter: customFilter, isolation: isolation)
+  }
+
+  /// Has a closure or a method called for every event of a type that is dispatched on the shared
+  /// central, in a place that it names.
+  ///
+  /// - Parameters: As for ``EventCore/Eventable``'s form.
+  /// - Returns: A handle that tells where it runs, and removes it.
+  ///
+  /// **Threads**, **Order**, **Complexity**: as that form.
+  @inlinable
+  @discardableResult
+  public static func addListener<E: Eventable>(
+    _ requester: AnyObject?,
+    _ callback:
+      @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
+      -> Void,
+    forEventType type: E.Type = E.self,
+    executeOn: ExecuteEventOn,
+    interestedIn interest: EventListenerInterest = .all,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    isolation: isolated (any Actor)? = #isolation
+  ) -> any EventListenerHandling {
+    E.addListener(
+      requester, callback, executeOn: executeOn, interestedIn: interest, maximumAge: maximumAge,
+      customFilter: customFilter, isolation: isolation)
+  }
+
+  /// Has a closure or a method of the MainActor called for every event of a type that is dispatched
+  /// on the shared central: on the main queue, wherever it is registered.
+  ///
+  /// - Parameters: As for ``EventCore/Eventable``'s form.
+  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
+  ///   listener.
+  ///
+  /// **Threads**, **Order**, **Complexity**: as that form.
+  @inlinable
+  @discardableResult
+  public static func addListener<E: Eventable>(
+    _ requester: AnyObject?,
+    _ callback:
+      @escaping @MainActor @Sendable (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Void,
+    forEventType type: E.Type = E.self,
+    interestedIn interest: EventListenerInterest = .all,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      @MainActor @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) ->
+        Bool
+    )? = nil
+  ) -> any EventListenerHandling {
+    E.addListener(
+      requester, callback, interestedIn: interest, maximumAge: maximumAge,
+      customFilter: customFilter)
+  }
+
+  /// Queues an event on the shared central: how many receivers get it. In new code: `event.queue()`.
+  @inlinable
+  @discardableResult
+  public static func queueEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Int {
+    shared.queueEvent(event, priority: priority)
+  }
+
+  /// Stacks an event on the shared central: how many receivers get it. In new code: `event.stack()`.
+  @inlinable
+  @discardableResult
+  public static func stackEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Int {
+    shared.stackEvent(event, priority: priority)
+  }
+
+  /// Queues an event on the shared central at a time. In new code: `event.scheduleQueue(at:)`.
+  @inlinable
+  @discardableResult
+  public static func scheduleQueue<E: Eventable>(
+    _ event: consuming E, at deadline: DispatchTime, priority: EventPriority = .normal
+  ) -> EventScheduleHandle {
+    event.scheduleQueue(at: deadline, priority: priority)
+  }
+
+  /// Stacks an event on the shared central at a time. In new code: `event.scheduleStack(at:)`.
+  @inlinable
+  @discardableResult
+  public static func scheduleStack<E: Eventable>(
+    _ event: consuming E, at deadline: DispatchTime, priority: EventPriority = .normal
+  ) -> EventScheduleHandle {
+    event.scheduleStack(at: deadline, priority: priority)
+  }
+}
+
+extension EventCentral {
+  /// Not there: a central keeps no event.
+  @available(
+    *, unavailable,
+    message:
+      "Nothing waits in a central. Ask a thread for its eventCount, or a handle for its waitingEventCount."
+  )
+  public static var eventCount: Int {
+    fatalError(
+      """
+      A central keeps no event, and was asked how many it has: ask a thread for its eventCount, or a handle \
+      for its waitingEventCount.
+      """)
+  }
+
+  /// Not there: callbacks register their thread.
+  @available(
+    *, unavailable,
+    message:
+      "A thread gets the events for which it has a callback: addEventCallback(_:forEventType:)."
+  )
+  public static func addReceiver(_ receiver: AnyObject, forEventType: any Eventable.Type) {}
+
+  /// Not there: the removal of its callbacks takes a thread off.
+  @available(
+    *, unavailable,
+    message: "Remove its callbacks by their handles, or end the thread: remove(), cancel()."
+  )
+  public static func removeReceiver(_ receiver: AnyObject, forEventType: any Eventable.Type) {}
+
+  /// Not there: the end of a thread takes it off.
+  @available(
+    *, unavailable,
+    message: "Remove its callbacks by their handles, or end the thread: remove(), cancel()."
+  )
+  public static func removeReceiver(_ receiver: AnyObject) {}
+}

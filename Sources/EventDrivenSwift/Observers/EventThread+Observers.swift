@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+
+/// What an observed event thread knows about its observers.
+@usableFromInline
+final class ObserverRegistry: Sendable {
+  @usableFromInline let all = ObserverGroup()
+  @usableFromInline let keyed = KeyedObserverGroups()
+
+  init() {}
+}
+
+/// Event threads can be observed: by those that want to be told by this very thread, while its
+/// events reach whoever listens.
+///
+/// **Threads**: any, for every member. A thread that nobody observes pays nothing for it.
+extension EventThread: KeyedObservable {
+  /// Nil as long as nobody has ever observed this thread.
+  @usableFromInline
+  var registryIfAny: ObserverRegistry? {
+    // Nothing else is attached: see below.
+    attachment.value.map { unsafeDowncast($0, to: ObserverRegistry.self) }
+  }
+
+  private var registry: ObserverRegistry {
+    unsafeDowncast(attachment.value(or: ObserverRegistry.init), to: ObserverRegistry.self)
+  }
+
+  /// Adds an observer behind the others, to be called in the caller's context. If it is there
+  /// already, nothing changes.
+  ///
+  /// - Parameters:
+  ///   - observer: Whom to call.
+  ///   - isolation: Leave it out. On an actor, the observer is called there.
+  ///
+  /// **Threads**: any, also inside a callback.
+  public func addObserver(
+    _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
+  ) {
+    addObserver(observer, executeOn: .requesterThread, isolation: isolation)
+  }
+
+  /// Adds an observer behind the others. If it is there already, nothing changes.
+  ///
+  /// - Parameters:
+  ///   - observer: Whom to call.
+  ///   - execution: Where to call it.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
+  ///
+  /// **Complexity**: O(observers).
+  ///
+  /// **Ownership**: the observer is not retained.
+  ///
+  /// **Threads**: any, also inside a callback.
+  public func addObserver(
+    _ observer: AnyObject, executeOn execution: ObserverExecution,
+    isolation: isolated (any Actor)? = #isolation
+  ) {
+    // Not refused: only groups of keys close.
+    registry.all.add(observer) {
+      execution.context(in: central.listener.contexts, on: isolation)
+    }
+  }
+
+  /// Removes an observer: after the return no call of it begins. One that runs goes on.
+  ///
+  /// **Threads**: any, also inside a callback and in the observer's `deinit`.
+  ///
+  /// **Complexity**: O(observers).
+  public func removeObserver(_ observer: AnyObject) {
+    registryIfAny?.all.remove(observer)
+  }
+
+  /// Calls a closure with every observer that is of the type of the closure's parameter, each where
+  /// it wants to be called.
+  ///
+  /// ```swift
+  /// withObservers { (observer: TemperatureProcessorObserver) in
+  ///   observer.onTemperatureEvent(temperatureInCelsius: event.temperatureInCelsius)
+  /// }
+  /// ```
+  ///
+  /// - Parameter code: May be called by several threads at once, and after the return.
+  ///
+  /// **Order**: that in which they were added, among those of one context; each observer gets the
+  /// notifications of one thread in their order.
+  ///
+  /// **Complexity**: O(observers of that type), after the first time since a change.
+  ///
+  /// **Threads**: any, also inside a callback.
+  @inlinable
+  @preconcurrency
+  public func withObservers<Observer>(
+    _ code: @escaping @Sendable (_ observer: Observer) -> Void
+  ) {
+    registryIfAny?.all.notify(code)
+  }
+
+  /// Adds an observer of one key, behind the others of that key, to be called in the caller's
+  /// context.
+  ///
+  /// - Parameters:
+  ///   - key: What it wants to hear about.
+  ///   - observer: Whom to call.
+  ///   - isolation: Leave it out. On an actor, the observer is called there.
+  ///
+  /// **Threads**: any, also inside a callback.
+  @preconcurrency
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    key: Key, _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
+  ) {
+    addKeyedObserver(key: key, observer, executeOn: .requesterThread, isolation: isolation)
+  }
+
+  /// Adds an observer of one key, behind the others of that key.
+  ///
+  /// - Parameters:
+  ///   - key: What it wants to hear about.
+  ///   - observer: Whom to call.
+  ///   - execution: Where to call it.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
+  ///
+  /// **Complexity**: O(observers of the key).
+  ///
+  /// **Ownership**: the observer is not retained; the key is, as long as it has observers.
+  ///
+  /// **Threads**: any, also inside a callback.
+  @preconcurrency
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    key: Key, _ observer: AnyObject, executeOn execution: ObserverExecution,
+    isolation: isolated (any Actor)? = #isolation
+  ) {
+    registry.keyed.add(observer, for: AnyHashable(key)) {
+      execution.context(in: central.listener.contexts, on: isolation)
+    }
+  }
+
+  /// Removes an observer of one key: after the return no call of it for that key begins. It stays
+  /// with its other keys.
+  ///
+  /// **Threads**: any, also inside a callback and in the observer's `deinit`.
+  ///
+  /// **Complexity**: O(observers of the key).
+  @preconcurrency
+  public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
+    registryIfAny?.keyed.remove(observer, for: AnyHashable(key))
+  }
+
+  /// Calls a closure with every observer of a key that is of the type of the closure's parameter,
+  /// each where it wants to be called.
+  ///
+  /// - Parameters:
+  ///   - key: What the notification is about.
+  ///   - code: May be called by several threads at once, and after the return.
+  ///
+  /// **Order**, **Complexity**: as ``withObservers(_:)``, for the key.
+  ///
+  /// **Threads**: any, also inside a callback.
+  @inlinable
+  @preconcurrency
+  public func withKeyedObservers<Key: Hashable & Sendable, Observer>(
+    key: Key, _ code: @escaping @Sendable (_ key: Key, _ observer: Observer) -> Void
+  ) {
+    registryIfAny?.keyed.notify(AnyHashable(key)) { (observer: Observer) in code(key, observer) }
+  }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("Listeners are registered on a central, an event thread, a pool or a listener")
+struct EventListenableTests {
+  @Test(
+    "D4: on an event thread a listener hears what the thread hears, called where it says",
+    arguments: cores)
+  func eventThread(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (thread, log, threads) = (EventThread(on: central), Log<Int>(), Log<UInt>())
+      thread.addEventCallback { (_: Pong) in threads.append(currentThread()) }
+      let own = Ping.addListener(nil, executeOn: .listenerThread, on: thread) { event in
+        threads.append(currentThread())
+        log.append(event.number)
+      }
+      Pong().queue(on: central)
+      Ping(number: 1).queue(on: central)
+      #expect(thread.queueEvent(Ping(number: 2)))
+      #expect(log.entries(atLeast: 2) == [1, 2])
+      #expect(Set(threads.entries).count == 1)
+      own.remove()
+      let beside = Ping.addListener(nil, executeOn: .taskThread, on: thread) { event in
+        log.append(10 + event.number)
+      }
+      Ping(number: 1).queue(on: central)
+      #expect(thread.queueEvent(Ping(number: 2)))
+      #expect(log.entries(atLeast: 4) == [1, 2, 11, 12])
+      #expect(thread.listener.listenerCount == 1)
+      thread.cancel()
+      #expect(!beside.isActive)
+      #expect(!thread.queueEvent(Ping(number: 3)))
+    }
+  }
+
+  @Test("D9: a listener on an event thread keeps neither it nor its requester", arguments: cores)
+  func eventThreadEnds(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let lifetime = Lifetime()
+      var requester: Requester? = Requester(lifetime.token())
+      var thread: EventThread? = EventThread(on: central)
+      let handle = Ping.addListener(
+        requester!, Requester.onPing, executeOn: .listenerThread, on: thread!)
+      weak let weakThread = thread
+      thread = nil
+      #expect(weakThread == nil)
+      #expect(waitUntil { !handle.isActive })
+      requester = nil
+      #expect(lifetime.waitUntilNone())
+      #expect(Ping().queue(on: central) == 0)
+    }
+  }
+
+  @Test("on a pool a listener hears every event, and shares no work with its threads", arguments: cores)
+  func pool(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (handled, heard) = (Log<Int>(), Log<Int>())
+      let pool = EventPool<EventThread>(capacity: 2, on: central) { _ in EventThread(on: central) }
+      pool.withThreads { threads in
+        for thread in threads {
+          thread.addEventCallback { (event: Ping) in handled.append(event.number) }
+        }
+      }
+      Ping.addListener(nil, executeOn: .listenerThread, on: pool) { heard.append($0.number) }
+      Ping(number: 0).queue(on: central)
+      #expect(pool.queueEvent(Ping(number: 1)))
+      #expect(heard.entries(atLeast: 2) == [0, 1])
+      #expect(pool.drain())
+      #expect(handled.entries.sorted() == [0, 1])
+    }
+  }
+
+  @Test("a listener of one's own is sent events of its own, and counts them", arguments: cores)
+  func listener(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let listener = EventListener(on: central)
+      let (log, entered, leave) = (Log<Int>(), Gate(), Gate())
+      Ping.addListener(nil, executeOn: .listenerThread, on: listener) { event in
+        log.append(event.number)
+        guard event.number == 0 else { return }
+        entered.open()
+        leave.pass()
+      }
+      #expect(!listener.queueEvent(Pong()))
+      #expect(listener.queueEvent(Ping(number: 0)))
+      entered.pass()
+      #expect(listener.queueEvent(Ping(number: 2)))
+      #expect(listener.stackEvent(Ping(number: 1)))
+      Ping(number: 3).queue(on: central)
+      #expect(listener.eventCount == 3)
+      leave.open()
+      #expect(log.entries(atLeast: 4) == [0, 1, 2, 3])
+      #expect(central.listener.queueEvent(Ping(number: 4)))
+      #expect(log.entries(atLeast: 5).last == 4)
+    }
+  }
+
+  @Test(
+    "inside a handler of an event thread a listener on that thread needs no place", arguments: cores)
+  func inPlace(core: EventCentral.Core) {
+    final class Counter { var numbers: [Int] = [] }
+    let central = EventCentral(core: core)
+    let (thread, log) = (EventThread(on: central), Log<Int>())
+    thread.addEventCallback { [unowned thread] (_: Pong) in
+      let counter = Counter()
+      Ping.addListener(nil, on: thread) { event in
+        counter.numbers.append(event.number)
+        log.append(counter.numbers.count)
+      }
+    }
+    Pong().queue(on: central)
+    #expect(waitUntil { thread.queueEvent(Ping(number: 1)) })
+    thread.queueEvent(Ping(number: 2))
+    #expect(thread.drain())
+    #expect(log.entries == [1, 2])
+  }
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventDrivenSwift
+import EventCoreTestSupport
+import Synchronization
+import Testing
+
+@Suite("Each observer is called where it was added")
+struct ObserverContextTests {
+  struct Ping: Eventable { var body: @Sendable () -> Void }
+
+  /// Tells by which of the marks it is called.
+  final class Placed: Listener, Sendable {
+    let log = Log<String>()
+    private let place: @Sendable () -> String
+    init(_ place: @escaping @Sendable () -> String) { self.place = place }
+
+    /// What it heard, once that is so much. The wait is off the pool, which tasks and actors need.
+    func heard(atLeast count: Int) async -> [String] {
+      await offThePool { [log] in _ = log.entries(atLeast: count) }
+      return log.entries
+    }
+
+    func hear(_ text: String) { log.append("\(place()) \(text)") }
+  }
+
+  @Test("inside a handler: on that event thread, as one of its events", arguments: cores)
+  func eventThread(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (observed, home) = (EventThread(on: central), EventThread(on: central))
+    let thread = Atomic<UInt>(0)
+    let observer = Placed {
+      currentThread() == thread.load(ordering: .relaxed) ? "home" : "elsewhere"
+    }
+    let added = Gate()
+    home.addEventCallback { (ping: Ping) in ping.body() }
+    home.queueEvent(
+      Ping {
+        thread.store(currentThread(), ordering: .relaxed)
+        observed.addObserver(observer)
+        observed.addKeyedObserver(key: 1, observer)
+        added.open()
+      })
+    await offThePool { added.pass() }
+    let held = HeldThread(home)
+    for number in 0..<3 {
+      observed.say("\(number)")
+      observed.say("\(number)", of: 1)
+    }
+    #expect(observer.log.entries.isEmpty)
+    held.letGo()
+    #expect(
+      await observer.heard(atLeast: 6) == [
+        "home 0", "home 1:0", "home 1", "home 1:1", "home 2", "home 1:2",
+      ])
+    home.cancel()
+  }
+
+  @Test("on a thread that ends: the observer is let go with it", arguments: cores)
+  func endedThread(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let (observed, home) = (EventThread(on: central), EventThread(on: central))
+    let observer = Placed { "home" }
+    let added = Gate()
+    home.addEventCallback { (ping: Ping) in ping.body() }
+    home.queueEvent(
+      Ping {
+        observed.addObserver(observer)
+        added.open()
+      })
+    added.pass()
+    home.cancel()
+    home.join()
+    observed.say("x")
+    #expect(observer.log.entries.isEmpty)
+    // It can be added again, elsewhere.
+    observed.addObserver(observer, executeOn: .notifyingThread)
+    observed.say("y")
+    #expect(observer.log.entries == ["home y"])
+  }
+
+  @Test("on an actor: there, in order, with nothing in between")
+  func onActor() async {
+    actor Home {
+      var heard: [String] = []
+      let all = Gate()
+      func observe(_ observed: ObservableThreadSafeClass, _ ear: Inner) {
+        observed.addObserver(ear)
+      }
+      func hear(_ text: String) {
+        heard.append(text)
+        if heard.count == 4 { all.open() }
+      }
+    }
+    final class Inner: Listener, Sendable {
+      let home: Home
+      init(_ home: Home) { self.home = home }
+      func hear(_ text: String) { home.assumeIsolated { $0.hear(text) } }
+    }
+    let (observed, home) = (ObservableThreadSafeClass(), Home())
+    let ear = Inner(home)
+    await home.observe(observed, ear)
+    for number in 0..<4 { observed.say("\(number)") }
+    await offThePool { home.all.pass() }
+    #expect(await home.heard == ["0", "1", "2", "3"])
+  }
+
+  @MainActor
+  @Test("on the MainActor: there")
+  func onMainActor() async {
+    final class Inner: Listener, Sendable {
+      let log = Log<String>()
+      func hear(_ text: String) {
+        MainActor.assumeIsolated { log.append(text) }
+      }
+    }
+    let observed = ObservableThreadSafeClass()
+    let inner = Inner()
+    observed.addObserver(inner)
+    onThreads(1) { _ in for number in 0..<3 { observed.say("\(number)") } }
+    #expect(inner.log.entries.isEmpty)
+    while inner.log.entries.count < 3 { await Task.yield() }
+    #expect(inner.log.entries == ["0", "1", "2"])
+  }
+
+  @Test("inside a task: in a task of its own, in order")
+  func inTask() async {
+    let observed = ObservableThreadSafeClass()
+    let observer = Placed { withUnsafeCurrentTask { $0 == nil ? "no task" : "task" } }
+    await Task.detached { observed.addObserver(observer) }.value
+    runThread { for number in 0..<5 { observed.say("\(number)") } }
+    #expect(await observer.heard(atLeast: 5) == (0..<5).map { "task \($0)" })
+  }
+
+  @Test("on another thread: on the listener thread")
+  func elsewhere() async {
+    let central = EventCentral()
+    let observed = EventThread(on: central)
+    let observer = Placed { "\(currentThread())" }
+    let own = Atomic<UInt>(0)
+    onThreads(1) { _ in
+      own.store(currentThread(), ordering: .relaxed)
+      observed.addObserver(observer)
+      observed.say("x")
+    }
+    let heard = await observer.heard(atLeast: 1)
+    // Another listener of the central's tells which thread that is.
+    struct Which: Eventable {}
+    let which = Log<UInt>()
+    let handle = Which.addListener(nil, executeOn: .listenerThread, on: central) { _ in
+      which.append(currentThread())
+    }
+    Which().queue(on: central)
+    await offThePool { _ = which.entries(atLeast: 1) }
+    handle.remove()
+    #expect(heard == which.entries.map { "\($0) x" })
+    #expect(which.entries != [own.load(ordering: .relaxed)])
+  }
+
+  @Test("on a dispatch queue by choice; what waits there is freed with the removal")
+  func onQueue() async {
+    let queue = DispatchQueue(label: "observers")
+    let mark = DispatchSpecificKey<Bool>()
+    queue.setSpecific(key: mark, value: true)
+    let observed = KeyedObservableThreadSafeClass()
+    let observer = Placed { DispatchQueue.getSpecific(key: mark) == true ? "queue" : "elsewhere" }
+    observed.addObserver(observer, executeOn: .dispatchQueue(queue))
+    observed.addKeyedObserver(key: 1, observer, executeOn: .dispatchQueue(queue))
+    for number in 0..<3 { observed.say("\(number)") }
+    observed.say("x", of: 1)
+    let heard = await observer.heard(atLeast: 4)
+    #expect(heard.sorted() == ["queue 0", "queue 1", "queue 1:x", "queue 2"])
+
+    let lifetime = Lifetime()
+    // The job that told it has left: it would take the next call still, before the queue is held.
+    queue.sync {}
+    queue.suspend()
+    do {
+      let token = lifetime.token()
+      observed.withObservers { (listener: any Listener) in listener.hear("late \(token)") }
+    }
+    #expect(lifetime.alive == 1)
+    observed.removeKeyedObserver(key: 1, observer)
+    observed.removeObserver(observer)
+    #expect(lifetime.waitUntilNone())
+    queue.resume()
+    queue.sync {}
+    #expect(observer.log.entries.count == 4)
+  }
+
+  @Test("the order holds for each observer while several threads notify", arguments: cores)
+  func orderOfEach(core: EventCentral.Core) async {
+    struct Note: Sendable { let producer: Int, number: Int }
+    final class Collecting: Sendable {
+      let log = Log<Note>()
+      func note(_ producer: Int, _ number: Int) {
+        log.append(Note(producer: producer, number: number))
+      }
+    }
+    let central = EventCentral(core: core)
+    let observed = EventThread(on: central)
+    let observers = (0..<3).map { _ in Collecting() }
+    let queue = DispatchQueue(label: "observers", attributes: .concurrent)
+    observed.addObserver(observers[0], executeOn: .dispatchQueue(queue))
+    observed.addObserver(observers[1], executeOn: .dispatchQueue(queue))
+    onThreads(1) { _ in observed.addObserver(observers[2]) }
+    let count = 300
+    onThreads(3) { producer in
+      for number in 0..<count {
+        observed.withObservers { (observer: Collecting) in observer.note(producer, number) }
+      }
+    }
+    for observer in observers {
+      await offThePool { _ = observer.log.entries(atLeast: 3 * count) }
+      let notes = observer.log.entries
+      #expect(notes.count == 3 * count)
+      for producer in 0..<3 {
+        #expect(notes.filter { $0.producer == producer }.map(\.number) == Array(0..<count))
+      }
+    }
+  }
+}
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+private func currentThread() -> UInt {
+  #if canImport(Darwin)
+    UInt(bitPattern: pthread_self())
+  #else
+    UInt(pthread_self())
+  #endif
+}

@@ -1,0 +1,1 @@
+../PublicAPIProbeSwift5/Seed/SeedTree.swift
