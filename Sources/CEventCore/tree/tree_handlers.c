@@ -86,7 +86,7 @@ bool evc_node_retire_handlers(struct evc_node *node, uint64_t now)
 	return true;
 }
 
-size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t mask, uint8_t modes)
+size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t modes)
 {
 	struct evc_handler *handler, *next;
 	size_t count = 0;
@@ -97,7 +97,7 @@ size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t mas
 	handler = atomic_load_explicit(&node->first_handler, memory_order_relaxed);
 	for (; handler != NULL; handler = next) {
 		next = atomic_load_explicit(&handler->next, memory_order_relaxed);
-		if ((key != 0 && handler->key != key) || ((handler->item.modes ^ modes) & mask) != 0)
+		if ((key != 0 && handler->key != key) || (modes != 0 && (handler->item.modes & modes) == 0))
 			continue;
 		retire(handler, now);
 		count++;
