@@ -81,6 +81,58 @@ struct ObserverContextTests {
     #expect(observer.log.entries == ["home y"])
   }
 
+  @Test(
+    "D9: one whose place has ended can be added again, also if nobody has notified since",
+    arguments: cores)
+  func addedAgain(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let (observed, home) = (EventThread(on: central), EventThread(on: central))
+    let log = Log<String>()
+    let (ear, other) = (Ear("ear", log), Ear("other", log))
+    let added = Gate()
+    home.addEventCallback { (ping: Ping) in ping.body() }
+    home.queueEvent(
+      Ping {
+        observed.addObserver(ear)
+        observed.addKeyedObserver(key: 1, ear)
+        added.open()
+      })
+    added.pass()
+    observed.addObserver(other, executeOn: .notifyingThread)
+    home.cancel()
+    home.join()
+    observed.addObserver(ear, executeOn: .notifyingThread)
+    observed.addKeyedObserver(key: 1, ear, executeOn: .notifyingThread)
+    // Once, as all others.
+    observed.addObserver(ear, executeOn: .notifyingThread)
+    observed.say("x")
+    observed.say("y", of: 1)
+    #expect(log.entries == ["other x", "ear x", "ear 1:y"])
+    observed.removeObserver(ear)
+    observed.say("z")
+    #expect(log.entries.last == "other z")
+  }
+
+  @Test("D9: one whose actor is gone can be added again", arguments: cores)
+  func addedAfterActor(core: EventCentral.Core) async {
+    actor Home {
+      func observe(_ observed: EventThread, _ ear: Ear) { observed.addObserver(ear) }
+    }
+    let observed = EventThread(on: EventCentral(core: core))
+    let log = Log<String>()
+    let ear = Ear("ear", log)
+    weak var gone: Home?
+    do {
+      let home = Home()
+      gone = home
+      await home.observe(observed, ear)
+    }
+    while gone != nil { await Task.yield() }
+    observed.addObserver(ear, executeOn: .notifyingThread)
+    observed.say("x")
+    #expect(log.entries == ["ear x"])
+  }
+
   @Test("on an actor: there, in order, with nothing in between")
   func onActor() async {
     actor Home {
