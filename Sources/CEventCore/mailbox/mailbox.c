@@ -143,6 +143,7 @@ void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_CO
 
 		depths[lane] = depth > 0 ? (uint64_t)depth : 0;
 	}
+	evc_latest_discount(&mailbox->subscriptions, depths);
 }
 
 void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox_statistics *out)

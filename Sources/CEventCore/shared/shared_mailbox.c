@@ -261,6 +261,7 @@ void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t dept
 	for (unsigned i = 0; i < EVC_QUEUE_LANES; i++)
 		depths[EVC_LANE_FIRST_QUEUE + i] = evc_shared_queue_depth(&mailbox->queues[i]);
 	evc_domain_leave();
+	evc_latest_discount(&mailbox->subscriptions, depths);
 }
 
 void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,

@@ -196,7 +196,7 @@ open class EventThread: @unchecked Sendable {
   ///
   /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
   ///
-  /// **Complexity**: O(events that the thread has not sorted into its lanes yet).
+  /// **Complexity**: O(callbacks of the thread that want the latest event only).
   public var eventCount: Int { eventCounts.total }
 
   /// How many events wait in each lane. As ``eventCount``.
