@@ -37,6 +37,7 @@ final class TestWorker: Sendable {
   }
 
   func start() {
+    consumer.admit()
     startThread(named: "worker") { [consumer] in consumer.run() }
   }
 
