@@ -70,6 +70,8 @@ static void release(struct evc_sink *sink)
 
 void evc_latest_subscription_release(struct evc_subscription *subscription)
 {
+	if (subscription == NULL)
+		return;
 	release(&latest_of(subscription)->sink);
 }
 

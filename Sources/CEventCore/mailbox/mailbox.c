@@ -66,6 +66,8 @@ void evc_mailbox_retain(struct evc_mailbox *mailbox)
 
 void evc_mailbox_release(struct evc_mailbox *mailbox)
 {
+	if (mailbox == NULL)
+		return;
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&mailbox->references, 1, memory_order_acq_rel) != 1)
 		return;

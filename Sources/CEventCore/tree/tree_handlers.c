@@ -129,6 +129,8 @@ enum evc_status evc_handler_remove(struct evc_handler *handler)
 {
 	bool was_there;
 
+	if (handler == NULL)
+		return EVC_INVALID_ARGUMENT;
 	evc_tree_lock();
 	was_there = remove_handler(handler);
 	evc_tree_unlock();
@@ -150,6 +152,8 @@ bool evc_handler_is_active(const struct evc_handler *handler)
 
 void evc_handler_drop(struct evc_handler *handler)
 {
+	if (handler == NULL)
+		return;
 	/* Pairs with free_items (tree_reclaim.c). */
 	if (atomic_fetch_or_explicit(&handler->item.parts, EVC_PART_CALLER, memory_order_acq_rel) &
 	    EVC_PART_TREE)
