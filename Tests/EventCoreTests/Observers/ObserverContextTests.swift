@@ -242,6 +242,31 @@ struct ObserverContextTests {
     #expect(observer.log.entries.count == 4)
   }
 
+  @Test("by choice also where several observers or several keys are named at once")
+  func severalByChoice() {
+    let thread = EventThread(on: EventCentral())
+    let object = KeyedObservableThreadSafeClass()
+    let log = Log<String>()
+    let ears = [Ear("a", log), Ear("b", log)]
+    thread.addObserver(ears, executeOn: .notifyingThread)
+    thread.addKeyedObserver(key: 1, ears, executeOn: .notifyingThread)
+    thread.addKeyedObserver(keys: [2, 3], ears[0], executeOn: .notifyingThread)
+    thread.addKeyedObserver(keys: [4, 5], ears, executeOn: .notifyingThread)
+    object.addObserver(ears, executeOn: .notifyingThread)
+    object.addKeyedObserver(key: 1, ears, executeOn: .notifyingThread)
+    object.addKeyedObserver(keys: [2, 3], ears[0], executeOn: .notifyingThread)
+    object.addKeyedObserver(keys: [4, 5], ears, executeOn: .notifyingThread)
+    for observed in [thread, object] as [any KeyedObservable] {
+      observed.say("x")
+      // Before the notification returns.
+      #expect(log.take() == ["a x", "b x"])
+      for (key, expected) in [(1, "ab"), (2, "a"), (3, "a"), (4, "ab"), (5, "ab"), (6, "")] {
+        observed.say("x", of: key)
+        #expect(log.take() == expected.map { "\($0) \(key):x" })
+      }
+    }
+  }
+
   @Test("the order holds for each observer while several threads notify", arguments: cores)
   func orderOfEach(core: EventCentral.Core) async {
     struct Note: Sendable { let producer: Int, number: Int }
