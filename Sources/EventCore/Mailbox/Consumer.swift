@@ -159,6 +159,14 @@ final class Consumer: @unchecked Sendable {
 
   // MARK: Running, on the consumer's thread
 
+  /// Runs `body`, which the thread is not started before: here it is the consumer's own, which may not
+  /// wait for the consumer.
+  func beforeStart(_ body: () -> Void) {
+    thread.store(currentThreadNumber(), ordering: .relaxed)
+    body()
+    thread.store(0, ordering: .relaxed)
+  }
+
   /// Tells whose handlers these are. Before the thread starts.
   func setOwner(_ owner: EventThread) {
     self.owner = owner
