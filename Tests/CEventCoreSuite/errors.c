@@ -6,7 +6,10 @@
 #ifdef EVC_URCU
 #include "suite.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static bool handle(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
 {
@@ -154,10 +157,121 @@ static const char *others(void)
 	return NULL;
 }
 
+static const char *ends_of_nothing(void)
+{
+	evc_balancer_release(NULL);
+	evc_dispatch_abandon(NULL);
+	evc_envelope_release(NULL, false);
+	evc_handler_drop(NULL);
+	evc_latest_subscription_release(NULL);
+	evc_mailbox_release(NULL);
+	evc_parker_destroy(NULL);
+	evc_router_destroy(NULL);
+	evc_scheduler_release(NULL);
+	evc_shared_latest_subscription_release(NULL);
+	evc_shared_mailbox_release(NULL);
+	evc_walk_end(NULL);
+	evc_worker_destroy(NULL);
+	EXPECT(evc_node_end(NULL) == NULL, "no node had a parent");
+	return NULL;
+}
+
+static const char *answers_about_nothing(void)
+{
+	struct evc_chain chain = EVC_CHAIN_EMPTY;
+	struct evc_timer_ops ops = { 0 };
+	struct evc_subscription *subscription;
+	struct evc_envelope *envelope;
+	struct evc_dispatch dispatch;
+	struct evc_thread *thread;
+	struct evc_worker *worker;
+	struct evc_walk *walk;
+	uint64_t value = 0;
+
+	EXPECT_STATUS(evc_balancer_add(NULL, NULL, 0, false, NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_balancer_remove(NULL, NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_dispatch_begin(NULL, 1, EVC_LANE_QUEUE_LOW, 8, 8, 1, &dispatch), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_dispatch_begin_batch(NULL, 1, EVC_LANE_QUEUE_LOW, 8, 8, 2, &dispatch),
+		      EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_dispatch_bytes(NULL, 1, EVC_LANE_QUEUE_LOW, &value, 8, 8, NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_envelope_create(NULL, EVC_LANE_QUEUE_LOW, 8, 8, &envelope), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_handler_remove(NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_handler_remove_and_wait(NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_add_latest_subscription(NULL, NULL, &subscription), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_add_subscription(NULL, NULL, &subscription), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_post(NULL, &chain), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_pump(NULL, 1), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_run(NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_take(NULL, &envelope), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_wait(NULL, 0), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_node_add_handler(NULL, 1, EVC_HANDLER_RAISE, NULL, NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_node_attach(NULL, NULL, NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_parker_wait(NULL, 0, 0), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_router_subscribe(NULL, 1, NULL, 0, false), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_router_unsubscribe(NULL, 1, NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_scheduler_add(NULL, 0, &ops, NULL, &value), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_scheduler_cancel(NULL, 1), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_scheduler_join(NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_shared_mailbox_add_latest_subscription(NULL, NULL, &subscription),
+		      EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_shared_mailbox_add_subscription(NULL, NULL, &subscription), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_shared_mailbox_post(NULL, &chain), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_thread_join(NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_thread_start(NULL, NULL, &thread), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_thread_start_worker(NULL, NULL, &thread), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_walk_begin(NULL, 1, EVC_WALK_RAISE, &walk), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_walk_next(NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_worker_create(NULL, NULL, &worker), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_worker_run(NULL), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_worker_take(NULL, &envelope), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_worker_wait(NULL, 0), EVC_INVALID_ARGUMENT);
+	return NULL;
+}
+
+static void retain_balancer(void) { evc_balancer_retain(NULL); }
+static void retain_mailbox(void) { evc_mailbox_retain(NULL); }
+static void retain_scheduler(void) { evc_scheduler_retain(NULL); }
+static void retain_shared_mailbox(void) { evc_shared_mailbox_retain(NULL); }
+static void close_mailbox(void) { evc_mailbox_close(NULL); }
+static void interrupt_mailbox(void) { evc_mailbox_interrupt(NULL); }
+static void cancel_thread(void) { evc_thread_cancel(NULL); }
+static void hold_worker(void) { evc_worker_hold(NULL); }
+
+/* Whether a child of fork ends by a signal, or by the report of a sanitizer. */
+static bool traps(void (*call)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		(void)signal(SIGSEGV, SIG_DFL);
+		(void)signal(SIGBUS, SIG_DFL);
+		(void)close(STDERR_FILENO);
+		call();
+		_exit(0);
+	}
+	return child > 0 && waitpid(child, &status, 0) == child && status != 0;
+}
+
+static const char *traps_on_nothing(void)
+{
+	static void (*const calls[])(void) = {
+		retain_balancer, retain_mailbox,    retain_scheduler, retain_shared_mailbox,
+		close_mailbox,	 interrupt_mailbox, cancel_thread,    hold_worker,
+	};
+
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		EXPECT(traps(calls[i]), "call %u went on", i);
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D12 a mailbox answers wrong arguments with a status", mailboxes },
 	{ "D12 an envelope answers wrong arguments with a status", envelopes },
 	{ "D12 a router answers wrong arguments with a status", routers },
+	{ "D12 what ends an object does nothing about NULL", ends_of_nothing },
+	{ "D12 what answers with a status answers about NULL", answers_about_nothing },
+	{ "D12 what has no answer traps on NULL", traps_on_nothing },
 	{ "D12 every status has a text of its own", others },
 };
 SUITE_GROUP(suite_errors, tests);

@@ -157,6 +157,28 @@ static bool count(void *context, void *payload, const struct evc_envelope *envel
 	return true;
 }
 
+static const char *depth(void)
+{
+	uint64_t depths[EVC_LANE_COUNT];
+	struct evc_worker *worker;
+	struct place place;
+
+	EXPECT_NONE(place_open(&place));
+	EXPECT_OK(evc_worker_create(place.receiver.mailbox, NULL, &worker));
+	for (unsigned newest = 0; newest < EVC_LANE_COUNT; newest++) {
+		EXPECT_NONE(dispatch(&place, PLACE_LATEST, newest, newest));
+		evc_shared_mailbox_depths(place.receiver.mailbox, depths);
+		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+			EXPECT_EQUAL(depths[lane], lane == newest, "depth of a lane");
+	}
+	EXPECT_NONE(expect_take(worker, EVC_LANE_COUNT - 1, EVC_LANE_COUNT - 1));
+	evc_shared_mailbox_depths(place.receiver.mailbox, depths);
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		EXPECT_EQUAL(depths[lane], 0, "depth of a lane after the take");
+	evc_worker_destroy(worker);
+	return place_close(&place, EVC_LANE_COUNT - 1);
+}
+
 /* A latest-only subscription of a worker's own mailbox has a slot of its own. */
 static const char *own_slot(void)
 {
@@ -268,6 +290,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D4 of the waiting events the newest is taken, by whichever worker comes first", newest_of_some },
 	{ "D1 the newest is on its own lane, whatever lanes the others were on", every_three_lanes },
 	{ "a worker may take the next while another handles the one before", next_while_handled },
+	{ "D4 one event waits, whatever lanes have tokens, and counts in its own", depth },
 	{ "D1 a latest-only subscription of one worker has a slot of its own", own_slot },
 	{ "D12 a closed mailbox refuses, and a wrong argument is a status", refused },
 	{ "D12 without memory a dispatch is refused, and nothing is lost", no_memory },

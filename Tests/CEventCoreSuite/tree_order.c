@@ -134,12 +134,11 @@ static const char *within_a_node(void)
 	} while (evc_walk_next(walk) == EVC_OK);
 	evc_walk_end(walk);
 	EXPECT_EQUAL(next, 97, "handlers of key 2");
-	EXPECT_EQUAL(evc_node_remove_handlers(node, 1, 0xff, EVC_HANDLER_RAISE), 0,
-		     "handlers with exactly that mode");
-	EXPECT_EQUAL(evc_node_remove_handlers(node, 1, EVC_HANDLER_RAISE, EVC_HANDLER_RAISE), 3,
-		     "handlers with that mode");
-	EXPECT_EQUAL(evc_node_remove_handlers(node, 2, 0, 0), 100, "handlers of that key");
-	EXPECT_EQUAL(evc_node_remove_handlers(node, 0, 0, 0), 97, "the other handlers");
+	EXPECT_EQUAL(evc_node_remove_handlers(node, 1, EVC_HANDLER_CONSUME), 0, "handlers that consume");
+	EXPECT_EQUAL(evc_node_remove_handlers(node, 1, EVC_HANDLER_RAISE), 3,
+		     "handlers that are called on the way up, among others");
+	EXPECT_EQUAL(evc_node_remove_handlers(node, 2, 0), 100, "handlers of that key");
+	EXPECT_EQUAL(evc_node_remove_handlers(node, 0, 0), 97, "the other handlers");
 	EXPECT_STATUS(suite_raise(node, 1, SUITE_ALL_PHASES, 0, NULL), EVC_EMPTY);
 	for (unsigned i = 0; i < 200; i++)
 		EXPECT_EQUAL(marks[i].releases, 1, "releases");

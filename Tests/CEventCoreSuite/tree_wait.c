@@ -252,7 +252,7 @@ static void *removes_all(void *unused)
 				return unused;
 			sched_yield();
 		}
-		(void)evc_node_remove_handlers(watched.node, 0, 0, 0);
+		(void)evc_node_remove_handlers(watched.node, 0, 0);
 		atomic_store(&watched.done, round);
 	}
 }

@@ -57,7 +57,7 @@ enum SymbolsOfThreads {
 
   @MainActor
   static func show(on label: Label, by statusBar: StatusBar) {
-    statusBar.addEventCallback { @MainActor (event: TemperatureEvent) in
+    statusBar.addEventCallback { @MainActor @Sendable (event: TemperatureEvent) in
       label.text = "\(event.temperatureInCelsius) °C"
     }
   }

@@ -115,6 +115,24 @@ extension CapturedVariables {
     #expect((calls, judged) == (0, 0))
   }
 
+  @MainActor final class Label { var text = "" }
+
+  // As the documentation of UIEventThread prints it.
+  @Test("a closure of a UIEventThread that touches what is the MainActor's")
+  @MainActor
+  func screenClosure() async {
+    let (label, screen) = (Label(), Screen(on: EventCentral()))
+    await withCheckedContinuation { continuation in
+      screen.addEventCallback { @MainActor @Sendable (event: Ping) in
+        label.text = "ping"
+        continuation.resume()
+      }
+      screen.queueEvent(Ping())
+    }
+    #expect(label.text == "ping")
+    screen.cancel()
+  }
+
   // The compiler takes these for the event thread's forms; they run on the main queue all the same.
   @Test("callbacks of a UIEventThread that say nothing of the MainActor, and their filters")
   func screenCallbacks() {

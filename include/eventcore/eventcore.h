@@ -11,7 +11,9 @@
  * Threads: any thread may dispatch, post, subscribe, unsubscribe, close and interrupt; it needs no
  * registration. One thread at a time consumes a mailbox.
  *
- * Errors are values of `enum evc_status`; nothing is printed. A child of fork may go on using the core if
+ * Errors are values of `enum evc_status`; nothing is printed. Given NULL for what it is about, a function that ends it
+ * (release, destroy, drop, end, abandon) does nothing, as free; one that returns a status returns EVC_INVALID_ARGUMENT;
+ * all others, as retain, close and those that read a figure, trap: the program ends there, by a fault of memory. A child of fork may go on using the core if
  * no other thread was inside one of its functions at the fork; event threads stay in the parent. What the core's
  * own thread was ending at the fork (a `finalize`) is not ended in the child. The fork waits for that thread for some
  * milliseconds at most, and not for what it calls.

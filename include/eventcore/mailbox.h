@@ -126,9 +126,6 @@ evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
  * for envelopes of the mailbox and keeps them all. `drop` ends the payload of a superseded envelope on the
  * thread that posts the newer one.
  *
- * In `evc_mailbox_depths` each lane on which an envelope was posted since the consumer came to it counts as
- * one.
- *
  * Threads: any. Progress: blocking (a mutex, and the allocator). Ownership: the caller holds a reference
  * and gives it up with `evc_latest_subscription_release`; it keeps the mailbox alive. `finalize` is called
  * when no reference, no route and no envelope is left. Errors: EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT
@@ -243,11 +240,12 @@ EVC_API void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox);
 
 /**
  * How many envelopes wait in each lane. Exact while nothing moves; otherwise a momentary figure, which may be
- * too low, by what is taken or posted while it is read.
+ * too low, by what is taken or posted while it is read. What waits for a latest-only subscription counts in the
+ * lane of the newest envelope; while others are posted to it, that figure may also be too high.
  *
  * @param depths receives one figure per lane
  *
- * Threads: any. Progress: wait-free. Errors: none.
+ * Threads: any. Progress: blocking for a moment (a mutex); a look at each latest-only subscription. Errors: none.
  */
 EVC_API void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT]);
 

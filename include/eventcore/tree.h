@@ -147,16 +147,16 @@ EVC_API EVC_MUST_USE enum evc_status evc_node_add_handler(struct evc_node *node,
 							  struct evc_handler **out);
 
 /**
- * Removes the handlers of a node whose key is `key` (0: any) and whose modes are, as far as `mask` has
- * bits, those of `modes` (mask 0: any). Mask 0xff: exactly these modes.
+ * Removes the handlers of a node whose key is `key` (0: any) and whose modes have one of the bits of `modes`
+ * (0: any): with EVC_HANDLER_RAISE all that would be called on the way up, also those that consume or that have
+ * other phases as well.
  *
  * @return how many there were
  *
  * Threads: any. Progress: blocking (the mutex). Order: no call of them begins after the return; one may
  * still be running. Errors: none.
  */
-EVC_API size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t mask,
-					uint8_t modes);
+EVC_API size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t modes);
 
 /** The owner that the node was made with. Threads: any. Progress: wait-free. Errors: none. */
 EVC_API void *evc_node_owner(const struct evc_node *node);

@@ -71,6 +71,8 @@ void evc_balancer_release(struct evc_balancer *balancer)
 {
 	struct evc_snapshot *receivers;
 
+	if (balancer == NULL)
+		return;
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&balancer->references, 1, memory_order_acq_rel) != 1)
 		return;

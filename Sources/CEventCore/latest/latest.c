@@ -70,6 +70,8 @@ static void release(struct evc_sink *sink)
 
 void evc_latest_subscription_release(struct evc_subscription *subscription)
 {
+	if (subscription == NULL)
+		return;
 	release(&latest_of(subscription)->sink);
 }
 
@@ -227,5 +229,23 @@ uint64_t evc_latest_superseded(struct evc_subscription_list *list)
 		sum += read_superseded(latest);
 	pthread_mutex_unlock(&list->mutex);
 	return sum;
+}
+
+void evc_latest_discount(struct evc_subscription_list *list, uint64_t depths[EVC_LANE_COUNT])
+{
+	pthread_mutex_lock(&list->mutex);
+	for (struct evc_latest *latest = list->latests; latest != NULL; latest = latest->next) {
+		/* Relaxed, both: a momentary figure. */
+		uintptr_t slot = atomic_load_explicit(&latest->slot, memory_order_relaxed);
+
+		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
+			uint64_t state = atomic_load_explicit(&latest->state[lane], memory_order_relaxed);
+			bool is_its_own = slot != 0 && (slot & EVC_LATEST_LANE) == lane;
+
+			if ((state & EVC_TOKEN_WHERE) == EVC_TOKEN_POSTED && !is_its_own && depths[lane] > 0)
+				depths[lane]--;
+		}
+	}
+	pthread_mutex_unlock(&list->mutex);
 }
 #endif

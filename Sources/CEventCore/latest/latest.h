@@ -132,6 +132,12 @@ bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache)
 /* The sum of what was superseded in the subscriptions of a mailbox. Any thread. */
 uint64_t evc_latest_superseded(struct evc_subscription_list *list);
 
+/*
+ * Takes off the figures of the lanes what stands in them for no event: a token of a lane that a newer envelope has
+ * left. Any thread.
+ */
+void evc_latest_discount(struct evc_subscription_list *list, uint64_t depths[EVC_LANE_COUNT]);
+
 /* Makes room in the bits of a slot that is read as `old`. Returns what it is now. */
 uintptr_t evc_latest_carry(struct evc_latest *latest, uintptr_t old);
 /* P2, for a state that was not POSTED: the token that is to be posted, NULL if the one that is there does. */

@@ -66,6 +66,8 @@ void evc_mailbox_retain(struct evc_mailbox *mailbox)
 
 void evc_mailbox_release(struct evc_mailbox *mailbox)
 {
+	if (mailbox == NULL)
+		return;
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&mailbox->references, 1, memory_order_acq_rel) != 1)
 		return;
@@ -143,6 +145,7 @@ void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_CO
 
 		depths[lane] = depth > 0 ? (uint64_t)depth : 0;
 	}
+	evc_latest_discount(&mailbox->subscriptions, depths);
 }
 
 void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox_statistics *out)

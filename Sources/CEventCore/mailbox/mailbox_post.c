@@ -84,6 +84,8 @@ static inline enum evc_status post(struct evc_mailbox *mailbox, const struct evc
 
 enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
 {
+	if (mailbox == NULL || chain == NULL)
+		return EVC_INVALID_ARGUMENT;
 	return post(mailbox, chain);
 }
 

@@ -7,7 +7,7 @@ enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 {
 	uint64_t no_limit = UINT64_MAX;
 
-	if (mailbox->options.wake != NULL)
+	if (mailbox == NULL || mailbox->options.wake != NULL)
 		return EVC_INVALID_ARGUMENT;
 	/* A spinning consumer wants the shortest latency; for the others a microsecond is nothing. */
 	mailbox->paces = mailbox->options.strategy != EVC_WAIT_SPIN;

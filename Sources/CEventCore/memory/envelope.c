@@ -82,6 +82,8 @@ struct evc_subscription *evc_envelope_subscription(const struct evc_envelope *en
 
 void evc_envelope_release(struct evc_envelope *envelope, bool payload_moved)
 {
+	if (envelope == NULL)
+		return;
 	evc_envelope_end(envelope, payload_moved, NULL);
 }
 

@@ -70,6 +70,8 @@ enum evc_status evc_parker_create(const struct evc_parker_ops *ops, struct evc_p
 
 void evc_parker_destroy(struct evc_parker *parker)
 {
+	if (parker == NULL)
+		return;
 	if (parker->ops->close != NULL)
 		parker->ops->close(parker->state);
 	evc_deallocate(parker, sizeof(*parker), _Alignof(struct evc_parker));
@@ -100,6 +102,8 @@ enum evc_status evc_parker_wait(struct evc_parker *parker, uint32_t ticket, uint
 	uint32_t expected = ticket;
 	uint64_t end = evc_clock_after(timeout);
 
+	if (parker == NULL)
+		return EVC_INVALID_ARGUMENT;
 	/* S3. Acquire on failure: pairs with W2, as S5. */
 	if (!atomic_compare_exchange_strong_explicit(&parker->word, &expected, ticket | 1u,
 						     memory_order_acquire, memory_order_acquire))

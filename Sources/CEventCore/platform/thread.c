@@ -157,6 +157,8 @@ void evc_thread_cancel(struct evc_thread *thread)
 
 enum evc_status evc_thread_join(struct evc_thread *thread)
 {
+	if (thread == NULL)
+		return EVC_INVALID_ARGUMENT;
 	if (pthread_equal(thread->handle, pthread_self()))
 		return EVC_NOT_PERMITTED;
 	if (pthread_join(thread->handle, NULL) != 0)

@@ -219,6 +219,8 @@ uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch)
 
 void evc_dispatch_abandon(struct evc_dispatch *dispatch)
 {
+	if (dispatch == NULL)
+		return;
 	if (dispatch->record != NULL) {
 		if (dispatch->shared)
 			free_boxes(dispatch->first, dispatch->events);

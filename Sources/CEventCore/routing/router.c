@@ -81,6 +81,8 @@ void evc_router_destroy(struct evc_router *router)
 {
 	struct evc_route_table *table, *outgrown;
 
+	if (router == NULL)
+		return;
 	/* Relaxed, all: the caller has made sure that all others are done; see the declaration. */
 	table = atomic_load_explicit(&router->table, memory_order_relaxed);
 	for (size_t i = 0; i < table->capacity; i++) {

@@ -111,6 +111,8 @@ void evc_scheduler_retain(struct evc_scheduler *scheduler)
 
 void evc_scheduler_release(struct evc_scheduler *scheduler)
 {
+	if (scheduler == NULL)
+		return;
 	/* Release and acquire: what the others did with it comes before its end. */
 	if (atomic_fetch_sub_explicit(&scheduler->references, 1, memory_order_acq_rel) != 1)
 		return;
@@ -230,6 +232,8 @@ enum evc_status evc_scheduler_cancel(struct evc_scheduler *scheduler, uint64_t i
 {
 	enum evc_status status = withdraw(scheduler, id);
 
+	if (scheduler == NULL)
+		return EVC_INVALID_ARGUMENT;
 	if (status == EVC_OK)
 		/* Release: pairs with evc_scheduler_read_statistics. */
 		atomic_fetch_add_explicit(&scheduler->count_cancelled, 1, memory_order_release);
@@ -242,7 +246,7 @@ enum evc_status evc_scheduler_add(struct evc_scheduler *scheduler, uint64_t dead
 	struct evc_timer *timer;
 	uint64_t word;
 
-	if (ops == NULL || ops->fire == NULL)
+	if (scheduler == NULL || ops == NULL || ops->fire == NULL)
 		return EVC_INVALID_ARGUMENT;
 	/* Relaxed: seen again below. */
 	if (atomic_load_explicit(&scheduler->closed, memory_order_relaxed))

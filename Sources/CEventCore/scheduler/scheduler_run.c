@@ -262,6 +262,8 @@ enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler)
 
 enum evc_status evc_scheduler_join(struct evc_scheduler *scheduler)
 {
+	if (scheduler == NULL)
+		return EVC_INVALID_ARGUMENT;
 	if (thread_of == scheduler)
 		return EVC_NOT_PERMITTED;
 	pthread_mutex_lock(&scheduler->mutex);

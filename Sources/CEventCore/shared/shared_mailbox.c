@@ -11,9 +11,11 @@ static struct evc_shared_mailbox *mailbox_of(struct evc_sink *sink)
 	return evc_container_of(sink, struct evc_shared_mailbox, sink);
 }
 
+static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain);
+
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	return evc_shared_mailbox_post(mailbox_of(sink), chain);
+	return post(mailbox_of(sink), chain);
 }
 
 static void retain(struct evc_sink *sink)
@@ -73,6 +75,8 @@ void evc_shared_mailbox_retain(struct evc_shared_mailbox *mailbox)
 
 void evc_shared_mailbox_release(struct evc_shared_mailbox *mailbox)
 {
+	if (mailbox == NULL)
+		return;
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&mailbox->references, 1, memory_order_acq_rel) != 1)
 		return;
@@ -207,8 +211,7 @@ void evc_shared_put_token(struct evc_shared_mailbox *mailbox, struct evc_envelop
 	give_spare(spare);
 }
 
-enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
-					const struct evc_chain *chain)
+static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain)
 {
 	struct evc_queue_segment *spare = NULL;
 	bool is_put;
@@ -230,6 +233,14 @@ enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 		return EVC_OUT_OF_MEMORY;
 	evc_shared_tell(mailbox);
 	return EVC_OK;
+}
+
+enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
+					const struct evc_chain *chain)
+{
+	if (mailbox == NULL || chain == NULL)
+		return EVC_INVALID_ARGUMENT;
+	return post(mailbox, chain);
 }
 
 static void sum_taken(struct evc_shared_mailbox *mailbox, uint64_t taken[EVC_LANE_COUNT])
@@ -261,6 +272,7 @@ void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t dept
 	for (unsigned i = 0; i < EVC_QUEUE_LANES; i++)
 		depths[EVC_LANE_FIRST_QUEUE + i] = evc_shared_queue_depth(&mailbox->queues[i]);
 	evc_domain_leave();
+	evc_latest_discount(&mailbox->subscriptions, depths);
 }
 
 void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,

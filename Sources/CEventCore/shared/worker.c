@@ -78,8 +78,11 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 
 void evc_worker_destroy(struct evc_worker *worker)
 {
-	struct evc_shared_mailbox *shared = worker->shared;
+	struct evc_shared_mailbox *shared;
 
+	if (worker == NULL)
+		return;
+	shared = worker->shared;
 	part(worker);
 	/* Nobody consumes it any more: posts that others may still make are refused and dropped. */
 	evc_mailbox_close(worker->mailbox);
@@ -231,6 +234,8 @@ enum evc_status evc_worker_take(struct evc_worker *worker, struct evc_envelope *
 {
 	bool closes;
 
+	if (evc_unlikely(worker == NULL || out == NULL))
+		return EVC_INVALID_ARGUMENT;
 	for (;;) {
 		*out = next(worker, false);
 		if (*out != NULL)
@@ -305,6 +310,8 @@ static bool run_held(struct evc_worker *worker)
 
 enum evc_status evc_worker_run(struct evc_worker *worker)
 {
+	if (worker == NULL)
+		return EVC_INVALID_ARGUMENT;
 	/* Acquire: as in run_held. */
 	if (atomic_load_explicit(&worker->is_held, memory_order_acquire) && !run_held(worker)) {
 		part(worker);

@@ -45,6 +45,8 @@ enum evc_status evc_worker_wait(struct evc_worker *worker, uint64_t timeout)
 {
 	struct evc_waiter waiter = { worker, has_news, begin_spin, lie_down, get_up };
 
+	if (worker == NULL)
+		return EVC_INVALID_ARGUMENT;
 	if (evc_wait(worker->mailbox, &waiter, timeout))
 		return EVC_OK;
 	/* The caller may do anything now: nobody may rely on its looking. */

@@ -295,6 +295,8 @@ void *evc_node_end(struct evc_node *node)
 	bool had_handlers;
 	uint64_t now;
 
+	if (node == NULL)
+		return NULL;
 	evc_tree_lock();
 	now = evc_tree_now();
 	had_handlers = evc_node_retire_handlers(node, now);

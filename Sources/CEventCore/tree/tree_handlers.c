@@ -86,7 +86,7 @@ bool evc_node_retire_handlers(struct evc_node *node, uint64_t now)
 	return true;
 }
 
-size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t mask, uint8_t modes)
+size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t modes)
 {
 	struct evc_handler *handler, *next;
 	size_t count = 0;
@@ -97,7 +97,7 @@ size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t mas
 	handler = atomic_load_explicit(&node->first_handler, memory_order_relaxed);
 	for (; handler != NULL; handler = next) {
 		next = atomic_load_explicit(&handler->next, memory_order_relaxed);
-		if ((key != 0 && handler->key != key) || ((handler->item.modes ^ modes) & mask) != 0)
+		if ((key != 0 && handler->key != key) || (modes != 0 && (handler->item.modes & modes) == 0))
 			continue;
 		retire(handler, now);
 		count++;
@@ -129,6 +129,8 @@ enum evc_status evc_handler_remove(struct evc_handler *handler)
 {
 	bool was_there;
 
+	if (handler == NULL)
+		return EVC_INVALID_ARGUMENT;
 	evc_tree_lock();
 	was_there = remove_handler(handler);
 	evc_tree_unlock();
@@ -150,6 +152,8 @@ bool evc_handler_is_active(const struct evc_handler *handler)
 
 void evc_handler_drop(struct evc_handler *handler)
 {
+	if (handler == NULL)
+		return;
 	/* Pairs with free_items (tree_reclaim.c). */
 	if (atomic_fetch_or_explicit(&handler->item.parts, EVC_PART_CALLER, memory_order_acq_rel) &
 	    EVC_PART_TREE)

@@ -119,6 +119,8 @@ enum evc_status evc_handler_remove_and_wait(struct evc_handler *handler)
 {
 	enum evc_status status;
 
+	if (handler == NULL)
+		return EVC_INVALID_ARGUMENT;
 	if (evc_walker_current != NULL && evc_walker_is_calling(evc_walker_current, handler))
 		return EVC_NOT_PERMITTED;
 	status = evc_handler_remove(handler);

@@ -232,12 +232,15 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 enum evc_status evc_walk_next(struct evc_walk *head)
 {
 	struct evc_tree_walk *walk = (struct evc_tree_walk *)(void *)head;
-	uint32_t published = atomic_load_explicit(&walk->published, memory_order_relaxed);
-	uint32_t end = walk->chunk + head->count;
 	enum evc_collected outcome = EVC_COLLECTED_CHUNK;
+	uint32_t published, end;
 	struct evc_collector to;
 	bool is_wanted;
 
+	if (evc_unlikely(head == NULL))
+		return EVC_INVALID_ARGUMENT;
+	published = atomic_load_explicit(&walk->published, memory_order_relaxed);
+	end = walk->chunk + head->count;
 	assert(walk->walker->innermost == walk);
 	/* Release: the calls before, before their handlers are freed or a remover returns. */
 	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
@@ -288,9 +291,12 @@ struct evc_node *evc_walk_top(const struct evc_walk *head)
 void evc_walk_end(struct evc_walk *head)
 {
 	struct evc_tree_walk *walk = (struct evc_tree_walk *)(void *)head;
-	struct evc_walker *walker = walk->walker;
+	struct evc_walker *walker;
 	bool is_wanted;
 
+	if (evc_unlikely(head == NULL))
+		return;
+	walker = walk->walker;
 	assert(walker->innermost == walk);
 	walker->innermost = walk->outer;
 	/* W7, W8. */

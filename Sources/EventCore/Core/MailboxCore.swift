@@ -26,7 +26,7 @@ protocol MailboxCore: AnyObject, Sendable {
   /// once for each arming; a new one is armed.
   func pump(_ consumer: Consumer, limit: Int) -> PumpResult
 
-  /// Lets a worker that was made held take from its shared mailbox from now on. Any thread.
+  /// Lets a worker take from its shared mailbox from now on. Any thread.
   func admit()
 
   /// Has the consumer's `control()` called between two events, at once if it sleeps. Any thread.
@@ -49,8 +49,8 @@ extension MailboxCore {
   func admit() {
     fatalError(
       """
-      A worker of a shared mailbox that was made held is admitted, and admit() was called on a mailbox \
-      of another kind: make it with SharedMailboxCore.makeWorker.
+      A worker of a shared mailbox is admitted, and admit() was called on a mailbox of another kind: \
+      make it with SharedMailboxCore.makeWorker.
       """)
   }
 

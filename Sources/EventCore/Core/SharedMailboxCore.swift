@@ -38,14 +38,12 @@ protocol SharedMailboxCore: AnyObject, Sendable {
   ///   the shared mailbox is lost; a sleeping worker is woken for what waits there;
   /// - `depths` and `counts` are about its own mailbox; `taken` counts what it took from either.
   ///
-  /// `isHeld`: it takes from its own mailbox alone until `admit`, as if there were no such worker:
-  /// what is posted to the shared mailbox wakes another one, and the end of that is nothing to it
-  /// before then.
+  /// It takes from its own mailbox alone until `admit`, as if there were no such worker: what is
+  /// posted to the shared mailbox wakes another one, and the end of that is nothing to it before
+  /// then.
   ///
   /// It keeps the shared mailbox alive.
-  func makeWorker(
-    _ consumer: Consumer, _ strategy: EventWaitStrategy, isHeld: Bool
-  ) -> any MailboxCore
+  func makeWorker(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore
 
   /// Refuses later posts, drops and counts what waits, and ends all workers: each finishes its
   /// handler and closes its own mailbox. Any thread.

@@ -47,9 +47,9 @@ protocol TreeCore: SendableMetatype {
   /// The caller needs the cell no longer.
   static func release(_ cell: UnsafeMutableRawPointer)
 
-  /// Ends the handlers of a node with a key (0: every key) and with exactly these modes, the choice
-  /// bit aside (0: every mode). Returns how many.
-  static func removeAll(_ node: UnsafeMutableRawPointer, key: UInt, modes: UInt8) -> Int
+  /// Ends the handlers of a node with a key (0: every key) that are called in one of these phases
+  /// (0: every phase). Returns how many.
+  static func removeAll(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8) -> Int
 
   // MARK: Walking
 

@@ -41,8 +41,9 @@ public protocol EventListenerHandling: AnyObject, Sendable {
   ///
   /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
   ///
-  /// **Threads**: any. Inside the callback itself it would wait for itself, and traps. It blocks
-  /// its thread while the callback runs: from a task or an actor prefer ``remove()``.
+  /// **Threads**: any. Inside the callback itself it would wait for itself, and traps; two callbacks
+  /// that wait for the end of each other wait for ever. It blocks its thread while the callback runs:
+  /// from a task or an actor prefer ``remove()``.
   @discardableResult
   func removeAndWait() -> Bool
 }

@@ -164,8 +164,9 @@ extension EventMethod: AnyEventMethod {
     requireOwner(thread)
     registration.register {
       let (call, filter, interest) = (wrappedValue, filter, interest)
+      let state = HandlerState(isTimed: true)
       let handler = TypedHandler<Event>(
-        isTimed: true, needsOwner: true, isLatestOnly: interest.isLatestOnly
+        state, needsOwner: true, isLatestOnly: interest.isLatestOnly
       ) { event, lane, time, thread in
         guard interest.admits(event, lane, time) else { return false }
         return thread.unsafelyUnwrapped._withUnsafeGuaranteedRef { thread in
@@ -173,7 +174,9 @@ extension EventMethod: AnyEventMethod {
           let owner = unsafeDowncast(thread, to: Owner.self)
           let priority = Lane(index: lane).priority
           let dispatchTime = DispatchTime(uptimeNanoseconds: time)
-          guard filter?(owner, event, priority, dispatchTime) != false else { return false }
+          guard
+            filter?(owner, event, priority, dispatchTime) != false, !interest.hasEnded(state)
+          else { return false }
           call(owner, event, priority, dispatchTime)
           return true
         }

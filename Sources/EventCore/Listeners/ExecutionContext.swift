@@ -61,8 +61,8 @@ package final class ExecutionContext: @unchecked Sendable {
     host?.leave(self)
   }
 
-  /// False if it has ended by itself: its actor or its thread is gone.
-  var isUsable: Bool { consumer.canRun }
+  /// False if it has ended: its actor, its thread or its host is gone.
+  var isUsable: Bool { consumer.canRun && consumer.isOpen }
 
   /// Whether the caller is in a handler or a closure that runs there.
   var isCurrent: Bool { consumer.isCurrent }

@@ -191,14 +191,15 @@ extension ListenerRegistration {
   ) -> TypedHandler<E> {
     let (call, judge) = (callback.call, callback.judge)
     let isOnce = isOnce
-    let isTimed = callback.isTimed || interest.isTimed
+    let state = HandlerState(isTimed: callback.isTimed || interest.isTimed)
     guard hasRequester else {
       if let plain = callback.plain, interest.takesAny, !isOnce {
         return TypedHandler(plain: plain, isLatestOnly: interest.isLatestOnly)
       }
-      return TypedHandler(isTimed: isTimed, isLatestOnly: interest.isLatestOnly) {
-        event, lane, time, _ in
-        guard interest.admits(event, lane, time), !isOnce || self.claimOnlyCall()
+      return TypedHandler(state, isLatestOnly: interest.isLatestOnly) { event, lane, time, _ in
+        guard
+          interest.admits(event, lane, time), !interest.hasEnded(state),
+          !isOnce || self.claimOnlyCall()
         else { return false }
         call(event, lane, time, nil)
         return true
@@ -210,7 +211,7 @@ extension ListenerRegistration {
       let isWanted = held.object._withUnsafeGuaranteedRef { requester in
         guard
           interest.admits(event, lane, time), judge?(event, lane, time, requester) != false,
-          !isOnce || self.claimOnlyCall()
+          !interest.hasEnded(state), !isOnce || self.claimOnlyCall()
         else { return false }
         call(event, lane, time, requester)
         return true
@@ -222,7 +223,7 @@ extension ListenerRegistration {
       return TypedHandler(
         plain: plain, requester: requester, isLatestOnly: interest.isLatestOnly, general: general)
     }
-    return TypedHandler(isTimed: isTimed, isLatestOnly: interest.isLatestOnly, general: general)
+    return TypedHandler(state, isLatestOnly: interest.isLatestOnly, general: general)
   }
 }
 

@@ -13,11 +13,10 @@
 
     /// - Parameters:
     ///   - pump: Who drives the consumer, if it has no thread of its own.
-    ///   - shared: The shared mailbox that the consumer is a worker of, if any.
-    ///   - isHeld: Whether a worker takes from its own mailbox alone until `admit`.
+    ///   - shared: The shared mailbox that the consumer is a worker of, held until `admit`, if any.
     init(
       _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump? = nil,
-      workerOf shared: OpaquePointer? = nil, isHeld: Bool = false
+      workerOf shared: OpaquePointer? = nil
     ) {
       var options = evc_mailbox_options()
       switch strategy {
@@ -53,9 +52,7 @@
         requireCore(evc_worker_create(shared, &options, &made), "make a worker")
         worker = made!
         mailbox = evc_worker_mailbox(made!)
-        if isHeld {
-          evc_worker_hold(made!)
-        }
+        evc_worker_hold(made!)
       } else {
         requireCore(evc_mailbox_create(&options, &made), "make a mailbox")
         worker = nil

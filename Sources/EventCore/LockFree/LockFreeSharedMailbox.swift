@@ -68,10 +68,8 @@
       return options
     }
 
-    func makeWorker(
-      _ consumer: Consumer, _ strategy: EventWaitStrategy, isHeld: Bool
-    ) -> any MailboxCore {
-      LockFreeMailbox(consumer, strategy, workerOf: mailbox, isHeld: isHeld)
+    func makeWorker(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
+      LockFreeMailbox(consumer, strategy, workerOf: mailbox)
     }
 
     func close() { evc_shared_mailbox_close(mailbox) }

@@ -68,9 +68,8 @@
       evc_handler_drop(OpaquePointer(cell))
     }
 
-    static func removeAll(_ node: UnsafeMutableRawPointer, key: UInt, modes: UInt8) -> Int {
-      evc_node_remove_handlers(
-        OpaquePointer(node), UInt64(key), modes == 0 ? 0 : ~TreeModes.choice, modes)
+    static func removeAll(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8) -> Int {
+      evc_node_remove_handlers(OpaquePointer(node), UInt64(key), phases)
     }
 
     // MARK: Walking

@@ -21,8 +21,10 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     private var asleep: [LockingBed] = []
     var dropped = 0
     var superseded: UInt64 = 0
-    /// Tokens that were taken and stood for nothing.
+    /// Tokens that were taken and stood for nothing,
     var empty = 0
+    /// and those in each lane that do.
+    var idle = [Int](repeating: 0, count: Lane.count)
     var subscriptions: [LockingSubscription] = []
     /// By their subscriptions.
     var latests: [UnsafeMutableRawPointer: LockingLatest] = [:]
@@ -173,7 +175,9 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   }
 
   func depths() -> [Int] {
-    let posted = withLock { state in (0..<Lane.count).map { state.lanes.posted($0) } }
+    let posted = withLock { state in
+      (0..<Lane.count).map { state.lanes.posted($0) - state.idle[$0] }
+    }
     // Relaxed: a momentary figure. Read after `posted`, so it may be ahead of it by a little.
     return (0..<Lane.count).map { max(0, posted[$0] - taken[$0].load(ordering: .relaxed)) }
   }
@@ -206,7 +210,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     guard record.isToken else { return (record, nil) }
     let slot = Unmanaged<LockingLatest>.fromOpaque(record.pointer)
     let event = slot._withUnsafeGuaranteedRef {
-      $0.take(record.lane, anyLane: anyLane, into: &buffer)
+      $0.take(record.lane, anyLane: anyLane, into: &buffer, &state.pointee)
     }
     if event == nil { state.pointee.empty += 1 }
     return (event, slot)

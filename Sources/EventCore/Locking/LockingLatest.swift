@@ -14,8 +14,10 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   private(set) var superseded: UInt64 = 0
   private var event: LockingBuffer
   private var waits: LockingRecord?
-  /// One bit for each lane whose token is in the inbox.
+  /// One bit for each lane whose token is in the inbox,
   private var posted: UInt32 = 0
+  /// and of these for each whose token stands for nothing.
+  private var idle: UInt32 = 0
   private let token: LockingRecord
 
   init(
@@ -50,8 +52,10 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
       left = replace(run)
       superseded += UInt64(left.unsafelyUnwrapped)
       state.superseded += UInt64(left.unsafelyUnwrapped)
-      guard posted & 1 << lane == 0 else { return }
+      let isPosted = posted & 1 << lane != 0
       posted |= 1 << lane
+      countIdle(&state)
+      guard !isPosted else { return }
       token.header.pointee.lane = UInt8(lane)
       // Ended by whoever takes the token, when the event has ended.
       _ = Unmanaged.passRetained(self)
@@ -82,10 +86,25 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   /// A token of a lane has left the inbox: the event it stands for, or nil. Locked.
   ///
   /// `anyLane`: also an event of a later lane, which otherwise waits for its own token.
-  func take(_ lane: Int, anyLane: Bool, into buffer: inout LockingBuffer) -> LockingRecord? {
+  func take(
+    _ lane: Int, anyLane: Bool, into buffer: inout LockingBuffer, _ state: inout LockingInbox.State
+  ) -> LockingRecord? {
     posted &= ~(1 << lane)
+    defer { countIdle(&state) }
     guard let event = waits, anyLane || event.lane <= lane else { return nil }
     waits = nil
     return buffer.copy(event)
+  }
+
+  /// The tokens or what waits have changed. Locked.
+  private func countIdle(_ state: inout LockingInbox.State) {
+    let now = posted & ~(waits.map { 1 << UInt32($0.lane) } ?? 0)
+    var changed = now ^ idle
+    idle = now
+    while changed != 0 {
+      let lane = changed.trailingZeroBitCount
+      changed &= changed - 1
+      state.idle[lane] += now & 1 << lane != 0 ? 1 : -1
+    }
   }
 }

@@ -76,8 +76,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   private static let keptNanoseconds: UInt64 = 1_000_000_000
 
   init(
-    _ strategy: EventWaitStrategy, _ pump: ConsumerPump?, of shared: LockingSharedMailbox? = nil,
-    isHeld: Bool = false
+    _ strategy: EventWaitStrategy, _ pump: ConsumerPump?, of shared: LockingSharedMailbox? = nil
   ) {
     self.strategy = strategy
     self.pump = pump
@@ -90,7 +89,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       byteCount: (MemoryLayout<Own>.size + 127) & -128, alignment: 128
     ).bindMemory(to: Own.self, capacity: 1)
     own.initialize(to: Own())
-    inbox.state.pointee.isHeld = isHeld
+    inbox.state.pointee.isHeld = shared != nil
     // Armed: the first post has it pumped.
     if pump != nil { lieDown() }
   }

@@ -19,10 +19,8 @@ final class LockingSharedMailbox: SharedMailboxCore, LockingInboxOwner {
     inbox.addLatestSubscription(entry, drop: entry.drop)
   }
 
-  func makeWorker(
-    _ consumer: Consumer, _ strategy: EventWaitStrategy, isHeld: Bool
-  ) -> any MailboxCore {
-    LockingMailbox(strategy, nil, of: self, isHeld: isHeld)
+  func makeWorker(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
+    LockingMailbox(strategy, nil, of: self)
   }
 
   func dropAll() { inbox.dropAll() }

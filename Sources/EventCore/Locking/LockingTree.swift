@@ -122,7 +122,7 @@ enum LockingTree: TreeCore {
     return isRemoved
   }
 
-  static func removeAll(_ raw: UnsafeMutableRawPointer, key: UInt, modes: UInt8) -> Int {
+  static func removeAll(_ raw: UnsafeMutableRawPointer, key: UInt, phases: UInt8) -> Int {
     let node = raw.assumingMemoryBound(to: LockingTreeNode.self)
     var unused: [UnsafeMutableRawPointer] = []
     let count = state.withLock { _ in
@@ -132,7 +132,7 @@ enum LockingTree: TreeCore {
         next = cell.links.pointee.next
         let isMeant =
           (key == 0 || cell.pointee.key == key)
-          && (modes == 0 || cell.pointee.modes & ~TreeModes.choice == modes)
+          && (phases == 0 || cell.pointee.modes & phases != 0)
         if isMeant {
           take(cell, &unused)
           count += 1

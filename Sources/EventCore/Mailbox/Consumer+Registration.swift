@@ -10,7 +10,11 @@ extension Consumer {
       guard !isClosed else { return nil }
       let receiver =
         handler.isLatestOnly ? makeLatest(type) : receivers[type.key] ?? makeReceiver(type)
-      receiver.add(handler)
+      if let sharedMailbox {
+        sharedMailbox.add(handler, to: receiver)
+      } else {
+        receiver.add(handler, after: receiver.generation)
+      }
       publish(receiver)
       return receiver
     }
@@ -24,7 +28,6 @@ extension Consumer {
         receiver.key, receiver.subscription, generation: receiver.generation,
         timed: receiver.timedCount > 0)
     }
-    sharedMailbox?.join(receiver, isTimed: receiver.timedCount > 0)
   }
 
   /// Takes the receiver off the routers. Registration locked.
@@ -110,6 +113,7 @@ extension Consumer {
       if handler.isTimed, receiver.timedCount == 0 {
         // Nobody is left who asks for the clock (D8).
         publish(receiver)
+        sharedMailbox?.leaveClock(receiver)
       }
       return false
     }

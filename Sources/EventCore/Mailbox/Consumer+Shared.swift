@@ -44,8 +44,8 @@ struct SharedReceivers: ~Copyable {
 }
 
 extension Consumer {
-  /// Calls this worker's handlers for an event that it took from the shared mailbox: those that are
-  /// alive now. The consumer's thread only.
+  /// Calls this worker's handlers for an event that it took from the shared mailbox. The consumer's
+  /// thread only.
   ///
   /// - Returns: Whether the payload was moved out.
   @inline(__always)
@@ -64,11 +64,13 @@ extension Consumer {
       return false
     }
     return receiver._withUnsafeGuaranteedRef { receiver in
-      // The event was addressed to the mailbox, whose generation says nothing here: from now on it
-      // is addressed to this worker as it is at this moment. A handler whose registration happened
-      // before the dispatch happened before this load too.
+      // A generation that others of the workers have begun is the last of this one's before it, and
+      // what is older than the worker is for all that it has brought along. A handler whose
+      // registration happened before the dispatch happened before this load too.
+      let addressed = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
       envelope.storeBytes(
-        of: receiver.generation, toByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+        of: min(max(addressed, receiver.firstGeneration), receiver.generation),
+        toByteOffset: EnvelopeLayout.generation, as: UInt32.self)
       return receiver.deliver(payload, UnsafeRawPointer(envelope), owned: owned)
     }
   }

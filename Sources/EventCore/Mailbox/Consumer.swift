@@ -75,9 +75,9 @@ final class Consumer: @unchecked Sendable {
   ///   - pump: Who drives this consumer, if it has no thread of its own.
   ///   - upkeep: What a listener thread does between two events and before a wait now and then.
   ///   - shared: What this consumer is a worker of. Its handlers then get the events that it takes
-  ///     from there, and those that `routers` address to it alone; the shared mailbox has a router
-  ///     of its own, which is not to be among them.
-  ///   - member: What counts its events for a pool. A worker of one is held until `admit`.
+  ///     from there, and those that `routers` address to it alone; the shared mailbox has a router of its
+  ///     own, which is not to be among them. A worker is held until `admit`.
+  ///   - member: What counts its events for a pool.
   init(
     core: EventCentral.Core, routers: [any RouteRegistry], direct: any RouterCore,
     strategy: EventWaitStrategy, pump: ConsumerPump? = nil,
@@ -97,10 +97,9 @@ final class Consumer: @unchecked Sendable {
     self.upkeep = upkeep
     hasBarrier = core.barrier()
     pump?.attach(self)
-    // Held in a pool: its thread is complete only when whoever makes it has returned.
+    // A worker is held: its thread is complete only when whoever makes it has returned.
     mailbox =
-      sharedMailbox?.core.makeWorker(self, strategy, isHeld: member != nil)
-      ?? core.makeMailbox(self, strategy, pump)
+      sharedMailbox?.core.makeWorker(self, strategy) ?? core.makeMailbox(self, strategy, pump)
   }
 
   deinit {
@@ -112,8 +111,14 @@ final class Consumer: @unchecked Sendable {
     held.deallocate()
   }
 
-  /// Lets a worker of a pool take what its shared mailbox holds. Any thread.
+  /// Lets a worker take what its shared mailbox holds: with the handlers that it has by now also
+  /// what waits there. Any thread.
   func admit() {
+    registration.withLock { _ in
+      for receiver in Array(receivers.values) + Array(latests.values) {
+        receiver.firstGeneration = receiver.generation
+      }
+    }
     mailbox.admit()
   }
 
@@ -153,6 +158,14 @@ final class Consumer: @unchecked Sendable {
   }
 
   // MARK: Running, on the consumer's thread
+
+  /// Runs `body`, which the thread is not started before: here it is the consumer's own, which may not
+  /// wait for the consumer.
+  func beforeStart(_ body: () -> Void) {
+    thread.store(currentThreadNumber(), ordering: .relaxed)
+    body()
+    thread.store(0, ordering: .relaxed)
+  }
 
   /// Tells whose handlers these are. Before the thread starts.
   func setOwner(_ owner: EventThread) {

@@ -29,11 +29,11 @@ class EventHandler: @unchecked Sendable {
 
   @usableFromInline
   init(
-    isTimed: Bool, needsOwner: Bool, isPlain: Bool, isLatestOnly: Bool,
+    _ state: HandlerState, needsOwner: Bool, isPlain: Bool, isLatestOnly: Bool,
     requester: Unmanaged<SharedReference>? = nil
   ) {
     self.requester = requester?._withUnsafeGuaranteedRef { $0.cell }
-    state = HandlerState(isTimed: isTimed)
+    self.state = state
     self.needsOwner = needsOwner
     self.isPlain = isPlain
     self.isLatestOnly = isLatestOnly
@@ -72,7 +72,8 @@ final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
   init(plain: @escaping (E) -> Void, isLatestOnly: Bool = false) {
     self.plain = plain
     general = { _, _, _, _ in false }
-    super.init(isTimed: false, needsOwner: false, isPlain: true, isLatestOnly: isLatestOnly)
+    super.init(
+      HandlerState(isTimed: false), needsOwner: false, isPlain: true, isLatestOnly: isLatestOnly)
   }
 
   /// A handler that takes the event and nothing beside it, without judging it, for as long as a
@@ -85,19 +86,19 @@ final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
     self.plain = plain
     self.general = general
     super.init(
-      isTimed: false, needsOwner: false, isPlain: false, isLatestOnly: isLatestOnly,
+      HandlerState(isTimed: false), needsOwner: false, isPlain: false, isLatestOnly: isLatestOnly,
       requester: requester)
   }
 
-  /// A handler of any kind. `isTimed`: whether it wants the time of dispatch.
+  /// A handler of any kind. `state`: a new one, which `general` may ask.
   @inlinable
   init(
-    isTimed: Bool, needsOwner: Bool = false, isLatestOnly: Bool = false, general: @escaping General
+    _ state: HandlerState, needsOwner: Bool = false, isLatestOnly: Bool = false,
+    general: @escaping General
   ) {
     plain = { _ in }
     self.general = general
-    super.init(
-      isTimed: isTimed, needsOwner: needsOwner, isPlain: false, isLatestOnly: isLatestOnly)
+    super.init(state, needsOwner: needsOwner, isPlain: false, isLatestOnly: isLatestOnly)
   }
 }
 
@@ -118,6 +119,7 @@ final class HandlerState: @unchecked Sendable {
   /// Whether the handler wants the time of dispatch.
   @usableFromInline let isTimed: Bool
 
+  @usableFromInline
   init(isTimed: Bool) {
     self.isTimed = isTimed
   }
@@ -140,6 +142,7 @@ final class HandlerState: @unchecked Sendable {
     validFrom.load(ordering: .sequentiallyConsistent) <= generation
   }
 
+  @usableFromInline
   var isEnded: Bool { validFrom.load(ordering: .acquiring) == .max }
 
   /// Counts an event that the interest turned away. The consumer only.

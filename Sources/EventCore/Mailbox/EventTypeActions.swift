@@ -163,8 +163,8 @@ struct Delivery {
     _ handler: TypedHandler<E>, _ event: E, _ consumer: Consumer
   ) -> Bool {
     var owner: Unmanaged<EventThread>?
-    // Nobody had asked for the time yet when the event was dispatched: its mailbox is a shared one,
-    // where no generation tells that the handler came later.
+    // Nobody had asked for the time yet when the event was dispatched: it is older than this thread
+    // of a shared pool, which is not like the others.
     if time == 0, handler.state.isTimed { return false }
     if handler.needsOwner {
       owner = consumer.holdOwner()

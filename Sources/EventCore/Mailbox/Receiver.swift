@@ -41,6 +41,12 @@ final class Receiver: @unchecked Sendable {
   /// long as it may post to the mailbox.
   private let member: Unmanaged<PoolMember>?
 
+  private struct Additions {
+    var handlers: [EventHandler] = []
+    /// Of the handler that came last, taken over or not.
+    var generation: UInt32 = 0
+  }
+
   private struct List: ~Copyable {
     var handlers = HandlerList()
     var appliedGeneration: UInt32 = 0
@@ -54,8 +60,8 @@ final class Receiver: @unchecked Sendable {
   @usableFromInline let ended = Atomic<Int>(0)
 
   private let registered = Atomic<UInt32>(0)
-  /// How many handlers were ever registered here. Written under the registration lock; a worker of
-  /// a shared mailbox reads it for each event.
+  /// The generation of the youngest handler that was ever registered here. Written under the
+  /// registration lock; a worker of a shared mailbox reads it for each event.
   var generation: UInt32 {
     // Pairs with the store in `add`: the handler in `additions` before its generation.
     registered.load(ordering: .acquiring)
@@ -69,7 +75,10 @@ final class Receiver: @unchecked Sendable {
   /// Written under the registration lock.
   let isOver = Atomic<Bool>(false)
 
-  private let additions = Guarded<[EventHandler]>([])
+  private let additions = Guarded(Additions())
+  /// Of a worker: what `generation` was when the worker began to take from its shared mailbox. What
+  /// waited there is for the handlers that it has brought along. Written before it begins.
+  var firstGeneration: UInt32 = 0
 
   init(_ type: EventTypeActions, consumer: Consumer, isLatestOnly: Bool, rank: Int? = nil) {
     self.type = type
@@ -90,20 +99,24 @@ final class Receiver: @unchecked Sendable {
     list.deallocate()
   }
 
-  /// Hands a handler over to the consumer, to be called from the next generation on. Under the
-  /// registration lock, before that generation is published.
-  func add(_ handler: EventHandler) {
+  /// Hands a handler over to the consumer, to be called from the generation after `last` on, which
+  /// is none before the receiver's own. Under the registration lock, before that generation is
+  /// published.
+  func add(_ handler: EventHandler, after last: UInt32) {
     require(
-      generation < .max - 1,
+      last < .max - 1,
       """
-      An event type can have 4,294,967,294 registrations on one thread, and this one has had them: \
-      make a new thread.
+      An event type can have 4,294,967,294 registrations on one thread or shared pool, and this one \
+      has had them: make a new one.
       """)
-    let next = generation + 1
+    let next = last + 1
     liveCount += 1
     timedCount += handler.state.isTimed ? 1 : 0
     handler.state.begin(at: next)
-    additions.withLock { $0.append(handler) }
+    additions.withLock { additions in
+      additions.handlers.append(handler)
+      additions.generation = next
+    }
     registered.store(next, ordering: .releasing)
   }
 
@@ -219,12 +232,11 @@ final class Receiver: @unchecked Sendable {
   /// handler.
   @inline(never)
   func apply() {
-    let added = additions.withLock { waiting in
-      defer { waiting.removeAll() }
-      return waiting
+    let (added, generation) = additions.withLock { additions in
+      defer { additions.handlers.removeAll() }
+      return (additions.handlers, additions.generation)
     }
-    // One generation for each, in order and without a gap: they come from `add`.
-    list.pointee.appliedGeneration += UInt32(added.count)
+    list.pointee.appliedGeneration = generation
     for handler in added where !handler.state.isEnded {
       list.pointee.handlers.append(handler)
     }

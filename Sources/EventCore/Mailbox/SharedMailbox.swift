@@ -33,6 +33,9 @@ final class SharedMailbox: @unchecked Sendable {
 
     // Guarded by the mailbox's `state`.
     fileprivate var subscription: Subscription!
+    /// How many handlers all workers have ever registered. They are valid from the generation that
+    /// each began (`Receiver`).
+    fileprivate var generation: UInt32 = 0
     /// The receivers of the workers that have a handler for the type; true if one of those wants
     /// the time.
     fileprivate var members: [ObjectIdentifier: Bool] = [:]
@@ -86,17 +89,27 @@ final class SharedMailbox: @unchecked Sendable {
 
   // MARK: For consumers
 
-  /// A worker's receiver has handlers, and these want the time of dispatch or not. Called again
-  /// whenever that may have changed; under the consumer's registration lock.
-  func join(_ receiver: Receiver, isTimed: Bool) {
+  /// Hands a handler over to a worker's receiver, for the events that are dispatched from now on.
+  /// Under the consumer's registration lock.
+  func add(_ handler: EventHandler, to receiver: Receiver) {
+    // All of it under the lock: an event of a generation finds its handler handed over, whichever of
+    // the workers registered one since.
     state.withLock { state in
-      guard !state.isClosed else { return }
+      guard !state.isClosed else { return receiver.add(handler, after: receiver.generation) }
       let entry = state.entries[Place(receiver)] ?? makeEntry(receiver, &state)
-      let before = (entry.members.isEmpty, entry.isTimed)
-      entry.members[ObjectIdentifier(receiver)] = isTimed
-      if before != (false, entry.isTimed) {
-        router.subscribe(entry.key, entry.subscription, generation: 0, timed: entry.isTimed)
-      }
+      receiver.add(handler, after: entry.generation)
+      entry.generation = receiver.generation
+      entry.members[ObjectIdentifier(receiver)] = receiver.timedCount > 0
+      subscribe(entry)
+    }
+  }
+
+  /// None of a receiver's handlers asks for the clock any more (D8). Under its registration lock.
+  func leaveClock(_ receiver: Receiver) {
+    state.withLock { state in
+      guard !state.isClosed, let entry = state.entries[Place(receiver)] else { return }
+      entry.members[ObjectIdentifier(receiver)] = false
+      if !entry.isTimed { subscribe(entry) }
     }
   }
 
@@ -110,10 +123,15 @@ final class SharedMailbox: @unchecked Sendable {
       if entry.members.isEmpty {
         router.unsubscribe(entry.key, entry.subscription)
       } else if wasTimed, !entry.isTimed {
-        // Nobody is left who asks for the clock (D8).
-        router.subscribe(entry.key, entry.subscription, generation: 0, timed: false)
+        // As above.
+        subscribe(entry)
       }
     }
+  }
+
+  private func subscribe(_ entry: Entry) {
+    router.subscribe(
+      entry.key, entry.subscription, generation: entry.generation, timed: entry.isTimed)
   }
 
   private func makeEntry(_ receiver: Receiver, _ state: inout State) -> Entry {

@@ -31,6 +31,10 @@ final class SharedReference: @unchecked Sendable {
   /// Whether somebody found that nobody else refers to the object. It stays so, even if a weak
   /// reference of the user's makes it live on: whose first handler was told so, all of them are.
   private let hasEnded = Atomic<Bool>(false)
+  /// Where the consumer that became the holder has it in its list (`Consumer.Held`). Of account for
+  /// that one alone; relaxed, since it is written and read on one thread, and by others that look
+  /// whether it is theirs.
+  fileprivate let place = Atomic<Int>(0)
 
   init(_ object: AnyObject) {
     identifier = ObjectIdentifier(object)
@@ -186,7 +190,25 @@ extension Consumer {
     @usableFromInline var hasOwner = false
     /// The owner, if a handler needed it.
     var owner: EventThread?
-    var references: [SharedReference] = []
+    /// Each knows its place.
+    fileprivate var references: [SharedReference] = []
+
+    fileprivate mutating func append(_ reference: SharedReference) {
+      reference.place.store(references.count, ordering: .relaxed)
+      references.append(reference)
+    }
+
+    /// Takes a reference out, wherever it was found gone. False if this consumer does not hold it.
+    fileprivate mutating func remove(_ reference: SharedReference) -> Bool {
+      let place = reference.place.load(ordering: .relaxed)
+      guard place < references.count, references[place] === reference else { return false }
+      let last = references.removeLast()
+      if last !== reference {
+        references[place] = last
+        last.place.store(place, ordering: .relaxed)
+      }
+      return true
+    }
 
     /// All references are let go at every multiple of so many events, called or turned away, however
     /// busy the consumer is.
@@ -204,7 +226,7 @@ extension Consumer {
     if reference.isHeld(by: address) {
       if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
     } else if reference.hold(by: address) {
-      held.pointee.references.append(reference)
+      held.pointee.append(reference)
       // Nil if it went while it was loaded.
       if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
     } else if reference.enter() {
@@ -214,8 +236,7 @@ extension Consumer {
     }
     // Whether it was found here or elsewhere: what this consumer holds it lets go. The end of the
     // object may wait for its handlers to be done.
-    if let index = held.pointee.references.firstIndex(where: { $0 === reference }) {
-      held.pointee.references.remove(at: index)
+    if held.pointee.remove(reference) {
       didLeaveHandler()
       reference.letGo(by: address)
     }

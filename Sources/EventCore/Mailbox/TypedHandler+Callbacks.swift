@@ -15,9 +15,9 @@ extension TypedHandler {
       self.init(plain: callback, isLatestOnly: interest.isLatestOnly)
       return
     }
-    self.init(isTimed: interest.isTimed, isLatestOnly: interest.isLatestOnly) {
-      event, lane, time, _ in
-      guard interest.admits(event, lane, time) else { return false }
+    let state = HandlerState(isTimed: interest.isTimed)
+    self.init(state, isLatestOnly: interest.isLatestOnly) { event, lane, time, _ in
+      guard interest.admits(event, lane, time), !interest.hasEnded(state) else { return false }
       callback(event)
       return true
     }
@@ -30,8 +30,9 @@ extension TypedHandler {
       @escaping @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime)
       -> Void, _ interest: HandlerInterest<E>
   ) {
-    self.init(isTimed: true, isLatestOnly: interest.isLatestOnly) { event, lane, time, _ in
-      guard interest.admits(event, lane, time) else { return false }
+    let state = HandlerState(isTimed: true)
+    self.init(state, isLatestOnly: interest.isLatestOnly) { event, lane, time, _ in
+      guard interest.admits(event, lane, time), !interest.hasEnded(state) else { return false }
       callback(event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
       return true
     }
@@ -42,10 +43,10 @@ extension TypedHandler {
   convenience init<Owner: EventThread>(
     _ method: @escaping @Sendable (Owner) -> (_ event: E) -> Void, _ interest: HandlerInterest<E>
   ) {
-    self.init(
-      isTimed: interest.isTimed, needsOwner: true, isLatestOnly: interest.isLatestOnly
-    ) { event, lane, time, owner in
-      guard interest.admits(event, lane, time) else { return false }
+    let state = HandlerState(isTimed: interest.isTimed)
+    self.init(state, needsOwner: true, isLatestOnly: interest.isLatestOnly) {
+      event, lane, time, owner in
+      guard interest.admits(event, lane, time), !interest.hasEnded(state) else { return false }
       // There, since `needsOwner`; its class has been checked, and it lives over the call.
       owner.unsafelyUnwrapped._withUnsafeGuaranteedRef { thread in
         method(unsafeDowncast(thread, to: Owner.self))(event)
@@ -63,9 +64,10 @@ extension TypedHandler {
         _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
       ) -> Void, _ interest: HandlerInterest<E>
   ) {
-    self.init(isTimed: true, needsOwner: true, isLatestOnly: interest.isLatestOnly) {
+    let state = HandlerState(isTimed: true)
+    self.init(state, needsOwner: true, isLatestOnly: interest.isLatestOnly) {
       event, lane, time, owner in
-      guard interest.admits(event, lane, time) else { return false }
+      guard interest.admits(event, lane, time), !interest.hasEnded(state) else { return false }
       let priority = Lane(index: lane).priority
       let dispatchTime = DispatchTime(uptimeNanoseconds: time)
       // As above.
@@ -75,4 +77,11 @@ extension TypedHandler {
       return true
     }
   }
+}
+
+extension HandlerInterest {
+  /// Whether the filter, which is user code, has ended the handler that it was asked for: then this
+  /// is not called any more (D6). After the filter.
+  @inlinable
+  func hasEnded(_ handler: HandlerState) -> Bool { filter != nil && handler.isEnded }
 }

@@ -15,6 +15,9 @@
 /// is stuck. For threads that are not alike take another balancer: those choose among the threads
 /// that have a callback.
 ///
+/// A callback that is added to a thread of such a pool gets what is dispatched from then on (D4). What
+/// a new thread has when its pool gets it from its maker is as old as the pool: it gets what waits.
+///
 /// Passed to an ``EventPool`` it changes where events wait, so that nobody is asked to choose;
 /// anywhere else it chooses the least loaded thread. Such a pool has at most 128 threads.
 public struct EventPoolSharedBalancer: EventPoolBalancing {

@@ -49,7 +49,8 @@ public final class EventCallbackHandle: Sendable {
   ///
   /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
   ///
-  /// **Threads**: any. Inside the callback itself it would wait for itself, and traps.
+  /// **Threads**: any. Inside the callback itself it would wait for itself, and traps; two callbacks
+  /// that wait for the end of each other wait for ever.
   @discardableResult
   public func removeAndWait() -> Bool {
     let removed = remove()

@@ -93,7 +93,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   private func begin(_ place: PoolPlace?, name: String?) {
     consumer.setOwner(self)
-    registerHandlers()
+    consumer.beforeStart { registerHandlers() }
     startThread(named: name ?? place?.name ?? "\(Self.self)") { [consumer] in
       consumer.run()
       place?.didEnd()
@@ -126,7 +126,8 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// Override to register callbacks with ``addEventCallback(_:forEventType:)``. Called once, by the
   /// initialiser; before the thread handles its first event.
   ///
-  /// **Threads**: called on the thread that runs the initialiser.
+  /// **Threads**: called on the thread that runs the initialiser. It may ``cancel()``; to wait for the
+  /// end, which only what follows it can bring about, traps.
   open func registerEventListeners() {}
 
   // MARK: Ending
@@ -164,7 +165,8 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// - Returns: True if everything that was dispatched before was handled in time. What another
   ///   thread is dispatching at the very moment may be handled, refused, or freed and counted.
   ///
-  /// **Threads**: any but the thread itself, where it would wait for itself and traps.
+  /// **Threads**: any but the thread itself, where it would wait for itself and traps; so in
+  /// ``registerEventListeners()``, which the thread waits for.
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
@@ -178,7 +180,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   /// Waits until the thread has ended. Does not end it.
   ///
-  /// **Threads**: any but the thread itself, where it would wait for itself and traps.
+  /// **Threads**: any but the thread itself, as ``drain(until:)``.
   public func join() {
     refuseOnOwnThread("join()", instead: "cancel()")
     consumer.ended.wait()
@@ -188,8 +190,8 @@ open class EventThread: EventListenable, @unchecked Sendable {
     require(
       !consumer.isCurrent,
       """
-      \(name) waits for the end of its event thread, and was called on that thread, where it would \
-      wait for itself: call \(instead).
+      \(name) waits for the end of its event thread, and was called on that thread, or in its \
+      registerEventListeners() before it began, where it would wait for itself: call \(instead).
       """)
   }
 
@@ -208,7 +210,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
   ///
-  /// **Complexity**: O(events that the thread has not sorted into its lanes yet).
+  /// **Complexity**: O(callbacks of the thread that want the latest event only).
   public var eventCount: Int { eventCounts.total }
 
   /// How many events wait in each lane. As ``eventCount``.

@@ -24,10 +24,11 @@ import Dispatch
 /// ```
 ///
 /// A closure that touches what is the MainActor's says so; without it the compiler takes it for one of
-/// any event thread, although it runs on the MainActor all the same:
+/// any event thread, although it runs on the MainActor all the same. (In Swift 5 mode a parenthesis right
+/// behind `@MainActor` would be the attribute's, so that `@Sendable` stands between.)
 ///
 /// ```swift
-/// statusBar.addEventCallback { @MainActor (event: TemperatureEvent) in
+/// statusBar.addEventCallback { @MainActor @Sendable (event: TemperatureEvent) in
 ///   label.text = "\(event.temperatureInCelsius) °C"
 /// }
 /// ```

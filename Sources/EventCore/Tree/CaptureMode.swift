@@ -33,6 +33,7 @@ public struct CaptureMode: OptionSet, Hashable, Sendable {
   public static let onCapture = CaptureMode(rawValue: 8)
 
   /// The phases alone.
+  @usableFromInline
   static let phases: CaptureMode = [.onCapture, .onRaise, .onPropagate]
 
   /// Has a mode without a phase trap (D12).

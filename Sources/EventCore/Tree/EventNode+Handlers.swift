@@ -110,7 +110,10 @@ extension EventNode {
     return add(handler, mode, key: eventKey(E.self), handle)
   }
 
-  /// Ends the handlers of this node for a type that were added with exactly this mode.
+  /// Ends the handlers of this node for a type that would be called in one of the mode's phases.
+  ///
+  /// A handler for several phases ends altogether, if the mode names one of them, and one that
+  /// consumes the event ends as all others: ``CaptureMode/consumeEvent`` in `mode` is of no account.
   ///
   /// - Returns: How many there were.
   ///
@@ -119,7 +122,8 @@ extension EventNode {
   @discardableResult
   public final func removeHandlers<E: Eventable>(for type: E.Type, with mode: CaptureMode) -> Int {
     mode.requirePhase()
-    return core.removeAll(node, key: eventKey(type), modes: mode.rawValue)
+    return core.removeAll(
+      node, key: eventKey(type), phases: mode.intersection(.phases).rawValue)
   }
 
   /// Ends the handlers of this node for a type.
@@ -130,7 +134,7 @@ extension EventNode {
   @inlinable
   @discardableResult
   public final func removeHandlers<E: Eventable>(for type: E.Type) -> Int {
-    core.removeAll(node, key: eventKey(type), modes: 0)
+    core.removeAll(node, key: eventKey(type), phases: 0)
   }
 
   /// Ends all handlers of this node.
@@ -140,7 +144,7 @@ extension EventNode {
   /// **Threads**: any, also inside a handler. As ``EventNodeHandle/remove()`` for each.
   @discardableResult
   public final func removeAllHandlers() -> Int {
-    core.removeAll(node, key: 0, modes: 0)
+    core.removeAll(node, key: 0, phases: 0)
   }
 
   @usableFromInline

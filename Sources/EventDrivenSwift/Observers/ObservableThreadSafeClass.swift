@@ -48,6 +48,18 @@ open class ObservableThreadSafeClass: Observable, @unchecked Sendable {
     }
   }
 
+  /// Adds several observers, in their order.
+  ///
+  /// **Threads**, **Complexity**, **Ownership**: as the form for one observer, for each of them.
+  public func addObserver(
+    _ observers: [AnyObject], executeOn execution: ObserverExecution,
+    isolation: isolated (any Actor)? = #isolation
+  ) {
+    for observer in observers {
+      addObserver(observer, executeOn: execution, isolation: isolation)
+    }
+  }
+
   /// Removes an observer: after the return no call of it begins. One that runs goes on.
   ///
   /// **Threads**: any, also inside a callback and in the observer's `deinit`.
@@ -114,6 +126,40 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
   ) {
     keyedObservers.add(observer, for: AnyHashable(key)) {
       execution.context(in: EventCentral.shared.listener.contexts, on: isolation)
+    }
+  }
+
+  /// Adds several observers of one key, in their order.
+  ///
+  /// **Threads**, **Complexity**, **Ownership**: in this and the next two as the form for one
+  /// observer and one key, for each of them.
+  @preconcurrency
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    key: Key, _ observers: [AnyObject], executeOn execution: ObserverExecution,
+    isolation: isolated (any Actor)? = #isolation
+  ) {
+    addKeyedObserver(keys: [key], observers, executeOn: execution, isolation: isolation)
+  }
+
+  /// Adds an observer of several keys.
+  @preconcurrency
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    keys: [Key], _ observer: AnyObject, executeOn execution: ObserverExecution,
+    isolation: isolated (any Actor)? = #isolation
+  ) {
+    addKeyedObserver(keys: keys, [observer], executeOn: execution, isolation: isolation)
+  }
+
+  /// Adds several observers of several keys.
+  @preconcurrency
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    keys: [Key], _ observers: [AnyObject], executeOn execution: ObserverExecution,
+    isolation: isolated (any Actor)? = #isolation
+  ) {
+    for key in keys {
+      for observer in observers {
+        addKeyedObserver(key: key, observer, executeOn: execution, isolation: isolation)
+      }
     }
   }
 

@@ -43,6 +43,10 @@ final class ObserverEntry: @unchecked Sendable {
     hasEnded.load(ordering: .acquiring)
   }
 
+  /// Whether it can still be called: the observer is there, and the place where it registered. What
+  /// is looked at may end by it: with no lock held.
+  var isUsable: Bool { !isEnded && object != nil && context?.isUsable != false }
+
   /// Has a closure called where the observer registered. False if the observer or that place is
   /// gone.
   func run(_ body: @escaping @Sendable () -> Void) -> Bool {

@@ -33,6 +33,10 @@ protocol ObserverContext: Sendable {
   /// the place has ended.
   func run(_ body: @escaping @Sendable () -> Void) -> Bool
 
+  /// False if it has ended by itself: its actor, its thread or its central is gone. Any thread, with
+  /// no lock held.
+  var isUsable: Bool { get }
+
   /// The observer does not need it any more. Once, with no lock held.
   func leave()
 }

@@ -36,19 +36,18 @@ final class ObserverGroup: Sendable {
   @discardableResult
   func add(_ observer: AnyObject, _ context: () -> (any ObserverContext)?) -> Bool {
     let id = ObjectIdentifier(observer)
-    // The caller holds the only object that these can give.
-    let isThere = state.withLock { state in
-      state.entries.contains { $0.id == id && $0.observer != nil }
+    if let known = state.withLock({ $0.entries.first { $0.id == id } }) {
+      if known.isUsable { return true }
+      // It could not be called any more, or was of another object, whose place in memory this got.
+      known.end()
     }
-    if isThere { return true }
     let new = ObserverEntry(observer, context())
     let (isOpen, isLarge, garbage) = state.withLock { state -> (Bool, Bool, [AnyObject]) in
       guard !state.isClosed else { return (false, false, []) }
       var garbage: [AnyObject] = []
       if let index = state.entries.firstIndex(where: { $0.id == id }) {
         // Another thread was faster.
-        if state.entries[index].observer != nil { return (true, false, []) }
-        // Another object, gone now, whose place in memory the observer got.
+        if !state.entries[index].isEnded { return (true, false, []) }
         garbage.append(state.entries.remove(at: index))
       }
       state.entries.append(new)

@@ -276,4 +276,31 @@ struct EventMethodTests {
       #expect(thread.$onPong!.skippedCount == 4)
     }
   }
+
+  final class Filtering: EventThread, @unchecked Sendable {
+    // Constant.
+    let log = Log<Int>()
+
+    @EventMethod<Filtering, Ping>(
+      interestedIn: .custom,
+      customFilter: { (self, event, _, _) in
+        self.log.append(-event.number)
+        self.leave()
+        return true
+      })
+    var onPing = {
+      (self, event: Ping, priority: EventPriority, dispatchTime: DispatchTime) in
+      self.log.append(event.number)
+    }
+
+    func leave() { $onPing?.remove() }
+  }
+
+  @Test("D6, D7: a filter that removes its own method is the last that is called", arguments: cores)
+  func filterRemoves(core: EventCentral.Core) {
+    let thread = Filtering(on: EventCentral(core: core))
+    for number in 1...2 { thread.queueEvent(Ping(number: number)) }
+    #expect(thread.drain())
+    #expect(thread.log.entries == [-1])
+  }
 }

@@ -83,4 +83,42 @@ struct ListenerInterestTests {
       handle.remove()
     }
   }
+
+  @Test(
+    "D6, D7: a filter that removes its own listener is the last that is called of it",
+    arguments: cores)
+  func filterRemoves(core: EventCentral.Core) {
+    final class Judge: Sendable {
+      let handle = Log<any EventListenerHandling>()
+      let log = Log<Int>()
+      func onPing(_ event: Ping) { log.append(event.number) }
+      func judge(_ event: Ping, _ priority: EventPriority, _ time: DispatchTime) -> Bool {
+        handle.entries[0].remove()
+        return true
+      }
+    }
+    let central = EventCentral(core: core)
+    let (judge, once, closure) = (Judge(), Judge(), Judge())
+    let last = Log<Int>()
+    judge.handle.append(
+      Ping.addListener(
+        judge, Judge.onPing, executeOn: .listenerThread, interestedIn: .custom,
+        customFilter: Judge.judge, on: central))
+    closure.handle.append(
+      Ping.addListener(
+        nil, { closure.onPing($0) }, executeOn: .listenerThread, interestedIn: .custom,
+        customFilter: { closure.judge($0, $1, $2) }, on: central))
+    once.handle.append(
+      Ping.addListener(
+        once, { [log = once.log] in log.append($0.number) }, executeOn: .listenerThread,
+        interestedIn: .custom, customFilter: { [unowned once] in once.judge($0, $1, $2) },
+        once: true, on: central))
+    Ping.addListener(nil, { last.append($0.number) }, executeOn: .listenerThread, on: central)
+    for number in 0..<2 { Ping(number: number).queue(on: central) }
+    #expect(last.entries(atLeast: 2) == [0, 1])
+    for judge in [judge, closure, once] {
+      #expect(judge.log.entries.isEmpty)
+      #expect(!judge.handle.entries[0].isActive)
+    }
+  }
 }

@@ -205,7 +205,7 @@ struct SharedMailboxTests {
     let world = World(core, workers: 2)
     let times = Log<UInt64>()
     for worker in world.workers {
-      let handler = TypedHandler<Numbered>(isTimed: false) { _, _, time, _ in
+      let handler = TypedHandler<Numbered>(HandlerState(isTimed: false)) { _, _, time, _ in
         times.append(time)
         return true
       }

@@ -28,7 +28,7 @@ final class TestWorker: Sendable {
   func add<E: Eventable>(isTimed: Bool = false, _ body: @escaping @Sendable (E) -> Void)
     -> EventCallbackHandle
   {
-    let handler = TypedHandler<E>(isTimed: isTimed) { event, _, _, _ in
+    let handler = TypedHandler<E>(HandlerState(isTimed: isTimed)) { event, _, _, _ in
       body(event)
       return true
     }
@@ -37,6 +37,7 @@ final class TestWorker: Sendable {
   }
 
   func start() {
+    consumer.admit()
     startThread(named: "worker") { [consumer] in consumer.run() }
   }
 

@@ -253,4 +253,24 @@ struct EndingTests {
     // Written by the test before the first event, then by the handler only.
     var thread: Owner?
   }
+
+  @Test("D10: a thread that is ended in registerEventListeners ends, and others may wait", arguments: cores)
+  func endedBeforeItBegins(core: EventCentral.Core) {
+    final class Ending: EventThread, @unchecked Sendable {
+      // Constant.
+      let waited = Gate()
+
+      override func registerEventListeners() {
+        addEventCallback { (_: Ping) in }.removeAndWait()
+        cancel()
+        runThread { [self] in
+          join()
+          waited.open()
+        }
+      }
+    }
+    let thread = Ending(on: EventCentral(core: core))
+    #expect(thread.waited.pass())
+    #expect(thread.drain())
+  }
 }

@@ -150,22 +150,42 @@ struct InterestTests {
   }
 
   @Test(
-    "D6, D7: a filter that removes its own handler still decides about this event", arguments: cores
-  )
+    "D6, D7: a filter that removes its own handler is the last that is called of it",
+    arguments: cores)
   func filterRemoves(core: EventCentral.Core) {
-    let thread = EventThread(on: EventCentral(core: core))
-    let (log, handles) = (Log<Int>(), Log<EventCallbackHandle>())
+    let owner = Owner(on: EventCentral(core: core))
+    let (log, asked) = (Log<Int>(), Log<Int>())
+    let handles = Log<EventCallbackHandle>()
+    let remove: @Sendable (Int, Ping) -> Bool = { index, event in
+      asked.append(index)
+      // The first lets one event pass.
+      if index != 0 || event.number == 2 { handles.entries[index].remove() }
+      return true
+    }
     handles.append(
-      thread.addEventCallback(
+      owner.addEventCallback(
         { (event: Ping) in log.append(event.number) }, interestedIn: .custom,
-        customFilter: { event, _, _ in
-          handles.entries[0].remove()
-          return true
-        }))
-    thread.queueEvent(Ping(number: 1))
-    thread.queueEvent(Ping(number: 2))
-    #expect(thread.drain())
+        customFilter: { event, _, _ in remove(0, event) }))
+    handles.append(
+      owner.addEventCallback(
+        { (event: Ping, _: EventPriority, _: DispatchTime) in log.append(-1) },
+        interestedIn: .custom, customFilter: { event, _, _ in remove(1, event) }))
+    handles.append(
+      owner.addEventCallback(
+        Owner.onPing, interestedIn: .custom, customFilter: { event, _, _ in remove(2, event) }))
+    handles.append(
+      owner.addEventCallback(
+        Owner.onTimedPing, interestedIn: [.custom, .latestOnly],
+        customFilter: { event, _, _ in remove(3, event) }))
+    for number in 1...3 {
+      owner.queueEvent(Ping(number: number))
+      // One after the other, since of the last handler one event waits at most.
+      #expect(waitUntil { owner.eventCount == 0 })
+    }
+    #expect(owner.drain())
+    #expect(asked.entries.sorted() == [0, 0, 1, 2, 3])
     #expect(log.entries == [1])
+    #expect(owner.log.entries.isEmpty)
   }
 
   @Test("D6: a handler that removes the next one is the last that is called", arguments: cores)

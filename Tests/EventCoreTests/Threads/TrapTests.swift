@@ -57,6 +57,30 @@ struct TrapTests {
     expectMessage(result, "join() waits for the end of its event thread")
   }
 
+  @Test("drain and join before the thread has begun, in registerEventListeners")
+  func waitingForTheBeginning() async {
+    final class Draining: EventThread, @unchecked Sendable {
+      // Stores nothing.
+      override func registerEventListeners() { drain() }
+    }
+    final class Joining: EventThread, @unchecked Sendable {
+      // Stores nothing.
+      override func registerEventListeners() { join() }
+    }
+    let drained = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      _ = Draining(on: EventCentral())
+    }
+    expectMessage(drained, "drain(until:) waits for the end of its event thread")
+    let joined = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      _ = Joining(on: EventCentral(core: .locking))
+    }
+    expectMessage(joined, "join() waits for the end of its event thread")
+  }
+
   @Test("a method of another class")
   func methodOfAnotherClass() async {
     final class Other: EventThread, @unchecked Sendable {

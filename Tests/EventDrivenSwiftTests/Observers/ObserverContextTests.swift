@@ -82,6 +82,58 @@ struct ObserverContextTests {
     #expect(observer.log.entries == ["home y"])
   }
 
+  @Test(
+    "D9: one whose place has ended can be added again, also if nobody has notified since",
+    arguments: cores)
+  func addedAgain(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let (observed, home) = (EventThread(on: central), EventThread(on: central))
+    let log = Log<String>()
+    let (ear, other) = (Ear("ear", log), Ear("other", log))
+    let added = Gate()
+    home.addEventCallback { (ping: Ping) in ping.body() }
+    home.queueEvent(
+      Ping {
+        observed.addObserver(ear)
+        observed.addKeyedObserver(key: 1, ear)
+        added.open()
+      })
+    added.pass()
+    observed.addObserver(other, executeOn: .notifyingThread)
+    home.cancel()
+    home.join()
+    observed.addObserver(ear, executeOn: .notifyingThread)
+    observed.addKeyedObserver(key: 1, ear, executeOn: .notifyingThread)
+    // Once, as all others.
+    observed.addObserver(ear, executeOn: .notifyingThread)
+    observed.say("x")
+    observed.say("y", of: 1)
+    #expect(log.entries == ["other x", "ear x", "ear 1:y"])
+    observed.removeObserver(ear)
+    observed.say("z")
+    #expect(log.entries.last == "other z")
+  }
+
+  @Test("D9: one whose actor is gone can be added again", arguments: cores)
+  func addedAfterActor(core: EventCentral.Core) async {
+    actor Home {
+      func observe(_ observed: EventThread, _ ear: Ear) { observed.addObserver(ear) }
+    }
+    let observed = EventThread(on: EventCentral(core: core))
+    let log = Log<String>()
+    let ear = Ear("ear", log)
+    weak var gone: Home?
+    do {
+      let home = Home()
+      gone = home
+      await home.observe(observed, ear)
+    }
+    while gone != nil { await Task.yield() }
+    observed.addObserver(ear, executeOn: .notifyingThread)
+    observed.say("x")
+    #expect(log.entries == ["ear x"])
+  }
+
   @Test("on an actor: there, in order, with nothing in between")
   func onActor() async {
     actor Home {
@@ -189,6 +241,31 @@ struct ObserverContextTests {
     queue.resume()
     queue.sync {}
     #expect(observer.log.entries.count == 4)
+  }
+
+  @Test("by choice also where several observers or several keys are named at once")
+  func severalByChoice() {
+    let thread = EventThread(on: EventCentral())
+    let object = KeyedObservableThreadSafeClass()
+    let log = Log<String>()
+    let ears = [Ear("a", log), Ear("b", log)]
+    thread.addObserver(ears, executeOn: .notifyingThread)
+    thread.addKeyedObserver(key: 1, ears, executeOn: .notifyingThread)
+    thread.addKeyedObserver(keys: [2, 3], ears[0], executeOn: .notifyingThread)
+    thread.addKeyedObserver(keys: [4, 5], ears, executeOn: .notifyingThread)
+    object.addObserver(ears, executeOn: .notifyingThread)
+    object.addKeyedObserver(key: 1, ears, executeOn: .notifyingThread)
+    object.addKeyedObserver(keys: [2, 3], ears[0], executeOn: .notifyingThread)
+    object.addKeyedObserver(keys: [4, 5], ears, executeOn: .notifyingThread)
+    for observed in [thread, object] as [any KeyedObservable] {
+      observed.say("x")
+      // Before the notification returns.
+      #expect(log.take() == ["a x", "b x"])
+      for (key, expected) in [(1, "ab"), (2, "a"), (3, "a"), (4, "ab"), (5, "ab"), (6, "")] {
+        observed.say("x", of: key)
+        #expect(log.take() == expected.map { "\($0) \(key):x" })
+      }
+    }
   }
 
   @Test("the order holds for each observer while several threads notify", arguments: cores)

@@ -102,8 +102,10 @@ struct ObserverGroupTests {
     let uses = Atomic<Int>(0)
     let hasEnded = Atomic<Bool>(false)
 
+    var isUsable: Bool { !hasEnded.load(ordering: .acquiring) }
+
     func run(_ body: @escaping @Sendable () -> Void) -> Bool {
-      guard !hasEnded.load(ordering: .acquiring) else { return false }
+      guard isUsable else { return false }
       jobs.append(body)
       return true
     }

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+
+  /// What threads and callbacks that have come and gone leave behind. Each test runs in a process of
+  /// its own, whose memory nobody else changes; a process that finds too much says so and fails.
+  @Suite("Stress: what has come and gone leaves no memory and costs no time", .serialized)
+  struct FootprintTests {
+    struct Ping: Eventable { var number = 0 }
+
+    final class Receiver: EventThread, @unchecked Sendable {
+      // No state.
+      override func registerEventListeners() { addEventCallback(Receiver.onPing) }
+      func onPing(_ event: Ping) {}
+    }
+
+    @Test("D9: 2,000 event threads at once, then none: their memory goes back to the system")
+    func threads() async {
+      await #expect(processExitsWith: .success) {
+        for core in cores {
+          // What the first of each kind needs for good.
+          Footprint.makeThreads(50, core)
+          let before = Footprint.resident()
+          Footprint.makeThreads(2_000, core)
+          Footprint.expect(atMost: 24 << 20, above: before, "2,000 event threads on \(core)")
+        }
+      }
+    }
+
+    @Test("D6: 30,000 callbacks that come and go on a busy thread leave next to nothing")
+    func callbacks() async {
+      await #expect(processExitsWith: .success) {
+        for core in cores {
+          let central = EventCentral(core: core)
+          let thread = EventThread(on: central)
+          // It never sleeps.
+          thread.addEventCallback { [unowned thread] (ping: Ping) in
+            thread.queueEvent(Ping(number: ping.number + 1))
+          }
+          thread.queueEvent(Ping())
+          Footprint.makeCallbacks(3_000, thread)
+          let before = Footprint.resident()
+          Footprint.makeCallbacks(30_000, thread)
+          Footprint.expect(atMost: 1 << 20, above: before, "30,000 callbacks on \(core)")
+          thread.cancel()
+          thread.join()
+        }
+      }
+    }
+
+    @Test("D5: 10,000 short-lived producers and receivers take no minute", arguments: cores)
+    func shortLived(core: EventCentral.Core) {
+      let central = EventCentral(core: core)
+      let clock = ContinuousClock()
+      let start = clock.now
+      // Two of either kind at a time; each is a thread of its own, which ends.
+      onThreads(2) { _ in
+        for number in 0..<5_000 {
+          let receiver = Receiver(on: central)
+          onThreads(1) { _ in
+            Ping(number: number).queue(on: central)
+            receiver.queueEvent(Ping(number: number))
+          }
+          #expect(receiver.drain())
+          #expect(receiver.statistics.delivered >= 2)
+        }
+      }
+      #expect(start.duration(to: clock.now) < .seconds(60))
+    }
+  }
+
+  /// The memory of this process.
+  enum Footprint {
+    /// Bytes in physical memory, without what the system's allocator keeps for the next time.
+    static func resident() -> Int {
+      if let trim = dlsym(nil, "malloc_trim") {
+        _ = unsafeBitCast(trim, to: (@convention(c) (Int) -> CInt).self)(0)
+      }
+      var text = [CChar](repeating: 0, count: 128)
+      let file = open("/proc/self/statm", O_RDONLY)
+      precondition(read(file, &text, 127) > 0, "/proc/self/statm cannot be read.")
+      close(file)
+      return Int(String(cString: text).split(separator: " ")[1])! * sysconf(Int32(_SC_PAGESIZE))
+    }
+
+    /// Ends the process unless it comes back to so many bytes above a figure. A thread gives its
+    /// memory back as it ends, a moment after it is joined.
+    static func expect(atMost bytes: Int, above before: Int, _ what: String) {
+      // The address sanitizer keeps what was freed, up to 256 MB, to find who uses it still; what the
+      // thread sanitizer keeps is for itself. Both run the short form.
+      guard getenv("EVENTCORE_SHORT_TESTS") == nil else { return }
+      let deadline = DispatchTime.now() + .seconds(60)
+      while true {
+        let more = resident() - before
+        if more <= bytes { return }
+        precondition(DispatchTime.now() < deadline, "\(what) left \(more) bytes.")
+        sched_yield()
+      }
+    }
+
+    /// Makes so many event threads, has each handle an event, and ends them.
+    static func makeThreads(_ count: Int, _ core: EventCentral.Core) {
+      let central = EventCentral(core: core)
+      let threads = (0..<count).map { _ in FootprintTests.Receiver(on: central) }
+      precondition(FootprintTests.Ping().queue(on: central) == count)
+      for thread in threads { precondition(thread.drain()) }
+    }
+
+    /// Adds so many callbacks to a thread, one after the other, and removes them.
+    static func makeCallbacks(_ count: Int, _ thread: EventThread) {
+      for number in 0..<count {
+        let handle = thread.addEventCallback { (ping: FootprintTests.Ping) in
+          withExtendedLifetime(number) {}
+        }
+        if number % 2 == 0 { handle.remove() } else { handle.removeAndWait() }
+      }
+    }
+  }
+#endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("D4: callbacks that come to a shared pool while events wait")
+struct SharedCallbackTests {
+  struct Ping: Eventable { var number = 0 }
+
+  /// A shared pool whose threads have one callback from the start.
+  private static func pool(
+    _ core: EventCentral.Core, _ capacity: Int, _ log: Log<String>,
+    _ interest: EventListenerInterest = .all
+  ) -> EventPool<EventThread> {
+    EventPool(
+      capacity: capacity, balancer: EventPoolSharedBalancer(), on: EventCentral(core: core)
+    ) { _ in
+      let thread = EventThread()
+      thread.addEventCallback(
+        { (event: Ping) in log.append("first \(event.number)") }, interestedIn: interest)
+      return thread
+    }
+  }
+
+  private static func hold(_ pool: EventPool<EventThread>) -> [HeldThread] {
+    pool.withThreads { $0.map { HeldThread($0) } }
+  }
+
+  @Test(
+    "D4: a callback that is added gets what is dispatched afterwards, and nothing that waited",
+    arguments: cores, [1, 2, 3])
+  func addedCallback(core: EventCentral.Core, capacity: Int) {
+    let log = Log<String>()
+    let pool = Self.pool(core, capacity, log)
+    let held = Self.hold(pool)
+    for number in 0..<5 { #expect(Ping(number: number).queue(on: pool.central) == 1) }
+    pool.withThreads { threads in
+      // Also what waits for one thread alone.
+      threads[0].queueEvent(Ping(number: 5))
+      for thread in threads {
+        thread.addEventCallback { (event: Ping) in log.append("second \(event.number)") }
+      }
+    }
+    for number in 6..<9 { #expect(Ping(number: number).queue(on: pool.central) == 1) }
+    held.forEach { $0.letGo() }
+    #expect(pool.drain())
+    #expect(
+      log.entries.sorted()
+        == (0..<9).map { "first \($0)" } + (6..<9).map { "second \($0)" })
+    #expect(pool.statistics.skipped == 0)
+  }
+
+  @Test(
+    "D4: a callback that takes the place of all that have ended gets nothing that waited for them",
+    arguments: cores, [EventListenerInterest.all, .latestOnly])
+  func replacedCallback(core: EventCentral.Core, interest: EventListenerInterest) {
+    let (log, handles) = (Log<String>(), Log<EventCallbackHandle>())
+    let pool = EventPool<EventThread>(
+      capacity: 2, balancer: EventPoolSharedBalancer(), on: EventCentral(core: core)
+    ) { _ in
+      let thread = EventThread()
+      handles.append(
+        thread.addEventCallback(
+          { (event: Ping) in log.append("first \(event.number)") }, interestedIn: interest))
+      return thread
+    }
+    let held = Self.hold(pool)
+    Ping(number: 0).queue(on: pool.central)
+    for handle in handles.entries { #expect(handle.remove()) }
+    pool.withThreads { threads in
+      for thread in threads {
+        thread.addEventCallback(
+          { (event: Ping) in log.append("second \(event.number)") }, interestedIn: interest)
+      }
+    }
+    // It waits behind the other, also of those of which one waits at most.
+    Ping(number: 1).queue(priority: .lowest, on: pool.central)
+    held.forEach { $0.letGo() }
+    #expect(pool.drain())
+    #expect(log.entries == ["second 1"])
+  }
+
+  @Test("D4: what a new thread brings along gets what waits", arguments: cores)
+  func newThread(core: EventCentral.Core) {
+    let log = Log<String>()
+    let pool = Self.pool(core, 1, log)
+    let held = Self.hold(pool)
+    pool.withThreads { threads in
+      _ = threads[0].addEventCallback { (event: Ping) in log.append("second \(event.number)") }
+    }
+    for number in 0..<5 { Ping(number: number).queue(on: pool.central) }
+    pool.capacity = 2
+    // By the new thread alone.
+    #expect(log.entries(atLeast: 5) == (0..<5).map { "first \($0)" })
+    held.forEach { $0.letGo() }
+    #expect(pool.drain())
+    #expect(log.entries.count == 5)
+  }
+}
