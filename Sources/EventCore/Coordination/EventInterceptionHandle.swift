@@ -6,7 +6,7 @@
 /// gone.
 ///
 /// **Threads**: that of its coordinator.
-public final class EventInterceptionHandle {
+public final class EventInterceptionHandle: EventRegistration {
   /// Which type it is for (D11: the exact one).
   let key: ObjectIdentifier
   /// Gets the address of the event, whose type is that of the key. Nil once it is removed.
@@ -38,4 +38,10 @@ public final class EventInterceptionHandle {
     coordinator?.forget(self)
     return withExtendedLifetime(freed) { true }
   }
+
+  /// The same as ``remove()``: all calls of an interceptor are on the thread of its coordinator, so
+  /// that none can be running elsewhere.
+  @available(*, noasync, message: "An interceptor is removed by remove().")
+  @discardableResult
+  public func removeAndWait() -> Bool { remove() }
 }

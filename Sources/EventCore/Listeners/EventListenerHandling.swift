@@ -5,12 +5,7 @@
 ///
 /// Letting go of the handle changes nothing: the listener stays until it is removed, its requester
 /// or its central is gone, or (with `once`) it has been called.
-public protocol EventListenerHandling: AnyObject, Sendable {
-  /// Whether the listener can still be called.
-  ///
-  /// **Threads**: any. False stays false.
-  var isActive: Bool { get }
-
+public protocol EventListenerHandling: EventRegistration, Sendable {
   /// Where it is called: what its ``ExecuteEventOn`` came to.
   ///
   /// **Threads**: any. It never changes.
@@ -29,23 +24,15 @@ public protocol EventListenerHandling: AnyObject, Sendable {
   /// **Threads**: any. A momentary figure while events come.
   var skippedCount: UInt64 { get }
 
-  /// Ends the listener: after the return no further call of it begins (D6). One that runs goes on.
-  ///
-  /// - Returns: False if it had ended already.
-  ///
-  /// **Threads**: any, also inside the callback itself.
-  @discardableResult
-  func remove() -> Bool
-
-  /// Ends the listener and returns when no call of it is running (D6).
+  /// Ends the listener and returns when no call of it is running (D6), without blocking the thread of
+  /// the task.
   ///
   /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
   ///
-  /// **Threads**: any. Inside the callback itself it would wait for itself, and traps; two callbacks
-  /// that wait for the end of each other wait for ever. It blocks its thread while the callback runs:
-  /// from a task or an actor prefer ``remove()``.
+  /// **Threads**: any task or actor. The task's cancellation changes nothing: the promise holds when
+  /// it returns.
   @discardableResult
-  func removeAndWait() -> Bool
+  func removed() async -> Bool
 }
 
 extension EventListenerHandling {

@@ -117,18 +117,36 @@ public final class EventListenerScope: Sendable {
   /// it held is running (D6): what they touch is the caller's from then on.
   ///
   /// **Threads**: any. Inside a callback of one of them it would wait for itself, and traps. It
-  /// blocks its thread while callbacks run: from a task or an actor prefer ``end()``.
+  /// blocks its thread while callbacks run: a task writes `await ended()`.
+  @available(*, noasync, message: "It blocks its thread: write await ended().")
   public func endAndWait() {
-    _ = take(ending: true)
-    let handles = state.withLock { $0.ending }
-    // All first, so that nobody is called any more while one is waited for.
-    for handle in handles {
-      handle.remove()
-    }
+    let handles = endAll()
     for handle in handles {
       handle.removeAndWait()
     }
     forget(handles, but: [])
+  }
+
+  /// Removes all listeners, and each later one as it is added, and returns when no call of the ones
+  /// it held is running (D6), without blocking the thread of the task.
+  ///
+  /// **Threads**: any task or actor.
+  public func ended() async {
+    let handles = endAll()
+    for handle in handles {
+      await handle.removed()
+    }
+    forget(handles, but: [])
+  }
+
+  /// Ends all, so that nobody is called any more while one is waited for. Those that may be running.
+  private func endAll() -> [any EventListenerHandling] {
+    _ = take(ending: true)
+    let handles = state.withLock { $0.ending }
+    for handle in handles {
+      handle.remove()
+    }
+    return handles
   }
 
   /// Out of the lock: letting a listener go is user code.

@@ -62,7 +62,7 @@ package final class ExecutionContext: @unchecked Sendable {
   }
 
   /// False if it has ended: its actor, its thread or its host is gone.
-  var isUsable: Bool { consumer.canRun && consumer.isOpen }
+  package var isUsable: Bool { consumer.canRun && consumer.isOpen }
 
   /// Whether the caller is in a handler or a closure that runs there.
   var isCurrent: Bool { consumer.isCurrent }

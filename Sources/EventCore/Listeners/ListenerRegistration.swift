@@ -131,11 +131,20 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     return true
   }
 
+  @available(*, noasync)
   @usableFromInline
   @discardableResult
   func removeAndWait() -> Bool {
     let removed = remove()
     context.consumer.waitUntilDone(state)
+    return removed
+  }
+
+  @usableFromInline
+  @discardableResult
+  func removed() async -> Bool {
+    let removed = remove()
+    await context.consumer.untilDone(state)
     return removed
   }
 

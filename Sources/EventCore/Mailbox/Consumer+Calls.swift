@@ -12,20 +12,27 @@ extension Consumer {
   /// written `validFrom` before it reads `running`. With a full fence on both sides at least one
   /// sees the other; the consumer's is the core's `barrier`, paid for here and not for each event.
   func waitUntilDone(_ handler: HandlerState) {
-    let address = handler.address
     if isCurrent {
       require(
-        running.load(ordering: .relaxed) != address,
+        running.load(ordering: .relaxed) != handler.address,
         """
         removeAndWait() waits until its handler is not running, and was called inside that handler, \
         where it would wait for itself: call remove(), or end() in place of a scope's endAndWait().
         """)
       return
     }
+    done(with: handler)?.wait()
+  }
+
+  /// The same for a task, whose thread it does not block. A task is inside no handler.
+  func untilDone(_ handler: HandlerState) async {
+    await done(with: handler)?.opened()
+  }
+
+  /// What opens when a handler that has ended is not running any more; nil if it is not running.
+  private func done(with handler: HandlerState) -> Latch? {
     fence()
-    if isRunning(handler) {
-      waitForControl(whileRunning: address)
-    }
+    return isRunning(handler) ? control(whileRunning: handler.address) : nil
   }
 
   /// Between the end of handlers and the look whether they run; for all consumers of the process
@@ -41,8 +48,9 @@ extension Consumer {
     running.load(ordering: .sequentiallyConsistent) == handler.address
   }
 
-  /// Returns when the consumer has been between two events, has ended, or runs another handler.
-  private func waitForControl(whileRunning address: UInt) {
+  /// What opens when the consumer has been between two events, or has ended; nil if it has ended, or
+  /// runs another handler.
+  private func control(whileRunning address: UInt) -> Latch? {
     let latch = Latch()
     let waits = requests.withLock { requests in
       if !requests.hasEnded { requests.waiting.append(latch) }
@@ -50,9 +58,9 @@ extension Consumer {
     }
     // A pump looks at the requests when it leaves: it sees this one if it was in the handler until
     // now, and otherwise nobody may come by for a long time.
-    guard waits, running.load(ordering: .sequentiallyConsistent) == address else { return }
+    guard waits, running.load(ordering: .sequentiallyConsistent) == address else { return nil }
     mailbox.interrupt()
-    latch.wait()
+    return latch
   }
 
   @inlinable

@@ -171,15 +171,39 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   ///   dispatching at the very moment may be handled, refused, or freed and counted.
   ///
   /// **Threads**: any but those of the pool, where it would wait for itself and traps.
+  @available(*, noasync, message: "It blocks its thread: write await drain(until:).")
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
     let slots = core.close(whenEmpty: true)
-    let limit = deadline == .distantFuture ? nil : deadline.uptimeNanoseconds
-    for slot in slots where !slot.thread.consumer.ended.wait(until: limit) {
+    for slot in slots where !slot.thread.consumer.ended.wait(until: deadline.limit) {
       core.close(whenEmpty: false)
       return false
     }
+    return hasHandledAll(slots)
+  }
+
+  /// Ends the pool after its threads have handled what waits, without blocking the thread of the task.
+  ///
+  /// - Parameter deadline: When to give up, as for the form that blocks. A task that is cancelled
+  ///   gives up at once.
+  /// - Returns: As the form that blocks.
+  ///
+  /// **Threads**: any task or actor.
+  @discardableResult
+  public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
+    let slots = core.close(whenEmpty: true)
+    for slot in slots {
+      guard await slot.thread.consumer.ended.opened(until: deadline.limit) else {
+        core.close(whenEmpty: false)
+        return false
+      }
+    }
+    return hasHandledAll(slots)
+  }
+
+  /// After its end: whether it handled what was dispatched before.
+  private func hasHandledAll(_ slots: [PoolCore.Slot]) -> Bool {
     // Nobody is left to handle it.
     core.shared?.core.dropAll()
     // Threads that were not given up have left nothing: see `EventThread.hasHandledAll`.
@@ -191,11 +215,23 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// Waits until all threads of the pool have ended. Does not end them.
   ///
   /// **Threads**: any but those of the pool, where it would wait for itself and traps.
+  @available(*, noasync, message: "It blocks its thread: write await join().")
   public func join() {
     refuseOnOwnThread("join()", instead: "cancel()")
     let slots = core.slots
     for slot in slots.active + slots.retiring {
       slot.thread.consumer.ended.wait()
+    }
+  }
+
+  /// Waits until all threads of the pool have ended, without blocking the thread of the task. Does not
+  /// end them.
+  ///
+  /// **Threads**: any task or actor.
+  public func join() async {
+    let slots = core.slots
+    for slot in slots.active + slots.retiring {
+      await slot.thread.consumer.ended.opened()
     }
   }
 

@@ -158,3 +158,17 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
     return time - begin >= span
   }
 }
+
+extension EventPoolScaling where Self == EventPoolDynamicScaler {
+  /// Keeps the pool between two numbers of threads by what waits: `.dynamic(2...8)`.
+  ///
+  /// - Parameters:
+  ///   - threads: The least, at least 1, and the most.
+  ///   - limits: When the pool is too small or too large.
+  public static func dynamic(
+    _ threads: ClosedRange<Int>, limits: EventPoolDynamicScaler.Limits = .init()
+  ) -> EventPoolDynamicScaler {
+    EventPoolDynamicScaler(
+      minimum: threads.lowerBound, maximum: threads.upperBound, limits: limits)
+  }
+}

@@ -112,3 +112,15 @@ public struct EventPoolKeyedBalancer: EventPoolBalancing {
     return otherwise.chooseThread(for: choice)
   }
 }
+
+extension EventPoolBalancing where Self == EventPoolKeyedBalancer {
+  /// Gives events of one key to the same thread: `.byKey { (order: Order) in order.customer }`.
+  ///
+  /// - Parameter key: Returns the key of an event. It runs where the event is dispatched.
+  @inlinable
+  public static func byKey<E: Eventable, Key: Hashable>(
+    _ key: @escaping @Sendable (borrowing E) -> Key
+  ) -> EventPoolKeyedBalancer {
+    EventPoolKeyedBalancer(key)
+  }
+}

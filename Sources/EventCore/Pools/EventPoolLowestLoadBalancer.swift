@@ -18,3 +18,8 @@ public struct EventPoolLowestLoadBalancer: EventPoolBalancing {
   /// **Complexity**: O(threads).
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int { choice.leastLoaded() }
 }
+
+extension EventPoolBalancing where Self == EventPoolLowestLoadBalancer {
+  /// Gives each event to the thread that has the least to do.
+  public static var lowestLoad: EventPoolLowestLoadBalancer { EventPoolLowestLoadBalancer() }
+}

@@ -37,3 +37,8 @@ public final class EventPoolRoundRobinBalancer: EventPoolBalancing, @unchecked S
     return Int(turn % UInt32(truncatingIfNeeded: choice.count))
   }
 }
+
+extension EventPoolBalancing where Self == EventPoolRoundRobinBalancer {
+  /// Gives each event to the next thread; a new one with each use.
+  public static var roundRobin: EventPoolRoundRobinBalancer { EventPoolRoundRobinBalancer() }
+}

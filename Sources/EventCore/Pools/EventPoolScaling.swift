@@ -64,3 +64,8 @@ public struct EventPoolStaticScaler: EventPoolScaling {
   /// As many as there are asked for.
   public func capacity(for reading: EventPoolReading) -> Int { reading.capacity }
 }
+
+extension EventPoolScaling where Self == EventPoolStaticScaler {
+  /// Leaves the pool as it was made.
+  public static var fixed: EventPoolStaticScaler { EventPoolStaticScaler() }
+}

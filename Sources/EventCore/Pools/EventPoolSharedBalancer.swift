@@ -31,3 +31,8 @@ public struct EventPoolSharedBalancer: EventPoolBalancing {
   /// **Complexity**: O(threads).
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int { choice.leastLoaded() }
 }
+
+extension EventPoolBalancing where Self == EventPoolSharedBalancer {
+  /// Has all events wait in one mailbox, from which whichever thread is idle takes the next.
+  public static var shared: EventPoolSharedBalancer { EventPoolSharedBalancer() }
+}

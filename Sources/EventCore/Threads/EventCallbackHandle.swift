@@ -51,10 +51,20 @@ public final class EventCallbackHandle: Sendable {
   ///
   /// **Threads**: any. Inside the callback itself it would wait for itself, and traps; two callbacks
   /// that wait for the end of each other wait for ever.
+  @available(*, noasync, message: "It blocks its thread: write await removed().")
   @discardableResult
   public func removeAndWait() -> Bool {
     let removed = remove()
     consumer.waitUntilDone(handler)
+    return removed
+  }
+
+  /// Ends the callback and returns when no call of it is running (D6), without blocking the thread of
+  /// the task. As ``EventListenerHandling/removed()``.
+  @discardableResult
+  public func removed() async -> Bool {
+    let removed = remove()
+    await consumer.untilDone(handler)
     return removed
   }
 }

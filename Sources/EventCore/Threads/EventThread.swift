@@ -167,20 +167,44 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**: any but the thread itself, where it would wait for itself and traps; so in
   /// ``registerEventListeners()``, which the thread waits for.
+  @available(*, noasync, message: "It blocks its thread: write await drain(until:).")
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
     consumer.close(whenEmpty: true)
-    if consumer.ended.wait(until: deadline == .distantFuture ? nil : deadline.uptimeNanoseconds) {
+    if consumer.ended.wait(until: deadline.limit) {
       return hasHandledAll
     }
     giveUp()
     return false
   }
 
+  /// Ends the thread after it has handled what waits, without blocking the thread of the task.
+  ///
+  /// - Parameter deadline: When to give up, as for the form that blocks. A task that is cancelled
+  ///   gives up at once.
+  /// - Returns: As the form that blocks.
+  ///
+  /// **Threads**: any task or actor.
+  @discardableResult
+  public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
+    consumer.close(whenEmpty: true)
+    if await consumer.ended.opened(until: deadline.limit) { return hasHandledAll }
+    giveUp()
+    return false
+  }
+
+  /// Waits until the thread has ended, without blocking the thread of the task. Does not end it.
+  ///
+  /// **Threads**: any task or actor.
+  public func join() async {
+    await consumer.ended.opened()
+  }
+
   /// Waits until the thread has ended. Does not end it.
   ///
   /// **Threads**: any but the thread itself, as ``drain(until:)``.
+  @available(*, noasync, message: "It blocks its thread: write await join().")
   public func join() {
     refuseOnOwnThread("join()", instead: "cancel()")
     consumer.ended.wait()
@@ -230,6 +254,11 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   /// What this thread has done so far. **Threads**: any.
   public var statistics: EventThreadStatistics { consumer.statistics }
+}
+
+extension DispatchTime {
+  /// As a time to wait until; nil for `.distantFuture`.
+  var limit: UInt64? { self == .distantFuture ? nil : uptimeNanoseconds }
 }
 
 /// How many events wait in each of a thread's ten lanes, at one moment.

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import Dispatch
 
 /// A gate that opens once and stays open.
 final class Latch: @unchecked Sendable {
-  // `hasOpened` is guarded by the monitor.
+  // All of it is guarded by the monitor.
   private let monitor = Monitor()
   private var hasOpened = false
+  private var waiters: [Waiter] = []
+
+  /// A task that waits.
+  private final class Waiter: @unchecked Sendable {
+    // Guarded by the latch's monitor.
+
+    /// Nil before it waits, and once it has been resumed.
+    var continuation: CheckedContinuation<Bool, Never>?
+    var timer: (any DispatchSourceTimer)?
+    /// Its task was cancelled, perhaps before it waited.
+    var isCancelled = false
+  }
 
   /// Whether `wait` would return at once. Any thread.
   var isOpen: Bool {
@@ -26,8 +32,11 @@ final class Latch: @unchecked Sendable {
   func open() {
     monitor.lock()
     hasOpened = true
+    let waiters = waiters
+    self.waiters = []
     monitor.unlock()
     monitor.wakeAll()
+    for waiter in waiters { resume(waiter, true) }
   }
 
   /// Waits until the gate is open. Any thread.
@@ -43,5 +52,63 @@ final class Latch: @unchecked Sendable {
       guard monitor.wait(until: deadline) else { return hasOpened }
     }
     return true
+  }
+
+  // MARK: From a task, without blocking its thread
+
+  /// Returns when the gate is open, also in a task that is cancelled.
+  func opened() async {
+    _ = await opened(Waiter(), until: nil)
+  }
+
+  /// Returns when the gate is open, at a time on the monotonic clock, or when the task is cancelled.
+  /// True if it is open.
+  func opened(until deadline: UInt64?) async -> Bool {
+    let waiter = Waiter()
+    return await withTaskCancellationHandler {
+      await opened(waiter, until: deadline)
+    } onCancel: {
+      monitor.lock()
+      waiter.isCancelled = true
+      monitor.unlock()
+      resume(waiter, false)
+    }
+  }
+
+  private func opened(_ waiter: Waiter, until deadline: UInt64?) async -> Bool {
+    await withCheckedContinuation { continuation in
+      monitor.lock()
+      let waits = !hasOpened && !waiter.isCancelled
+      if waits {
+        waiter.continuation = continuation
+        waiters.append(waiter)
+        waiter.timer = deadline.map { timer(for: waiter, at: $0) }
+      }
+      let isOpen = hasOpened
+      monitor.unlock()
+      if !waits { continuation.resume(returning: isOpen) }
+    }
+  }
+
+  private func timer(for waiter: Waiter, at deadline: UInt64) -> any DispatchSourceTimer {
+    let timer = DispatchSource.makeTimerSource(queue: .global())
+    timer.setEventHandler { [weak self, weak waiter] in
+      guard let self, let waiter else { return }
+      self.resume(waiter, false)
+    }
+    timer.schedule(deadline: DispatchTime(uptimeNanoseconds: deadline))
+    timer.activate()
+    return timer
+  }
+
+  /// Lets a waiter go on, unless it has gone on already.
+  private func resume(_ waiter: Waiter, _ isOpen: Bool) {
+    monitor.lock()
+    waiters.removeAll { $0 === waiter }
+    let (continuation, timer) = (waiter.continuation, waiter.timer)
+    (waiter.continuation, waiter.timer) = (nil, nil)
+    monitor.unlock()
+    timer?.cancel()
+    continuation?.resume(returning: isOpen)
   }
 }

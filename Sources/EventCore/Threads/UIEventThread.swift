@@ -80,6 +80,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   ///
   /// **Threads**: any. On the main thread it handles what waits there and then. Inside one of its
   /// own callbacks it would wait for itself, and traps.
+  @available(*, noasync, message: "It blocks its thread: write await drain(until:).")
   @discardableResult
   public override func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     guard MainQueue.isCurrent, !consumer.isCurrent, let pump = consumer.pump else {
@@ -101,6 +102,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   ///
   /// **Threads**: any but the main thread, on which it would never end, unless it has ended
   /// already.
+  @available(*, noasync, message: "It blocks its thread: write await join().")
   public override func join() {
     require(
       !MainQueue.isCurrent || consumer.isCurrent || consumer.ended.wait(until: 0),

@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// **Ownership**: letting go of the handle changes nothing: the handler stays until it is removed
 /// or its node ends. The handle keeps neither the node nor the handler's closure.
-public final class EventNodeHandle: Sendable {
+public final class EventNodeHandle: EventRegistration, Sendable {
   // Constant but for the atomics. `cell` is 0 until the handler is registered, and then never
   // changes. The handler's own closure may hold the handle, and nothing that the core holds for the
   // handle holds the closure: there is no cycle.
@@ -66,6 +66,7 @@ public final class EventNodeHandle: Sendable {
   /// **Threads**: any. Inside the handler itself it would wait for itself, and traps; two handlers
   /// that wait for the end of each other wait for ever. It sleeps until the raise that runs the
   /// handler goes on from it.
+  @available(*, noasync, message: "It blocks its thread: write await removed().")
   @discardableResult
   public func removeAndWait() -> Bool {
     let removed = remove()
@@ -75,6 +76,26 @@ public final class EventNodeHandle: Sendable {
       removeAndWait() waits until its handler is not running, and was called inside that handler, \
       where it would wait for itself: call remove().
       """)
+    return removed
+  }
+
+  /// Ends the handler and returns when no call of it is running (D6), without blocking the thread of
+  /// the task: a thread of its own waits, if a call is running.
+  ///
+  /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
+  ///
+  /// **Threads**: any task or actor.
+  @discardableResult
+  public func removed() async -> Bool {
+    let removed = remove()
+    await withCheckedContinuation { continuation in
+      startThread(named: "evc-removed") { [self] in
+        // On a thread that is inside no handler both are true.
+        _ = registered.map(core.waitUntilDone)
+        _ = delivery?.waitUntilDone()
+        continuation.resume()
+      }
+    }
     return removed
   }
 }

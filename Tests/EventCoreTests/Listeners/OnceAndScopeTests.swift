@@ -148,6 +148,7 @@ struct OnceAndScopeTests {
     @discardableResult
     func remove() -> Bool { true }
     func removeAndWait() -> Bool { true }
+    func removed() async -> Bool { true }
   }
 
   /// A handle whose own life can be seen.
@@ -167,5 +168,6 @@ struct OnceAndScopeTests {
       }
     }
     func removeAndWait() -> Bool { remove() }
+    func removed() async -> Bool { remove() }
   }
 }

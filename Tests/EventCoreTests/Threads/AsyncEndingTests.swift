@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+/// A handler that says that it runs, and stays until it is let go.
+private struct Stay: Sendable {
+  let entered = Gate()
+  let leave = Gate()
+  let log = Log<String>()
+
+  func run() {
+    entered.open()
+    leave.pass()
+    log.append("left")
+  }
+}
+
+@Suite("Ends that a task waits for")
+struct AsyncEndingTests {
+  @Test("D10: drain and join of a thread", arguments: cores)
+  func thread(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (thread, log) = (EventThread(on: central), Log<Int>())
+    thread.addEventCallback { (event: Ping) in log.append(event.number) }
+    for number in 0..<10 { Ping(number: number).queue(on: central) }
+    #expect(await thread.drain())
+    #expect(log.entries == Array(0..<10))
+    await thread.join()
+    #expect(await thread.drain())
+    let other = EventThread(on: central)
+    other.cancel()
+    await other.join()
+  }
+
+  @Test("D10: a drain gives up at its deadline, and when its task is cancelled", arguments: cores)
+  func givingUp(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    for isCancelled in [false, true] {
+      let (thread, stay) = (EventThread(on: central), Stay())
+      thread.addEventCallback { (_: Ping) in stay.run() }
+      for _ in 0..<3 { Ping().queue(on: central) }
+      await offThePool { stay.entered.pass() }
+      let drain = Task {
+        await thread.drain(until: isCancelled ? .distantFuture : .now() + .milliseconds(1))
+      }
+      if isCancelled { drain.cancel() }
+      #expect(await !drain.value)
+      stay.leave.open()
+      await thread.join()
+      #expect(thread.statistics == .init(delivered: 1, skipped: 0, cancelled: 2))
+    }
+  }
+
+  @Test("D10: drain and join of a pool", arguments: cores)
+  func pool(core: EventCentral.Core) async {
+    let (central, log) = (EventCentral(core: core), Log<Int>())
+    let pool = EventPool<EventThread>(capacity: 3, on: central) { _ in
+      let thread = EventThread(on: central)
+      thread.addEventCallback { (event: Ping) in log.append(event.number) }
+      return thread
+    }
+    for number in 0..<100 { Ping(number: number).queue(on: central) }
+    #expect(await pool.drain())
+    await pool.join()
+    #expect(log.entries.sorted() == Array(0..<100))
+  }
+
+  @Test("D6: removed() returns when no call is running, also in a task that is cancelled", arguments: cores)
+  func removed(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    for kind in ["callback", "listener", "node"] {
+      let stay = Stay()
+      let node = EventNode(core: core)
+      let removed: @Sendable () async -> Bool
+      switch kind {
+      case "callback":
+        let handle = thread.addEventCallback { (_: Ping) in stay.run() }
+        removed = { await handle.removed() }
+      case "listener":
+        let handle = Ping.addListener(nil, executeOn: .taskThread, on: central) { _ in stay.run() }
+        removed = { await handle.removed() }
+      default:
+        let handle = node.addHandler(.onRaise) { (_: Ping) in stay.run() }
+        removed = { await handle.removed() }
+        DispatchQueue.global().async { node.raise(event: Ping()) }
+      }
+      Ping().queue(on: central)
+      await offThePool { stay.entered.pass() }
+      let waiting = Task {
+        let isFirst = await removed()
+        stay.log.append("removed")
+        return isFirst
+      }
+      waiting.cancel()
+      stay.leave.open()
+      #expect(await waiting.value)
+      #expect(stay.log.entries == ["left", "removed"])
+      #expect(await !removed())
+    }
+    await thread.drain()
+  }
+
+  @Test("D6: ended() of a scope returns when none of its listeners is running", arguments: cores)
+  func scope(core: EventCentral.Core) async {
+    let (central, scope, stay) = (EventCentral(core: core), EventListenerScope(), Stay())
+    Ping.addListener(nil, executeOn: .listenerThread, on: central) { _ in stay.run() }
+      .stored(in: scope)
+    Ping().queue(on: central)
+    await offThePool { stay.entered.pass() }
+    let ended = Task {
+      await scope.ended()
+      stay.log.append("ended")
+    }
+    stay.leave.open()
+    await ended.value
+    #expect(stay.log.entries == ["left", "ended"])
+    #expect(Ping().queue(on: central) == 0)
+  }
+
+  @Test("many that wait block no thread of the tasks' pool", arguments: cores)
+  func manyWait(core: EventCentral.Core) async {
+    let (central, stay) = (EventCentral(core: core), Stay())
+    let thread = EventThread(on: central)
+    thread.addEventCallback { (_: Ping) in stay.run() }
+    Ping().queue(on: central)
+    await withTaskGroup(of: Bool.self) { group in
+      for _ in 0..<64 { group.addTask { await thread.drain() } }
+      // The one that lets them go is a task like them.
+      group.addTask {
+        stay.leave.open()
+        return true
+      }
+      for await isDrained in group { #expect(isDrained) }
+    }
+  }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+
+// What blocks its thread is not for tasks: there the twin that suspends is.
+
+struct Score: Eventable { var score = 0 }
+
+func end(
+  _ thread: EventThread, _ pool: EventPool<EventThread>, _ handle: any EventListenerHandling,
+  _ scope: EventListenerScope
+) async {
+  thread.drain()  // expected-error {{expression is 'async' but is not marked with 'await'}} expected-note {{call is 'async'}}
+  pool.join()  // expected-error {{expression is 'async' but is not marked with 'await'}} expected-note {{call is 'async'}}
+  handle.removeAndWait()  // expected-error {{'removeAndWait' is unavailable from asynchronous contexts; It blocks its thread: write await removed().}}
+  scope.endAndWait()  // expected-error {{'endAndWait' is unavailable from asynchronous contexts; It blocks its thread: write await ended().}}
+  _ = await thread.drain()
+  await pool.join()
+  await handle.removed()
+  await scope.ended()
+}
