@@ -18,6 +18,8 @@ let package = Package(
     .library(name: "CEventCore", targets: ["CEventCore"]),
     // For programs that come from another system: EventCore by that system's words.
     .library(name: "EventDrivenSwift", targets: ["EventDrivenSwift"]),
+    .library(name: "EventsTree", targets: ["EventsTree"]),
+    .library(name: "Coordinate", targets: ["Coordinate"]),
   ],
   traits: [
     .default(enabledTraits: ["URCU"]),
@@ -42,6 +44,8 @@ let package = Package(
     .target(name: "CSwiftRuntime"),
     .target(name: "EventCore", dependencies: ["CEventCore", "CSwiftRuntime"]),
     .target(name: "EventDrivenSwift", dependencies: ["EventCore"]),
+    .target(name: "EventsTree", dependencies: ["EventCore"]),
+    .target(name: "Coordinate", dependencies: ["EventCore"]),
 
     // Test suites in C, one function per test, which CEventCoreTests runs and names.
     .target(
@@ -60,12 +64,17 @@ let package = Package(
     .testTarget(name: "EventCoreStressTests", dependencies: ["EventCore", "EventCoreTestSupport"]),
     // Compiles every example of the README and the documentation, with the public interface alone.
     .testTarget(
-      name: "PublicAPIProbe", dependencies: ["EventCore", "EventDrivenSwift", "EventCoreTestSupport"]),
+      name: "PublicAPIProbe",
+      dependencies: [
+        "EventCore", "EventDrivenSwift", "EventsTree", "Coordinate", "EventCoreTestSupport",
+      ]),
     // The examples of EventDrivenSwift once more, through a symbolic link, as a user in Swift 5 mode has
     // them, and closures that only that mode takes.
     .testTarget(
       name: "PublicAPIProbeSwift5",
-      dependencies: ["EventCore", "EventDrivenSwift", "EventCoreTestSupport"],
+      dependencies: [
+        "EventCore", "EventDrivenSwift", "EventsTree", "Coordinate", "EventCoreTestSupport",
+      ],
       swiftSettings: [.swiftLanguageMode(.v5)]),
   ],
   swiftLanguageModes: [.v6]

@@ -49,7 +49,7 @@ final class TemperatureLabel: Sendable {
 }
 
 enum ReadmeTree {
-  struct ItemAdded: Event {
+  struct ItemAdded: Eventable {
     var count: Int
   }
 

@@ -15,25 +15,25 @@ enum SymbolsOfTrees {
     case light, dark
   }
 
-  struct ThemeChanged: Event {
+  struct ThemeChanged: Eventable {
     var theme = Theme.dark
   }
 
-  struct ItemAdded: Event {
+  struct ItemAdded: Eventable {
     var count: Int
   }
 
-  struct LoginEvent: Event {
+  struct LoginEvent: Eventable {
     var user = "Ada"
   }
 
-  struct ErrorEvent: Event {
+  struct ErrorEvent: Eventable {
     var isLocal = true
   }
 
-  struct SaveRequested: Event {}
+  struct SaveRequested: Eventable {}
 
-  struct Tick: Event {
+  struct Tick: Eventable {
     var number = 1
   }
 

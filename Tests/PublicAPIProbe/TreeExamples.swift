@@ -8,7 +8,7 @@ import EventCoreTestSupport
 import Testing
 
 // "Nodes, events, handlers".
-struct ItemAdded: Event {
+struct ItemAdded: Eventable {
   var count: Int
 }
 

@@ -12,7 +12,7 @@ import Testing
 // is an error, which `@preconcurrency` would make a warning there, too.
 @Suite("In Swift 5 mode closures change captured variables")
 struct CapturedVariables {
-  struct Ping: Event { var number = 0 }
+  struct Ping: Eventable { var number = 0 }
 
   actor Model {
     let log = Log<Int>()

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Another name of ``Eventable``, for those who come from EventsTree.
-public typealias Event = Eventable
-
 /// When a handler of a node is called, and whether it consumes the event.
 ///
 /// ```swift

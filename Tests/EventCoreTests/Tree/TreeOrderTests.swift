@@ -9,12 +9,12 @@ import Testing
 struct TreeOrderTests {
   @Test("1: all changes are equal, any value can be an event", arguments: cores)
   func anyValueIsAnEvent(core: EventCentral.Core) {
-    enum Change: Event { case some(String, Int) }
-    struct Large: Event { let words: (Int, Int, Int, Int, Int, Int, Int, Int, Int) }
-    struct Empty: Event {}
-    final class Shared: Event { let number = 3 }
+    enum Change: Eventable { case some(String, Int) }
+    struct Large: Eventable { let words: (Int, Int, Int, Int, Int, Int, Int, Int, Int) }
+    struct Empty: Eventable {}
+    final class Shared: Eventable { let number = 3 }
     /// How an event of each kind goes through a tree with a handler for it at every node.
-    func way<E: Event>(of event: E, _ expected: String) -> (way: [String], outcome: EventOutcome) {
+    func way<E: Eventable>(of event: E, _ expected: String) -> (way: [String], outcome: EventOutcome) {
       let tree = LoggedTree(core, all: nil)
       for name in LoggedTree.names {
         tree[name].addHandler([.onCapture, .onRaise, .onPropagate], for: E.self) {
@@ -219,7 +219,7 @@ struct TreeOrderTests {
 
   @Test("D11: delivery is by the exact type", arguments: cores)
   func exactType(core: EventCentral.Core) {
-    class Base: Event, @unchecked Sendable {}
+    class Base: Eventable, @unchecked Sendable {}
     final class Derived: Base, @unchecked Sendable {}
     let tree = LoggedTree(core)
     let log = Log<String>()
@@ -251,7 +251,7 @@ struct TreeOrderTests {
 
   @Test("a thousand events raised one inside the other", arguments: cores)
   func deeplyNestedRaise(core: EventCentral.Core) {
-    struct Countdown: Event { let number: Int }
+    struct Countdown: Eventable { let number: Int }
     let nodes = chain(of: 5, core)
     let log = Log<Int>()
     nodes[4].addHandler { [unowned node = nodes[2]] (event: Countdown) in

@@ -24,7 +24,7 @@ struct TreeRaceTests {
     // One thread.
     var numbers: [Int] = []
   }
-  struct Roll: Event { let calls = Calls() }
+  struct Roll: Eventable { let calls = Calls() }
 
   /// Has a node's handler put its number down, in all phases.
   private func number(_ nodes: [EventNode]) {

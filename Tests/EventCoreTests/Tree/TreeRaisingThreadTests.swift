@@ -9,7 +9,7 @@ import Testing
 @Suite("Trees: handlers run on the thread that raises")
 struct TreeRaisingThreadTests {
   /// An event that is told where it was handled.
-  struct Trace: Event { let threads = Log<UInt>() }
+  struct Trace: Eventable { let threads = Log<UInt>() }
 
   final class Owner: Sendable {
     func onTrace(_ event: Trace) { event.threads.append(currentThread()) }

@@ -122,7 +122,7 @@ struct TreeShapeTests {
 
   @Test("a tree as text, for Graphviz, and for Mermaid", arguments: cores)
   func diagrams(core: EventCentral.Core) {
-    struct Tagged<T>: Event {}
+    struct Tagged<T>: Eventable {}
     let root = EventNode(name: "app", core: core)
     final class Cart: EventNode, @unchecked Sendable {}
     let cart = Cart(parent: root)

@@ -5,8 +5,8 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-struct Note: Event { var text = "" }
-struct Other: Event {}
+struct Note: Eventable { var text = "" }
+struct Other: Eventable {}
 
 /// Whether something is still there, and it.
 struct WeakObject<Object: AnyObject> {

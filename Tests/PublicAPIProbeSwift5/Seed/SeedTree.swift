@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import EventCore
+import EventsTree
 import Testing
 
 // EventsTree prints principles and no examples: this is how its users write, in either language mode,
