@@ -9,6 +9,7 @@ enum Shape: String, CaseIterable {
   case eightToOne = "eight-to-one"
   case sixteenToOne = "sixteen-to-one"
   case thirtyTwoToOne = "thirty-two-to-one"
+  case sixteenGap = "sixteen-to-one-longest-gap"
   case eightHandlers = "eight-handlers"
   case eightMailboxes = "eight-mailboxes"
   case randomLane = "random-lane"
@@ -67,6 +68,7 @@ enum Shape: String, CaseIterable {
     case .treeAllocations: "allocations/raise"
     case .emitChain: "ns/event"
     case .emitAllocations: "allocations/event"
+    case .sixteenGap: "ns, longest"
     case .timersLateMedian: "ns late, p50"
     case .timersLate99: "ns late, p99"
     }

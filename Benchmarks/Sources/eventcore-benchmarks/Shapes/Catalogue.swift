@@ -6,6 +6,7 @@
 func catalogue(_ scale: Scale) -> [Candidate] {
   var all = plainCandidates(Event24.self, scale)
   all += crowdCandidates(Event24.self, scale)
+  all += gapCandidates(scale)
   all += batchCandidates(Event24.self, scale)
   all += laneCandidates(Event24.self, scale)
   all += idleWakeCandidates(scale)
