@@ -12,6 +12,11 @@ import Synchronization
 /// the object is gone: its handlers are not called any more, and it ends as soon as the last that
 /// holds it lets go (D9).
 ///
+/// A call in progress retains the object as often as it likes, and no look can tell these references
+/// from a user's: while the calls of several consumers overlap without a gap, each look finds others.
+/// To have one that finds none, all would have to stand still between two calls at one moment, and so
+/// to wait for each other's handlers; those may be waiting for what the waiting ones have to handle.
+///
 /// One consumer at a time, the holder, holds it over a run: from call to call until it runs dry,
 /// its pump returns, or some hundred events have passed. What it calls meanwhile may be another's
 /// handler, which takes as long as it likes; that is why a hold by itself must not keep handlers
