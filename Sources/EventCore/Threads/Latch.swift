@@ -36,7 +36,7 @@ final class Latch: @unchecked Sendable {
     self.waiters = []
     monitor.unlock()
     monitor.wakeAll()
-    for waiter in waiters { resume(waiter, true) }
+    for waiter in waiters { resume(waiter) }
   }
 
   /// Waits until the gate is open. Any thread.
@@ -71,7 +71,7 @@ final class Latch: @unchecked Sendable {
       monitor.lock()
       waiter.isCancelled = true
       monitor.unlock()
-      resume(waiter, false)
+      resume(waiter)
     }
   }
 
@@ -94,7 +94,7 @@ final class Latch: @unchecked Sendable {
     let timer = DispatchSource.makeTimerSource(queue: .global())
     timer.setEventHandler { [weak self, weak waiter] in
       guard let self, let waiter else { return }
-      self.resume(waiter, false)
+      self.resume(waiter)
     }
     timer.schedule(deadline: DispatchTime(uptimeNanoseconds: deadline))
     timer.activate()
@@ -102,8 +102,9 @@ final class Latch: @unchecked Sendable {
   }
 
   /// Lets a waiter go on, unless it has gone on already.
-  private func resume(_ waiter: Waiter, _ isOpen: Bool) {
+  private func resume(_ waiter: Waiter) {
     monitor.lock()
+    let isOpen = hasOpened
     waiters.removeAll { $0 === waiter }
     let (continuation, timer) = (waiter.continuation, waiter.timer)
     (waiter.continuation, waiter.timer) = (nil, nil)
