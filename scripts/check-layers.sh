@@ -17,12 +17,12 @@ forbid() {
 
 mapfile -t swift_files < <(git ls-files 'Sources/EventCore/*.swift')
 mapfile -t c_files < <(git ls-files 'Sources/CEventCore/*.[ch]' | grep -v '/platform/domain\.c$')
-mapfile -t shared_files < <(git ls-files 'Sources/EventCore/*.swift' | grep -v '/LockFree/')
+mapfile -t shared_files < <(git ls-files 'Sources/EventCore/*.swift' | grep -v '/Cores/LockFree/')
 
 forbid '<urcu' 'Only domain.c includes liburcu:' "${c_files[@]}"
 forbid '^ *(public |@_exported )?import (CEventCore|Foundation)' \
   'CEventCore is imported internally, Foundation not at all:' "${swift_files[@]}"
-forbid 'evc_|EVC_' 'C is named in LockFree/ alone:' \
+forbid 'evc_|EVC_' 'C is named in Cores/LockFree/ alone:' \
   $(printf '%s\n' "${shared_files[@]}" | grep -v -e Lane.swift -e Dispatch.swift -e EnvelopeLayout.swift)
 forbid '#include "(mailbox|shared)/' 'A router knows sinks, not mailboxes:' Sources/CEventCore/routing/*.[ch]
 forbid '#include "routing/(router|dispatch|snapshot)' 'A mailbox knows no router:' \
@@ -32,7 +32,7 @@ forbid '#include "(mailbox|shared)/' 'A latest-only subscription stands in front
 forbid '#include "(memory/envelope|routing|mailbox|eventcore/(router|mailbox|envelope|sink))' \
   'A scheduler knows time, and no events:' include/eventcore/scheduler.h Sources/CEventCore/scheduler/*.[ch]
 forbid 'Consumer|Receiver|EventThread|Mailbox' 'A scheduler dispatches through the front door:' \
-  Sources/EventCore/Scheduling/*.swift Sources/EventCore/L*/*Scheduler.swift
+  Sources/EventCore/Scheduling/*.swift Sources/EventCore/Cores/*/*Scheduler.swift
 forbid '#include "(mailbox/|shared/|platform/parker|routing/(router|dispatch)|eventcore/(mailbox|parker|router|shared_mailbox))' \
   'A balancer knows sinks, not what is before or behind them:' \
   Sources/CEventCore/balancer/*.[ch] include/eventcore/balancer.h

@@ -7,7 +7,7 @@
 #ifdef EVC_URCU
 #include "crew.h"
 
-#include "routing/subscription.h"
+#include "memory/subscription.h"
 
 static const char *closed(void)
 {

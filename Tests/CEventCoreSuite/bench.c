@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "bench.h"
 
-#include "routing/subscription.h"
+#include "memory/subscription.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "crew.h"
 
-#include "routing/subscription.h"
+#include "memory/subscription.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifdef EVC_URCU
 #include "suite.h"
 
-#include "routing/subscription.h"
+#include "memory/subscription.h"
 
 #include <string.h>
 

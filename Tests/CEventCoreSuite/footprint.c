@@ -7,7 +7,7 @@
 #include "suite.h"
 
 #include "mailbox/mailbox_private.h"
-#include "routing/subscription.h"
+#include "memory/subscription.h"
 
 static size_t slab_bytes(void)
 {

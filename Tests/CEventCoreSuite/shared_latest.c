@@ -8,7 +8,7 @@
 #include "place.h"
 
 #include "shared/shared_queue.h"
-#include "routing/subscription.h"
+#include "memory/subscription.h"
 
 #include <string.h>
 

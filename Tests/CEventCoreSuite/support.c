@@ -4,7 +4,7 @@
 #include "suite.h"
 
 #include "platform/domain.h"
-#include "routing/subscription.h"
+#include "memory/subscription.h"
 #include "memory/thread_record.h"
 
 #include <sched.h>

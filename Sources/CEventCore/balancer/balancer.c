@@ -7,7 +7,7 @@
  */
 #include "balancer/balancer_private.h"
 
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 /* Life */
 

@@ -12,7 +12,7 @@
 #include "platform/compiler.h"
 #include "platform/domain.h"
 #include "routing/snapshot.h"
-#include "routing/subscription.h"
+#include "memory/subscription.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -4,7 +4,7 @@
 #include "latest/latest.h"
 
 #include "eventcore/mailbox.h"
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "latest/subscription_list.h"
 
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 bool evc_subscription_list_open(struct evc_subscription_list *list)
 {

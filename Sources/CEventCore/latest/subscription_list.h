@@ -7,7 +7,7 @@
 #ifndef EVC_SUBSCRIPTION_LIST_H
 #define EVC_SUBSCRIPTION_LIST_H
 
-#include "routing/subscription.h"
+#include "memory/subscription.h"
 
 #include <pthread.h>
 

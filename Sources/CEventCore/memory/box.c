@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "memory/box.h"
 
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 /* The pool class for a block of this size, or 0 if no pool has it. */
 static size_t class_for(uint64_t size)

@@ -9,7 +9,7 @@
 #include "memory/batch.h"
 #include "memory/box.h"
 #include "memory/thread_record.h"
-#include "routing/subscription.h"
+#include "memory/subscription.h"
 
 static inline bool evc_payload_is_boxed(size_t size, size_t alignment)
 {

@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "memory/slab.h"
 
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 #ifdef EVC_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>

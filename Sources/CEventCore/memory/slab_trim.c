@@ -14,7 +14,7 @@
  * has no timer.
  */
 #include "eventcore/pool.h"
-#include "memory/memory.h"
+#include "platform/allocator.h"
 #include "memory/slab.h"
 #include "memory/thread_record.h"
 

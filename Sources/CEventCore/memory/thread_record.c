@@ -4,7 +4,7 @@
 #include "memory/thread_record.h"
 
 #include "eventcore/pool.h"
-#include "memory/memory.h"
+#include "platform/allocator.h"
 #include "memory/spares.h"
 
 #include <pthread.h>

@@ -27,7 +27,7 @@
 #include "platform/parker_private.h"
 
 #include "platform/clock.h"
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 enum evc_status evc_parker_init(struct evc_parker *parker, const struct evc_parker_ops *ops)
 {

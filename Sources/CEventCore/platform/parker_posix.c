@@ -7,7 +7,7 @@
 #include "eventcore/parker.h"
 
 #include "platform/clock.h"
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
 #endif
 #include "eventcore/shared_mailbox.h"
 
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 #include <errno.h>
 #include <pthread.h>

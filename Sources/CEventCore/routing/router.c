@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "routing/router_private.h"
 
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 #define FIRST_CAPACITY 16u
 

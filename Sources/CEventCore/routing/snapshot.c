@@ -4,7 +4,7 @@
 #include "routing/snapshot.h"
 
 #include "platform/compiler.h"
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 static size_t size_for(uint32_t count)
 {

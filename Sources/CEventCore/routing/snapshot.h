@@ -17,7 +17,7 @@
 #define EVC_SNAPSHOT_H
 
 #include "platform/domain.h"
-#include "routing/subscription.h"
+#include "memory/subscription.h"
 
 #include <stdatomic.h>
 

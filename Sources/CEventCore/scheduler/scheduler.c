@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "scheduler/scheduler_private.h"
 
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 #include <string.h>
 

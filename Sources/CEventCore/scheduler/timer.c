@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "scheduler/timer.h"
 
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 /* One more in the counter of the free list. */
 #define FREE_COUNT (UINT64_C(1) << 32)

@@ -4,7 +4,7 @@
 #include "shared/shared_mailbox_private.h"
 
 #include "latest/latest.h"
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 static struct evc_shared_mailbox *mailbox_of(struct evc_sink *sink)
 {

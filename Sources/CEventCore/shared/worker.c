@@ -7,7 +7,7 @@
  */
 #include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
-#include "memory/memory.h"
+#include "platform/allocator.h"
 #include "shared/shared_mailbox_private.h"
 
 /* Finds a slot. False if all are taken. */

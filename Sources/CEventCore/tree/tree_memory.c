@@ -5,7 +5,7 @@
 
 #include "platform/compiler.h"
 #include "eventcore/base.h"
-#include "memory/memory.h"
+#include "platform/allocator.h"
 
 #ifdef EVC_ADDRESS_SANITIZER
 void *evc_tree_allocate(size_t size)

@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 #include "tree/tree_walker.h"
 
-#include "memory/memory.h"
+#include "platform/allocator.h"
 #include "tree/tree_wait.h"
 
 #include <string.h>

@@ -149,3 +149,5 @@ open class EventCoordinator: EventResponder {
     interceptors.removeAll { $0 === handle }
   }
 }
+
+extension EventCoordinator: ActiveByItself {}

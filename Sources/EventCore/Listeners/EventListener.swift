@@ -68,14 +68,13 @@ open class EventListener: EventListenable, @unchecked Sendable {
       home: .ownThread(name: name) { [weak list] in list?.sweep($0) })
   }
 
-  /// The listeners of an event thread.
-  init(of thread: EventThread) {
+  /// The listeners of an event thread, by its consumer.
+  init(on central: EventCentral, direct: any RouterCore, of consumer: Consumer) {
     list = ListenerList()
-    direct = thread.direct
-    target = ScheduleTarget(thread.central.scheduler, thread.direct)
+    self.direct = direct
+    target = ScheduleTarget(central.scheduler, direct)
     contexts = ExecutionContexts(
-      core: thread.central.core, sources: [thread.central.router, thread.direct],
-      home: .eventThread(thread.consumer))
+      core: central.core, sources: [central.router, direct], home: .eventThread(consumer))
   }
 
   deinit {

@@ -245,3 +245,5 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
       """)
   }
 }
+
+extension EventPool: ActiveByItself {}

@@ -8,7 +8,7 @@
 /// retired and let go outside of it, since all of these run user code or take the locks of others.
 /// One at a time does so: whoever finds `isAdjusting` set leaves its wish in `capacity`. Lock
 /// order: `state`, then a mailbox's mutex, to read its counters.
-final class PoolCore: @unchecked Sendable {
+final class PoolCore: PoolTicked, @unchecked Sendable {
   struct Slot {
     let thread: EventThread
     let member: PoolMember
@@ -124,7 +124,8 @@ final class PoolCore: @unchecked Sendable {
         admit(makeSlot(index))
       case .retire(let slot):
         if shared == nil {
-          slot.member.retire(slot.thread.consumer)
+          slot.member.retire()
+          slot.thread.consumer.mailbox.interrupt()
         } else {
           // What waits for all is left to the others.
           slot.thread.consumer.close(whenEmpty: true)

@@ -226,7 +226,9 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// by ``cancel()``.
   ///
   /// **Threads**: any. Made with its first use.
-  public var listener: EventListener { lazyListener.value(or: { EventListener(of: self) }) }
+  public var listener: EventListener {
+    lazyListener.value(or: { EventListener(on: central, direct: direct, of: consumer) })
+  }
 
   // MARK: Looking
 
@@ -261,34 +263,4 @@ extension DispatchTime {
   var limit: UInt64? { self == .distantFuture ? nil : uptimeNanoseconds }
 }
 
-/// How many events wait in each of a thread's ten lanes, at one moment.
-public struct EventLaneCounts: Sendable, Equatable {
-  let counts: [Int]
-
-  /// How many wait in one lane.
-  public subscript(method: EventDispatchMethod, priority: EventPriority) -> Int {
-    counts[Int(Lane(method, priority).index)]
-  }
-
-  /// How many wait in all.
-  public var total: Int { counts.reduce(0, +) }
-}
-
-/// What an event thread has done so far. Once nothing waits, the three add up to the events that it
-/// accepted.
-public struct EventThreadStatistics: Sendable, Equatable {
-  /// Events that at least one callback was called for.
-  public var delivered: UInt64
-  /// Events that no callback was called for: none was left when they were taken, or the interests
-  /// of all turned them away.
-  public var skipped: UInt64
-  /// Events that were freed because the thread ended.
-  public var cancelled: UInt64
-
-  /// Makes a reading to compare with.
-  public init(delivered: UInt64, skipped: UInt64, cancelled: UInt64) {
-    self.delivered = delivered
-    self.skipped = skipped
-    self.cancelled = cancelled
-  }
-}
+extension EventThread: ActiveByItself {}

@@ -89,3 +89,5 @@ extension EventNode: CustomStringConvertible {
   /// Its ``path``.
   public var description: String { path }
 }
+
+extension EventNode: ActiveByItself {}

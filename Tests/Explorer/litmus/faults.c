@@ -7,7 +7,7 @@
 #include "explorer.h"
 
 #include "eventcore/parker.h"
-#include "memory/memory.h"
+#include "platform/allocator.h"
 #include "platform/domain.h"
 
 struct counted {

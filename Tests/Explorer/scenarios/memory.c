@@ -9,7 +9,7 @@
 #include "eventcore/allocator.h"
 #include "eventcore/parker.h"
 #include "eventcore/pool.h"
-#include "memory/memory.h"
+#include "platform/allocator.h"
 #include "memory/slab.h"
 #include "memory/thread_record.h"
 

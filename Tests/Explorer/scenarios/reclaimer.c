@@ -5,7 +5,7 @@
  */
 #include "explorer.h"
 
-#include "memory/memory.h"
+#include "platform/allocator.h"
 #include "platform/compiler.h"
 #include "platform/domain.h"
 

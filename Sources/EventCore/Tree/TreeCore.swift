@@ -108,20 +108,3 @@ enum TreeAttachment {
   /// It is an ancestor of the new parent, or the parent itself. Nothing has changed.
   case cycle
 }
-
-extension EventCentral.Core {
-  /// The trees on this core.
-  @usableFromInline
-  var trees: any TreeCore.Type {
-    switch self {
-    case .locking:
-      return LockingTree.self
-    case .lockFree:
-      #if URCU
-        return LockFreeTree.self
-      #else
-        lockFreeIsMissing()
-      #endif
-    }
-  }
-}

@@ -141,7 +141,7 @@ struct Delivery {
             // After `willCall`: see `Receiver.mayHaveEnded`.
             guard reachesAll && !receiver.mayHaveEnded || receiver.isValid(state, at: generation)
             else { return }
-            if !handler.judges && handler.mayCallPlain(by: consumer) {
+            if !handler.judges && handler.mayCallPlain(by: consumer.address) {
               handler.plain(event)
               called = true
             } else {
@@ -162,7 +162,7 @@ struct Delivery {
   func callGeneral<E: Eventable>(
     _ handler: TypedHandler<E>, _ event: E, _ consumer: Consumer
   ) -> Bool {
-    var owner: Unmanaged<EventThread>?
+    var owner: Unmanaged<AnyObject>?
     // Nobody had asked for the time yet when the event was dispatched: it is older than this thread
     // of a shared pool, which is not like the others.
     if time == 0, handler.state.isTimed { return false }

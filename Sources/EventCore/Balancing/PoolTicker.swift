@@ -25,7 +25,7 @@ final class PoolTicker: Sendable {
   /// The pool, which the ticker does not keep alive.
   private final class Box: @unchecked Sendable {
     // Written once, by `watch`, before the pool has a thread.
-    weak var core: PoolCore?
+    weak var core: (any PoolTicked)?
   }
 
   init(every interval: Duration) {
@@ -40,7 +40,7 @@ final class PoolTicker: Sendable {
     pool = Box()
   }
 
-  func watch(_ core: PoolCore) {
+  func watch(_ core: any PoolTicked) {
     pool.core = core
   }
 
@@ -74,4 +74,12 @@ final class PoolTicker: Sendable {
       wake()
     }
   }
+}
+
+/// What a ticker asks: a pool.
+protocol PoolTicked: AnyObject, Sendable {
+  /// Has as many threads as it ought to.
+  func rescale()
+  /// Whether there is nothing to do, with no more threads than it rests with.
+  var isAtRest: Bool { get }
 }

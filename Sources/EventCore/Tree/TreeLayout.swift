@@ -48,7 +48,7 @@ struct TreeWalk {
   var changes: UInt64 = 0
   /// Of each cell: it was not where it had been, then.
   var isCut: UnsafeMutablePointer<Bool>?
-  var own: Unmanaged<LockingTreeWalk>?
+  var own: Unmanaged<AnyObject>?
 
   init(lastRemoval: UnsafeMutablePointer<Atomic<UInt64>>) {
     self.lastRemoval = lastRemoval

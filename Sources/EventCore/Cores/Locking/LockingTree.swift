@@ -297,7 +297,7 @@ enum LockingTree: TreeCore {
 
   private static func own(_ walk: UnsafeMutablePointer<TreeWalk>) -> LockingTreeWalk {
     // Not nil: every walk of this core has it. `walks` holds it from `begin` to `finish`.
-    walk.pointee.own.unsafelyUnwrapped.takeUnretainedValue()
+    unsafeDowncast(walk.pointee.own.unsafelyUnwrapped.takeUnretainedValue(), to: LockingTreeWalk.self)
   }
 
   private static func stopCalling(_ walk: UnsafeMutablePointer<TreeWalk>) {

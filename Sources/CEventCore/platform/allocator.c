@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #endif
 #include "eventcore/allocator.h"
-#include "memory/memory.h"
+#include "platform/allocator.h"
 #include "platform/compiler.h"
 
 #include <stdatomic.h>

@@ -49,7 +49,7 @@ struct DirectHandlers {
         }
         // Not a cast inside: that would retain the closure for the call.
         next.load(as: Unmanaged<TypedHandler<E>>.self)._withUnsafeGuaranteedRef { handler in
-          if handler.mayCallPlain(by: consumer) {
+          if handler.mayCallPlain(by: consumer.address) {
             handler.plain(event)
             called = true
           } else {

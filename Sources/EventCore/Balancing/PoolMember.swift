@@ -113,8 +113,9 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     }
   }
 
-  /// Takes no more; the consumer ends once it has handled what it has. Any thread, also its own.
-  func retire(_ consumer: Consumer) {
+  /// Takes no more. Its consumer looks at `isFinished` when it is interrupted afterwards, and after each
+  /// event from then on, and ends once it has handled what it has. Any thread, also its own.
+  func retire() {
     state.withLock { state in
       state.phase = .left
       for entry in state.entries.values {
@@ -124,8 +125,6 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
       state.entries.removeAll()
     }
     load.retire()
-    // It looks at `isFinished` then; and after each event from then on.
-    consumer.mailbox.interrupt()
   }
 
   // MARK: The thread itself

@@ -102,6 +102,23 @@ extension EventCentral {
   }
 }
 
+extension EventCentral.Core {
+  /// The trees on this core.
+  @usableFromInline
+  var trees: any TreeCore.Type {
+    switch self {
+    case .locking:
+      return LockingTree.self
+    case .lockFree:
+      #if URCU
+        return LockFreeTree.self
+      #else
+        lockFreeIsMissing()
+      #endif
+    }
+  }
+}
+
 #if !URCU
   func lockFreeIsMissing() -> Never {
     fatalError(

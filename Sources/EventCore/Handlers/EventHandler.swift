@@ -44,9 +44,9 @@ class EventHandler: @unchecked Sendable {
   /// thread only. It holds the requester over the call then: it lets go between two events.
   @inlinable
   @inline(__always)
-  func mayCallPlain(by consumer: Consumer) -> Bool {
+  func mayCallPlain(by consumer: UInt) -> Bool {
     guard let requester else { return true }
-    return requester.pointee.isHeld(by: consumer.address) && !requester.pointee.isLastReference
+    return requester.pointee.isHeld(by: consumer) && !requester.pointee.isLastReference
   }
 }
 
@@ -60,7 +60,7 @@ final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
   /// `time` is that of the dispatch if the handler is timed; `owner` is there if it needs one.
   @usableFromInline
   typealias General = (
-    _ event: E, _ lane: UInt8, _ time: UInt64, _ owner: Unmanaged<EventThread>?
+    _ event: E, _ lane: UInt8, _ time: UInt64, _ owner: Unmanaged<AnyObject>?
   ) -> Bool
 
   // One of the two is the user's; not optional, since unwrapping a closure retains it for the call.

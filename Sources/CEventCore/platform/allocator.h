@@ -5,8 +5,8 @@
  * Threads: any. Progress: as the allocator. Ownership: the caller's until evc_deallocate with the same
  * size and alignment.
  */
-#ifndef EVC_MEMORY_H
-#define EVC_MEMORY_H
+#ifndef EVC_ALLOCATOR_H
+#define EVC_ALLOCATOR_H
 
 #include <stdbool.h>
 #include <stddef.h>

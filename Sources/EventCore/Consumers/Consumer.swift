@@ -7,6 +7,10 @@ import Synchronization
 /// so that this object can go away while its last handler is running. A consumer with a pump has no
 /// thread: "the consumer's thread" is then the one that pumps, one at a time.
 ///
+/// Ten files of this folder name one another in a circle: a consumer owns its mailbox and its receivers,
+/// the mailbox (of either core, behind `MailboxCore`) delivers into these receivers, a receiver looks at
+/// its consumer's state around each call, and a pump, or a shared mailbox, drives consumers.
+///
 /// Who touches what:
 /// - `held`, `shared`: the consumer's thread only.
 /// - `receivers`, `latests`, `isClosed`: under `registration`.
@@ -64,7 +68,7 @@ final class Consumer: @unchecked Sendable {
   /// Opened when the consumer has handled or dropped its last event.
   let ended = Latch()
 
-  private weak var owner: EventThread?
+  private weak var owner: AnyObject?
   /// Keeps the owner and others over a run of events whose handlers need them. In memory of its
   /// own, since an access check for each event would cost more than the handler.
   @usableFromInline let held: UnsafeMutablePointer<Held>
@@ -168,7 +172,7 @@ final class Consumer: @unchecked Sendable {
   }
 
   /// Tells whose handlers these are. Before the thread starts.
-  func setOwner(_ owner: EventThread) {
+  func setOwner(_ owner: AnyObject) {
     self.owner = owner
   }
 
@@ -282,7 +286,7 @@ final class Consumer: @unchecked Sendable {
 
   /// The owner, kept until the consumer runs dry; nil if it is gone.
   @usableFromInline
-  func holdOwner() -> Unmanaged<EventThread>? {
+  func holdOwner() -> Unmanaged<AnyObject>? {
     if held.pointee.owner == nil {
       held.pointee.owner = owner
       held.pointee.hasOwner = held.pointee.owner != nil

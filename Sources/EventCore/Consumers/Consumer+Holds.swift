@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+extension Consumer {
+  /// What this consumer holds at the moment. Its thread only.
+  @usableFromInline
+  struct Held {
+    /// Whether there is an owner: looked at after each event.
+    @usableFromInline var hasOwner = false
+    /// The owner, if a handler needed it.
+    var owner: AnyObject?
+    /// Each knows its place.
+    var references: [SharedReference] = []
+
+    mutating func append(_ reference: SharedReference) {
+      reference.place.store(references.count, ordering: .relaxed)
+      references.append(reference)
+    }
+
+    /// Takes a reference out, wherever it was found gone. False if this consumer does not hold it.
+    mutating func remove(_ reference: SharedReference) -> Bool {
+      let place = reference.place.load(ordering: .relaxed)
+      guard place < references.count, references[place] === reference else { return false }
+      let last = references.removeLast()
+      if last !== reference {
+        references[place] = last
+        last.place.store(place, ordering: .relaxed)
+      }
+      return true
+    }
+
+    /// All references are let go at every multiple of so many events, called or turned away, however
+    /// busy the consumer is.
+    @inlinable static var events: UInt64 { 256 }
+  }
+
+  /// What `RequesterHold.holder` has if it is this consumer.
+  @inlinable
+  @inline(__always)
+  var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
+
+  /// The object of a reference for one call, which `letGo` ends if it is held for that alone; nil
+  /// if it is gone.
+  func hold(_ reference: SharedReference) -> HeldObject? {
+    if reference.isHeld(by: address) {
+      if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
+    } else if reference.hold(by: address) {
+      held.pointee.append(reference)
+      // Nil if it went while it was loaded.
+      if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
+    } else if reference.enter() {
+      // Nil if it is held by others alone, perhaps by one that stands in another's handler.
+      if let object = reference.held { return HeldObject(object: object, isForOneCall: true) }
+      letGo(reference)
+    }
+    // Whether it was found here or elsewhere: what this consumer holds it lets go. The end of the
+    // object may wait for its handlers to be done.
+    if held.pointee.remove(reference) {
+      didLeaveHandler()
+      reference.letGo(by: address)
+    }
+    return nil
+  }
+
+  /// Ends the call of an object that was held for it. The object may end here, after its handler.
+  func letGo(_ reference: SharedReference) {
+    didLeaveHandler()
+    reference.leave()
+  }
+
+  /// After an event, if the owner is held: the last reference but ours may have gone during it; then
+  /// the owner ends here and now.
+  func lookAtOwner() {
+    if isKnownUniquelyReferenced(&held.pointee.owner) {
+      held.pointee.hasOwner = false
+      held.pointee.owner = nil
+    }
+  }
+
+  func letGoOfReferences() {
+    // One by one: what ends by it is user code.
+    while let reference = held.pointee.references.popLast() {
+      reference.letGo(by: address)
+    }
+  }
+
+  /// Lets go of everything, between two events. May free the owner, whose deinit closes the
+  /// mailbox.
+  func letGoOfAll() {
+    letGoOfReferences()
+    held.pointee.hasOwner = false
+    held.pointee.owner = nil
+  }
+}
