@@ -22,7 +22,7 @@ struct object {
 };
 
 static struct object objects[OBJECTS];
-static struct evc_node *nodes[4];
+static struct evc_node *nodes[5];
 static struct evc_handler *handlers[OBJECTS];
 static _Atomic uint32_t removed;
 static uint32_t released[OBJECTS];
@@ -121,6 +121,16 @@ static inline void *walk_up(void *those)
 	uint32_t called[OBJECTS] = { 0 };
 
 	walk_from(1, EVC_WALK_RAISE, called);
+	check_each_once(called, *(uint32_t *)those);
+	return NULL;
+}
+
+/* From the root down. */
+static inline void *walk_all(void *those)
+{
+	uint32_t called[OBJECTS] = { 0 };
+
+	walk_from(0, EVC_WALK_PROPAGATE, called);
 	check_each_once(called, *(uint32_t *)those);
 	return NULL;
 }

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * Waiting for handlers that others follow, that a walk passes over, and by a walk whose thread lives on: its end would
+ * wake those who wait.
+ */
+#include "tree.h"
+
+static _Atomic bool may_end;
+
+static void *walk_all_once(void *unused)
+{
+	static uint32_t none = 0;
+
+	(void)walk_all(&none);
+	return unused;
+}
+
+static void *walk_and_stay(void *unused)
+{
+	(void)walk_all_once(unused);
+	while (!atomic_load_explicit(&may_end, memory_order_acquire))
+		sched_yield();
+	return unused;
+}
+
+static void remove_and_wait(unsigned which)
+{
+	CHECK(evc_handler_remove_and_wait(handlers[which]) == EVC_OK);
+	mark_removed(which);
+	/* A race with a call that still runs, if there is one. */
+	objects[which].called[0] = 0;
+}
+
+SCENARIO(tree_wait_for_first)
+{
+	pthread_t thread;
+
+	set_up();
+	thread = explorer_start(walk_all_once, NULL);
+	remove_and_wait(0);
+	remove_and_wait(1);
+	explorer_join(thread);
+	tear_down(3, 3);
+}
+
+/* The one behind it is passed over. */
+SCENARIO(tree_wait_and_skip)
+{
+	pthread_t thread;
+
+	set_up();
+	thread = explorer_start(walk_all_once, NULL);
+	CHECK(evc_handler_remove(handlers[1]) == EVC_OK);
+	mark_removed(1);
+	remove_and_wait(0);
+	explorer_join(thread);
+	tear_down(3, 3);
+}
+
+static void wait_for(unsigned which)
+{
+	pthread_t thread;
+
+	set_up();
+	thread = explorer_start(walk_and_stay, NULL);
+	remove_and_wait(which);
+	atomic_store_explicit(&may_end, true, memory_order_release);
+	explorer_join(thread);
+	tear_down(3, 3);
+}
+
+SCENARIO(tree_wait_in_time)
+{
+	wait_for(1);
+}
+
+SCENARIO(tree_wait_in_time_for_last)
+{
+	wait_for(2);
+}
+
+SCENARIO(tree_wait_in_time_no_barrier)
+{
+	explorer_take_barrier_away();
+	wait_for(1);
+}
+
+SCENARIO(tree_wait_in_time_for_last_no_barrier)
+{
+	explorer_take_barrier_away();
+	wait_for(2);
+}
+
+/* What is told to be over is over for all walks, also if others were removed before. */
+static void *look_and_walk(void *unused)
+{
+	uint32_t called[OBJECTS] = { 0 };
+	bool is_over = !evc_handler_is_active(handlers[1]);
+
+	walk_number = 1;
+	if (is_over)
+		mark_removed(1);
+	walk_from(0, EVC_WALK_PROPAGATE, called);
+	if (is_over && called[1] != 0)
+		explorer_fail("a call of what is not active");
+	return unused;
+}
+
+SCENARIO(tree_is_active_after_another)
+{
+	pthread_t threads[2];
+
+	set_up();
+	add_handler(1, 3);
+	CHECK(evc_handler_remove(handlers[3]) == EVC_OK);
+	threads[0] = explorer_start(look_and_walk, NULL);
+	threads[1] = explorer_start(walk_all_once, NULL);
+	CHECK(evc_handler_remove(handlers[1]) == EVC_OK);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down(3, 4);
+}
