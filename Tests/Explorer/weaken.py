@@ -88,8 +88,9 @@ def coverage(scenario):
 # Whose scenarios are for a file; others come by as well, but look at something else.
 RELATED = {
     "parker": ["parker"], "reclaimer": ["reclaimer"], "latest": ["latest", "shared_latest"], "mailbox_latest": ["latest"], "token": ["latest", "shared_latest"],
-    "shared_latest": ["shared_latest"], "shared_mailbox_close": ["shared_close", "shared_latest_close"],
+    "shared_latest": ["shared_latest"], "shared_mailbox_close": ["shared_close", "shared_drop", "shared_latest_close"],
     "shared_mailbox_wake": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_hold"],
+    "worker": ["shared_close", "shared_hold", "shared_retire", "shared_figures", "shared_latest_figures"],
     "worker_wait": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_own"],
     "tree_wait": ["tree_remove_and_wait", "tree_wait", "tree_careful", "tree_walk_in_walk"],
     "tree_place": ["tree_remove", "tree_wait", "tree_careful", "tree_walk_in_walk", "tree_is_active"],

@@ -67,12 +67,36 @@ static inline void set_up(void)
 		add_handler(i, i);
 }
 
+/* Done once, in the call of that object: the other thread may begin in the middle of a walk. */
+static void (*meanwhile)(void);
+static uint32_t meanwhile_at;
+static pthread_t other_thread;
+static void *(*other)(void *);
+
+static inline void start_other(void)
+{
+	other_thread = explorer_start(other, NULL);
+}
+
+static inline void start_other_at(uint32_t number, void *(*function)(void *))
+{
+	other = function;
+	meanwhile = start_other;
+	meanwhile_at = number;
+}
+
 /* Which of two walks at once this thread's is. */
 static _Thread_local unsigned walk_number;
 
 /* A handler whose removal has returned is not called (D6). */
 static inline void call(struct object *object, uint32_t removed_before)
 {
+	if (meanwhile != NULL && meanwhile_at == object->number) {
+		void (*now)(void) = meanwhile;
+
+		meanwhile = NULL;
+		now();
+	}
 	object->called[walk_number]++;
 	CHECK(object->is_alive == 1);
 	if (removed_before & (1u << object->number))

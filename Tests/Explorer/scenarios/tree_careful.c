@@ -6,86 +6,92 @@
  */
 #include "tree.h"
 
-static unsigned moved, below;
+static uint32_t none = 0;
 
-/* The call of object 1 changes the tree. */
-static void *walk_and_change(void *scope)
-{
-	uint32_t called[OBJECTS] = { 0 };
-	struct evc_walk *walk;
-
-	if (evc_walk_begin(nodes[1], KEY, *(uint32_t *)scope, &walk) != EVC_OK)
-		return NULL;
-	do {
-		for (uint32_t i = 0; i < walk->count; i++) {
-			uint32_t before = atomic_load_explicit(&removed, memory_order_acquire);
-			struct object *object = walk->objects[i];
-
-			if (!evc_walk_will_call(walk, i))
-				continue;
-			call(object, before);
-			called[object->number]++;
-			if (object->number == 1)
-				CHECK(evc_node_attach(nodes[moved], nodes[below], NULL) == EVC_OK);
-		}
-	} while (evc_walk_next(walk) == EVC_OK);
-	evc_walk_end(walk);
-	check_each_once(called, 0);
-	return NULL;
-}
-
-/* 1 below 2 below 0, and 3 beside them. */
-static pthread_t start(uint32_t *scope)
+/* 1 below 2 below 0, and 3 beside them; the events of 1 are raised. */
+static void set_up_to_raise(void)
 {
 	set_up();
 	CHECK(evc_node_attach(nodes[1], nodes[2], NULL) == EVC_OK);
 	add_node(3, 0);
 	add_handler(3, 3);
-	return explorer_start(walk_and_change, scope);
+	add_node(4, 0);
 }
 
-/* The node is moved by its own handler, the one above it by the other thread. */
+/* The node above is moved by the handler, and by the other thread. */
+static void *move_again(void *unused)
+{
+	CHECK(evc_node_attach(nodes[2], nodes[4], NULL) == EVC_OK);
+	return unused;
+}
+
+static void move_and_start(void)
+{
+	start_other();
+	CHECK(evc_node_attach(nodes[2], nodes[3], NULL) == EVC_OK);
+}
+
 SCENARIO(tree_careful_raise)
 {
-	uint32_t scope = EVC_WALK_RAISE;
-	pthread_t thread;
-
-	moved = 2;
-	below = 3;
-	thread = start(&scope);
-	add_node(4, -1);
-	CHECK(evc_node_attach(nodes[0], nodes[4], NULL) == EVC_OK);
-	explorer_join(thread);
+	set_up_to_raise();
+	start_other_at(1, move_again);
+	meanwhile = move_and_start;
+	(void)walk_up(&none);
+	explorer_join(other_thread);
 	tear_down(5, 4);
 }
 
-/* What is not to be called any more is let go of while the walk looks for places. */
-static void wait_while_careful(uint32_t scope)
+/*
+ * What is not to be called any more is let go of while the walk looks for places, between the handler that is waited
+ * for and the next one.
+ */
+static void *remove_and_wait(void *unused)
 {
-	pthread_t thread;
-
-	moved = 3;
-	below = 1;
-	thread = start(&scope);
 	CHECK(evc_handler_remove(handlers[0]) == EVC_OK);
 	mark_removed(0);
 	CHECK(evc_handler_remove_and_wait(handlers[1]) == EVC_OK);
 	mark_removed(1);
 	objects[1].called[0] = 0;
+	return unused;
+}
+
+/* And that is the next one. */
+static void *remove_and_wait_for_next(void *unused)
+{
 	CHECK(evc_handler_remove_and_wait(handlers[2]) == EVC_OK);
 	mark_removed(2);
 	objects[2].called[0] = 0;
-	explorer_join(thread);
-	tear_down(4, 4);
+	return unused;
+}
+
+static void change_and_start(void)
+{
+	CHECK(evc_node_attach(nodes[4], nodes[3], NULL) == EVC_OK);
+	start_other();
+}
+
+static void raise_while(void *(*function)(void *))
+{
+	set_up_to_raise();
+	start_other_at(1, function);
+	meanwhile = change_and_start;
+	(void)walk_up(&none);
+	explorer_join(other_thread);
+	tear_down(5, 4);
 }
 
 SCENARIO(tree_careful_wait)
 {
-	wait_while_careful(EVC_WALK_RAISE);
+	raise_while(remove_and_wait);
 }
 
-SCENARIO(tree_careful_wait_no_barrier)
+SCENARIO(tree_careful_wait_for_next)
+{
+	raise_while(remove_and_wait_for_next);
+}
+
+SCENARIO(tree_careful_wait_for_next_no_barrier)
 {
 	explorer_take_barrier_away();
-	wait_while_careful(EVC_WALK_RAISE);
+	raise_while(remove_and_wait_for_next);
 }

@@ -2,13 +2,13 @@
 /* Copyright the EventCore authors */
 /*
  * Walks of more than one chunk: the first one is that of a node with four handlers, where the walk goes on afterwards
- * whatever became of the node, of those above it, and of those beside it.
+ * whatever became of the node, of those above it, and of those beside it. The change begins with the last call of that
+ * chunk.
  */
 #include "tree.h"
 
-/* Nobody else. */
-static uint32_t last = 1u << 4;
-static uint32_t first_and_last = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4;
+static uint32_t first = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3;
+static const uint32_t first_and_last = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4;
 
 /* The root, a node, below that one with four handlers; and the last one beside them. */
 static void set_up_chunks(void)
@@ -22,73 +22,161 @@ static void set_up_chunks(void)
 	add_handler(2, 4);
 }
 
-SCENARIO(tree_chunks_add)
+static void walk_while(void *(*change)(void *), uint32_t those)
 {
-	pthread_t thread;
-
 	set_up_chunks();
-	thread = explorer_start(walk_all, &first_and_last);
+	start_other_at(3, change);
+	(void)walk_all(&those);
+	explorer_join(other_thread);
+}
+
+static void *add(void *unused)
+{
 	add_node(4, 3);
 	add_handler(4, 5);
-	explorer_join(thread);
+	return unused;
+}
+
+SCENARIO(tree_chunks_add)
+{
+	walk_while(add, first_and_last);
 	tear_down(5, 6);
 }
 
 /* Those above move. */
+static void *move(void *unused)
+{
+	CHECK(evc_node_attach(nodes[3], nodes[2], NULL) == EVC_OK);
+	return unused;
+}
+
 SCENARIO(tree_chunks_move)
 {
-	pthread_t thread;
-
-	set_up_chunks();
-	thread = explorer_start(walk_all, &last);
-	CHECK(evc_node_attach(nodes[3], nodes[2], NULL) == EVC_OK);
-	explorer_join(thread);
+	walk_while(move, first_and_last);
 	tear_down(4, 5);
 }
 
 /* The one above ends: whoever goes on from below it must not look at it. */
-SCENARIO(tree_chunks_end_above)
+static void *end_above(void *unused)
 {
-	pthread_t thread;
-
-	set_up_chunks();
-	thread = explorer_start(walk_all, &last);
 	(void)evc_node_end(nodes[3]);
 	nodes[3] = NULL;
-	explorer_join(thread);
+	return unused;
+}
+
+SCENARIO(tree_chunks_end_above)
+{
+	walk_while(end_above, first_and_last);
 	tear_down(4, 5);
 }
 
 /* The one where the walk stands ends. */
-SCENARIO(tree_chunks_end)
+static void *end_position(void *unused)
 {
-	pthread_t thread;
-
-	set_up_chunks();
-	thread = explorer_start(walk_all, &last);
 	(void)evc_node_end(nodes[1]);
 	nodes[1] = NULL;
-	for (unsigned i = 0; i < 4; i++)
-		mark_removed(i);
-	explorer_join(thread);
+	return unused;
+}
+
+SCENARIO(tree_chunks_end)
+{
+	walk_while(end_position, first_and_last);
 	tear_down(4, 5);
 }
 
-/* Those of the second chunk are held as well. */
-SCENARIO(tree_chunks_remove)
+/* The same with handlers that the second chunk has. */
+static void *end_last(void *unused)
 {
-	pthread_t thread;
+	(void)evc_node_end(nodes[2]);
+	nodes[2] = NULL;
+	return unused;
+}
+
+SCENARIO(tree_chunks_end_last)
+{
+	walk_while(end_last, first);
+	tear_down(4, 5);
+}
+
+/* The root ends, with the first chunk; the next walk has another root. */
+static void *end_root(void *unused)
+{
+	(void)evc_node_end(nodes[0]);
+	nodes[0] = NULL;
+	return unused;
+}
+
+SCENARIO(tree_chunks_end_root)
+{
+	uint32_t called[OBJECTS] = { 0 }, again[OBJECTS] = { 0 };
 
 	set_up_chunks();
-	thread = explorer_start(walk_all, &last);
-	for (unsigned i = 0; i < 2; i++) {
-		CHECK(evc_handler_remove(handlers[i]) == EVC_OK);
-		mark_removed(i);
-	}
-	(void)evc_node_end(nodes[1]);
-	nodes[1] = NULL;
-	mark_removed(2);
-	mark_removed(3);
-	explorer_join(thread);
+	start_other_at(3, end_root);
+	walk_from(2, EVC_WALK_PROPAGATE, called);
+	check_each_once(called, first);
+	walk_from(2, EVC_WALK_PROPAGATE, again);
+	check_each_once(again, 0);
+	explorer_join(other_thread);
 	tear_down(4, 5);
+}
+
+/* As the walk raises already: the first chunk of those below, and where the next one begins, are found meanwhile. */
+SCENARIO(tree_chunks_end_above_early)
+{
+	uint32_t called[OBJECTS] = { 0 };
+
+	set_up_chunks();
+	add_handler(0, 5);
+	start_other_at(5, end_above);
+	walk_from(0, EVC_WALK_RAISE | EVC_WALK_PROPAGATE, called);
+	CHECK(called[5] == 2 && called[4] == 1);
+	explorer_join(other_thread);
+	tear_down(4, 6);
+}
+
+/* The second chunk makes the window grow, while others look into the one before. */
+#define MANY 62u
+
+static struct object many[MANY];
+static struct evc_handler *handlers_of_many[MANY];
+static uint32_t released_of_many;
+
+UNSEEN static void note_released_of_many(void)
+{
+	released_of_many++;
+}
+
+static void release_of_many(void *opaque)
+{
+	CHECK(((struct object *)opaque)->is_alive == 1);
+	((struct object *)opaque)->is_alive = 0;
+	note_released_of_many();
+}
+
+SCENARIO(tree_chunks_grow)
+{
+	static const struct evc_node_options options_of_many = { NULL, release_of_many };
+	struct evc_node *with_many;
+
+	set_up_chunks();
+	CHECK(evc_node_create(&options_of_many, &with_many) == EVC_OK);
+	CHECK(evc_node_attach(with_many, nodes[3], NULL) == EVC_OK);
+	for (unsigned i = 0; i < MANY; i++) {
+		many[i] = (struct object){ .number = 7, .is_alive = 1 };
+		CHECK(evc_node_add_handler(with_many, KEY, EVC_HANDLER_PROPAGATE, &many[i], &handlers_of_many[i]) ==
+		      EVC_OK);
+	}
+	start_other_at(3, end_last);
+	{
+		uint32_t called[OBJECTS] = { 0 };
+
+		walk_from(0, EVC_WALK_PROPAGATE, called);
+		CHECK(called[7] == MANY);
+	}
+	explorer_join(other_thread);
+	(void)evc_node_end(with_many);
+	for (unsigned i = 0; i < MANY; i++)
+		evc_handler_drop(handlers_of_many[i]);
+	tear_down(4, 5);
+	CHECK(released_of_many == MANY);
 }

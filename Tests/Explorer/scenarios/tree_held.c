@@ -33,18 +33,40 @@ static void *walk_all_again(void *those)
 }
 
 /* The same, and the next walk begins with what the window still has. */
-SCENARIO(tree_remove_first_and_end)
+static void *remove_first_and_end(void *unused)
 {
-	pthread_t thread;
-
-	set_up();
-	thread = explorer_start(walk_all_again, &own);
 	CHECK(evc_handler_remove(handlers[0]) == EVC_OK);
 	mark_removed(0);
 	(void)evc_node_end(nodes[2]);
 	nodes[2] = NULL;
 	mark_removed(2);
-	explorer_join(thread);
+	return unused;
+}
+
+SCENARIO(tree_remove_first_and_end)
+{
+	set_up();
+	start_other_at(2, remove_first_and_end);
+	(void)walk_all_again(&own);
+	explorer_join(other_thread);
+	tear_down(3, 3);
+}
+
+/* The last one, whose node ends, with the chunk. */
+static void *end_last(void *unused)
+{
+	(void)evc_node_end(nodes[2]);
+	nodes[2] = NULL;
+	mark_removed(2);
+	return unused;
+}
+
+SCENARIO(tree_end_last_between)
+{
+	set_up();
+	start_other_at(2, end_last);
+	(void)walk_all_again(&own);
+	explorer_join(other_thread);
 	tear_down(3, 3);
 }
 
@@ -139,24 +161,49 @@ SCENARIO(tree_release_in_time)
 	tear_down(3, 3);
 }
 
-/* A walker that does not walk for a while is left out, and comes back, or ends. */
-static void change_a_lot(void)
+/*
+ * A walker that does not walk for a while is left out, and comes back, or ends. What it waits for gives no order: only
+ * that it finds itself left out.
+ */
+static _Atomic bool is_changed;
+
+static void *change_a_lot(void *unused)
 {
 	for (unsigned i = 0; i < 9; i++) {
 		(void)evc_node_detach(nodes[2]);
 		CHECK(evc_node_attach(nodes[2], nodes[0], NULL) == EVC_OK);
 	}
+	atomic_store_explicit(&is_changed, true, memory_order_relaxed);
+	return unused;
+}
+
+static void walk_and_wait(void)
+{
+	(void)walk_all(&own);
+	other_thread = explorer_start(change_a_lot, NULL);
+	while (!atomic_load_explicit(&is_changed, memory_order_relaxed))
+		sched_yield();
 }
 
 SCENARIO(tree_absent)
 {
-	pthread_t thread;
-
 	set_up();
-	thread = explorer_start(walk_all_again, &own);
-	change_a_lot();
-	CHECK(evc_handler_remove(handlers[2]) == EVC_OK);
-	mark_removed(2);
-	explorer_join(thread);
+	walk_and_wait();
+	(void)walk_all(&own);
+	explorer_join(other_thread);
+	tear_down(3, 3);
+}
+
+static void *walk_and_end(void *unused)
+{
+	walk_and_wait();
+	return unused;
+}
+
+SCENARIO(tree_absent_at_end)
+{
+	set_up();
+	explorer_join(explorer_start(walk_and_end, NULL));
+	explorer_join(other_thread);
 	tear_down(3, 3);
 }

@@ -8,18 +8,28 @@
 static uint32_t at_root = 1u << 0;
 static uint32_t at_root_and_own = 1u << 0 | 1u << 1;
 
-/* The node before the new one leaves, so that the walk finds that in the former's place. */
-SCENARIO(tree_add_and_leave)
+/*
+ * The node before the new one leaves, so that the walk finds that in the former's place. Another thread has added it,
+ * whose barrier is not that of the thread that takes the former away.
+ */
+static void *add_third(void *unused)
 {
-	pthread_t thread;
-
-	set_up();
-	thread = explorer_start(walk_all, &at_root);
 	add_node(3, 0);
 	add_handler(3, 3);
-	(void)evc_node_detach(nodes[1]);
+	return unused;
+}
+
+SCENARIO(tree_add_and_leave)
+{
+	pthread_t threads[2];
+
+	set_up();
 	(void)evc_node_detach(nodes[2]);
-	explorer_join(thread);
+	threads[0] = explorer_start(walk_all, &at_root);
+	threads[1] = explorer_start(add_third, NULL);
+	explorer_join(threads[1]);
+	(void)evc_node_detach(nodes[1]);
+	explorer_join(threads[0]);
 	tear_down(4, 4);
 }
 
@@ -40,16 +50,23 @@ SCENARIO(tree_add_and_leave_behind)
 }
 
 /* The same of handlers. */
+static void *add_handler_too(void *unused)
+{
+	add_handler(1, 3);
+	return unused;
+}
+
 SCENARIO(tree_add_and_remove)
 {
-	pthread_t thread;
+	pthread_t threads[2];
 
 	set_up();
-	thread = explorer_start(walk_all, &at_root);
-	add_handler(1, 3);
+	threads[0] = explorer_start(walk_all, &at_root);
+	threads[1] = explorer_start(add_handler_too, NULL);
+	explorer_join(threads[1]);
 	CHECK(evc_handler_remove(handlers[1]) == EVC_OK);
 	mark_removed(1);
-	explorer_join(thread);
+	explorer_join(threads[0]);
 	tear_down(3, 4);
 }
 
@@ -101,6 +118,45 @@ SCENARIO(tree_raise_and_leave)
 SCENARIO(tree_raise_from_here_and_leave)
 {
 	raise_and_leave(EVC_WALK_RAISE | EVC_WALK_FROM_HERE);
+}
+
+/* Captured on the way down, raised on the way up: it is one way. */
+static struct object both[4];
+
+static void add_handler_of_both(unsigned node)
+{
+	both[node] = (struct object){ .number = node, .is_alive = 1 };
+	CHECK(evc_node_add_handler(nodes[node], KEY, EVC_HANDLER_RAISE | EVC_HANDLER_CAPTURE, &both[node], NULL) ==
+	      EVC_OK);
+}
+
+static void *capture_and_raise(void *unused)
+{
+	uint32_t called[OBJECTS] = { 0 };
+
+	walk_from(1, EVC_WALK_RAISE | EVC_WALK_CAPTURE, called);
+	for (unsigned i = 0; i < 4; i++)
+		if (called[i] == 1 || (i < 2 && called[i] == 0))
+			explorer_fail("captured and raised: %u at node %u", called[i], i);
+	return unused;
+}
+
+SCENARIO(tree_raise_and_capture)
+{
+	static const struct evc_node_options no_options;
+	pthread_t thread;
+
+	for (unsigned i = 0; i < 4; i++) {
+		CHECK(evc_node_create(&no_options, &nodes[i]) == EVC_OK);
+		if (i > 0)
+			CHECK(evc_node_attach(nodes[i], nodes[0], NULL) == EVC_OK);
+		add_handler_of_both(i);
+	}
+	CHECK(evc_node_attach(nodes[1], nodes[3], NULL) == EVC_OK);
+	thread = explorer_start(capture_and_raise, NULL);
+	CHECK(evc_node_attach(nodes[1], nodes[2], NULL) == EVC_OK);
+	explorer_join(thread);
+	tear_down(4, 0);
 }
 
 static void *read_depth(void *unused)

@@ -6,21 +6,13 @@
  */
 #include "tree.h"
 
-static _Atomic bool may_end;
+static unsigned waited_for;
 
 static void *walk_all_once(void *unused)
 {
 	static uint32_t none = 0;
 
 	(void)walk_all(&none);
-	return unused;
-}
-
-static void *walk_and_stay(void *unused)
-{
-	(void)walk_all_once(unused);
-	while (!atomic_load_explicit(&may_end, memory_order_acquire))
-		sched_yield();
 	return unused;
 }
 
@@ -45,28 +37,37 @@ SCENARIO(tree_wait_for_first)
 }
 
 /* The one behind it is passed over. */
-SCENARIO(tree_wait_and_skip)
+static void *wait_and_skip(void *unused)
 {
-	pthread_t thread;
-
-	set_up();
-	thread = explorer_start(walk_all_once, NULL);
 	CHECK(evc_handler_remove(handlers[1]) == EVC_OK);
 	mark_removed(1);
 	remove_and_wait(0);
-	explorer_join(thread);
+	return unused;
+}
+
+SCENARIO(tree_wait_and_skip)
+{
+	set_up();
+	start_other_at(0, wait_and_skip);
+	(void)walk_all_once(NULL);
+	explorer_join(other_thread);
 	tear_down(3, 3);
+}
+
+/* The wait begins when the handler is called; this thread, which walks, does not end. */
+static void *wait_for_it(void *unused)
+{
+	remove_and_wait(waited_for);
+	return unused;
 }
 
 static void wait_for(unsigned which)
 {
-	pthread_t thread;
-
+	waited_for = which;
 	set_up();
-	thread = explorer_start(walk_and_stay, NULL);
-	remove_and_wait(which);
-	atomic_store_explicit(&may_end, true, memory_order_release);
-	explorer_join(thread);
+	start_other_at(which, wait_for_it);
+	(void)walk_all_once(NULL);
+	explorer_join(other_thread);
 	tear_down(3, 3);
 }
 
@@ -109,15 +110,14 @@ static void *look_and_walk(void *unused)
 
 SCENARIO(tree_is_active_after_another)
 {
-	pthread_t threads[2];
+	pthread_t thread;
 
-	set_up();
-	add_handler(1, 3);
-	CHECK(evc_handler_remove(handlers[3]) == EVC_OK);
-	threads[0] = explorer_start(look_and_walk, NULL);
-	threads[1] = explorer_start(walk_all_once, NULL);
+	add_node(0, -1);
+	add_handler(0, 1);
+	add_handler(0, 0);
+	CHECK(evc_handler_remove(handlers[0]) == EVC_OK);
+	thread = explorer_start(look_and_walk, NULL);
 	CHECK(evc_handler_remove(handlers[1]) == EVC_OK);
-	for (unsigned i = 0; i < 2; i++)
-		explorer_join(threads[i]);
-	tear_down(3, 4);
+	explorer_join(thread);
+	tear_down(1, 2);
 }
