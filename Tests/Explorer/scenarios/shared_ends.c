@@ -136,6 +136,31 @@ SCENARIO(shared_drop_from_stack)
 	drop_against_post(post_one_to_stack);
 }
 
+/* What is dropped was posted, to who counts. */
+static void *count(void *unused)
+{
+	uint64_t depths[EVC_LANE_COUNT];
+
+	evc_shared_mailbox_depths(mailbox, depths);
+	if (depths[EVC_LANE_STACK_NORMAL] > 1)
+		explorer_fail("a depth of %ld", (long)depths[EVC_LANE_STACK_NORMAL]);
+	return unused;
+}
+
+SCENARIO(shared_drop_and_count)
+{
+	pthread_t threads[2];
+
+	set_up(0);
+	threads[0] = explorer_start(post_one_to_stack, NULL);
+	threads[1] = explorer_start(count, NULL);
+	evc_shared_mailbox_close_when_empty(mailbox);
+	evc_shared_mailbox_drop(mailbox);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down(0);
+}
+
 /* What was done before the close is seen by whom it has ended. */
 static void *run_and_read(void *worker)
 {

@@ -84,6 +84,24 @@ SCENARIO(tree_chunks_end)
 	tear_down(4, 5);
 }
 
+/* It moves, for the second time, so that its link goes without it. */
+static void *move_position(void *unused)
+{
+	CHECK(evc_node_attach(nodes[1], nodes[2], NULL) == EVC_OK);
+	return unused;
+}
+
+SCENARIO(tree_chunks_leave)
+{
+	set_up_chunks();
+	CHECK(evc_node_attach(nodes[1], nodes[0], NULL) == EVC_OK);
+	CHECK(evc_node_attach(nodes[2], nodes[0], NULL) == EVC_OK);
+	start_other_at(3, move_position);
+	(void)walk_all((void *)(uintptr_t)&first_and_last);
+	explorer_join(other_thread);
+	tear_down(4, 5);
+}
+
 /* The same with handlers that the second chunk has. */
 static void *end_last(void *unused)
 {
@@ -135,7 +153,7 @@ SCENARIO(tree_chunks_end_above_early)
 }
 
 /* The second chunk makes the window grow, while others look into the one before. */
-#define MANY 62u
+#define MANY 66u
 
 static struct object many[MANY];
 static struct evc_handler *handlers_of_many[MANY];
@@ -153,10 +171,12 @@ static void release_of_many(void *opaque)
 	note_released_of_many();
 }
 
-SCENARIO(tree_chunks_grow)
+static struct evc_node *with_many;
+
+/* Behind the first chunk's node. */
+static void set_up_many(void)
 {
 	static const struct evc_node_options options_of_many = { NULL, release_of_many };
-	struct evc_node *with_many;
 
 	set_up_chunks();
 	CHECK(evc_node_create(&options_of_many, &with_many) == EVC_OK);
@@ -166,17 +186,49 @@ SCENARIO(tree_chunks_grow)
 		CHECK(evc_node_add_handler(with_many, KEY, EVC_HANDLER_PROPAGATE, &many[i], &handlers_of_many[i]) ==
 		      EVC_OK);
 	}
-	start_other_at(3, end_last);
-	{
-		uint32_t called[OBJECTS] = { 0 };
+}
 
-		walk_from(0, EVC_WALK_PROPAGATE, called);
-		CHECK(called[7] == MANY);
-	}
+static void walk_many(void)
+{
+	uint32_t called[OBJECTS] = { 0 };
+
+	walk_from(0, EVC_WALK_PROPAGATE, called);
+	CHECK(called[7] == MANY);
+}
+
+static void tear_down_many(void)
+{
 	explorer_join(other_thread);
 	(void)evc_node_end(with_many);
 	for (unsigned i = 0; i < MANY; i++)
 		evc_handler_drop(handlers_of_many[i]);
 	tear_down(4, 5);
 	CHECK(released_of_many == MANY);
+}
+
+SCENARIO(tree_chunks_grow)
+{
+	set_up_many();
+	start_other_at(3, end_last);
+	walk_many();
+	tear_down_many();
+}
+
+/* The next walk takes what this one has found, chunk by chunk, while the node where a chunk ends moves. */
+static void *move_many(void *unused)
+{
+	CHECK(evc_node_attach(with_many, nodes[0], NULL) == EVC_OK);
+	return unused;
+}
+
+SCENARIO(tree_chunks_cached)
+{
+	uint32_t called[OBJECTS] = { 0 };
+
+	set_up_many();
+	walk_many();
+	other_thread = explorer_start(move_many, NULL);
+	walk_from(0, EVC_WALK_PROPAGATE, called);
+	CHECK(called[7] <= MANY);
+	tear_down_many();
 }

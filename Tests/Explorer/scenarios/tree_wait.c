@@ -116,8 +116,47 @@ SCENARIO(tree_is_active_after_another)
 	add_handler(0, 1);
 	add_handler(0, 0);
 	CHECK(evc_handler_remove(handlers[0]) == EVC_OK);
+	/* The first walk of all tries the barrier, which would give an order. */
+	(void)walk_all_once(NULL);
 	thread = explorer_start(look_and_walk, NULL);
 	CHECK(evc_handler_remove(handlers[1]) == EVC_OK);
 	explorer_join(thread);
 	tear_down(1, 2);
+}
+
+/* Who is told so tells the thread of a walk. */
+static pthread_t remover;
+
+static void *remove_it(void *unused)
+{
+	CHECK(evc_handler_remove(handlers[1]) == EVC_OK);
+	return unused;
+}
+
+static void *look_and_tell(void *unused)
+{
+	if (!evc_handler_is_active(handlers[1]))
+		mark_removed(1);
+	return unused;
+}
+
+static void start_both(void)
+{
+	remover = explorer_start(remove_it, NULL);
+	start_other();
+}
+
+SCENARIO(tree_is_active_is_told)
+{
+	add_node(0, -1);
+	add_handler(0, 2);
+	add_handler(0, 1);
+	add_handler(0, 0);
+	CHECK(evc_handler_remove(handlers[0]) == EVC_OK);
+	start_other_at(2, look_and_tell);
+	meanwhile = start_both;
+	(void)walk_all_once(NULL);
+	explorer_join(remover);
+	explorer_join(other_thread);
+	tear_down(1, 3);
 }
