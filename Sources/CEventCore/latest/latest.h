@@ -18,7 +18,7 @@
  *      POSTED: done                                  K2 load the slot               seq_cst
  *      else:   → a new number, CLAIMED acquire RMW      empty, or an event of a
  *              put the token           seq_cst RMW      lane after L: no event
- *              if it has the state:                     else CAS the slot: what     seq_cst RMW
+ *              if it has the state:                     else CAS the slot: what     acquire RMW
  *              → POSTED                release RMW      was loaded → 0, or K2 again
  *   P3 tell the consumer               seq_cst
  *   P4 end what P1 found

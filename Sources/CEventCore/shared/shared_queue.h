@@ -11,10 +11,10 @@
  * Synchronization, all within a read section of the domain:
  *   producer: evc_shared_queue_put              taker: evc_shared_queue_take
  *   Q1 load lane tail            acquire        T1 load lane head               acquire
- *   Q2 load segment tail (a hint) relaxed       T2 load segment head            relaxed
+ *   Q2 load segment tail (a hint) acquire       T2 load segment head            relaxed
  *      and pass the cells that are filled       T3 load cell                    acquire
  *   Q3 CAS cell: empty → chain   seq_cst        T4 last of chain: CAS segment head: h → h + 1  relaxed
- *      store the hint            relaxed        T5 more: CAS cell: envelope → its next         relaxed
+ *      store the hint            release        T5 more: CAS cell: envelope → its next         relaxed
  *   full:                                       T6 all taken: load next         acquire
  *   Q4 CAS next: NULL → segment  seq_cst        T7 CAS lane tail, then lane head: old → next   release
  *      whose first cell is filled
@@ -36,7 +36,8 @@
  *  - Empty: at T3 the cell at h is empty, so that no cell after it is filled; all before it were taken, since
  *    `head` was h (T2). Or at T6 no segment follows one whose cells were all taken.
  * A take that follows a put (the put happened before) finds it, or that it was taken: by coherence T1 to T6
- * see at least what the put wrote.
+ * see at least what the put wrote, and the filled cells before it: those that it has found filled, and those that the
+ * hint made it pass, which is why Q2 acquires it.
  *
  * Progress: lock-free: Q3 and Q4 fail only if another put, T4, T5 and T7 only if another take has succeeded.
  *
@@ -122,8 +123,8 @@ static inline bool evc_shared_queue_put(struct evc_shared_queue *queue, struct e
 		/* Q1. */
 		struct evc_queue_segment *segment =
 			atomic_load_explicit(&queue->tail, memory_order_acquire);
-		/* Q2. Relaxed: the cells themselves tell. */
-		uint64_t cell = atomic_load_explicit(&segment->tail, memory_order_relaxed);
+		/* Q2. Acquire, pairs with Q3 of others: the cells that are passed by it are filled to whoever sees ours. */
+		uint64_t cell = atomic_load_explicit(&segment->tail, memory_order_acquire);
 
 		for (; cell < EVC_QUEUE_CELLS; cell++) {
 			uintptr_t expected = 0;
@@ -132,7 +133,8 @@ static inline bool evc_shared_queue_put(struct evc_shared_queue *queue, struct e
 			if (evc_likely(atomic_compare_exchange_strong_explicit(
 				    &segment->cells[cell], &expected, value, memory_order_seq_cst,
 				    memory_order_relaxed))) {
-				atomic_store_explicit(&segment->tail, cell + 1, memory_order_relaxed);
+				/* Release: pairs with Q2. */
+				atomic_store_explicit(&segment->tail, cell + 1, memory_order_release);
 				return true;
 			}
 		}

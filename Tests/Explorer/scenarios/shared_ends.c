@@ -269,6 +269,38 @@ SCENARIO(shared_park_until_late)
 	tear_down(2);
 }
 
+/*
+ * Who posts behind another one, who is held up, has its event there when its post has returned (D1): the lane has no
+ * gap before it, to nobody who knows of the post.
+ */
+static _Atomic bool has_returned;
+
+static void *post_behind(void *unused)
+{
+	(void)post(router, 1, EVC_LANE_QUEUE_NORMAL);
+	atomic_store_explicit(&has_returned, true, memory_order_release);
+	return unused;
+}
+
+SCENARIO(shared_take_behind)
+{
+	struct evc_envelope *envelope;
+	pthread_t threads[2];
+
+	set_up(1);
+	threads[0] = explorer_start(post_one, NULL);
+	threads[1] = explorer_start(post_behind, NULL);
+	while (!atomic_load_explicit(&has_returned, memory_order_acquire))
+		sched_yield();
+	if (evc_worker_take(workers[0], &envelope) != EVC_OK)
+		explorer_fail("a post has returned, and nothing is there (D1)");
+	tally_handled(evc_envelope_payload(envelope));
+	evc_worker_recycle(workers[0], envelope, true);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down(1);
+}
+
 /* Envelopes that are used again, while another one has found them where they were (stack). */
 static _Atomic bool has_posted;
 
