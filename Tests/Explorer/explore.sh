@@ -4,8 +4,8 @@
 #
 # Explores all scenarios, two at a time; prints a line for each, and the schedule of what fails.
 #
-#   Tests/Explorer/explore.sh            about seven minutes on two processors
-#   EXPLORE_SHORT=1 ...                  about one
+#   Tests/Explorer/explore.sh            about eleven minutes on two processors
+#   EXPLORE_SHORT=1 ...                  about two
 #   EXPLORE_SEED=N ...                   other schedules; 1 by default
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -88,15 +88,18 @@ def coverage(scenario):
 # Whose scenarios are for a file; others come by as well, but look at something else.
 RELATED = {
     "parker": ["parker"], "reclaimer": ["reclaimer"], "latest": ["latest", "shared_latest"], "mailbox_latest": ["latest"], "token": ["latest", "shared_latest"],
-    "shared_latest": ["shared_latest"], "shared_mailbox_close": ["shared_close", "shared_latest_close"],
+    "shared_latest": ["shared_latest"], "shared_mailbox_close": ["shared_close", "shared_drop", "shared_latest_close"],
     "shared_mailbox_wake": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_hold"],
+    "worker": ["shared_close", "shared_hold", "shared_retire", "shared_figures", "shared_latest_figures"],
     "worker_wait": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_own"],
-    "tree_wait": ["tree_remove_and_wait", "tree_walk_in_walk"],
-    "tree_place": ["tree_remove", "tree_move", "tree_raise", "tree_walk_in_walk", "tree_is_active"],
+    "tree_wait": ["tree_remove_and_wait", "tree_wait", "tree_careful", "tree_walk_in_walk"],
+    "tree_place": ["tree_remove", "tree_wait", "tree_careful", "tree_walk_in_walk", "tree_is_active"],
     "tree_depth": ["tree_depth"],
-    "tree_walk": ["tree"], "tree_walker": ["tree"], "tree_private": ["tree"], "tree_reclaim": ["tree"],
+    "tree_walk": ["tree"], "tree_private": ["tree"],
+    "tree_walker": ["tree_chunks", "tree_absent", "tree_walk_in_walk", "tree_is_active", "tree_depth", "tree_drop"],
+    "tree_reclaim": ["tree_chunks", "tree_end", "tree_release", "tree_walk_in_walk"],
     "tree_handlers": ["tree"], "tree_collect": ["tree"],
-    "shared_queue": ["shared_segments", "shared_queue", "shared_close"],
+    "shared_queue": ["shared_segments", "shared_queue", "shared_take", "shared_close"],
     "shared_stack": ["shared_stack", "shared_alarm", "shared_close"],
     "mailbox_depth": ["mailbox_depths"], "mailbox_pump": ["mailbox_pump"],
     "memory": ["memory", "mailbox_end", "mailbox_together", "latest_two_producers"],
@@ -278,7 +281,7 @@ def where(place):
     while not re.search(r"[;{]$", lines[last]):
         last += 1
     heads = [found.group(1) for text in lines[:first + 1]
-             if (found := re.match(r"[A-Za-z_][^;=]*?(\w+)\([^;]*$", text))]
+             if (found := re.match(r"[A-Za-z_][^;=]*?(\w+)\([^;]*$", re.sub(r"__attribute__\(\(.*?\)\) ", "", text)))]
     return (path.removeprefix("Sources/CEventCore/"), heads[-1] if heads else "",
             re.sub(r"\s+", " ", " ".join(lines[first:last + 1])))
 

@@ -106,6 +106,11 @@ holds slab -DPER_SLAB=1
 for n in '' 2 3 4 6 7 8 9; do fails slab "-DMUTATE$n"; done
 fails slab -DSEGMENTS=3 -DPER_SLAB=1 -DTAKES=9 -DTRIMS=0 -DMUTATE5
 fails slab -DPER_SLAB=1 -DMUTATE10
+holds route_cache -DROUNDS=1
+holds route_cache -DREADERS=1 -DCHANGES=3
+holds route_cache -DREADERS=1 -DNESTED
+for n in '' 2 3 4 6; do fails route_cache "-DMUTATE$n"; done
+fails route_cache -DREADERS=1 -DNESTED -DMUTATE5
 holds mailbox
 holds mailbox -DSTACKS=2
 holds mailbox -DBATCH -DLANES=2
@@ -134,6 +139,8 @@ holds scheduler
 holds scheduler -DCLOSE
 for n in '' 2 3 4; do fails scheduler "-DMUTATE$n"; done
 fails scheduler -DCLOSE -DMUTATE5
+holds timer_cancel
+for n in '' 2 3 4 5; do fails timer_cancel "-DMUTATE$n"; done
 holds shared_stack
 for n in '' 2 3; do fails shared_stack "-DMUTATE$n"; done
 holds shared_queue

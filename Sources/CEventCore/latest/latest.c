@@ -133,8 +133,9 @@ static struct evc_envelope *take(struct evc_latest *latest, unsigned lane)
 	do {
 		if (slot == 0 || (slot & EVC_LATEST_LANE) > lane)
 			return NULL;
-	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &slot, 0, memory_order_seq_cst,
-							memory_order_seq_cst));
+		/* Acquires the envelope. Relaxed where it fails: that is newer than what was loaded, which is in the order. */
+	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &slot, 0, memory_order_acquire,
+							memory_order_relaxed));
 	if (count_in(slot) > 0)
 		evc_latest_count(latest, count_in(slot));
 	return evc_latest_envelope(slot);

@@ -16,10 +16,10 @@
  *   P1 put it into the slot            seq_cst RMW   K1 if the token has the        seq_cst RMW
  *   P2 load state[L]                   seq_cst          state: → NONE
  *      POSTED: done                                  K2 load the slot               seq_cst
- *      else:   → a new number, CLAIMED seq_cst RMW      empty, or an event of a
+ *      else:   → a new number, CLAIMED acquire RMW      empty, or an event of a
  *              put the token           seq_cst RMW      lane after L: no event
- *              if it has the state:                     else CAS the slot: what     seq_cst RMW
- *              → POSTED                seq_cst RMW      was loaded → 0, or K2 again
+ *              if it has the state:                     else CAS the slot: what     acquire RMW
+ *              → POSTED                release RMW      was loaded → 0, or K2 again
  *   P3 tell the consumer               seq_cst
  *   P4 end what P1 found
  * A producer that finds the state CLAIMED takes it over by a new number: the one that claimed it may be held up.
@@ -34,7 +34,8 @@
  * follows P1(e) in the single order of seq_cst operations.
  *   - P2 saw POSTED: the post of that token happened before (the change to POSTED releases, P2 acquires),
  *     and its K1 replaces the POSTED that P2 read (numbers do not come again), so that it follows P2, and K2
- *     follows K1: a token has one taker.
+ *     follows K1: a token has one taker. If P2's claim found POSTED, and not its first load, K1 follows that load
+ *     all the same, which had read what was there before.
  *   - Otherwise the producer has posted a token itself after P1, and its K2 follows its post.
  *   In particular nobody relies on a token that another producer has still to post: an event would then
  *   wait for a producer that may be preempted, although its own dispatch has returned (D1, D10). Nor on one that

@@ -28,25 +28,31 @@ enum {
  */
 static inline uint64_t evc_token_claim(_Atomic uint64_t *state)
 {
-	/* Acquires the post of the token that is there. */
-	uint64_t seen = atomic_load_explicit(state, memory_order_seq_cst), next;
+	/*
+	 * Acquires the post of the token that is there. Not in the single order: the caller's load before it is, and
+	 * found that it was not there; so its post follows that load.
+	 */
+	uint64_t seen = atomic_load_explicit(state, memory_order_acquire), next;
 
 	do {
 		if (evc_likely((seen & EVC_TOKEN_WHERE) == EVC_TOKEN_POSTED))
 			return 0;
 		next = (seen & ~(uint64_t)EVC_TOKEN_WHERE) + EVC_TOKEN_ONE;
 	} while (!atomic_compare_exchange_weak_explicit(state, &seen, next | EVC_TOKEN_CLAIMED,
-							memory_order_seq_cst, memory_order_seq_cst));
+							memory_order_acquire, memory_order_acquire));
 	return next;
 }
 
-/* P2: the claimed token has been posted. Another producer may have taken over, or the consumer the token. */
+/*
+ * P2: the claimed token has been posted: release, pairs with P2 of others. Another producer may have taken over, or the
+ * consumer the token.
+ */
 static inline void evc_token_settle(_Atomic uint64_t *state, uint64_t number)
 {
 	uint64_t seen = number | EVC_TOKEN_CLAIMED;
 
 	atomic_compare_exchange_strong_explicit(state, &seen, number | EVC_TOKEN_POSTED,
-						memory_order_seq_cst, memory_order_relaxed);
+						memory_order_release, memory_order_relaxed);
 }
 
 /* K1, by whoever took the token out of the lanes; nothing if another one took over. */

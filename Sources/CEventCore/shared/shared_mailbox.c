@@ -194,9 +194,12 @@ void evc_shared_tell(struct evc_shared_mailbox *mailbox)
 
 	if (evc_unlikely(attention >= EVC_SHARED_SLEEPER))
 		evc_shared_wake_one(mailbox);
-	/* A second look, since the workers may have ended while this one was looking for a sleeper. */
+	/*
+	 * A second look, since the workers may have ended while this one was looking for a sleeper. Relaxed: if they
+	 * did so after P2 in the single order, their last look follows P1.
+	 */
 	if (evc_unlikely(attention & EVC_SHARED_CLOSED) &&
-	    (atomic_load_explicit(&mailbox->attention, memory_order_seq_cst) &
+	    (atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
 	     (EVC_SHARED_DROP | EVC_SHARED_ENDED)))
 		evc_shared_drop_all(mailbox);
 }

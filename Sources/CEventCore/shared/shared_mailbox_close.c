@@ -27,8 +27,12 @@ void evc_shared_mailbox_close_when_empty(struct evc_shared_mailbox *mailbox)
 
 void evc_shared_mailbox_drop(struct evc_shared_mailbox *mailbox)
 {
-	/* As by a last worker: a post that began before the close and comes after this drops itself. */
-	atomic_fetch_or_explicit(&mailbox->attention, EVC_SHARED_ENDED, memory_order_seq_cst);
+	/*
+	 * As by a last worker: a post that began before the close and comes after this drops itself. Relaxed, and the
+	 * fence: any other is found now.
+	 */
+	atomic_fetch_or_explicit(&mailbox->attention, EVC_SHARED_ENDED, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
 	evc_shared_drop_all(mailbox);
 }
 

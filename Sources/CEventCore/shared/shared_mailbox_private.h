@@ -14,26 +14,26 @@
  * about to look at all lanes: woken and on their way, or spinning before a sleep.
  *
  *   producer                                       worker W
- *   P1 put                           seq_cst       W1 add 1 to attention, set its bit    seq_cst RMWs
- *   P2 load attention                seq_cst       W2 subtract 1 from looking, if it is  seq_cst RMW
+ *   P1 put                           seq_cst       W1 add 1 to attention, set its bit    relaxed, release
+ *   P2 load attention                seq_cst       W2 subtract 1 from looking, if it is  relaxed
  *   P3 nobody sleeps: done                         W3 fence                              seq_cst
  *   P4 load looking; if > 0: done    seq_cst       W4 look at all lanes; if any: W6
- *      load the bits; if none: done
- *   P5 CAS looking: 0 → 1, else done seq_cst       W5 sleep until woken
- *   P6 clear a bit, subtract 1       seq_cst RMWs  W6 clear its bit, subtract 1 from     seq_cst RMWs
- *      from attention; wake its worker                attention; or, if it was clear,
- *   P7 there was none: subtract 1    seq_cst RMW      it is looking by P5
- *      from looking; look at all                   W7 before the next take, if it is
- *      lanes; if any: P4                              looking: subtract 1 from looking   seq_cst RMW, fence
+ *      load the bits; if none: done  seq_cst
+ *   P5 CAS looking: 0 → 1, else done relaxed       W5 sleep until woken
+ *   P6 clear a bit, subtract 1       acq_rel,      W6 clear its bit, subtract 1 from     acquire, relaxed
+ *      from attention; wake its worker  relaxed       attention; or, if it was clear,
+ *   P7 there was none: subtract 1    relaxed,         it is looking by P5
+ *      from looking; look at all     fence         W7 before the next take, if it is
+ *      lanes; if any: P4                              looking: subtract 1 from looking   relaxed, fence
  *                                                  W8 take; if it was looking, or comes
  *                                                     from W6, and more waits: P4
  *
  * Claim: when a post has returned and its envelope still waits, then some worker is awake and will look
  * at all lanes before it sleeps, or a wake-up is under way to one, or there is no worker.
- *   P2 or P4 found no sleeper: whoever sleeps later sets its bit after that in the single order of seq_cst
+ *   P2 or P4 found no sleeper: whoever sleeps later has its W3 after that in the single order of seq_cst
  *   operations, hence its W4 follows P1 and finds the envelope.
- *   P4 or P5 found somebody looking: its W2 or W7 follows in the order, and W4 or W8's take follows that; or
- *   it was another producer at P5 without a sleeper, whose look at P7 follows.
+ *   P4 or P5 found somebody looking, and not its W2 or W7: the fence after that follows in the order, and W4 or
+ *   W8's take follows that; or it was another producer at P5 without a sleeper, whose fence and look at P7 follow.
  *   P6 woke one: it comes to W7 and takes.
  * And if one worker stays in its handler, another one comes for what waits, if any sleeps: whoever
  * takes after a look that posts may have relied on (W7, or W4 by way of W6) wakes the next one if more
@@ -45,7 +45,7 @@
  * Closing. CLOSED refuses later posts. DROP: workers end at once, and what waits is dropped. Without it
  * they end when nothing waits: the first that finds it so sets ENDED, and looks once more. A post
  * that began before CLOSED and sees it in P2 drops what waits itself if DROP or ENDED is set; otherwise
- * its P1 precedes ENDED in the single order, and so that last look. What is left when no worker is there
+ * its P1 precedes the fence after ENDED in the single order, and so that last look. What is left when no worker is there
  * goes with the last release.
  */
 #ifndef EVC_SHARED_MAILBOX_PRIVATE_H

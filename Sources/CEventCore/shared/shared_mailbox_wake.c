@@ -21,13 +21,17 @@ static bool claim(struct evc_shared_mailbox *mailbox)
 			uint64_t bit = bits & -bits;
 			struct evc_worker *worker;
 
-			/* P6. Acquire, pairs with W1: the worker in its slot. */
+			/*
+			 * P6. Acquire, pairs with W1: the worker in its slot. Release, pairs with W6: that it is counted
+			 * as looking, before it takes that back.
+			 */
 			bits = atomic_fetch_and_explicit(&mailbox->asleep[word], ~bit,
-							 memory_order_seq_cst);
+							 memory_order_acq_rel);
 			if (!(bits & bit))
 				continue;
+			/* Relaxed: a count, behind the W1 that has raised it. */
 			atomic_fetch_sub_explicit(&mailbox->attention, EVC_SHARED_SLEEPER,
-						  memory_order_seq_cst);
+						  memory_order_relaxed);
 			worker = mailbox->workers[word * 64 + (unsigned)__builtin_ctzll(bit)];
 			evc_mailbox_unpark(worker->mailbox);
 			/* The last touch. Release, pairs with evc_worker_leave. */
@@ -40,12 +44,15 @@ static bool claim(struct evc_shared_mailbox *mailbox)
 
 bool evc_shared_wake_any(struct evc_shared_mailbox *mailbox)
 {
-	/* P5 without its condition: one that looks already does not keep another from being woken. */
-	atomic_fetch_add_explicit(&mailbox->looking, 1, memory_order_seq_cst);
+	/*
+	 * P5 without its condition: one that looks already does not keep another from being woken. Relaxed: the bit
+	 * that is cleared releases it.
+	 */
+	atomic_fetch_add_explicit(&mailbox->looking, 1, memory_order_relaxed);
 	if (claim(mailbox))
 		return true;
-	/* P7. */
-	atomic_fetch_sub_explicit(&mailbox->looking, 1, memory_order_seq_cst);
+	/* P7, without a look: the mailbox is closed, and whoever is about to sleep finds it so. */
+	atomic_fetch_sub_explicit(&mailbox->looking, 1, memory_order_relaxed);
 	return false;
 }
 
@@ -68,15 +75,18 @@ void evc_shared_wake_one(struct evc_shared_mailbox *mailbox)
 		if (atomic_load_explicit(&mailbox->looking, memory_order_seq_cst) != 0 ||
 		    nobody_sleeps(mailbox))
 			return;
-		/* P5. */
+		/*
+		 * P5. Relaxed, also where it fails: whoever it finds looking has come after P4's load, which is in the
+		 * single order, and so looks later than that. The bit that is cleared releases it.
+		 */
 		if (!atomic_compare_exchange_strong_explicit(&mailbox->looking, &nobody, 1,
-							     memory_order_seq_cst,
-							     memory_order_seq_cst))
+							     memory_order_relaxed,
+							     memory_order_relaxed))
 			return;
 		if (claim(mailbox))
 			return;
-		/* P7. */
-		atomic_fetch_sub_explicit(&mailbox->looking, 1, memory_order_seq_cst);
+		/* P7. Relaxed, and the fence before the look. */
+		atomic_fetch_sub_explicit(&mailbox->looking, 1, memory_order_relaxed);
 		atomic_thread_fence(memory_order_seq_cst);
 		if (!evc_shared_has_some(mailbox))
 			return;
@@ -87,10 +97,13 @@ void evc_worker_lie_down(struct evc_worker *worker)
 {
 	struct evc_shared_mailbox *mailbox = worker->shared;
 
-	/* W1. The count first: a bit that is set is counted, so that the count never falls below zero. */
-	atomic_fetch_add_explicit(&mailbox->attention, EVC_SHARED_SLEEPER, memory_order_seq_cst);
+	/*
+	 * W1. The count first: a bit that is set is counted, so that the count never falls below zero. Release, pairs
+	 * with P6: that order, and the worker in its slot. W3 has both seen.
+	 */
+	atomic_fetch_add_explicit(&mailbox->attention, EVC_SHARED_SLEEPER, memory_order_relaxed);
 	atomic_fetch_or_explicit(&mailbox->asleep[worker->slot / 64],
-				 UINT64_C(1) << worker->slot % 64, memory_order_seq_cst);
+				 UINT64_C(1) << worker->slot % 64, memory_order_release);
 	/* W2. */
 	evc_worker_stop_looking(worker);
 	/* W3. */
@@ -102,12 +115,13 @@ void evc_worker_get_up(struct evc_worker *worker)
 	struct evc_shared_mailbox *mailbox = worker->shared;
 	uint64_t bit = UINT64_C(1) << worker->slot % 64;
 
-	/* W6. */
+	/* W6. Acquire, pairs with P6: it is counted as looking already. */
 	if (atomic_fetch_and_explicit(&mailbox->asleep[worker->slot / 64], ~bit,
-				      memory_order_seq_cst) &
+				      memory_order_acquire) &
 	    bit) {
+		/* Relaxed: a count. */
 		atomic_fetch_sub_explicit(&mailbox->attention, EVC_SHARED_SLEEPER,
-					  memory_order_seq_cst);
+					  memory_order_relaxed);
 	} else {
 		worker->claims++;
 		worker->is_looking = true;
@@ -122,8 +136,8 @@ void evc_worker_begin_looking(struct evc_worker *worker)
 		return;
 	worker->is_looking = true;
 	worker->passes_on = true;
-	/* Before its look: a post whose P4 sees it relies on that. */
-	atomic_fetch_add_explicit(&worker->shared->looking, 1, memory_order_seq_cst);
+	/* A post whose P4 sees it relies on the look that follows W2. Relaxed: only this thread takes it back. */
+	atomic_fetch_add_explicit(&worker->shared->looking, 1, memory_order_relaxed);
 }
 
 void evc_worker_stop_looking(struct evc_worker *worker)
@@ -131,8 +145,8 @@ void evc_worker_stop_looking(struct evc_worker *worker)
 	if (!worker->is_looking)
 		return;
 	worker->is_looking = false;
-	/* W2: pairs with P4. */
-	atomic_fetch_sub_explicit(&worker->shared->looking, 1, memory_order_seq_cst);
+	/* W2: pairs with P4. Relaxed: a fence follows at each caller's, before it looks. */
+	atomic_fetch_sub_explicit(&worker->shared->looking, 1, memory_order_relaxed);
 }
 
 void evc_worker_pass_on(struct evc_worker *worker)

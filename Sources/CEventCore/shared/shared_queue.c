@@ -47,9 +47,9 @@ bool evc_shared_queue_open(struct evc_shared_queue *queue)
 
 void evc_shared_queue_close(struct evc_shared_queue *queue)
 {
-	/* Acquire: the caller has made sure that all others are done, so that no section has seen it. */
+	/* Relaxed: the caller has made sure that all others are done, so that no section has seen it. */
 	struct evc_queue_segment *segment =
-		atomic_load_explicit(&queue->head, memory_order_acquire);
+		atomic_load_explicit(&queue->head, memory_order_relaxed);
 	struct evc_queue_segment *next;
 
 	for (; segment != NULL; segment = next) {
@@ -100,19 +100,21 @@ bool evc_shared_queue_advance(struct evc_shared_queue *queue, struct evc_queue_s
 	/* T7. The tail first: once it has left a segment it never comes back to it. */
 	if (atomic_load_explicit(&queue->tail, memory_order_relaxed) == done)
 		atomic_compare_exchange_strong_explicit(&queue->tail, &expected, next,
-							memory_order_acq_rel, memory_order_relaxed);
+							memory_order_release, memory_order_relaxed);
 	expected = done;
+	/* Release, both: the next segment, and of the head, that the tail has left this one. */
 	if (atomic_compare_exchange_strong_explicit(&queue->head, &expected, next,
-						    memory_order_acq_rel, memory_order_relaxed))
+						    memory_order_release, memory_order_relaxed))
 		evc_domain_retire(&done->retired, reclaim);
 	return true;
 }
 
 uint64_t evc_shared_queue_depth(struct evc_shared_queue *queue)
 {
-	/* The head first: it is not ahead of what is read of the tail after it. */
+	/* The head first: its segment is not ahead of that of the tail, which is read after it (T7). */
 	struct evc_queue_segment *first = atomic_load_explicit(&queue->head, memory_order_acquire);
-	uint64_t head = atomic_load_explicit(&first->head, memory_order_acquire);
+	/* Relaxed: how far it is within the segment is compared below. */
+	uint64_t head = atomic_load_explicit(&first->head, memory_order_relaxed);
 	struct evc_queue_segment *last = atomic_load_explicit(&queue->tail, memory_order_acquire);
 	uint64_t tail = atomic_load_explicit(&last->tail, memory_order_relaxed);
 
@@ -120,7 +122,7 @@ uint64_t evc_shared_queue_depth(struct evc_shared_queue *queue)
 	if (last == first && tail < head)
 		tail = head;
 	while (tail < EVC_QUEUE_CELLS &&
-	       atomic_load_explicit(&last->cells[tail], memory_order_acquire) != 0)
+	       atomic_load_explicit(&last->cells[tail], memory_order_relaxed) != 0)
 		tail++;
 	return (last->number - first->number) * EVC_QUEUE_CELLS + tail - head +
 	       atomic_load_explicit(&queue->extra, memory_order_relaxed);

@@ -11,17 +11,18 @@
  * Synchronization, all within a read section of the domain:
  *   producer: evc_shared_queue_put              taker: evc_shared_queue_take
  *   Q1 load lane tail            acquire        T1 load lane head               acquire
- *   Q2 load segment tail (a hint) relaxed       T2 load segment head            acquire
+ *   Q2 load segment tail (a hint) acquire       T2 load segment head            relaxed
  *      and pass the cells that are filled       T3 load cell                    acquire
- *   Q3 CAS cell: empty → chain   seq_cst        T4 last of chain: CAS segment head: h → h + 1  acq_rel
- *      store the hint            relaxed        T5 more: CAS cell: envelope → its next         acq_rel
+ *   Q3 CAS cell: empty → chain   seq_cst        T4 last of chain: CAS segment head: h → h + 1  relaxed
+ *      store the hint            release        T5 more: CAS cell: envelope → its next         relaxed
  *   full:                                       T6 all taken: load next         acquire
- *   Q4 CAS next: NULL → segment  seq_cst        T7 CAS lane tail, then lane head: old → next   acq_rel
+ *   Q4 CAS next: NULL → segment  seq_cst        T7 CAS lane tail, then lane head: old → next   release
  *      whose first cell is filled
  *   Q5 CAS lane tail: old → next release
  *   Q3, Q4 pair with T3, T6: the envelopes before they are seen. Q5, T7 pair with Q1, T1.
- *   T4 and T5 pair with T2 and T3 of other takers. Q3 and Q4 are sequentially consistent for the mailbox's
- *   "publish, then look" alone (shared_mailbox_private.h).
+ *   T2, T4 and T5 tell takers from each other alone: what a chain is was written before its Q3, which T3 acquires,
+ *   also by way of the T5 of others (read-modify-writes, which continue what Q3 has released). Q3 and Q4 are
+ *   sequentially consistent for the mailbox's "publish, then look" alone (shared_mailbox_private.h).
  *
  * Linearization: a put at its Q3 or Q4, a take at its T4 or T5, a take from an empty queue at its T3 or T6.
  *  - Filled without a gap: a producer passes filled cells only, and the hint never lies beyond the first
@@ -35,7 +36,8 @@
  *  - Empty: at T3 the cell at h is empty, so that no cell after it is filled; all before it were taken, since
  *    `head` was h (T2). Or at T6 no segment follows one whose cells were all taken.
  * A take that follows a put (the put happened before) finds it, or that it was taken: by coherence T1 to T6
- * see at least what the put wrote.
+ * see at least what the put wrote, and the filled cells before it: those that it has found filled, and those that the
+ * hint made it pass, which is why Q2 acquires it.
  *
  * Progress: lock-free: Q3 and Q4 fail only if another put, T4, T5 and T7 only if another take has succeeded.
  *
@@ -121,8 +123,8 @@ static inline bool evc_shared_queue_put(struct evc_shared_queue *queue, struct e
 		/* Q1. */
 		struct evc_queue_segment *segment =
 			atomic_load_explicit(&queue->tail, memory_order_acquire);
-		/* Q2. Relaxed: the cells themselves tell. */
-		uint64_t cell = atomic_load_explicit(&segment->tail, memory_order_relaxed);
+		/* Q2. Acquire, pairs with Q3 of others: the cells that are passed by it are filled to whoever sees ours. */
+		uint64_t cell = atomic_load_explicit(&segment->tail, memory_order_acquire);
 
 		for (; cell < EVC_QUEUE_CELLS; cell++) {
 			uintptr_t expected = 0;
@@ -131,7 +133,8 @@ static inline bool evc_shared_queue_put(struct evc_shared_queue *queue, struct e
 			if (evc_likely(atomic_compare_exchange_strong_explicit(
 				    &segment->cells[cell], &expected, value, memory_order_seq_cst,
 				    memory_order_relaxed))) {
-				atomic_store_explicit(&segment->tail, cell + 1, memory_order_relaxed);
+				/* Release: pairs with Q2. */
+				atomic_store_explicit(&segment->tail, cell + 1, memory_order_release);
 				return true;
 			}
 		}
@@ -154,7 +157,7 @@ static inline struct evc_envelope *evc_shared_queue_take(struct evc_shared_queue
 		/* T1, T2. */
 		struct evc_queue_segment *segment =
 			atomic_load_explicit(&queue->head, memory_order_acquire);
-		uint64_t head = atomic_load_explicit(&segment->head, memory_order_acquire);
+		uint64_t head = atomic_load_explicit(&segment->head, memory_order_relaxed);
 		struct evc_envelope *envelope, *next;
 		uintptr_t value, rest;
 
@@ -171,21 +174,18 @@ static inline struct evc_envelope *evc_shared_queue_take(struct evc_shared_queue
 		if (evc_likely(!(value & EVC_CELL_MORE))) {
 			/* T4. */
 			if (evc_likely(atomic_compare_exchange_strong_explicit(
-				    &segment->head, &head, head + 1, memory_order_acq_rel,
+				    &segment->head, &head, head + 1, memory_order_relaxed,
 				    memory_order_relaxed)))
 				return envelope;
 			continue;
 		}
-		/* T5. Acquire: the links were written by the producer; see "Reclamation" for stale ones. */
-		next = atomic_load_explicit(&envelope->next, memory_order_acquire);
+		/* T5. Relaxed: the links were written by the producer before Q3; see "Reclamation" for stale ones. */
+		next = evc_slot_next(envelope);
 		if (evc_unlikely(next == NULL))
 			continue;
-		rest = (uintptr_t)next |
-		       (atomic_load_explicit(&next->next, memory_order_acquire) != NULL ? EVC_CELL_MORE
-											: 0);
-		/* Pairs with T3 of other takers. */
+		rest = (uintptr_t)next | (evc_slot_next(next) != NULL ? EVC_CELL_MORE : 0);
 		if (atomic_compare_exchange_strong_explicit(&segment->cells[head], &value, rest,
-							    memory_order_acq_rel,
+							    memory_order_relaxed,
 							    memory_order_relaxed)) {
 			atomic_fetch_sub_explicit(&queue->extra, 1, memory_order_relaxed);
 			return envelope;
@@ -198,12 +198,12 @@ static inline bool evc_shared_queue_has_some(struct evc_shared_queue *queue)
 {
 	/* T1, T2. */
 	struct evc_queue_segment *segment = atomic_load_explicit(&queue->head, memory_order_acquire);
-	uint64_t head = atomic_load_explicit(&segment->head, memory_order_acquire);
+	uint64_t head = atomic_load_explicit(&segment->head, memory_order_relaxed);
 
-	/* T6, T3. */
+	/* T6, T3. Relaxed: nothing is taken. */
 	if (evc_unlikely(head >= EVC_QUEUE_CELLS))
-		return atomic_load_explicit(&segment->next, memory_order_acquire) != NULL;
-	return atomic_load_explicit(&segment->cells[head], memory_order_acquire) != 0;
+		return atomic_load_explicit(&segment->next, memory_order_relaxed) != NULL;
+	return atomic_load_explicit(&segment->cells[head], memory_order_relaxed) != 0;
 }
 
 /* How many envelopes wait: exact while nothing moves. Within a section. Takes time in proportion to

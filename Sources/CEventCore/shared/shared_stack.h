@@ -68,8 +68,8 @@ struct evc_envelope *evc_shared_stack_pop(struct evc_shared_stack *stack);
 
 static inline bool evc_shared_stack_is_empty(struct evc_shared_stack *stack)
 {
-	/* U1. */
-	return atomic_load_explicit(&stack->newest, memory_order_acquire) == NULL;
+	/* Relaxed: who takes loads it again, by U1. */
+	return atomic_load_explicit(&stack->newest, memory_order_relaxed) == NULL;
 }
 
 /* Takes the newest envelope; NULL if there is none. Lock-free. Within a section. */

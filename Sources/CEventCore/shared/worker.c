@@ -143,8 +143,8 @@ static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool i
 		/* It retires when its own is empty. */
 		takes_shared &= !evc_mailbox_closes(mailbox);
 	}
-	/* Acquire, pairs with close_with: what the closer did before. */
-	if (evc_unlikely(!is_held && (atomic_load_explicit(&shared->attention, memory_order_acquire) &
+	/* Relaxed: end_if_closed comes next, and acquires. */
+	if (evc_unlikely(!is_held && (atomic_load_explicit(&shared->attention, memory_order_relaxed) &
 				      EVC_SHARED_DROP)))
 		return NULL;
 look:
@@ -202,6 +202,7 @@ static bool end_if_closed(struct evc_worker *worker, bool *closes)
 	struct evc_mailbox *mailbox = worker->mailbox;
 	struct evc_shared_mailbox *shared = worker->shared;
 	bool retires = evc_mailbox_closes(mailbox);
+	/* Acquire, pairs with close_with: what the closer did before. */
 	uint32_t attention = atomic_load_explicit(&shared->attention, memory_order_acquire);
 
 	*closes = retires || (attention & EVC_SHARED_CLOSED);
@@ -217,7 +218,7 @@ static bool end_if_closed(struct evc_worker *worker, bool *closes)
 		if (evc_shared_has_some(shared))
 			return false;
 		/* From here on late posts look after themselves; those before are still to be seen. */
-		atomic_fetch_or_explicit(&shared->attention, EVC_SHARED_ENDED, memory_order_seq_cst);
+		atomic_fetch_or_explicit(&shared->attention, EVC_SHARED_ENDED, memory_order_relaxed);
 		atomic_thread_fence(memory_order_seq_cst);
 		if (evc_shared_has_some(shared))
 			return false;
@@ -225,8 +226,11 @@ static bool end_if_closed(struct evc_worker *worker, bool *closes)
 	}
 	if (!evc_mailbox_end(mailbox))
 		return false;
-	if (attention & EVC_SHARED_DROP)
+	if (attention & EVC_SHARED_DROP) {
+		/* A post that did not see the close (P2) precedes it in the single order, and so this, and is found. */
+		atomic_thread_fence(memory_order_seq_cst);
 		evc_shared_drop_all(shared);
+	}
 	return true;
 }
 

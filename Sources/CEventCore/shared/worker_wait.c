@@ -13,8 +13,9 @@ static bool has_news(void *context)
 {
 	struct evc_worker *worker = context;
 
+	/* Relaxed: before a sleep it comes after W3, which has a close seen; who ends acquires it later. */
 	return evc_mailbox_has_news(worker->mailbox) ||
-	       (atomic_load_explicit(&worker->shared->attention, memory_order_seq_cst) &
+	       (atomic_load_explicit(&worker->shared->attention, memory_order_relaxed) &
 		EVC_SHARED_CLOSED) ||
 	       evc_shared_has_some(worker->shared);
 }

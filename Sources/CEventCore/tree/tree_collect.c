@@ -313,7 +313,7 @@ enum evc_collected evc_collect_chunk(struct evc_tree_walk *walk, struct evc_coll
 
 	walk->chunk = to->count;
 	do {
-		/* Acquire, and after W2: if it is still the same, nothing was freed. */
+		/* Acquire, pairs with C, and after W2: if it is still the same next time, nothing was freed. */
 		uint64_t clock = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
 		struct evc_link *from = find_position(walk, clock, to);
 
@@ -332,7 +332,7 @@ enum evc_collected evc_collect_chunk(struct evc_tree_walk *walk, struct evc_coll
 	}
 	walk->limit = walk->limit < EVC_CHUNK ? EVC_CHUNK : walk->limit;
 	walk->is_over = outcome == EVC_COLLECTED_ALL;
-	/* W4. */
+	/* W4. Release: what was read of the link before it. */
 	atomic_store_explicit(&walk->position, position, memory_order_release);
 	/* Only if all of it was collected at one time of the clock. */
 	if (walk->position_clock != walk->cached_clock)
@@ -377,7 +377,7 @@ enum evc_status evc_collect_first(struct evc_tree_walk *walk, struct evc_node *n
 	walk->is_over = !(scope & EVC_WALK_PROPAGATE) || !may_match(&node->subtree, walk->bit);
 	if (to->count == 0 && walk->is_over)
 		return EVC_EMPTY;
-	/* W4. */
+	/* W4. Release: what the last walk read of its own root. `top` is never looked at. */
 	atomic_store_explicit(&walk->top, top, memory_order_relaxed);
 	atomic_store_explicit(&walk->root, node, memory_order_release);
 	walk->cached_top = top;

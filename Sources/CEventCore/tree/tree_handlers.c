@@ -65,7 +65,7 @@ static void retire(struct evc_handler *handler, uint64_t now)
 
 	/* Relaxed: R publishes it, for evc_handler_is_active. */
 	atomic_store_explicit(&handler->item.stamp, now, memory_order_relaxed);
-	/* R: pairs with walks: whoever has made the caller remove it did so before. */
+	/* R: pairs with evc_handler_is_active. To walks it is known by what tells them of the removal (tree_wait.h). */
 	atomic_store_explicit(&handler->item.state, 1, memory_order_release);
 	/* L: what follows was there already. */
 	atomic_store_explicit(previous != NULL ? &previous->next : &node->first_handler, next,
@@ -143,11 +143,11 @@ bool evc_handler_is_active(const struct evc_handler *handler)
 	if (atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0)
 		return true;
 	/*
-	 * Acquire, pairs with E. As long as calls are not told of the removal a walk may call it: who was told that
-	 * it has ended, and tells a walk's thread, has that see E.
+	 * As long as calls are not told of the removal a walk may call it: who was told that it has ended, and tells
+	 * a walk's thread, has that see E. Relaxed: that thread finds no older value than was found here.
 	 */
 	return atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) >
-	       atomic_load_explicit(&evc_tree.last_removal, memory_order_acquire);
+	       atomic_load_explicit(&evc_tree.last_removal, memory_order_relaxed);
 }
 
 void evc_handler_drop(struct evc_handler *handler)

@@ -77,10 +77,13 @@ static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *wa
 
 		changes = walker->changes;
 		(void)evc_walker_collect(walker);
-		/* Acquire, and after W2: if it is still the same, `verified` is where it was. */
-		clock = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
-		/* If the handler is there, its node is, until we leave. */
-		is_there = atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0 &&
+		/*
+		 * Relaxed, and after W2: if it is still the same, this thread has not moved `verified`. What others
+		 * move meanwhile may be found at either place.
+		 */
+		clock = atomic_load_explicit(&evc_tree.clock, memory_order_relaxed);
+		/* If the handler is there, its node is, until we leave. Relaxed: behind W2 (tree_reclaim.h). */
+		is_there = atomic_load_explicit(&handler->item.state, memory_order_relaxed) == 0 &&
 			   is_where_it_was(walk, handler, root, clock);
 		if (evc_unlikely(evc_walker_leave(walker))) {
 			/* What is released there is not inside of the handler. */
@@ -92,8 +95,8 @@ static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *wa
 			atomic_thread_fence(memory_order_seq_cst);
 		}
 	} while (is_there && changes != walker->changes);
-	/* V2. */
-	return is_there && atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0;
+	/* V2. Relaxed, as in evc_walk_will_call. */
+	return is_there && atomic_load_explicit(&handler->item.state, memory_order_relaxed) == 0;
 }
 
 /* The rest of evc_walk_will_call, where there is more to do than the plain thing. */
@@ -102,8 +105,8 @@ static __attribute__((noinline, cold)) bool will_call_with_attention(struct evc_
 {
 	/* V3; before it, where V1 needs one, a fence. */
 	evc_walk_tell(walk);
-	/* V2, R. */
-	if (atomic_load_explicit(&handler->item.state, memory_order_acquire) != 0)
+	/* V2, R. Relaxed, as in evc_walk_will_call. */
+	if (atomic_load_explicit(&handler->item.state, memory_order_relaxed) != 0)
 		return false;
 	/* Relaxed: the bit is this thread's. */
 	return !(atomic_load_explicit(&walk->attention, memory_order_relaxed) & EVC_WALK_CAREFUL) ||
@@ -121,11 +124,14 @@ bool evc_walk_will_call(struct evc_walk *head, uint32_t index)
 	atomic_store_explicit(&walk->calling, handler, memory_order_release);
 	/* Before V2 and V3 for the compiler; for the processor: by V4 and V7, or a fence. */
 	atomic_signal_fence(memory_order_seq_cst);
-	/* V3, relaxed: ordered so. V2, E and R. */
+	/*
+	 * V3, relaxed: ordered so. V2, E and R, relaxed: whoever knows of the removal has R before it, by a release
+	 * of whoever removed, and has this thread see it; and V4 orders the rest.
+	 */
 	if (evc_likely(atomic_load_explicit(&walk->attention, memory_order_relaxed) == 0)) {
-		if (evc_likely(atomic_load_explicit(&evc_tree.last_removal, memory_order_acquire) ==
+		if (evc_likely(atomic_load_explicit(&evc_tree.last_removal, memory_order_relaxed) ==
 			       walk->seen) ||
-		    atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0)
+		    atomic_load_explicit(&handler->item.state, memory_order_relaxed) == 0)
 			return true;
 	} else if (will_call_with_attention(walk, handler)) {
 		return true;

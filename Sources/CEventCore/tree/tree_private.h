@@ -10,8 +10,8 @@
  *
  * Synchronization:
  *   field                      writers (under the mutex)          walks, while they collect
- *   clock                      C  store (release), after the      load (acquire), when a walk begins and
- *                                 change that it counts             when it collects
+ *   clock                      C  exchange (release), after the   load, when a walk begins (relaxed, W2 comes
+ *                                 change that it counts             behind it) and when it collects (acquire)
  *   link->stamp                set before the link is linked;     S  load (relaxed)
  *                                 EVC_UNLINKED and the time     a climb acquire
  *                                 (release) when it leaves, in
@@ -25,10 +25,10 @@
  *   node->first_handler        L  store (release)                 load (acquire)
  *   handler->next              L  store (release)                 load (acquire)
  *   handler->stamp             before L; time of leaving later    load (relaxed)
- *   handler->state             R  store (release), before C       load (acquire), before a call if E
+ *   handler->state             R  store (release), before C       load (relaxed), before a call if E
  *                                                                 is not as it was (tree_wait.h)
- *   last_removal               E  store (release), after the C    load (acquire), before it is collected,
- *                                 of a change that removed          and before each call
+ *   last_removal               E  store (relaxed), after the C    load (acquire), before it is collected,
+ *                                 of a change that removed          (relaxed) before each call
  *                                 handlers
  *   handler->parts             fetch-or (acq_rel), anybody        -
  *   all else of node, link     read, write                        -
@@ -160,18 +160,21 @@ static inline uint64_t evc_tree_now(void)
 	return atomic_load_explicit(&evc_tree.clock, memory_order_relaxed) + 1;
 }
 
-/* C: counts the change that was made, and is a full barrier: see tree_reclaim.h. Under the mutex. */
+/*
+ * C: counts the change that was made: release, pairs with those who find the same time twice (tree_collect.c). And
+ * a full barrier: see tree_reclaim.h. Under the mutex.
+ */
 static inline void evc_tree_count_change(uint64_t now)
 {
-	atomic_exchange_explicit(&evc_tree.clock, now, memory_order_seq_cst);
+	atomic_exchange_explicit(&evc_tree.clock, now, memory_order_release);
 	evc_fence_after_exchange();
 }
 
 /* E: tells the calls of a removal of handlers that was counted. Under the mutex, before it is let go. */
 static inline void evc_tree_tell_removal(uint64_t now)
 {
-	/* Release, pairs with walks: after C, so that who sees this finds the removed ones nowhere. */
-	atomic_store_explicit(&evc_tree.last_removal, now, memory_order_release);
+	/* Relaxed, behind the barrier of C: pairs with walks, so that who sees this finds the removed ones nowhere. */
+	atomic_store_explicit(&evc_tree.last_removal, now, memory_order_relaxed);
 }
 
 /* A key's bit. */

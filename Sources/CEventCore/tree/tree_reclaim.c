@@ -52,11 +52,12 @@ static bool hold(const struct items *items, struct evc_tree_item *held, bool mar
 	return true;
 }
 
-static bool walk_holds(struct evc_tree_walk *walk, const struct items *items, bool marks)
+static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, const struct items *items,
+		       bool marks)
 {
-	/* All acquire: pair with W4. */
-	struct evc_node *root = atomic_load_explicit(&walk->root, memory_order_acquire);
-	struct evc_node *top = atomic_load_explicit(&walk->top, memory_order_acquire);
+	/* Relaxed: the word tells what was published, and nobody looks at it but by links that are there. */
+	struct evc_node *top = atomic_load_explicit(&walk->top, memory_order_relaxed);
+	/* Acquire: pairs with W4, all reads of the link that the walk stood on before. */
 	struct evc_link *position = atomic_load_explicit(&walk->position, memory_order_acquire);
 	/* A handler that removes itself is the first of its chunk, however long that is. */
 	const bool first_will_do = items->is_one || !marks;
@@ -69,11 +70,10 @@ static bool walk_holds(struct evc_tree_walk *walk, const struct items *items, bo
 	/* Who attaches and detaches leaves the line alone that the walk writes at each call. */
 	if (items->are_links)
 		return any;
-	if (root != NULL)
-		any |= hold(items, &root->first_link.item, marks);
+	any |= hold(items, &root->first_link.item, marks);
 	if (top != NULL && top != root)
 		any |= hold(items, &top->first_link.item, marks);
-	/* Acquire, as above. In this order: see tree_walker.h. */
+	/* Acquire: the calls before `current`, the handlers before `published`. In this order: see tree_walker.h. */
 	current = atomic_load_explicit(&walk->current, memory_order_acquire);
 	published = atomic_load_explicit(&walk->published, memory_order_acquire);
 	window = atomic_load_explicit(&walk->window, memory_order_acquire);
@@ -93,6 +93,7 @@ static bool walk_holds(struct evc_tree_walk *walk, const struct items *items, bo
 static bool walker_holds(struct evc_walker *walker, uint64_t word, const struct items *items, bool marks)
 {
 	struct evc_tree_walk *walk;
+	struct evc_node *root;
 	bool any = false;
 
 	if (word & EVC_WALKER_COLLECTS) {
@@ -104,11 +105,16 @@ static bool walker_holds(struct evc_walker *walker, uint64_t word, const struct 
 			}
 		}
 	}
-	/* Pairs with evc_walker_add_walk. */
-	walk = atomic_load_explicit(&walker->outermost, memory_order_acquire);
-	/* The walks inside of one that is not under way are not either. */
-	while (walk != NULL && atomic_load_explicit(&walk->root, memory_order_acquire) != NULL) {
-		any |= walk_holds(walk, items, marks);
+	/* Relaxed: made before J. */
+	walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
+	/*
+	 * The walks inside of one that is not under way are not either. Acquire: pairs with the end of a walk, which has
+	 * looked at its root before.
+	 */
+	while (walk != NULL &&
+	       (root = atomic_load_explicit(&walk->root, memory_order_acquire)) != NULL) {
+		any |= walk_holds(walk, root, items, marks);
+		/* Acquire: pairs with evc_walker_add_walk. */
 		walk = atomic_load_explicit(&walk->inner, memory_order_acquire);
 	}
 	return any;
@@ -124,19 +130,18 @@ static void look_at(struct evc_walker *walker, uint64_t word, const struct items
 	}
 	if (evc_likely(!walker_holds(walker, word, items, false)))
 		return;
-	/* U6: pairs with W5 and W8. */
-	word = atomic_fetch_or_explicit(&walker->word, EVC_WALKER_WANTED, memory_order_seq_cst);
-	evc_fence_after_exchange();
+	/* U6. Acquire: pairs with W5 and W8, one of which it has read, or which will read it. */
+	word = atomic_fetch_or_explicit(&walker->word, EVC_WALKER_WANTED, memory_order_acquire);
 	(void)walker_holds(walker, word, items, true);
 }
 
 /* A: whether a walker that is in no walk has become absent. */
 static bool becomes_absent(struct evc_walker *walker, uint64_t word)
 {
-	/* Sequentially consistent, and so release: pairs with W2, what we did with it before J writes it. */
+	/* Release: pairs with W2, what we did with it before J writes it; and with the end of its thread. */
 	return evc_tree_now() - word / EVC_WALKER_EPOCH > EVC_WALKER_PATIENCE &&
 	       atomic_compare_exchange_strong_explicit(&walker->word, &word, EVC_WALKER_ABSENT,
-						       memory_order_seq_cst, memory_order_relaxed);
+						       memory_order_release, memory_order_relaxed);
 }
 
 /* Defers those of a list that a walk may look at, and returns the others. After a full barrier. */
@@ -159,8 +164,8 @@ static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_i
 	}
 	(void)evc_walkers();
 	while ((walker = *place) != NULL) {
-		/* U3. */
-		uint64_t word = atomic_load_explicit(&walker->word, memory_order_seq_cst);
+		/* U3. Acquire: pairs with W5 and W8. After the barrier of U2, so that W2 is seen or sees U1. */
+		uint64_t word = atomic_load_explicit(&walker->word, memory_order_acquire);
 		struct evc_walker *next = walker->next;
 
 		if (word & (EVC_WALKER_COLLECTS | EVC_WALKER_WALKS)) {
@@ -186,9 +191,8 @@ static struct evc_tree_item *sift_deferred(struct evc_tree_item *dead)
 {
 	struct evc_tree_item *deferred = evc_tree.deferred;
 
+	/* Each was followed by the barrier of its U2, by somebody who had the mutex before. */
 	evc_tree.deferred = NULL;
-	/* What was unlinked by others before they let go of the mutex, before our U3. */
-	atomic_thread_fence(memory_order_seq_cst);
 	return sift(deferred, dead);
 }
 
@@ -231,9 +235,10 @@ void evc_tree_unlock(void)
 
 	evc_tree.fresh = NULL;
 	do {
+		/* Relaxed, both: what was let go of by whoever asks is seen by U6 at the latest. */
 		while (atomic_load_explicit(&evc_tree.is_requested, memory_order_relaxed) &&
 		       atomic_exchange_explicit(&evc_tree.is_requested, false,
-						memory_order_seq_cst))
+						memory_order_relaxed))
 			dead = sift_deferred(dead);
 		pthread_mutex_unlock(&evc_tree.mutex);
 		/*

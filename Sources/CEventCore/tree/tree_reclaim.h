@@ -15,10 +15,10 @@
  * "Choices").
  *
  *   walk                                          whoever changes or goes over
- *   W1 epoch = clock             acquire          U1 unlink                       release
- *   W2 word = epoch, collecting  exchange         U2 clock = now, the item's      exchange
+ *   W1 epoch = clock             relaxed          U1 unlink                       release
+ *   W2 word = epoch, collecting  exchange, fence  U2 clock = now, the item's      exchange, fence
  *      was it absent? then                        U3 take in who has joined       acquire
- *   J  join                      push                of each that is present read the word      seq_cst
+ *   J  join                      push                of each that is present read the word      acquire
  *   W3 read the tree             acquire          U4 if it collects with an epoch before the item's: held
  *   W4 publish chunk, root, position              U5 read what it has published: if the item is there: held
  *   W5 word = walks              exchange         U6 held: word |= wanted, U4 and U5 once more  fetch-or

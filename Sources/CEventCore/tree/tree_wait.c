@@ -83,8 +83,8 @@ static struct evc_tree_walk *find_calling(struct evc_tree_walk *walk,
 
 static struct evc_tree_walk *outermost(struct evc_walker *walker)
 {
-	/* Pairs with evc_walker_add_walk. */
-	return atomic_load_explicit(&walker->outermost, memory_order_acquire);
+	/* Relaxed: made before J. */
+	return atomic_load_explicit(&walker->outermost, memory_order_relaxed);
 }
 
 bool evc_walker_is_calling(struct evc_walker *walker, const struct evc_handler *handler)

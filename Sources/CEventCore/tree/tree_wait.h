@@ -7,9 +7,9 @@
  *
  *   walk, at each step                            whoever waits
  *   V1 calling = the next, or NULL   release      R  state = 1                         release
- *   V2 read last_removal; if that    acquire      C  the clock                         exchange
- *      is not as before this was                  E  last_removal = the clock            release
- *      collected, read the state     acquire      V4 barrier everywhere
+ *   V2 read last_removal; if that    relaxed      C  the clock                         exchange, fence
+ *      is not as before this was                  E  last_removal = the clock            relaxed
+ *      collected, read the state     relaxed      V4 barrier everywhere
  *   V3 awaited? then awaited = 0,                 V5 ticket = wakes
  *      V8 wakes + 1, signal                       V6 under the mutex: which walks are in it? (acquire)
  *                                                    awaited = 1 in those

@@ -72,17 +72,17 @@ static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
 	walk->position_clock = walk->cached_clock;
 	if (evc_unlikely(walk->cached_end > MANY))
 		fetch_ahead(window, from, walk->cached_end);
-	/* W4. */
-	atomic_store_explicit(&walk->position, position, memory_order_release);
+	/* W4. Relaxed: the link before it was not looked at in this section. */
+	atomic_store_explicit(&walk->position, position, memory_order_relaxed);
 	return end;
 }
 
 /* Whether no tree has changed since what the last walk found. While collecting, if that is to be looked at. */
 static bool has_cached(const struct evc_tree_walk *walk)
 {
-	/* Acquire, and after W2: if it is still the same, nothing was freed. Pairs with C: what was added before. */
+	/* After W2: if it is still the same, nothing was freed. Relaxed: this time was acquired when it was cached. */
 	return walk->cached_clock ==
-	       atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
+	       atomic_load_explicit(&evc_tree.clock, memory_order_relaxed);
 }
 
 /* Hands a part of the window to the caller. */
@@ -115,9 +115,12 @@ static void show_next(struct evc_tree_walk *walk)
 static inline uint32_t begin_cached(struct evc_tree_walk *walk)
 {
 	walk->start = walk->cached_clock;
-	/* W4. */
+	/*
+	 * W4. Relaxed, the root as well, since it is the one of the last walk: who has ended it has counted that, and
+	 * either W2 was seen, or this is no cache.
+	 */
 	atomic_store_explicit(&walk->top, walk->cached_top, memory_order_relaxed);
-	atomic_store_explicit(&walk->root, walk->cached_root, memory_order_release);
+	atomic_store_explicit(&walk->root, walk->cached_root, memory_order_relaxed);
 	walk->limit = EVC_CHUNK;
 	walk->is_over = walk->cached_end == walk->raise_end && walk->cached_is_all;
 	return walk->raise_end > 0 ? walk->raise_end : take_cached(walk, 0);
@@ -149,13 +152,13 @@ static __attribute__((noinline)) enum evc_status begin_anew(struct evc_tree_walk
 /* Nothing of the walk is held any more. */
 static void withdraw(struct evc_tree_walk *walk)
 {
-	/* All release: what the walk did with them, before they are freed (tree_reclaim.c). */
+	/* Release: what the walk did with them, before they are freed (tree_reclaim.c). It never looks at `top`. */
 	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 	atomic_store_explicit(&walk->current,
 			      atomic_load_explicit(&walk->published, memory_order_relaxed),
 			      memory_order_release);
 	atomic_store_explicit(&walk->position, NULL, memory_order_release);
-	atomic_store_explicit(&walk->top, NULL, memory_order_release);
+	atomic_store_explicit(&walk->top, NULL, memory_order_relaxed);
 	atomic_store_explicit(&walk->root, NULL, memory_order_release);
 }
 
@@ -192,7 +195,10 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	 */
 	if (is_same && walk->cached_is_none && has_cached(walk))
 		return EVC_EMPTY;
-	/* In this order, pairs with those who go over. */
+	/*
+	 * In this order, pairs with those who go over: whoever sees the new start does not see the old end. And whoever
+	 * sees that there is no chunk sees all that was called before.
+	 */
 	atomic_store_explicit(&walk->published, 0, memory_order_release);
 	atomic_store_explicit(&walk->current, 0, memory_order_release);
 	if (!is_same) {

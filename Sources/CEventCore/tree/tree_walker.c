@@ -157,9 +157,9 @@ void evc_walker_attend(struct evc_walker *walker, uint64_t before)
 
 		do {
 			walker->next = first;
-			/* J: a full barrier, as W2; and release, pairs with evc_walkers. */
+			/* J: release, pairs with evc_walkers; and with the fence a full barrier, as W2. */
 		} while (!atomic_compare_exchange_weak_explicit(&evc_tree.joined, &first, walker,
-								memory_order_seq_cst,
+								memory_order_release,
 								memory_order_relaxed));
 		evc_fence_after_exchange();
 	}
@@ -169,8 +169,9 @@ struct evc_walker *evc_walkers(void)
 {
 	struct evc_walker *first, *last;
 
-	/* Both acquire: pair with J. The look spares the exchange. */
-	if (atomic_load_explicit(&evc_tree.joined, memory_order_acquire) != NULL) {
+	/* The look spares the exchange. Relaxed: after the caller's barrier, so that J is seen or sees its U1. */
+	if (atomic_load_explicit(&evc_tree.joined, memory_order_relaxed) != NULL) {
+		/* Acquire: pairs with J. */
 		first = atomic_exchange_explicit(&evc_tree.joined, NULL, memory_order_acquire);
 		for (last = first; last->next != NULL; last = last->next)
 			;
@@ -207,7 +208,7 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 	walk->cached_is_none = false;
 	walk->walker = walker;
 	walk->outer = outer;
-	/* Pairs with those who go over: the walk's fields before its pointer. */
+	/* Pairs with those who go over: the walk's fields before the pointer to an inner one. The outermost by J. */
 	atomic_store_explicit(outer == NULL ? &walker->outermost : &outer->inner, walk,
 			      memory_order_release);
 	return walk;

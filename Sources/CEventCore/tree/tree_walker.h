@@ -10,10 +10,11 @@
  *
  * Synchronization (letters: tree_reclaim.h):
  *   field                     the thread                          others, under the mutex
- *   word                      W2, W5, W8 exchange (seq_cst)       U3 load (seq_cst), U6 fetch-or (seq_cst),
- *                                                                 A compare-and-swap (seq_cst)
- *   tree.joined               J push (seq_cst)                    load (acquire), exchange (acquire)
- *   walk->root, ->top         W4 store (release)                  load (acquire)
+ *   word                      W2 exchange (acquire), fence;       U3 load (acquire), U6 fetch-or (acquire),
+ *                             W5, W8 exchange (release)           A compare-and-swap (release)
+ *   tree.joined               J push (release), fence             load (relaxed), exchange (acquire)
+ *   walk->root                W4 store (release)                  load (acquire)
+ *   walk->top                 W4 store (relaxed)                  load (relaxed)
  *   walk->position            W4 store (release)                  load (acquire)
  *   walk->window              store (release), before `published` load (acquire), after `published`
  *   walk->published           W4 store (release)                  load (acquire), after `current`
@@ -197,11 +198,12 @@ void evc_walker_attend(struct evc_walker *walker, uint64_t before);
 /* W1, W2. */
 static inline uint64_t evc_walker_collect(struct evc_walker *walker)
 {
-	/* Pairs with evc_tree_count_change: what was unlinked before. */
-	uint64_t epoch = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
+	/* Relaxed, and before the barrier: pairs with evc_tree_count_change, what was unlinked before. */
+	uint64_t epoch = atomic_load_explicit(&evc_tree.clock, memory_order_relaxed);
+	/* Acquire: pairs with A. What the walk has let go of before is released by W5 and W8, which this follows. */
 	uint64_t before = atomic_exchange_explicit(&walker->word,
 						   epoch * EVC_WALKER_EPOCH | EVC_WALKER_COLLECTS,
-						   memory_order_seq_cst);
+						   memory_order_acquire);
 
 	evc_fence_after_exchange();
 	if (evc_unlikely((before & (EVC_WALKER_ABSENT | EVC_WALKER_WANTED)) != 0))
@@ -224,11 +226,10 @@ static inline bool evc_walker_leave(struct evc_walker *walker)
 			 ~(uint64_t)(EVC_WALKER_EPOCH - 1);
 	uint64_t before;
 
-	/* Release in it pairs with those who go over: all reads of the section before they free. */
+	/* Release: pairs with those who go over: all reads of the section before they free. */
 	before = atomic_exchange_explicit(&walker->word,
 					  walker->innermost != NULL ? epoch | EVC_WALKER_WALKS : epoch,
-					  memory_order_seq_cst);
-	evc_fence_after_exchange();
+					  memory_order_release);
 	return (before & EVC_WALKER_WANTED) != 0;
 }
 

@@ -22,7 +22,7 @@ struct object {
 };
 
 static struct object objects[OBJECTS];
-static struct evc_node *nodes[4];
+static struct evc_node *nodes[5];
 static struct evc_handler *handlers[OBJECTS];
 static _Atomic uint32_t removed;
 static uint32_t released[OBJECTS];
@@ -67,12 +67,36 @@ static inline void set_up(void)
 		add_handler(i, i);
 }
 
+/* Done once, in the call of that object: the other thread may begin in the middle of a walk. */
+static void (*meanwhile)(void);
+static uint32_t meanwhile_at;
+static pthread_t other_thread;
+static void *(*other)(void *);
+
+static inline void start_other(void)
+{
+	other_thread = explorer_start(other, NULL);
+}
+
+static inline void start_other_at(uint32_t number, void *(*function)(void *))
+{
+	other = function;
+	meanwhile = start_other;
+	meanwhile_at = number;
+}
+
 /* Which of two walks at once this thread's is. */
 static _Thread_local unsigned walk_number;
 
 /* A handler whose removal has returned is not called (D6). */
 static inline void call(struct object *object, uint32_t removed_before)
 {
+	if (meanwhile != NULL && meanwhile_at == object->number) {
+		void (*now)(void) = meanwhile;
+
+		meanwhile = NULL;
+		now();
+	}
 	object->called[walk_number]++;
 	CHECK(object->is_alive == 1);
 	if (removed_before & (1u << object->number))
@@ -121,6 +145,16 @@ static inline void *walk_up(void *those)
 	uint32_t called[OBJECTS] = { 0 };
 
 	walk_from(1, EVC_WALK_RAISE, called);
+	check_each_once(called, *(uint32_t *)those);
+	return NULL;
+}
+
+/* From the root down. */
+static inline void *walk_all(void *those)
+{
+	uint32_t called[OBJECTS] = { 0 };
+
+	walk_from(0, EVC_WALK_PROPAGATE, called);
 	check_each_once(called, *(uint32_t *)those);
 	return NULL;
 }

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * The ends of a shared mailbox and of its workers, and their beginnings: what comes too late is not left lying, and
+ * what was done before an end, or before a worker was admitted, is seen after it.
+ */
+#include "post.h"
+
+static struct evc_router *router;
+static struct evc_shared_mailbox *mailbox;
+static struct evc_subscription *subscription;
+static struct evc_worker *workers[2];
+/* Plain: whoever reads it comes after. */
+static uint32_t said;
+static bool is_said;
+
+static bool deliver(void *worker, void *context, void *payload, struct evc_envelope *envelope, bool owned)
+{
+	struct event *event = payload;
+
+	(void)worker, (void)context, (void)envelope, (void)owned;
+	CHECK(event->number == event->again && event->number < EVENTS);
+	if (is_said)
+		CHECK(said == 1);
+	tally_handled(event);
+	event->number = event->again = EVENTS;
+	return true;
+}
+
+static void set_up(unsigned count)
+{
+	struct evc_shared_subscription_options tallied = { .deliver = deliver, .drop = tally_options().drop };
+
+	router = make_router();
+	CHECK(evc_shared_mailbox_create(&mailbox) == EVC_OK);
+	CHECK(evc_shared_mailbox_add_subscription(mailbox, &tallied, &subscription) == EVC_OK);
+	subscribe(router, subscription);
+	for (unsigned i = 0; i < count; i++)
+		CHECK(evc_worker_create(mailbox, NULL, &workers[i]) == EVC_OK);
+}
+
+static void tear_down(unsigned count)
+{
+	explorer_forbid_idling(false);
+	for (unsigned i = 0; i < count; i++)
+		evc_worker_destroy(workers[i]);
+	evc_router_destroy(router);
+	evc_shared_mailbox_release(mailbox);
+	explorer_settle();
+	tally_check_once(0, EVENTS);
+}
+
+static void *run_worker(void *worker)
+{
+	CHECK(evc_worker_run(worker) == EVC_CLOSED);
+	return NULL;
+}
+
+static void *post_one(void *unused)
+{
+	(void)post(router, 0, EVC_LANE_QUEUE_NORMAL);
+	return unused;
+}
+
+static void *post_one_to_stack(void *unused)
+{
+	(void)post(router, 0, EVC_LANE_STACK_NORMAL);
+	return unused;
+}
+
+/* Nothing waits any more: each was handled, dropped or refused, and not kept for the last release. */
+static void check_nothing_waits(void)
+{
+	uint64_t depths[EVC_LANE_COUNT];
+
+	evc_shared_mailbox_depths(mailbox, depths);
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		CHECK(depths[lane] == 0);
+	tally_check_once(0, EVENTS);
+}
+
+/* A post against the end of the only worker. */
+static void post_against_end(void (*close)(struct evc_shared_mailbox *), void *(*post)(void *))
+{
+	struct evc_envelope *envelope;
+	pthread_t thread;
+
+	set_up(1);
+	thread = explorer_start(post, NULL);
+	close(mailbox);
+	while (evc_worker_take(workers[0], &envelope) == EVC_OK) {
+		tally_handled(evc_envelope_payload(envelope));
+		evc_worker_recycle(workers[0], envelope, true);
+	}
+	explorer_join(thread);
+	check_nothing_waits();
+	tear_down(1);
+}
+
+SCENARIO(shared_close_leaves_nothing)
+{
+	post_against_end(evc_shared_mailbox_close, post_one);
+}
+
+SCENARIO(shared_close_when_empty_leaves_nothing)
+{
+	post_against_end(evc_shared_mailbox_close_when_empty, post_one);
+}
+
+SCENARIO(shared_close_when_empty_leaves_no_stack)
+{
+	post_against_end(evc_shared_mailbox_close_when_empty, post_one_to_stack);
+}
+
+/* The same where all workers are gone already. */
+static void drop_against_post(void *(*post)(void *))
+{
+	pthread_t thread;
+
+	set_up(0);
+	thread = explorer_start(post, NULL);
+	evc_shared_mailbox_close_when_empty(mailbox);
+	evc_shared_mailbox_drop(mailbox);
+	explorer_join(thread);
+	check_nothing_waits();
+	tear_down(0);
+}
+
+SCENARIO(shared_drop)
+{
+	drop_against_post(post_one);
+}
+
+SCENARIO(shared_drop_from_stack)
+{
+	drop_against_post(post_one_to_stack);
+}
+
+/* What is dropped was posted, to who counts. */
+static void *count(void *unused)
+{
+	uint64_t depths[EVC_LANE_COUNT];
+
+	evc_shared_mailbox_depths(mailbox, depths);
+	if (depths[EVC_LANE_STACK_NORMAL] > 1)
+		explorer_fail("a depth of %ld", (long)depths[EVC_LANE_STACK_NORMAL]);
+	return unused;
+}
+
+SCENARIO(shared_drop_and_count)
+{
+	pthread_t threads[2];
+
+	set_up(0);
+	threads[0] = explorer_start(post_one_to_stack, NULL);
+	threads[1] = explorer_start(count, NULL);
+	evc_shared_mailbox_close_when_empty(mailbox);
+	evc_shared_mailbox_drop(mailbox);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down(0);
+}
+
+/* What was done before the close is seen by whom it has ended. */
+static void *run_and_read(void *worker)
+{
+	CHECK(evc_worker_run(worker) == EVC_CLOSED);
+	CHECK(said == 1);
+	return NULL;
+}
+
+static void say_before(void (*close)(struct evc_shared_mailbox *))
+{
+	pthread_t thread;
+
+	set_up(1);
+	thread = explorer_start(run_and_read, workers[0]);
+	said = 1;
+	close(mailbox);
+	explorer_join(thread);
+	tear_down(1);
+}
+
+SCENARIO(shared_close_after_words)
+{
+	say_before(evc_shared_mailbox_close);
+}
+
+SCENARIO(shared_close_when_empty_after_words)
+{
+	say_before(evc_shared_mailbox_close_when_empty);
+}
+
+/* What was done before a worker was admitted is seen by all that it handles for others. */
+SCENARIO(shared_hold_after_words)
+{
+	pthread_t threads[2];
+
+	set_up(1);
+	is_said = true;
+	evc_worker_hold(workers[0]);
+	threads[0] = explorer_start(post_one, NULL);
+	threads[1] = explorer_start(run_worker, workers[0]);
+	said = 1;
+	evc_worker_admit(workers[0]);
+	explorer_join(threads[0]);
+	evc_shared_mailbox_close_when_empty(mailbox);
+	explorer_join(threads[1]);
+	CHECK(tally_count_handled() == 1);
+	tear_down(1);
+}
+
+/* A worker that comes while others post: whoever wakes it finds it. */
+static void *join_and_take(void *unused)
+{
+	struct evc_envelope *envelope;
+
+	CHECK(evc_worker_create(mailbox, NULL, &workers[0]) == EVC_OK);
+	while (evc_worker_take(workers[0], &envelope) != EVC_OK)
+		(void)evc_worker_wait(workers[0], EVC_FOREVER);
+	tally_handled(evc_envelope_payload(envelope));
+	evc_worker_recycle(workers[0], envelope, true);
+	return unused;
+}
+
+SCENARIO(shared_park_of_late)
+{
+	pthread_t thread;
+
+	set_up(0);
+	explorer_forbid_idling(true);
+	thread = explorer_start(join_and_take, NULL);
+	(void)post(router, 0, EVC_LANE_QUEUE_NORMAL);
+	explorer_join(thread);
+	tear_down(1);
+}
+
+/*
+ * One wakes because its time is over, while a post relies on its looking: another one has to come. That one ends with
+ * the one event that it takes, and nobody closes.
+ */
+static void *take_last(void *worker)
+{
+	struct evc_envelope *envelope;
+
+	while (evc_worker_take(worker, &envelope) != EVC_OK)
+		(void)evc_worker_wait(worker, EVC_FOREVER);
+	tally_handled(evc_envelope_payload(envelope));
+	evc_worker_recycle(worker, envelope, true);
+	return NULL;
+}
+
+SCENARIO(shared_park_until_late)
+{
+	struct evc_envelope *envelope;
+	pthread_t threads[2];
+
+	set_up(2);
+	threads[0] = explorer_start(take_last, workers[1]);
+	threads[1] = explorer_start(post_one, NULL);
+	if (evc_worker_wait(workers[0], 10) != EVC_TIMED_OUT &&
+	    evc_worker_take(workers[0], &envelope) == EVC_OK) {
+		tally_handled(evc_envelope_payload(envelope));
+		evc_worker_recycle(workers[0], envelope, true);
+		(void)post(router, 1, EVC_LANE_QUEUE_NORMAL);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down(2);
+}
+
+/*
+ * Who posts behind another one, who is held up, has its event there when its post has returned (D1): the lane has no
+ * gap before it, to nobody who knows of the post.
+ */
+static _Atomic bool has_returned;
+
+static void *post_behind(void *unused)
+{
+	(void)post(router, 1, EVC_LANE_QUEUE_NORMAL);
+	atomic_store_explicit(&has_returned, true, memory_order_release);
+	return unused;
+}
+
+SCENARIO(shared_take_behind)
+{
+	struct evc_envelope *envelope;
+	pthread_t threads[2];
+
+	set_up(1);
+	threads[0] = explorer_start(post_one, NULL);
+	threads[1] = explorer_start(post_behind, NULL);
+	while (!atomic_load_explicit(&has_returned, memory_order_acquire))
+		sched_yield();
+	if (evc_worker_take(workers[0], &envelope) != EVC_OK)
+		explorer_fail("a post has returned, and nothing is there (D1)");
+	tally_handled(evc_envelope_payload(envelope));
+	evc_worker_recycle(workers[0], envelope, true);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down(1);
+}
+
+/* Envelopes that are used again, while another one has found them where they were (stack). */
+static _Atomic bool has_posted;
+
+static void *take_and_post_again(void *unused)
+{
+	struct evc_envelope *envelope;
+
+	(void)post(router, 0, EVC_LANE_STACK_NORMAL);
+	(void)post(router, 1, EVC_LANE_STACK_NORMAL);
+	atomic_store_explicit(&has_posted, true, memory_order_release);
+	for (uint32_t i = 2; i < 4; i++) {
+		if (evc_worker_take(workers[0], &envelope) == EVC_OK) {
+			tally_handled(evc_envelope_payload(envelope));
+			evc_worker_recycle(workers[0], envelope, true);
+		}
+	}
+	(void)post(router, 2, EVC_LANE_STACK_NORMAL);
+	(void)post(router, 3, EVC_LANE_STACK_NORMAL);
+	return unused;
+}
+
+SCENARIO(shared_stack_again)
+{
+	struct evc_envelope *envelope;
+	pthread_t thread;
+
+	set_up(2);
+	thread = explorer_start(take_and_post_again, NULL);
+	while (!atomic_load_explicit(&has_posted, memory_order_acquire))
+		sched_yield();
+	for (unsigned i = 0; i < 2; i++) {
+		if (evc_worker_take(workers[1], &envelope) == EVC_OK) {
+			tally_handled(evc_envelope_payload(envelope));
+			evc_worker_recycle(workers[1], envelope, true);
+		}
+	}
+	explorer_join(thread);
+	while (evc_worker_take(workers[1], &envelope) == EVC_OK) {
+		tally_handled(evc_envelope_payload(envelope));
+		evc_worker_recycle(workers[1], envelope, true);
+	}
+	CHECK(tally_count_handled() == 4);
+	tear_down(2);
+}

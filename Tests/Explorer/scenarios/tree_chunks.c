@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * Walks of more than one chunk: the first one is that of a node with four handlers, where the walk goes on afterwards
+ * whatever became of the node, of those above it, and of those beside it. The change begins with the last call of that
+ * chunk.
+ */
+#include "tree.h"
+
+static uint32_t first = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3;
+static const uint32_t first_and_last = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4;
+
+/* The root, a node, below that one with four handlers; and the last one beside them. */
+static void set_up_chunks(void)
+{
+	add_node(0, -1);
+	add_node(3, 0);
+	add_node(1, 3);
+	for (unsigned i = 0; i < 4; i++)
+		add_handler(1, i);
+	add_node(2, 0);
+	add_handler(2, 4);
+}
+
+static void walk_while(void *(*change)(void *), uint32_t those)
+{
+	set_up_chunks();
+	start_other_at(3, change);
+	(void)walk_all(&those);
+	explorer_join(other_thread);
+}
+
+static void *add(void *unused)
+{
+	add_node(4, 3);
+	add_handler(4, 5);
+	return unused;
+}
+
+SCENARIO(tree_chunks_add)
+{
+	walk_while(add, first_and_last);
+	tear_down(5, 6);
+}
+
+/* Those above move. */
+static void *move(void *unused)
+{
+	CHECK(evc_node_attach(nodes[3], nodes[2], NULL) == EVC_OK);
+	return unused;
+}
+
+SCENARIO(tree_chunks_move)
+{
+	walk_while(move, first_and_last);
+	tear_down(4, 5);
+}
+
+/* The one above ends: whoever goes on from below it must not look at it. */
+static void *end_above(void *unused)
+{
+	(void)evc_node_end(nodes[3]);
+	nodes[3] = NULL;
+	return unused;
+}
+
+SCENARIO(tree_chunks_end_above)
+{
+	walk_while(end_above, first_and_last);
+	tear_down(4, 5);
+}
+
+/* The one where the walk stands ends. */
+static void *end_position(void *unused)
+{
+	(void)evc_node_end(nodes[1]);
+	nodes[1] = NULL;
+	return unused;
+}
+
+SCENARIO(tree_chunks_end)
+{
+	walk_while(end_position, first_and_last);
+	tear_down(4, 5);
+}
+
+/* It moves, for the second time, so that its link goes without it. */
+static void *move_position(void *unused)
+{
+	CHECK(evc_node_attach(nodes[1], nodes[2], NULL) == EVC_OK);
+	return unused;
+}
+
+SCENARIO(tree_chunks_leave)
+{
+	set_up_chunks();
+	CHECK(evc_node_attach(nodes[1], nodes[0], NULL) == EVC_OK);
+	CHECK(evc_node_attach(nodes[2], nodes[0], NULL) == EVC_OK);
+	start_other_at(3, move_position);
+	(void)walk_all((void *)(uintptr_t)&first_and_last);
+	explorer_join(other_thread);
+	tear_down(4, 5);
+}
+
+/* The same with handlers that the second chunk has. */
+static void *end_last(void *unused)
+{
+	(void)evc_node_end(nodes[2]);
+	nodes[2] = NULL;
+	return unused;
+}
+
+SCENARIO(tree_chunks_end_last)
+{
+	walk_while(end_last, first);
+	tear_down(4, 5);
+}
+
+/* The root ends, with the first chunk; the next walk has another root. */
+static void *end_root(void *unused)
+{
+	(void)evc_node_end(nodes[0]);
+	nodes[0] = NULL;
+	return unused;
+}
+
+SCENARIO(tree_chunks_end_root)
+{
+	uint32_t called[OBJECTS] = { 0 }, again[OBJECTS] = { 0 };
+
+	set_up_chunks();
+	start_other_at(3, end_root);
+	walk_from(2, EVC_WALK_PROPAGATE, called);
+	check_each_once(called, first);
+	walk_from(2, EVC_WALK_PROPAGATE, again);
+	check_each_once(again, 0);
+	explorer_join(other_thread);
+	tear_down(4, 5);
+}
+
+/* As the walk raises already: the first chunk of those below, and where the next one begins, are found meanwhile. */
+SCENARIO(tree_chunks_end_above_early)
+{
+	uint32_t called[OBJECTS] = { 0 };
+
+	set_up_chunks();
+	add_handler(0, 5);
+	start_other_at(5, end_above);
+	walk_from(0, EVC_WALK_RAISE | EVC_WALK_PROPAGATE, called);
+	CHECK(called[5] == 2 && called[4] == 1);
+	explorer_join(other_thread);
+	tear_down(4, 6);
+}
+
+/* The second chunk makes the window grow, while others look into the one before. */
+#define MANY 66u
+
+static struct object many[MANY];
+static struct evc_handler *handlers_of_many[MANY];
+static uint32_t released_of_many;
+
+UNSEEN static void note_released_of_many(void)
+{
+	released_of_many++;
+}
+
+static void release_of_many(void *opaque)
+{
+	CHECK(((struct object *)opaque)->is_alive == 1);
+	((struct object *)opaque)->is_alive = 0;
+	note_released_of_many();
+}
+
+static struct evc_node *with_many;
+
+/* Behind the first chunk's node. */
+static void set_up_many(void)
+{
+	static const struct evc_node_options options_of_many = { NULL, release_of_many };
+
+	set_up_chunks();
+	CHECK(evc_node_create(&options_of_many, &with_many) == EVC_OK);
+	CHECK(evc_node_attach(with_many, nodes[3], NULL) == EVC_OK);
+	for (unsigned i = 0; i < MANY; i++) {
+		many[i] = (struct object){ .number = 7, .is_alive = 1 };
+		CHECK(evc_node_add_handler(with_many, KEY, EVC_HANDLER_PROPAGATE, &many[i], &handlers_of_many[i]) ==
+		      EVC_OK);
+	}
+}
+
+static void walk_many(void)
+{
+	uint32_t called[OBJECTS] = { 0 };
+
+	walk_from(0, EVC_WALK_PROPAGATE, called);
+	CHECK(called[7] == MANY);
+}
+
+static void tear_down_many(void)
+{
+	explorer_join(other_thread);
+	(void)evc_node_end(with_many);
+	for (unsigned i = 0; i < MANY; i++)
+		evc_handler_drop(handlers_of_many[i]);
+	tear_down(4, 5);
+	CHECK(released_of_many == MANY);
+}
+
+SCENARIO(tree_chunks_grow)
+{
+	set_up_many();
+	start_other_at(3, end_last);
+	walk_many();
+	tear_down_many();
+}
+
+/* The next walk takes what this one has found, chunk by chunk, while the node where a chunk ends moves. */
+static void *move_many(void *unused)
+{
+	CHECK(evc_node_attach(with_many, nodes[0], NULL) == EVC_OK);
+	return unused;
+}
+
+SCENARIO(tree_chunks_cached)
+{
+	uint32_t called[OBJECTS] = { 0 };
+
+	set_up_many();
+	walk_many();
+	other_thread = explorer_start(move_many, NULL);
+	walk_from(0, EVC_WALK_PROPAGATE, called);
+	CHECK(called[7] <= MANY);
+	tear_down_many();
+}
