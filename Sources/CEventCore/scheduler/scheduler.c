@@ -230,10 +230,11 @@ static enum evc_status withdraw(struct evc_scheduler *scheduler, uint64_t id)
 
 enum evc_status evc_scheduler_cancel(struct evc_scheduler *scheduler, uint64_t id)
 {
-	enum evc_status status = withdraw(scheduler, id);
+	enum evc_status status;
 
 	if (scheduler == NULL)
 		return EVC_INVALID_ARGUMENT;
+	status = withdraw(scheduler, id);
 	if (status == EVC_OK)
 		/* Release: pairs with evc_scheduler_read_statistics. */
 		atomic_fetch_add_explicit(&scheduler->count_cancelled, 1, memory_order_release);

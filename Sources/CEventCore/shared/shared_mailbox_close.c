@@ -27,6 +27,13 @@ void evc_shared_mailbox_close_when_empty(struct evc_shared_mailbox *mailbox)
 
 void evc_shared_mailbox_drop(struct evc_shared_mailbox *mailbox)
 {
+	if (mailbox == NULL)
+		return;
+	/*
+	 * Held meanwhile, so that whoever releases it last sees that this is done by the mailbox's own count: a caller
+	 * may keep its reference in a way that a sanitizer does not know of, as Swift's.
+	 */
+	evc_shared_mailbox_retain(mailbox);
 	/*
 	 * As by a last worker: a post that began before the close and comes after this drops itself. Relaxed, and the
 	 * fence: any other is found now.
@@ -34,6 +41,7 @@ void evc_shared_mailbox_drop(struct evc_shared_mailbox *mailbox)
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_SHARED_ENDED, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
 	evc_shared_drop_all(mailbox);
+	evc_shared_mailbox_release(mailbox);
 }
 
 void evc_shared_drop_all(struct evc_shared_mailbox *mailbox)

@@ -58,17 +58,42 @@ public struct EventListenerInterest: OptionSet, Sendable {
   }
 
   // `OptionSet` would do with the bits alone. Of two ages the lower one holds: an event has to be
-  // younger than both.
+  // younger than both; and an age is kept as long as `youngerThan` is.
+
+  private func with(_ rawValue: UInt8, _ other: EventListenerInterest) -> EventListenerInterest {
+    guard rawValue & Self.youngerThan.rawValue != 0 else {
+      return EventListenerInterest(rawValue: rawValue)
+    }
+    return EventListenerInterest(rawValue, age: [age, other.age].filter { $0 != 0 }.min() ?? 0)
+  }
+
+  /// Whether both have the same conditions, and the same age.
+  public static func == (one: EventListenerInterest, other: EventListenerInterest) -> Bool {
+    one.rawValue == other.rawValue && one.age == other.age
+  }
 
   public mutating func formUnion(_ other: EventListenerInterest) {
-    let ages = [age, other.age].filter { $0 != 0 }
-    self = EventListenerInterest(rawValue | other.rawValue, age: ages.min() ?? 0)
+    self = with(rawValue | other.rawValue, other)
+  }
+
+  public mutating func formIntersection(_ other: EventListenerInterest) {
+    self = with(rawValue & other.rawValue, other)
+  }
+
+  public mutating func formSymmetricDifference(_ other: EventListenerInterest) {
+    self = with(rawValue ^ other.rawValue, other)
   }
 
   public func union(_ other: EventListenerInterest) -> EventListenerInterest {
-    var union = self
-    union.formUnion(other)
-    return union
+    with(rawValue | other.rawValue, other)
+  }
+
+  public func intersection(_ other: EventListenerInterest) -> EventListenerInterest {
+    with(rawValue & other.rawValue, other)
+  }
+
+  public func symmetricDifference(_ other: EventListenerInterest) -> EventListenerInterest {
+    with(rawValue ^ other.rawValue, other)
   }
 
   @discardableResult
@@ -78,5 +103,12 @@ public struct EventListenerInterest: OptionSet, Sendable {
     let isNew = !contains(newMember)
     formUnion(newMember)
     return (isNew, newMember)
+  }
+
+  @discardableResult
+  public mutating func remove(_ member: EventListenerInterest) -> EventListenerInterest? {
+    let removed = with(rawValue & member.rawValue, member)
+    self = with(rawValue & ~member.rawValue, EventListenerInterest(rawValue: 0))
+    return removed.isEmpty ? nil : removed
   }
 }

@@ -84,11 +84,12 @@ package final class ExecutionContexts: @unchecked Sendable {
     case nil:
       // What runs there need not be Sendable, so that it must be the caller's context and no other.
       require(
-        actor != nil || Self.isCallerInPlace,
+        actor != nil || Self.isCallerAlone,
         """
         Without executeOn: a callback is called where it is registered: on an actor, on the main thread or in \
-        a handler. This is a task or a thread to which no event can come back. Register it in one of those \
-        places, or say where it is to be called: executeOn: .listenerThread, for instance.
+        a handler of an event thread or of a listener's thread. This is a task, a dispatch queue or a thread to \
+        which no event can come back. Register it in one of those places, or say where it is to be called: \
+        executeOn: .listenerThread, for instance.
         """)
       return actor.map { self.actor($0) } ?? current()
     case .requesterThread: return actor.map { self.actor($0) } ?? current()
@@ -118,6 +119,14 @@ package final class ExecutionContexts: @unchecked Sendable {
     if RegisteringActor.value != nil || MainQueue.isCurrent { return true }
     guard let consumer = CurrentConsumer.value else { return false }
     return !(consumer.pump?.driver is TaskDriver)
+  }
+
+  /// Whether the caller is in such a place and nothing else runs there beside it. A dispatch queue is
+  /// none, since it may be concurrent: the caller's next listener may be another consumer's.
+  static var isCallerAlone: Bool {
+    guard isCallerInPlace else { return false }
+    if RegisteringActor.value != nil || MainQueue.isCurrent { return true }
+    return !(CurrentConsumer.value?.pump?.driver is QueueDriver)
   }
 
   /// The context that a consumer's handlers run in.

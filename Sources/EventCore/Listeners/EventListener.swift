@@ -13,6 +13,9 @@
 /// | an event thread | that of its central, and what is sent to the thread alone | the event thread |
 /// | a pool | that of its central, and what is sent to the pool alone | a thread beside the pool's |
 ///
+/// A listener that a handler registers in its own place shares the mailbox of that handler, and hears
+/// what is sent to its event thread or listener alone as well.
+///
 /// The library's types conform; a type of one's own can by naming one of them.
 public protocol EventListenable: AnyObject, Sendable {
   /// Where the listeners are kept.

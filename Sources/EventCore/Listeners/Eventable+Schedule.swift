@@ -28,7 +28,8 @@ extension Eventable {
   /// or a little after it (D8).
   ///
   /// **Ownership**: the schedule keeps the event, and not the central: if that is released first,
-  /// the event is freed and counted.
+  /// the event is freed and counted. If the thread, the pool or the listener that it is for is gone
+  /// before, nobody gets it; a repetition goes on, so keep its handle and cancel it.
   ///
   /// **Complexity**: O(log pending).
   @inlinable
@@ -122,7 +123,8 @@ extension Eventable {
   /// or a little after it (D8).
   ///
   /// **Ownership**: the schedule keeps the event, and not the central: if that is released first,
-  /// the event is freed and counted.
+  /// the event is freed and counted. If the thread, the pool or the listener that it is for is gone
+  /// before, nobody gets it; a repetition goes on, so keep its handle and cancel it.
   ///
   /// **Complexity**: O(log pending).
   @inlinable

@@ -2,6 +2,7 @@
 // Copyright the EventCore authors
 
 import Dispatch
+import Synchronization
 
 /// Several event threads of one kind as one receiver: each event goes to exactly one of them. (A
 /// callback that wants the latest event only is a receiver of its own beside others.)
@@ -31,6 +32,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   let core: PoolCore
   @usableFromInline let direct: any RouterCore
   private let lazyListener = LazyReference<EventListener>()
+  private let hasEndedListener = Atomic<Bool>(false)
 
   /// Makes a pool whose threads are made by a closure, which can give each of them something of its
   /// own.
@@ -94,6 +96,8 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
 
   deinit {
     core.release()
+    // Somebody may hold it.
+    lazyListener.value?.end()
   }
 
   /// Where the events are dispatched.
@@ -101,16 +105,20 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
 
   /// The listeners that are registered `on:` this pool. They hear every event that the pool gets,
   /// from its central or by itself, beside the thread that handles it; they share no work with the
-  /// threads, and end with the pool's last reference.
+  /// threads, and end with the pool's last reference, by ``cancel()`` or with a drain.
   ///
   /// **Threads**: any. Made with its first use; its listener thread starts with the first listener
   /// that runs there.
   public var listener: EventListener {
-    lazyListener.value(or: {
+    let listener = lazyListener.value(or: {
       EventListener(
         core: central.core, sources: [central.router, direct],
         target: ScheduleTarget(central.scheduler, direct), name: "EventPool listener")
     })
+    // As in `endListener`.
+    atomicMemoryFence(ordering: .sequentiallyConsistent)
+    if hasEndedListener.load(ordering: .sequentiallyConsistent) { listener.end() }
+    return listener
   }
 
   // MARK: Threads
@@ -159,6 +167,15 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// **Complexity**: O(threads).
   public func cancel() {
     core.close(whenEmpty: false)
+    endListener()
+  }
+
+  /// Ends the listeners that are registered `on:` this pool, now and later.
+  private func endListener() {
+    hasEndedListener.store(true, ordering: .sequentiallyConsistent)
+    // As in `EventThread.endListener`.
+    atomicMemoryFence(ordering: .sequentiallyConsistent)
+    lazyListener.value?.end()
   }
 
   /// Ends the pool after its threads have handled what waits; what is dispatched from now on it
@@ -177,7 +194,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
     let slots = core.close(whenEmpty: true)
     for slot in slots where !slot.thread.consumer.ended.wait(until: deadline.limit) {
-      core.close(whenEmpty: false)
+      cancel()
       return false
     }
     return hasHandledAll(slots)
@@ -195,7 +212,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     let slots = core.close(whenEmpty: true)
     for slot in slots {
       guard await slot.thread.consumer.ended.opened(until: deadline.limit) else {
-        core.close(whenEmpty: false)
+        cancel()
         return false
       }
     }
@@ -204,6 +221,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
 
   /// After its end: whether it handled what was dispatched before.
   private func hasHandledAll(_ slots: [PoolCore.Slot]) -> Bool {
+    endListener()
     // Nobody is left to handle it.
     core.shared?.core.dropAll()
     // Threads that were not given up have left nothing: see `EventThread.hasHandledAll`.

@@ -82,7 +82,8 @@ final class Latch: @unchecked Sendable {
       if waits {
         waiter.continuation = continuation
         waiters.append(waiter)
-        waiter.timer = deadline.map { timer(for: waiter, at: $0) }
+        // Dispatch takes what is later for a time of day; it is 292 years from the start of the machine.
+        waiter.timer = deadline.flatMap { $0 > Int64.max ? nil : timer(for: waiter, at: $0) }
       }
       let isOpen = hasOpened
       monitor.unlock()

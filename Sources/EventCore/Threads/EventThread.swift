@@ -38,6 +38,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   private let lazyListener = LazyReference<EventListener>()
   /// Whether somebody gave up what waits. Releasing, before the mailbox is closed, and acquiring.
   private let givenUp = Atomic<Bool>(false)
+  private let hasEndedListener = Atomic<Bool>(false)
 
   /// Starts the thread on the shared central and calls ``registerEventListeners()``.
   ///
@@ -121,6 +122,8 @@ open class EventThread: EventListenable, @unchecked Sendable {
   deinit {
     // Wakes the thread, which holds the consumer and not this object, and frees itself.
     consumer.close(whenEmpty: false)
+    // Somebody may hold it.
+    lazyListener.value?.end()
   }
 
   /// Override to register callbacks with ``addEventCallback(_:forEventType:)``. Called once, by the
@@ -144,6 +147,14 @@ open class EventThread: EventListenable, @unchecked Sendable {
   func giveUp() {
     givenUp.store(true, ordering: .releasing)
     consumer.close(whenEmpty: false)
+    endListener()
+  }
+
+  /// Ends the listeners that are registered `on:` this thread, now and later.
+  func endListener() {
+    hasEndedListener.store(true, ordering: .sequentiallyConsistent)
+    // First this, then the look; `listener` does the same the other way round.
+    atomicMemoryFence(ordering: .sequentiallyConsistent)
     lazyListener.value?.end()
   }
 
@@ -173,6 +184,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
     consumer.close(whenEmpty: true)
     if consumer.ended.wait(until: deadline.limit) {
+      endListener()
       return hasHandledAll
     }
     giveUp()
@@ -189,7 +201,10 @@ open class EventThread: EventListenable, @unchecked Sendable {
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     consumer.close(whenEmpty: true)
-    if await consumer.ended.opened(until: deadline.limit) { return hasHandledAll }
+    if await consumer.ended.opened(until: deadline.limit) {
+      endListener()
+      return hasHandledAll
+    }
     giveUp()
     return false
   }
@@ -222,12 +237,18 @@ open class EventThread: EventListenable, @unchecked Sendable {
   // MARK: Listeners
 
   /// The listeners that are registered `on:` this thread. They hear what its callbacks hear, the
-  /// events of its central and those that are sent to it alone, and end with its last reference or
-  /// by ``cancel()``.
+  /// events of its central and those that are sent to it alone, and end with its last reference, by
+  /// ``cancel()`` or with a drain.
   ///
   /// **Threads**: any. Made with its first use.
   public var listener: EventListener {
-    lazyListener.value(or: { EventListener(on: central, direct: direct, of: consumer) })
+    let listener = lazyListener.value(or: {
+      EventListener(on: central, direct: direct, of: consumer)
+    })
+    // As in `endListener`.
+    atomicMemoryFence(ordering: .sequentiallyConsistent)
+    if hasEndedListener.load(ordering: .sequentiallyConsistent) { listener.end() }
+    return listener
   }
 
   // MARK: Looking

@@ -80,7 +80,7 @@ public final class EventNodeHandle: EventRegistration, Sendable {
   }
 
   /// Ends the handler and returns when no call of it is running (D6), without blocking the thread of
-  /// the task: a thread of its own waits, if a call is running.
+  /// the task: a thread that is started for it waits.
   ///
   /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
   ///
