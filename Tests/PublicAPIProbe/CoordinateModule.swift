@@ -1,8 +1,36 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+#if canImport(UIKit)
+  import UIKit
+#else
+  import EventCoreTestSupport
+#endif
 import Coordinate
 import Testing
+
+// The examples of "Coming from Coordinate".
+enum ComingFromCoordinate {
+  struct AppEvents {
+    enum Teams: CoordinateEvents, Equatable {
+      case setFavorite(_ team: Int)
+    }
+  }
+
+  final class TeamsViewController: UIViewController, UICoordinated {
+    weak var parentCoordinator: UICoordinator?
+  }
+
+  final class AppCoordinator: Coordinator<TeamsViewController> {
+    var favorites: [Int] = []
+
+    override func interceptEvent(_ event: CoordinateEvents) -> Bool {
+      guard case AppEvents.Teams.setFavorite(let team) = event else { return false }
+      favorites.append(team)
+      return true
+    }
+  }
+}
 
 // What programs write that come from Coordinate, with `import Coordinate` alone.
 @MainActor
@@ -23,6 +51,15 @@ struct CoordinateModule {
       favorites.append(number)
       return true
     }
+  }
+
+  @Test("the page's examples")
+  func page() {
+    let screen = ComingFromCoordinate.TeamsViewController()
+    let app = ComingFromCoordinate.AppCoordinator(rootViewController: screen)
+    app.start()
+    screen.emitEvent(ComingFromCoordinate.AppEvents.Teams.setFavorite(7))
+    #expect(app.favorites == [7])
   }
 
   @Test("a coordinator of a type of screens starts, is activated, intercepts and stops")
