@@ -28,6 +28,7 @@ enum SymbolsOfListeners {
   }
 
   // EventMethod.
+  @MainActor
   final class Display: EventListening {
     var celsius: Float = 0
 

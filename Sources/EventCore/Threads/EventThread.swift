@@ -32,8 +32,8 @@ open class EventThread: EventListenable, @unchecked Sendable {
   public let central: EventCentral
   let consumer: Consumer
   @usableFromInline let direct: any RouterCore
-  /// Made when the first observer is added.
-  /// What a module on top of this one keeps with a thread: the observers of EventDrivenSwift.
+  /// What a module on top of this one keeps with a thread: the observers of EventDrivenSwift, with the
+  /// first of them.
   package let attachment = LazyReference<AnyObject>()
   private let lazyListener = LazyReference<EventListener>()
   /// Whether somebody gave up what waits. Releasing, before the mailbox is closed, and acquiring.

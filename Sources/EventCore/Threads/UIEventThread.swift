@@ -49,8 +49,8 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - central: Where its events are dispatched.
-  ///   - waitStrategy: Of no account: it never waits by itself.
-  ///   - name: Of no account: it has no thread.
+  ///   - waitStrategy: Ignored: it has no thread that could wait.
+  ///   - name: Ignored: it has no thread.
   ///
   /// **Threads**: any; its callbacks run on the MainActor wherever it was made.
   public override init(
