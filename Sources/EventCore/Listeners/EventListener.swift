@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 /// What events come to, so that listeners can be registered with it: an ``EventCentral``, an
-/// ``EventListener`` of one's own, an ``EventThread`` or an ``EventPool``.
+/// ``EventListener`` of your own, an ``EventThread`` or an ``EventPool``.
 ///
 /// It is what `on:` names in ``Eventable``'s `addListener`:
 ///
@@ -13,7 +13,7 @@
 /// | an event thread | that of its central, and what is sent to the thread alone | the event thread |
 /// | a pool | that of its central, and what is sent to the pool alone | a thread beside the pool's |
 ///
-/// The library's types conform; a type of one's own can by naming one of them.
+/// The library's types conform; a type of your own can conform by naming one of them.
 public protocol EventListenable: AnyObject, Sendable {
   /// Where the listeners are kept.
   var listener: EventListener { get }

@@ -123,7 +123,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
     consumer.close(whenEmpty: false)
   }
 
-  /// Override to register callbacks with ``addEventCallback(_:forEventType:)``. Called once, by the
+  /// Override to register callbacks with `addEventCallback`. Called once, by the
   /// initialiser; before the thread handles its first event.
   ///
   /// **Threads**: called on the thread that runs the initialiser. It may ``cancel()``; to wait for the
@@ -203,7 +203,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   /// Waits until the thread has ended. Does not end it.
   ///
-  /// **Threads**: any but the thread itself, as ``drain(until:)``.
+  /// **Threads**: any but the thread itself, as for `drain(until:)`.
   @available(*, noasync, message: "It blocks its thread: write await join().")
   public func join() {
     refuseOnOwnThread("join()", instead: "cancel()")

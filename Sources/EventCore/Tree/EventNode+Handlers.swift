@@ -82,7 +82,7 @@ extension EventNode {
   ///
   /// - Parameters:
   ///   - mode: As for the other forms. Once the owner is gone, nothing is consumed.
-  ///   - owner: Whom the handler belongs to. It is not retained: when it is gone the handler is
+  ///   - owner: The owner of the handler. It is not retained: when it is gone the handler is
   ///     never called again (D9), and ends at the next event. It is kept alive over each call.
   ///   - method: A method of the owner's class, named without its object.
   /// - Returns: A handle that ends the handler.
@@ -113,7 +113,7 @@ extension EventNode {
   /// Ends the handlers of this node for a type that would be called in one of the mode's phases.
   ///
   /// A handler for several phases ends altogether, if the mode names one of them, and one that
-  /// consumes the event ends as all others: ``CaptureMode/consumeEvent`` in `mode` is of no account.
+  /// consumes the event ends as all others: ``CaptureMode/consumeEvent`` in `mode` is ignored.
   ///
   /// - Returns: How many there were.
   ///
