@@ -19,6 +19,17 @@ enum ComingFromCoordinate {
 
   final class TeamsViewController: UIViewController, UICoordinated {
     weak var parentCoordinator: UICoordinator?
+    func show(_ teams: [Int]) {}
+  }
+
+  // The module's own example.
+  final class TeamsCoordinator: Coordinator<TeamsViewController> {
+    let teams = [7]
+
+    override func start() {
+      super.start()
+      rootViewController.show(teams)
+    }
   }
 
   final class AppCoordinator: Coordinator<TeamsViewController> {
@@ -58,6 +69,7 @@ struct CoordinateModule {
     let screen = ComingFromCoordinate.TeamsViewController()
     let app = ComingFromCoordinate.AppCoordinator(rootViewController: screen)
     app.start()
+    ComingFromCoordinate.TeamsCoordinator(rootViewController: .init()).start()
     screen.emitEvent(ComingFromCoordinate.AppEvents.Teams.setFavorite(7))
     #expect(app.favorites == [7])
   }

@@ -23,6 +23,13 @@ final class TemperatureProcessor: EventThread, @unchecked Sendable {
   }
 }
 
+func process() async {
+  let processor = TemperatureProcessor()
+  TemperatureEvent(temperatureInCelsius: 23.25).queue()
+  TemperatureEvent(temperatureInCelsius: 90).stack(priority: .highest)
+  await processor.drain()
+}
+
 // README, "The first event", as a class writes it.
 @MainActor
 final class TemperatureModel {
@@ -101,6 +108,7 @@ struct ReadmeExamples {
     TemperatureEvent(temperatureInCelsius: 90).stack(priority: .highest)
     #expect(await processor.drain())
     #expect(processor.statistics.delivered == 2)
+    await process()
   }
 
   @Test("the seed's form")

@@ -60,17 +60,28 @@ public struct EventListenerInterest: OptionSet, Sendable {
   // `OptionSet` would do with the bits alone. Of two ages the lower one holds: an event has to be
   // younger than both.
 
+  /// Adds the conditions of another interest.
+  ///
+  /// - Parameter other: What to add. Of two ages the lower one holds.
   public mutating func formUnion(_ other: EventListenerInterest) {
     let ages = [age, other.age].filter { $0 != 0 }
     self = EventListenerInterest(rawValue | other.rawValue, age: ages.min() ?? 0)
   }
 
+  /// The conditions of both.
+  ///
+  /// - Parameter other: What to add. Of two ages the lower one holds.
+  /// - Returns: An interest that asks for everything that either asks for.
   public func union(_ other: EventListenerInterest) -> EventListenerInterest {
     var union = self
     union.formUnion(other)
     return union
   }
 
+  /// Adds conditions, unless they are there already.
+  ///
+  /// - Parameter newMember: What to add.
+  /// - Returns: Whether any was new, and what was given.
   @discardableResult
   public mutating func insert(
     _ newMember: EventListenerInterest
