@@ -68,8 +68,8 @@ let package = Package(
       dependencies: [
         "EventCore", "EventDrivenSwift", "EventsTree", "Coordinate", "EventCoreTestSupport",
       ]),
-    // The examples of EventDrivenSwift once more, through a symbolic link, as a user in Swift 5 mode has
-    // them, and closures that only that mode takes.
+    // The examples of EventDrivenSwift, as a user in Swift 5 mode has them, and closures that only that mode
+    // takes.
     .testTarget(
       name: "PublicAPIProbeSwift5",
       dependencies: [

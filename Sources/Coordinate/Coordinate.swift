@@ -5,8 +5,11 @@
 // what is written here for such programs alone.
 @_exported public import EventCore
 
-/// What Coordinate calls any coordinator: the parent and the children of one.
-public typealias Coordinating = EventCoordinator
+/// What Coordinate calls any coordinator: the parent of what is shown.
+public typealias Coordinating = UICoordinator
+
+/// What Coordinate calls a screen of a coordinator.
+public typealias Coordinated = UICoordinated
 
 /// A coordinator on the MainActor that knows the type of what it shows, as Coordinate's is.
 ///

@@ -8,8 +8,8 @@ import EventCore
 
 /// A closure that gets an event, its priority and the time of its dispatch.
 ///
-/// In Swift 6 mode ``EventThread`` wants its callbacks `@Sendable`, which this type is not;
-/// listeners with a requester take it as it is.
+/// It is not `@Sendable`: listeners without `executeOn:` take it as it is, while in Swift 6 mode the
+/// callbacks of an `EventThread` and listeners with `executeOn:` have to be `@Sendable`.
 public typealias TypedEventCallback<Event> = (
   _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
 ) -> Void
@@ -19,7 +19,7 @@ public typealias TypedEventFilterCallback<Event: Eventable> = (
   _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
 ) -> Bool
 
-/// A closure that gets the object whose property it is, and the event. See ``EventMethod``.
+/// A closure that gets the object whose property it is, and the event. See `EventMethod`.
 public typealias EventMethodTypedEventCallback<Owner: AnyObject, Event> = (
   _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
 ) -> Void

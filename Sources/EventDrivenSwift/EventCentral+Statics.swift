@@ -19,7 +19,7 @@ extension EventCentral {
   /// In new code say it of the event: `SomeEvent.addListener(self, onSomeEvent)`, which has more
   /// forms.
   ///
-  /// - Parameters: As for ``EventCore/Eventable``'s form.
+  /// - Parameters: As for the form of `SomeEvent.addListener`.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**, **Order**, **Complexity**: as that form.
@@ -42,7 +42,7 @@ extension EventCentral {
   /// Has a closure or a method called for every event of a type that is dispatched on the shared
   /// central, in a place that it names.
   ///
-  /// - Parameters: As for ``EventCore/Eventable``'s form.
+  /// - Parameters: As for the form of `SomeEvent.addListener`.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**, **Order**, **Complexity**: as that form.
@@ -70,7 +70,7 @@ extension EventCentral {
   /// Has a closure or a method of the MainActor called for every event of a type that is dispatched
   /// on the shared central: on the main queue, wherever it is registered.
   ///
-  /// - Parameters: As for ``EventCore/Eventable``'s form.
+  /// - Parameters: As for the form of `SomeEvent.addListener`.
   /// - Returns: A handle that tells how many events wait for the main queue, and removes the
   ///   listener.
   ///

@@ -11,7 +11,7 @@ extension EventListenable {
   /// Has a closure or a method called for every event of a type that comes here, where it is
   /// registered.
   ///
-  /// - Parameters: As for ``EventCore/Eventable``'s form.
+  /// - Parameters: As for the form of `SomeEvent.addListener`.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**, **Order**, **Complexity**: as that form.
@@ -34,7 +34,7 @@ extension EventListenable {
   /// Has a closure or a method called for every event of a type that comes here, in a place that it
   /// names.
   ///
-  /// - Parameters: As for ``EventCore/Eventable``'s form.
+  /// - Parameters: As for the form of `SomeEvent.addListener`.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**, **Order**, **Complexity**: as that form.
@@ -61,7 +61,7 @@ extension EventListenable {
 
   /// Queues an event here at a time.
   ///
-  /// - Parameters: As for ``EventCore/Eventable/scheduleQueue(at:priority:on:)``.
+  /// - Parameters: As for the form of `event.scheduleQueue(at:priority:on:)`.
   /// - Returns: A handle that cancels it.
   ///
   /// **Threads**, **Order**, **Time**: as that.
@@ -75,7 +75,7 @@ extension EventListenable {
 
   /// Stacks an event here at a time.
   ///
-  /// - Parameters: As for ``EventCore/Eventable/scheduleStack(at:priority:on:)``.
+  /// - Parameters: As for the form of `event.scheduleStack(at:priority:on:)`.
   /// - Returns: A handle that cancels it.
   ///
   /// **Threads**, **Order**, **Time**: as that.

@@ -5,7 +5,7 @@
 // what is written here for such programs alone.
 @_exported public import EventCore
 
-/// What EventsTree calls an event: ``EventCore/Eventable``.
+/// What EventsTree calls an event: `Eventable`.
 public typealias Event = Eventable
 
 extension EventNode: Equatable {

@@ -1,15 +1,54 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+#if canImport(UIKit)
+  import UIKit
+#else
+  import EventCoreTestSupport
+#endif
 import Coordinate
 import Testing
+
+// The examples of "Coming from Coordinate".
+enum ComingFromCoordinate {
+  struct AppEvents {
+    enum Teams: CoordinateEvents, Equatable {
+      case setFavorite(_ team: Int)
+    }
+  }
+
+  final class TeamsViewController: UIViewController, UICoordinated {
+    weak var parentCoordinator: UICoordinator?
+    func show(_ teams: [Int]) {}
+  }
+
+  // The module's own example.
+  final class TeamsCoordinator: Coordinator<TeamsViewController> {
+    let teams = [7]
+
+    override func start() {
+      super.start()
+      rootViewController.show(teams)
+    }
+  }
+
+  final class AppCoordinator: Coordinator<TeamsViewController> {
+    var favorites: [Int] = []
+
+    override func interceptEvent(_ event: CoordinateEvents) -> Bool {
+      guard case AppEvents.Teams.setFavorite(let team) = event else { return false }
+      favorites.append(team)
+      return true
+    }
+  }
+}
 
 // What programs write that come from Coordinate, with `import Coordinate` alone.
 @MainActor
 @Suite("Coordinate's own names")
 struct CoordinateModule {
-  final class Screen: UICoordinated {
-    weak var parentCoordinator: UICoordinator?
+  final class Screen: Coordinated {
+    weak var parentCoordinator: Coordinating?
     nonisolated var nextResponder: (any EventResponder)? { nil }
   }
 
@@ -25,6 +64,16 @@ struct CoordinateModule {
     }
   }
 
+  @Test("the page's examples")
+  func page() {
+    let screen = ComingFromCoordinate.TeamsViewController()
+    let app = ComingFromCoordinate.AppCoordinator(rootViewController: screen)
+    app.start()
+    ComingFromCoordinate.TeamsCoordinator(rootViewController: .init()).start()
+    screen.emitEvent(ComingFromCoordinate.AppEvents.Teams.setFavorite(7))
+    #expect(app.favorites == [7])
+  }
+
   @Test("a coordinator of a type of screens starts, is activated, intercepts and stops")
   func life() {
     let screen = Screen()
@@ -32,8 +81,7 @@ struct CoordinateModule {
     var steps: [String] = []
     app.start(with: { steps.append("started") })
     app.startChild(tab)
-    let parent: Coordinating? = tab.parentCoordinator
-    #expect(parent === app)
+    #expect(tab.parentCoordinator === app)
     screen.emitEvent(Favorites.added(7))
     #expect(app.favorites == [7])
     let other = Coordinator(rootViewController: screen)

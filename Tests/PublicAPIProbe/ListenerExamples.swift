@@ -17,6 +17,7 @@ struct TemperatureRatingEvent: Eventable {
 }
 
 // "The places".
+@MainActor
 final class TemperatureRatingModel {
   var rating: TemperatureRating = .freezing
 
@@ -29,7 +30,7 @@ final class TemperatureRatingModel {
   }
 }
 
-// "The closure may come last".
+// "The places": elsewhere, with the closure last.
 final class LatestTemperature {
   init() {
     TemperatureEvent.addListener(self, executeOn: .listenerThread, interestedIn: .latestOnly) { event in
@@ -38,7 +39,17 @@ final class LatestTemperature {
   }
 }
 
-// "A world of its own".
+// "Which source".
+func ownSource() -> EventListener {
+  let audio = EventListener(name: "audio")
+  TemperatureEvent.addListener(nil, executeOn: .listenerThread, on: audio) { event in
+    print(event.temperatureInCelsius)
+  }
+  audio.queueEvent(TemperatureEvent(temperatureInCelsius: 20))
+  return audio
+}
+
+// "A separate central".
 final class PhysicsThread: EventThread, @unchecked Sendable {
   // Stores nothing.
 }
@@ -55,7 +66,7 @@ func worldOfItsOwn() -> (EventCentral, PhysicsThread, EventPool<ThumbnailThread>
   return (world, physics, workers, root)
 }
 
-// "A listener dies with its requester".
+// "A listener ends with its requester".
 final class Dashboard {
   private let listeners = EventListenerScope()
 
@@ -67,6 +78,7 @@ final class Dashboard {
 }
 
 // "A property can be a handler".
+@MainActor
 final class Thermometer: EventListening {
   var celsius: Float = 0
 
@@ -83,25 +95,22 @@ actor Recorder {
   var temperatures: [Float] = []
 
   func start() {
-    TemperatureEvent.addListener(self) { (self: isolated Recorder, event) in
-      self.temperatures.append(event.temperatureInCelsius)
-    }
-  }
-
-  // Several interests at once.
-  func startWithNewest() {
-    TemperatureEvent.addListener(
-      self,
-      { (self: isolated Recorder, event) in
-        self.temperatures.append(event.temperatureInCelsius)
-      }, interestedIn: [.latestOnly, .youngerThan(.milliseconds(16))])
-  }
-
-  func startIsolated() {
     TemperatureEvent.addListener(nil) { event in
       self.temperatures.append(event.temperatureInCelsius)
     }
   }
+}
+
+func giveTo(_ recorder: Recorder) {
+  TemperatureEvent.addListener(recorder) { (recorder: isolated Recorder, event) in
+    recorder.temperatures.append(event.temperatureInCelsius)
+  }
+  // With an interest.
+  TemperatureEvent.addListener(
+    recorder,
+    { (recorder: isolated Recorder, event) in
+      recorder.temperatures.append(event.temperatureInCelsius)
+    }, interestedIn: [.latestOnly, .youngerThan(.milliseconds(16))])
 }
 
 final class Display: EventListening {
@@ -204,6 +213,8 @@ struct ListenerExamples {
     _ = Thermometer()
     let recorder = Recorder()
     await recorder.start()
+    giveTo(recorder)
+    ownSource().end()
     let room = Room()
     await room.start()
     ownListener(Mixer())

@@ -9,6 +9,7 @@ import Testing
 
 struct ImageEvent: Eventable {
   var number = 0
+  var album = 0
 }
 
 final class ThumbnailThread: EventThread, @unchecked Sendable {
@@ -88,7 +89,9 @@ struct PoolExamples {
   func seedForms() {
     let plain = EventPool<ThumbnailThread>(capacity: 5)
     let roundRobin = EventPool<ThumbnailThread>(capacity: 5, balancer: EventPoolRoundRobinBalancer())
-    let lowestLoad = EventPool<ThumbnailThread>(capacity: 5, balancer: EventPoolLowestLoadBalancer())
+    let lowestLoad = EventPool<ThumbnailThread>(capacity: 5, balancer: .lowestLoad)
+    _ = EventPool<ThumbnailThread>(
+      capacity: 2, balancer: .byKey { (event: ImageEvent) in event.album }, on: EventCentral())
     let before = ThumbnailThread.handled.load(ordering: .acquiring)
     // n+1 events over n threads, in three pools.
     for number in 0..<6 { #expect(ImageEvent(number: number).queue() == 3) }
@@ -131,8 +134,8 @@ struct PoolExamples {
   func sharedAndScaled() {
     let world = EventCentral()
     let pool = EventPool<ThumbnailThread>(
-      capacity: 2, balancer: EventPoolSharedBalancer(),
-      scaler: EventPoolDynamicScaler(minimum: 2, maximum: 8), on: world)
+      capacity: 2, balancer: .shared,
+      scaler: .dynamic(2...8), on: world)
     pool.withThreads { threads in
       for thread in threads {
         thread.addEventCallback { (event: TemperatureEvent) in print(event) }

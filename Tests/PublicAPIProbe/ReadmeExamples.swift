@@ -19,11 +19,30 @@ final class TemperatureProcessor: EventThread, @unchecked Sendable {
   }
 
   func onTemperature(_ event: TemperatureEvent) {
-    print("\(event.temperatureInCelsius) °C")
+    print("processing \(event.temperatureInCelsius) °C")
   }
 }
 
-// README, "Coming from EventDrivenSwift": the seed's form, which retains the thread until cancel().
+func process() async {
+  let processor = TemperatureProcessor()
+  TemperatureEvent(temperatureInCelsius: 23.25).queue()
+  TemperatureEvent(temperatureInCelsius: 90).stack(priority: .highest)
+  await processor.drain()
+}
+
+// README, "The first event", as a class writes it.
+@MainActor
+final class TemperatureModel {
+  var celsius: Float = 0
+
+  func start() {
+    TemperatureEvent.addListener(self) { [weak self] event in
+      self?.celsius = event.temperatureInCelsius
+    }
+  }
+}
+
+// "Coming from EventDrivenSwift": a bound method, which retains the thread until cancel().
 final class SeedProcessor: EventThread, @unchecked Sendable {
   override func registerEventListeners() {
     addEventCallback(onTemperatureEvent, forEventType: TemperatureEvent.self)
@@ -34,13 +53,14 @@ final class SeedProcessor: EventThread, @unchecked Sendable {
   ) {}
 }
 
-// README, "What else there is".
+// README, "What you want, and what to use": elsewhere, and the newest only.
 final class TemperatureLabel: Sendable {
   let text = Mutex("")
 
   init() {
     TemperatureEvent.addListener(
-      self, TemperatureLabel.onTemperature, executeOn: .listenerThread, interestedIn: .latestOnly)
+      self, TemperatureLabel.onTemperature, executeOn: .listenerThread,
+      interestedIn: [.latestOnly, .youngerThan(.milliseconds(16))])
   }
 
   func onTemperature(_ event: TemperatureEvent) {
@@ -69,12 +89,26 @@ enum ReadmeTree {
 @Suite("Every example compiles and runs", .serialized)
 struct ReadmeExamples {
   @Test("the first event")
-  func firstEvent() {
+  @MainActor
+  func firstEvent() async {
+    let handle = TemperatureEvent.addListener(nil) { event in print("\(event.temperatureInCelsius) °C") }
+    #expect("\(handle.executesOn)" == "mainQueue")
+    TemperatureEvent(temperatureInCelsius: 21).queue()
+    await handle.removed()
+
+    let model = TemperatureModel()
+    model.start()
+    withExtendedLifetime(model) {}
+  }
+
+  @Test("an event thread")
+  func eventThread() async {
     let processor = TemperatureProcessor()
     TemperatureEvent(temperatureInCelsius: 23.25).queue()
     TemperatureEvent(temperatureInCelsius: 90).stack(priority: .highest)
-    #expect(processor.drain())
+    #expect(await processor.drain())
     #expect(processor.statistics.delivered == 2)
+    await process()
   }
 
   @Test("the seed's form")
@@ -108,7 +142,7 @@ struct ReadmeExamples {
     let pulse = TemperatureEvent(temperatureInCelsius: 37).scheduleQueue(every: .seconds(1))
     pulse.cancel()
     let pool = EventPool<TemperatureProcessor>(
-      capacity: 4, balancer: EventPoolLowestLoadBalancer())
+      capacity: 4, balancer: .lowestLoad)
     pool.capacity = 8
     TemperatureEvent(temperatureInCelsius: 21).queue()
     #expect(pool.drain())

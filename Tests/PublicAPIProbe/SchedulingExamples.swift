@@ -28,6 +28,9 @@ struct SchedulingExamples {
     let heartbeat = HeartbeatEvent().scheduleQueue(every: .seconds(1))
     heartbeat.cancel()
 
+    let renderThread = EventThread(on: EventCentral())
+    FrameEvent().scheduleQueue(after: .milliseconds(16), on: renderThread)
+
     let frames = FrameEvent().scheduleQueue(
       every: .microseconds(16_667), limit: 600, policy: .skip, priority: .high)
     print(frames.dispatches, frames.skipped)
@@ -43,7 +46,7 @@ struct SchedulingExamples {
     temperatureEvent.scheduleStack(
       at: DispatchTime.now() + TimeInterval().advanced(by: 4), priority: .highest)
     let central = EventCentral()
-    let handle = central.scheduleQueue(temperatureEvent, at: .now() + .seconds(4))
+    let handle = temperatureEvent.scheduleQueue(at: .now() + .seconds(4), on: central)
     #expect(handle.cancel())
     #expect(central.scheduleStatistics.cancelled == 1)
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// The examples of "Shutting down", and of worlds and trailing closures in "Where handlers run".
+// The examples of "Shutting down", and of a separate central in "Where handlers run".
 
 import EventCore
 import EventCoreTestSupport

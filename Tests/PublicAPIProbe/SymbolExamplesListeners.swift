@@ -28,6 +28,7 @@ enum SymbolsOfListeners {
   }
 
   // EventMethod.
+  @MainActor
   final class Display: EventListening {
     var celsius: Float = 0
 
@@ -58,6 +59,10 @@ enum SymbolsOfListeners {
       TemperatureRatingEvent.addListener(self, onTemperatureRatingEvent, executeOn: .listenerThread)
     }
 
+    @MainActor func addMethod() {
+      TemperatureRatingEvent.addListener(self, Model.onRating)
+    }
+
     func addMethods() {
       TemperatureRatingEvent.addListener(self, Model.onRating, executeOn: .listenerThread)
     }
@@ -65,6 +70,49 @@ enum SymbolsOfListeners {
     func addTrailingClosures() {
       TemperatureEvent.addListener(self, executeOn: .listenerThread) { event in
         print(event)
+      }
+    }
+  }
+
+  // The forms that are called where they are registered.
+  @MainActor
+  final class ViewModel {
+    var celsius: Float = 0
+
+    init() {
+      TemperatureEvent.addListener(self, interestedIn: .latestOnly) { [weak self] event in
+        self?.celsius = event.temperatureInCelsius
+      }
+      TemperatureEvent.addListener(self, ViewModel.onTemperature)
+    }
+
+    func onTemperature(_ event: TemperatureEvent) {}
+
+    static func addMethod(_ model: Model) {
+      model.addMethod()
+    }
+  }
+
+  // EventListener.
+  struct BufferEvent: Eventable {}
+
+  final class Mixer: Sendable {
+    func onBuffer(_ event: BufferEvent) {}
+
+    static func ownListener(_ mixer: Mixer) -> EventListener {
+      let audio = EventListener(name: "audio")
+      BufferEvent.addListener(mixer, Mixer.onBuffer, executeOn: .listenerThread, on: audio)
+      return audio
+    }
+  }
+
+  // The form that is given an actor.
+  actor Store {
+    var latest: Float = 0
+
+    static func listen(_ store: Store) {
+      TemperatureEvent.addListener(store) { (store: isolated Store, event) in
+        store.latest = event.temperatureInCelsius
       }
     }
   }
@@ -107,7 +155,13 @@ struct SymbolExamplesListeners {
     let dashboard = Symbols.Dashboard()
     let display = Symbols.Display()
     #expect(Symbols.TemperatureEvent(temperatureInCelsius: 21).queue() > 0)
-    withExtendedLifetime((dashboard, display)) {}
+    let (viewModel, mixer, store) = (Symbols.ViewModel(), Symbols.Mixer(), Symbols.Store())
+    let audio = Symbols.Mixer.ownListener(mixer)
+    #expect(audio.queueEvent(Symbols.BufferEvent()))
+    Symbols.Store.listen(store)
+    let model = Symbols.Model()
+    Symbols.ViewModel.addMethod(model)
+    withExtendedLifetime((dashboard, display, viewModel, mixer, store, model)) {}
   }
 
   @Test("closures and methods")

@@ -4,10 +4,18 @@
 // flags: -default-isolation MainActor
 import EventCore
 
-// The README's first example, in a module whose code is the MainActor's by default: nothing is refused.
+// The README's first example, in a module whose code is the MainActor's by default, and its form for a class:
+// nothing is refused.
 
 struct TemperatureEvent: Eventable {
   var temperatureInCelsius: Float
+}
+
+func firstEvent() async throws {
+  TemperatureEvent.addListener(nil) { event in print("\(event.temperatureInCelsius) °C") }
+
+  TemperatureEvent(temperatureInCelsius: 21).queue()
+  try await Task.sleep(for: .milliseconds(100))
 }
 
 final class TemperatureModel {
@@ -20,6 +28,5 @@ final class TemperatureModel {
     TemperatureEvent.addListener(nil, executeOn: .listenerThread) { event in
       print(event.temperatureInCelsius)
     }
-    TemperatureEvent(temperatureInCelsius: 21).queue()
   }
 }

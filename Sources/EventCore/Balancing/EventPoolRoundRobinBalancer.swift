@@ -5,8 +5,8 @@ import Synchronization
 
 /// Gives each event to the next thread of the pool, and after the last to the first again.
 ///
-/// The default. Fair if the handlers take alike; a thread that is held up goes on getting its
-/// share. Give each pool a balancer of its own: two that share one share its turns.
+/// The default. It is fair if all handlers take about the same time: a thread that is held up still
+/// gets its share. Give each pool a balancer of its own: two that share one share its turns.
 public final class EventPoolRoundRobinBalancer: EventPoolBalancing, @unchecked Sendable {
   // Unchecked: the pointer is constant, and what it points to is atomic.
 

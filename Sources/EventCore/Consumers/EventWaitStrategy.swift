@@ -5,7 +5,7 @@
 public enum EventWaitStrategy: Sendable, Equatable {
   /// Sleeps, after a look of a few microseconds. An idle thread takes no processor time.
   case park
-  /// Spins for so long before it sleeps: no wake-up cost within that time.
+  /// Spins for this long before it sleeps, so that nobody pays for a wake-up within that time.
   case spinThenPark(Duration)
   /// Offers the processor to other threads between two looks; never sleeps.
   case yield

@@ -72,6 +72,9 @@ public struct EventListenerInterest: OptionSet, Sendable {
     one.rawValue == other.rawValue && one.age == other.age
   }
 
+  /// Adds the conditions of another interest.
+  ///
+  /// - Parameter other: What to add. Of two ages the lower one holds.
   public mutating func formUnion(_ other: EventListenerInterest) {
     self = with(rawValue | other.rawValue, other)
   }
@@ -84,6 +87,10 @@ public struct EventListenerInterest: OptionSet, Sendable {
     self = with(rawValue ^ other.rawValue, other)
   }
 
+  /// The conditions of both.
+  ///
+  /// - Parameter other: What to add. Of two ages the lower one holds.
+  /// - Returns: An interest that asks for everything that either asks for.
   public func union(_ other: EventListenerInterest) -> EventListenerInterest {
     with(rawValue | other.rawValue, other)
   }
@@ -96,6 +103,10 @@ public struct EventListenerInterest: OptionSet, Sendable {
     with(rawValue ^ other.rawValue, other)
   }
 
+  /// Adds conditions, unless they are there already.
+  ///
+  /// - Parameter newMember: What to add.
+  /// - Returns: Whether any was new, and what was given.
   @discardableResult
   public mutating func insert(
     _ newMember: EventListenerInterest

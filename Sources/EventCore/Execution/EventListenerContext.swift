@@ -3,22 +3,27 @@
 
 import Dispatch
 
-/// Where a listener asks to be called.
+/// Where a listener is to be called: the argument `executeOn:`.
+///
+/// Leave `executeOn:` out, and a callback is called where it is registered. It need not be `Sendable`
+/// then, and registration traps where there is no such place. With `executeOn:` the callback has to be
+/// `Sendable`, and registration never traps.
 public enum ExecuteEventOn: Sendable {
-  /// In the context in which the listener is registered:
+  /// In the context in which the listener is registered, or, where no event can come back to that, in
+  /// a task or on the listener thread:
   ///
-  /// | Registered | Called |
-  /// |---|---|
-  /// | on the main thread, on the main queue or on the MainActor | on the main queue |
-  /// | on another actor | on that actor |
-  /// | inside a handler of an ``EventThread`` | on that thread, as one of its events |
-  /// | inside a handler of a listener | where that listener is called |
-  /// | inside a task | in a task of the listener's own |
-  /// | anywhere else | on the listener thread |
+  /// | Registered | Called with `.requesterThread` | Called without `executeOn:` |
+  /// |---|---|---|
+  /// | on the main thread, on the main queue or on the MainActor | on the main queue | the same |
+  /// | on another actor | on that actor | the same |
+  /// | inside a handler of an ``EventThread`` | on that thread, as one of its events | the same |
+  /// | inside a handler of a listener | where that listener is called; for a listener in a task, in a new task | the same; in a task it traps |
+  /// | inside a task that is on no actor | in a task of the listener's own | traps |
+  /// | anywhere else | on the listener thread | traps |
   ///
-  /// On an actor is what the compiler knows to be there. A function or an initialiser that is not
-  /// isolated does not know its caller's actor: what it registers counts as registered inside a
-  /// task, unless it is told by a parameter `isolation: isolated (any Actor)? = #isolation`.
+  /// An actor counts only where the compiler knows of it. A function or an initialiser that is not
+  /// isolated does not know its caller's actor: what it registers counts as registered inside a task,
+  /// unless the function passes on a parameter `isolation: isolated (any Actor)? = #isolation`.
   case requesterThread
   /// On the thread of its central (or of its ``EventListener``), which all such listeners share:
   /// one that takes long delays the others.
@@ -33,7 +38,7 @@ public enum ExecuteEventOn: Sendable {
   public static var main: ExecuteEventOn { .dispatchQueue(.main) }
 }
 
-/// Where a listener is called: what its ``ExecuteEventOn`` came to.
+/// Where a listener is called, as its handle tells.
 public enum EventListenerContext: Sendable {
   /// An event thread, as one of its events.
   case eventThread

@@ -4,15 +4,15 @@
 /// Where events meet their receivers: dispatched by type here, each event goes straight into the
 /// mailbox of every receiver of its type.
 ///
-/// ``shared`` is what every verb uses by default. Make others for tests, or for programs with
-/// several worlds; events of one never reach the other.
+/// Everything uses ``shared`` unless `on:` names another. Make others for tests, or for a program that
+/// runs several games or simulations at once: events of one central never reach another.
 ///
 /// **Threads**: any, for every member.
 public final class EventCentral: EventListenable, Sendable {
   /// The central that is used when none is named.
   public static let shared = EventCentral()
 
-  /// The implementation it stands on.
+  /// The implementation that it uses.
   public let core: Core
   @usableFromInline let router: any RouterCore
   /// The listeners of this central, and the thread for those that run on the listener thread. It
@@ -20,7 +20,7 @@ public final class EventCentral: EventListenable, Sendable {
   public let listener: EventListener
   let scheduler: Scheduler
 
-  /// Makes a central of its own.
+  /// Makes a central that shares nothing with others.
   ///
   /// - Parameter core: Which implementation; both give the same guarantees.
   ///

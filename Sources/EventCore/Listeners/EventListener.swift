@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 /// What events come to, so that listeners can be registered with it: an ``EventCentral``, an
-/// ``EventListener`` of one's own, an ``EventThread`` or an ``EventPool``.
+/// ``EventListener`` of your own, an ``EventThread`` or an ``EventPool``.
 ///
 /// It is what `on:` names in ``Eventable``'s `addListener`:
 ///
@@ -16,7 +16,7 @@
 /// A listener that a handler registers in its own place shares the mailbox of that handler, and hears
 /// what is sent to its event thread or listener alone as well.
 ///
-/// The library's types conform; a type of one's own can by naming one of them.
+/// The library's types conform; a type of your own can conform by naming one of them.
 public protocol EventListenable: AnyObject, Sendable {
   /// Where the listeners are kept.
   var listener: EventListener { get }

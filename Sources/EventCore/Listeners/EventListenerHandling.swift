@@ -6,7 +6,7 @@
 /// Letting go of the handle changes nothing: the listener stays until it is removed, its requester
 /// or its central is gone, or (with `once`) it has been called.
 public protocol EventListenerHandling: EventRegistration, Sendable {
-  /// Where it is called: what its ``ExecuteEventOn`` came to.
+  /// Where it is called.
   ///
   /// **Threads**: any. It never changes.
   var executesOn: EventListenerContext { get }

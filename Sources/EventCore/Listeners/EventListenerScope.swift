@@ -8,7 +8,8 @@
 ///   let listeners = EventListenerScope()
 ///
 ///   init() {
-///     TemperatureEvent.addListener(nil) { event in print(event) }.stored(in: listeners)
+///     TemperatureEvent.addListener(nil, executeOn: .listenerThread) { event in print(event) }
+///       .stored(in: listeners)
 ///   }
 /// }
 /// ```

@@ -21,7 +21,7 @@ extension Eventable {
   /// ```
   ///
   /// - Parameters:
-  ///   - requester: Whom the listener belongs to. It is not retained: when it is gone the callback
+  ///   - requester: The owner of the listener. It is not retained: when it is gone the callback
   ///     is never called again (D9). It is kept alive over each call. With nil the listener stays
   ///     until its handle removes it, or what it is registered `on:` ends.
   ///   - callback: What is called, one event at a time, in the context that registers it: on the
@@ -35,16 +35,18 @@ extension Eventable {
   ///   - customFilter: With `.custom`: returns true for an event that it wants. It is called in the
   ///     same place, right before the callback would be.
   ///   - once: Ends the listener with its first call.
-  ///   - source: What it listens to: a central, or an event thread, a pool or a listener of one's own,
-  ///     as ``EventListenable`` tells.
+  ///   - source: What it listens to: a central, an event thread, a pool or a listener of your own, as
+  ///     ``EventListenable`` tells.
   ///   - isolation: Leave it out. On an actor, the callback is called on that actor.
   /// - Returns: A handle that tells where it runs, and removes it. Letting go of it changes
   ///   nothing.
   ///
-  /// **Threads**: the main thread, an actor, or a handler that runs on an event thread or a queue;
-  /// to them the events come back, so that the callback need not be `Sendable`. In a task that is on
-  /// no actor, and on any other thread, it traps: there say `executeOn:`. An actor is what the
-  /// compiler knows to be one: a function that is not isolated does not know its caller's.
+  /// **Threads**: the main thread, an actor, or a handler that runs on an event thread or a
+  /// listener thread; to them the events come back, so that the callback need not be `Sendable`. In
+  /// a task that is on no actor, on a dispatch queue, and on any other thread it traps: there pass
+  /// `executeOn:`. An actor is what the compiler knows to be one: a function that is not isolated
+  /// does not know its caller's. What the callback captured ends where the listener is removed, or
+  /// where its source ends.
   ///
   /// **Order**: as for an event thread (D1 to D3) among all listeners in the same place.
   ///
@@ -137,11 +139,20 @@ extension Eventable {
   /// ```
   ///
   /// - Parameters:
+  ///   - requester: The owner of the listener, which ends with it (D9). It is not retained; with nil
+  ///     the listener stays until its handle removes it, or what it is registered `on:` ends.
   ///   - callback: What is called in that place, one event at a time. What it touches must be safe
   ///     there, which the compiler checks.
   ///   - executeOn: Where it is called. `.requesterThread` is the context that registers it, and
   ///     where there is none, a task or the listener thread.
-  ///   - requester: As for the form that is called where it is registered, as are the others.
+  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
+  ///   - customFilter: With `.custom`: returns true for an event that it wants. It is called in the
+  ///     same place, right before the callback would be.
+  ///   - once: Ends the listener with its first call.
+  ///   - source: What it listens to: a central, an event thread, a pool or a listener of your own, as
+  ///     ``EventListenable`` tells.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**: any, also inside a handler.

@@ -85,8 +85,16 @@ extension Eventable {
   /// place that it names and without retaining the requester. The clock is not read for it.
   ///
   /// - Parameters:
+  ///   - requester: Whose method it is. The listener ends with it (D9).
+  ///   - method: A method of the requester's class, named without its object.
   ///   - executeOn: Where it is called, as for a closure.
-  ///   - requester: As for a method that is called where it is registered, as are the others.
+  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
+  ///   - customFilter: With `.custom`: a method that returns true for an event that it wants, named
+  ///     without its object, too.
+  ///   - once: Ends the listener with its first call.
+  ///   - source: What it listens to, as ``EventListenable`` tells.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**: any, also inside a handler. A method of the MainActor is refused here: leave

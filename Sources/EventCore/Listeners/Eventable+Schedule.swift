@@ -14,8 +14,8 @@ extension Eventable {
   ///   - deadline: When, as `DispatchTime.now() + .seconds(4)`. If it has passed, the event is
   ///     dispatched at once on the calling thread; `.distantFuture` never comes.
   ///   - priority: Which of the five queues it joins.
-  ///   - receiver: Whom it is for: everybody on a central, at the time of the dispatch, or one event
-  ///     thread, one pool, or one listener of one's own.
+  ///   - receiver: Who gets it: all receivers that a central has at the time of the dispatch, or one
+  ///     event thread, one pool, or one listener of your own.
   /// - Returns: A handle that cancels it; it may be ignored.
   ///
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
@@ -47,8 +47,8 @@ extension Eventable {
   ///   - delay: How long from now. Zero and negative durations have passed already: the event is
   ///     dispatched at once on the calling thread.
   ///   - priority: Which of the five queues it joins.
-  ///   - receiver: Whom it is for: everybody on a central, at the time of the dispatch, or one event
-  ///     thread, one pool, or one listener of one's own.
+  ///   - receiver: Who gets it: all receivers that a central has at the time of the dispatch, or one
+  ///     event thread, one pool, or one listener of your own.
   /// - Returns: A handle that cancels it; it may be ignored.
   ///
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
@@ -75,10 +75,10 @@ extension Eventable {
   ///   - first: The first deadline; nil is one interval from now. One that has passed is dispatched
   ///     at once on the calling thread; what else was missed, by the scheduler.
   ///   - limit: How often the event is dispatched, at least 1; nil for no end.
-  ///   - policy: What becomes of deadlines that have passed before they could be dispatched.
+  ///   - policy: Whether deadlines that have passed before they could be dispatched are made up for.
   ///   - priority: Which of the five queues it joins.
-  ///   - receiver: Whom it is for: everybody on a central, at the time of the dispatch, or one event
-  ///     thread, one pool, or one listener of one's own.
+  ///   - receiver: Who gets it: all receivers that a central has at the time of the dispatch, or one
+  ///     event thread, one pool, or one listener of your own.
   /// - Returns: A handle that ends the repetition; it may be ignored.
   ///
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
@@ -109,8 +109,8 @@ extension Eventable {
   ///   - deadline: When, as `DispatchTime.now() + .seconds(4)`. If it has passed, the event is
   ///     dispatched at once on the calling thread; `.distantFuture` never comes.
   ///   - priority: Which of the five stacks it joins.
-  ///   - receiver: Whom it is for: everybody on a central, at the time of the dispatch, or one event
-  ///     thread, one pool, or one listener of one's own.
+  ///   - receiver: Who gets it: all receivers that a central has at the time of the dispatch, or one
+  ///     event thread, one pool, or one listener of your own.
   /// - Returns: A handle that cancels it; it may be ignored.
   ///
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
@@ -142,8 +142,8 @@ extension Eventable {
   ///   - delay: How long from now. Zero and negative durations have passed already: the event is
   ///     dispatched at once on the calling thread.
   ///   - priority: Which of the five stacks it joins.
-  ///   - receiver: Whom it is for: everybody on a central, at the time of the dispatch, or one event
-  ///     thread, one pool, or one listener of one's own.
+  ///   - receiver: Who gets it: all receivers that a central has at the time of the dispatch, or one
+  ///     event thread, one pool, or one listener of your own.
   /// - Returns: A handle that cancels it; it may be ignored.
   ///
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
@@ -170,10 +170,10 @@ extension Eventable {
   ///   - first: The first deadline; nil is one interval from now. One that has passed is dispatched
   ///     at once on the calling thread; what else was missed, by the scheduler.
   ///   - limit: How often the event is dispatched, at least 1; nil for no end.
-  ///   - policy: What becomes of deadlines that have passed before they could be dispatched.
+  ///   - policy: Whether deadlines that have passed before they could be dispatched are made up for.
   ///   - priority: Which of the five stacks it joins.
-  ///   - receiver: Whom it is for: everybody on a central, at the time of the dispatch, or one event
-  ///     thread, one pool, or one listener of one's own.
+  ///   - receiver: Who gets it: all receivers that a central has at the time of the dispatch, or one
+  ///     event thread, one pool, or one listener of your own.
   /// - Returns: A handle that ends the repetition; it may be ignored.
   ///
   /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the

@@ -12,9 +12,8 @@ import Synchronization
 /// TemperatureEvent(temperatureInCelsius: 23.25).queue()  // one of the five handles it
 /// ```
 ///
-/// Which one, the balancer says: by default they take turns. The event travels on as it was
-/// dispatched, with its priority, method and time. How many threads there are, ``capacity`` says,
-/// or a scaler.
+/// The balancer chooses the thread: by default they take turns. The event keeps the priority, method and
+/// time with which it was dispatched. ``capacity`` sets the number of threads, or a scaler does.
 ///
 /// The pool owns its threads: they are made with it, end with its last reference (D9), and get what
 /// is dispatched to their types only through it. What is sent straight to one of them
@@ -27,7 +26,7 @@ import Synchronization
 /// even if another thread has one. Such an event counts in ``EventPoolStatistics/skipped``. Add a
 /// later callback to every thread of such a pool, and in the closure that makes them.
 ///
-/// <doc:ThreadsAndPools> tells when to choose what.
+/// <doc:ThreadsAndPools> says when to choose which balancer and scaler.
 public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   let core: PoolCore
   @usableFromInline let direct: any RouterCore
@@ -45,8 +44,9 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   ///
   /// - Parameters:
   ///   - capacity: How many threads; at least 1.
-  ///   - balancer: Which of them gets an event.
-  ///   - scaler: How many threads there are later on.
+  ///   - balancer: Chooses the thread that gets an event: `.roundRobin`, `.lowestLoad`, `.byKey`,
+  ///     `.shared`, or one of your own.
+  ///   - scaler: Changes the number of threads: `.fixed` does not, `.dynamic(2...8)` does by load.
   ///   - central: Where the events are dispatched. The threads get theirs through the pool, and
   ///     need not name it.
   ///   - name: How debuggers show the threads, with the index behind it; nil takes the name of the
@@ -77,8 +77,9 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   ///
   /// - Parameters:
   ///   - capacity: How many threads; at least 1.
-  ///   - balancer: Which of them gets an event.
-  ///   - scaler: How many threads there are later on.
+  ///   - balancer: Chooses the thread that gets an event: `.roundRobin`, `.lowestLoad`, `.byKey`,
+  ///     `.shared`, or one of your own.
+  ///   - scaler: Changes the number of threads: `.fixed` does not, `.dynamic(2...8)` does by load.
   ///   - central: Where the events are dispatched.
   ///   - name: How debuggers show the threads, with the index behind it; nil takes the name of the
   ///     class.
@@ -126,8 +127,8 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// How many threads the pool is to have; at least 1.
   ///
   /// Setting it makes or retires threads before it returns, unless another thread is just doing so,
-  /// which then sees to this too. A thread that is retired gets no new events, handles what waits
-  /// for it and ends by itself: nothing is lost, nothing comes twice, and nobody waits for it. A
+  /// which then does this as well. A thread that is retired gets no new events, handles what waits
+  /// for it and ends by itself: nothing is lost, nothing is handled twice, and nobody waits for it. A
   /// scaler may change the figure again. A thread that was cancelled by itself is replaced then,
   /// not before.
   ///

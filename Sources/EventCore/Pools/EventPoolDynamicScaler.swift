@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Adds a thread when events wait too long or too many for a while, and retires one that was idle
-/// for a longer while.
+/// Adds a thread when, for some time, events wait too long or too many of them wait, and retires one
+/// when a thread was idle for a longer time.
 ///
 /// ```swift
 /// EventPool<ImageProcessor>(
-///   capacity: 2, scaler: EventPoolDynamicScaler(minimum: 2, maximum: 8))
+///   capacity: 2, scaler: .dynamic(2...8))
 /// ```
 ///
-/// It does not flap: the limits for adding and retiring lie apart, each has to hold without a break
+/// It does not add and retire in turn: the limits for the two lie apart, each has to hold without a break
 /// for its time, and every change starts both times anew. It adds and retires one thread at a time.
 ///
 /// The waiting time is an estimate from what waits and what was handled since the scaler was last
@@ -20,13 +20,13 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
   public struct Limits: Sendable {
     /// Too small: events wait longer than this, by the estimate.
     public var growWait: Duration = .milliseconds(20)
-    /// Too small: more events wait than so many for each thread.
+    /// Too small: more than this many events wait for each thread.
     public var growDepth = 32
-    /// For so long before a thread is added.
+    /// How long a pool has to be too small before a thread is added.
     public var growAfter: Duration = .milliseconds(100)
-    /// Too large: a thread is idle, and no more events wait than so many for each thread.
+    /// Too large: a thread is idle, and at most this many events wait for each thread.
     public var shrinkDepth = 1
-    /// For so long before a thread is retired.
+    /// How long a pool has to be too large before a thread is retired.
     public var shrinkAfter: Duration = .seconds(5)
 
     /// The limits as they are by default.

@@ -59,7 +59,7 @@ public struct EventPoolStaticScaler: EventPoolScaling {
 
   /// The pool never asks.
   public var interval: Duration? { nil }
-  /// Of no account, since the pool never asks.
+  /// Unused, since the pool never asks.
   public var restingCapacity: Int { 1 }
   /// As many as there are asked for.
   public func capacity(for reading: EventPoolReading) -> Int { reading.capacity }

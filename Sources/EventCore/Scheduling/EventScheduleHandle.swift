@@ -11,8 +11,8 @@ import Synchronization
 /// if reminder.cancel() { print("in time") }
 /// ```
 ///
-/// Letting go of the handle changes nothing: the event is dispatched all the same. Keeping it keeps
-/// nothing of the event, which is freed with its last dispatch or when it is cancelled.
+/// The event is dispatched even if nobody holds the handle. The handle does not retain the event, which
+/// is freed with its last dispatch or when it is cancelled.
 ///
 /// **Threads**: any, for every member, also inside a handler.
 public class EventScheduleHandle: @unchecked Sendable {
@@ -64,7 +64,7 @@ public class EventScheduleHandle: @unchecked Sendable {
 
   // MARK: For the user
 
-  /// What became of a schedule.
+  /// Whether a schedule waits, or how it ended.
   public enum State: Sendable {
     /// Waits for its (next) deadline.
     case waiting
@@ -76,7 +76,7 @@ public class EventScheduleHandle: @unchecked Sendable {
     case dropped
   }
 
-  /// What became of it, at this moment.
+  /// Whether it waits, or how it ended, at this moment.
   public var state: State {
     // Acquiring: pairs with the steps below: what was done before the step is seen.
     switch phase.load(ordering: .acquiring) {
@@ -104,8 +104,9 @@ public class EventScheduleHandle: @unchecked Sendable {
   ///
   /// **Threads**: any, also inside a handler of the very event. If a repetition is being dispatched
   /// at this moment on another thread, waits until that dispatch is over, which takes no longer
-  /// than a dispatch does; so nothing comes after the return. Hold no lock that the end of an event
-  /// takes which waits for a latest-only handler: a dispatch may end one (D5).
+  /// than a dispatch does, so that nothing is dispatched after the return. A dispatch may end an event
+  /// that waits for a latest-only handler (D5): hold no lock that the `deinit` of what such an event
+  /// holds takes.
   ///
   /// **Complexity**: O(log pending); no lock on the lock-free core.
   @discardableResult

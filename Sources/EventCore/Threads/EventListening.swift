@@ -25,8 +25,8 @@ extension EventListening {
 
   /// Registers the object's listeners, by its own ``registerListeners()`` if it has one.
   ///
-  /// - Parameter isolation: Leave it out. On an actor, `.requesterThread` is that actor for
-  ///   everything that is registered meanwhile.
+  /// - Parameter isolation: Leave it out. On an actor, that actor is where everything is called that
+  ///   is registered meanwhile without `executeOn:` or with `.requesterThread`.
   ///
   /// **Threads**, **Complexity**: as ``registerListeners(on:isolation:)``.
   public func registerListeners(isolation: isolated (any Actor)? = #isolation) {
@@ -38,11 +38,12 @@ extension EventListening {
   /// Registers all ``EventMethod`` properties on a central, or with a listener.
   ///
   /// - Parameters:
-  ///   - listenable: The central or the listener.
-  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
+  ///   - listenable: The central, or an event thread, a pool or a listener of your own.
+  ///   - isolation: Leave it out. On an actor, the properties are called on that actor.
   ///
-  /// **Threads**: any; with `.requesterThread` they are called in the caller's context, as
-  /// ``ExecuteEventOn/requesterThread`` tells, and those of an actor on that actor.
+  /// **Threads**: the main thread, an actor, or a handler, to which events can come back; any, if all
+  /// properties say `executeOn:`, as ``ExecuteEventOn/requesterThread`` tells. Those of an actor are
+  /// called on that actor.
   ///
   /// **Complexity**: O(properties), by reflection: some microseconds.
   public func registerListeners(

@@ -6,6 +6,7 @@ import Dispatch
 /// Makes a property that holds a closure a handler of its object.
 ///
 /// ```swift
+/// @MainActor
 /// final class Display: EventListening {
 ///   var celsius: Float = 0
 ///
@@ -18,9 +19,11 @@ import Dispatch
 /// }
 /// ```
 ///
-/// The object comes as the closure's first argument, so that nothing retains it: the handler ends
-/// with it (D9). In an ``EventThread`` subclass the property is registered by the initialiser, and
-/// the closure runs on the thread; elsewhere ``EventListening/registerListeners()`` does it.
+/// The object is the closure's first argument, so that nothing retains it: the handler ends
+/// with it (D9). In an ``EventThread`` subclass the initialiser registers the property, and
+/// the closure runs on the thread. Elsewhere ``EventListening/registerListeners(isolation:)`` registers
+/// it, and the closure is called where that is called. With `executeOn:` it is called in the place
+/// that it names; the closure and its class have to be `Sendable` then.
 ///
 /// The projected value (`$onTemperature`) is the handle, once it is registered.
 @propertyWrapper

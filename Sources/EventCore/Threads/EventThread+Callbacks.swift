@@ -48,8 +48,11 @@ extension EventThread {
   ///   - callback: Runs on this thread. It is retained until it is removed or the thread ends: a
   ///     bound method or a closure over this thread keeps the thread alive until ``cancel()``.
   ///   - type: The exact type of event.
-  ///   - interest: As for the form with three parameters, as are `maximumAge` and `customFilter`.
-  ///     Both need the clock.
+  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old. It
+  ///     needs the clock.
+  ///   - customFilter: With `.custom`: returns true for an event that the callback wants. It needs the
+  ///     clock.
   /// - Returns: A handle that ends the callback.
   ///
   /// **Threads**: as for the form with three parameters.
@@ -77,8 +80,9 @@ extension EventThread {
   ///     a ``UIEventThread``, which the compiler does not see: it does not look at the isolation of
   ///     a function that a function returns.
   ///   - type: The exact type of event.
-  ///   - interest: As for the closure with three parameters, as are `maximumAge` and
-  ///     `customFilter`.
+  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
+  ///   - customFilter: With `.custom`: returns true for an event that it wants.
   /// - Returns: A handle that ends the callback.
   ///
   /// **Threads**: any, also inside a callback.
@@ -104,8 +108,9 @@ extension EventThread {
   /// - Parameters:
   ///   - method: A method of the thread's class, named without its object.
   ///   - type: The exact type of event.
-  ///   - interest: As for the closure with three parameters, as are `maximumAge` and
-  ///     `customFilter`.
+  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
+  ///   - customFilter: With `.custom`: returns true for an event that it wants.
   /// - Returns: A handle that ends the callback.
   ///
   /// **Threads**: any, also inside a callback.

@@ -32,8 +32,8 @@ open class EventThread: EventListenable, @unchecked Sendable {
   public let central: EventCentral
   let consumer: Consumer
   @usableFromInline let direct: any RouterCore
-  /// Made when the first observer is added.
-  /// What a module on top of this one keeps with a thread: the observers of EventDrivenSwift.
+  /// What a module on top of this one keeps with a thread: the observers of EventDrivenSwift, with the
+  /// first of them.
   package let attachment = LazyReference<AnyObject>()
   private let lazyListener = LazyReference<EventListener>()
   /// Whether somebody gave up what waits. Releasing, before the mailbox is closed, and acquiring.
@@ -126,7 +126,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
     lazyListener.value?.end()
   }
 
-  /// Override to register callbacks with ``addEventCallback(_:forEventType:)``. Called once, by the
+  /// Override to register callbacks with `addEventCallback`. Called once, by the
   /// initialiser; before the thread handles its first event.
   ///
   /// **Threads**: called on the thread that runs the initialiser. It may ``cancel()``; to wait for the
@@ -218,7 +218,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   /// Waits until the thread has ended. Does not end it.
   ///
-  /// **Threads**: any but the thread itself, as ``drain(until:)``.
+  /// **Threads**: any but the thread itself, as for `drain(until:)`.
   @available(*, noasync, message: "It blocks its thread: write await join().")
   public func join() {
     refuseOnOwnThread("join()", instead: "cancel()")

@@ -40,7 +40,7 @@ import Dispatch
 /// Somebody has to serve the main queue. In an application that is its run loop. A program without
 /// one either has an `async` main function, which serves it whenever it waits (`await`), or ends
 /// its main function with `dispatchMain()`, or with `RunLoop.main.run()`. Where nobody does,
-/// ``eventCount`` grows with every event; ``cancel()`` and the last release free what waits all the
+/// ``EventThread/eventCount`` grows with every event; ``EventThread/cancel()`` and the last release free what waits all the
 /// same.
 open class UIEventThread: EventThread, @unchecked Sendable {
   // Nothing is stored here beside what an EventThread stores. A subclass guards its own state.
@@ -49,8 +49,8 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - central: Where its events are dispatched.
-  ///   - waitStrategy: Of no account: it never waits by itself.
-  ///   - name: Of no account: it has no thread.
+  ///   - waitStrategy: Ignored: it has no thread that could wait.
+  ///   - name: Ignored: it has no thread.
   ///
   /// **Threads**: any; its callbacks run on the MainActor wherever it was made.
   public override init(
@@ -176,7 +176,13 @@ extension UIEventThread {
   /// Has a method of this object on the MainActor called for every event of a type, without
   /// retaining the object.
   ///
-  /// - Parameter method: A method of the class, named without its object.
+  /// - Parameters:
+  ///   - method: A method of the class, named without its object.
+  ///   - type: The exact type of event.
+  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
+  ///   - customFilter: With `.custom`: returns true for an event that it wants. It runs on the MainActor,
+  ///     too.
   /// - Returns: A handle that ends the callback.
   ///
   /// **Threads**: any, also inside a callback.
@@ -205,7 +211,13 @@ extension UIEventThread {
   /// Has a method of this object on the MainActor called for every event of a type, with its
   /// priority and the time of its dispatch, without retaining the object.
   ///
-  /// - Parameter method: A method of the class, named without its object.
+  /// - Parameters:
+  ///   - method: A method of the class, named without its object.
+  ///   - type: The exact type of event.
+  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
+  ///   - customFilter: With `.custom`: returns true for an event that it wants. It runs on the MainActor,
+  ///     too.
   /// - Returns: A handle that ends the callback.
   ///
   /// **Threads**: any, also inside a callback.

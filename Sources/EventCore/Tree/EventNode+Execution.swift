@@ -6,12 +6,12 @@ import Dispatch
 // Handlers that run elsewhere than on the thread that raises.
 
 extension EventNode {
-  /// Has a closure called for every event of a type that comes by this node, in a place of its own
+  /// Has a closure called for every event of a type that passes this node, in a place that you name
   /// instead of on the thread that raises.
   ///
-  /// The event is handed over while it passes and goes on at once. So the handler cannot answer:
-  /// with ``CaptureMode/consumeEvent`` the event is consumed when it is handed over, whatever the
-  /// handler does with it later, and not if the place has ended.
+  /// The event is handed over as it passes, and continues at once, so the handler cannot answer.
+  /// With ``CaptureMode/consumeEvent`` the event is consumed when it is handed over, whatever the
+  /// handler does with it later; if the place has ended, the event is not consumed.
   ///
   /// ```swift
   /// node.addHandler(.onRaise, executeOn: .dispatchQueue(disk)) { (event: SaveRequested) in
@@ -46,7 +46,7 @@ extension EventNode {
     add(mode, makeDelivery(executeOn, central, isolation), handler)
   }
 
-  /// Has a closure called on an event thread for every event of a type that comes by this node.
+  /// Has a closure called on an event thread for every event of a type that passes this node.
   ///
   /// - Parameters:
   ///   - mode: As for the form with ``ExecuteEventOn``.
@@ -66,7 +66,7 @@ extension EventNode {
     add(mode, makeDelivery(thread), handler)
   }
 
-  /// Has a closure called on the MainActor for every event of a type that comes by this node.
+  /// Has a closure called on the MainActor for every event of a type that passes this node.
   ///
   /// ```swift
   /// node.addHandler(executeOn: MainActor.shared) { (event: ThemeChanged) in view.apply(event.theme) }
@@ -96,7 +96,7 @@ extension EventNode {
     }
   }
 
-  /// Has a closure called on an actor for every event of a type that comes by this node.
+  /// Has a closure called on an actor for every event of a type that passes this node.
   ///
   /// ```swift
   /// node.addHandler(.onRaise, executeOn: recorder) { (recorder: isolated Recorder, event: Tick) in

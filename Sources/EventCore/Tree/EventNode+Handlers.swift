@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 extension EventNode {
-  /// Has a closure called for every event of a type that comes by this node.
+  /// Has a closure called for every event of a type that passes this node.
   ///
   /// ```swift
   /// node.addHandler { (event: ThemeChanged) in apply(event.theme) }
@@ -35,8 +35,8 @@ extension EventNode {
       key: eventKey(E.self), makeHandle(mode))
   }
 
-  /// Has a closure called for every event of a type that comes by this node, which says whether the
-  /// event goes on.
+  /// Has a closure called for every event of a type that passes this node, which decides whether
+  /// the event continues.
   ///
   /// ```swift
   /// node.addHandler(.onRaise, for: ErrorEvent.self) { context in
@@ -45,11 +45,11 @@ extension EventNode {
   /// ```
   ///
   /// - Parameters:
-  ///   - mode: In which phases it is called. With ``CaptureMode/consumeEvent`` the answer is of no
-  ///     account: the event is consumed.
+  ///   - mode: In which phases it is called. With ``CaptureMode/consumeEvent`` the answer is
+  ///     ignored: the event is consumed.
   ///   - type: The exact type of event.
-  ///   - handler: Runs on the thread that raises; it is given the event and where on its way it is.
-  ///     It is retained as that of the other form.
+  ///   - handler: Runs on the thread that raises; its context has the event, and where that is on
+  ///     its way. It is retained as that of the other form.
   /// - Returns: A handle that ends the handler.
   ///
   /// **Threads**, **Order**: as for the other form.
@@ -73,7 +73,7 @@ extension EventNode {
       ChoosingTreeHandler<E>(choosing), mode, key: eventKey(E.self), makeHandle(mode))
   }
 
-  /// Has a method called for every event of a type that comes by this node, for as long as its
+  /// Has a method called for every event of a type that passes this node, for as long as its
   /// object lives.
   ///
   /// ```swift
@@ -82,13 +82,12 @@ extension EventNode {
   ///
   /// - Parameters:
   ///   - mode: As for the other forms. Once the owner is gone, nothing is consumed.
-  ///   - owner: Whom the handler belongs to. It is not retained: when it is gone the handler is
+  ///   - owner: The owner of the handler. It is not retained: when it is gone the handler is
   ///     never called again (D9), and ends at the next event. It is kept alive over each call.
   ///   - method: A method of the owner's class, named without its object.
   /// - Returns: A handle that ends the handler.
   ///
-  /// **Threads**: the method runs on the thread that raises: see to it that what it touches is safe
-  /// there.
+  /// **Threads**: the method runs on the thread that raises. What it touches has to be safe there.
   @inlinable
   @discardableResult
   public final func addHandler<Owner: AnyObject, E: Eventable>(
@@ -113,7 +112,7 @@ extension EventNode {
   /// Ends the handlers of this node for a type that would be called in one of the mode's phases.
   ///
   /// A handler for several phases ends altogether, if the mode names one of them, and one that
-  /// consumes the event ends as all others: ``CaptureMode/consumeEvent`` in `mode` is of no account.
+  /// consumes the event ends as all others: ``CaptureMode/consumeEvent`` in `mode` is ignored.
   ///
   /// - Returns: How many there were.
   ///

@@ -19,8 +19,11 @@ import EventCore
 public protocol KeyedObservable: Observable {
   /// Adds an observer of one key, behind the others of that key.
   ///
-  /// - Parameter isolation: Which actor the caller is on. All who conform here find it out by
-  ///   themselves.
+  /// - Parameters:
+  ///   - key: What the observer wants to hear about.
+  ///   - observer: The object to call. It is not retained.
+  ///   - isolation: The actor that the caller is on. The types that conform here find it out by
+  ///     themselves.
   ///
   /// **Threads**: as for ``Observable/addObserver(_:isolation:)``.
   ///

@@ -17,7 +17,7 @@ import EventCore
 /// ```
 ///
 /// Four classes bring it, ``ObservableClass``, ``ObservableThreadSafeClass`` and their keyed forms,
-/// and so does ``EventThread``. They keep these rules:
+/// and so does `EventThread`. They keep these rules:
 /// - Observers are held weakly. One that is gone is never called again, and what is kept about it
 ///   is freed at the next notification, or as others are added.
 /// - They are called in the order in which they were added. An object that is added twice is called
@@ -25,13 +25,15 @@ import EventCore
 /// - A callback may add and remove observers, itself among them, and notify again. Who is added
 ///   meanwhile is called from the next notification on; who is removed, no more.
 /// - No lock is held while an observer is called.
-/// - A call that waits in the observer's own context comes, also if the observed object is gone by
-///   then; not if an ``EventThread`` was that, and took the last reference to its central along.
+/// - A call that waits in the observer's own context is made even if the observed object is gone by
+///   then, unless that was an `EventThread` which held the last reference to its central.
 public protocol Observable: AnyObject {
   /// Adds an observer behind the others. If it is there already, nothing changes.
   ///
-  /// - Parameter isolation: Which actor the caller is on. All who conform here find it
-  ///   out by themselves.
+  /// - Parameters:
+  ///   - observer: The object to call. It is not retained.
+  ///   - isolation: The actor that the caller is on. The types that conform here find it out by
+  ///     themselves.
   ///
   /// **Threads**: one, or one actor, for an ``ObservableClass``; any for the others, also inside a
   /// callback.

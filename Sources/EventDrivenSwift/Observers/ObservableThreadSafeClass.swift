@@ -181,7 +181,7 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
   ///   - key: What the notification is about.
   ///   - code: May be called by several threads at once, and after the return.
   ///
-  /// **Order**, **Complexity**: as ``withObservers(_:)``, for the key.
+  /// **Order**, **Complexity**: as `withObservers`, for the key.
   @inlinable
   @preconcurrency
   public func withKeyedObservers<Key: Hashable & Sendable, Observer>(

@@ -6,8 +6,8 @@ import EventCore
 
 /// Where an observer is called.
 public enum ObserverExecution: Sendable {
-  /// In the context in which it was added, in the order of the notifications. What that is, the
-  /// table of ``ExecuteEventOn/requesterThread`` tells: it is the same for listeners and observers.
+  /// In the context in which it was added, in the order of the notifications. The table of EventCore's
+  /// `ExecuteEventOn.requesterThread` says which that is: it is the same for listeners and observers.
   case requesterThread
   /// By the thread that notifies, before `withObservers` returns. The observer answers for its own
   /// safety if several threads notify.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// The examples of EventDrivenSwift's README (5.2.0), typed in as printed under `import EventCore`, and
-// compiled twice: in Swift 6 mode as part of PublicAPIProbe, and in Swift 5 mode as
-// PublicAPIProbeSwift5, which reaches this folder through a symbolic link. Each is in a namespace of its
+// The examples of EventDrivenSwift's README (5.2.0), typed in as printed under `import EventDrivenSwift`,
+// and compiled in Swift 5 mode. Those of EventsTree and Coordinate beside them are compiled in Swift 6 mode,
+// too, as part of PublicAPIProbe, which reaches them through symbolic links. Each is in a namespace of its
 // own, since they build on one another under the same names; SeedTests runs them for what they say.
 //
 // Where the README does not compile with its own library either, it is mended as follows, and only so:
@@ -16,7 +16,7 @@
 // - `listenerHandle.remove()` is called on an optional: `listenerHandle?.remove()` here.
 // - `sleep(1)` waits for a handler: the tests wait for what it did instead.
 //
-// Classes that inherit from `EventThread` get a warning in both modes that `@unchecked Sendable` must be
+// Classes that inherit from `EventThread` get a warning that `@unchecked Sendable` must be
 // restated: the language asks for it wherever a superclass is Sendable.
 
 #if canImport(Combine)
