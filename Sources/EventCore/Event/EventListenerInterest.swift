@@ -67,14 +67,6 @@ public struct EventListenerInterest: OptionSet, Sendable {
     return EventListenerInterest(rawValue, age: [age, other.age].filter { $0 != 0 }.min() ?? 0)
   }
 
-  /// Whether both have the same conditions, and the same age.
-  public static func == (one: EventListenerInterest, other: EventListenerInterest) -> Bool {
-    one.rawValue == other.rawValue && one.age == other.age
-  }
-
-  /// Adds the conditions of another interest.
-  ///
-  /// - Parameter other: What to add. Of two ages the lower one holds.
   public mutating func formUnion(_ other: EventListenerInterest) {
     self = with(rawValue | other.rawValue, other)
   }

@@ -149,6 +149,31 @@ struct InterestTests {
     #expect(log.entries == ["young", "all", "both", "young", "all"])
   }
 
+  @Test("an age stays with its interest through every operation of a set", arguments: cores)
+  func ageStays(core: EventCentral.Core) {
+    let young = EventListenerInterest.youngerThan(.nanoseconds(1))
+    var taken: EventListenerInterest = [.latestOnly, .youngerThan(.nanoseconds(1))]
+    #expect(taken.contains(.youngerThan) && taken.isSuperset(of: .latestOnly))
+    #expect(taken.remove(.latestOnly) == .latestOnly)
+    let interests = [
+      taken, young.union(.all), young.intersection([.youngerThan, .all]),
+      young.symmetricDifference(.all), young.union(.custom).subtracting(.custom),
+    ]
+    let thread = EventThread(on: EventCentral(core: core))
+    let log = Log<Int>()
+    for interest in interests {
+      // Traps without an age; with it, every event is too old.
+      thread.addEventCallback({ (event: Ping) in log.append(event.number) }, interestedIn: interest)
+    }
+    var none = young
+    none.remove(.youngerThan)
+    none.insert(.all)
+    thread.addEventCallback({ (event: Ping) in log.append(-1) }, interestedIn: none)
+    thread.queueEvent(Ping(number: 1))
+    #expect(thread.drain())
+    #expect(log.entries == [-1])
+  }
+
   @Test(
     "D6, D7: a filter that removes its own handler is the last that is called of it",
     arguments: cores)
