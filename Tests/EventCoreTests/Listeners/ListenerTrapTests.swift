@@ -42,13 +42,26 @@ struct ListenerTrapTests {
     ) {
       Ping.addListener(nil) { _ in }
     }
-    expectMessage(inTask, "a task or a thread to which no event can come back")
+    expectMessage(inTask, "a thread to which no event can come back")
     let onThread = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
     ) {
       await offThePool { _ = Ping.addListener(nil, on: EventCentral()) { _ in } }
     }
-    expectMessage(onThread, "say where it is to be called: executeOn: .listenerThread")
+    expectMessage(onThread, "say where it is to be called")
+    // It may be concurrent, so that a second listener there might run beside the first.
+    let onQueue = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let central = EventCentral()
+      let queue = DispatchQueue(label: "concurrent", attributes: .concurrent)
+      Ping.addListener(nil, executeOn: .dispatchQueue(queue), on: central) { _ in
+        Pong.addListener(nil, on: central) { _ in }
+      }
+      Ping().queue(on: central)
+      await offThePool { Gate().pass(within: 60) }
+    }
+    expectMessage(onQueue, "a dispatch queue or a thread")
   }
 
   final class Other {}
