@@ -2,7 +2,6 @@
 // Copyright the EventCore authors
 
 import Dispatch
-import Synchronization
 
 /// Several event threads of one kind as one receiver: each event goes to exactly one of them. (A
 /// callback that wants the latest event only is a receiver of its own beside others.)
@@ -30,8 +29,7 @@ import Synchronization
 public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   let core: PoolCore
   @usableFromInline let direct: any RouterCore
-  private let lazyListener = LazyReference<EventListener>()
-  private let hasEndedListener = Atomic<Bool>(false)
+  private let ownListener = OwnedListener()
 
   /// Makes a pool whose threads are made by a closure, which can give each of them something of its
   /// own.
@@ -97,8 +95,6 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
 
   deinit {
     core.release()
-    // Somebody may hold it.
-    lazyListener.value?.end()
   }
 
   /// Where the events are dispatched.
@@ -111,15 +107,11 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// **Threads**: any. Made with its first use; its listener thread starts with the first listener
   /// that runs there.
   public var listener: EventListener {
-    let listener = lazyListener.value(or: {
+    ownListener.value(or: {
       EventListener(
         core: central.core, sources: [central.router, direct],
         target: ScheduleTarget(central.scheduler, direct), name: "EventPool listener")
     })
-    // As in `endListener`.
-    atomicMemoryFence(ordering: .sequentiallyConsistent)
-    if hasEndedListener.load(ordering: .sequentiallyConsistent) { listener.end() }
-    return listener
   }
 
   // MARK: Threads
@@ -168,15 +160,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// **Complexity**: O(threads).
   public func cancel() {
     core.close(whenEmpty: false)
-    endListener()
-  }
-
-  /// Ends the listeners that are registered `on:` this pool, now and later.
-  private func endListener() {
-    hasEndedListener.store(true, ordering: .sequentiallyConsistent)
-    // As in `EventThread.endListener`.
-    atomicMemoryFence(ordering: .sequentiallyConsistent)
-    lazyListener.value?.end()
+    ownListener.end()
   }
 
   /// Ends the pool after its threads have handled what waits; what is dispatched from now on it
@@ -198,7 +182,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
       cancel()
       return false
     }
-    return hasHandledAll(slots)
+    return finish(slots)
   }
 
   /// Ends the pool after its threads have handled what waits, without blocking the thread of the task.
@@ -217,12 +201,13 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
         return false
       }
     }
-    return hasHandledAll(slots)
+    return finish(slots)
   }
 
-  /// After its end: whether it handled what was dispatched before.
-  private func hasHandledAll(_ slots: [PoolCore.Slot]) -> Bool {
-    endListener()
+  /// After its end: ends what is registered `on:` it, and tells whether it handled what was dispatched
+  /// before.
+  private func finish(_ slots: [PoolCore.Slot]) -> Bool {
+    ownListener.end()
     // Nobody is left to handle it.
     core.shared?.core.dropAll()
     // Threads that were not given up have left nothing: see `EventThread.hasHandledAll`.

@@ -35,10 +35,9 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// What a module on top of this one keeps with a thread: the observers of EventDrivenSwift, with the
   /// first of them.
   package let attachment = LazyReference<AnyObject>()
-  private let lazyListener = LazyReference<EventListener>()
+  private let ownListener = OwnedListener()
   /// Whether somebody gave up what waits. Releasing, before the mailbox is closed, and acquiring.
   private let givenUp = Atomic<Bool>(false)
-  private let hasEndedListener = Atomic<Bool>(false)
 
   /// Starts the thread on the shared central and calls ``registerEventListeners()``.
   ///
@@ -122,8 +121,6 @@ open class EventThread: EventListenable, @unchecked Sendable {
   deinit {
     // Wakes the thread, which holds the consumer and not this object, and frees itself.
     consumer.close(whenEmpty: false)
-    // Somebody may hold it.
-    lazyListener.value?.end()
   }
 
   /// Override to register callbacks with `addEventCallback`. Called once, by the
@@ -147,15 +144,14 @@ open class EventThread: EventListenable, @unchecked Sendable {
   func giveUp() {
     givenUp.store(true, ordering: .releasing)
     consumer.close(whenEmpty: false)
-    endListener()
+    ownListener.end()
   }
 
-  /// Ends the listeners that are registered `on:` this thread, now and later.
-  func endListener() {
-    hasEndedListener.store(true, ordering: .sequentiallyConsistent)
-    // First this, then the look; `listener` does the same the other way round.
-    atomicMemoryFence(ordering: .sequentiallyConsistent)
-    lazyListener.value?.end()
+  /// After its end: ends what is registered `on:` it, and tells whether it handled what was dispatched
+  /// before.
+  func finish() -> Bool {
+    ownListener.end()
+    return hasHandledAll
   }
 
   /// After its end: whether it handled what was dispatched before.
@@ -184,8 +180,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
     consumer.close(whenEmpty: true)
     if consumer.ended.wait(until: deadline.limit) {
-      endListener()
-      return hasHandledAll
+      return finish()
     }
     giveUp()
     return false
@@ -202,8 +197,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     consumer.close(whenEmpty: true)
     if await consumer.ended.opened(until: deadline.limit) {
-      endListener()
-      return hasHandledAll
+      return finish()
     }
     giveUp()
     return false
@@ -242,13 +236,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**: any. Made with its first use.
   public var listener: EventListener {
-    let listener = lazyListener.value(or: {
-      EventListener(on: central, direct: direct, of: consumer)
-    })
-    // As in `endListener`.
-    atomicMemoryFence(ordering: .sequentiallyConsistent)
-    if hasEndedListener.load(ordering: .sequentiallyConsistent) { listener.end() }
-    return listener
+    ownListener.value(or: { EventListener(on: central, direct: direct, of: consumer) })
   }
 
   // MARK: Looking

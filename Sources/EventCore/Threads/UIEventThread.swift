@@ -95,8 +95,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
       // A job of the pump's, before its turn. Somebody may be freeing a removed callback just now.
       if !pump.perform() { sched_yield() }
     }
-    endListener()
-    return hasHandledAll
+    return finish()
   }
 
   /// Waits until it has ended. Does not end it.
