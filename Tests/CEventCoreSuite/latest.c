@@ -2,62 +2,11 @@
 /* Copyright the EventCore authors */
 /* Latest-only subscriptions, on one thread: which envelope is delivered, where, and what is counted. */
 #ifdef EVC_URCU
-#include "suite.h"
+#include "latest_receiver.h"
 
-#include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
 
 #include <string.h>
-
-/* Opens a receiver whose subscription is a latest-only one; `plain` receives an ordinary one. */
-static const char *open_latest(struct suite_receiver *receiver, struct evc_subscription **plain)
-{
-	EXPECT_NONE(suite_receiver_open(receiver, NULL));
-	*plain = receiver->subscription;
-	return suite_receiver_latest(receiver, &receiver->subscription);
-}
-
-static enum evc_status post_to(struct suite_receiver *receiver, struct evc_subscription *subscription,
-			       unsigned lane, uint64_t value)
-{
-	struct evc_subscription *own = receiver->subscription;
-	enum evc_status status;
-
-	receiver->subscription = subscription;
-	status = suite_post(receiver, lane, value);
-	receiver->subscription = own;
-	return status;
-}
-
-static const char *expect_take(struct suite_receiver *receiver, unsigned lane, uint64_t value)
-{
-	unsigned found_lane;
-	uint64_t found;
-
-	EXPECT_OK(suite_take(receiver, &found_lane, &found));
-	EXPECT_EQUAL(found, value, "the event that was taken");
-	EXPECT_EQUAL(found_lane, lane, "its lane");
-	return NULL;
-}
-
-static const char *expect_end(struct suite_receiver *receiver, uint64_t taken, uint64_t superseded)
-{
-	struct evc_mailbox_statistics statistics;
-	unsigned lane;
-	uint64_t value;
-
-	EXPECT_STATUS(suite_take(receiver, &lane, &value), EVC_EMPTY);
-	evc_mailbox_read_statistics(receiver->mailbox, &statistics);
-	EXPECT_EQUAL(statistics.taken, taken, "taken");
-	EXPECT_EQUAL(statistics.superseded, superseded, "superseded");
-	EXPECT_EQUAL(evc_latest_subscription_superseded(receiver->subscription), superseded,
-		     "superseded of the subscription");
-	EXPECT_EQUAL(receiver->drops, superseded, "calls of drop");
-	evc_latest_subscription_release(receiver->subscription);
-	evc_mailbox_release(receiver->mailbox);
-	EXPECT_EQUAL(receiver->finalized, 2, "calls of finalize");
-	return NULL;
-}
 
 static const char *newest_of_some(void)
 {
@@ -286,92 +235,6 @@ static const char *release_first(void)
 	return NULL;
 }
 
-/*
- * A producer that has claimed the state of a lane and was preempted before its post: its state is set by hand. What
- * others dispatch meanwhile does not wait for it, and one token waits, whatever they dispatch.
- */
-static const char *held_up(unsigned lane)
-{
-	struct suite_receiver receiver;
-	struct evc_subscription *plain;
-	uint64_t depths[EVC_LANE_COUNT];
-	struct evc_latest *latest;
-	unsigned found_lane;
-	uint64_t value;
-
-	EXPECT_NONE(open_latest(&receiver, &plain));
-	latest = evc_container_of(receiver.subscription, struct evc_latest, subscription);
-	atomic_store(&latest->state[lane], EVC_TOKEN_CLAIMED);
-	for (value = 1; value <= 100; value++)
-		EXPECT_OK(suite_post(&receiver, lane, value));
-	evc_mailbox_depths(receiver.mailbox, depths);
-	EXPECT_EQUAL(depths[lane], 1, "the depth of the lane");
-	EXPECT_NONE(expect_take(&receiver, lane, 100));
-	EXPECT_OK(suite_post(&receiver, lane, 101));
-	EXPECT_NONE(expect_take(&receiver, lane, 101));
-	EXPECT_STATUS(suite_take(&receiver, &found_lane, &value), EVC_EMPTY);
-	/* It goes on. */
-	atomic_store(&latest->state[lane], EVC_TOKEN_NONE);
-	EXPECT_OK(suite_post(&receiver, lane, 102));
-	EXPECT_EQUAL(atomic_load(&latest->state[lane]) & EVC_TOKEN_WHERE, EVC_TOKEN_POSTED, "the state of the lane");
-	EXPECT_NONE(expect_take(&receiver, lane, 102));
-	EXPECT_EQUAL(atomic_load(&latest->state[lane]) & EVC_TOKEN_WHERE, EVC_TOKEN_NONE, "the state of the lane");
-	return expect_end(&receiver, 3, 99);
-}
-
-/*
- * A producer that has put its token and is held up before it tells: the steps of its dispatch by hand. The next one
- * finds the token there, and tells in its place; nothing more is put.
- */
-static void count_wake(void *context)
-{
-	(*(unsigned *)context)++;
-}
-
-static const char *held_up_before_it_tells(void)
-{
-	unsigned wakes = 0;
-	struct evc_mailbox_options options = { .wake = count_wake, .context = &wakes };
-
-	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-		struct evc_thread_record *record = evc_thread_record();
-		uint64_t depths[EVC_LANE_COUNT], number;
-		struct suite_receiver receiver;
-		struct evc_subscription *plain;
-		struct evc_envelope *token;
-		struct evc_latest *latest;
-
-		wakes = 0;
-		EXPECT_NONE(suite_receiver_open(&receiver, &options));
-		plain = receiver.subscription;
-		EXPECT_NONE(suite_receiver_latest(&receiver, &receiver.subscription));
-		latest = evc_container_of(receiver.subscription, struct evc_latest, subscription);
-		number = evc_token_claim(&latest->state[lane]);
-		token = evc_token_create(record, receiver.subscription, lane);
-		token->time = number;
-		atomic_fetch_add(&latest->references, 1);
-		evc_mailbox_put(receiver.mailbox, lane, token, token, 1);
-		evc_token_settle(&latest->state[lane], number);
-		EXPECT_OK(suite_post(&receiver, lane, 7));
-		EXPECT_EQUAL(wakes, 1, "calls of wake after a dispatch that found the token");
-		evc_mailbox_depths(receiver.mailbox, depths);
-		EXPECT_EQUAL(depths[lane], 1, "the depth of the lane");
-		EXPECT_STATUS(evc_mailbox_pump(receiver.mailbox, 10), EVC_EMPTY);
-		EXPECT_EQUAL(atomic_load(&receiver.delivered), 1, "events");
-		(void)plain;
-		evc_latest_subscription_release(receiver.subscription);
-		evc_mailbox_release(receiver.mailbox);
-	}
-	return NULL;
-}
-
-static const char *held_up_on_every_lane(void)
-{
-	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
-		EXPECT_NONE(held_up(lane));
-	return NULL;
-}
-
 /* Payloads in boxes: the last of several receivers ends them, whether it superseded or handled it. */
 static const char *boxes(void)
 {
@@ -441,9 +304,6 @@ static const struct evc_suite_test tests[] = {
 	{ "D10 closing drops one event, whatever tokens wait", close_it },
 	{ "D10 a mailbox without a consumer frees the slot", abandon_it },
 	{ "a released subscription ends with its last token", release_first },
-	{ "D10 no event waits for a producer that is held up between two steps", held_up_on_every_lane },
-	{ "D5 D10 no event waits for a producer that is held up before it tells the consumer",
-	  held_up_before_it_tells },
 	{ "D4 boxes are shared by superseded and handled envelopes", boxes },
 	{ "wrong arguments and no memory are answered", wrong_arguments },
 };
