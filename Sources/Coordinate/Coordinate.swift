@@ -22,6 +22,8 @@ public typealias Coordinated = UICoordinated
 /// }
 /// ```
 ///
+/// **Threads**: the MainActor. **Ownership**: it holds what it shows.
+///
 /// EventCore's own `Coordinator`, which is on no actor and has no parameter, is
 /// `EventCore.Coordinator` in a file that imports this module.
 @MainActor
@@ -46,16 +48,16 @@ open class Coordinator<Root: UICoordinated>: UICoordinator {
 }
 
 extension UICoordinator {
-  /// The name of its class, by which Coordinate tells coordinators apart.
+  /// The name of its class, by which Coordinate tells coordinators apart. **Threads**: any.
   public nonisolated var identifier: String { String(describing: Self.self) }
 
-  /// Begins its work, and calls a closure before it returns.
+  /// Begins its work, and calls a closure before it returns. **Threads**: the MainActor.
   public final func start(with completion: () -> Void) {
     start()
     completion()
   }
 
-  /// Ends its work, and calls a closure before it returns.
+  /// Ends its work, and calls a closure before it returns. **Threads**: the MainActor.
   public final func stop(with completion: () -> Void) {
     stop()
     completion()

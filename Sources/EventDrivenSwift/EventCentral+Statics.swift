@@ -97,6 +97,8 @@ extension EventCentral {
   }
 
   /// Queues an event on the shared central: how many receivers get it. In new code: `event.queue()`.
+  ///
+  /// **Threads**: any.
   @inlinable
   @discardableResult
   public static func queueEvent<E: Eventable>(
@@ -106,6 +108,8 @@ extension EventCentral {
   }
 
   /// Stacks an event on the shared central: how many receivers get it. In new code: `event.stack()`.
+  ///
+  /// **Threads**: any.
   @inlinable
   @discardableResult
   public static func stackEvent<E: Eventable>(
@@ -115,6 +119,8 @@ extension EventCentral {
   }
 
   /// Queues an event on the shared central at a time. In new code: `event.scheduleQueue(at:)`.
+  ///
+  /// **Threads**: any. **Ownership**: the schedule keeps the event; the handle may be ignored.
   @inlinable
   @discardableResult
   public static func scheduleQueue<E: Eventable>(
@@ -124,6 +130,8 @@ extension EventCentral {
   }
 
   /// Stacks an event on the shared central at a time. In new code: `event.scheduleStack(at:)`.
+  ///
+  /// **Threads**: any. **Ownership**: the schedule keeps the event; the handle may be ignored.
   @inlinable
   @discardableResult
   public static func scheduleStack<E: Eventable>(

@@ -89,21 +89,17 @@ extension CapturedVariables {
         }, on: central),
       Ping.addListener(
         owner, Owner.onPing, executeOn: .listenerThread, interestedIn: .custom,
-        customFilter: { owner in
-          { event, priority, dispatchTime in
-            judged += 1
-            called.open()
-            return true
-          }
+        customFilter: { owner, event, priority, dispatchTime in
+          judged += 1
+          called.open()
+          return true
         }, on: central),
       Ping.addListener(
         owner, Owner.onPing, executeOn: .listenerThread, interestedIn: [.custom],
-        customFilter: { owner in
-          { event, priority, dispatchTime in
-            judged += 1
-            called.open()
-            return true
-          }
+        customFilter: { owner, event, priority, dispatchTime in
+          judged += 1
+          called.open()
+          return true
         }, on: central),
     ]
     Ping(number: 1).queue(on: central)
@@ -179,19 +175,15 @@ extension CapturedVariables {
       }, on: central)
     Ping.addListener(
       owner, Owner.onMain, interestedIn: .custom,
-      customFilter: { owner in
-        { event, priority, dispatchTime in
-          judged += 1
-          return true
-        }
+      customFilter: { owner, event, priority, dispatchTime in
+        judged += 1
+        return true
       }, on: central)
     Ping.addListener(
       owner, Owner.onTimedMain, interestedIn: several,
-      customFilter: { owner in
-        { event, priority, dispatchTime in
-          judged += 1
-          return true
-        }
+      customFilter: { owner, event, priority, dispatchTime in
+        judged += 1
+        return true
       }, on: central)
     Ping.addListener(
       model, { (model: isolated Model, event) in }, interestedIn: .custom,

@@ -9,10 +9,10 @@
 
 #include "eventcore/balancer.h"
 
+#include "memory/subscription.h"
 #include "platform/compiler.h"
 #include "platform/domain.h"
 #include "routing/snapshot.h"
-#include "memory/subscription.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -8,8 +8,8 @@
 
 #include "memory/batch.h"
 #include "memory/box.h"
-#include "memory/thread_record.h"
 #include "memory/subscription.h"
+#include "memory/thread_record.h"
 
 static inline bool evc_payload_is_boxed(size_t size, size_t alignment)
 {

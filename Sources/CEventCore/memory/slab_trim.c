@@ -14,9 +14,9 @@
  * has no timer.
  */
 #include "eventcore/pool.h"
-#include "platform/allocator.h"
 #include "memory/slab.h"
 #include "memory/thread_record.h"
+#include "platform/allocator.h"
 
 #include <pthread.h>
 

@@ -4,8 +4,8 @@
 #include "memory/thread_record.h"
 
 #include "eventcore/pool.h"
-#include "platform/allocator.h"
 #include "memory/spares.h"
+#include "platform/allocator.h"
 
 #include <pthread.h>
 

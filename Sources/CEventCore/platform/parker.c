@@ -26,8 +26,8 @@
  */
 #include "platform/parker_private.h"
 
-#include "platform/clock.h"
 #include "platform/allocator.h"
+#include "platform/clock.h"
 
 enum evc_status evc_parker_init(struct evc_parker *parker, const struct evc_parker_ops *ops)
 {

@@ -6,8 +6,8 @@
 #endif
 #include "eventcore/parker.h"
 
-#include "platform/clock.h"
 #include "platform/allocator.h"
+#include "platform/clock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

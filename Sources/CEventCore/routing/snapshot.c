@@ -3,8 +3,8 @@
 #ifdef EVC_URCU
 #include "routing/snapshot.h"
 
-#include "platform/compiler.h"
 #include "platform/allocator.h"
+#include "platform/compiler.h"
 
 static size_t size_for(uint32_t count)
 {

@@ -16,8 +16,8 @@
 #ifndef EVC_SNAPSHOT_H
 #define EVC_SNAPSHOT_H
 
-#include "platform/domain.h"
 #include "memory/subscription.h"
+#include "platform/domain.h"
 
 #include <stdatomic.h>
 

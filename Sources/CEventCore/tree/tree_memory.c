@@ -3,9 +3,9 @@
 #ifdef EVC_URCU
 #include "tree/tree_memory.h"
 
-#include "platform/compiler.h"
 #include "eventcore/base.h"
 #include "platform/allocator.h"
+#include "platform/compiler.h"
 
 #ifdef EVC_ADDRESS_SANITIZER
 void *evc_tree_allocate(size_t size)

@@ -163,9 +163,10 @@ final class Consumer: @unchecked Sendable {
 
   // MARK: Running, on the consumer's thread
 
-  /// Runs `body`, which the thread is not started before: here it is the consumer's own, which may not
-  /// wait for the consumer.
+  /// Runs `body`, after which the consumer's thread is started. Until then the calling thread counts as
+  /// the consumer's: waiting for the consumer's end would be waiting for itself.
   func beforeStart(_ body: () -> Void) {
+    // Relaxed, both: pairs with nothing. Only this thread finds its own number there.
     thread.store(currentThreadNumber(), ordering: .relaxed)
     body()
     thread.store(0, ordering: .relaxed)

@@ -89,8 +89,9 @@ extension Eventable {
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor (Owner) ->
-        @MainActor (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor (
+        _ owner: Owner, _ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Bool
     )? = nil,
     once: Bool = false,
     on source: any EventListenable = EventCentral.shared
@@ -118,8 +119,9 @@ extension Eventable {
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @MainActor (Owner) ->
-        @MainActor (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @MainActor (
+        _ owner: Owner, _ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Bool
     )? = nil,
     once: Bool = false,
     on source: any EventListenable = EventCentral.shared
@@ -143,8 +145,9 @@ extension Eventable {
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @Sendable (Owner) ->
-        (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @Sendable (
+        _ owner: Owner, _ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Bool
     )? = nil,
     once: Bool = false,
     on source: any EventListenable = EventCentral.shared,

@@ -8,6 +8,9 @@ import Dispatch
 // Here and in the other files: what takes a method is the last choice. A closure of several
 // statements says nothing of its result, so that `{ event in … }` could be one that is given the
 // owner and returns a function, and would be ambiguous.
+//
+// A filter is a closure and no second method: the compiler does not look at the isolation of a function
+// that a function returns, and would take a method of an actor for one that any thread may call.
 
 extension Eventable {
   /// Has a method of the requester called for every event of this type, with its priority and the
@@ -22,14 +25,16 @@ extension Eventable {
   ///   - method: A method of the requester's class, named without its object.
   ///   - interest: Which of these events it wants; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: a method that returns true for an event that it wants, named
-  ///     without its object, too.
+  ///   - customFilter: With `.custom`: returns true for an event that it wants:
+  ///     `{ owner, event, priority, dispatchTime in owner.wants(event) }`.
   ///   - once: Ends the listener with its first call.
   ///   - source: What it listens to, as ``EventListenable`` tells.
   ///   - isolation: Leave it out. On an actor, the method is called on that actor.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
-  /// **Threads**, **Order**: as for the closure that is called where it is registered.
+  /// **Threads**, **Order**: as for the closure that is called where it is registered. A method of a
+  /// global actor other than the MainActor is passed as a closure: the compiler does not look at the
+  /// isolation of a function that a function returns, and would have it called anywhere.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -41,7 +46,7 @@ extension Eventable {
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      (_ owner: Owner, _ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
     on source: any EventListenable = EventCentral.shared,
@@ -69,7 +74,7 @@ extension Eventable {
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      (Owner) -> (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      (_ owner: Owner, _ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil,
     once: Bool = false,
     on source: any EventListenable = EventCentral.shared,
@@ -90,8 +95,8 @@ extension Eventable {
   ///   - executeOn: Where it is called, as for a closure.
   ///   - interest: Which of these events it wants; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: a method that returns true for an event that it wants, named
-  ///     without its object, too.
+  ///   - customFilter: With `.custom`: returns true for an event that it wants:
+  ///     `{ owner, event, priority, dispatchTime in owner.wants(event) }`.
   ///   - once: Ends the listener with its first call.
   ///   - source: What it listens to, as ``EventListenable`` tells.
   ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
@@ -109,8 +114,9 @@ extension Eventable {
     interestedIn interest: EventListenerInterest = .all,
     maximumAge: UInt64 = 0,
     customFilter: (
-      @Sendable (Owner) ->
-        (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+      @Sendable (
+        _ owner: Owner, _ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Bool
     )? = nil,
     once: Bool = false,
     on source: any EventListenable = EventCentral.shared,

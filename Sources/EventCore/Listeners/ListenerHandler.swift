@@ -54,7 +54,7 @@ struct ListenerCallback<E: Eventable> {
   @inlinable
   init<Owner: AnyObject>(
     _ method: @escaping (Owner) -> (E) -> Void,
-    filter: ((Owner) -> (E, EventPriority, DispatchTime) -> Bool)?
+    filter: ((Owner, E, EventPriority, DispatchTime) -> Bool)?
   ) {
     self.init(isTimed: false, judge: filter.map(Self.judge)) { event, _, _, requester in
       // The requester is of this class: it came with the method.
@@ -67,7 +67,7 @@ struct ListenerCallback<E: Eventable> {
   @inlinable
   init<Owner: AnyObject>(
     _ method: @escaping (Owner) -> (E, EventPriority, DispatchTime) -> Void,
-    filter: ((Owner) -> (E, EventPriority, DispatchTime) -> Bool)?
+    filter: ((Owner, E, EventPriority, DispatchTime) -> Bool)?
   ) {
     self.init(isTimed: true, judge: filter.map(Self.judge)) { event, lane, time, requester in
       method(unsafeDowncast(requester.unsafelyUnwrapped, to: Owner.self))(
@@ -97,7 +97,7 @@ struct ListenerCallback<E: Eventable> {
   @inlinable
   init<Owner: AnyObject>(
     onMain method: @escaping @MainActor (Owner) -> @MainActor (E) -> Void,
-    filter: (@MainActor (Owner) -> @MainActor (E, EventPriority, DispatchTime) -> Bool)?
+    filter: (@MainActor (Owner, E, EventPriority, DispatchTime) -> Bool)?
   ) {
     self.init(isTimed: false, judge: filter.map(Self.judgeOnMain)) { event, _, _, requester in
       // Not sent anywhere: this is the MainActor, which the call checks.
@@ -115,7 +115,7 @@ struct ListenerCallback<E: Eventable> {
       @escaping @MainActor (Owner) ->
       @MainActor (E, EventPriority, DispatchTime) ->
       Void,
-    filter: (@MainActor (Owner) -> @MainActor (E, EventPriority, DispatchTime) -> Bool)?
+    filter: (@MainActor (Owner, E, EventPriority, DispatchTime) -> Bool)?
   ) {
     self.init(isTimed: true, judge: filter.map(Self.judgeOnMain)) { event, lane, time, requester in
       // As above.
@@ -140,11 +140,12 @@ struct ListenerCallback<E: Eventable> {
 
   @inlinable
   static func judge<Owner: AnyObject>(
-    _ filter: @escaping (Owner) -> (E, EventPriority, DispatchTime) -> Bool
+    _ filter: @escaping (Owner, E, EventPriority, DispatchTime) -> Bool
   ) -> Judge {
     { event, lane, time, requester in
-      filter(unsafeDowncast(requester.unsafelyUnwrapped, to: Owner.self))(
-        event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
+      filter(
+        unsafeDowncast(requester.unsafelyUnwrapped, to: Owner.self), event,
+        Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
     }
   }
 }
@@ -152,15 +153,15 @@ struct ListenerCallback<E: Eventable> {
 extension ListenerCallback {
   @inlinable
   static func judgeOnMain<Owner: AnyObject>(
-    _ filter: @escaping @MainActor (Owner) -> @MainActor (E, EventPriority, DispatchTime) -> Bool
+    _ filter: @escaping @MainActor (Owner, E, EventPriority, DispatchTime) -> Bool
   ) -> Judge {
     { event, lane, time, requester in
       // As above.
       nonisolated(unsafe) let owner = unsafeDowncast(
         requester.unsafelyUnwrapped, to: Owner.self)
       return MainActor.assumeIsolated {
-        filter(owner)(
-          event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
+        filter(
+          owner, event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
       }
     }
   }

@@ -7,7 +7,8 @@ public protocol EventListening: AnyObject {
 
   /// Registers the object's listeners: by default all its ``EventMethod`` properties, on
   /// ``EventCentral/shared``. Call it where the listeners should be called, at the end of the
-  /// initialiser for instance.
+  /// initialiser for instance: the properties of a class on the MainActor, on the MainActor. The
+  /// compiler does not check that.
   ///
   /// A property that is registered already is left alone.
   @_disfavoredOverload

@@ -85,9 +85,9 @@ struct ActorInterestTests {
         screen, screen.onTimedPing, interestedIn: both, customFilter: screen.isAboveFive,
         on: central),
       Ping.addListener(
-        screen, Screen.onPing, interestedIn: both, customFilter: Screen.isAboveFive, on: central),
+        screen, Screen.onPing, interestedIn: both, customFilter: { $0.isAboveFive($1, $2, $3) }, on: central),
       Ping.addListener(
-        screen, Screen.onTimedPing, interestedIn: both, customFilter: Screen.isAboveFive,
+        screen, Screen.onTimedPing, interestedIn: both, customFilter: { $0.isAboveFive($1, $2, $3) },
         on: central),
       Ping.addListener(screen, interestedIn: both, customFilter: screen.isAboveFive, on: central) {
         screen.onPing($0)

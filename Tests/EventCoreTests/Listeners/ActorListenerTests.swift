@@ -130,7 +130,7 @@ struct ActorListenerTests {
       Ping.addListener(screen, screen.onTimedPing, on: central),
       Ping.addListener(screen, Screen.onPing, on: central),
       Ping.addListener(
-        screen, Screen.onTimedPing, interestedIn: .custom, customFilter: Screen.isEven,
+        screen, Screen.onTimedPing, interestedIn: .custom, customFilter: { $0.isEven($1, $2, $3) },
         on: central),
       Ping.addListener(screen, { event in screen.onPing(event) }, on: central),
       Ping.addListener(nil, { event in screen.onPing(event) }, on: central),

@@ -122,4 +122,63 @@ struct EventListenableTests {
     #expect(thread.drain())
     #expect(log.entries == [1, 2])
   }
+
+  /// How an event thread or a pool comes to its end.
+  enum End: CaseIterable {
+    case cancel, drain, lastReference
+  }
+
+  @Test(
+    "D9, D10: what is registered on a thread ends with it, whoever holds its listener",
+    arguments: cores, End.allCases)
+  func heldListenerOfAThread(core: EventCentral.Core, end: End) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      var thread: EventThread? = EventThread(on: central)
+      let listener = thread!.listener
+      let handle = Ping.addListener(nil, executeOn: .taskThread, on: thread!) { _ in }
+      switch end {
+      case .cancel: thread!.cancel()
+      case .drain: #expect(thread!.drain())
+      case .lastReference: thread = nil
+      }
+      #expect(!handle.isActive)
+      // Too late: it ends at once.
+      #expect(!Ping.addListener(nil, executeOn: .taskThread, on: listener) { _ in }.isActive)
+      #expect(Ping().queue(on: central) == 0)
+    }
+  }
+
+  @Test(
+    "D9, D10: what is registered on a pool ends with it, whoever holds its listener",
+    arguments: cores, End.allCases)
+  func heldListenerOfAPool(core: EventCentral.Core, end: End) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      var pool: EventPool<EventThread>? = EventPool(on: central) { _ in EventThread(on: central) }
+      let listener = pool!.listener
+      let handle = Ping.addListener(nil, executeOn: .taskThread, on: pool!) { _ in }
+      switch end {
+      case .cancel: pool!.cancel()
+      case .drain: #expect(pool!.drain())
+      case .lastReference: pool = nil
+      }
+      #expect(!handle.isActive)
+      #expect(!Ping.addListener(nil, executeOn: .taskThread, on: listener) { _ in }.isActive)
+      #expect(Ping().queue(on: central) == 0)
+    }
+  }
+
+  @Test("D10: a listener on a thread that has been cancelled never begins", arguments: cores)
+  func afterTheCancel(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let thread = EventThread(on: central)
+      // Nobody has asked for its listener before.
+      thread.cancel()
+      #expect(!Ping.addListener(nil, executeOn: .taskThread, on: thread) { _ in }.isActive)
+      #expect(!thread.queueEvent(Ping()))
+      #expect(Ping().queue(on: central) == 0)
+    }
+  }
 }

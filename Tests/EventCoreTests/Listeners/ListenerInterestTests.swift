@@ -68,7 +68,7 @@ struct ListenerInterestTests {
       let handle = Ping.addListener(
         requester, Requester.onPing, executeOn: .dispatchQueue(queue),
         interestedIn: [.latestOnly, .youngerThan, .custom], maximumAge: 3_600 * 1_000_000_000,
-        customFilter: Requester.isEven, on: central)
+        customFilter: { $0.isEven($1, $2, $3) }, on: central)
       // The newest is odd: none of the older ones comes in its place.
       for number in 0..<10 { Ping(number: number).queue(on: central) }
       queue.resume()
@@ -103,7 +103,7 @@ struct ListenerInterestTests {
     judge.handle.append(
       Ping.addListener(
         judge, Judge.onPing, executeOn: .listenerThread, interestedIn: .custom,
-        customFilter: Judge.judge, on: central))
+        customFilter: { $0.judge($1, $2, $3) }, on: central))
     closure.handle.append(
       Ping.addListener(
         nil, { closure.onPing($0) }, executeOn: .listenerThread, interestedIn: .custom,

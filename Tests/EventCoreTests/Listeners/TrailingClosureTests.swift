@@ -116,7 +116,7 @@ struct TrailingClosureTests {
     #expect(log.entries.sorted() == [3, 12])
   }
 
-  @Test("a method's filter is a method, or a closure that is given the owner", arguments: cores)
+  @Test("a method's filter is a closure that is given the owner", arguments: cores)
   func methodAndFilter(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -124,10 +124,10 @@ struct TrailingClosureTests {
       var requester: Requester? = Requester(lifetime.token(), log)
       Ping.addListener(
         requester!, Requester.onPing, executeOn: .listenerThread, interestedIn: .custom,
-        customFilter: { _ in { event, _, _ in event.number % 2 == 1 } }, on: central)
+        customFilter: { _, event, _, _ in event.number % 2 == 1 }, on: central)
       Ping.addListener(
         requester!, Requester.onPing, executeOn: .listenerThread, interestedIn: .custom,
-        customFilter: { _ in { event, _, _ in event.number == 2 } }, on: central)
+        customFilter: { _, event, _, _ in event.number == 2 }, on: central)
       for number in 0..<4 { Ping(number: number).queue(on: central) }
       #expect(log.entries(atLeast: 3) == [1, 2, 3])
       requester = nil

@@ -281,7 +281,7 @@ struct RequesterTests {
       var requester: Requester? = Requester(owner.token(), log)
       let handle = Ping.addListener(
         requester!, Requester.onPing, executeOn: .listenerThread, interestedIn: .custom,
-        customFilter: Requester.isEven, on: central)
+        customFilter: { $0.isEven($1, $2, $3) }, on: central)
       for number in 0..<10 { Ping(number: number).queue(on: central) }
       #expect(log.entries(atLeast: 5) == [0, 2, 4, 6, 8])
       #expect(waitUntil { handle.skippedCount == 5 })
