@@ -4,56 +4,24 @@
  * The ends of a shared mailbox and of its workers, and their beginnings: what comes too late is not left lying, and
  * what was done before an end, or before a worker was admitted, is seen after it.
  */
-#include "post.h"
+#include "shared_pair.h"
 
-static struct evc_router *router;
-static struct evc_shared_mailbox *mailbox;
-static struct evc_subscription *subscription;
-static struct evc_worker *workers[2];
 /* Plain: whoever reads it comes after. */
 static uint32_t said;
 static bool is_said;
 
 static bool deliver(void *worker, void *context, void *payload, struct evc_envelope *envelope, bool owned)
 {
-	struct event *event = payload;
-
 	(void)worker, (void)context, (void)envelope, (void)owned;
-	CHECK(event->number == event->again && event->number < EVENTS);
 	if (is_said)
 		CHECK(said == 1);
-	tally_handled(event);
-	event->number = event->again = EVENTS;
+	take_over(payload);
 	return true;
 }
 
 static void set_up(unsigned count)
 {
-	struct evc_shared_subscription_options tallied = { .deliver = deliver, .drop = tally_options().drop };
-
-	router = make_router();
-	CHECK(evc_shared_mailbox_create(&mailbox) == EVC_OK);
-	CHECK(evc_shared_mailbox_add_subscription(mailbox, &tallied, &subscription) == EVC_OK);
-	subscribe(router, subscription);
-	for (unsigned i = 0; i < count; i++)
-		CHECK(evc_worker_create(mailbox, NULL, &workers[i]) == EVC_OK);
-}
-
-static void tear_down(unsigned count)
-{
-	explorer_forbid_idling(false);
-	for (unsigned i = 0; i < count; i++)
-		evc_worker_destroy(workers[i]);
-	evc_router_destroy(router);
-	evc_shared_mailbox_release(mailbox);
-	explorer_settle();
-	tally_check_once(0, EVENTS);
-}
-
-static void *run_worker(void *worker)
-{
-	CHECK(evc_worker_run(worker) == EVC_CLOSED);
-	return NULL;
+	open_pair(count, NULL, false, deliver);
 }
 
 static void *post_one(void *unused)

@@ -4,52 +4,18 @@
  * A shared mailbox again, two parties at a time, so that the search gets far: one that sleeps against one that posts
  * or closes, two that take, one that reads figures.
  */
-#include "post.h"
-
-static struct evc_router *router;
-static struct evc_shared_mailbox *mailbox;
-static struct evc_subscription *subscription;
-static struct evc_worker *workers[2];
+#include "shared_pair.h"
 
 static bool deliver(void *worker, void *context, void *payload, struct evc_envelope *envelope, bool owned)
 {
-	struct event *event = payload;
-
 	(void)worker, (void)context, (void)envelope, (void)owned;
-	CHECK(event->number == event->again && event->number < EVENTS);
-	tally_handled(event);
-	event->number = event->again = EVENTS;
+	take_over(payload);
 	return true;
 }
 
 static void set_up(unsigned count, const struct evc_mailbox_options *options, bool latest)
 {
-	struct evc_shared_subscription_options tallied = { .deliver = deliver, .drop = tally_options().drop };
-
-	router = make_router();
-	CHECK(evc_shared_mailbox_create(&mailbox) == EVC_OK);
-	CHECK((latest ? evc_shared_mailbox_add_latest_subscription
-		      : evc_shared_mailbox_add_subscription)(mailbox, &tallied, &subscription) == EVC_OK);
-	subscribe(router, subscription);
-	for (unsigned i = 0; i < count; i++)
-		CHECK(evc_worker_create(mailbox, options, &workers[i]) == EVC_OK);
-}
-
-static void tear_down(unsigned count)
-{
-	explorer_forbid_idling(false);
-	for (unsigned i = 0; i < count; i++)
-		evc_worker_destroy(workers[i]);
-	evc_router_destroy(router);
-	evc_shared_mailbox_release(mailbox);
-	explorer_settle();
-	tally_check_once(0, EVENTS);
-}
-
-static void *run_worker(void *worker)
-{
-	CHECK(evc_worker_run(worker) == EVC_CLOSED);
-	return NULL;
+	open_pair(count, options, latest, deliver);
 }
 
 /* A close reaches a worker that is about to sleep, and no post does. */
