@@ -11,6 +11,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 export EVENTCORE_SHORT_TESTS=1
+# What a sanitizer finds ends the process with a report of its own. The Swift runtime would add a backtrace first, and
+# waits for ever for threads that the sanitizer has stopped.
+export SWIFT_BACKTRACE=enable=no
 # XCTest, which hosts the tests, leaks its own test list; the Swift runtime keeps metadata in caches that
 # the leak checker cannot follow. libdispatch keeps the continuations that a thread has used in a list of that
 # thread, in its thread-local storage, for the next time: 64 bytes each, emptied. Now and then (once in some

@@ -3,10 +3,19 @@
 #ifdef EVC_URCU
 #include "memory/spares.h"
 
-/* The first word of a slot that lies in the list. */
+/*
+ * The first word of a slot that lies in the list. Atomic because a token's slot may have been an envelope of a shared
+ * stack, and a taker that is late may still read this word as that envelope's link (shared_stack.h, U2): its
+ * compare-and-swap then fails. Relaxed: the list belongs to one thread.
+ */
 struct spare {
-	struct spare *next;
+	_Atomic(struct spare *) next;
 };
+
+static struct spare *next_of(struct spare *spare)
+{
+	return atomic_load_explicit(&spare->next, memory_order_relaxed);
+}
 
 static struct evc_spares *spares_of(struct evc_thread_record *record, unsigned class_index)
 {
@@ -25,7 +34,7 @@ void *evc_spare_take(struct evc_thread_record *record, unsigned class_index)
 
 	if (spare == NULL)
 		return take_fresh(record, class_index);
-	spares->first = spare->next;
+	spares->first = next_of(spare);
 	spares->count--;
 	return spare;
 }
@@ -35,7 +44,7 @@ void evc_spare_give(struct evc_thread_record *record, unsigned class_index, void
 	struct evc_spares *spares = spares_of(record, class_index);
 	struct spare *spare = slot;
 
-	spare->next = spares->first;
+	atomic_store_explicit(&spare->next, spares->first, memory_order_relaxed);
 	spares->first = spare;
 	spares->count++;
 }
@@ -63,7 +72,7 @@ static void end(struct evc_spares *spares)
 	while (spares->first != NULL) {
 		struct spare *spare = spares->first;
 
-		spares->first = spare->next;
+		spares->first = next_of(spare);
 		evc_pool_give(spare);
 	}
 	spares->count = spares->reserved = 0;
