@@ -42,24 +42,29 @@ extension Consumer {
   /// The object of a reference for one call, which `letGo` ends if it is held for that alone; nil
   /// if it is gone.
   func hold(_ reference: SharedReference) -> HeldObject? {
-    if reference.isHeld(by: address) {
-      if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
-    } else if reference.hold(by: address) {
+    if reference.isHeld(by: address), let object = reference.held {
+      return HeldObject(object: object, isForOneCall: false)
+    }
+    // It is gone, or all who hold it are to let go for a moment.
+    letGoOfRun(reference)
+    if reference.hold(by: address) {
       held.pointee.append(reference)
-      // Nil if it went while it was loaded.
       if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
-    } else if reference.enter() {
+      // It went while it was loaded.
+      letGoOfRun(reference)
+    } else if reference.enter(isForCall: true) {
       // Nil if it is held by others alone, perhaps by one that stands in another's handler.
       if let object = reference.held { return HeldObject(object: object, isForOneCall: true) }
       letGo(reference)
     }
-    // Whether it was found here or elsewhere: what this consumer holds it lets go. The end of the
-    // object may wait for its handlers to be done.
-    if held.pointee.remove(reference) {
-      didLeaveHandler()
-      reference.letGo(by: address)
-    }
     return nil
+  }
+
+  /// Lets go of the object if it is held over a run. Its end may wait for its handlers to be done.
+  private func letGoOfRun(_ reference: SharedReference) {
+    guard held.pointee.remove(reference) else { return }
+    didLeaveHandler()
+    reference.letGo(by: address)
   }
 
   /// Ends the call of an object that was held for it. The object may end here, after its handler.
