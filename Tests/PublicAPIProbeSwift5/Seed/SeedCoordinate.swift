@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// The examples of Coordinate's page "Events", typed in as printed around what they leave out (`...`), and
-// compiled in Swift 6 and in Swift 5 mode as its neighbours are.
+// The examples of Coordinate's page "Events", typed in as printed around what they leave out (`...`) under
+// `import Coordinate`, and compiled in Swift 6 and in Swift 5 mode as its neighbours are.
 //
-// - Its two coordinators are subclasses of `Coordinator`. In Swift 6 mode what they do belongs to the
-//   MainActor, as all of UIKit does: there, two lines make `Coordinator` and `Coordinated` other names of
-//   `UICoordinator` and `UICoordinated`. In Swift 5 mode nothing is added.
+// - The page prints no declaration of a coordinator: here each is a `Coordinator` of what it shows.
 // - `@objc` is left out where there is no Objective-C.
 // - The second coordinator returns false at its end, where the page prints dots.
 
@@ -15,14 +13,9 @@
 #else
   import EventCoreTestSupport
 #endif
-import EventCore
+import Coordinate
 
 enum SeedCoordinate {
-  #if swift(>=6)
-    typealias Coordinator = UICoordinator
-    typealias Coordinated = UICoordinated
-  #endif
-
   struct Team: Equatable {
     var name: String
   }
@@ -64,10 +57,10 @@ enum SeedCoordinate {
   }
 
   class TeamViewController: UIViewController, Coordinated {
-    weak var parentCoordinator: Coordinator?
+    weak var parentCoordinator: Coordinating?
   }
 
-  class TeamCoordinator: Coordinator {
+  class TeamCoordinator: Coordinator<TeamViewController> {
     var dependencies: Dependencies?
 
     override func interceptEvent(_ event: CoordinateEvents) -> Bool {
@@ -82,14 +75,17 @@ enum SeedCoordinate {
     }
   }
 
-  class AppCoordinator: Coordinator {}
+  class AppViewController: UIViewController, Coordinated {
+    weak var parentCoordinator: Coordinating?
+  }
 
-  class TabsCoordinator: Coordinator {
-    let tabs = UIViewController()
+  class AppCoordinator: Coordinator<AppViewController> {}
+
+  class TabsCoordinator: Coordinator<AppViewController> {
     var profileTabIcons = 0
 
     func updateProfileTabIcon() {
-      tabs.view.addSubview(UIView())
+      rootViewController.view.addSubview(UIView())
       profileTabIcons += 1
     }
 

@@ -6,7 +6,7 @@
 #else
   import EventCoreTestSupport
 #endif
-import EventCore
+import Coordinate
 import Testing
 
 #if swift(>=6)
@@ -23,9 +23,11 @@ struct SeedCoordinateTests {
     let teamView = SeedCoordinate.TeamView()
     controller.view.addSubview(cell)
     cell.addSubview(teamView)
-    let app = SeedCoordinate.AppCoordinator()
-    let tabs = SeedCoordinate.TabsCoordinator()
-    let team = SeedCoordinate.TeamCoordinator(rootResponder: controller)
+    let app = SeedCoordinate.AppCoordinator(
+      rootViewController: SeedCoordinate.AppViewController())
+    let tabs = SeedCoordinate.TabsCoordinator(
+      rootViewController: SeedCoordinate.AppViewController())
+    let team = SeedCoordinate.TeamCoordinator(rootViewController: controller)
     team.dependencies = SeedCoordinate.Dependencies()
     app.startChild(tabs)
     tabs.startChild(team)
