@@ -10,6 +10,7 @@
 # letters are taken for what the reader puts in.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+command -v python3 >/dev/null || { echo "scripts/check-documents.sh needs Python 3." >&2; exit 1; }
 status=0
 
 longest=200
