@@ -109,6 +109,13 @@ for document in sys.argv[1:]:
                     continue
                 if ("/" in word or word.endswith(ENDINGS)) and not exists(word):
                     fault(document, number, f"there is no {word}")
+
+# The floors are listed twice, for readers and for the check.
+page = "Documentation/Architecture.md"
+listed = " ".join(open(page, encoding="utf-8").read().split())
+for language, folders in re.findall(r"^(\w+)_floors='(.*)'$", open("scripts/check-floors.sh").read(), re.M):
+    if ", ".join(f"`{folder}`" for folder in folders.split()) not in listed:
+        fault(page, 1, f"the floors of {language} are not those of scripts/check-floors.sh")
 sys.exit(faults != 0)
 PYTHON
 
