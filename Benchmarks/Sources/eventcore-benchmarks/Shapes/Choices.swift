@@ -4,7 +4,7 @@
 import RawCore
 
 // Alternatives that the core decided between, kept so that the decision can be checked again. Runs
-// only with `--shape choices`; see "Choices" in Benchmarks/README.md.
+// only with `--shape choices`; see Documentation/Choices.md.
 //
 //     producer: node from its pool ──► inbox ──► spinning consumer: add up, hand back in chains
 
