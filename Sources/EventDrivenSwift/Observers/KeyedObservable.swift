@@ -16,129 +16,139 @@ import EventCore
 /// The rules of ``Observable`` hold for each key by itself. Observers with keys and observers
 /// without are apart: `withObservers` does not reach the former, `withKeyedObservers` not the
 /// latter. Keys are one if their `AnyHashable` forms are equal.
-public protocol KeyedObservable: Observable {
-  /// Adds an observer of one key, behind the others of that key.
-  ///
-  /// - Parameters:
-  ///   - key: What the observer wants to hear about.
-  ///   - observer: The object to call. It is not retained.
-  ///   - isolation: The actor that the caller is on. The types that conform here find it out by
-  ///     themselves.
-  ///
-  /// **Threads**: as for ``Observable/addObserver(_:isolation:)``.
-  ///
-  /// **Complexity**: O(observers of the key).
-  @preconcurrency
-  func addKeyedObserver<Key: Hashable & Sendable>(
-    key: Key, _ observer: AnyObject, isolation: isolated (any Actor)?)
-
-  /// Removes an observer of one key: after the return no call of it for that key begins.
-  ///
-  /// **Threads**: as for ``Observable/addObserver(_:isolation:)``; also in the observer's `deinit`.
-  ///
-  /// **Complexity**: O(observers of the key).
-  @preconcurrency
-  func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject)
-
-  /// Calls a closure with every observer of a key that is of the type of the closure's parameter.
-  ///
-  /// **Threads**: as for ``Observable/addObserver(_:isolation:)``.
-  ///
-  /// **Order**: that in which they were added.
-  ///
-  /// **Complexity**: O(observers of the key and of that type), after the first time since a change.
-  @preconcurrency
-  func withKeyedObservers<Key: Hashable & Sendable, Observer>(
-    key: Key, _ code: @escaping @Sendable (_ key: Key, _ observer: Observer) -> Void)
-}
+///
+/// **Threads**: as for ``Observable``.
+public protocol KeyedObservable: Observable {}
 
 extension KeyedObservable {
   /// Adds an observer of one key, behind the others of that key.
   ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
+  /// - Parameters:
+  ///   - key: What it wants to hear about.
+  ///   - observer: The object to call. It is not retained; the key is, as long as it has observers.
+  ///   - execution: Where to call it, as for an observer without a key.
+  ///   - isolation: Leave it out. On an actor, where it is added is that actor.
+  ///
+  /// **Complexity**: O(observers of the key).
   @preconcurrency
-  public func addKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
-    addKeyedObserver(key: key, observer, isolation: nil)
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    key: Key, _ observer: AnyObject, executeOn execution: ObserverExecution? = nil,
+    isolation: isolated (any Actor)? = #isolation
+  ) {
+    guard let registry = observerRegistry(isNeeded: true) else { return }
+    registry.keyed.add(observer, for: AnyHashable(key)) { registry.context(execution, isolation) }
   }
 
   /// Adds several observers of one key, in their order.
   ///
-  /// In this and the next two, leave `isolation` out: on an actor, observers are called there.
+  /// - Parameters:
+  ///   - key: What they want to hear about.
+  ///   - observers: The objects to call.
+  ///   - execution: Where to call them; as for one.
+  ///   - isolation: Leave it out.
   ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
+  /// **Complexity**: O(observers of the key), for each of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
-    key: Key, _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
+    key: Key, _ observers: [AnyObject], executeOn execution: ObserverExecution? = nil,
+    isolation: isolated (any Actor)? = #isolation
   ) {
-    for observer in observers {
-      addKeyedObserver(key: key, observer, isolation: isolation)
-    }
+    addKeyedObserver(keys: [key], observers, executeOn: execution, isolation: isolation)
   }
 
   /// Adds an observer of several keys.
   ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
+  /// - Parameters:
+  ///   - keys: What it wants to hear about.
+  ///   - observer: The object to call.
+  ///   - execution: Where to call it; as for one key.
+  ///   - isolation: Leave it out.
+  ///
+  /// **Complexity**: O(observers of the key), for each key.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
-    keys: [Key], _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
+    keys: [Key], _ observer: AnyObject, executeOn execution: ObserverExecution? = nil,
+    isolation: isolated (any Actor)? = #isolation
+  ) {
+    addKeyedObserver(keys: keys, [observer], executeOn: execution, isolation: isolation)
+  }
+
+  /// Adds several observers of several keys, key by key.
+  ///
+  /// - Parameters:
+  ///   - keys: What they want to hear about.
+  ///   - observers: The objects to call.
+  ///   - execution: Where to call them; as for one observer and one key.
+  ///   - isolation: Leave it out.
+  ///
+  /// **Complexity**: O(observers of the key), for each of them and each key.
+  @preconcurrency
+  public func addKeyedObserver<Key: Hashable & Sendable>(
+    keys: [Key], _ observers: [AnyObject], executeOn execution: ObserverExecution? = nil,
+    isolation: isolated (any Actor)? = #isolation
   ) {
     for key in keys {
-      addKeyedObserver(key: key, observer, isolation: isolation)
+      for observer in observers {
+        addKeyedObserver(key: key, observer, executeOn: execution, isolation: isolation)
+      }
     }
   }
 
-  /// Adds several observers of several keys.
+  /// Removes an observer of one key: after the return no call of it for that key begins. It stays
+  /// with its other keys.
   ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
+  /// **Complexity**: O(observers of the key).
   @preconcurrency
-  public func addKeyedObserver<Key: Hashable & Sendable>(
-    keys: [Key], _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
-  ) {
-    for key in keys {
-      addKeyedObserver(key: key, observers, isolation: isolation)
-    }
+  public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
+    observerRegistry(isNeeded: false)?.keyed.remove(observer, for: AnyHashable(key))
   }
 
-  /// Removes several observers of one key.
-  ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
+  /// Removes several observers of one key. **Complexity**: as for one, for each of them.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observers: [AnyObject]) {
-    for observer in observers {
-      removeKeyedObserver(key: key, observer)
-    }
+    removeKeyedObserver(keys: [key], observers)
   }
 
-  /// Removes an observer of several keys.
-  ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
+  /// Removes an observer of several keys. **Complexity**: as for one, for each of them.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(keys: [Key], _ observer: AnyObject) {
-    for key in keys {
-      removeKeyedObserver(key: key, observer)
-    }
+    removeKeyedObserver(keys: keys, [observer])
   }
 
-  /// Removes several observers of several keys.
-  ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
+  /// Removes several observers of several keys. **Complexity**: as for one and one key, for each.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(keys: [Key], _ observers: [AnyObject]) {
     for key in keys {
-      removeKeyedObserver(key: key, observers)
+      for observer in observers {
+        removeKeyedObserver(key: key, observer)
+      }
+    }
+  }
+
+  /// Calls a closure with every observer of a key that is of the type of the closure's parameter,
+  /// each where it wants to be called.
+  ///
+  /// - Parameters:
+  ///   - key: What the notification is about.
+  ///   - code: May be called by several threads at once, and after the return.
+  ///
+  /// **Order**: that in which they were added for the key, among those of one context.
+  ///
+  /// **Complexity**: O(observers of the key and of that type), after the first time since a change.
+  @inlinable
+  @preconcurrency
+  public func withKeyedObservers<Key: Hashable & Sendable, Observer>(
+    key: Key, _ code: @escaping @Sendable (_ key: Key, _ observer: Observer) -> Void
+  ) {
+    observerRegistry(isNeeded: false)?.keyed.notify(AnyHashable(key)) { (observer: Observer) in
+      code(key, observer)
     }
   }
 
   /// Calls a closure with the observers of each of several keys, key by key.
   ///
-  /// **Threads**, **Order**, **Complexity**: as ``withKeyedObservers(key:_:)``, for each key.
+  /// **Order**, **Complexity**: as for one key, for each of them.
+  @inlinable
   @preconcurrency
   public func withKeyedObservers<Key: Hashable & Sendable, Observer>(
     keys: [Key], _ code: @escaping @Sendable (_ key: Key, _ observer: Observer) -> Void

@@ -11,29 +11,13 @@ import EventCore
 /// **Threads**: one, or one actor, for every member; observers may add, remove and notify inside
 /// their calls.
 open class ObservableClass: Observable {
-  @usableFromInline let observers = ObserverGroup()
+  @usableFromInline let registry = ObserverRegistry(on: nil)
 
   /// Makes an object without observers.
   public init() {}
 
-  /// Adds an observer behind the others. If it is there already, nothing changes.
-  ///
-  /// **Complexity**: O(observers).
-  ///
-  /// **Ownership**: the observer is not retained.
-  public func addObserver(
-    _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
-  ) {
-    // Not refused: only groups of keys close.
-    observers.add(observer) { nil }
-  }
-
-  /// Removes an observer: it is not called again, not even by a notification that is under way.
-  ///
-  /// **Complexity**: O(observers).
-  public func removeObserver(_ observer: AnyObject) {
-    observers.remove(observer)
-  }
+  /// What the object knows of its observers.
+  public final func observerRegistry(isNeeded: Bool) -> ObserverRegistry? { registry }
 
   /// Calls a closure with every observer that is of the type of the closure's parameter.
   ///
@@ -42,30 +26,28 @@ open class ObservableClass: Observable {
   /// **Complexity**: O(observers of that type), after the first time since a change.
   @inlinable
   public func withObservers<Observer>(_ code: (_ observer: Observer) -> Void) {
-    observers.notifyDirectly(code)
+    registry.all.notifyDirectly(code)
   }
 }
 
 /// An ``ObservableClass`` with keyed observers.
 open class KeyedObservableClass: ObservableClass, KeyedObservable {
-  @usableFromInline let keyedObservers = KeyedObserverGroups()
-
-  /// Adds an observer of one key, behind the others of that key.
+  /// Adds an observer of one key that need not be `Sendable`, behind the others of that key.
+  ///
+  /// - Parameters:
+  ///   - key: What it wants to hear about.
+  ///   - observer: The object to call. It is not retained; the key is, as long as it has observers.
   ///
   /// **Complexity**: O(observers of the key).
-  ///
-  /// **Ownership**: the observer is not retained; the key is, as long as it has observers.
-  public func addKeyedObserver<Key: Hashable>(
-    key: Key, _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
-  ) {
-    keyedObservers.add(observer, for: AnyHashable(key)) { nil }
+  public func addKeyedObserver<Key: Hashable>(key: Key, _ observer: AnyObject) {
+    registry.keyed.add(observer, for: AnyHashable(key)) { nil }
   }
 
-  /// Removes an observer of one key. It stays with its other keys.
+  /// Removes an observer of one key that need not be `Sendable`. It stays with its other keys.
   ///
   /// **Complexity**: O(observers of the key).
   public func removeKeyedObserver<Key: Hashable>(key: Key, _ observer: AnyObject) {
-    keyedObservers.remove(observer, for: AnyHashable(key))
+    registry.keyed.remove(observer, for: AnyHashable(key))
   }
 
   /// Calls a closure with every observer of a key that is of the type of the closure's parameter.
@@ -77,7 +59,7 @@ open class KeyedObservableClass: ObservableClass, KeyedObservable {
   public func withKeyedObservers<Key: Hashable, Observer>(
     key: Key, _ code: (_ key: Key, _ observer: Observer) -> Void
   ) {
-    keyedObservers.notifyDirectly(AnyHashable(key)) { (observer: Observer) in code(key, observer) }
+    registry.keyed.notifyDirectly(AnyHashable(key)) { (observer: Observer) in code(key, observer) }
   }
 
   /// Calls a closure with the observers of each of several keys, key by key.

@@ -5,188 +5,22 @@ import EventCore
 
 /// A class whose objects can be observed and notified by any thread.
 ///
-/// Each observer is called in the context in which it was added, or by the thread that notifies if
-/// it was added with ``ObserverExecution/notifyingThread``.
+/// Each observer is called in the context in which it was added, in the place that `executeOn:` names,
+/// or by the thread that notifies if that is ``ObserverExecution/notifyingThread``.
 ///
 /// **Threads**: any, for every member.
 open class ObservableThreadSafeClass: Observable, @unchecked Sendable {
   // Constant, and Sendable by itself. A subclass guards its own state.
-  @usableFromInline let observers = ObserverGroup()
+  private let registry = ObserverRegistry()
 
   /// Makes an object without observers.
   public init() {}
 
-  /// Adds an observer behind the others, to be called in the caller's context. If it is there
-  /// already, nothing changes.
-  ///
-  /// - Parameters:
-  ///   - observer: Whom to call.
-  ///   - isolation: Leave it out. On an actor, the observer is called there.
-  public func addObserver(
-    _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
-  ) {
-    addObserver(observer, executeOn: .requesterThread, isolation: isolation)
-  }
-
-  /// Adds an observer behind the others. If it is there already, nothing changes.
-  ///
-  /// - Parameters:
-  ///   - observer: Whom to call.
-  ///   - execution: Where to call it.
-  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
-  ///
-  /// **Complexity**: O(observers).
-  ///
-  /// **Ownership**: the observer is not retained.
-  public func addObserver(
-    _ observer: AnyObject, executeOn execution: ObserverExecution,
-    isolation: isolated (any Actor)? = #isolation
-  ) {
-    // Not refused: only groups of keys close.
-    observers.add(observer) {
-      execution.context(in: EventCentral.shared.listener.contexts, on: isolation)
-    }
-  }
-
-  /// Adds several observers, in their order.
-  ///
-  /// **Threads**, **Complexity**, **Ownership**: as the form for one observer, for each of them.
-  public func addObserver(
-    _ observers: [AnyObject], executeOn execution: ObserverExecution,
-    isolation: isolated (any Actor)? = #isolation
-  ) {
-    for observer in observers {
-      addObserver(observer, executeOn: execution, isolation: isolation)
-    }
-  }
-
-  /// Removes an observer: after the return no call of it begins. One that runs goes on.
-  ///
-  /// **Threads**: any, also inside a callback and in the observer's `deinit`.
-  ///
-  /// **Complexity**: O(observers).
-  public func removeObserver(_ observer: AnyObject) {
-    observers.remove(observer)
-  }
-
-  /// Calls a closure with every observer that is of the type of the closure's parameter, each where
-  /// it wants to be called.
-  ///
-  /// - Parameter code: May be called by several threads at once, and after the return.
-  ///
-  /// **Order**: that in which they were added, among those of one context; each observer gets the
-  /// notifications of one thread in their order.
-  ///
-  /// **Complexity**: O(observers of that type), after the first time since a change.
-  @inlinable
-  @preconcurrency
-  public func withObservers<Observer>(
-    _ code: @escaping @Sendable (_ observer: Observer) -> Void
-  ) {
-    observers.notify(code)
-  }
+  /// What the object knows of its observers.
+  public final func observerRegistry(isNeeded: Bool) -> ObserverRegistry? { registry }
 }
 
 /// An ``ObservableThreadSafeClass`` with keyed observers.
 open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObservable,
   @unchecked Sendable
-{
-  // Constant, and Sendable by itself. A subclass guards its own state.
-  @usableFromInline let keyedObservers = KeyedObserverGroups()
-
-  /// Adds an observer of one key, behind the others of that key, to be called in the caller's
-  /// context.
-  ///
-  /// - Parameters:
-  ///   - key: What it wants to hear about.
-  ///   - observer: Whom to call.
-  ///   - isolation: Leave it out. On an actor, the observer is called there.
-  @preconcurrency
-  public func addKeyedObserver<Key: Hashable & Sendable>(
-    key: Key, _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
-  ) {
-    addKeyedObserver(key: key, observer, executeOn: .requesterThread, isolation: isolation)
-  }
-
-  /// Adds an observer of one key, behind the others of that key.
-  ///
-  /// - Parameters:
-  ///   - key: What it wants to hear about.
-  ///   - observer: Whom to call.
-  ///   - execution: Where to call it.
-  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
-  ///
-  /// **Complexity**: O(observers of the key).
-  ///
-  /// **Ownership**: the observer is not retained; the key is, as long as it has observers.
-  @preconcurrency
-  public func addKeyedObserver<Key: Hashable & Sendable>(
-    key: Key, _ observer: AnyObject, executeOn execution: ObserverExecution,
-    isolation: isolated (any Actor)? = #isolation
-  ) {
-    keyedObservers.add(observer, for: AnyHashable(key)) {
-      execution.context(in: EventCentral.shared.listener.contexts, on: isolation)
-    }
-  }
-
-  /// Adds several observers of one key, in their order.
-  ///
-  /// **Threads**, **Complexity**, **Ownership**: in this and the next two as the form for one
-  /// observer and one key, for each of them.
-  @preconcurrency
-  public func addKeyedObserver<Key: Hashable & Sendable>(
-    key: Key, _ observers: [AnyObject], executeOn execution: ObserverExecution,
-    isolation: isolated (any Actor)? = #isolation
-  ) {
-    addKeyedObserver(keys: [key], observers, executeOn: execution, isolation: isolation)
-  }
-
-  /// Adds an observer of several keys.
-  @preconcurrency
-  public func addKeyedObserver<Key: Hashable & Sendable>(
-    keys: [Key], _ observer: AnyObject, executeOn execution: ObserverExecution,
-    isolation: isolated (any Actor)? = #isolation
-  ) {
-    addKeyedObserver(keys: keys, [observer], executeOn: execution, isolation: isolation)
-  }
-
-  /// Adds several observers of several keys.
-  @preconcurrency
-  public func addKeyedObserver<Key: Hashable & Sendable>(
-    keys: [Key], _ observers: [AnyObject], executeOn execution: ObserverExecution,
-    isolation: isolated (any Actor)? = #isolation
-  ) {
-    for key in keys {
-      for observer in observers {
-        addKeyedObserver(key: key, observer, executeOn: execution, isolation: isolation)
-      }
-    }
-  }
-
-  /// Removes an observer of one key: after the return no call of it for that key begins. It stays
-  /// with its other keys.
-  ///
-  /// **Threads**: any, also inside a callback and in the observer's `deinit`.
-  ///
-  /// **Complexity**: O(observers of the key).
-  @preconcurrency
-  public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
-    keyedObservers.remove(observer, for: AnyHashable(key))
-  }
-
-  /// Calls a closure with every observer of a key that is of the type of the closure's parameter,
-  /// each where it wants to be called.
-  ///
-  /// - Parameters:
-  ///   - key: What the notification is about.
-  ///   - code: May be called by several threads at once, and after the return.
-  ///
-  /// **Order**, **Complexity**: as `withObservers`, for the key.
-  @inlinable
-  @preconcurrency
-  public func withKeyedObservers<Key: Hashable & Sendable, Observer>(
-    key: Key, _ code: @escaping @Sendable (_ key: Key, _ observer: Observer) -> Void
-  ) {
-    keyedObservers.notify(AnyHashable(key)) { (observer: Observer) in code(key, observer) }
-  }
-}
+{}

@@ -247,4 +247,12 @@ struct ObservableTests {
     observed.say("outer")
     #expect(log.entries == ["ear outer", "eye inner"])
   }
+
+  @Test("D12: a place for an observer that is called directly traps and says what to do")
+  func placeForDirect() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      KeyedObservableClass().addKeyedObserver(key: 1, Lifetime(), executeOn: .notifyingThread)
+    }
+    expectMessage(result, "leave executeOn: out, or inherit from ObservableThreadSafeClass")
+  }
 }
