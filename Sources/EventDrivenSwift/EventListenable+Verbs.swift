@@ -11,10 +11,7 @@ extension EventListenable {
   /// Has a closure or a method called for every event of a type that comes here, where it is
   /// registered.
   ///
-  /// - Parameters: As for the form of `SomeEvent.addListener`.
-  /// - Returns: A handle that tells where it runs, and removes it.
-  ///
-  /// **Threads**, **Order**, **Complexity**: as that form.
+  /// All else is as for that form of `SomeEvent.addListener`.
   @inlinable
   @discardableResult
   public func addListener<E: Eventable>(
@@ -34,10 +31,7 @@ extension EventListenable {
   /// Has a closure or a method called for every event of a type that comes here, in a place that it
   /// names.
   ///
-  /// - Parameters: As for the form of `SomeEvent.addListener`.
-  /// - Returns: A handle that tells where it runs, and removes it.
-  ///
-  /// **Threads**, **Order**, **Complexity**: as that form.
+  /// All else is as for that form of `SomeEvent.addListener`.
   @inlinable
   @discardableResult
   public func addListener<E: Eventable>(
@@ -61,10 +55,7 @@ extension EventListenable {
 
   /// Queues an event here at a time.
   ///
-  /// - Parameters: As for the form of `event.scheduleQueue(at:priority:on:)`.
-  /// - Returns: A handle that cancels it.
-  ///
-  /// **Threads**, **Order**, **Time**: as that.
+  /// All else is as for `event.scheduleQueue(at:priority:on:)`.
   @inlinable
   @discardableResult
   public func scheduleQueue<E: Eventable>(
@@ -75,10 +66,7 @@ extension EventListenable {
 
   /// Stacks an event here at a time.
   ///
-  /// - Parameters: As for the form of `event.scheduleStack(at:priority:on:)`.
-  /// - Returns: A handle that cancels it.
-  ///
-  /// **Threads**, **Order**, **Time**: as that.
+  /// All else is as for `event.scheduleStack(at:priority:on:)`.
   @inlinable
   @discardableResult
   public func scheduleStack<E: Eventable>(

@@ -3,14 +3,6 @@
 
 import Synchronization
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
-
 /// How much one thread of a pool has to do: counters that the pool's balancer and the thread keep,
 /// so that nobody has to walk a list.
 ///
@@ -142,16 +134,4 @@ struct EventLoad: @unchecked Sendable {
       load.memory.deallocate()
     }
   }
-}
-
-/// A clock for "how long already", which is read for each event of a pool: a few nanoseconds to
-/// read, a few milliseconds from one tick to the next. Not the scale of `monotonicNanoseconds`.
-func coarseNanoseconds() -> UInt64 {
-  var now = timespec()
-  #if canImport(Darwin)
-    clock_gettime(CLOCK_MONOTONIC_RAW_APPROX, &now)
-  #else
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now)
-  #endif
-  return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
 }

@@ -31,13 +31,6 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     var phase = Phase.forming
     /// By subscription.
     var entries: [UnsafeMutableRawPointer: Entry] = [:]
-
-    /// The first route of a key that the thread does not use yet: all of its callbacks for a type
-    /// are one receiver, but each that is latest-only is one of its own.
-    func freeRoute(_ key: UInt) -> PoolRoute {
-      let used = Set(entries.values.lazy.filter { $0.route.key == key }.map(\.route.rank))
-      return PoolRoute(key: key, rank: (0...).first { !used.contains($0) }!)
-    }
   }
 
   private let memory: EventLoad.Memory
@@ -57,7 +50,7 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     memory = EventLoad.Memory(index: index)
     self.ticker = ticker
     self.pool = pool
-    own = PoolRoutes(core: core, routers: [direct], balancer: EventPoolLowestLoadBalancer())
+    own = PoolRoutes(core: core, routes: direct, balancer: EventPoolLowestLoadBalancer())
   }
 
   var load: EventLoad { memory.load }
@@ -76,7 +69,8 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
       var entry =
         state.entries[subscription.pointer]
         ?? Entry(
-          route: state.freeRoute(key), subscription: subscription, generation: 0, timed: false)
+          route: .free(key, from: 0, but: state.entries.values.lazy.map(\.route)),
+          subscription: subscription, generation: 0, timed: false)
       entry.generation = generation
       entry.timed = timed
       state.entries[subscription.pointer] = entry

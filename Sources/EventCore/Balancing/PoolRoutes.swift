@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What a balancer's sink is for: an event type, and the how-manieth subscription of each thread
-/// for it. Rank 0 is all but always the only one: a latest-only callback has a subscription of its
+/// What a balancer's sink is for: an event type, and the ordinal of each thread's subscription
+/// among those for it. 0 is all but always the only one: a latest-only callback has a subscription of its
 /// own.
 struct PoolRoute: Hashable {
   let key: UInt
-  let rank: Int
+  let ordinal: Int
+
+  /// The first of a key from an ordinal on that is not in use.
+  static func free(_ key: UInt, from first: Int, but used: some Sequence<PoolRoute>) -> PoolRoute {
+    let taken = Set(used.lazy.filter { $0.key == key }.map(\.ordinal))
+    return PoolRoute(key: key, ordinal: (first...).first { !taken.contains($0) }!)
+  }
 }
 
 /// One receiver in a router for several threads: for each event type a balancer's sink, with the
@@ -29,16 +35,14 @@ final class PoolRoutes: @unchecked Sendable {
   }
 
   private let core: EventCentral.Core
-  private let routers: [any RouterCore]
+  private let routes: any RouteRegistry
   private let balancer: any EventPoolBalancing
   private let state = Guarded(State())
 
-  /// - Parameter routers: Where this is one receiver.
-  init(
-    core: EventCentral.Core, routers: [any RouterCore], balancer: any EventPoolBalancing
-  ) {
+  /// - Parameter routes: Where this is one receiver.
+  init(core: EventCentral.Core, routes: any RouteRegistry, balancer: any EventPoolBalancing) {
     self.core = core
-    self.routers = routers
+    self.routes = routes
     self.balancer = balancer
   }
 
@@ -107,23 +111,17 @@ final class PoolRoutes: @unchecked Sendable {
   }
 
   private func makeRoute(_ place: PoolRoute, _ state: State) -> Route {
-    // Each event asks every rank: with one count of turns, two ranks would take every other thread.
-    let balancer =
-      place.rank > 0 && balancer is EventPoolRoundRobinBalancer
-      ? EventPoolRoundRobinBalancer() : balancer
+    let balancer = place.ordinal > 0 ? balancer.needs?.forFurtherRoute() ?? balancer : balancer
     return Route(
-      sink: core.makeBalancer(PoolChooser(balancer, key: place.key, drop: state.drops[place.key])))
+      sink: core.parts.makeBalancer(
+        PoolChooser(balancer, key: place.key, drop: state.drops[place.key])))
   }
 
   private func tell(_ place: PoolRoute, _ route: Route) {
-    for router in routers {
-      router.subscribe(place.key, route.sink.subscription, generation: 0, timed: route.isTimed)
-    }
+    routes.subscribe(place.key, route.sink.subscription, generation: 0, timed: route.isTimed)
   }
 
   private func retract(_ place: PoolRoute, _ route: Route) {
-    for router in routers {
-      router.unsubscribe(place.key, route.sink.subscription)
-    }
+    routes.unsubscribe(place.key, route.sink.subscription)
   }
 }

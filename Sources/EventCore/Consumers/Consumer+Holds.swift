@@ -56,7 +56,7 @@ extension Consumer {
     // Whether it was found here or elsewhere: what this consumer holds it lets go. The end of the
     // object may wait for its handlers to be done.
     if held.pointee.remove(reference) {
-      didLeaveHandler()
+      calls.didLeaveHandler()
       reference.letGo(by: address)
     }
     return nil
@@ -64,7 +64,7 @@ extension Consumer {
 
   /// Ends the call of an object that was held for it. The object may end here, after its handler.
   func letGo(_ reference: SharedReference) {
-    didLeaveHandler()
+    calls.didLeaveHandler()
     reference.leave()
   }
 

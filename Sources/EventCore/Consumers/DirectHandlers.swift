@@ -66,7 +66,7 @@ struct DirectHandlers {
   @inlinable
   @inline(__always)
   func mayCall(_ place: UnsafeRawPointer, _ receiver: Receiver, _ consumer: Consumer) -> Bool {
-    consumer.willCall(at: place.load(fromByteOffset: DirectHandlers.state, as: UInt.self))
+    consumer.calls.willCall(at: place.load(fromByteOffset: DirectHandlers.state, as: UInt.self))
     // After it: see `Receiver.mayHaveEnded`.
     return !receiver.mayHaveEnded
   }

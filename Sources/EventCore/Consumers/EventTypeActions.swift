@@ -66,7 +66,7 @@ func eventTypeActions<E: Eventable>(_ type: E.Type) -> EventTypeActions {
     let event = owned ? pointer.move() : pointer.pointee
     let called = delivery.call(event)
     // The event ends here, in no handler.
-    delivery.consumer._withUnsafeGuaranteedRef { $0.didLeaveHandler() }
+    delivery.consumer._withUnsafeGuaranteedRef { $0.calls.didLeaveHandler() }
     return called
   }
   let deliverDirectly: EventTypeActions.DeliverDirectly = { receiver, payload, envelope, owned in
@@ -137,7 +137,7 @@ struct Delivery {
           let handler = next.load(as: Unmanaged<TypedHandler<E>>?.self)
           handler?._withUnsafeGuaranteedRef { handler in
             let state = handler.state
-            consumer.willCall(state)
+            consumer.calls.willCall(at: state.address)
             // After `willCall`: see `Receiver.mayHaveEnded`.
             guard reachesAll && !receiver.mayHaveEnded || receiver.isValid(state, at: generation)
             else { return }

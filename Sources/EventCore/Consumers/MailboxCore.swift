@@ -45,24 +45,6 @@ protocol MailboxCore: AnyObject, Sendable {
   func counts() -> (taken: UInt64, dropped: UInt64)
 }
 
-extension MailboxCore {
-  func admit() {
-    fatalError(
-      """
-      A worker of a shared mailbox is admitted, and admit() was called on a mailbox of another kind: \
-      make it with SharedMailboxCore.makeWorker.
-      """)
-  }
-
-  func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
-    fatalError(
-      """
-      A mailbox is drained by its thread or by its pump, whichever it was made with; pump() was called \
-      on one that was made with a thread: call run() there.
-      """)
-  }
-}
-
 /// What a pump came to.
 enum PumpResult {
   /// The limit was reached: more may wait.

@@ -13,7 +13,7 @@ import Synchronization
 ///   `generation` is written there.
 /// - `additions`: its own mutex, held for an append or a swap.
 /// - `ended`: counted up by whoever ends a handler, down by the consumer.
-/// - `type`, `isLatestOnly`, `rank`, `subscription`: constant once the receiver is registered.
+/// - `type`, `isLatestOnly`, `route`, `subscription`: constant once the receiver is registered.
 ///
 /// How D4 stays exact while handlers come and go: each registration raises `generation`, hands the
 /// handler over in `additions`, and only then publishes the new generation in the router. An
@@ -27,14 +27,14 @@ import Synchronization
 @usableFromInline
 final class Receiver: @unchecked Sendable {
   let type: EventTypeActions
+  /// What it is for, to the other workers of a shared mailbox. The ordinal of a worker's latest-only
+  /// receiver tells its events from those of the others for the type, from 1 on; else it is 0.
+  let route: PoolRoute
   var key: UInt { type.key }
   /// Ends a payload; nil for types without references.
   var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { type.drop }
   /// Whether its one handler wants the newest of the waiting events only.
   let isLatestOnly: Bool
-  /// Of a latest-only receiver of a worker: the how-manieth of its type, which tells the events of
-  /// the shared mailbox that are for it. Nil for all others.
-  let rank: Int?
   // Not retained: envelopes are delivered by the consumer's own run loop, which keeps it alive.
   @usableFromInline let consumer: Unmanaged<Consumer>
   /// Counts what is handled, in a pool. Retained, since a pool's balancer looks at the counters as
@@ -71,7 +71,7 @@ final class Receiver: @unchecked Sendable {
   /// Of a latest-only receiver that has ended: how many events were superseded until then.
   var supersededCount: UInt64 = 0
   var subscription: Subscription!
-  /// Whether its one handler has ended, of a latest-only receiver: another may have its rank.
+  /// Whether its one handler has ended, of a latest-only receiver: another may have its ordinal.
   /// Written under the registration lock.
   let isOver = Atomic<Bool>(false)
 
@@ -80,12 +80,12 @@ final class Receiver: @unchecked Sendable {
   /// waited there is for the handlers that it has brought along. Written before it begins.
   var firstGeneration: UInt32 = 0
 
-  init(_ type: EventTypeActions, consumer: Consumer, isLatestOnly: Bool, rank: Int? = nil) {
+  init(_ type: EventTypeActions, consumer: Consumer, isLatestOnly: Bool, ordinal: Int = 0) {
     self.type = type
     self.consumer = Unmanaged.passUnretained(consumer)
     self.isLatestOnly = isLatestOnly
-    self.rank = rank
-    member = consumer.member.map { .passRetained($0) }
+    route = PoolRoute(key: type.key, ordinal: ordinal)
+    member = consumer.hooks.member.map { .passRetained($0) }
     list = .allocate(capacity: 1)
     list.initialize(to: List())
     direct = .allocate(capacity: 1)
@@ -190,7 +190,7 @@ final class Receiver: @unchecked Sendable {
       let moved = deliverToHandlers(payload, envelope, owned: owned)
       consumer._withUnsafeGuaranteedRef { consumer in
         // Of no account in a shared pool, where nothing is promised to a thread.
-        let isBalanced = isLatestOnly && rank == nil
+        let isBalanced = isLatestOnly && route.ordinal == 0
         if member.didHandle(superseded: isBalanced ? consumer.mailbox.supersededCount : nil) {
           // The last that a retired thread was promised.
           consumer.close(whenEmpty: true)

@@ -22,10 +22,9 @@ final class SharedMailbox: @unchecked Sendable {
   /// those for one handler of each worker: the first of its kind and type of every worker share an
   /// entry, the second, and so on. Constant once it is made, but for what `state` guards.
   final class Entry: @unchecked Sendable {
-    let key: UInt
-    /// Of an entry for handlers that want the latest event only: the how-manieth of its type, since
-    /// each has an entry of its own. Nil for the entry of all others.
-    let rank: Int?
+    /// The type; for handlers that want the latest event only, with their ordinal, since each of them
+    /// has an entry of its own.
+    let route: PoolRoute
     /// The place of the entry in each worker's table of receivers; from 0 without a gap.
     let index: Int
     /// Ends a payload; nil for types without references.
@@ -42,25 +41,14 @@ final class SharedMailbox: @unchecked Sendable {
     fileprivate var isTimed: Bool { members.values.contains(true) }
 
     fileprivate init(_ receiver: Receiver, index: Int) {
-      key = receiver.key
-      rank = receiver.rank
+      route = receiver.route
       drop = receiver.drop
       self.index = index
     }
   }
 
-  private struct Place: Hashable {
-    let key: UInt
-    let rank: Int?
-
-    init(_ receiver: Receiver) {
-      key = receiver.key
-      rank = receiver.rank
-    }
-  }
-
   private struct State {
-    var entries: [Place: Entry] = [:]
+    var entries: [PoolRoute: Entry] = [:]
     var isClosed = false
   }
 
@@ -75,13 +63,13 @@ final class SharedMailbox: @unchecked Sendable {
   ///   - core: Of the router's kind.
   ///   - router: Where the events come from: the central's.
   init(core: EventCentral.Core, router: any RouteRegistry) {
-    self.core = core.makeSharedMailbox()
+    self.core = core.parts.makeSharedMailbox()
     self.router = router
   }
 
   deinit {
     state.withLock { state in
-      for entry in state.entries.values where entry.rank != nil {
+      for entry in state.entries.values where entry.route.ordinal != 0 {
         core.removeLatestSubscription(entry.subscription)
       }
     }
@@ -96,7 +84,7 @@ final class SharedMailbox: @unchecked Sendable {
     // the workers registered one since.
     state.withLock { state in
       guard !state.isClosed else { return receiver.add(handler, after: receiver.generation) }
-      let entry = state.entries[Place(receiver)] ?? makeEntry(receiver, &state)
+      let entry = state.entries[receiver.route] ?? makeEntry(receiver, &state)
       receiver.add(handler, after: entry.generation)
       entry.generation = receiver.generation
       entry.members[ObjectIdentifier(receiver)] = receiver.timedCount > 0
@@ -107,7 +95,7 @@ final class SharedMailbox: @unchecked Sendable {
   /// None of a receiver's handlers asks for the clock any more (D8). Under its registration lock.
   func leaveClock(_ receiver: Receiver) {
     state.withLock { state in
-      guard !state.isClosed, let entry = state.entries[Place(receiver)] else { return }
+      guard !state.isClosed, let entry = state.entries[receiver.route] else { return }
       entry.members[ObjectIdentifier(receiver)] = false
       if !entry.isTimed { subscribe(entry) }
     }
@@ -116,12 +104,12 @@ final class SharedMailbox: @unchecked Sendable {
   /// A worker's receiver has no handler any more, or the worker ends. Under its registration lock.
   func leave(_ receiver: Receiver) {
     state.withLock { state in
-      guard let entry = state.entries[Place(receiver)],
+      guard let entry = state.entries[receiver.route],
         let wasTimed = entry.members.removeValue(forKey: ObjectIdentifier(receiver)),
         !state.isClosed
       else { return }
       if entry.members.isEmpty {
-        router.unsubscribe(entry.key, entry.subscription)
+        router.unsubscribe(entry.route.key, entry.subscription)
       } else if wasTimed, !entry.isTimed {
         // As above.
         subscribe(entry)
@@ -131,14 +119,14 @@ final class SharedMailbox: @unchecked Sendable {
 
   private func subscribe(_ entry: Entry) {
     router.subscribe(
-      entry.key, entry.subscription, generation: entry.generation, timed: entry.isTimed)
+      entry.route.key, entry.subscription, generation: entry.generation, timed: entry.isTimed)
   }
 
   private func makeEntry(_ receiver: Receiver, _ state: inout State) -> Entry {
     let entry = Entry(receiver, index: state.entries.count)
     entry.subscription =
-      entry.rank == nil ? core.addSubscription(entry) : core.addLatestSubscription(entry)
-    state.entries[Place(receiver)] = entry
+      entry.route.ordinal == 0 ? core.addSubscription(entry) : core.addLatestSubscription(entry)
+    state.entries[receiver.route] = entry
     return entry
   }
 
@@ -152,7 +140,7 @@ final class SharedMailbox: @unchecked Sendable {
       guard !state.isClosed else { return }
       state.isClosed = true
       for entry in state.entries.values where !entry.members.isEmpty {
-        router.unsubscribe(entry.key, entry.subscription)
+        router.unsubscribe(entry.route.key, entry.subscription)
       }
     }
     if whenEmpty {

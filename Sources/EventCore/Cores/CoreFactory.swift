@@ -4,7 +4,7 @@
 extension EventCentral {
   /// Which implementation a central stands on. Both give the same guarantees.
   public enum Core: String, CaseIterable, Sendable {
-    /// The C core: lock-free lanes, envelope pools and routes on userspace RCU.
+    /// The C core: lock-free lanes, slab pools of envelopes and routes on userspace RCU.
     case lockFree
     /// Pure Swift: mutexes and buffers. What remains when the package trait `URCU` is off.
     case locking
@@ -21,110 +21,81 @@ extension EventCentral {
     /// The fastest of the available cores.
     public static var `default`: Core { available[0] }
 
-    /// Makes a full fence on every thread, so that a consumer needs none of its own in
-    /// `Receiver.deliver`. False if the core or the system has no such thing.
-    func barrier() -> Bool {
-      #if URCU
-        self == .lockFree && lockFreeBarrier()
-      #else
-        false
-      #endif
-    }
-
-    func makeRouter() -> any RouterCore {
+    /// What this core consists of.
+    var parts: any CoreParts.Type {
       switch self {
-      case .locking:
-        return LockingRouter()
+      case .locking: return LockingParts.self
       case .lockFree:
         #if URCU
-          return LockFreeRouter()
+          return LockFreeParts.self
         #else
-          lockFreeIsMissing()
+          fatalError(
+            """
+            A central with the core .lockFree needs the package trait URCU, and this build was made without \
+            it: use .locking or EventCentral.Core.default, or build with the trait.
+            """)
         #endif
       }
     }
+  }
+}
 
-    /// `clock`: nil for the monotonic clock and a thread of its own.
-    func makeScheduler(clock: ManualClock?) -> any SchedulerCore {
-      switch self {
-      case .locking:
-        return LockingScheduler.make(clock: clock)
-      case .lockFree:
-        #if URCU
-          return LockFreeScheduler(clock: clock)
-        #else
-          lockFreeIsMissing()
-        #endif
-      }
-    }
+/// A core, as the module sees it: how it makes the implementation of each seam.
+protocol CoreParts {
+  /// Runs a full memory fence on every thread of the process, so that a consumer needs none of its own
+  /// before each call of a handler. False if the core or the system has no such fence.
+  static func barrier() -> Bool
 
-    /// `pump`: who drives the consumer, if it has no thread of its own.
-    func makeMailbox(
+  static func makeRouter() -> any RouterCore
+
+  /// - Parameter pump: Who drives the consumer, if it has no thread of its own.
+  static func makeMailbox(
+    _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?
+  ) -> any MailboxCore
+
+  static func makeSharedMailbox() -> any SharedMailboxCore
+  static func makeBalancer(_ chooser: PoolChooser) -> any BalancerCore
+
+  /// - Parameter clock: Nil for the monotonic clock and a thread of its own.
+  static func makeScheduler(clock: ManualClock?) -> any SchedulerCore
+
+  static var trees: any TreeCore.Type { get }
+}
+
+private enum LockingParts: CoreParts {
+  static func barrier() -> Bool { false }
+  static func makeRouter() -> any RouterCore { LockingRouter() }
+
+  static func makeMailbox(
+    _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?
+  ) -> any MailboxCore { LockingMailbox(strategy, pump) }
+
+  static func makeSharedMailbox() -> any SharedMailboxCore { LockingSharedMailbox() }
+  static func makeBalancer(_ chooser: PoolChooser) -> any BalancerCore { LockingBalancer(chooser) }
+
+  static func makeScheduler(clock: ManualClock?) -> any SchedulerCore {
+    LockingScheduler.make(clock: clock)
+  }
+
+  static var trees: any TreeCore.Type { LockingTree.self }
+}
+
+#if URCU
+  private enum LockFreeParts: CoreParts {
+    static func barrier() -> Bool { lockFreeBarrier() }
+    static func makeRouter() -> any RouterCore { LockFreeRouter() }
+
+    static func makeMailbox(
       _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?
-    ) -> any MailboxCore {
-      switch self {
-      case .locking:
-        return LockingMailbox(strategy, pump)
-      case .lockFree:
-        #if URCU
-          return LockFreeMailbox(consumer, strategy, pump)
-        #else
-          lockFreeIsMissing()
-        #endif
-      }
+    ) -> any MailboxCore { LockFreeMailbox(consumer, strategy, pump) }
+
+    static func makeSharedMailbox() -> any SharedMailboxCore { LockFreeSharedMailbox() }
+    static func makeBalancer(_ chooser: PoolChooser) -> any BalancerCore { LockFreeBalancer(chooser) }
+
+    static func makeScheduler(clock: ManualClock?) -> any SchedulerCore {
+      LockFreeScheduler(clock: clock)
     }
 
-    func makeBalancer(_ chooser: PoolChooser) -> any BalancerCore {
-      switch self {
-      case .locking:
-        return LockingBalancer(chooser)
-      case .lockFree:
-        #if URCU
-          return LockFreeBalancer(chooser)
-        #else
-          lockFreeIsMissing()
-        #endif
-      }
-    }
-
-    func makeSharedMailbox() -> any SharedMailboxCore {
-      switch self {
-      case .locking:
-        return LockingSharedMailbox()
-      case .lockFree:
-        #if URCU
-          return LockFreeSharedMailbox()
-        #else
-          lockFreeIsMissing()
-        #endif
-      }
-    }
-  }
-}
-
-extension EventCentral.Core {
-  /// The trees on this core.
-  @usableFromInline
-  var trees: any TreeCore.Type {
-    switch self {
-    case .locking:
-      return LockingTree.self
-    case .lockFree:
-      #if URCU
-        return LockFreeTree.self
-      #else
-        lockFreeIsMissing()
-      #endif
-    }
-  }
-}
-
-#if !URCU
-  func lockFreeIsMissing() -> Never {
-    fatalError(
-      """
-      A central with the core .lockFree needs the package trait URCU, and this build was made without \
-      it: use .locking or EventCentral.Core.default, or build with the trait.
-      """)
+    static var trees: any TreeCore.Type { LockFreeTree.self }
   }
 #endif

@@ -35,20 +35,14 @@ extension Eventable {
   ) -> any EventListenerHandling {
     source.listener.addListener(
       requester, .main, nil, isOnce: once,
-      HandlerInterest(
-        interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) }),
-      ListenerCallback(onMain: callback))
+      HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter),
+      HandlerCallback(onMain: callback))
   }
 
   /// Has a closure or a method of the MainActor called for every event of this type: on the main
   /// queue, wherever it is registered. The clock is not read for it.
   ///
-  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is
-  ///   removed.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
-  ///   listener.
-  ///
-  /// **Threads**: as for the form with three arguments.
+  /// All else is as for the form with three arguments.
   @inlinable
   @discardableResult
   public static func addListener(
@@ -65,9 +59,8 @@ extension Eventable {
   ) -> any EventListenerHandling {
     source.listener.addListener(
       requester, .main, nil, isOnce: once,
-      HandlerInterest(
-        interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) }),
-      ListenerCallback(onMain: callback))
+      HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter),
+      HandlerCallback(onMain: callback))
   }
 
   /// Has a method of a requester on the MainActor called for every event of this type, with its
@@ -99,17 +92,13 @@ extension Eventable {
     source.listener.addListener(
       requester, .main, nil, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
-      ListenerCallback(onMain: method, filter: customFilter))
+      HandlerCallback(onMain: method, filter: customFilter))
   }
 
   /// Has a method of a requester on the MainActor called for every event of this type, on the main
   /// queue and without retaining the requester. The clock is not read for it.
   ///
-  /// - Parameters: As for a method of the MainActor with three arguments.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
-  ///   listener.
-  ///
-  /// **Threads**: any, also inside a handler.
+  /// All else is as for a method of the MainActor with three arguments.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -129,7 +118,7 @@ extension Eventable {
     source.listener.addListener(
       requester, .main, nil, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
-      ListenerCallback(onMain: method, filter: customFilter))
+      HandlerCallback(onMain: method, filter: customFilter))
   }
 
   /// Not to be called: a method of the MainActor is called on the main queue, without `executeOn:`.
@@ -172,14 +161,10 @@ extension Eventable {
   ///   - requester: Where the callback is called, and whom the listener belongs to: it ends with it
   ///     (D9).
   ///   - callback: Is given the actor and the event.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants.
-  ///   - once: Ends the listener with its first call.
-  ///   - source: What it listens to, as ``EventListenable`` tells.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
-  /// **Threads**: any, also inside a handler, and the actor's own initialiser.
+  /// **Threads**: any, also inside a handler, and the actor's own initialiser. The other parameters are
+  /// as for the closures that are called where they are registered.
   @inlinable
   @discardableResult
   public static func addListener<Owner: Actor>(
@@ -196,6 +181,6 @@ extension Eventable {
     source.listener.addListener(
       requester, .requesterThread, requester, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
-      ListenerCallback(on: callback))
+      HandlerCallback(on: callback))
   }
 }

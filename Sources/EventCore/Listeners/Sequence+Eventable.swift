@@ -27,15 +27,7 @@ extension Sequence where Element: Eventable {
   /// Stacks these events in their order, in batches of up to 64 that stay together: the last of the
   /// sequence is the first to be handled.
   ///
-  /// - Parameters:
-  ///   - priority: Which of the five stacks they join.
-  ///   - central: Where their receivers are registered.
-  /// - Returns: How often an event was accepted by a receiver, in all.
-  ///
-  /// **Threads**: any, also inside a handler. The sequence's own iterator is the only user code
-  /// that runs, and it runs between batches.
-  ///
-  /// **Complexity**: O(events × receivers), at about half the cost of single dispatches.
+  /// All else is as for ``Swift/Sequence/queue(priority:on:)``.
   @inlinable
   @discardableResult
   public func stack(

@@ -46,18 +46,18 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     self.scaler = scaler
     self.accepts = accepts
     self.make = make
-    direct = central.core.makeRouter()
-    let routers = [central.router, direct]
-    routes = PoolRoutes(core: central.core, routers: routers, balancer: balancer)
+    direct = central.core.parts.makeRouter()
+    let routers = RouterGroup([central.router, direct])
+    routes = PoolRoutes(core: central.core, routes: routers, balancer: balancer)
     shared =
-      balancer is EventPoolSharedBalancer
-      ? SharedMailbox(core: central.core, router: RouterGroup(routers)) : nil
+      balancer.needs?.sharesOneMailbox == true
+      ? SharedMailbox(core: central.core, router: routers) : nil
     ticker = scaler.interval.map { PoolTicker(every: $0) }
     state = Guarded(State(capacity: capacity))
     check(capacity, by: "its maker")
-    if let dynamic = scaler as? EventPoolDynamicScaler {
+    if let maximum = scaler.maximumCapacity {
       // Now, and not under the load that makes it ask.
-      check(dynamic.maximum, by: "its EventPoolDynamicScaler, at its maximum,")
+      check(maximum, by: "its \(type(of: scaler)), at its maximum,")
     }
     ticker?.watch(self)
     adjust()
@@ -173,7 +173,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   }
 
   private func makeSlot(_ index: Int) -> Slot {
-    let direct = central.core.makeRouter()
+    let direct = central.core.parts.makeRouter()
     let member = PoolMember(
       index: index, core: central.core, direct: direct, pool: routes, ticker: ticker)
     let place = PoolPlace(
@@ -312,28 +312,5 @@ extension PoolCore.Slot {
   var waiting: Int {
     let load = member.load
     return max(0, load.pending - (load.runningSince == nil ? 0 : 1))
-  }
-}
-
-/// Several routers as one place to register.
-final class RouterGroup: RouteRegistry {
-  private let routers: [any RouterCore]
-
-  init(_ routers: [any RouterCore]) {
-    self.routers = routers
-  }
-
-  func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) {}
-
-  func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
-    for router in routers {
-      router.subscribe(key, subscription, generation: generation, timed: timed)
-    }
-  }
-
-  func unsubscribe(_ key: UInt, _ subscription: Subscription) {
-    for router in routers {
-      router.unsubscribe(key, subscription)
-    }
   }
 }

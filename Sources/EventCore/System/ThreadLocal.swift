@@ -32,12 +32,12 @@ final class ThreadLocal<Value: AnyObject>: Sendable {
     pthread_getspecific(key).map { Unmanaged.fromOpaque($0).takeUnretainedValue() }
   }
 
-  /// Runs `body` with a value, or with none, and puts back what was there before.
-  func with<Result>(_ value: Value?, _ body: () throws -> Result) rethrows -> Result {
+  /// Runs `body` with a value, and puts back what was there before.
+  func with<Result>(_ value: Value, _ body: () throws -> Result) rethrows -> Result {
     let before = pthread_getspecific(key)
     // Not retained by the key: `value` outlives the call.
-    pthread_setspecific(key, value.map { Unmanaged.passUnretained($0).toOpaque() })
-    defer { pthread_setspecific(key, before) }
+    check(pthread_setspecific(key, Unmanaged.passUnretained(value).toOpaque()), "pthread_setspecific")
+    defer { check(pthread_setspecific(key, before), "pthread_setspecific") }
     return try withExtendedLifetime(value, body)
   }
 }

@@ -63,13 +63,8 @@ public struct EventMethod<Owner: AnyObject, Event: Eventable> {
 
   /// Called by the compiler for the property, whose closure is called in a place that it names.
   ///
-  /// - Parameters:
-  ///   - wrappedValue: The closure.
-  ///   - executeOn: Where it is called. `.requesterThread` is the context that registers it, which
-  ///     for an ``EventThread`` is that thread.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants.
+  /// - Parameter executeOn: Where it is called. `.requesterThread` is the context that registers it,
+  ///   which for an ``EventThread`` is that thread. The others are as for the form without it.
   public init(
     wrappedValue: @escaping @Sendable (
       _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
@@ -133,27 +128,10 @@ extension EventMethod: AnyEventMethod {
   func register(owner: AnyObject, on listener: EventListener, _ actor: (any Actor)?) {
     requireOwner(owner)
     registration.register {
-      let (call, filter) = (wrappedValue, filter)
       // An actor's own handlers are called on it, also if its initialiser registers them.
-      let actor = owner as? any Actor ?? actor
-      return listener.addListener(
-        owner, executeOn, actor, isOnce: false, interest,
-        ListenerCallback(
-          isTimed: true,
-          judge: filter.map { filter in
-            { event, lane, time, owner in
-              // It came with the method, whose class it is of.
-              filter(
-                unsafeDowncast(owner.unsafelyUnwrapped, to: Owner.self), event,
-                Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
-            }
-          }
-        ) { event, lane, time, owner in
-          // Of this class: checked above.
-          call(
-            unsafeDowncast(owner.unsafelyUnwrapped, to: Owner.self), event,
-            Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
-        })
+      listener.addListener(
+        owner, executeOn, owner as? any Actor ?? actor, isOnce: false, interest,
+        HandlerCallback(owned: wrappedValue, filter: filter))
     }
   }
 
@@ -166,25 +144,7 @@ extension EventMethod: AnyEventMethod {
     }
     requireOwner(thread)
     registration.register {
-      let (call, filter, interest) = (wrappedValue, filter, interest)
-      let state = HandlerState(isTimed: true)
-      let handler = TypedHandler<Event>(
-        state, needsOwner: true, isLatestOnly: interest.isLatestOnly
-      ) { event, lane, time, thread in
-        guard interest.admits(event, lane, time) else { return false }
-        return thread.unsafelyUnwrapped._withUnsafeGuaranteedRef { thread in
-          // Of this class: checked above.
-          let owner = unsafeDowncast(thread, to: Owner.self)
-          let priority = Lane(index: lane).priority
-          let dispatchTime = DispatchTime(uptimeNanoseconds: time)
-          guard
-            filter?(owner, event, priority, dispatchTime) != false, !interest.hasEnded(state)
-          else { return false }
-          call(owner, event, priority, dispatchTime)
-          return true
-        }
-      }
-      return thread.addHandler(handler, eventTypeActions(Event.self))
+      thread.add(HandlerCallback(owned: wrappedValue, filter: filter), interest)
     }
   }
 

@@ -56,7 +56,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   public required init() {
     let place = PoolConstruction.takePlace(for: Self.self, on: .shared)
     central = place?.central ?? .shared
-    direct = place?.direct ?? central.core.makeRouter()
+    direct = place?.direct ?? central.core.parts.makeRouter()
     consumer = Self.makeConsumer(central, direct, place, .park)
     begin(place, name: nil)
   }
@@ -77,7 +77,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ) {
     let place = PoolConstruction.takePlace(for: Self.self, on: central)
     self.central = place?.central ?? central
-    direct = place?.direct ?? self.central.core.makeRouter()
+    direct = place?.direct ?? self.central.core.parts.makeRouter()
     consumer = Self.makeConsumer(self.central, direct, place, waitStrategy)
     begin(place, name: name)
   }
@@ -87,13 +87,13 @@ open class EventThread: EventListenable, @unchecked Sendable {
     _ strategy: EventWaitStrategy
   ) -> Consumer {
     Consumer(
-      core: central.core, routers: place?.routers ?? [central.router, direct], direct: direct,
-      strategy: strategy, shared: place?.shared, member: place?.member)
+      core: central.core, routes: place?.routes ?? RouterGroup([central.router, direct]), direct: direct,
+      strategy: strategy, hooks: ConsumerHooks(member: place?.member, shared: place?.shared))
   }
 
   private func begin(_ place: PoolPlace?, name: String?) {
     consumer.setOwner(self)
-    consumer.beforeStart { registerHandlers() }
+    consumer.asThread { registerHandlers() }
     startThread(named: name ?? place?.name ?? "\(Self.self)") { [consumer] in
       consumer.run()
       place?.didEnd()
@@ -103,9 +103,9 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// For a subclass that has no thread: `pump` drives its callbacks.
   init(on central: EventCentral, pump: ConsumerPump) {
     self.central = central
-    direct = central.core.makeRouter()
+    direct = central.core.parts.makeRouter()
     consumer = Consumer(
-      core: central.core, routers: [central.router, direct], direct: direct, strategy: .park,
+      core: central.core, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
       pump: pump)
     consumer.setOwner(self)
     registerHandlers()

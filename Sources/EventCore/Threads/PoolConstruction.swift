@@ -24,7 +24,7 @@ final class PoolConstruction {
   ) -> EventThread {
     let thread = current.with(PoolConstruction(place, accepts: accepts), body)
     require(
-      thread.consumer.member === place.member,
+      thread.consumer.hooks.member === place.member,
       """
       An EventPool's closure makes a new thread for each call and returns it, and what it returned is \
       another \(type(of: thread)) than the first that it made. Make the thread in the closure itself; \
@@ -64,5 +64,5 @@ struct PoolPlace {
   let didEnd: @Sendable () -> Void
 
   /// Where its consumer registers.
-  var routers: [any RouteRegistry] { shared == nil ? [member] : [direct] }
+  var routes: any RouteRegistry { shared == nil ? member : direct }
 }

@@ -3,14 +3,6 @@
 
 import Dispatch
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
-
 /// An event thread whose callbacks run on the MainActor.
 ///
 /// ```swift
@@ -93,7 +85,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
         return false
       }
       // A job of the pump's, before its turn. Somebody may be freeing a removed callback just now.
-      if !pump.perform() { sched_yield() }
+      if !pump.perform() { yieldThread() }
     }
     return finish()
   }
@@ -138,21 +130,15 @@ extension UIEventThread {
       ) -> Bool
     )? = nil
   ) -> EventCallbackHandle {
-    let interest = HandlerInterest<E>(
-      interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) })
-    return addHandler(
-      TypedHandler(
-        { event, priority, time in MainActor.assumeIsolated { callback(event, priority, time) } },
-        interest), eventTypeActions(E.self))
+    add(
+      HandlerCallback(onMain: callback),
+      HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter))
   }
 
   /// Has a closure or a method of the MainActor called for every event of a type; the clock is not
   /// read for it.
   ///
-  /// - Parameters: As for the form with three arguments.
-  /// - Returns: A handle that ends the callback.
-  ///
-  /// **Threads**: any, also inside a callback.
+  /// All else is as for the form with three arguments.
   @inlinable
   @discardableResult
   public func addEventCallback<E: Eventable>(
@@ -165,26 +151,15 @@ extension UIEventThread {
       ) -> Bool
     )? = nil
   ) -> EventCallbackHandle {
-    let interest = HandlerInterest<E>(
-      interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) })
-    return addHandler(
-      TypedHandler({ event in MainActor.assumeIsolated { callback(event) } }, interest),
-      eventTypeActions(E.self))
+    add(
+      HandlerCallback(onMain: callback),
+      HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter))
   }
 
   /// Has a method of this object on the MainActor called for every event of a type, without
   /// retaining the object.
   ///
-  /// - Parameters:
-  ///   - method: A method of the class, named without its object.
-  ///   - type: The exact type of event.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants. It runs on the MainActor,
-  ///     too.
-  /// - Returns: A handle that ends the callback.
-  ///
-  /// **Threads**: any, also inside a callback.
+  /// All else is as for the methods of an ``EventThread``; a filter runs on the MainActor, too.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -198,28 +173,16 @@ extension UIEventThread {
       ) -> Bool
     )? = nil
   ) -> EventCallbackHandle {
-    let call: @Sendable (Owner) -> (E) -> Void = { owner in
-      { event in MainActor.assumeIsolated { method(owner)(event) } }
-    }
     requireOwner(Owner.self)
-    let interest = HandlerInterest<E>(
-      interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) })
-    return addHandler(TypedHandler(call, interest), eventTypeActions(E.self))
+    return add(
+      HandlerCallback(onMain: method),
+      HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter))
   }
 
   /// Has a method of this object on the MainActor called for every event of a type, with its
   /// priority and the time of its dispatch, without retaining the object.
   ///
-  /// - Parameters:
-  ///   - method: A method of the class, named without its object.
-  ///   - type: The exact type of event.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants. It runs on the MainActor,
-  ///     too.
-  /// - Returns: A handle that ends the callback.
-  ///
-  /// **Threads**: any, also inside a callback.
+  /// All else is as for the methods of an ``EventThread``; a filter runs on the MainActor, too.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -237,14 +200,9 @@ extension UIEventThread {
       ) -> Bool
     )? = nil
   ) -> EventCallbackHandle {
-    let call: @Sendable (Owner) -> (E, EventPriority, DispatchTime) -> Void = { owner in
-      { event, priority, time in
-        MainActor.assumeIsolated { method(owner)(event, priority, time) }
-      }
-    }
     requireOwner(Owner.self)
-    let interest = HandlerInterest<E>(
-      interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) })
-    return addHandler(TypedHandler(call, interest), eventTypeActions(E.self))
+    return add(
+      HandlerCallback(onMain: method),
+      HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter))
   }
 }

@@ -49,14 +49,8 @@ extension EventNode {
   /// Has a closure called on an event thread for every event of a type that passes this node.
   ///
   /// - Parameters:
-  ///   - mode: As for the form with ``ExecuteEventOn``.
-  ///   - type: The exact type of event.
   ///   - thread: Where the handler runs, as one of the thread's events of normal priority. It is
-  ///     not retained: the handler ends with it.
-  ///   - handler: As for the form with ``ExecuteEventOn``.
-  /// - Returns: A handle that ends the handler.
-  ///
-  /// **Threads**, **Order**: as for the form with ``ExecuteEventOn``.
+  ///     not retained: the handler ends with it. All else is as for the form with ``ExecuteEventOn``.
   @inlinable
   @discardableResult
   public final func addHandler<E: Eventable>(
@@ -146,8 +140,7 @@ extension EventNode {
     _ executeOn: ExecuteEventOn, _ central: EventCentral, _ actor: (any Actor)?
   ) -> TreeTarget {
     let context = central.listener.contexts.context(for: executeOn, on: actor)
-    return TreeTarget(
-      TreeDelivery(context.consumer, context.place), TreeContextUse(context))
+    return TreeTarget(TreeDelivery(context.consumer, context.place), context)
   }
 
   @usableFromInline
@@ -157,15 +150,19 @@ extension EventNode {
   }
 }
 
-/// Where a handler runs, as its closure holds it.
+/// Where a handler runs, with one use of the execution context: held by the handler's closure, with
+/// which that use ends.
 @usableFromInline
-struct TreeTarget: Sendable {
+final class TreeTarget: Sendable {
   @usableFromInline let delivery: TreeDelivery
-  /// Ends when the handler's closure does.
-  let use: TreeContextUse?
+  private let context: ExecutionContext?
 
-  init(_ delivery: TreeDelivery, _ use: TreeContextUse?) {
+  init(_ delivery: TreeDelivery, _ context: ExecutionContext?) {
     self.delivery = delivery
-    self.use = use
+    self.context = context
+  }
+
+  deinit {
+    context?.leave()
   }
 }

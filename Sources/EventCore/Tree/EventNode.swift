@@ -38,7 +38,7 @@ open class EventNode: @unchecked Sendable, Identifiable {
   ///
   /// - Parameter parent: Nil makes the root of a new tree.
   public init(parent: EventNode?) {
-    core = parent?.core ?? EventCentral.Core.default.trees
+    core = parent?.core ?? EventCentral.Core.default.parts.trees
     name = nil
     node = EventNode.notMade
     make(under: parent)
@@ -54,7 +54,7 @@ open class EventNode: @unchecked Sendable, Identifiable {
   public init(
     parent: EventNode? = nil, name: String? = nil, core: EventCentral.Core? = nil
   ) {
-    self.core = core?.trees ?? parent?.core ?? EventCentral.Core.default.trees
+    self.core = core?.parts.trees ?? parent?.core ?? EventCentral.Core.default.parts.trees
     self.name = name
     node = EventNode.notMade
     make(under: parent)
@@ -91,3 +91,33 @@ extension EventNode: CustomStringConvertible {
 }
 
 extension EventNode: ActiveByItself {}
+
+/// What a parent that ends leaves to the loop in `letGoOfParent` that runs below it on the stack.
+private final class PendingParent {
+  var node: EventNode?
+  /// That of the innermost such loop of the thread.
+  static let current = ThreadLocal<PendingParent>()
+}
+
+/// Ends the reference that a child had of its parent, which may end by it. With no lock held.
+///
+/// The nodes of a chain, each of which holds the next, end one after the other, and not one inside the
+/// other, which would need a stack as deep as the chain: a parent that ends calls this in its `deinit`
+/// for its own parent, and leaves that one to the loop. One can be left, which is what a chain needs;
+/// whatever else ends inside a user's `deinit` has a loop of its own.
+func letGoOfParent(_ context: UnsafeMutableRawPointer) {
+  var parent: EventNode? = Unmanaged<EventNode>.fromOpaque(context).takeRetainedValue()
+  guard isKnownUniquelyReferenced(&parent) else { return }
+  if let outer = PendingParent.current.value, outer.node == nil {
+    outer.node = parent
+    return
+  }
+  let pending = PendingParent()
+  PendingParent.current.with(pending) {
+    while parent != nil {
+      parent = nil
+      // What its `deinit` left, if it ended.
+      parent = pending.node.take()
+    }
+  }
+}

@@ -13,9 +13,10 @@ final class ObserverRegistry: Sendable {
 }
 
 /// Event threads can be observed: by those that want to be told by this very thread, while its
-/// events reach whoever listens.
+/// events reach whoever listens. All of it is as for a ``KeyedObservableThreadSafeClass``.
 ///
-/// **Threads**: any, for every member. A thread that nobody observes pays nothing for it.
+/// **Threads**: any, for every member, also inside a callback; the removals also in the observer's
+/// `deinit`. A thread that nobody observes pays nothing for it.
 extension EventThread: KeyedObservable {
   /// Nil as long as nobody has ever observed this thread.
   @usableFromInline
@@ -30,30 +31,14 @@ extension EventThread: KeyedObservable {
 
   /// Adds an observer behind the others, to be called in the caller's context. If it is there
   /// already, nothing changes.
-  ///
-  /// - Parameters:
-  ///   - observer: Whom to call.
-  ///   - isolation: Leave it out. On an actor, the observer is called there.
-  ///
-  /// **Threads**: any, also inside a callback.
   public func addObserver(
     _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
   ) {
     addObserver(observer, executeOn: .requesterThread, isolation: isolation)
   }
 
-  /// Adds an observer behind the others. If it is there already, nothing changes.
-  ///
-  /// - Parameters:
-  ///   - observer: Whom to call.
-  ///   - execution: Where to call it.
-  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
-  ///
-  /// **Complexity**: O(observers).
-  ///
-  /// **Ownership**: the observer is not retained.
-  ///
-  /// **Threads**: any, also inside a callback.
+  /// Adds an observer behind the others, with where it is called. If it is there already, nothing
+  /// changes.
   public func addObserver(
     _ observer: AnyObject, executeOn execution: ObserverExecution,
     isolation: isolated (any Actor)? = #isolation
@@ -65,8 +50,6 @@ extension EventThread: KeyedObservable {
   }
 
   /// Adds several observers, in their order.
-  ///
-  /// **Threads**, **Complexity**, **Ownership**: as the form for one observer, for each of them.
   public func addObserver(
     _ observers: [AnyObject], executeOn execution: ObserverExecution,
     isolation: isolated (any Actor)? = #isolation
@@ -77,10 +60,6 @@ extension EventThread: KeyedObservable {
   }
 
   /// Removes an observer: after the return no call of it begins. One that runs goes on.
-  ///
-  /// **Threads**: any, also inside a callback and in the observer's `deinit`.
-  ///
-  /// **Complexity**: O(observers).
   public func removeObserver(_ observer: AnyObject) {
     registryIfAny?.all.remove(observer)
   }
@@ -93,15 +72,6 @@ extension EventThread: KeyedObservable {
   ///   observer.onTemperatureEvent(temperatureInCelsius: event.temperatureInCelsius)
   /// }
   /// ```
-  ///
-  /// - Parameter code: May be called by several threads at once, and after the return.
-  ///
-  /// **Order**: that in which they were added, among those of one context; each observer gets the
-  /// notifications of one thread in their order.
-  ///
-  /// **Complexity**: O(observers of that type), after the first time since a change.
-  ///
-  /// **Threads**: any, also inside a callback.
   @inlinable
   @preconcurrency
   public func withObservers<Observer>(
@@ -112,13 +82,6 @@ extension EventThread: KeyedObservable {
 
   /// Adds an observer of one key, behind the others of that key, to be called in the caller's
   /// context.
-  ///
-  /// - Parameters:
-  ///   - key: What it wants to hear about.
-  ///   - observer: Whom to call.
-  ///   - isolation: Leave it out. On an actor, the observer is called there.
-  ///
-  /// **Threads**: any, also inside a callback.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
@@ -126,19 +89,7 @@ extension EventThread: KeyedObservable {
     addKeyedObserver(key: key, observer, executeOn: .requesterThread, isolation: isolation)
   }
 
-  /// Adds an observer of one key, behind the others of that key.
-  ///
-  /// - Parameters:
-  ///   - key: What it wants to hear about.
-  ///   - observer: Whom to call.
-  ///   - execution: Where to call it.
-  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
-  ///
-  /// **Complexity**: O(observers of the key).
-  ///
-  /// **Ownership**: the observer is not retained; the key is, as long as it has observers.
-  ///
-  /// **Threads**: any, also inside a callback.
+  /// Adds an observer of one key, behind the others of that key, with where it is called.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observer: AnyObject, executeOn execution: ObserverExecution,
@@ -150,9 +101,6 @@ extension EventThread: KeyedObservable {
   }
 
   /// Adds several observers of one key, in their order.
-  ///
-  /// **Threads**, **Complexity**, **Ownership**: in this and the next two as the form for one
-  /// observer and one key, for each of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observers: [AnyObject], executeOn execution: ObserverExecution,
@@ -185,10 +133,6 @@ extension EventThread: KeyedObservable {
 
   /// Removes an observer of one key: after the return no call of it for that key begins. It stays
   /// with its other keys.
-  ///
-  /// **Threads**: any, also inside a callback and in the observer's `deinit`.
-  ///
-  /// **Complexity**: O(observers of the key).
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
     registryIfAny?.keyed.remove(observer, for: AnyHashable(key))
@@ -196,14 +140,6 @@ extension EventThread: KeyedObservable {
 
   /// Calls a closure with every observer of a key that is of the type of the closure's parameter,
   /// each where it wants to be called.
-  ///
-  /// - Parameters:
-  ///   - key: What the notification is about.
-  ///   - code: May be called by several threads at once, and after the return.
-  ///
-  /// **Order**, **Complexity**: as ``withObservers(_:)``, for the key.
-  ///
-  /// **Threads**: any, also inside a callback.
   @inlinable
   @preconcurrency
   public func withKeyedObservers<Key: Hashable & Sendable, Observer>(

@@ -52,11 +52,10 @@ public protocol KeyedObservable: Observable {
     key: Key, _ code: @escaping @Sendable (_ key: Key, _ observer: Observer) -> Void)
 }
 
+// Threads and complexity of all of these: those of the requirement for one observer and one key, for
+// each of them.
 extension KeyedObservable {
   /// Adds an observer of one key, behind the others of that key.
-  ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
     addKeyedObserver(key: key, observer, isolation: nil)
@@ -65,9 +64,6 @@ extension KeyedObservable {
   /// Adds several observers of one key, in their order.
   ///
   /// In this and the next two, leave `isolation` out: on an actor, observers are called there.
-  ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
@@ -78,9 +74,6 @@ extension KeyedObservable {
   }
 
   /// Adds an observer of several keys.
-  ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     keys: [Key], _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
@@ -91,9 +84,6 @@ extension KeyedObservable {
   }
 
   /// Adds several observers of several keys.
-  ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     keys: [Key], _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
@@ -104,9 +94,6 @@ extension KeyedObservable {
   }
 
   /// Removes several observers of one key.
-  ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observers: [AnyObject]) {
     for observer in observers {
@@ -115,9 +102,6 @@ extension KeyedObservable {
   }
 
   /// Removes an observer of several keys.
-  ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(keys: [Key], _ observer: AnyObject) {
     for key in keys {
@@ -126,9 +110,6 @@ extension KeyedObservable {
   }
 
   /// Removes several observers of several keys.
-  ///
-  /// **Threads**, **Complexity**: as the requirement for one observer and one key (above), for each
-  /// of them.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(keys: [Key], _ observers: [AnyObject]) {
     for key in keys {

@@ -49,8 +49,6 @@ open class ObservableThreadSafeClass: Observable, @unchecked Sendable {
   }
 
   /// Adds several observers, in their order.
-  ///
-  /// **Threads**, **Complexity**, **Ownership**: as the form for one observer, for each of them.
   public func addObserver(
     _ observers: [AnyObject], executeOn execution: ObserverExecution,
     isolation: isolated (any Actor)? = #isolation
@@ -95,12 +93,7 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
   @usableFromInline let keyedObservers = KeyedObserverGroups()
 
   /// Adds an observer of one key, behind the others of that key, to be called in the caller's
-  /// context.
-  ///
-  /// - Parameters:
-  ///   - key: What it wants to hear about.
-  ///   - observer: Whom to call.
-  ///   - isolation: Leave it out. On an actor, the observer is called there.
+  /// context. All else is as for ``ObservableThreadSafeClass/addObserver(_:isolation:)``.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
@@ -108,17 +101,9 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
     addKeyedObserver(key: key, observer, executeOn: .requesterThread, isolation: isolation)
   }
 
-  /// Adds an observer of one key, behind the others of that key.
-  ///
-  /// - Parameters:
-  ///   - key: What it wants to hear about.
-  ///   - observer: Whom to call.
-  ///   - execution: Where to call it.
-  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
-  ///
-  /// **Complexity**: O(observers of the key).
-  ///
-  /// **Ownership**: the observer is not retained; the key is, as long as it has observers.
+  /// Adds an observer of one key, behind the others of that key. All else is as for
+  /// ``ObservableThreadSafeClass/addObserver(_:executeOn:isolation:)``; the key is retained as long as
+  /// it has observers.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observer: AnyObject, executeOn execution: ObserverExecution,
@@ -130,9 +115,6 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
   }
 
   /// Adds several observers of one key, in their order.
-  ///
-  /// **Threads**, **Complexity**, **Ownership**: in this and the next two as the form for one
-  /// observer and one key, for each of them.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observers: [AnyObject], executeOn execution: ObserverExecution,

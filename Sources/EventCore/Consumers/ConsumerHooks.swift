@@ -1,8 +1,31 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A worker's way from the types of a shared mailbox to its own receivers. The consumer's thread
-/// only.
+/// What a pool or a listener thread adds to a consumer; nothing, for most.
+struct ConsumerHooks: Sendable {
+  /// What a listener thread does between two events and before a wait now and then.
+  var upkeep: (@Sendable (Upkeep) -> Void)?
+  /// Counts the consumer's events for a pool.
+  var member: PoolMember?
+  /// What the consumer takes from beside its own mailbox, as a worker.
+  var shared: SharedMailbox?
+}
+
+/// When a listener thread does what is to be done now and then.
+@usableFromInline
+enum Upkeep {
+  /// Before some of its waits.
+  case whenDry
+  /// After some events, for a thread that never comes to wait.
+  case whileBusy
+
+  /// How many events: to look at 32 listeners takes some 1 µs, which is 0.2 ns for each event.
+  @inlinable static var eventsBetween: UInt64 { 4096 }
+  /// How many waits: a stream of events may let it run dry after each.
+  static let waitsBetween: UInt64 = 16
+}
+
+/// The receivers of a worker by the entries of its shared mailbox. The consumer's thread only.
 struct SharedReceivers: ~Copyable {
   // Not retained: a receiver lives as long as its consumer's mailbox, whose run loop calls us; one
   // that wants the latest event only ends with its handler, and is removed before.
@@ -53,8 +76,8 @@ extension Consumer {
     _ entry: SharedMailbox.Entry, _ payload: UnsafeMutableRawPointer,
     _ envelope: UnsafeMutableRawPointer, owned: Bool
   ) -> Bool {
-    var found = shared.pointee[entry.index]
-    // Relaxed: its rank may be another's, who was registered before this event was dispatched; the
+    var found = workerReceivers.pointee[entry.index]
+    // Relaxed: its ordinal may be another's, who was registered before this event was dispatched; the
     // event orders it. (What is asked here of the others would do, and is a lock.)
     if found?._withUnsafeGuaranteedRef({ $0.isOver.load(ordering: .relaxed) }) != false {
       found = findReceiver(entry)
@@ -77,8 +100,8 @@ extension Consumer {
 
   @inline(never)
   private func findReceiver(_ entry: SharedMailbox.Entry) -> Unmanaged<Receiver>? {
-    guard let receiver = receiver(for: entry) else { return nil }
-    shared.pointee.set(entry.index, receiver)
+    guard let receiver = registry.receiver(for: entry) else { return nil }
+    workerReceivers.pointee.set(entry.index, receiver)
     return Unmanaged.passUnretained(receiver)
   }
 }
