@@ -21,7 +21,7 @@ struct PoolRoute: Hashable {
 /// Who touches what: `state` under its mutex; everything else is constant. Lock order: a consumer's
 /// `registration`, a member's `state`, then `state`, then a balancer's mutex, then a router's.
 final class PoolRoutes: @unchecked Sendable {
-  private struct Route {
+  private struct Target {
     let sink: any BalancerCore
     /// The subscriptions of the threads; true if one wants the time of dispatch.
     var members: [UnsafeMutableRawPointer: Bool] = [:]
@@ -29,7 +29,7 @@ final class PoolRoutes: @unchecked Sendable {
   }
 
   private struct State {
-    var routes: [PoolRoute: Route] = [:]
+    var routes: [PoolRoute: Target] = [:]
     var drops: [UInt: (UnsafeMutableRawPointer) -> Void] = [:]
     var isClosed = false
   }
@@ -54,38 +54,38 @@ final class PoolRoutes: @unchecked Sendable {
 
   /// Gives a thread's subscription its share of the events of a key.
   func add(
-    _ place: PoolRoute, _ subscription: Subscription, generation: UInt32, timed: Bool,
+    _ route: PoolRoute, _ subscription: Subscription, generation: UInt32, timed: Bool,
     load: EventLoad
   ) {
     state.withLock { state in
-      var route = state.routes[place] ?? makeRoute(place, state)
-      let before = (route.members.isEmpty, route.isTimed)
-      route.members[subscription.pointer] = timed
-      state.routes[place] = route
-      route.sink.add(subscription, generation: generation, timed: timed, load: load)
-      if before != (false, route.isTimed), !state.isClosed {
-        tell(place, route)
+      var target = state.routes[route] ?? makeTarget(route, state)
+      let before = (target.members.isEmpty, target.isTimed)
+      target.members[subscription.pointer] = timed
+      state.routes[route] = target
+      target.sink.add(subscription, generation: generation, timed: timed, load: load)
+      if before != (false, target.isTimed), !state.isClosed {
+        tell(route, target)
       }
     }
   }
 
   /// Takes a thread's subscription off.
-  func remove(_ place: PoolRoute, _ subscription: Subscription) {
+  func remove(_ route: PoolRoute, _ subscription: Subscription) {
     state.withLock { state in
-      guard var route = state.routes[place],
-        let wasTimed = route.members.removeValue(forKey: subscription.pointer)
+      guard var target = state.routes[route],
+        let wasTimed = target.members.removeValue(forKey: subscription.pointer)
       else { return }
-      state.routes[place] = route
+      state.routes[route] = target
       if !state.isClosed {
         // Before the sink is empty, so that a dispatch is not refused that nobody needed to begin.
-        if route.members.isEmpty {
-          retract(place, route)
-        } else if wasTimed, !route.isTimed {
+        if target.members.isEmpty {
+          retract(route, target)
+        } else if wasTimed, !target.isTimed {
           // Nobody is left who asks for the clock (D8).
-          tell(place, route)
+          tell(route, target)
         }
       }
-      route.sink.remove(subscription)
+      target.sink.remove(subscription)
     }
   }
 
@@ -94,8 +94,8 @@ final class PoolRoutes: @unchecked Sendable {
     state.withLock { state in
       guard !state.isClosed else { return }
       state.isClosed = true
-      for (place, route) in state.routes where !route.members.isEmpty {
-        retract(place, route)
+      for (route, target) in state.routes where !target.members.isEmpty {
+        retract(route, target)
       }
     }
   }
@@ -110,18 +110,18 @@ final class PoolRoutes: @unchecked Sendable {
     state.withLock { $0.routes.values.reduce(0) { $0 + $1.sink.dropped } }
   }
 
-  private func makeRoute(_ place: PoolRoute, _ state: State) -> Route {
-    let balancer = place.ordinal > 0 ? balancer.needs?.forFurtherRoute() ?? balancer : balancer
-    return Route(
+  private func makeTarget(_ route: PoolRoute, _ state: State) -> Target {
+    let balancer = route.ordinal > 0 ? balancer.needs?.forFurtherRoute() ?? balancer : balancer
+    return Target(
       sink: core.parts.makeBalancer(
-        PoolChooser(balancer, key: place.key, drop: state.drops[place.key])))
+        PoolChooser(balancer, key: route.key, drop: state.drops[route.key])))
   }
 
-  private func tell(_ place: PoolRoute, _ route: Route) {
-    routes.subscribe(place.key, route.sink.subscription, generation: 0, timed: route.isTimed)
+  private func tell(_ route: PoolRoute, _ target: Target) {
+    routes.subscribe(route.key, target.sink.subscription, generation: 0, timed: target.isTimed)
   }
 
-  private func retract(_ place: PoolRoute, _ route: Route) {
-    routes.unsubscribe(place.key, route.sink.subscription)
+  private func retract(_ route: PoolRoute, _ target: Target) {
+    routes.unsubscribe(route.key, target.sink.subscription)
   }
 }

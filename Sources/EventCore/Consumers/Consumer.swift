@@ -10,7 +10,7 @@ import Synchronization
 /// It has three parts: its handlers (`HandlerRegistry`), their calls and who waits for the end of one
 /// (`HandlerCalls`), and what a pool or a listener thread adds (`ConsumerHooks`).
 ///
-/// Eleven files of this folder name one another in a circle: a consumer owns its mailbox and its receivers,
+/// Ten files of this folder name one another in a circle: a consumer owns its mailbox and its receivers,
 /// the mailbox (of either core, behind `MailboxCore`) delivers into these receivers, a receiver looks at
 /// its consumer's state around each call, and a pump, or a shared mailbox, drives consumers.
 ///

@@ -31,6 +31,8 @@ struct SharedReceivers: ~Copyable {
   // that wants the latest event only ends with its handler, and is removed before.
   private var table: UnsafeMutablePointer<Unmanaged<Receiver>?>?
   private var count = 0
+  /// How many elements more than are needed it gets.
+  private static let reserve = 8
 
   deinit {
     table?.deallocate()
@@ -53,14 +55,14 @@ struct SharedReceivers: ~Copyable {
 
   mutating func set(_ index: Int, _ receiver: Receiver) {
     if index >= count {
-      let new = UnsafeMutablePointer<Unmanaged<Receiver>?>.allocate(capacity: index + 8)
-      new.initialize(repeating: nil, count: index + 8)
+      let new = UnsafeMutablePointer<Unmanaged<Receiver>?>.allocate(capacity: index + Self.reserve)
+      new.initialize(repeating: nil, count: index + Self.reserve)
       if let table {
         new.update(from: table, count: count)
         table.deallocate()
       }
       table = new
-      count = index + 8
+      count = index + Self.reserve
     }
     table.unsafelyUnwrapped[index] = Unmanaged.passUnretained(receiver)
   }

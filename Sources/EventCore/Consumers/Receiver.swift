@@ -189,7 +189,7 @@ final class Receiver: @unchecked Sendable {
       member.willHandle()
       let moved = deliverToHandlers(payload, envelope, owned: owned)
       consumer._withUnsafeGuaranteedRef { consumer in
-        // Of no account in a shared pool, where nothing is promised to a thread.
+        // Not in a shared pool, where nothing is promised to a thread.
         let isBalanced = isLatestOnly && route.ordinal == 0
         if member.didHandle(superseded: isBalanced ? consumer.mailbox.supersededCount : nil) {
           // The last that a retired thread was promised.
@@ -254,7 +254,7 @@ final class Receiver: @unchecked Sendable {
 
   /// Lets go of a handler that has ended; once for each. As for `list`, never inside a handler.
   func drop(_ handler: HandlerState) {
-    if handler.place == nil {
+    if handler.index == nil {
       // Still among the additions, or it ended before it was taken over.
       apply()
     }

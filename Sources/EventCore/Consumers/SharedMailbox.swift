@@ -9,11 +9,8 @@
 /// same: what a worker takes and has no handler for is counted among its skipped events, whether
 /// another has one or not.
 ///
-/// It is not handed on. Put back into its lane it would come behind what is younger, and to the
-/// same worker again if that is the idle one; posted to a worker that has a handler it would wait
-/// for that one alone, which may be stuck, or may have ended a moment before in a drain, which
-/// would then have lost it. To know better before the take, the lanes would have to be looked
-/// through for each event.
+/// It is not handed on (`EventPoolSharedBalancer` says why): to know better before the take, the lanes
+/// would have to be looked through for each event.
 ///
 /// Who touches what: `state` under its mutex; everything else is constant.
 /// Lock order: a consumer's `registration`, then `state`, then a router's mutex.
@@ -25,7 +22,7 @@ final class SharedMailbox: @unchecked Sendable {
     /// The type; for handlers that want the latest event only, with their ordinal, since each of them
     /// has an entry of its own.
     let route: PoolRoute
-    /// The place of the entry in each worker's table of receivers; from 0 without a gap.
+    /// Its index in each worker's table of receivers; from 0 without a gap.
     let index: Int
     /// Ends a payload; nil for types without references.
     let drop: ((UnsafeMutableRawPointer) -> Void)?

@@ -21,13 +21,13 @@ extension EventCentral {
     /// The fastest of the available cores.
     public static var `default`: Core { available[0] }
 
-    /// What this core consists of.
-    var parts: any CoreParts.Type {
+    /// How this core's implementation of each seam is made.
+    var parts: CoreParts {
       switch self {
-      case .locking: return LockingParts.self
+      case .locking: return .locking
       case .lockFree:
         #if URCU
-          return LockFreeParts.self
+          return .lockFree
         #else
           fatalError(
             """
@@ -40,62 +40,37 @@ extension EventCentral {
   }
 }
 
-/// A core, as the module sees it: how it makes the implementation of each seam.
-protocol CoreParts {
+/// A core, as the module sees it: what makes the implementation of each seam.
+struct CoreParts: Sendable {
   /// Runs a full memory fence on every thread of the process, so that a consumer needs none of its own
   /// before each call of a handler. False if the core or the system has no such fence.
-  static func barrier() -> Bool
+  let barrier: @Sendable () -> Bool
+  let makeRouter: @Sendable () -> any RouterCore
+  /// The pump drives the consumer, if it has no thread of its own.
+  let makeMailbox: @Sendable (Consumer, EventWaitStrategy, ConsumerPump?) -> any MailboxCore
+  let makeSharedMailbox: @Sendable () -> any SharedMailboxCore
+  let makeBalancer: @Sendable (PoolChooser) -> any BalancerCore
+  /// Nil for the monotonic clock and a thread of its own.
+  let makeScheduler: @Sendable (ManualClock?) -> any SchedulerCore
+  let trees: any TreeCore.Type
 
-  static func makeRouter() -> any RouterCore
+  fileprivate static let locking = CoreParts(
+    barrier: { false },
+    makeRouter: { LockingRouter() },
+    makeMailbox: { LockingMailbox($1, $2) },
+    makeSharedMailbox: { LockingSharedMailbox() },
+    makeBalancer: { LockingBalancer($0) },
+    makeScheduler: { LockingScheduler.make(clock: $0) },
+    trees: LockingTree.self)
 
-  /// - Parameter pump: Who drives the consumer, if it has no thread of its own.
-  static func makeMailbox(
-    _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?
-  ) -> any MailboxCore
-
-  static func makeSharedMailbox() -> any SharedMailboxCore
-  static func makeBalancer(_ chooser: PoolChooser) -> any BalancerCore
-
-  /// - Parameter clock: Nil for the monotonic clock and a thread of its own.
-  static func makeScheduler(clock: ManualClock?) -> any SchedulerCore
-
-  static var trees: any TreeCore.Type { get }
+  #if URCU
+    fileprivate static let lockFree = CoreParts(
+      barrier: { lockFreeBarrier() },
+      makeRouter: { LockFreeRouter() },
+      makeMailbox: { LockFreeMailbox($0, $1, $2) },
+      makeSharedMailbox: { LockFreeSharedMailbox() },
+      makeBalancer: { LockFreeBalancer($0) },
+      makeScheduler: { LockFreeScheduler(clock: $0) },
+      trees: LockFreeTree.self)
+  #endif
 }
-
-private enum LockingParts: CoreParts {
-  static func barrier() -> Bool { false }
-  static func makeRouter() -> any RouterCore { LockingRouter() }
-
-  static func makeMailbox(
-    _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?
-  ) -> any MailboxCore { LockingMailbox(strategy, pump) }
-
-  static func makeSharedMailbox() -> any SharedMailboxCore { LockingSharedMailbox() }
-  static func makeBalancer(_ chooser: PoolChooser) -> any BalancerCore { LockingBalancer(chooser) }
-
-  static func makeScheduler(clock: ManualClock?) -> any SchedulerCore {
-    LockingScheduler.make(clock: clock)
-  }
-
-  static var trees: any TreeCore.Type { LockingTree.self }
-}
-
-#if URCU
-  private enum LockFreeParts: CoreParts {
-    static func barrier() -> Bool { lockFreeBarrier() }
-    static func makeRouter() -> any RouterCore { LockFreeRouter() }
-
-    static func makeMailbox(
-      _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?
-    ) -> any MailboxCore { LockFreeMailbox(consumer, strategy, pump) }
-
-    static func makeSharedMailbox() -> any SharedMailboxCore { LockFreeSharedMailbox() }
-    static func makeBalancer(_ chooser: PoolChooser) -> any BalancerCore { LockFreeBalancer(chooser) }
-
-    static func makeScheduler(clock: ManualClock?) -> any SchedulerCore {
-      LockFreeScheduler(clock: clock)
-    }
-
-    static var trees: any TreeCore.Type { LockFreeTree.self }
-  }
-#endif

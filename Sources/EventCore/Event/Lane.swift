@@ -41,13 +41,13 @@ public enum EventDispatchMethod: Int, CaseIterable, Sendable {
 
 /// How urgent an event is. Within one dispatch method the higher priority is handled first (D1).
 public enum EventPriority: Int, CaseIterable, Comparable, Sendable {
-  /// What nobody hurries for.
+  /// The least urgent.
   case lowest
-  /// Less urgent than what is not marked.
+  /// Less urgent than the default.
   case low
   /// The default.
   case normal
-  /// More urgent than what is not marked.
+  /// More urgent than the default.
   case high
   /// Before all others of its dispatch method.
   case highest

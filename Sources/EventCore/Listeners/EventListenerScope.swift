@@ -21,13 +21,14 @@ public final class EventListenerScope: Sendable {
     /// `endAndWait` waits for them too.
     var handles: [any EventListenerHandling] = []
     /// How many there may be before those that are over are looked for.
-    var limit = 16
+    var limit = EventListenerScope.smallestLimit
     /// Somebody is looking for them,
     var isSweeping = false
     /// and has to look once more.
     var isSweepDue = false
     var hasEnded = false
   }
+  private static let smallestLimit = 16
   private let state = Guarded(State())
 
   /// Makes an empty scope.
@@ -88,7 +89,7 @@ public final class EventListenerScope: Sendable {
     // What ends with them ends with `handles`, out of the lock.
     state.withLock { state in
       state.handles.removeAll { gone.contains(ObjectIdentifier($0)) }
-      state.limit = max(16, 2 * state.handles.count)
+      state.limit = max(Self.smallestLimit, 2 * state.handles.count)
     }
   }
 

@@ -157,8 +157,8 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     }
   }
 
-  /// Where the list has it; the list's.
-  var place: Int?
+  /// Its index in the list, which guards it.
+  var index: Int?
 }
 
 extension ListenerRegistration {

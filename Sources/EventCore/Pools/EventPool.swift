@@ -181,14 +181,11 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     ownListener.end()
   }
 
-  /// Ends the pool after its threads have handled what waits; what is dispatched from now on it
-  /// does not get.
+  /// Ends the pool after its threads have handled what waits, as `EventThread.drain(until:)`.
   ///
-  /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
-  ///   ``cancel()``.
+  /// - Parameter deadline: When to give up.
   /// - Returns: True if everything that was dispatched before was handled in time: false also if
-  ///   one of its threads was cancelled before while events waited for it. What another thread is
-  ///   dispatching at the very moment may be handled, refused, or freed and counted.
+  ///   one of its threads was cancelled before while events waited for it.
   ///
   /// **Threads**: any but those of the pool, where it would wait for itself and traps.
   @available(*, noasync, message: "It blocks its thread: write await drain(until:).")

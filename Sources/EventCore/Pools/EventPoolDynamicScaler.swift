@@ -125,7 +125,7 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
     }
   }
 
-  /// Whether no more wait than so many for each thread.
+  /// Whether at most `depth` events wait for each thread.
   private func isWithin(_ waiting: Int, _ depth: Int, each threads: Int) -> Bool {
     let (most, isBeyond) = depth.multipliedReportingOverflow(by: threads)
     return isBeyond || waiting <= most

@@ -2,7 +2,8 @@
 // Copyright the EventCore authors
 
 /// What an `EventPool` is, apart from the type of its threads and from its user's reference: the
-/// threads, how many there ought to be, and the end of it all.
+/// threads, how many there ought to be, and the end of it all. Over 300 lines: making, retiring and
+/// ending threads change one state under one lock.
 ///
 /// Who touches what: `state` under its mutex; everything else is constant. Threads are made,
 /// retired and let go outside of it, since all of these run user code or take the locks of others.
@@ -132,7 +133,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
         }
       }
     }
-    // Those that ended while they were made found no place to leave. Not replaced at once: the next
+    // Those that ended while they were made found no slot to leave. Not replaced at once: the next
     // may do the same.
     let present = slots
     for slot in present.active + present.retiring where slot.thread.consumer.ended.isOpen {
@@ -176,11 +177,11 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     let direct = central.core.parts.makeRouter()
     let member = PoolMember(
       index: index, core: central.core, direct: direct, pool: routes, ticker: ticker)
-    let place = PoolPlace(
+    let membership = PoolMembership(
       central: central, direct: direct, member: member, shared: shared, name: "\(name)-\(index)",
       didEnd: { [weak self] in self?.didEnd(member) })
     return Slot(
-      thread: PoolConstruction.make(place, accepts: accepts) { make(index) }, member: member)
+      thread: PoolConstruction.make(membership, accepts: accepts) { make(index) }, member: member)
   }
 
   private func admit(_ slot: Slot) {

@@ -38,7 +38,7 @@ final class Scheduler: Sendable {
     if let existing { return existing }
     return making.withLock { _ in
       if let existing { return existing }
-      let new = kind.parts.makeScheduler(clock: clock)
+      let new = kind.parts.makeScheduler(clock)
       clock?.attach(new)
       return made.value(or: { Made(new) }).core
     }

@@ -11,8 +11,7 @@
 
 /// A reference that each thread has for itself, for the length of a call.
 ///
-/// `@TaskLocal` would follow a task from thread to thread, and the compiler's own thread-local
-/// variables are not to be had in Swift.
+/// `@TaskLocal` would follow a task from thread to thread, and Swift has no thread-local variables.
 final class ThreadLocal<Value: AnyObject>: Sendable {
   // Constant: the key, which the system makes for being used by several threads.
   private let key: pthread_key_t

@@ -66,17 +66,11 @@ extension EventThread {
   /// addEventCallback(TemperatureProcessor.onTemperature)
   /// ```
   ///
-  /// - Parameters:
-  ///   - method: A method of the thread's class, named without its object. One of the MainActor needs
-  ///     a ``UIEventThread``, which the compiler does not see: it does not look at the isolation of
-  ///     a function that a function returns.
-  ///   - type: The exact type of event.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants.
-  /// - Returns: A handle that ends the callback.
+  /// - Parameter method: A method of the thread's class, named without its object. One of the MainActor needs
+  ///   a ``UIEventThread``, which the compiler does not see: it does not look at the isolation of
+  ///   a function that a function returns.
   ///
-  /// **Threads**: any, also inside a callback.
+  /// All else is as for the closures.
   @inlinable
   @discardableResult
   @_disfavoredOverload

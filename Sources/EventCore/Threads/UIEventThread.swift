@@ -32,8 +32,8 @@ import Dispatch
 /// Somebody has to serve the main queue. In an application that is its run loop. A program without
 /// one either has an `async` main function, which serves it whenever it waits (`await`), or ends
 /// its main function with `dispatchMain()`, or with `RunLoop.main.run()`. Where nobody does,
-/// ``EventThread/eventCount`` grows with every event; ``EventThread/cancel()`` and the last release free what waits all the
-/// same.
+/// ``EventThread/eventCount`` grows with every event; ``EventThread/cancel()`` and the last release free
+/// what waits all the same.
 open class UIEventThread: EventThread, @unchecked Sendable {
   // Nothing is stored here beside what an EventThread stores. A subclass guards its own state.
 
@@ -63,12 +63,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
       pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
   }
 
-  /// Ends it after it has handled what waits; what is dispatched from now on it does not get.
-  ///
-  /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
-  ///   ``EventThread/cancel()``.
-  /// - Returns: True if everything that was dispatched before was handled in time. What another
-  ///   thread is dispatching at the very moment may be handled, refused, or freed and counted.
+  /// Ends it after it has handled what waits, as the form of ``EventThread``.
   ///
   /// **Threads**: any. On the main thread it handles what waits there and then. Inside one of its
   /// own callbacks it would wait for itself, and traps.

@@ -72,12 +72,8 @@ public final class EventNodeHandle: EventRegistration, Sendable {
     return removed
   }
 
-  /// Ends the handler and returns when no call of it is running (D6), without blocking the thread of
-  /// the task: a thread that is started for it waits.
-  ///
-  /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
-  ///
-  /// **Threads**: any task or actor.
+  /// Ends the handler and waits for its last call, as ``removeAndWait()``, without blocking the thread
+  /// of the task: a thread that is started for it waits.
   @discardableResult
   public func removed() async -> Bool {
     let removed = remove()

@@ -16,11 +16,7 @@ open class ObservableClass: Observable {
   /// Makes an object without observers.
   public init() {}
 
-  /// Adds an observer behind the others. If it is there already, nothing changes.
-  ///
-  /// **Complexity**: O(observers).
-  ///
-  /// **Ownership**: the observer is not retained.
+  /// Adds an observer, as `Observable.addObserver(_:isolation:)`. It is called directly.
   public func addObserver(
     _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
   ) {
@@ -29,17 +25,12 @@ open class ObservableClass: Observable {
   }
 
   /// Removes an observer: it is not called again, not even by a notification that is under way.
-  ///
-  /// **Complexity**: O(observers).
   public func removeObserver(_ observer: AnyObject) {
     observers.remove(observer)
   }
 
-  /// Calls a closure with every observer that is of the type of the closure's parameter.
-  ///
-  /// **Order**: that in which they were added.
-  ///
-  /// **Complexity**: O(observers of that type), after the first time since a change.
+  /// Calls a closure with every observer that is of the type of the closure's parameter, before it
+  /// returns. As ``Observable/withObservers(_:)``.
   @inlinable
   public func withObservers<Observer>(_ code: (_ observer: Observer) -> Void) {
     observers.notifyDirectly(code)
@@ -50,11 +41,8 @@ open class ObservableClass: Observable {
 open class KeyedObservableClass: ObservableClass, KeyedObservable {
   @usableFromInline let keyedObservers = KeyedObserverGroups()
 
-  /// Adds an observer of one key, behind the others of that key.
-  ///
-  /// **Complexity**: O(observers of the key).
-  ///
-  /// **Ownership**: the observer is not retained; the key is, as long as it has observers.
+  /// Adds an observer of one key, as `KeyedObservable.addKeyedObserver(key:_:isolation:)`. The key is
+  /// retained as long as it has observers.
   public func addKeyedObserver<Key: Hashable>(
     key: Key, _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
   ) {
@@ -62,17 +50,12 @@ open class KeyedObservableClass: ObservableClass, KeyedObservable {
   }
 
   /// Removes an observer of one key. It stays with its other keys.
-  ///
-  /// **Complexity**: O(observers of the key).
   public func removeKeyedObserver<Key: Hashable>(key: Key, _ observer: AnyObject) {
     keyedObservers.remove(observer, for: AnyHashable(key))
   }
 
-  /// Calls a closure with every observer of a key that is of the type of the closure's parameter.
-  ///
-  /// **Order**: that in which they were added for the key.
-  ///
-  /// **Complexity**: O(observers of that type), after the first time since a change, for each key.
+  /// Calls a closure with every observer of a key that is of the type of the closure's parameter,
+  /// before it returns. As ``KeyedObservable/withKeyedObservers(key:_:)``.
   @inlinable
   public func withKeyedObservers<Key: Hashable, Observer>(
     key: Key, _ code: (_ key: Key, _ observer: Observer) -> Void
@@ -81,8 +64,6 @@ open class KeyedObservableClass: ObservableClass, KeyedObservable {
   }
 
   /// Calls a closure with the observers of each of several keys, key by key.
-  ///
-  /// **Complexity**: O(observers of that type), after the first time since a change, for each key.
   @inlinable
   public func withKeyedObservers<Key: Hashable, Observer>(
     keys: [Key], _ code: (_ key: Key, _ observer: Observer) -> Void

@@ -16,12 +16,8 @@ open class ObservableThreadSafeClass: Observable, @unchecked Sendable {
   /// Makes an object without observers.
   public init() {}
 
-  /// Adds an observer behind the others, to be called in the caller's context. If it is there
-  /// already, nothing changes.
-  ///
-  /// - Parameters:
-  ///   - observer: Whom to call.
-  ///   - isolation: Leave it out. On an actor, the observer is called there.
+  /// Adds an observer behind the others, to be called in the caller's context. As
+  /// `addObserver(_:executeOn:isolation:)` with `.requesterThread`.
   public func addObserver(
     _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
   ) {
@@ -59,10 +55,6 @@ open class ObservableThreadSafeClass: Observable, @unchecked Sendable {
   }
 
   /// Removes an observer: after the return no call of it begins. One that runs goes on.
-  ///
-  /// **Threads**: any, also inside a callback and in the observer's `deinit`.
-  ///
-  /// **Complexity**: O(observers).
   public func removeObserver(_ observer: AnyObject) {
     observers.remove(observer)
   }
@@ -93,7 +85,7 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
   @usableFromInline let keyedObservers = KeyedObserverGroups()
 
   /// Adds an observer of one key, behind the others of that key, to be called in the caller's
-  /// context. All else is as for ``ObservableThreadSafeClass/addObserver(_:isolation:)``.
+  /// context. All else is as for `ObservableThreadSafeClass.addObserver(_:isolation:)`.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observer: AnyObject, isolation: isolated (any Actor)? = #isolation
@@ -102,7 +94,7 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
   }
 
   /// Adds an observer of one key, behind the others of that key. All else is as for
-  /// ``ObservableThreadSafeClass/addObserver(_:executeOn:isolation:)``; the key is retained as long as
+  /// `ObservableThreadSafeClass.addObserver(_:executeOn:isolation:)`; the key is retained as long as
   /// it has observers.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
@@ -147,23 +139,14 @@ open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObser
 
   /// Removes an observer of one key: after the return no call of it for that key begins. It stays
   /// with its other keys.
-  ///
-  /// **Threads**: any, also inside a callback and in the observer's `deinit`.
-  ///
-  /// **Complexity**: O(observers of the key).
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observer: AnyObject) {
     keyedObservers.remove(observer, for: AnyHashable(key))
   }
 
   /// Calls a closure with every observer of a key that is of the type of the closure's parameter,
-  /// each where it wants to be called.
-  ///
-  /// - Parameters:
-  ///   - key: What the notification is about.
-  ///   - code: May be called by several threads at once, and after the return.
-  ///
-  /// **Order**, **Complexity**: as `withObservers`, for the key.
+  /// each where it wants to be called. All else is as for
+  /// ``ObservableThreadSafeClass/withObservers(_:)``.
   @inlinable
   @preconcurrency
   public func withKeyedObservers<Key: Hashable & Sendable, Observer>(
