@@ -67,7 +67,7 @@ struct EventLoad: @unchecked Sendable {
     return max(0, Int(bitPattern: UInt(promised &- done)))
   }
 
-  /// Events of latest-only callbacks that a newer one took the place of, as of their last calls.
+  /// Events of latest-only callbacks that a newer one superseded, as of their last calls.
   private var superseded: UInt64 { word(Offset.superseded).pointee.load(ordering: .relaxed) }
 
   /// Events promised so far.

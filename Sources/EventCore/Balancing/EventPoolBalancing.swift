@@ -18,7 +18,7 @@ import Synchronization
 /// - ``chooseThread(for:)`` returns a number from 0 to ``EventPoolChoice/count`` - 1, or the
 ///   program ends.
 /// - It runs **on the thread that dispatches**, on several at once, before the dispatch returns:
-///   a place where a dispatch runs a user's code. It does not wait, and takes no lock that another
+///   here a dispatch runs a user's code. It does not wait, and takes no lock that another
 ///   thread may hold for long; everything that is dispatched to the pool goes through it.
 /// - It is asked once for each event, and once more for each latest-only callback that a thread has
 ///   beside others for its type. What it is offered are the threads that have a callback for

@@ -6,7 +6,7 @@
 ///
 /// Strict D1 over all threads of the pool, and nothing waits behind a handler that takes long. A
 /// callback with ``EventListenerInterest/latestOnly`` gets the newest of what waits in the pool:
-/// the first such callback of each thread for a type shares one place with those of the other
+/// the first such callback of each thread for a type shares one waiting event with those of the other
 /// threads, the second another, and so on.
 ///
 /// All threads of such a pool handle the same types: a thread that takes an event it has no

@@ -10,7 +10,7 @@
 ///
 /// Who touches what: `state` under its mutex; everything else is constant. It does not know its
 /// thread, which is held by the pool alone: a member lives as long as a mailbox, and so perhaps
-/// longer than both. Lock order: the consumer's `registration`, then `state`, then those of
+/// longer than both. Lock order: the state of the consumer's registry, then `state`, then those of
 /// `PoolRoutes`.
 final class PoolMember: RouteRegistry, @unchecked Sendable {
   private struct Entry {
@@ -56,7 +56,7 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
   var load: EventLoad { memory.load }
   var index: Int { load.index }
 
-  // MARK: Registration, under the consumer's lock
+  // MARK: Registration, under the lock of the consumer's registry
 
   func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) {
     own.expect(key, drop: drop)

@@ -19,7 +19,7 @@ struct PoolRoute: Hashable {
 /// threads that have a callback for it.
 ///
 /// Who touches what: `state` under its mutex; everything else is constant. Lock order: a consumer's
-/// `registration`, a member's `state`, then `state`, then a balancer's mutex, then a router's.
+/// registry's state, a member's `state`, then `state`, then a balancer's mutex, then a router's.
 final class PoolRoutes: @unchecked Sendable {
   private struct Target {
     let sink: any BalancerCore

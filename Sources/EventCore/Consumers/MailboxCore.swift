@@ -7,14 +7,14 @@ protocol MailboxCore: AnyObject, Sendable {
   /// mailbox.
   func addSubscription(_ receiver: Receiver) -> Subscription
 
-  /// The same for a handler that wants only the newest of the waiting events: one waits at most, in
-  /// the place of the oldest of its lane. Until `removeLatestSubscription`.
+  /// The same for a handler that wants only the newest of the waiting events: one waits at most,
+  /// where the oldest of its lane was. Until `removeLatestSubscription`.
   func addLatestSubscription(_ receiver: Receiver) -> Subscription
 
   /// Lets go of such a subscription, once no router has it. What waits is still delivered.
   func removeLatestSubscription(_ subscription: Subscription)
 
-  /// Events of such a subscription that a newer one took the place of; of all there ever were.
+  /// Events of such a subscription that a newer one superseded; the second, of all there ever were.
   func supersededCount(of subscription: Subscription) -> UInt64
   var supersededCount: UInt64 { get }
 
@@ -74,14 +74,14 @@ protocol SharedMailboxCore: AnyObject, Sendable {
   func addSubscription(_ entry: SharedMailbox.Entry) -> Subscription
 
   /// The same for handlers that want only the newest of the waiting events: one waits at most, for
-  /// all workers together, in the place of the oldest of its lane. Until
+  /// all workers together, where the oldest of its lane was. Until
   /// `removeLatestSubscription`.
   func addLatestSubscription(_ entry: SharedMailbox.Entry) -> Subscription
 
   /// Lets go of such a subscription, once no router has it. What waits is still delivered.
   func removeLatestSubscription(_ subscription: Subscription)
 
-  /// Events of such subscriptions that a newer one took the place of; of all there ever were.
+  /// Events that a newer one superseded, of all such subscriptions there ever were.
   var supersededCount: UInt64 { get }
 
   /// Makes the mailbox of one more worker, which delivers what it takes from here by

@@ -9,7 +9,7 @@ import Synchronization
 /// Who touches what:
 /// - `list`: the consumer's thread only; after its end whoever removes a handler that it did not
 ///   find (`requests` orders the two).
-/// - `liveCount`, `timedCount`, `supersededCount`: under the consumer's registration lock;
+/// - `liveCount`, `timedCount`, `supersededCount`: under the lock of the consumer's registry;
 ///   `generation` is written there.
 /// - `additions`: its own mutex, held for an append or a swap.
 /// - `ended`: counted up by whoever ends a handler, down by the consumer.
@@ -24,6 +24,9 @@ import Synchronization
 /// That is nearly always so for every handler in the list: the envelope's generation is the one
 /// that was applied last, and none of them has ended since. Then no handler's own state is read
 /// (`reachesAll` and `mayHaveEnded`), which is a chain of two loads less for each call.
+///
+/// An event comes in by `deliver` (by `Consumer.deliverShared` before it, if a worker took it from its
+/// shared mailbox), and where the short way is not open, goes on by `deliverAny`.
 @usableFromInline
 final class Receiver: @unchecked Sendable {
   let type: EventTypeActions
@@ -61,7 +64,7 @@ final class Receiver: @unchecked Sendable {
 
   private let registered = Atomic<UInt32>(0)
   /// The generation of the youngest handler that was ever registered here. Written under the
-  /// registration lock; a worker of a shared mailbox reads it for each event.
+  /// lock of the registry; a worker of a shared mailbox reads it for each event.
   var generation: UInt32 {
     // Pairs with the store in `add`: the handler in `additions` before its generation.
     registered.load(ordering: .acquiring)
@@ -72,7 +75,7 @@ final class Receiver: @unchecked Sendable {
   var supersededCount: UInt64 = 0
   var subscription: Subscription!
   /// Whether its one handler has ended, of a latest-only receiver: another may have its ordinal.
-  /// Written under the registration lock.
+  /// Written under the lock of the registry.
   let isOver = Atomic<Bool>(false)
 
   private let additions = Guarded(Additions())
@@ -100,7 +103,7 @@ final class Receiver: @unchecked Sendable {
   }
 
   /// Hands a handler over to the consumer, to be called from the generation after `last` on, which
-  /// is none before the receiver's own. Under the registration lock, before that generation is
+  /// is none before the receiver's own. Under the lock of the registry, before that generation is
   /// published.
   func add(_ handler: EventHandler, after last: UInt32) {
     require(
@@ -123,7 +126,7 @@ final class Receiver: @unchecked Sendable {
   /// Ends a handler of this receiver. True for the first call. Any thread.
   func end(_ handler: HandlerState) -> Bool {
     // Sequentially consistent: with it, `mayHaveEnded` stands for `isValid` in the argument at
-    // `Consumer.waitUntilDone`. First: who finds the handler ended by somebody else relies on it
+    // `HandlerCalls`. First: who finds the handler ended by somebody else relies on it
     // too. One too many costs the consumer a look.
     ended.wrappingAdd(1, ordering: .sequentiallyConsistent)
     guard handler.end() else {
@@ -155,16 +158,15 @@ final class Receiver: @unchecked Sendable {
   func deliver(_ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool)
     -> Bool
   {
-    type.deliverDirectly(self, payload, envelope, owned)
+    type.deliverDirectly(self, payload, envelope, owned, nil)
   }
 
   /// The same for an event of a batch and those that follow it. Moves or ends their payloads.
   @inline(__always)
-  func deliverBatch(
-    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, _ walk: OpaquePointer,
-    _ next: EventTypeActions.NextOfBatch
+  func deliver(
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, _ batch: EventBatch
   ) {
-    type.deliverBatch(self, payload, envelope, walk, next)
+    _ = type.deliverDirectly(self, payload, envelope, true, batch)
   }
 
   /// The same for any event: one that was addressed before or after the list became what it is,

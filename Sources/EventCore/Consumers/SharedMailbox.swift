@@ -13,7 +13,7 @@
 /// would have to be looked through for each event.
 ///
 /// Who touches what: `state` under its mutex; everything else is constant.
-/// Lock order: a consumer's `registration`, then `state`, then a router's mutex.
+/// Lock order: the state of a consumer's registry, then `state`, then a router's mutex.
 final class SharedMailbox: @unchecked Sendable {
   /// The events of one type, for all workers; or, for handlers that want the latest event only,
   /// those for one handler of each worker: the first of its kind and type of every worker share an
@@ -75,7 +75,7 @@ final class SharedMailbox: @unchecked Sendable {
   // MARK: For consumers
 
   /// Hands a handler over to a worker's receiver, for the events that are dispatched from now on.
-  /// Under the consumer's registration lock.
+  /// Under the lock of the consumer's registry.
   func add(_ handler: EventHandler, to receiver: Receiver) {
     // All of it under the lock: an event of a generation finds its handler handed over, whichever of
     // the workers registered one since.
@@ -89,7 +89,7 @@ final class SharedMailbox: @unchecked Sendable {
     }
   }
 
-  /// None of a receiver's handlers asks for the clock any more (D8). Under its registration lock.
+  /// None of a receiver's handlers asks for the clock any more (D8). Under the lock of its registry.
   func leaveClock(_ receiver: Receiver) {
     state.withLock { state in
       guard !state.isClosed, let entry = state.entries[receiver.route] else { return }
@@ -98,7 +98,7 @@ final class SharedMailbox: @unchecked Sendable {
     }
   }
 
-  /// A worker's receiver has no handler any more, or the worker ends. Under its registration lock.
+  /// A worker's receiver has no handler any more, or the worker ends. Under the lock of its registry.
   func leave(_ receiver: Receiver) {
     state.withLock { state in
       guard let entry = state.entries[receiver.route],

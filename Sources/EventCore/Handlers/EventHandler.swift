@@ -131,7 +131,7 @@ final class HandlerState: @unchecked Sendable {
 
   /// Ends the handler. True for the first call.
   func end() -> Bool {
-    // Sequentially consistent: the first half of `Consumer.waitUntilDone`'s "publish, then look".
+    // Sequentially consistent: the first half of `HandlerCalls`' "publish, then look".
     validFrom.exchange(.max, ordering: .sequentiallyConsistent) != .max
   }
 

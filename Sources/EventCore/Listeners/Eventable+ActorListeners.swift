@@ -161,10 +161,14 @@ extension Eventable {
   ///   - requester: Where the callback is called, and whom the listener belongs to: it ends with it
   ///     (D9).
   ///   - callback: Is given the actor and the event.
+  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
+  ///   - customFilter: With `.custom`: returns true for an event that it wants.
+  ///   - once: Ends the listener with its first call.
+  ///   - source: What it listens to, as ``EventListenable`` tells.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
-  /// **Threads**: any, also inside a handler, and the actor's own initialiser. The other parameters are
-  /// as for the closures that are called where they are registered.
+  /// **Threads**: any, also inside a handler, and the actor's own initialiser.
   @inlinable
   @discardableResult
   public static func addListener<Owner: Actor>(

@@ -139,6 +139,12 @@ extension Eventable {
   ///     there, which the compiler checks.
   ///   - executeOn: Where it is called. `.requesterThread` is the context that registers it, and
   ///     where there is none, a task or the listener thread.
+  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
+  ///   - customFilter: With `.custom`: returns true for an event that it wants. It is called in the
+  ///     same place, right before the callback would be.
+  ///   - once: Ends the listener with its first call.
+  ///   - source: What it listens to, as ``EventListenable`` tells.
   ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///

@@ -23,8 +23,13 @@ extension Eventable {
   /// - Parameters:
   ///   - requester: Whose method it is. The listener ends with it (D9).
   ///   - method: A method of the requester's class, named without its object.
+  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
   ///   - customFilter: With `.custom`: returns true for an event that it wants:
   ///     `{ owner, event, priority, dispatchTime in owner.wants(event) }`.
+  ///   - once: Ends the listener with its first call.
+  ///   - source: What it listens to, as ``EventListenable`` tells.
+  ///   - isolation: Leave it out. On an actor, the method is called on that actor.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**, **Order**: as for the closure that is called where it is registered. A method of a

@@ -63,8 +63,8 @@ public struct EventMethod<Owner: AnyObject, Event: Eventable> {
 
   /// Called by the compiler for the property, whose closure is called in a place that it names.
   ///
-  /// - Parameter executeOn: Where it is called. `.requesterThread` is the context that registers it,
-  ///   which for an ``EventThread`` is that thread. The others are as for the form without it.
+  /// With `.requesterThread` that is the context that registers it, which for an ``EventThread`` is that
+  /// thread. All else is as for the form without `executeOn`.
   public init(
     wrappedValue: @escaping @Sendable (
       _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime

@@ -23,7 +23,7 @@ extension EventThread {
   ///
   /// **Order**: several callbacks for one type are called in the order of their registration; each
   /// gets the events that are dispatched after this call returns (D4). A callback with `.latestOnly`
-  /// has a place of its own in the mailbox, which keeps no order with them.
+  /// waits apart from theirs, and keeps no order with them.
   ///
   /// **Complexity**: O(receivers of the type), which are listed anew.
   @inlinable
@@ -66,11 +66,9 @@ extension EventThread {
   /// addEventCallback(TemperatureProcessor.onTemperature)
   /// ```
   ///
-  /// - Parameter method: A method of the thread's class, named without its object. One of the MainActor needs
-  ///   a ``UIEventThread``, which the compiler does not see: it does not look at the isolation of
-  ///   a function that a function returns.
-  ///
-  /// All else is as for the closures.
+  /// It is a method of the thread's class, named without its object. One of the MainActor needs a
+  /// ``UIEventThread``, which the compiler does not see: it does not look at the isolation of a
+  /// function that a function returns. All else is as for the closures.
   @inlinable
   @discardableResult
   @_disfavoredOverload

@@ -48,9 +48,8 @@ extension EventNode {
 
   /// Has a closure called on an event thread for every event of a type that passes this node.
   ///
-  /// - Parameters:
-  ///   - thread: Where the handler runs, as one of the thread's events of normal priority. It is
-  ///     not retained: the handler ends with it. All else is as for the form with ``ExecuteEventOn``.
+  /// It runs there as one of the thread's events of normal priority. The thread is not retained: the
+  /// handler ends with it. All else is as for the form with ``ExecuteEventOn``.
   @inlinable
   @discardableResult
   public final func addHandler<E: Eventable>(

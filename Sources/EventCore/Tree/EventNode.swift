@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A place in a tree through which events travel: raised at any node, an event climbs to the root
+/// A node of a tree through which events travel: raised at any node, an event climbs to the root
 /// and is then propagated to every node of the tree.
 ///
 /// ```swift

@@ -104,9 +104,9 @@
       }
       options.deliver_batch = { context, payload, envelope, walk in
         Unmanaged<Receiver>.fromOpaque(context.unsafelyUnwrapped)._withUnsafeGuaranteedRef {
-          $0.deliverBatch(
+          $0.deliver(
             payload.unsafelyUnwrapped, UnsafeRawPointer(envelope.unsafelyUnwrapped),
-            walk.unsafelyUnwrapped, evc_batch_next)
+            EventBatch(walk: walk.unsafelyUnwrapped, next: evc_batch_next))
         }
       }
       if receiver.drop != nil {
