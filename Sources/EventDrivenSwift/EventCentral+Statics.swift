@@ -87,7 +87,6 @@ extension EventCentral {
   }
 
   /// Queues an event on the shared central: how many receivers get it. In new code: `event.queue()`.
-  ///
   /// **Threads**: any.
   @inlinable
   @discardableResult
@@ -98,7 +97,6 @@ extension EventCentral {
   }
 
   /// Stacks an event on the shared central: how many receivers get it. In new code: `event.stack()`.
-  ///
   /// **Threads**: any.
   @inlinable
   @discardableResult
@@ -109,7 +107,6 @@ extension EventCentral {
   }
 
   /// Queues an event on the shared central at a time. In new code: `event.scheduleQueue(at:)`.
-  ///
   /// **Threads**: any. **Ownership**: the schedule keeps the event; the handle may be ignored.
   @inlinable
   @discardableResult
@@ -120,7 +117,6 @@ extension EventCentral {
   }
 
   /// Stacks an event on the shared central at a time. In new code: `event.scheduleStack(at:)`.
-  ///
   /// **Threads**: any. **Ownership**: the schedule keeps the event; the handle may be ignored.
   @inlinable
   @discardableResult

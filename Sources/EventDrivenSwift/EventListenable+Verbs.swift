@@ -53,9 +53,7 @@ extension EventListenable {
       customFilter: customFilter, on: self, isolation: isolation)
   }
 
-  /// Queues an event here at a time.
-  ///
-  /// All else is as for `event.scheduleQueue(at:priority:on:)`.
+  /// Queues an event here at a time, as `event.scheduleQueue(at:priority:on:)`.
   @inlinable
   @discardableResult
   public func scheduleQueue<E: Eventable>(
@@ -64,9 +62,7 @@ extension EventListenable {
     event.scheduleQueue(at: deadline, priority: priority, on: self)
   }
 
-  /// Stacks an event here at a time.
-  ///
-  /// All else is as for `event.scheduleStack(at:priority:on:)`.
+  /// Stacks an event here at a time, as `event.scheduleStack(at:priority:on:)`.
   @inlinable
   @discardableResult
   public func scheduleStack<E: Eventable>(

@@ -32,9 +32,8 @@ final class HandlerRegistry: @unchecked Sendable {
   func add(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
     state.withLock { state in
       guard !state.isClosed else { return nil }
-      let receiver =
-        handler.isLatestOnly
-        ? makeLatest(type, &state) : state.receivers[type.key] ?? makeReceiver(type, &state)
+      let known = handler.isLatestOnly ? nil : state.receivers[type.key]
+      let receiver = known ?? make(type, isLatestOnly: handler.isLatestOnly, &state)
       if let shared = consumer.hooks.shared {
         shared.add(handler, to: receiver)
       } else {
@@ -127,22 +126,19 @@ final class HandlerRegistry: @unchecked Sendable {
     consumer.hooks.shared?.leave(receiver)
   }
 
-  private func makeReceiver(_ type: EventTypeActions, _ state: inout State) -> Receiver {
+  private func make(_ type: EventTypeActions, isLatestOnly: Bool, _ state: inout State) -> Receiver {
     routes.expect(type.key, drop: type.drop)
-    let receiver = Receiver(type, consumer: consumer, isLatestOnly: false)
-    receiver.subscription = consumer.mailbox.addSubscription(receiver)
-    state.receivers[type.key] = receiver
-    return receiver
-  }
-
-  private func makeLatest(_ type: EventTypeActions, _ state: inout State) -> Receiver {
-    routes.expect(type.key, drop: type.drop)
-    let route =
-      consumer.hooks.shared.map { _ in
-        PoolRoute.free(type.key, from: 1, but: state.latests.values.lazy.map(\.route))
-      }
+    guard isLatestOnly else {
+      let receiver = Receiver(type, consumer: consumer, isLatestOnly: false)
+      receiver.subscription = consumer.mailbox.addSubscription(receiver)
+      state.receivers[type.key] = receiver
+      return receiver
+    }
+    let ordinal = consumer.hooks.shared.map { _ in
+      PoolRoute.free(type.key, from: 1, but: state.latests.values.lazy.map(\.route)).ordinal
+    }
     let receiver = Receiver(
-      type, consumer: consumer, isLatestOnly: true, ordinal: route?.ordinal ?? 0)
+      type, consumer: consumer, isLatestOnly: true, ordinal: ordinal ?? 0)
     receiver.subscription = consumer.mailbox.addLatestSubscription(receiver)
     state.latests[ObjectIdentifier(receiver)] = receiver
     return receiver

@@ -203,15 +203,11 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
 
   /// A thread of the pool has ended, on that thread.
   private func didEnd(_ member: PoolMember) {
-    let slot = state.withLock { state in
-      (state.slots + state.retiring).first { $0.member === member }
-    }
-    // The slot itself goes outside of the mutex: the end of a thread object is user code.
-    guard let slot else { return }
-    let (isLast, hasMadeRoom) = state.withLock { state in
-      // Whoever comes second finds it gone: the thread, and whoever made it.
-      guard (state.slots + state.retiring).contains(where: { $0.member === member }) else {
-        return (false, false)
+    // Whoever comes second finds it gone: the thread, and whoever made it. The slot itself goes outside
+    // of the mutex: the end of a thread object is user code.
+    let (slot, isLast, hasMadeRoom) = state.withLock { state -> (Slot?, Bool, Bool) in
+      guard let slot = (state.slots + state.retiring).first(where: { $0.member === member }) else {
+        return (nil, false, false)
       }
       let hasMadeRoom = !hasRoom(state)
       state.slots.removeAll { $0.member === member }
@@ -219,8 +215,9 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       state.past.add(member, slot.thread.consumer, isCounted: shared == nil)
       state.hasLost = state.hasLost || !slot.thread.hasHandledAll
       let isLast = state.isEnded && state.slots.isEmpty && state.retiring.isEmpty
-      return (isLast, hasMadeRoom)
+      return (slot, isLast, hasMadeRoom)
     }
+    defer { withExtendedLifetime(slot) {} }
     if hasMadeRoom {
       adjust()
     }

@@ -184,9 +184,8 @@ public protocol EventListening: AnyObject {
 }
 
 extension EventListening {
-  /// Registers all ``EventMethod`` properties on the shared central.
-  ///
-  /// **Threads**, **Complexity**: as ``registerListeners(on:isolation:)``.
+  /// Registers all ``EventMethod`` properties on the shared central, as
+  /// ``registerListeners(on:isolation:)``.
   @_disfavoredOverload
   public func registerListeners() {
     registerListeners(on: EventCentral.shared, isolation: nil)

@@ -54,9 +54,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
       pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
   }
 
-  /// Makes one on the shared central. As the form with parameters.
-  ///
-  /// **Threads**: any.
+  /// Makes one on the shared central, as the form with parameters. **Threads**: any.
   public required init() {
     super.init(
       on: .shared,

@@ -65,18 +65,8 @@ extension EventNode {
   /// node.addHandler(executeOn: MainActor.shared) { (event: ThemeChanged) in view.apply(event.theme) }
   /// ```
   ///
-  /// - Parameters:
-  ///   - mode: As for the form with ``ExecuteEventOn``.
-  ///   - type: The exact type of event.
-  ///   - actor: `MainActor.shared`.
-  ///   - central: With which listeners the place is shared. Not retained, as for the form with
-  ///     ``ExecuteEventOn``.
-  ///   - handler: Runs on the main queue, also if the thread that raises is the main thread: then
-  ///     after what waits there.
-  /// - Returns: A handle that ends the handler.
-  ///
-  /// **Threads**, **Order**: as for the form with ``ExecuteEventOn``. Somebody has to serve the
-  /// main queue.
+  /// The handler runs on the main queue, also if the thread that raises is the main thread: then after
+  /// what waits there. Somebody has to serve it. All else is as for the form with ``ExecuteEventOn``.
   @inlinable
   @discardableResult
   public final func addHandler<E: Eventable>(
@@ -97,16 +87,8 @@ extension EventNode {
   /// }
   /// ```
   ///
-  /// - Parameters:
-  ///   - mode: As for the form with ``ExecuteEventOn``.
-  ///   - type: The exact type of event.
-  ///   - actor: Where the handler runs. It is not retained: the handler ends with it (D9).
-  ///   - central: With which listeners the place is shared. Not retained, as for the form with
-  ///     ``ExecuteEventOn``.
-  ///   - handler: Is given the actor and the event.
-  /// - Returns: A handle that ends the handler.
-  ///
-  /// **Threads**, **Order**: as for the form with ``ExecuteEventOn``.
+  /// The handler is given the actor and the event. The actor is not retained: the handler ends with it
+  /// (D9). All else is as for the form with ``ExecuteEventOn``.
   @inlinable
   @discardableResult
   public final func addHandler<Owner: Actor, E: Eventable>(

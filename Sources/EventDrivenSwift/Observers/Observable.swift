@@ -66,13 +66,8 @@ extension Observable {
     addObserver(observer, isolation: nil)
   }
 
-  /// Adds several observers, in their order.
-  ///
-  /// - Parameters:
-  ///   - observers: Whom to add.
-  ///   - isolation: Leave it out. On an actor, they are called there.
-  ///
-  /// **Threads**, **Complexity**: as ``addObserver(_:isolation:)``, for each of them.
+  /// Adds several observers, in their order: each as ``addObserver(_:isolation:)``. Leave `isolation` out:
+  /// on an actor, they are called there.
   public func addObserver(
     _ observers: [AnyObject], isolation: isolated (any Actor)? = #isolation
   ) {
@@ -81,9 +76,7 @@ extension Observable {
     }
   }
 
-  /// Removes several observers.
-  ///
-  /// **Threads**, **Complexity**: as ``removeObserver(_:)-(AnyObject)``, for each of them.
+  /// Removes several observers: each as ``removeObserver(_:)-(AnyObject)``.
   public func removeObserver(_ observers: [AnyObject]) {
     for observer in observers {
       removeObserver(observer)
