@@ -11,10 +11,7 @@ extension EventListenable {
   /// Has a closure or a method called for every event of a type that comes here, where it is
   /// registered.
   ///
-  /// - Parameters: As for the form of `SomeEvent.addListener`.
-  /// - Returns: A handle that tells where it runs, and removes it.
-  ///
-  /// **Threads**, **Order**, **Complexity**: as that form.
+  /// All else is as for that form of `SomeEvent.addListener`.
   @inlinable
   @discardableResult
   public func addListener<E: Eventable>(
@@ -34,10 +31,7 @@ extension EventListenable {
   /// Has a closure or a method called for every event of a type that comes here, in a place that it
   /// names.
   ///
-  /// - Parameters: As for the form of `SomeEvent.addListener`.
-  /// - Returns: A handle that tells where it runs, and removes it.
-  ///
-  /// **Threads**, **Order**, **Complexity**: as that form.
+  /// All else is as for that form of `SomeEvent.addListener`.
   @inlinable
   @discardableResult
   public func addListener<E: Eventable>(
@@ -59,12 +53,7 @@ extension EventListenable {
       customFilter: customFilter, on: self, isolation: isolation)
   }
 
-  /// Queues an event here at a time.
-  ///
-  /// - Parameters: As for the form of `event.scheduleQueue(at:priority:on:)`.
-  /// - Returns: A handle that cancels it.
-  ///
-  /// **Threads**, **Order**, **Time**: as that.
+  /// Queues an event here at a time, as `event.scheduleQueue(at:priority:on:)`.
   @inlinable
   @discardableResult
   public func scheduleQueue<E: Eventable>(
@@ -73,12 +62,7 @@ extension EventListenable {
     event.scheduleQueue(at: deadline, priority: priority, on: self)
   }
 
-  /// Stacks an event here at a time.
-  ///
-  /// - Parameters: As for the form of `event.scheduleStack(at:priority:on:)`.
-  /// - Returns: A handle that cancels it.
-  ///
-  /// **Threads**, **Order**, **Time**: as that.
+  /// Stacks an event here at a time, as `event.scheduleStack(at:priority:on:)`.
   @inlinable
   @discardableResult
   public func scheduleStack<E: Eventable>(

@@ -33,10 +33,8 @@ final class PoolChooser: @unchecked Sendable {
   private let key: UInt
   /// Ends a payload; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
-  /// Where a round robin counts its turns; nil for other balancers. Valid as long as this object.
-  var turn: UnsafeMutablePointer<Atomic<UInt32>>? {
-    (balancer as? EventPoolRoundRobinBalancer)?.turn
-  }
+  /// Where the core counts turns instead of asking; nil for most balancers. Valid as long as this object.
+  var turn: UnsafeMutablePointer<Atomic<UInt32>>? { balancer.needs?.turn }
 
   init(
     _ balancer: any EventPoolBalancing, key: UInt,

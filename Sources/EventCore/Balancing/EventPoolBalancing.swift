@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Synchronization
+
 /// Chooses the thread of an ``EventPool`` that handles an event.
 ///
 /// ```swift
@@ -16,7 +18,7 @@
 /// - ``chooseThread(for:)`` returns a number from 0 to ``EventPoolChoice/count`` - 1, or the
 ///   program ends.
 /// - It runs **on the thread that dispatches**, on several at once, before the dispatch returns:
-///   a place where a dispatch runs a user's code. It does not wait, and takes no lock that another
+///   here a dispatch runs a user's code. It does not wait, and takes no lock that another
 ///   thread may hold for long; everything that is dispatched to the pool goes through it.
 /// - It is asked once for each event, and once more for each latest-only callback that a thread has
 ///   beside others for its type. What it is offered are the threads that have a callback for
@@ -28,6 +30,31 @@ public protocol EventPoolBalancing: Sendable {
   ///
   /// **Threads**: any, several at once: what changes in a balancer is atomic or guarded.
   func chooseThread(for choice: borrowing EventPoolChoice) -> Int
+}
+
+/// What a balancer of the library's needs of the pool beside being asked.
+protocol EventPoolBalancerNeeds: EventPoolBalancing {
+  /// Whether the events wait in one mailbox for all threads, so that nobody is asked.
+  var sharesOneMailbox: Bool { get }
+
+  /// Where turns are counted, if to take them in turn is all it does: the core counts there by itself,
+  /// since to ask takes three calls for each event.
+  var turn: UnsafeMutablePointer<Atomic<UInt32>>? { get }
+
+  /// The balancer for one more latest-only callback of each thread for a type: each event asks for all
+  /// of them, so that with one count of turns two of them would take every other thread.
+  func forFurtherRoute() -> any EventPoolBalancing
+}
+
+extension EventPoolBalancerNeeds {
+  var sharesOneMailbox: Bool { false }
+  var turn: UnsafeMutablePointer<Atomic<UInt32>>? { nil }
+  func forFurtherRoute() -> any EventPoolBalancing { self }
+}
+
+extension EventPoolBalancing {
+  /// Nil for those that need nothing.
+  var needs: (any EventPoolBalancerNeeds)? { self as? any EventPoolBalancerNeeds }
 }
 
 /// One event that is to be handled by one of several threads, as a balancer sees it.

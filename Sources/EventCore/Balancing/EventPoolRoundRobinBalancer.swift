@@ -10,19 +10,18 @@ import Synchronization
 public final class EventPoolRoundRobinBalancer: EventPoolBalancing, @unchecked Sendable {
   // Unchecked: the pointer is constant, and what it points to is atomic.
 
-  /// The turns so far, on a cache line of their own. The lock-free core counts here by itself: to
-  /// ask takes three calls for each event.
-  let turn: UnsafeMutablePointer<Atomic<UInt32>>
+  /// The turns so far, on a cache line of their own.
+  private let turns: UnsafeMutablePointer<Atomic<UInt32>>
 
   /// Makes one that begins with the first thread.
   public init() {
     let line = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 64)
-    turn = line.initializeMemory(as: Atomic<UInt32>.self, to: Atomic(0))
+    turns = line.initializeMemory(as: Atomic<UInt32>.self, to: Atomic(0))
   }
 
   deinit {
-    turn.deinitialize(count: 1)
-    turn.deallocate()
+    turns.deinitialize(count: 1)
+    turns.deallocate()
   }
 
   /// The threads in turn.
@@ -33,9 +32,14 @@ public final class EventPoolRoundRobinBalancer: EventPoolBalancing, @unchecked S
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
     // Relaxed: only the number counts, here and in balancer_post.c. It overflows to 0, which shifts
     // the turns once in 2³² events.
-    let turn = turn.pointee.wrappingAdd(1, ordering: .relaxed).oldValue
+    let turn = turns.pointee.wrappingAdd(1, ordering: .relaxed).oldValue
     return Int(turn % UInt32(truncatingIfNeeded: choice.count))
   }
+}
+
+extension EventPoolRoundRobinBalancer: EventPoolBalancerNeeds {
+  var turn: UnsafeMutablePointer<Atomic<UInt32>>? { turns }
+  func forFurtherRoute() -> any EventPoolBalancing { EventPoolRoundRobinBalancer() }
 }
 
 extension EventPoolBalancing where Self == EventPoolRoundRobinBalancer {

@@ -6,11 +6,12 @@
 ///
 /// Strict D1 over all threads of the pool, and nothing waits behind a handler that takes long. A
 /// callback with ``EventListenerInterest/latestOnly`` gets the newest of what waits in the pool:
-/// the first such callback of each thread for a type shares one place with those of the other
+/// the first such callback of each thread for a type shares one waiting event with those of the other
 /// threads, the second another, and so on.
 ///
 /// All threads of such a pool handle the same types: a thread that takes an event it has no
-/// callback for skips it, and counts it, whatever callbacks the others have. Handing it on would
+/// callback for skips it, and counts it (``EventPoolStatistics/skipped``), whatever callbacks the others
+/// have. Handing it on would
 /// lose the order that the lanes keep, and bind the event to one thread, which may be the one that
 /// is stuck. For threads that are not alike take another balancer: those choose among the threads
 /// that have a callback.
@@ -30,6 +31,10 @@ public struct EventPoolSharedBalancer: EventPoolBalancing {
   ///
   /// **Complexity**: O(threads).
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int { choice.leastLoaded() }
+}
+
+extension EventPoolSharedBalancer: EventPoolBalancerNeeds {
+  var sharesOneMailbox: Bool { true }
 }
 
 extension EventPoolBalancing where Self == EventPoolSharedBalancer {

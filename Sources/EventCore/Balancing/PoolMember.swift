@@ -10,7 +10,7 @@
 ///
 /// Who touches what: `state` under its mutex; everything else is constant. It does not know its
 /// thread, which is held by the pool alone: a member lives as long as a mailbox, and so perhaps
-/// longer than both. Lock order: the consumer's `registration`, then `state`, then those of
+/// longer than both. Lock order: the state of the consumer's registry, then `state`, then those of
 /// `PoolRoutes`.
 final class PoolMember: RouteRegistry, @unchecked Sendable {
   private struct Entry {
@@ -31,13 +31,6 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     var phase = Phase.forming
     /// By subscription.
     var entries: [UnsafeMutableRawPointer: Entry] = [:]
-
-    /// The first route of a key that the thread does not use yet: all of its callbacks for a type
-    /// are one receiver, but each that is latest-only is one of its own.
-    func freeRoute(_ key: UInt) -> PoolRoute {
-      let used = Set(entries.values.lazy.filter { $0.route.key == key }.map(\.route.rank))
-      return PoolRoute(key: key, rank: (0...).first { !used.contains($0) }!)
-    }
   }
 
   private let memory: EventLoad.Memory
@@ -57,13 +50,13 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     memory = EventLoad.Memory(index: index)
     self.ticker = ticker
     self.pool = pool
-    own = PoolRoutes(core: core, routers: [direct], balancer: EventPoolLowestLoadBalancer())
+    own = PoolRoutes(core: core, routes: direct, balancer: EventPoolLowestLoadBalancer())
   }
 
   var load: EventLoad { memory.load }
   var index: Int { load.index }
 
-  // MARK: Registration, under the consumer's lock
+  // MARK: Registration, under the lock of the consumer's registry
 
   func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) {
     own.expect(key, drop: drop)
@@ -76,7 +69,8 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
       var entry =
         state.entries[subscription.pointer]
         ?? Entry(
-          route: state.freeRoute(key), subscription: subscription, generation: 0, timed: false)
+          route: .free(key, from: 0, but: state.entries.values.lazy.map(\.route)),
+          subscription: subscription, generation: 0, timed: false)
       entry.generation = generation
       entry.timed = timed
       state.entries[subscription.pointer] = entry

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What a balancer's sink is for: an event type, and the how-manieth subscription of each thread
-/// for it. Rank 0 is all but always the only one: a latest-only callback has a subscription of its
+/// What a balancer's sink is for: an event type, and the ordinal of each thread's subscription
+/// among those for it. 0 is all but always the only one: a latest-only callback has a subscription of its
 /// own.
 struct PoolRoute: Hashable {
   let key: UInt
-  let rank: Int
+  let ordinal: Int
+
+  /// The first of a key from an ordinal on that is not in use.
+  static func free(_ key: UInt, from first: Int, but used: some Sequence<PoolRoute>) -> PoolRoute {
+    let taken = Set(used.lazy.filter { $0.key == key }.map(\.ordinal))
+    return PoolRoute(key: key, ordinal: (first...).first { !taken.contains($0) }!)
+  }
 }
 
 /// One receiver in a router for several threads: for each event type a balancer's sink, with the
 /// threads that have a callback for it.
 ///
 /// Who touches what: `state` under its mutex; everything else is constant. Lock order: a consumer's
-/// `registration`, a member's `state`, then `state`, then a balancer's mutex, then a router's.
+/// registry's state, a member's `state`, then `state`, then a balancer's mutex, then a router's.
 final class PoolRoutes: @unchecked Sendable {
-  private struct Route {
+  private struct Target {
     let sink: any BalancerCore
     /// The subscriptions of the threads; true if one wants the time of dispatch.
     var members: [UnsafeMutableRawPointer: Bool] = [:]
@@ -23,22 +29,20 @@ final class PoolRoutes: @unchecked Sendable {
   }
 
   private struct State {
-    var routes: [PoolRoute: Route] = [:]
+    var routes: [PoolRoute: Target] = [:]
     var drops: [UInt: (UnsafeMutableRawPointer) -> Void] = [:]
     var isClosed = false
   }
 
   private let core: EventCentral.Core
-  private let routers: [any RouterCore]
+  private let routes: any RouteRegistry
   private let balancer: any EventPoolBalancing
   private let state = Guarded(State())
 
-  /// - Parameter routers: Where this is one receiver.
-  init(
-    core: EventCentral.Core, routers: [any RouterCore], balancer: any EventPoolBalancing
-  ) {
+  /// - Parameter routes: Where this is one receiver.
+  init(core: EventCentral.Core, routes: any RouteRegistry, balancer: any EventPoolBalancing) {
     self.core = core
-    self.routers = routers
+    self.routes = routes
     self.balancer = balancer
   }
 
@@ -50,38 +54,38 @@ final class PoolRoutes: @unchecked Sendable {
 
   /// Gives a thread's subscription its share of the events of a key.
   func add(
-    _ place: PoolRoute, _ subscription: Subscription, generation: UInt32, timed: Bool,
+    _ route: PoolRoute, _ subscription: Subscription, generation: UInt32, timed: Bool,
     load: EventLoad
   ) {
     state.withLock { state in
-      var route = state.routes[place] ?? makeRoute(place, state)
-      let before = (route.members.isEmpty, route.isTimed)
-      route.members[subscription.pointer] = timed
-      state.routes[place] = route
-      route.sink.add(subscription, generation: generation, timed: timed, load: load)
-      if before != (false, route.isTimed), !state.isClosed {
-        tell(place, route)
+      var target = state.routes[route] ?? makeTarget(route, state)
+      let before = (target.members.isEmpty, target.isTimed)
+      target.members[subscription.pointer] = timed
+      state.routes[route] = target
+      target.sink.add(subscription, generation: generation, timed: timed, load: load)
+      if before != (false, target.isTimed), !state.isClosed {
+        tell(route, target)
       }
     }
   }
 
   /// Takes a thread's subscription off.
-  func remove(_ place: PoolRoute, _ subscription: Subscription) {
+  func remove(_ route: PoolRoute, _ subscription: Subscription) {
     state.withLock { state in
-      guard var route = state.routes[place],
-        let wasTimed = route.members.removeValue(forKey: subscription.pointer)
+      guard var target = state.routes[route],
+        let wasTimed = target.members.removeValue(forKey: subscription.pointer)
       else { return }
-      state.routes[place] = route
+      state.routes[route] = target
       if !state.isClosed {
         // Before the sink is empty, so that a dispatch is not refused that nobody needed to begin.
-        if route.members.isEmpty {
-          retract(place, route)
-        } else if wasTimed, !route.isTimed {
+        if target.members.isEmpty {
+          retract(route, target)
+        } else if wasTimed, !target.isTimed {
           // Nobody is left who asks for the clock (D8).
-          tell(place, route)
+          tell(route, target)
         }
       }
-      route.sink.remove(subscription)
+      target.sink.remove(subscription)
     }
   }
 
@@ -90,8 +94,8 @@ final class PoolRoutes: @unchecked Sendable {
     state.withLock { state in
       guard !state.isClosed else { return }
       state.isClosed = true
-      for (place, route) in state.routes where !route.members.isEmpty {
-        retract(place, route)
+      for (route, target) in state.routes where !target.members.isEmpty {
+        retract(route, target)
       }
     }
   }
@@ -106,24 +110,18 @@ final class PoolRoutes: @unchecked Sendable {
     state.withLock { $0.routes.values.reduce(0) { $0 + $1.sink.dropped } }
   }
 
-  private func makeRoute(_ place: PoolRoute, _ state: State) -> Route {
-    // Each event asks every rank: with one count of turns, two ranks would take every other thread.
-    let balancer =
-      place.rank > 0 && balancer is EventPoolRoundRobinBalancer
-      ? EventPoolRoundRobinBalancer() : balancer
-    return Route(
-      sink: core.makeBalancer(PoolChooser(balancer, key: place.key, drop: state.drops[place.key])))
+  private func makeTarget(_ route: PoolRoute, _ state: State) -> Target {
+    let balancer = route.ordinal > 0 ? balancer.needs?.forFurtherRoute() ?? balancer : balancer
+    return Target(
+      sink: core.parts.makeBalancer(
+        PoolChooser(balancer, key: route.key, drop: state.drops[route.key])))
   }
 
-  private func tell(_ place: PoolRoute, _ route: Route) {
-    for router in routers {
-      router.subscribe(place.key, route.sink.subscription, generation: 0, timed: route.isTimed)
-    }
+  private func tell(_ route: PoolRoute, _ target: Target) {
+    routes.subscribe(route.key, target.sink.subscription, generation: 0, timed: target.isTimed)
   }
 
-  private func retract(_ place: PoolRoute, _ route: Route) {
-    for router in routers {
-      router.unsubscribe(place.key, route.sink.subscription)
-    }
+  private func retract(_ route: PoolRoute, _ target: Target) {
+    routes.unsubscribe(route.key, target.sink.subscription)
   }
 }

@@ -9,28 +9,28 @@ extension Consumer {
     @usableFromInline var hasOwner = false
     /// The owner, if a handler needed it.
     var owner: AnyObject?
-    /// Each knows its place.
+    /// Each knows its index.
     var references: [SharedReference] = []
 
     mutating func append(_ reference: SharedReference) {
-      reference.place.store(references.count, ordering: .relaxed)
+      reference.index.store(references.count, ordering: .relaxed)
       references.append(reference)
     }
 
     /// Takes a reference out, wherever it was found gone. False if this consumer does not hold it.
     mutating func remove(_ reference: SharedReference) -> Bool {
-      let place = reference.place.load(ordering: .relaxed)
-      guard place < references.count, references[place] === reference else { return false }
+      let index = reference.index.load(ordering: .relaxed)
+      guard index < references.count, references[index] === reference else { return false }
       let last = references.removeLast()
       if last !== reference {
-        references[place] = last
-        last.place.store(place, ordering: .relaxed)
+        references[index] = last
+        last.index.store(index, ordering: .relaxed)
       }
       return true
     }
 
-    /// All references are let go at every multiple of so many events, called or turned away, however
-    /// busy the consumer is.
+    /// After how many events, called or turned away, all references are let go, however busy the
+    /// consumer is.
     @inlinable static var events: UInt64 { 256 }
   }
 
@@ -63,13 +63,13 @@ extension Consumer {
   /// Lets go of the object if it is held over a run. Its end may wait for its handlers to be done.
   private func letGoOfRun(_ reference: SharedReference) {
     guard held.pointee.remove(reference) else { return }
-    didLeaveHandler()
+    calls.didLeaveHandler()
     reference.letGo(by: address)
   }
 
   /// Ends the call of an object that was held for it. The object may end here, after its handler.
   func letGo(_ reference: SharedReference) {
-    didLeaveHandler()
+    calls.didLeaveHandler()
     reference.leave()
   }
 

@@ -4,8 +4,8 @@
 import Synchronization
 
 /// Drives a consumer that has no thread of its own: each wake-up of its mailbox becomes one job of
-/// a `PumpDriver`, which delivers a bounded batch. Never are two at it at once, whatever threads
-/// the jobs run on.
+/// a `PumpDriver`, which delivers a bounded batch. One thread at a time drives the consumer, whatever
+/// threads the jobs run on.
 ///
 /// The mailbox retains it, since whoever posts may be on its way to `wake` when the consumer is
 /// gone.
@@ -13,20 +13,20 @@ final class ConsumerPump: @unchecked Sendable {
   // `consumer` is written once, before the mailbox is known to anybody; everything else is atomic
   // or constant.
 
-  /// Whose turn it is. From `running`, `rewoken`, `borrowed` and `missed` only the one who is at it
-  /// goes on; to `rewoken` and `missed` only others bring it.
+  /// Who drives the consumer. Out of `running`, `rewoken`, `borrowed` and `missed` only the thread that
+  /// drives it brings it, into `rewoken` and `missed` only others.
   private enum State: UInt8, AtomicRepresentable {
     /// The mailbox is armed.
     case idle
     /// A job is on its way; the mailbox is not armed.
     case scheduled
-    /// Somebody is at it.
+    /// A thread drives it.
     case running
-    /// Somebody is at it, and the mailbox has been armed and woken meanwhile.
+    /// A thread drives it, and the mailbox has been armed and woken meanwhile.
     case rewoken
-    /// Somebody looks after the consumer while a job is on its way,
+    /// A thread looks after the consumer while a job is on its way.
     case borrowed
-    /// which has come meanwhile and gone without doing anything.
+    /// The same; the job has come meanwhile, and has returned without doing anything.
     case missed
     case ended
   }
@@ -55,8 +55,7 @@ final class ConsumerPump: @unchecked Sendable {
     while true {
       switch state.load(ordering: .relaxed) {
       case .idle:
-        // Acquiring, pairs with the release of the last one who was at it. The job is ordered by
-        // its driver.
+        // Pairs with the exchange of the thread that drove it last. The job is ordered by its driver.
         if exchange(.idle, .scheduled) {
           driver.schedule(self)
           return
@@ -86,16 +85,9 @@ final class ConsumerPump: @unchecked Sendable {
       return true
     }
     switch consumer.pump(limit: batch) {
-    case .more:
-      schedule()
-    case .dry:
-      if exchange(.running, .idle) {
-        endIfClosing()
-      } else {
-        schedule()
-      }
-    case .ended:
-      hasEnded()
+    case .more: schedule()
+    case .dry: handBack(.running, as: .idle)
+    case .ended: hasEnded()
     }
     return true
   }
@@ -121,41 +113,35 @@ final class ConsumerPump: @unchecked Sendable {
     endIfClosing()
   }
 
-  // MARK: From those who look after the consumer
-
-  /// Runs `body` as the consumer, if no job is at it. False if one is: then an interrupt of the
-  /// mailbox reaches it.
-  func borrow(_ body: () -> Void) -> Bool {
-    while true {
-      switch state.load(ordering: .relaxed) {
-      case .idle:
-        guard exchange(.idle, .running) else { continue }
-        body()
-        if exchange(.running, .idle) {
-          endIfClosing()
-        } else {
-          schedule()
-        }
-        return true
-      case .scheduled:
-        guard exchange(.scheduled, .borrowed) else { continue }
-        body()
-        if exchange(.borrowed, .scheduled) {
-          endIfClosing()
-        } else {
-          schedule()
-        }
-        return true
-      case .running, .rewoken, .borrowed, .missed, .ended:
-        return false
-      }
+  /// Lets others drive the consumer, unless there is something to do since.
+  private func handBack(_ from: State, as to: State) {
+    if exchange(from, to) {
+      endIfClosing()
+    } else {
+      schedule()
     }
   }
 
-  /// Ends the consumer here and now, unless somebody is at it, who then does: what waits must not
+  // MARK: From those who look after the consumer
+
+  /// Runs `body` as the consumer, if nobody drives it now. False if somebody does: then an interrupt of
+  /// the mailbox reaches that one.
+  func borrow(_ body: () -> Void) -> Bool {
+    while true {
+      let found = state.load(ordering: .relaxed)
+      guard found == .idle || found == .scheduled else { return false }
+      let meanwhile = found == .idle ? State.running : .borrowed
+      guard exchange(found, meanwhile) else { continue }
+      body()
+      handBack(meanwhile, as: found)
+      return true
+    }
+  }
+
+  /// Ends the consumer here and now, unless a thread drives it, which then does: what waits must not
   /// stay until a queue is served that perhaps never is. After the mailbox was closed; any thread.
   func end() {
-    // Publish, then look; those who are at it do it the other way round.
+    // Publish, then look; the thread that drives the consumer does both the other way round.
     isClosing.store(true, ordering: .sequentiallyConsistent)
     endIfClosing()
   }
@@ -214,4 +200,9 @@ protocol PumpDriver: AnyObject, Sendable {
 
   /// The consumer has ended: no job is needed any more.
   func finish()
+}
+
+extension PumpDriver {
+  var canRun: Bool { true }
+  func finish() {}
 }

@@ -11,14 +11,14 @@ import Synchronization
 /// half of the instructions of `Delivery.call`.
 @usableFromInline
 struct DirectHandlers {
-  /// `HandlerList.Place`s. Unmanaged: the list changes between two events only, and this with it.
+  /// `HandlerList.Slot`s. Unmanaged: the list changes between two events only, and this with it.
   @usableFromInline let first: UnsafeRawPointer
   @usableFromInline let end: UnsafeRawPointer
   /// Of the events that reach all of them; `.max`, which no event has, if they are called in
   /// another way.
   @usableFromInline let generation: UInt32
 
-  /// The bytes from one place to the next, and to the state in each; a test compares them.
+  /// The bytes from one slot to the next, and to the state in each; a test compares them.
   @inlinable static var stride: Int { 16 }
   @inlinable static var state: Int { 8 }
 
@@ -62,11 +62,11 @@ struct DirectHandlers {
     }
   }
 
-  /// Announces the call of the handler at a place. False if a handler has ended, perhaps this one.
+  /// Announces the call of the handler in a slot. False if a handler has ended, perhaps this one.
   @inlinable
   @inline(__always)
-  func mayCall(_ place: UnsafeRawPointer, _ receiver: Receiver, _ consumer: Consumer) -> Bool {
-    consumer.willCall(at: place.load(fromByteOffset: DirectHandlers.state, as: UInt.self))
+  func mayCall(_ slot: UnsafeRawPointer, _ receiver: Receiver, _ consumer: Consumer) -> Bool {
+    consumer.calls.willCall(at: slot.load(fromByteOffset: DirectHandlers.state, as: UInt.self))
     // After it: see `Receiver.mayHaveEnded`.
     return !receiver.mayHaveEnded
   }

@@ -16,7 +16,6 @@ public final class EventCallbackHandle: Sendable {
     self.receiver = receiver
   }
 
-  /// The consumer and what it runs, to look whether a call is running.
   var call: (consumer: Consumer, handler: HandlerState) { (consumer, handler) }
 
   /// Whether the callback can still be called.
@@ -31,26 +30,19 @@ public final class EventCallbackHandle: Sendable {
   ///
   /// **Threads**: any.
   public var skippedCount: UInt64 {
-    handler.skippedCount + (receiver.map(consumer.supersededCount) ?? 0)
+    handler.skippedCount + (receiver.map(consumer.registry.supersededCount) ?? 0)
   }
 
-  /// Ends the callback: after the return no further call of it begins (D6). One that runs goes on.
+  /// Ends the callback, as ``EventRegistration/remove()``.
   ///
   /// - Returns: False if it had ended already: removed before, or its thread has ended.
-  ///
-  /// **Threads**: any, also inside the callback itself.
   @discardableResult
   public func remove() -> Bool {
     guard let receiver else { return false }
     return consumer.remove(handler, of: receiver)
   }
 
-  /// Ends the callback and returns when no call of it is running (D6).
-  ///
-  /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
-  ///
-  /// **Threads**: any. Inside the callback itself it would wait for itself, and traps; two callbacks
-  /// that wait for the end of each other wait for ever.
+  /// Ends the callback and waits for its last call, as ``EventRegistration/removeAndWait()``.
   @available(*, noasync, message: "It blocks its thread: write await removed().")
   @discardableResult
   public func removeAndWait() -> Bool {
@@ -59,8 +51,7 @@ public final class EventCallbackHandle: Sendable {
     return removed
   }
 
-  /// Ends the callback and returns when no call of it is running (D6), without blocking the thread of
-  /// the task. As ``EventListenerHandling/removed()``.
+  /// Ends the callback and waits for its last call, as ``EventListenerHandling/removed()``.
   @discardableResult
   public func removed() async -> Bool {
     let removed = remove()

@@ -12,10 +12,13 @@ public enum EventWaitStrategy: Sendable, Equatable {
   /// Spins: the shortest latency, for one processor that is busy all the time.
   case spin
 
+  /// Nanoseconds for which `.park` looks: a wake-up costs several times as much.
+  private static let shortSpin: UInt64 = 4_000
+
   /// Nanoseconds to spin before sleeping; nil = never sleeps.
   var spinNanoseconds: UInt64? {
     switch self {
-    case .park: return 4_000
+    case .park: return Self.shortSpin
     case .spinThenPark(let limit): return limit.wholeNanoseconds
     case .yield, .spin: return nil
     }

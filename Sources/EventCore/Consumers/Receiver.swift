@@ -9,11 +9,11 @@ import Synchronization
 /// Who touches what:
 /// - `list`: the consumer's thread only; after its end whoever removes a handler that it did not
 ///   find (`requests` orders the two).
-/// - `liveCount`, `timedCount`, `supersededCount`: under the consumer's registration lock;
+/// - `liveCount`, `timedCount`, `supersededCount`: under the lock of the consumer's registry;
 ///   `generation` is written there.
 /// - `additions`: its own mutex, held for an append or a swap.
 /// - `ended`: counted up by whoever ends a handler, down by the consumer.
-/// - `type`, `isLatestOnly`, `rank`, `subscription`: constant once the receiver is registered.
+/// - `type`, `isLatestOnly`, `route`, `subscription`: constant once the receiver is registered.
 ///
 /// How D4 stays exact while handlers come and go: each registration raises `generation`, hands the
 /// handler over in `additions`, and only then publishes the new generation in the router. An
@@ -24,17 +24,20 @@ import Synchronization
 /// That is nearly always so for every handler in the list: the envelope's generation is the one
 /// that was applied last, and none of them has ended since. Then no handler's own state is read
 /// (`reachesAll` and `mayHaveEnded`), which is a chain of two loads less for each call.
+///
+/// An event comes in by `deliver` (by `Consumer.deliverShared` before it, if a worker took it from its
+/// shared mailbox), and where the short way is not open, goes on by `deliverAny`.
 @usableFromInline
 final class Receiver: @unchecked Sendable {
   let type: EventTypeActions
+  /// What it is for, to the other workers of a shared mailbox. The ordinal of a worker's latest-only
+  /// receiver tells its events from those of the others for the type, from 1 on; else it is 0.
+  let route: PoolRoute
   var key: UInt { type.key }
   /// Ends a payload; nil for types without references.
   var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { type.drop }
   /// Whether its one handler wants the newest of the waiting events only.
   let isLatestOnly: Bool
-  /// Of a latest-only receiver of a worker: the how-manieth of its type, which tells the events of
-  /// the shared mailbox that are for it. Nil for all others.
-  let rank: Int?
   // Not retained: envelopes are delivered by the consumer's own run loop, which keeps it alive.
   @usableFromInline let consumer: Unmanaged<Consumer>
   /// Counts what is handled, in a pool. Retained, since a pool's balancer looks at the counters as
@@ -61,7 +64,7 @@ final class Receiver: @unchecked Sendable {
 
   private let registered = Atomic<UInt32>(0)
   /// The generation of the youngest handler that was ever registered here. Written under the
-  /// registration lock; a worker of a shared mailbox reads it for each event.
+  /// lock of the registry; a worker of a shared mailbox reads it for each event.
   var generation: UInt32 {
     // Pairs with the store in `add`: the handler in `additions` before its generation.
     registered.load(ordering: .acquiring)
@@ -71,8 +74,8 @@ final class Receiver: @unchecked Sendable {
   /// Of a latest-only receiver that has ended: how many events were superseded until then.
   var supersededCount: UInt64 = 0
   var subscription: Subscription!
-  /// Whether its one handler has ended, of a latest-only receiver: another may have its rank.
-  /// Written under the registration lock.
+  /// Whether its one handler has ended, of a latest-only receiver: another may have its ordinal.
+  /// Written under the lock of the registry.
   let isOver = Atomic<Bool>(false)
 
   private let additions = Guarded(Additions())
@@ -80,12 +83,12 @@ final class Receiver: @unchecked Sendable {
   /// waited there is for the handlers that it has brought along. Written before it begins.
   var firstGeneration: UInt32 = 0
 
-  init(_ type: EventTypeActions, consumer: Consumer, isLatestOnly: Bool, rank: Int? = nil) {
+  init(_ type: EventTypeActions, consumer: Consumer, isLatestOnly: Bool, ordinal: Int = 0) {
     self.type = type
     self.consumer = Unmanaged.passUnretained(consumer)
     self.isLatestOnly = isLatestOnly
-    self.rank = rank
-    member = consumer.member.map { .passRetained($0) }
+    route = PoolRoute(key: type.key, ordinal: ordinal)
+    member = consumer.hooks.member.map { .passRetained($0) }
     list = .allocate(capacity: 1)
     list.initialize(to: List())
     direct = .allocate(capacity: 1)
@@ -100,7 +103,7 @@ final class Receiver: @unchecked Sendable {
   }
 
   /// Hands a handler over to the consumer, to be called from the generation after `last` on, which
-  /// is none before the receiver's own. Under the registration lock, before that generation is
+  /// is none before the receiver's own. Under the lock of the registry, before that generation is
   /// published.
   func add(_ handler: EventHandler, after last: UInt32) {
     require(
@@ -123,7 +126,7 @@ final class Receiver: @unchecked Sendable {
   /// Ends a handler of this receiver. True for the first call. Any thread.
   func end(_ handler: HandlerState) -> Bool {
     // Sequentially consistent: with it, `mayHaveEnded` stands for `isValid` in the argument at
-    // `Consumer.waitUntilDone`. First: who finds the handler ended by somebody else relies on it
+    // `HandlerCalls`. First: who finds the handler ended by somebody else relies on it
     // too. One too many costs the consumer a look.
     ended.wrappingAdd(1, ordering: .sequentiallyConsistent)
     guard handler.end() else {
@@ -155,16 +158,15 @@ final class Receiver: @unchecked Sendable {
   func deliver(_ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool)
     -> Bool
   {
-    type.deliverDirectly(self, payload, envelope, owned)
+    type.deliverDirectly(self, payload, envelope, owned, nil)
   }
 
   /// The same for an event of a batch and those that follow it. Moves or ends their payloads.
   @inline(__always)
-  func deliverBatch(
-    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, _ walk: OpaquePointer,
-    _ next: EventTypeActions.NextOfBatch
+  func deliver(
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, _ batch: EventBatch
   ) {
-    type.deliverBatch(self, payload, envelope, walk, next)
+    _ = type.deliverDirectly(self, payload, envelope, true, batch)
   }
 
   /// The same for any event: one that was addressed before or after the list became what it is,
@@ -189,8 +191,8 @@ final class Receiver: @unchecked Sendable {
       member.willHandle()
       let moved = deliverToHandlers(payload, envelope, owned: owned)
       consumer._withUnsafeGuaranteedRef { consumer in
-        // Of no account in a shared pool, where nothing is promised to a thread.
-        let isBalanced = isLatestOnly && rank == nil
+        // Not in a shared pool, where nothing is promised to a thread.
+        let isBalanced = isLatestOnly && route.ordinal == 0
         if member.didHandle(superseded: isBalanced ? consumer.mailbox.supersededCount : nil) {
           // The last that a retired thread was promised.
           consumer.close(whenEmpty: true)
@@ -254,7 +256,7 @@ final class Receiver: @unchecked Sendable {
 
   /// Lets go of a handler that has ended; once for each. As for `list`, never inside a handler.
   func drop(_ handler: HandlerState) {
-    if handler.place == nil {
+    if handler.index == nil {
       // Still among the additions, or it ended before it was taken over.
       apply()
     }

@@ -9,24 +9,20 @@
 /// same: what a worker takes and has no handler for is counted among its skipped events, whether
 /// another has one or not.
 ///
-/// It is not handed on. Put back into its lane it would come behind what is younger, and to the
-/// same worker again if that is the idle one; posted to a worker that has a handler it would wait
-/// for that one alone, which may be stuck, or may have ended a moment before in a drain, which
-/// would then have lost it. To know better before the take, the lanes would have to be looked
-/// through for each event.
+/// It is not handed on (`EventPoolSharedBalancer` says why): to know better before the take, the lanes
+/// would have to be looked through for each event.
 ///
 /// Who touches what: `state` under its mutex; everything else is constant.
-/// Lock order: a consumer's `registration`, then `state`, then a router's mutex.
+/// Lock order: the state of a consumer's registry, then `state`, then a router's mutex.
 final class SharedMailbox: @unchecked Sendable {
   /// The events of one type, for all workers; or, for handlers that want the latest event only,
   /// those for one handler of each worker: the first of its kind and type of every worker share an
   /// entry, the second, and so on. Constant once it is made, but for what `state` guards.
   final class Entry: @unchecked Sendable {
-    let key: UInt
-    /// Of an entry for handlers that want the latest event only: the how-manieth of its type, since
-    /// each has an entry of its own. Nil for the entry of all others.
-    let rank: Int?
-    /// The place of the entry in each worker's table of receivers; from 0 without a gap.
+    /// The type; for handlers that want the latest event only, with their ordinal, since each of them
+    /// has an entry of its own.
+    let route: PoolRoute
+    /// Its index in each worker's table of receivers; from 0 without a gap.
     let index: Int
     /// Ends a payload; nil for types without references.
     let drop: ((UnsafeMutableRawPointer) -> Void)?
@@ -42,25 +38,14 @@ final class SharedMailbox: @unchecked Sendable {
     fileprivate var isTimed: Bool { members.values.contains(true) }
 
     fileprivate init(_ receiver: Receiver, index: Int) {
-      key = receiver.key
-      rank = receiver.rank
+      route = receiver.route
       drop = receiver.drop
       self.index = index
     }
   }
 
-  private struct Place: Hashable {
-    let key: UInt
-    let rank: Int?
-
-    init(_ receiver: Receiver) {
-      key = receiver.key
-      rank = receiver.rank
-    }
-  }
-
   private struct State {
-    var entries: [Place: Entry] = [:]
+    var entries: [PoolRoute: Entry] = [:]
     var isClosed = false
   }
 
@@ -75,13 +60,13 @@ final class SharedMailbox: @unchecked Sendable {
   ///   - core: Of the router's kind.
   ///   - router: Where the events come from: the central's.
   init(core: EventCentral.Core, router: any RouteRegistry) {
-    self.core = core.makeSharedMailbox()
+    self.core = core.parts.makeSharedMailbox()
     self.router = router
   }
 
   deinit {
     state.withLock { state in
-      for entry in state.entries.values where entry.rank != nil {
+      for entry in state.entries.values where entry.route.ordinal != 0 {
         core.removeLatestSubscription(entry.subscription)
       }
     }
@@ -90,13 +75,13 @@ final class SharedMailbox: @unchecked Sendable {
   // MARK: For consumers
 
   /// Hands a handler over to a worker's receiver, for the events that are dispatched from now on.
-  /// Under the consumer's registration lock.
+  /// Under the lock of the consumer's registry.
   func add(_ handler: EventHandler, to receiver: Receiver) {
     // All of it under the lock: an event of a generation finds its handler handed over, whichever of
     // the workers registered one since.
     state.withLock { state in
       guard !state.isClosed else { return receiver.add(handler, after: receiver.generation) }
-      let entry = state.entries[Place(receiver)] ?? makeEntry(receiver, &state)
+      let entry = state.entries[receiver.route] ?? makeEntry(receiver, &state)
       receiver.add(handler, after: entry.generation)
       entry.generation = receiver.generation
       entry.members[ObjectIdentifier(receiver)] = receiver.timedCount > 0
@@ -104,24 +89,24 @@ final class SharedMailbox: @unchecked Sendable {
     }
   }
 
-  /// None of a receiver's handlers asks for the clock any more (D8). Under its registration lock.
+  /// None of a receiver's handlers asks for the clock any more (D8). Under the lock of its registry.
   func leaveClock(_ receiver: Receiver) {
     state.withLock { state in
-      guard !state.isClosed, let entry = state.entries[Place(receiver)] else { return }
+      guard !state.isClosed, let entry = state.entries[receiver.route] else { return }
       entry.members[ObjectIdentifier(receiver)] = false
       if !entry.isTimed { subscribe(entry) }
     }
   }
 
-  /// A worker's receiver has no handler any more, or the worker ends. Under its registration lock.
+  /// A worker's receiver has no handler any more, or the worker ends. Under the lock of its registry.
   func leave(_ receiver: Receiver) {
     state.withLock { state in
-      guard let entry = state.entries[Place(receiver)],
+      guard let entry = state.entries[receiver.route],
         let wasTimed = entry.members.removeValue(forKey: ObjectIdentifier(receiver)),
         !state.isClosed
       else { return }
       if entry.members.isEmpty {
-        router.unsubscribe(entry.key, entry.subscription)
+        router.unsubscribe(entry.route.key, entry.subscription)
       } else if wasTimed, !entry.isTimed {
         // As above.
         subscribe(entry)
@@ -131,14 +116,14 @@ final class SharedMailbox: @unchecked Sendable {
 
   private func subscribe(_ entry: Entry) {
     router.subscribe(
-      entry.key, entry.subscription, generation: entry.generation, timed: entry.isTimed)
+      entry.route.key, entry.subscription, generation: entry.generation, timed: entry.isTimed)
   }
 
   private func makeEntry(_ receiver: Receiver, _ state: inout State) -> Entry {
     let entry = Entry(receiver, index: state.entries.count)
     entry.subscription =
-      entry.rank == nil ? core.addSubscription(entry) : core.addLatestSubscription(entry)
-    state.entries[Place(receiver)] = entry
+      entry.route.ordinal == 0 ? core.addSubscription(entry) : core.addLatestSubscription(entry)
+    state.entries[receiver.route] = entry
     return entry
   }
 
@@ -152,7 +137,7 @@ final class SharedMailbox: @unchecked Sendable {
       guard !state.isClosed else { return }
       state.isClosed = true
       for entry in state.entries.values where !entry.members.isEmpty {
-        router.unsubscribe(entry.key, entry.subscription)
+        router.unsubscribe(entry.route.key, entry.subscription)
       }
     }
     if whenEmpty {

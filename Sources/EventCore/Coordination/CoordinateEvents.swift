@@ -28,7 +28,7 @@ public enum EventInterception: Sendable {
   case pass
 }
 
-/// What became of an emitted event.
+/// The result of an emission.
 public enum EventEmission: Sendable {
   /// Somebody stopped it: with ``EventInterception/handled``, or with true from
   /// `interceptEvent(_:)`.

@@ -84,10 +84,8 @@ extension EventCoordinator {
     return central.listener.addListener(
       self, executeOn, isolation, isOnce: false,
       HandlerInterest<E>(.all, maximumAge: 0, isJudged: false),
-      ListenerCallback(isTimed: false) { event, _, _, coordinator in
-        // The requester, which is this coordinator.
-        unsafeDowncast(coordinator.unsafelyUnwrapped, to: EventCoordinator.self)
-          .emitEvent(event, includingEmitter: true)
-      })
+      HandlerCallback(owned: { (coordinator: EventCoordinator, event) in
+        coordinator.emitEvent(event, includingEmitter: true)
+      }))
   }
 }

@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// What all coordinators have in common: a place among parents and children, and interceptors.
+/// What all coordinators have in common: a position among parents and children, and interceptors.
 ///
 /// Subclass ``Coordinator``, or ``UICoordinator`` for code of the MainActor; a tree may hold both.
 ///

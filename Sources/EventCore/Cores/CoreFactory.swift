@@ -4,7 +4,7 @@
 extension EventCentral {
   /// Which implementation a central stands on. Both give the same guarantees.
   public enum Core: String, CaseIterable, Sendable {
-    /// The C core: lock-free lanes, envelope pools and routes on userspace RCU.
+    /// The C core: lock-free lanes, slab pools of envelopes and routes on userspace RCU.
     case lockFree
     /// Pure Swift: mutexes and buffers. What remains when the package trait `URCU` is off.
     case locking
@@ -21,110 +21,56 @@ extension EventCentral {
     /// The fastest of the available cores.
     public static var `default`: Core { available[0] }
 
-    /// Makes a full fence on every thread, so that a consumer needs none of its own in
-    /// `Receiver.deliver`. False if the core or the system has no such thing.
-    func barrier() -> Bool {
-      #if URCU
-        self == .lockFree && lockFreeBarrier()
-      #else
-        false
-      #endif
-    }
-
-    func makeRouter() -> any RouterCore {
+    /// How this core's implementation of each seam is made.
+    var parts: CoreParts {
       switch self {
-      case .locking:
-        return LockingRouter()
+      case .locking: return .locking
       case .lockFree:
         #if URCU
-          return LockFreeRouter()
+          return .lockFree
         #else
-          lockFreeIsMissing()
-        #endif
-      }
-    }
-
-    /// `clock`: nil for the monotonic clock and a thread of its own.
-    func makeScheduler(clock: ManualClock?) -> any SchedulerCore {
-      switch self {
-      case .locking:
-        return LockingScheduler.make(clock: clock)
-      case .lockFree:
-        #if URCU
-          return LockFreeScheduler(clock: clock)
-        #else
-          lockFreeIsMissing()
-        #endif
-      }
-    }
-
-    /// `pump`: who drives the consumer, if it has no thread of its own.
-    func makeMailbox(
-      _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump?
-    ) -> any MailboxCore {
-      switch self {
-      case .locking:
-        return LockingMailbox(strategy, pump)
-      case .lockFree:
-        #if URCU
-          return LockFreeMailbox(consumer, strategy, pump)
-        #else
-          lockFreeIsMissing()
-        #endif
-      }
-    }
-
-    func makeBalancer(_ chooser: PoolChooser) -> any BalancerCore {
-      switch self {
-      case .locking:
-        return LockingBalancer(chooser)
-      case .lockFree:
-        #if URCU
-          return LockFreeBalancer(chooser)
-        #else
-          lockFreeIsMissing()
-        #endif
-      }
-    }
-
-    func makeSharedMailbox() -> any SharedMailboxCore {
-      switch self {
-      case .locking:
-        return LockingSharedMailbox()
-      case .lockFree:
-        #if URCU
-          return LockFreeSharedMailbox()
-        #else
-          lockFreeIsMissing()
+          fatalError(
+            """
+            A central with the core .lockFree needs the package trait URCU, and this build was made without \
+            it: use .locking or EventCentral.Core.default, or build with the trait.
+            """)
         #endif
       }
     }
   }
 }
 
-extension EventCentral.Core {
-  /// The trees on this core.
-  @usableFromInline
-  var trees: any TreeCore.Type {
-    switch self {
-    case .locking:
-      return LockingTree.self
-    case .lockFree:
-      #if URCU
-        return LockFreeTree.self
-      #else
-        lockFreeIsMissing()
-      #endif
-    }
-  }
-}
+/// A core, as the module sees it: what makes the implementation of each seam.
+struct CoreParts: Sendable {
+  /// Runs a full memory fence on every thread of the process, so that a consumer needs none of its own
+  /// before each call of a handler. False if the core or the system has no such fence.
+  let barrier: @Sendable () -> Bool
+  let makeRouter: @Sendable () -> any RouterCore
+  /// The pump drives the consumer, if it has no thread of its own.
+  let makeMailbox: @Sendable (Consumer, EventWaitStrategy, ConsumerPump?) -> any MailboxCore
+  let makeSharedMailbox: @Sendable () -> any SharedMailboxCore
+  let makeBalancer: @Sendable (PoolChooser) -> any BalancerCore
+  /// Nil for the monotonic clock and a thread of its own.
+  let makeScheduler: @Sendable (ManualClock?) -> any SchedulerCore
+  let trees: any TreeCore.Type
 
-#if !URCU
-  func lockFreeIsMissing() -> Never {
-    fatalError(
-      """
-      A central with the core .lockFree needs the package trait URCU, and this build was made without \
-      it: use .locking or EventCentral.Core.default, or build with the trait.
-      """)
-  }
-#endif
+  fileprivate static let locking = CoreParts(
+    barrier: { false },
+    makeRouter: { LockingRouter() },
+    makeMailbox: { LockingMailbox($1, $2) },
+    makeSharedMailbox: { LockingSharedMailbox() },
+    makeBalancer: { LockingBalancer($0) },
+    makeScheduler: { LockingScheduler.make(clock: $0) },
+    trees: LockingTree.self)
+
+  #if URCU
+    fileprivate static let lockFree = CoreParts(
+      barrier: { lockFreeBarrier() },
+      makeRouter: { LockFreeRouter() },
+      makeMailbox: { LockFreeMailbox($0, $1, $2) },
+      makeSharedMailbox: { LockFreeSharedMailbox() },
+      makeBalancer: { LockFreeBalancer($0) },
+      makeScheduler: { LockFreeScheduler(clock: $0) },
+      trees: LockFreeTree.self)
+  #endif
+}

@@ -30,3 +30,34 @@ struct Lane {
   @inlinable
   var method: EventDispatchMethod { index < Lane.firstQueue ? .stack : .queue }
 }
+
+/// By which discipline an event waits for its receiver.
+public enum EventDispatchMethod: Int, CaseIterable, Sendable {
+  /// Last in, first out, and before everything that is queued.
+  case stack
+  /// First in, first out.
+  case queue
+}
+
+/// How urgent an event is. Within one dispatch method the higher priority is handled first (D1).
+public enum EventPriority: Int, CaseIterable, Comparable, Sendable {
+  /// The least urgent.
+  case lowest
+  /// Less urgent than the default.
+  case low
+  /// The default.
+  case normal
+  /// More urgent than the default.
+  case high
+  /// Before all others of its dispatch method.
+  case highest
+
+  /// The priorities in the order in which a consumer takes their events: `.highest` first.
+  public static let inOrder: [EventPriority] = [.highest, .high, .normal, .low, .lowest]
+
+  /// Whether `lhs` is less urgent than `rhs`.
+  @inlinable
+  public static func < (lhs: EventPriority, rhs: EventPriority) -> Bool {
+    lhs.rawValue < rhs.rawValue
+  }
+}

@@ -84,7 +84,7 @@ package final class ExecutionContexts: @unchecked Sendable {
     case nil:
       // What runs there need not be Sendable, so that it must be the caller's context and no other.
       require(
-        actor != nil || Self.isCallerAlone,
+        actor != nil || Self.surroundings == .oneByOne,
         """
         Without executeOn: a callback is called where it is registered: on an actor, on the main thread or in \
         a handler of an event thread or of a listener's thread. This is a task, a dispatch queue or a thread to \
@@ -107,40 +107,27 @@ package final class ExecutionContexts: @unchecked Sendable {
     if MainQueue.isCurrent {
       return mainQueue()
     }
-    if let consumer = CurrentConsumer.value {
-      return context(of: consumer)
+    if let consumer = Consumer.current.value {
+      return Self.driver(of: consumer)?.context(in: self) ?? thread(consumer)
     }
     return withUnsafeCurrentTask { $0 != nil } ? task() : listenerThread()
   }
 
-  /// Whether `current()` is where the caller's next code runs, too, and not a thread or a task made
-  /// for it; a task's handlers are in none, since each listener has a task of its own.
-  static var isCallerInPlace: Bool {
-    if RegisteringActor.value != nil || MainQueue.isCurrent { return true }
-    guard let consumer = CurrentConsumer.value else { return false }
-    return !(consumer.pump?.driver is TaskDriver)
+  /// What runs where the caller's next code runs, by the same rules; nil if `current()` is a thread or
+  /// a task that is made for it.
+  private static var surroundings: Surroundings? {
+    if RegisteringActor.value != nil || MainQueue.isCurrent { return .oneByOne }
+    guard let consumer = Consumer.current.value else { return nil }
+    return driver(of: consumer)?.surroundings ?? .oneByOne
   }
 
-  /// Whether the caller is in such a place and nothing else runs there beside it. A dispatch queue is
-  /// none, since it may be concurrent: the caller's next listener may be another consumer's.
-  static var isCallerAlone: Bool {
-    guard isCallerInPlace else { return false }
-    if RegisteringActor.value != nil || MainQueue.isCurrent { return true }
-    return !(CurrentConsumer.value?.pump?.driver is QueueDriver)
+  /// Nil for a consumer with a thread of its own.
+  private static func driver(of consumer: Consumer) -> (any ContextDriver)? {
+    consumer.pump?.driver as? any ContextDriver
   }
 
-  /// The context that a consumer's handlers run in.
-  private func context(of consumer: Consumer) -> ExecutionContext {
-    guard let driver = consumer.pump?.driver else { return thread(consumer) }
-    switch driver {
-    case let driver as QueueDriver: return queue(driver.queue)
-    case let driver as ThreadDriver: return thread(driver.consumer)
-    case let driver as ActorDriver:
-      // Its handlers run on it, so that it is there.
-      return driver.actor.map { actor($0) } ?? listenerThread()
-    default: return task()
-    }
-  }
+  /// Whether `current()` is where the caller's next code runs, too.
+  static var isCallerInPlace: Bool { surroundings.map { $0 != .nobodyElse } ?? false }
 
   package func listenerThread() -> ExecutionContext {
     switch home {
@@ -148,9 +135,7 @@ package final class ExecutionContexts: @unchecked Sendable {
       return thread(consumer)
     case .ownThread(let name, let upkeep):
       return shared(.listenerThread) { key in
-        let direct = core.makeRouter()
-        let consumer = Consumer(
-          core: core, routers: sources + [direct], direct: direct, strategy: .park, upkeep: upkeep)
+        let consumer = makeConsumer(nil, ConsumerHooks(upkeep: upkeep))
         startThread(named: name) { consumer.run() }
         return ExecutionContext(
           .listenerThread, consumer, key: key, endsWithUsers: false, host: self)
@@ -192,12 +177,11 @@ package final class ExecutionContexts: @unchecked Sendable {
     return context
   }
 
-  private func thread(_ consumer: Consumer) -> ExecutionContext {
-    let hearsAll = sources.allSatisfy { source in consumer.routers.contains { $0 === source } }
-    if hearsAll {
+  func thread(_ consumer: Consumer) -> ExecutionContext {
+    if sources.allSatisfy({ consumer.registry.routes.includes($0) }) {
       // Its own mailbox. Not shared and not ended from here.
       return ExecutionContext(
-        consumer.isListenerThread
+        consumer.hooks.upkeep != nil
           ? .listenerThread : consumer.pump == nil ? .eventThread : .mainQueue,
         consumer, key: nil, endsWithUsers: false, host: self)
     }
@@ -210,11 +194,15 @@ package final class ExecutionContexts: @unchecked Sendable {
   private func pumped(
     _ place: EventListenerContext, _ driver: any PumpDriver, _ key: Key, batch: Int
   ) -> ExecutionContext {
-    let direct = core.makeRouter()
-    let consumer = Consumer(
-      core: core, routers: sources + [direct], direct: direct, strategy: .park,
-      pump: ConsumerPump(driver, batch: batch))
+    let consumer = makeConsumer(ConsumerPump(driver, batch: batch), ConsumerHooks())
     return ExecutionContext(place, consumer, key: key, endsWithUsers: true, host: self)
+  }
+
+  private func makeConsumer(_ pump: ConsumerPump?, _ hooks: ConsumerHooks) -> Consumer {
+    let direct = core.parts.makeRouter()
+    return Consumer(
+      core: core, routes: RouterGroup(sources + [direct]), direct: direct, strategy: .park, pump: pump,
+      hooks: hooks)
   }
 
   /// The open context of a key with one user more, or a new one.

@@ -4,9 +4,27 @@
 import Dispatch
 import Synchronization
 
+/// A driver as those know it who register something inside one of its jobs.
+protocol ContextDriver: PumpDriver {
+  /// What else runs where its jobs run.
+  var surroundings: Surroundings { get }
+  /// The context in which the caller's next code runs, with one user more.
+  func context(in contexts: ExecutionContexts) -> ExecutionContext
+}
+
+/// What runs where the caller's code runs.
+enum Surroundings {
+  /// One consumer at a time.
+  case oneByOne
+  /// Perhaps several consumers side by side: a dispatch queue may be concurrent.
+  case sideBySide
+  /// The caller's consumer alone: a task, of which each listener has its own.
+  case nobodyElse
+}
+
 /// Runs the jobs of a pump on a dispatch queue, serial or not: the pump sees to it that only one is
 /// at work.
-final class QueueDriver: PumpDriver {
+final class QueueDriver: ContextDriver {
   let queue: DispatchQueue
 
   init(_ queue: DispatchQueue) {
@@ -17,13 +35,12 @@ final class QueueDriver: PumpDriver {
     queue.async { pump.perform() }
   }
 
-  var canRun: Bool { true }
-
-  func finish() {}
+  var surroundings: Surroundings { .sideBySide }
+  func context(in contexts: ExecutionContexts) -> ExecutionContext { contexts.queue(queue) }
 }
 
 /// Runs the jobs of a pump on an actor.
-final class ActorDriver: PumpDriver {
+final class ActorDriver: ContextDriver {
   // Not retained: whether the actor lives is not for its listeners to say.
   private weak let weakActor: (any Actor)?
 
@@ -31,11 +48,8 @@ final class ActorDriver: PumpDriver {
     weakActor = actor
   }
 
-  /// Nil once it is gone.
-  var actor: (any Actor)? { weakActor }
-
   func schedule(_ pump: ConsumerPump) {
-    guard let actor else {
+    guard let actor = weakActor else {
       // Not here: what ends with the consumer is user code, and this is a dispatch.
       Task { pump.abandon() }
       return
@@ -60,14 +74,18 @@ final class ActorDriver: PumpDriver {
     start as @Sendable (ConsumerPump, isolated any Actor) -> Void,
     to: (@Sendable (ConsumerPump, any Actor) -> Void).self)
 
-  var canRun: Bool { actor != nil }
+  var canRun: Bool { weakActor != nil }
+  var surroundings: Surroundings { .oneByOne }
 
-  func finish() {}
+  func context(in contexts: ExecutionContexts) -> ExecutionContext {
+    // Its handlers run on it, so that it is there.
+    weakActor.map { contexts.actor($0) } ?? contexts.listenerThread()
+  }
 }
 
 /// Runs the jobs of a pump in one task that lives as long as the consumer and sleeps between two
 /// jobs.
-final class TaskDriver: PumpDriver {
+final class TaskDriver: ContextDriver {
   private struct State {
     /// The task, while it sleeps.
     var sleeper: UnsafeContinuation<Void, Never>?
@@ -90,12 +108,12 @@ final class TaskDriver: PumpDriver {
     wake { $0.isDue = true }
   }
 
-  /// Its task ends with the consumer alone.
-  var canRun: Bool { true }
-
   func finish() {
     wake { $0.isOver = true }
   }
+
+  var surroundings: Surroundings { .nobodyElse }
+  func context(in contexts: ExecutionContexts) -> ExecutionContext { contexts.task() }
 
   private func wake(_ change: (inout State) -> Void) {
     let sleeper = state.withLock { state in
@@ -128,8 +146,8 @@ final class TaskDriver: PumpDriver {
 }
 
 /// Runs the jobs of a pump as events of another consumer: in the handlers of an event thread.
-final class ThreadDriver: PumpDriver {
-  let consumer: Consumer
+final class ThreadDriver: ContextDriver {
+  private let consumer: Consumer
 
   init(_ consumer: Consumer) {
     self.consumer = consumer
@@ -164,6 +182,6 @@ final class ThreadDriver: PumpDriver {
   }
 
   var canRun: Bool { consumer.isOpen }
-
-  func finish() {}
+  var surroundings: Surroundings { .oneByOne }
+  func context(in contexts: ExecutionContexts) -> ExecutionContext { contexts.thread(consumer) }
 }

@@ -3,9 +3,9 @@
 
 import Synchronization
 
-/// One registered callback, as far as the type of its events is of no account; `TypedHandler` adds
-/// the closure. All of it is constant: what changes is in `state`, which outlives it in the user's
-/// handle.
+/// The part of a registered callback that does not depend on the type of its events; `TypedHandler`
+/// adds the closure. All of it is constant: what changes is in `state`, which outlives it in the
+/// user's handle.
 @usableFromInline
 class EventHandler: @unchecked Sendable {
   // Constant. The closures of the subclass are called on the consumer's thread only.
@@ -32,7 +32,7 @@ class EventHandler: @unchecked Sendable {
     _ state: HandlerState, needsOwner: Bool, isPlain: Bool, isLatestOnly: Bool,
     requester: Unmanaged<SharedReference>? = nil
   ) {
-    self.requester = requester?._withUnsafeGuaranteedRef { $0.cell }
+    self.requester = requester?._withUnsafeGuaranteedRef { $0.state }
     self.state = state
     self.needsOwner = needsOwner
     self.isPlain = isPlain
@@ -105,7 +105,7 @@ final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
 /// Whether a handler is alive, and since when. The consumer and the user's handle share it.
 @usableFromInline
 final class HandlerState: @unchecked Sendable {
-  // Atomic or constant, but for `place`, which is one thread's.
+  // Atomic or constant, but for `index`, which is one thread's.
 
   /// The first generation of its subscription whose events it gets; `.max` before its registration
   /// and after its end. Written by the registering and the removing thread, read by the consumer
@@ -114,8 +114,8 @@ final class HandlerState: @unchecked Sendable {
   /// Events that reached the handler and were turned away by its interest. Written by the consumer,
   /// read by anybody.
   private let skipped = Atomic<UInt64>(0)
-  /// Where it is in its receiver's list. The consumer only.
-  var place: Int?
+  /// Its index in its receiver's list. The consumer only.
+  var index: Int?
   /// Whether the handler wants the time of dispatch.
   @usableFromInline let isTimed: Bool
 
@@ -131,7 +131,7 @@ final class HandlerState: @unchecked Sendable {
 
   /// Ends the handler. True for the first call.
   func end() -> Bool {
-    // Sequentially consistent: the first half of `Consumer.waitUntilDone`'s "publish, then look".
+    // Sequentially consistent: the first half of `HandlerCalls`' "publish, then look".
     validFrom.exchange(.max, ordering: .sequentiallyConsistent) != .max
   }
 

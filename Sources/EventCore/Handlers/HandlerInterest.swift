@@ -25,6 +25,26 @@ struct HandlerInterest<E: Eventable> {
     filter = customFilter
   }
 
+  /// The same with a filter of the MainActor, which is asked on the main queue.
+  @inlinable
+  init(
+    _ interest: EventListenerInterest, maximumAge: UInt64,
+    onMain filter: (@MainActor @Sendable (E, EventPriority, DispatchTime) -> Bool)?
+  ) {
+    self.init(
+      interest, maximumAge: maximumAge,
+      customFilter: filter.map { filter in
+        { event, priority, time in MainActor.assumeIsolated { filter(event, priority, time) } }
+      })
+  }
+
+  /// The same with a filter that the callback has, since it needs the object.
+  @inlinable
+  init(_ interest: EventListenerInterest, maximumAge: UInt64, isJudged: Bool) {
+    self.init(
+      interest, maximumAge: maximumAge, customFilter: isJudged ? { _, _, _ in true } : nil)
+  }
+
   /// Whether nothing is judged when the handler would run.
   @inlinable
   var takesAny: Bool { maximumAge == 0 && filter == nil }
@@ -44,6 +64,13 @@ struct HandlerInterest<E: Eventable> {
     return filter(
       event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
   }
+}
+
+extension HandlerInterest {
+  /// Whether the filter, which is user code, has ended the handler that it was asked for: then this
+  /// is not called any more (D6). After the filter.
+  @inlinable
+  func hasEnded(_ handler: HandlerState) -> Bool { filter != nil && handler.isEnded }
 }
 
 /// Whether an event's age, in nanoseconds, is below a limit.

@@ -32,7 +32,7 @@ public final class EventCentral: EventListenable, Sendable {
   /// Makes a central whose schedules follow a manual clock, for tests; nil is the monotonic clock.
   package init(core: Core, clock: ManualClock?) {
     self.core = core
-    router = core.makeRouter()
+    router = core.parts.makeRouter()
     scheduler = Scheduler(core, clock: clock)
     let target = ScheduleTarget(scheduler, router)
     listener = EventListener(core: core, sources: [router], target: target, name: "EventListener")
@@ -62,12 +62,7 @@ public final class EventCentral: EventListenable, Sendable {
 
   /// Stacks an event for every receiver of its type.
   ///
-  /// - Parameters:
-  ///   - event: What to dispatch.
-  ///   - priority: Which of the five stacks it joins.
-  /// - Returns: How many receivers get it.
-  ///
-  /// **Threads**, **Order**, **Complexity**: as ``Eventable/stack(priority:on:)``.
+  /// All else is as for ``queueEvent(_:priority:)``, but for the order: that of ``Eventable/stack(priority:on:)``.
   @inlinable
   @discardableResult
   public func stackEvent<E: Eventable>(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Synchronization
+
 /// What events come to, so that listeners can be registered with it: an ``EventCentral``, an
 /// ``EventListener`` of your own, an ``EventThread`` or an ``EventPool``.
 ///
@@ -51,7 +53,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**: any. The listener thread starts with the first listener that runs there.
   public convenience init(on central: EventCentral = .shared, name: String = "EventListener") {
-    let direct = central.core.makeRouter()
+    let direct = central.core.parts.makeRouter()
     self.init(
       core: central.core, sources: [central.router, direct],
       target: ScheduleTarget(central.scheduler, direct), name: name)
@@ -127,9 +129,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
 
   /// Stacks an event for its listeners alone.
   ///
-  /// - Parameters, Returns: as ``queueEvent(_:priority:)``.
-  ///
-  /// **Threads**, **Order**: as ``Eventable/stack(priority:on:)``.
+  /// All else is as for ``queueEvent(_:priority:)``, but for the order: that of ``Eventable/stack(priority:on:)``.
   @inlinable
   @discardableResult
   public func stackEvent<E: Eventable>(
@@ -165,7 +165,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
 
   /// Registers a listener. `make` is given the registration, and makes the handler that asks it.
   @usableFromInline
-  func add(
+  final func add(
     _ requester: AnyObject?, _ executeOn: ExecuteEventOn?, _ actor: (any Actor)?, isOnce: Bool,
     _ type: EventTypeActions, _ make: (ListenerRegistration) -> EventHandler
   ) -> any EventListenerHandling {
@@ -174,5 +174,50 @@ open class EventListener: EventListenable, @unchecked Sendable {
       requester, isOnce: isOnce, contexts.context(for: executeOn, on: actor), list)
     registration.register(make(registration), type)
     return registration
+  }
+}
+
+// An extension: what a class that others may inherit from declares itself is not specialised for them.
+extension EventListener {
+  /// Registers a listener of any form. `executeOn`: nil is the caller's own context, which has to
+  /// be one; `actor`: where that and `.requesterThread` are, if the caller is on one.
+  @inlinable
+  func addListener<E: Eventable>(
+    _ requester: AnyObject?, _ executeOn: ExecuteEventOn?, _ actor: (any Actor)?, isOnce: Bool,
+    _ interest: HandlerInterest<E>, _ callback: HandlerCallback<E>
+  ) -> any EventListenerHandling {
+    add(requester, executeOn, actor, isOnce: isOnce, eventTypeActions(E.self)) {
+      $0.handler(callback, interest)
+    }
+  }
+}
+
+/// The listeners that are registered `on:` an event thread or a pool: made with their first use, and ended
+/// with their owner, whichever comes first.
+struct OwnedListener: ~Copyable, Sendable {
+  private let listener = LazyReference<EventListener>()
+  private let hasEnded = Atomic<Bool>(false)
+
+  deinit {
+    // Somebody may hold it.
+    listener.value?.end()
+  }
+
+  /// The listener; ended already if its owner has. Any thread.
+  func value(or make: () -> EventListener) -> EventListener {
+    let listener = listener.value(or: make)
+    // Publish, then look; `end` does the same the other way round, with the same fence between the two.
+    // So at least one of them finds the other.
+    atomicMemoryFence(ordering: .sequentiallyConsistent)
+    if hasEnded.load(ordering: .relaxed) { listener.end() }
+    return listener
+  }
+
+  /// Ends the listeners, now and later. Any thread.
+  func end() {
+    hasEnded.store(true, ordering: .relaxed)
+    // As in `value`.
+    atomicMemoryFence(ordering: .sequentiallyConsistent)
+    listener.value?.end()
   }
 }

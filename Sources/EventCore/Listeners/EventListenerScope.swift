@@ -17,16 +17,18 @@
 /// **Threads**: any, for every member.
 public final class EventListenerScope: Sendable {
   private struct State {
+    /// Those that may be called, and those that have ended and whose last call may be running:
+    /// `endAndWait` waits for them too.
     var handles: [any EventListenerHandling] = []
-    /// Those that somebody is removing just now, or whose last call runs: `endAndWait` waits for
-    /// them too.
-    var ending: [any EventListenerHandling] = []
-    /// How many there may be before the ended ones are looked for.
-    var limit = 16
-    /// Somebody is looking for them.
+    /// How many there may be before those that are over are looked for.
+    var limit = EventListenerScope.smallestLimit
+    /// Somebody is looking for them,
     var isSweeping = false
+    /// and has to look once more.
+    var isSweepDue = false
     var hasEnded = false
   }
+  private static let smallestLimit = 16
   private let state = Guarded(State())
 
   /// Makes an empty scope.
@@ -45,73 +47,66 @@ public final class EventListenerScope: Sendable {
   public func add(_ handle: any EventListenerHandling) {
     let (isLate, isFull) = state.withLock { state in
       guard !state.hasEnded else { return (true, false) }
-      let isFull = state.handles.count >= state.limit && !state.isSweeping
-      state.isSweeping = state.isSweeping || isFull
       state.handles.append(handle)
-      return (false, isFull)
+      return (false, state.handles.count > state.limit)
     }
     if isLate { handle.remove() }
     if isFull { sweep() }
   }
 
-  /// Lets go of the listeners that have ended. One at a time, and out of the lock: to ask a
-  /// listener may end its requester, and a handle may end with its scope's reference.
+  /// Lets go of the listeners that have ended and are not running. One at a time, and out of the lock:
+  /// to ask a listener may end its requester, and a handle may end with its scope's reference.
   private func sweep() {
-    let ended = state.withLock { $0.handles }.filter { !$0.isActive }
-    let gone = Set(ended.map { ObjectIdentifier($0) }).subtracting(running(of: ended))
+    let isFirst = state.withLock { state in
+      state.isSweepDue = true
+      defer { state.isSweeping = true }
+      return !state.isSweeping
+    }
+    guard isFirst else { return }
+    while let handles = nextSweep() {
+      let ended = handles.filter { !$0.isActive }
+      let calls = ended.compactMap { ($0 as? any ConsumerRegistration)?.call }
+      // One is enough for all of a core, and the locking one needs none.
+      calls.first { $0.consumer.calls.hasBarrier }?.consumer.fence()
+      forget(
+        ended.filter { handle in
+          guard let call = (handle as? any ConsumerRegistration)?.call else { return true }
+          return !call.consumer.calls.isRunning(call.handler)
+        })
+    }
+  }
+
+  private func nextSweep() -> [any EventListenerHandling]? {
+    state.withLock { state in
+      state.isSweeping = state.isSweepDue
+      state.isSweepDue = false
+      return state.isSweeping ? state.handles : nil
+    }
+  }
+
+  private func forget(_ handles: [any EventListenerHandling]) {
+    let gone = Set(handles.map { ObjectIdentifier($0) })
+    // What ends with them ends with `handles`, out of the lock.
     state.withLock { state in
       state.handles.removeAll { gone.contains(ObjectIdentifier($0)) }
-      state.limit = max(16, 2 * state.handles.count)
-      state.isSweeping = false
+      state.limit = max(Self.smallestLimit, 2 * state.handles.count)
     }
-    withExtendedLifetime(ended) {}
   }
 
   /// Removes all listeners that it holds; it can take others.
   ///
   /// **Complexity**: O(listeners).
   public func removeAll() {
-    remove(take(ending: false))
+    _ = removeAll(ending: false)
+    sweep()
   }
 
   /// Removes all listeners, and each later one as it is added.
   ///
   /// **Complexity**: O(listeners).
   public func end() {
-    remove(take(ending: true))
-  }
-
-  private func remove(_ handles: [any EventListenerHandling]) {
-    for handle in handles {
-      handle.remove()
-    }
-    // Others may not have removed theirs yet: those are active.
-    let own = Set(handles.map { ObjectIdentifier($0) })
-    let ended = state.withLock { $0.ending }.filter {
-      own.contains(ObjectIdentifier($0)) || !$0.isActive
-    }
-    forget(ended, but: running(of: ended))
-  }
-
-  /// Those of some ended listeners whose last call is running.
-  private func running(of ended: [any EventListenerHandling]) -> Set<ObjectIdentifier> {
-    let calls = ended.compactMap { handle in
-      let call = (handle as? ListenerRegistration)?.call ?? (handle as? EventCallbackHandle)?.call
-      return call.map { (ObjectIdentifier(handle), $0.consumer, $0.handler) }
-    }
-    // One is enough for all of a core, and the locking one needs none.
-    calls.first { $0.1.hasBarrier }?.1.fence()
-    return Set(calls.filter { $0.1.isRunning($0.2) }.map(\.0))
-  }
-
-  private func forget(
-    _ ended: [any EventListenerHandling], but running: Set<ObjectIdentifier>
-  ) {
-    let gone = Set(ended.map { ObjectIdentifier($0) }).subtracting(running)
-    // What ends with them ends with `ended`, out of the lock.
-    state.withLock { state in
-      state.ending.removeAll { gone.contains(ObjectIdentifier($0)) }
-    }
+    _ = removeAll(ending: true)
+    sweep()
   }
 
   /// Removes all listeners, and each later one as it is added, and returns when no call of the ones
@@ -121,11 +116,11 @@ public final class EventListenerScope: Sendable {
   /// blocks its thread while callbacks run: a task writes `await ended()`.
   @available(*, noasync, message: "It blocks its thread: write await ended().")
   public func endAndWait() {
-    let handles = endAll()
+    let handles = removeAll(ending: true)
     for handle in handles {
       handle.removeAndWait()
     }
-    forget(handles, but: [])
+    forget(handles)
   }
 
   /// Removes all listeners, and each later one as it is added, and returns when no call of the ones
@@ -133,30 +128,32 @@ public final class EventListenerScope: Sendable {
   ///
   /// **Threads**: any task or actor.
   public func ended() async {
-    let handles = endAll()
+    let handles = removeAll(ending: true)
     for handle in handles {
       await handle.removed()
     }
-    forget(handles, but: [])
+    forget(handles)
   }
 
-  /// Ends all, so that nobody is called any more while one is waited for. Those that may be running.
-  private func endAll() -> [any EventListenerHandling] {
-    _ = take(ending: true)
-    let handles = state.withLock { $0.ending }
+  /// Removes all, so that nobody is called any more while one is waited for. Returns them.
+  private func removeAll(ending: Bool) -> [any EventListenerHandling] {
+    let handles = state.withLock { state in
+      state.hasEnded = state.hasEnded || ending
+      return state.handles
+    }
+    // Out of the lock: letting a listener go is user code.
     for handle in handles {
       handle.remove()
     }
     return handles
   }
-
-  /// Out of the lock: letting a listener go is user code.
-  private func take(ending: Bool) -> [any EventListenerHandling] {
-    state.withLock { state in
-      state.hasEnded = state.hasEnded || ending
-      state.ending += state.handles
-      defer { state.handles.removeAll() }
-      return state.handles
-    }
-  }
 }
+
+/// A registration whose handler a consumer calls.
+protocol ConsumerRegistration {
+  /// The consumer and what it runs, to look whether a call is running.
+  var call: (consumer: Consumer, handler: HandlerState) { get }
+}
+
+extension ListenerRegistration: ConsumerRegistration {}
+extension EventCallbackHandle: ConsumerRegistration {}

@@ -35,20 +35,14 @@ extension Eventable {
   ) -> any EventListenerHandling {
     source.listener.addListener(
       requester, .main, nil, isOnce: once,
-      HandlerInterest(
-        interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) }),
-      ListenerCallback(onMain: callback))
+      HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter),
+      HandlerCallback(onMain: callback))
   }
 
   /// Has a closure or a method of the MainActor called for every event of this type: on the main
   /// queue, wherever it is registered. The clock is not read for it.
   ///
-  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is
-  ///   removed.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
-  ///   listener.
-  ///
-  /// **Threads**: as for the form with three arguments.
+  /// All else is as for the form with three arguments.
   @inlinable
   @discardableResult
   public static func addListener(
@@ -65,9 +59,8 @@ extension Eventable {
   ) -> any EventListenerHandling {
     source.listener.addListener(
       requester, .main, nil, isOnce: once,
-      HandlerInterest(
-        interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) }),
-      ListenerCallback(onMain: callback))
+      HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter),
+      HandlerCallback(onMain: callback))
   }
 
   /// Has a method of a requester on the MainActor called for every event of this type, with its
@@ -99,17 +92,13 @@ extension Eventable {
     source.listener.addListener(
       requester, .main, nil, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
-      ListenerCallback(onMain: method, filter: customFilter))
+      HandlerCallback(onMain: method, filter: customFilter))
   }
 
   /// Has a method of a requester on the MainActor called for every event of this type, on the main
   /// queue and without retaining the requester. The clock is not read for it.
   ///
-  /// - Parameters: As for a method of the MainActor with three arguments.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
-  ///   listener.
-  ///
-  /// **Threads**: any, also inside a handler.
+  /// All else is as for a method of the MainActor with three arguments.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -129,7 +118,7 @@ extension Eventable {
     source.listener.addListener(
       requester, .main, nil, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
-      ListenerCallback(onMain: method, filter: customFilter))
+      HandlerCallback(onMain: method, filter: customFilter))
   }
 
   /// Not to be called: a method of the MainActor is called on the main queue, without `executeOn:`.
@@ -196,6 +185,6 @@ extension Eventable {
     source.listener.addListener(
       requester, .requesterThread, requester, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
-      ListenerCallback(on: callback))
+      HandlerCallback(on: callback))
   }
 }

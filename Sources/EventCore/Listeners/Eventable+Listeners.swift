@@ -69,16 +69,13 @@ extension Eventable {
     source.listener.addListener(
       requester, nil, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
-      ListenerCallback(callback))
+      HandlerCallback(callback))
   }
 
   /// Has a closure or a method called for every event of this type, where it is registered. The
   /// clock is not read for it.
   ///
-  /// - Parameters: As for the form with three arguments; a filter and a maximum age need the clock.
-  /// - Returns: A handle that tells where it runs, and removes it.
-  ///
-  /// **Threads**, **Order**: as for the form with three arguments.
+  /// All else is as for the form with three arguments; a filter and a maximum age need the clock.
   @inlinable
   @discardableResult
   public static func addListener(
@@ -96,7 +93,7 @@ extension Eventable {
     source.listener.addListener(
       requester, nil, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
-      ListenerCallback(callback))
+      HandlerCallback(callback))
   }
 
   /// Has a closure that comes last called for every event of this type, where it is registered.
@@ -107,10 +104,7 @@ extension Eventable {
   /// }
   /// ```
   ///
-  /// - Parameters: As for the form with the callback in second place.
-  /// - Returns: A handle that tells where it runs, and removes it.
-  ///
-  /// **Threads**, **Order**: as there.
+  /// All else is as for the form with the callback in second place.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -150,14 +144,12 @@ extension Eventable {
   ///   - customFilter: With `.custom`: returns true for an event that it wants. It is called in the
   ///     same place, right before the callback would be.
   ///   - once: Ends the listener with its first call.
-  ///   - source: What it listens to: a central, an event thread, a pool or a listener of your own, as
-  ///     ``EventListenable`` tells.
+  ///   - source: What it listens to, as ``EventListenable`` tells.
   ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
-  /// **Threads**: any, also inside a handler.
-  ///
-  /// **Order**, **Complexity**: as for the form that is called where it is registered.
+  /// **Threads**: any, also inside a handler. All else is as for the form that is called where it is
+  /// registered.
   @inlinable
   @discardableResult
   public static func addListener(
@@ -178,16 +170,13 @@ extension Eventable {
     source.listener.addListener(
       requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
-      ListenerCallback(callback))
+      HandlerCallback(callback))
   }
 
   /// Has a closure or a method called for every event of this type, in a place that it names. The
   /// clock is not read for it.
   ///
-  /// - Parameters: As for the form with three arguments; a filter and a maximum age need the clock.
-  /// - Returns: A handle that tells where it runs, and removes it.
-  ///
-  /// **Threads**: any, also inside a handler.
+  /// All else is as for the form with three arguments; a filter and a maximum age need the clock.
   @inlinable
   @discardableResult
   public static func addListener(
@@ -206,16 +195,13 @@ extension Eventable {
     source.listener.addListener(
       requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter),
-      ListenerCallback(callback))
+      HandlerCallback(callback))
   }
 
   /// Has a closure that comes last called for every event of this type, with its priority and the
   /// time of its dispatch, in a place that it names.
   ///
-  /// - Parameters: As for the form with the callback in second place.
-  /// - Returns: A handle that tells where it runs, and removes it.
-  ///
-  /// **Threads**: any, also inside a handler.
+  /// All else is as for the form with the callback in second place.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -248,10 +234,7 @@ extension Eventable {
   /// }
   /// ```
   ///
-  /// - Parameters: As for the form with the callback in second place.
-  /// - Returns: A handle that tells where it runs, and removes it.
-  ///
-  /// **Threads**: any, also inside a handler.
+  /// All else is as for the form with the callback in second place.
   @inlinable
   @discardableResult
   @_disfavoredOverload

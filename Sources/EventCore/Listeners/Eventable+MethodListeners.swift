@@ -55,16 +55,13 @@ extension Eventable {
     source.listener.addListener(
       requester, nil, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
-      ListenerCallback(method, filter: customFilter))
+      HandlerCallback(method, filter: customFilter))
   }
 
   /// Has a method of the requester called for every event of this type, where it is registered and
   /// without retaining the requester. The clock is not read for it.
   ///
-  /// - Parameters: As for a method with three arguments.
-  /// - Returns: A handle that tells where it runs, and removes it.
-  ///
-  /// **Threads**, **Order**: as for the closure that is called where it is registered.
+  /// All else is as for the method with three arguments.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -83,23 +80,14 @@ extension Eventable {
     source.listener.addListener(
       requester, nil, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
-      ListenerCallback(method, filter: customFilter))
+      HandlerCallback(method, filter: customFilter))
   }
 
   /// Has a method of a requester that any thread may use called for every event of this type, in a
   /// place that it names and without retaining the requester. The clock is not read for it.
   ///
-  /// - Parameters:
-  ///   - requester: Whose method it is. The listener ends with it (D9).
-  ///   - method: A method of the requester's class, named without its object.
-  ///   - executeOn: Where it is called, as for a closure.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants:
-  ///     `{ owner, event, priority, dispatchTime in owner.wants(event) }`.
-  ///   - once: Ends the listener with its first call.
-  ///   - source: What it listens to, as ``EventListenable`` tells.
-  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
+  /// - Parameters: As for a method that is called where it is registered, and `executeOn` as for a
+  ///   closure.
   /// - Returns: A handle that tells where it runs, and removes it.
   ///
   /// **Threads**: any, also inside a handler. A method of the MainActor is refused here: leave
@@ -125,6 +113,6 @@ extension Eventable {
     source.listener.addListener(
       requester, executeOn, isolation, isOnce: once,
       HandlerInterest(interest, maximumAge: maximumAge, isJudged: customFilter != nil),
-      ListenerCallback(method, filter: customFilter))
+      HandlerCallback(method, filter: customFilter))
   }
 }

@@ -12,7 +12,7 @@ import Synchronization
 /// thread looks on when it has nothing to do, and every some thousand events if it always has. It
 /// never waits for the list: who registers has it locked, and the next moment is as good.
 final class ListenerList: @unchecked Sendable {
-  // `ListenerRegistration.place` is guarded by the same lock as the list. Lock order: nothing is
+  // `ListenerRegistration.index` is guarded by the same lock as the list. Lock order: nothing is
   // locked within it.
   private struct State {
     var registrations: [ListenerRegistration] = []
@@ -49,7 +49,7 @@ final class ListenerList: @unchecked Sendable {
   func add(_ registration: ListenerRegistration) -> Bool {
     state.withLock { state in
       guard !state.hasEnded else { return false }
-      registration.place = state.registrations.count
+      registration.index = state.registrations.count
       state.registrations.append(registration)
       return true
     }
@@ -59,12 +59,12 @@ final class ListenerList: @unchecked Sendable {
   func remove(_ registration: ListenerRegistration) -> Bool {
     // What may end with the array's reference is the caller's, too: nothing ends under the lock.
     state.withLock { state in
-      guard let place = registration.place else { return false }
-      registration.place = nil
+      guard let index = registration.index else { return false }
+      registration.index = nil
       let last = state.registrations.removeLast()
       if last !== registration {
-        state.registrations[place] = last
-        last.place = place
+        state.registrations[index] = last
+        last.index = index
       }
       return true
     }

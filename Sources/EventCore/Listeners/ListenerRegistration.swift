@@ -14,7 +14,6 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
 
   /// Not retained: the listener ends with it (D9).
   let requester: SharedReference?
-  @usableFromInline var hasRequester: Bool { requester != nil }
   @usableFromInline var unretainedRequester: Unmanaged<SharedReference>? {
     requester.map { Unmanaged.passUnretained($0) }
   }
@@ -44,7 +43,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   /// Hands the handler to the context's consumer. Once, before anybody else knows the registration.
   func register(_ handler: EventHandler, _ type: EventTypeActions) {
     state = handler.state
-    guard let receiver = context.consumer.add(handler, type) else {
+    guard let receiver = context.consumer.registry.add(handler, type) else {
       // The context has ended, and so has the listener.
       context.leave()
       return
@@ -116,7 +115,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   @usableFromInline
   var skippedCount: UInt64 {
     let receiver = progress.withLock { $0.receiver }
-    return state.skippedCount + (receiver.map(context.consumer.supersededCount) ?? 0)
+    return state.skippedCount + (receiver.map(context.consumer.registry.supersededCount) ?? 0)
   }
 
   @usableFromInline
@@ -148,7 +147,6 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     return removed
   }
 
-  /// The consumer and what it runs, to look whether a call is running.
   var call: (consumer: Consumer, handler: HandlerState) { (context.consumer, state) }
 
   /// Gives the context back, once.
@@ -159,6 +157,44 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     }
   }
 
-  /// Where the list has it; the list's.
-  var place: Int?
+  /// Its index in the list, which guards it.
+  var index: Int?
+}
+
+extension ListenerRegistration {
+  /// The handler of this listener.
+  @inlinable
+  func handler<E: Eventable>(
+    _ callback: HandlerCallback<E>, _ interest: HandlerInterest<E>
+  ) -> TypedHandler<E> {
+    let (call, judge) = (callback.call, callback.judge)
+    let isOnce = isOnce
+    let state = HandlerState(isTimed: callback.isTimed || interest.isTimed)
+    let plain = interest.takesAny && !isOnce ? callback.plain : nil
+    guard let requester = unretainedRequester else {
+      if let plain { return TypedHandler(plain: plain, isLatestOnly: interest.isLatestOnly) }
+      return TypedHandler(state, isLatestOnly: interest.isLatestOnly) { event, lane, time, _ in
+        guard
+          interest.admits(event, lane, time), !interest.hasEnded(state),
+          !isOnce || self.claimOnlyCall()
+        else { return false }
+        return call(event, lane, time, nil)
+      }
+    }
+    let general: TypedHandler<E>.General = { event, lane, time, _ in
+      // Held over the call and the filters', which may be the requester's methods.
+      guard let held = self.holdRequester() else { return false }
+      let wasCalled =
+        interest.admits(event, lane, time) && judge?(event, lane, time, held.object) != false
+        && !interest.hasEnded(state) && (!isOnce || self.claimOnlyCall())
+        && call(event, lane, time, held.object)
+      if held.isForOneCall { self.letGoOfRequester() }
+      return wasCalled
+    }
+    guard let plain else {
+      return TypedHandler(state, isLatestOnly: interest.isLatestOnly, general: general)
+    }
+    return TypedHandler(
+      plain: plain, requester: requester, isLatestOnly: interest.isLatestOnly, general: general)
+  }
 }

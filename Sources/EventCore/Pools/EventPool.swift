@@ -21,9 +21,8 @@ import Dispatch
 /// chooses among the threads that have a callback for the type.
 ///
 /// With an ``EventPoolSharedBalancer`` nobody chooses, and so **all threads of the pool handle the
-/// same types**: whichever thread takes an event of a type that it has no callback for skips it,
-/// even if another thread has one. Such an event counts in ``EventPoolStatistics/skipped``. Add a
-/// later callback to every thread of such a pool, and in the closure that makes them.
+/// same types**. Add a later callback to every thread of such a pool, and in the closure that makes
+/// them.
 ///
 /// <doc:ThreadsAndPools> says when to choose which balancer and scaler.
 public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
@@ -71,18 +70,8 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     direct = core.direct
   }
 
-  /// Makes a pool whose threads are made by their initialiser without parameters.
-  ///
-  /// - Parameters:
-  ///   - capacity: How many threads; at least 1.
-  ///   - balancer: Chooses the thread that gets an event: `.roundRobin`, `.lowestLoad`, `.byKey`,
-  ///     `.shared`, or one of your own.
-  ///   - scaler: Changes the number of threads: `.fixed` does not, `.dynamic(2...8)` does by load.
-  ///   - central: Where the events are dispatched.
-  ///   - name: How debuggers show the threads, with the index behind it; nil takes the name of the
-  ///     class.
-  ///
-  /// **Threads**: any. Makes `capacity` threads before it returns.
+  /// Makes a pool whose threads are made by their initialiser without parameters. All else is as for
+  /// ``init(capacity:balancer:scaler:on:name:make:)``.
   public convenience init(
     capacity: Int = 1, balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
     scaler: any EventPoolScaling = EventPoolStaticScaler(), on central: EventCentral = .shared,
@@ -112,6 +101,35 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
         core: central.core, sources: [central.router, direct],
         target: ScheduleTarget(central.scheduler, direct), name: "EventPool listener")
     })
+  }
+
+  // MARK: Dispatching
+
+  /// Queues an event for this pool alone: one of its threads handles it.
+  ///
+  /// - Parameters:
+  ///   - event: What to dispatch.
+  ///   - priority: Which of the five queues it joins.
+  /// - Returns: False if nobody gets it: the pool has ended, or has no callback for the type.
+  ///
+  /// **Threads**, **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
+  @inlinable
+  @discardableResult
+  public func queueEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Bool {
+    dispatch(event, lane: Lane(.queue, priority), through: direct) != 0
+  }
+
+  /// Stacks an event for this pool alone: one of its threads handles it.
+  ///
+  /// All else is as for ``queueEvent(_:priority:)``, but for the order: that of ``Eventable/stack(priority:on:)``.
+  @inlinable
+  @discardableResult
+  public func stackEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Bool {
+    dispatch(event, lane: Lane(.stack, priority), through: direct) != 0
   }
 
   // MARK: Threads
@@ -163,14 +181,11 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     ownListener.end()
   }
 
-  /// Ends the pool after its threads have handled what waits; what is dispatched from now on it
-  /// does not get.
+  /// Ends the pool after its threads have handled what waits, as `EventThread.drain(until:)`.
   ///
-  /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
-  ///   ``cancel()``.
+  /// - Parameter deadline: When to give up.
   /// - Returns: True if everything that was dispatched before was handled in time: false also if
-  ///   one of its threads was cancelled before while events waited for it. What another thread is
-  ///   dispatching at the very moment may be handled, refused, or freed and counted.
+  ///   one of its threads was cancelled before while events waited for it.
   ///
   /// **Threads**: any but those of the pool, where it would wait for itself and traps.
   @available(*, noasync, message: "It blocks its thread: write await drain(until:).")

@@ -92,6 +92,9 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
   /// An idle pool rests with ``minimum`` threads.
   public var restingCapacity: Int { minimum }
 
+  /// It never asks for more than ``maximum``.
+  public var maximumCapacity: Int? { maximum }
+
   /// One thread more or less than there are, or as many, within the limits.
   ///
   /// **Threads**: any, one at a time.
@@ -102,33 +105,27 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
     return state.withLock { state in
       let wait = estimatedWait(reading, since: state.last, at: time)
       state.last = (time, reading.handled)
-      let capacity = min(max(reading.capacity, minimum), maximum)
-      if capacity != reading.capacity {
-        (state.tooSmallSince, state.tooLargeSince) = (nil, nil)
-        return capacity
-      }
       let isTooSmall =
         !isWithin(reading.waiting, limits.growDepth, each: max(1, reading.threads))
         || wait.map { $0 > limits.growWait } ?? false
       let isTooLarge =
         !isTooSmall && reading.busyThreads < reading.threads
         && isWithin(reading.waiting, limits.shrinkDepth, each: reading.threads)
-      if hold(&state.tooSmallSince, isTooSmall, at: time, for: limits.growAfter), capacity < maximum
-      {
-        (state.tooSmallSince, state.tooLargeSince) = (nil, nil)
-        return capacity + 1
+      var capacity = min(max(reading.capacity, minimum), maximum)
+      if capacity == reading.capacity {
+        if hold(&state.tooSmallSince, isTooSmall, at: time, for: limits.growAfter) {
+          capacity = min(capacity + 1, maximum)
+        }
+        if hold(&state.tooLargeSince, isTooLarge, at: time, for: limits.shrinkAfter) {
+          capacity = max(capacity - 1, minimum)
+        }
       }
-      if hold(&state.tooLargeSince, isTooLarge, at: time, for: limits.shrinkAfter),
-        capacity > minimum
-      {
-        (state.tooSmallSince, state.tooLargeSince) = (nil, nil)
-        return capacity - 1
-      }
+      if capacity != reading.capacity { (state.tooSmallSince, state.tooLargeSince) = (nil, nil) }
       return capacity
     }
   }
 
-  /// Whether no more wait than so many for each thread.
+  /// Whether at most `depth` events wait for each thread.
   private func isWithin(_ waiting: Int, _ depth: Int, each threads: Int) -> Bool {
     let (most, isBeyond) = depth.multipliedReportingOverflow(by: threads)
     return isBeyond || waiting <= most

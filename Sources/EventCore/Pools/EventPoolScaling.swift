@@ -20,6 +20,10 @@ public protocol EventPoolScaling: Sendable {
   /// The number of threads with which an idle pool may rest without being asked any more.
   var restingCapacity: Int { get }
 
+  /// The most threads that it ever asks for; nil if it does not say, as by default. What the pool
+  /// cannot have is refused when the pool is made, and not when there is much to do.
+  var maximumCapacity: Int? { get }
+
   /// Returns the number of threads that the pool ought to have.
   ///
   /// - Parameter reading: How the pool is doing now.
@@ -27,6 +31,11 @@ public protocol EventPoolScaling: Sendable {
   ///
   /// **Threads**: one of the system's, and whoever calls ``EventPool/rescale()``: several at once.
   func capacity(for reading: EventPoolReading) -> Int
+}
+
+extension EventPoolScaling {
+  /// It does not say.
+  public var maximumCapacity: Int? { nil }
 }
 
 /// How a pool is doing at one moment, for its scaler.

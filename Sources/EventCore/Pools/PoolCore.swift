@@ -2,7 +2,8 @@
 // Copyright the EventCore authors
 
 /// What an `EventPool` is, apart from the type of its threads and from its user's reference: the
-/// threads, how many there ought to be, and the end of it all.
+/// threads, how many there ought to be, and the end of it all. Over 300 lines: making, retiring and
+/// ending threads change one state under one lock.
 ///
 /// Who touches what: `state` under its mutex; everything else is constant. Threads are made,
 /// retired and let go outside of it, since all of these run user code or take the locks of others.
@@ -46,18 +47,18 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     self.scaler = scaler
     self.accepts = accepts
     self.make = make
-    direct = central.core.makeRouter()
-    let routers = [central.router, direct]
-    routes = PoolRoutes(core: central.core, routers: routers, balancer: balancer)
+    direct = central.core.parts.makeRouter()
+    let routers = RouterGroup([central.router, direct])
+    routes = PoolRoutes(core: central.core, routes: routers, balancer: balancer)
     shared =
-      balancer is EventPoolSharedBalancer
-      ? SharedMailbox(core: central.core, router: RouterGroup(routers)) : nil
+      balancer.needs?.sharesOneMailbox == true
+      ? SharedMailbox(core: central.core, router: routers) : nil
     ticker = scaler.interval.map { PoolTicker(every: $0) }
     state = Guarded(State(capacity: capacity))
     check(capacity, by: "its maker")
-    if let dynamic = scaler as? EventPoolDynamicScaler {
+    if let maximum = scaler.maximumCapacity {
       // Now, and not under the load that makes it ask.
-      check(dynamic.maximum, by: "its EventPoolDynamicScaler, at its maximum,")
+      check(maximum, by: "its \(type(of: scaler)), at its maximum,")
     }
     ticker?.watch(self)
     adjust()
@@ -132,7 +133,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
         }
       }
     }
-    // Those that ended while they were made found no place to leave. Not replaced at once: the next
+    // Those that ended while they were made found no slot to leave. Not replaced at once: the next
     // may do the same.
     let present = slots
     for slot in present.active + present.retiring where slot.thread.consumer.ended.isOpen {
@@ -173,14 +174,14 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   }
 
   private func makeSlot(_ index: Int) -> Slot {
-    let direct = central.core.makeRouter()
+    let direct = central.core.parts.makeRouter()
     let member = PoolMember(
       index: index, core: central.core, direct: direct, pool: routes, ticker: ticker)
-    let place = PoolPlace(
+    let membership = PoolMembership(
       central: central, direct: direct, member: member, shared: shared, name: "\(name)-\(index)",
       didEnd: { [weak self] in self?.didEnd(member) })
     return Slot(
-      thread: PoolConstruction.make(place, accepts: accepts) { make(index) }, member: member)
+      thread: PoolConstruction.make(membership, accepts: accepts) { make(index) }, member: member)
   }
 
   private func admit(_ slot: Slot) {
@@ -202,15 +203,11 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
 
   /// A thread of the pool has ended, on that thread.
   private func didEnd(_ member: PoolMember) {
-    let slot = state.withLock { state in
-      (state.slots + state.retiring).first { $0.member === member }
-    }
-    // The slot itself goes outside of the mutex: the end of a thread object is user code.
-    guard let slot else { return }
-    let (isLast, hasMadeRoom) = state.withLock { state in
-      // Whoever comes second finds it gone: the thread, and whoever made it.
-      guard (state.slots + state.retiring).contains(where: { $0.member === member }) else {
-        return (false, false)
+    // Whoever comes second finds it gone: the thread, and whoever made it. The slot itself goes outside
+    // of the mutex: the end of a thread object is user code.
+    let (slot, isLast, hasMadeRoom) = state.withLock { state -> (Slot?, Bool, Bool) in
+      guard let slot = (state.slots + state.retiring).first(where: { $0.member === member }) else {
+        return (nil, false, false)
       }
       let hasMadeRoom = !hasRoom(state)
       state.slots.removeAll { $0.member === member }
@@ -218,8 +215,9 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       state.past.add(member, slot.thread.consumer, isCounted: shared == nil)
       state.hasLost = state.hasLost || !slot.thread.hasHandledAll
       let isLast = state.isEnded && state.slots.isEmpty && state.retiring.isEmpty
-      return (isLast, hasMadeRoom)
+      return (slot, isLast, hasMadeRoom)
     }
+    defer { withExtendedLifetime(slot) {} }
     if hasMadeRoom {
       adjust()
     }
@@ -312,28 +310,5 @@ extension PoolCore.Slot {
   var waiting: Int {
     let load = member.load
     return max(0, load.pending - (load.runningSince == nil ? 0 : 1))
-  }
-}
-
-/// Several routers as one place to register.
-final class RouterGroup: RouteRegistry {
-  private let routers: [any RouterCore]
-
-  init(_ routers: [any RouterCore]) {
-    self.routers = routers
-  }
-
-  func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) {}
-
-  func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
-    for router in routers {
-      router.subscribe(key, subscription, generation: generation, timed: timed)
-    }
-  }
-
-  func unsubscribe(_ key: UInt, _ subscription: Subscription) {
-    for router in routers {
-      router.unsubscribe(key, subscription)
-    }
   }
 }

@@ -25,13 +25,13 @@ import Synchronization
 /// call only.
 @usableFromInline
 final class SharedReference: @unchecked Sendable {
-  // `weakObject`, `identifier`, `isHeldOverRuns` and where `cell` is are constant.
+  // `weakObject`, `identifier`, `isHeldOverRuns` and where `state` is are constant.
 
   let identifier: ObjectIdentifier
   private let weakObject: WeakReference
   private let isHeldOverRuns: Bool
   /// What handlers look at before each call; they hold this reference as long as they do.
-  @usableFromInline let cell: UnsafeMutablePointer<RequesterHold>
+  @usableFromInline let state: UnsafeMutablePointer<RequesterHold>
   private struct Holds {
     /// How many hold the object: the holder, and calls of other consumers.
     var count = 0
@@ -44,22 +44,22 @@ final class SharedReference: @unchecked Sendable {
   /// Whether somebody found that nobody else refers to the object. It stays so, even if a weak
   /// reference of the user's makes it live on: whose first handler was told so, all of them are.
   private let hasEnded = Atomic<Bool>(false)
-  /// Where the consumer that became the holder has it in its list (`Consumer.Held`). Of account for
-  /// that one alone; relaxed, since it is written and read on one thread, and by others that look
+  /// Where the consumer that became the holder has it in its list (`Consumer.Held`). Only
+  /// that one uses it; relaxed, since it is written and read on one thread, and by others that look
   /// whether it is theirs.
-  let place = Atomic<Int>(0)
+  let index = Atomic<Int>(0)
 
   init(_ object: AnyObject) {
     identifier = ObjectIdentifier(object)
     weakObject = WeakReference(object)
     isHeldOverRuns = !(object is any ActiveByItself)
-    cell = .allocate(capacity: 1)
-    cell.initialize(to: RequesterHold())
+    state = .allocate(capacity: 1)
+    state.initialize(to: RequesterHold())
   }
 
   deinit {
-    cell.deinitialize(count: 1)
-    cell.deallocate()
+    state.deinitialize(count: 1)
+    state.deallocate()
     RequesterTable.forget(identifier)
   }
 
@@ -99,11 +99,11 @@ final class SharedReference: @unchecked Sendable {
         guard !hasEnded.load(ordering: .acquiring) else { return .gone }
         if holds.count == 0 {
           guard let object = weakObject.retained() else { return .gone }
-          RequesterHold.begin(cell, object.toOpaque(), isForRun: isForRun)
+          RequesterHold.begin(state, object.toOpaque(), isForRun: isForRun)
         } else if isForCall, let deadline = holds.overlap.addCall() {
           // The holder comes by the way of `hold` next, and lets go. Relaxed: it finds the pause under
           // the mutex.
-          cell.pointee.holder.store(0, ordering: .relaxed)
+          state.pointee.holder.store(0, ordering: .relaxed)
           return .pause(until: deadline)
         }
         holds.count += 1
@@ -136,7 +136,7 @@ final class SharedReference: @unchecked Sendable {
       holds.count -= 1
       guard holds.count == 0 else { return (nil, false) }
       defer {
-        RequesterHold.end(cell)
+        RequesterHold.end(state)
         holds.overlap = Overlap()
       }
       return (object, holds.overlap.pauseEnd != nil)
@@ -149,10 +149,10 @@ final class SharedReference: @unchecked Sendable {
   }
 
   /// Retained by `enter`. For those who hold it, or under the mutex.
-  private var object: Unmanaged<AnyObject>? { cell.pointee.object.map { .fromOpaque($0) } }
+  private var object: Unmanaged<AnyObject>? { state.pointee.object.map { .fromOpaque($0) } }
 
   /// Whether nobody but consumers refers to the object. For those who hold it.
-  private var isLastReference: Bool { cell.pointee.isLastReference }
+  private var isLastReference: Bool { state.pointee.isLastReference }
 
   /// The object; nil if the reference in here is the last, and from then on. For those who hold it.
   var held: Unmanaged<AnyObject>? {
@@ -173,26 +173,26 @@ final class SharedReference: @unchecked Sendable {
     // Releasing, pairs with those who ask: the look that found it.
     hasEnded.store(true, ordering: .releasing)
     // The holder comes by the way of `hold` next, and finds it out: releasing, pairs with that.
-    // That one which has just become the holder may lose its place is of no account any more.
-    cell.pointee.holder.store(0, ordering: .releasing)
+    // A consumer that has just become the holder may lose that by this: the object is gone for it, too.
+    state.pointee.holder.store(0, ordering: .releasing)
   }
 
   // MARK: A consumer's thread
 
-  func isHeld(by consumer: UInt) -> Bool { cell.pointee.isHeld(by: consumer) }
+  func isHeld(by consumer: UInt) -> Bool { state.pointee.isHeld(by: consumer) }
 
   /// Becomes the holder. False if another consumer is, the object is gone, or it is not held over
   /// runs.
   func hold(by consumer: UInt) -> Bool {
-    // Acquiring, pairs with `end`: who takes the place after it finds the object gone. The object
+    // Acquiring, pairs with `end`: who becomes the holder after it finds the object gone. The object
     // itself comes with `enter`, under its mutex.
     guard
       isHeldOverRuns,
-      cell.pointee.holder.compareExchange(expected: 0, desired: consumer, ordering: .acquiring)
+      state.pointee.holder.compareExchange(expected: 0, desired: consumer, ordering: .acquiring)
         .exchanged
     else { return false }
     guard enter(isForRun: true, isForCall: true) else {
-      letGoOfPlace(consumer)
+      giveUpHold(consumer)
       return false
     }
     return true
@@ -200,13 +200,13 @@ final class SharedReference: @unchecked Sendable {
 
   /// A consumer that became the holder lets go. The object may end by that, which is user code.
   func letGo(by consumer: UInt) {
-    letGoOfPlace(consumer)
+    giveUpHold(consumer)
     leave()
   }
 
-  private func letGoOfPlace(_ consumer: UInt) {
-    // Not a store: after `end` the place may be another's. Relaxed: nothing is told by it.
-    _ = cell.pointee.holder.compareExchange(expected: consumer, desired: 0, ordering: .relaxed)
+  private func giveUpHold(_ consumer: UInt) {
+    // Not a store: after `end` another may be the holder. Relaxed: nothing is told by it.
+    _ = state.pointee.holder.compareExchange(expected: consumer, desired: 0, ordering: .relaxed)
   }
 }
 
@@ -260,5 +260,47 @@ struct HeldObject {
   init(object: Unmanaged<AnyObject>, isForOneCall: Bool) {
     self.object = object
     self.isForOneCall = isForOneCall
+  }
+}
+
+/// The references to the requesters of all listeners: one for each object, whichever central or
+/// `EventListener` its listeners are registered at. Two would each take the other's hold for
+/// somebody else who refers to the object.
+enum RequesterTable {
+  private struct Entry {
+    /// As long as a listener or a place has it: also a place that is about to let go of the object,
+    /// after the last listener.
+    weak var reference: SharedReference?
+  }
+  /// By the objects' addresses. Locked for a look-up at each registration, and at the end of a
+  /// reference; a reference's own mutex is locked within it, and no reference ends there.
+  private static let references = Guarded([ObjectIdentifier: Entry]())
+
+  /// The reference that all listeners of a requester share. Any thread.
+  static func reference(to requester: AnyObject) -> SharedReference {
+    let identifier = ObjectIdentifier(requester)
+    let (reference, other) = references.withLock { references in
+      let known = references[identifier]?.reference
+      // The look at the object ends no object here: the caller has it.
+      if let known, known.refers(to: requester) { return (known, SharedReference?.none) }
+      let reference = SharedReference(requester)
+      references[identifier] = Entry(reference: reference)
+      return (reference, known)
+    }
+    // Of an object that had the address before. Perhaps it ends with this, which locks the table.
+    withExtendedLifetime(other) {}
+    return reference
+  }
+
+  /// A reference ends: nobody has it any more. Any thread.
+  static func forget(_ identifier: ObjectIdentifier) {
+    let other = references.withLock { references in
+      // Another object may have the address by now, and a reference of its own.
+      let other = references[identifier]?.reference
+      if other == nil { references[identifier] = nil }
+      return other
+    }
+    // As above.
+    withExtendedLifetime(other) {}
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// The generic part of a dispatch: the only place where a typed event becomes the bytes of an
+// The generic part of a dispatch: the only code that makes a typed event the bytes of an
 // envelope. Everything that is not generic is behind `RouterCore`.
 
 /// A dispatch between its two steps. The layout is that of `struct evc_dispatch`; the locking core

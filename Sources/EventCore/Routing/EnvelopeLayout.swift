@@ -19,7 +19,7 @@ enum EnvelopeLayout {
   @inlinable static var inlineSize: Int { 32 }
   /// The payload lies in a box, whose address is where the payload would be.
   @inlinable static var boxed: UInt8 { 1 }
-  /// No event, but a place in the lanes for one that waits elsewhere.
+  /// No event, but a token in the lanes for one that waits elsewhere.
   @inlinable static var token: UInt8 { 2 }
   /// In a box: where the payload begins, in bytes.
   @inlinable static var boxOffset: Int { 4 }

@@ -15,6 +15,41 @@ protocol RouteRegistry: AnyObject, Sendable {
 
   /// Ends a subscription. What is addressed already still arrives.
   func unsubscribe(_ key: UInt, _ subscription: Subscription)
+
+  /// Whether what is dispatched through a router arrives by what is registered here.
+  func includes(_ router: any RouterCore) -> Bool
+}
+
+extension RouteRegistry {
+  /// A router addresses to subscriptions that know it themselves.
+  @usableFromInline
+  func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) {}
+
+  @usableFromInline
+  func includes(_ router: any RouterCore) -> Bool { self === router }
+}
+
+/// Several routers to register with as with one.
+final class RouterGroup: RouteRegistry {
+  private let routers: [any RouterCore]
+
+  init(_ routers: [any RouterCore]) {
+    self.routers = routers
+  }
+
+  func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
+    for router in routers {
+      router.subscribe(key, subscription, generation: generation, timed: timed)
+    }
+  }
+
+  func unsubscribe(_ key: UInt, _ subscription: Subscription) {
+    for router in routers {
+      router.unsubscribe(key, subscription)
+    }
+  }
+
+  func includes(_ router: any RouterCore) -> Bool { routers.contains { $0 === router } }
 }
 
 /// The seam between the module and its two cores: who gets an event of a key.
@@ -56,10 +91,6 @@ extension RouterCore {
   ) {
     begin(key: key, lane: lane, size: size, alignment: alignment, events: events, &state)
   }
-
-  /// A router addresses to subscriptions that know it themselves.
-  @usableFromInline
-  func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) {}
 }
 
 /// What a mailbox knows about the events of one type, as its core names it: a pointer that stays

@@ -111,28 +111,17 @@ public class EventScheduleHandle: @unchecked Sendable {
   /// **Complexity**: O(log pending); no lock on the lock-free core.
   @discardableResult
   public final func cancel() -> Bool {
-    var seen = phase.load(ordering: .acquiring)
     while true {
-      switch seen {
+      switch phase.load(ordering: .acquiring) {
       case .waiting:
-        // Acquiring and releasing: pairs with `fire`: one of the two owns the event.
-        let (done, now) = phase.compareExchange(
-          expected: .waiting, desired: .cancelled, ordering: .acquiringAndReleasing)
-        guard done else {
-          seen = now
-          continue
-        }
+        // One of the two owns the event, this or `fire`.
+        guard step(.waiting, to: .cancelled) else { continue }
         scheduler.counts.cancelled.wrappingAdd(1, ordering: .releasing)
         scheduler.withdraw(self)
         freeEvent()
         return true
       case .dispatching:
-        let (done, now) = phase.compareExchange(
-          expected: .dispatching, desired: .ending, ordering: .acquiringAndReleasing)
-        guard done else {
-          seen = now
-          continue
-        }
+        guard step(.dispatching, to: .ending) else { continue }
         waitForDispatch()
         return true
       case .ending, .finishing, .dispatched, .cancelled, .dropped:
@@ -161,19 +150,14 @@ public class EventScheduleHandle: @unchecked Sendable {
       fireLast()
       return 0
     }
-    guard step(to: .dispatching) else { return 0 }
+    guard step(.waiting, to: .dispatching) else { return 0 }
     let counts = scheduler.counts
     counts.dispatched.wrappingAdd(1, ordering: .relaxed)
     repetition.begin()
     post(isLast: false)
     // The next may be dispatched by another thread, and cancelled by this one.
     let next = repetition.end(deadline, scheduler)
-    // Releasing: pairs with `cancel` and the next `fire`.
-    if phase.compareExchange(
-      expected: .dispatching, desired: .waiting, ordering: .acquiringAndReleasing
-    ).exchanged {
-      return next
-    }
+    if step(.dispatching, to: .waiting) { return next }
     counts.cancelled.wrappingAdd(1, ordering: .releasing)
     // Whoever cancelled goes on from here: the end of the event is user code, which may wait for
     // that one.
@@ -183,7 +167,7 @@ public class EventScheduleHandle: @unchecked Sendable {
   }
 
   private func fireLast() {
-    guard step(to: .finishing) else { return }
+    guard step(.waiting, to: .finishing) else { return }
     let counts = scheduler.counts
     repetition?.dispatches.wrappingAdd(1, ordering: .relaxed)
     counts.dispatched.wrappingAdd(1, ordering: .relaxed)
@@ -192,17 +176,16 @@ public class EventScheduleHandle: @unchecked Sendable {
     phase.store(.dispatched, ordering: .releasing)
   }
 
-  /// Out of `waiting`; false if somebody else was first.
-  private func step(to next: Phase) -> Bool {
-    // Acquiring: pairs with the last step of `fire`, which another thread may have made.
-    phase.compareExchange(expected: .waiting, desired: next, ordering: .acquiringAndReleasing)
-      .exchanged
+  /// False if somebody else was first.
+  private func step(_ from: Phase, to next: Phase) -> Bool {
+    // Acquiring and releasing: pairs with every other step, which another thread may make.
+    phase.compareExchange(expected: from, desired: next, ordering: .acquiringAndReleasing).exchanged
   }
 
   /// The central has gone. The scheduler's thread, or the one that closes or schedules.
   final func drop() {
     // Not waiting: cancelled while the core had it in its hands.
-    guard step(to: .dropped) else { return }
+    guard step(.waiting, to: .dropped) else { return }
     scheduler.counts.dropped.wrappingAdd(1, ordering: .releasing)
     freeEvent()
   }

@@ -12,9 +12,8 @@ final class Scheduler: Sendable {
   private let kind: EventCentral.Core
   /// nil: the monotonic clock and a thread.
   private let clock: ManualClock?
-  /// The address of the core, retained, once it is made; 0 before. (`AtomicLazyReference` costs 50
-  /// ns a look here: its code is generic and not inlined.)
-  private let made = Atomic<UInt>(0)
+  /// The core, once anybody has scheduled anything.
+  private let made = LazyReference<Made>()
   /// Held while the core is made, so that there is one thread; takes no other lock.
   private let making = Guarded(())
   let counts = ScheduleCounts()
@@ -29,33 +28,19 @@ final class Scheduler: Sendable {
     self.clock = clock
   }
 
-  deinit {
-    unmanaged?.release()
-  }
-
   /// Nanoseconds on the clock that deadlines are compared with.
   var now: UInt64 { clock?.nanoseconds ?? monotonicNanoseconds() }
 
-  private var unmanaged: Unmanaged<Made>? {
-    // Acquiring: pairs with the store in `core`.
-    UnsafeRawPointer(bitPattern: made.load(ordering: .acquiring)).map(Unmanaged.fromOpaque)
-  }
-
   /// The core, if anybody has scheduled anything.
-  private var existing: (any SchedulerCore)? {
-    unmanaged?._withUnsafeGuaranteedRef { $0.core }
-  }
+  private var existing: (any SchedulerCore)? { made.withValue { $0.core } }
 
   private var core: any SchedulerCore {
     if let existing { return existing }
     return making.withLock { _ in
       if let existing { return existing }
-      let new = kind.makeScheduler(clock: clock)
+      let new = kind.parts.makeScheduler(clock)
       clock?.attach(new)
-      // Releasing: pairs with `existing`: the scheduler before its pointer.
-      made.store(
-        UInt(bitPattern: Unmanaged.passRetained(Made(new)).toOpaque()), ordering: .releasing)
-      return new
+      return made.value(or: { Made(new) }).core
     }
   }
 
@@ -136,4 +121,30 @@ public struct EventScheduleStatistics: Sendable, Equatable {
     self.cancelled = cancelled
     self.dropped = dropped
   }
+}
+
+/// The seam between the module and its two cores: timers in the order of their deadlines, equal
+/// ones in the order in which they were added, never early.
+///
+/// A core knows nothing of events: it calls `EventScheduleHandle.fire`, which dispatches through
+/// the front door. Implementations: the lock-free scheduler (C) and the locking scheduler (Swift).
+protocol SchedulerCore: AnyObject, Sendable {
+  /// Has `timer.fire` called at a time of the scheduler's clock, on its thread, one timer at a
+  /// time; at once if the time has passed. If it returns a later deadline the timer is set again.
+  /// The core retains the timer until then. Any thread.
+  ///
+  /// - Returns: False if the scheduler is closed.
+  func add(_ timer: EventScheduleHandle, at deadline: UInt64) -> Bool
+
+  /// Lets a timer go that need not fire any more: at once, or after the `fire` that runs. If it
+  /// comes too late for a `fire`, that one is called. Any thread; once for each timer that was
+  /// added.
+  func withdraw(_ timer: EventScheduleHandle)
+
+  /// Takes no more timers and calls `drop` for those that wait; the thread ends. Any thread, also
+  /// the scheduler's own.
+  func close()
+
+  /// Fires what is due at a time, on the calling thread. Only for a scheduler with a manual clock.
+  func runDue(at now: UInt64)
 }

@@ -9,7 +9,7 @@ import Synchronization
 /// is not specialised, and took longer than a whole notification of an observer.
 @usableFromInline
 package struct LazyReference<Object: AnyObject>: ~Copyable, @unchecked Sendable {
-  // What the object allows to several threads is its own affair; its address is atomic.
+  // The address is atomic; what several threads may do with the object, its own class says.
   /// The address of a retained object, or 0. Written once.
   @usableFromInline let address = Atomic<UInt>(0)
 
@@ -25,6 +25,12 @@ package struct LazyReference<Object: AnyObject>: ~Copyable, @unchecked Sendable 
   package var value: Object? {
     // Pairs with the release below: whoever finds the object finds it whole.
     object(at: address.load(ordering: .acquiring))?.takeUnretainedValue()
+  }
+
+  /// Gives the object to a closure, without a retain; nil if it has never been needed.
+  func withValue<Result>(_ body: (Object) -> Result) -> Result? {
+    // Acquiring: as above.
+    object(at: address.load(ordering: .acquiring))?._withUnsafeGuaranteedRef(body)
   }
 
   /// The object, made if it is not there. Of several that are made at once one stays.

@@ -62,12 +62,27 @@ final class Monitor: @unchecked Sendable {
 
 /// Nanoseconds on the scale of `DispatchTime.uptimeNanoseconds`.
 func monotonicNanoseconds() -> UInt64 {
-  var now = timespec()
   #if canImport(Darwin)
-    clock_gettime(CLOCK_UPTIME_RAW, &now)
+    nanoseconds(of: CLOCK_UPTIME_RAW)
   #else
-    clock_gettime(CLOCK_MONOTONIC, &now)
+    nanoseconds(of: CLOCK_MONOTONIC)
   #endif
+}
+
+/// A clock for "how long already", which is read for each event of a pool: a few nanoseconds to
+/// read, a few milliseconds from one tick to the next. Not the scale of `monotonicNanoseconds`.
+func coarseNanoseconds() -> UInt64 {
+  #if canImport(Darwin)
+    nanoseconds(of: CLOCK_MONOTONIC_RAW_APPROX)
+  #else
+    nanoseconds(of: CLOCK_MONOTONIC_COARSE)
+  #endif
+}
+
+@inline(__always)
+private func nanoseconds(of clock: clockid_t) -> UInt64 {
+  var now = timespec()
+  clock_gettime(clock, &now)
   return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
 }
 

@@ -10,7 +10,7 @@
     swift_runtime_prefetch_for_write(address)
   }
 #else
-  /// Nothing: the language has no word for it, and this build no C.
+  /// Does nothing: Swift has no such instruction, and this build has no C.
   @inline(__always)
   func prefetchForWrite(_ address: UnsafeMutableRawPointer) {}
 #endif

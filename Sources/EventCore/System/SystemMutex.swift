@@ -13,7 +13,7 @@
 ///
 /// `Synchronization.Mutex` is a futex with priority inheritance on Linux, which each unlock hands
 /// over to a sleeper: with eight threads at it, each pass waits for a switch of threads, and takes
-/// 20 µs in place of 0.1. This one may be had by whoever runs. ThreadSanitizer knows it, too.
+/// 20 µs in memory of 0.1. This one may be had by whoever runs. ThreadSanitizer knows it, too.
 @usableFromInline
 struct SystemMutex: @unchecked Sendable {
   // Made for being used by several threads; its address never changes.
@@ -24,9 +24,9 @@ struct SystemMutex: @unchecked Sendable {
 
   /// Makes one in memory of its own, or at an address. Until `end`.
   @usableFromInline
-  init(at place: UnsafeMutableRawPointer? = nil) {
+  init(at memory: UnsafeMutableRawPointer? = nil) {
     address =
-      place?.bindMemory(to: pthread_mutex_t.self, capacity: 1) ?? .allocate(capacity: 1)
+      memory?.bindMemory(to: pthread_mutex_t.self, capacity: 1) ?? .allocate(capacity: 1)
     check(pthread_mutex_init(address, nil), "pthread_mutex_init")
   }
 

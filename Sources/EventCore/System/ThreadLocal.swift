@@ -11,8 +11,7 @@
 
 /// A reference that each thread has for itself, for the length of a call.
 ///
-/// `@TaskLocal` would follow a task from thread to thread, and the compiler's own thread-local
-/// variables are not to be had in Swift.
+/// `@TaskLocal` would follow a task from thread to thread, and Swift has no thread-local variables.
 final class ThreadLocal<Value: AnyObject>: Sendable {
   // Constant: the key, which the system makes for being used by several threads.
   private let key: pthread_key_t
@@ -32,12 +31,12 @@ final class ThreadLocal<Value: AnyObject>: Sendable {
     pthread_getspecific(key).map { Unmanaged.fromOpaque($0).takeUnretainedValue() }
   }
 
-  /// Runs `body` with a value, or with none, and puts back what was there before.
-  func with<Result>(_ value: Value?, _ body: () throws -> Result) rethrows -> Result {
+  /// Runs `body` with a value, and puts back what was there before.
+  func with<Result>(_ value: Value, _ body: () throws -> Result) rethrows -> Result {
     let before = pthread_getspecific(key)
     // Not retained by the key: `value` outlives the call.
-    pthread_setspecific(key, value.map { Unmanaged.passUnretained($0).toOpaque() })
-    defer { pthread_setspecific(key, before) }
+    check(pthread_setspecific(key, Unmanaged.passUnretained(value).toOpaque()), "pthread_setspecific")
+    defer { check(pthread_setspecific(key, before), "pthread_setspecific") }
     return try withExtendedLifetime(value, body)
   }
 }

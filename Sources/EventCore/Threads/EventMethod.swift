@@ -63,13 +63,8 @@ public struct EventMethod<Owner: AnyObject, Event: Eventable> {
 
   /// Called by the compiler for the property, whose closure is called in a place that it names.
   ///
-  /// - Parameters:
-  ///   - wrappedValue: The closure.
-  ///   - executeOn: Where it is called. `.requesterThread` is the context that registers it, which
-  ///     for an ``EventThread`` is that thread.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants.
+  /// With `.requesterThread` that is the context that registers it, which for an ``EventThread`` is that
+  /// thread. All else is as for the form without `executeOn`.
   public init(
     wrappedValue: @escaping @Sendable (
       _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
@@ -133,27 +128,10 @@ extension EventMethod: AnyEventMethod {
   func register(owner: AnyObject, on listener: EventListener, _ actor: (any Actor)?) {
     requireOwner(owner)
     registration.register {
-      let (call, filter) = (wrappedValue, filter)
       // An actor's own handlers are called on it, also if its initialiser registers them.
-      let actor = owner as? any Actor ?? actor
-      return listener.addListener(
-        owner, executeOn, actor, isOnce: false, interest,
-        ListenerCallback(
-          isTimed: true,
-          judge: filter.map { filter in
-            { event, lane, time, owner in
-              // It came with the method, whose class it is of.
-              filter(
-                unsafeDowncast(owner.unsafelyUnwrapped, to: Owner.self), event,
-                Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
-            }
-          }
-        ) { event, lane, time, owner in
-          // Of this class: checked above.
-          call(
-            unsafeDowncast(owner.unsafelyUnwrapped, to: Owner.self), event,
-            Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
-        })
+      listener.addListener(
+        owner, executeOn, owner as? any Actor ?? actor, isOnce: false, interest,
+        HandlerCallback(owned: wrappedValue, filter: filter))
     }
   }
 
@@ -166,25 +144,7 @@ extension EventMethod: AnyEventMethod {
     }
     requireOwner(thread)
     registration.register {
-      let (call, filter, interest) = (wrappedValue, filter, interest)
-      let state = HandlerState(isTimed: true)
-      let handler = TypedHandler<Event>(
-        state, needsOwner: true, isLatestOnly: interest.isLatestOnly
-      ) { event, lane, time, thread in
-        guard interest.admits(event, lane, time) else { return false }
-        return thread.unsafelyUnwrapped._withUnsafeGuaranteedRef { thread in
-          // Of this class: checked above.
-          let owner = unsafeDowncast(thread, to: Owner.self)
-          let priority = Lane(index: lane).priority
-          let dispatchTime = DispatchTime(uptimeNanoseconds: time)
-          guard
-            filter?(owner, event, priority, dispatchTime) != false, !interest.hasEnded(state)
-          else { return false }
-          call(owner, event, priority, dispatchTime)
-          return true
-        }
-      }
-      return thread.addHandler(handler, eventTypeActions(Event.self))
+      thread.add(HandlerCallback(owned: wrappedValue, filter: filter), interest)
     }
   }
 
@@ -207,4 +167,58 @@ func eventMethods(of object: AnyObject) -> [any AnyEventMethod] {
     mirror = level.superclassMirror
   }
   return found.reversed().flatMap { $0 }
+}
+
+/// An object that listens to events by ``EventMethod`` properties.
+public protocol EventListening: AnyObject {
+  // Disfavoured for the form with a parameter, which knows the caller's actor, and calls this.
+
+  /// Registers the object's listeners: by default all its ``EventMethod`` properties, on
+  /// ``EventCentral/shared``. Call it where the listeners should be called, at the end of the
+  /// initialiser for instance: the properties of a class on the MainActor, on the MainActor. The
+  /// compiler does not check that.
+  ///
+  /// A property that is registered already is left alone.
+  @_disfavoredOverload
+  func registerListeners()
+}
+
+extension EventListening {
+  /// Registers all ``EventMethod`` properties on the shared central, as
+  /// ``registerListeners(on:isolation:)``.
+  @_disfavoredOverload
+  public func registerListeners() {
+    registerListeners(on: EventCentral.shared, isolation: nil)
+  }
+
+  /// Registers the object's listeners, by its own ``registerListeners()`` if it has one.
+  ///
+  /// - Parameter isolation: Leave it out. On an actor, that actor is where everything is called that
+  ///   is registered meanwhile without `executeOn:` or with `.requesterThread`.
+  ///
+  /// **Threads**, **Complexity**: as ``registerListeners(on:isolation:)``.
+  public func registerListeners(isolation: isolated (any Actor)? = #isolation) {
+    // Named with its type, it is the requirement, which a class may have implemented.
+    let register: () -> Void = registerListeners
+    RegisteringActor.with(isolation, register)
+  }
+
+  /// Registers all ``EventMethod`` properties on a central, or with a listener.
+  ///
+  /// - Parameters:
+  ///   - listenable: The central, or an event thread, a pool or a listener of your own.
+  ///   - isolation: Leave it out. On an actor, the properties are called on that actor.
+  ///
+  /// **Threads**: the main thread, an actor, or a handler, to which events can come back; any, if all
+  /// properties say `executeOn:`, as ``ExecuteEventOn/requesterThread`` tells. Those of an actor are
+  /// called on that actor.
+  ///
+  /// **Complexity**: O(properties), by reflection: some microseconds.
+  public func registerListeners(
+    on listenable: any EventListenable, isolation: isolated (any Actor)? = #isolation
+  ) {
+    for method in eventMethods(of: self) {
+      method.register(owner: self, on: listenable.listener, isolation)
+    }
+  }
 }

@@ -23,7 +23,7 @@ extension EventThread {
   ///
   /// **Order**: several callbacks for one type are called in the order of their registration; each
   /// gets the events that are dispatched after this call returns (D4). A callback with `.latestOnly`
-  /// has a place of its own in the mailbox, which keeps no order with them.
+  /// waits apart from theirs, and keeps no order with them.
   ///
   /// **Complexity**: O(receivers of the type), which are listed anew.
   @inlinable
@@ -38,24 +38,14 @@ extension EventThread {
       @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil
   ) -> EventCallbackHandle {
-    let interest = HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter)
-    return addHandler(TypedHandler(callback, interest), eventTypeActions(E.self))
+    add(
+      HandlerCallback(callback),
+      HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter))
   }
 
   /// Has a closure called for every event of a type; the clock is not read for it.
   ///
-  /// - Parameters:
-  ///   - callback: Runs on this thread. It is retained until it is removed or the thread ends: a
-  ///     bound method or a closure over this thread keeps the thread alive until ``cancel()``.
-  ///   - type: The exact type of event.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old. It
-  ///     needs the clock.
-  ///   - customFilter: With `.custom`: returns true for an event that the callback wants. It needs the
-  ///     clock.
-  /// - Returns: A handle that ends the callback.
-  ///
-  /// **Threads**: as for the form with three parameters.
+  /// All else is as for the form with three parameters; an age and a filter need the clock.
   @inlinable
   @discardableResult
   public func addEventCallback<E: Eventable>(
@@ -65,8 +55,9 @@ extension EventThread {
       @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil
   ) -> EventCallbackHandle {
-    let interest = HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter)
-    return addHandler(TypedHandler(callback, interest), eventTypeActions(E.self))
+    add(
+      HandlerCallback(callback),
+      HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter))
   }
 
   /// Has a method of this thread called for every event of a type, without retaining the thread.
@@ -75,17 +66,9 @@ extension EventThread {
   /// addEventCallback(TemperatureProcessor.onTemperature)
   /// ```
   ///
-  /// - Parameters:
-  ///   - method: A method of the thread's class, named without its object. One of the MainActor needs
-  ///     a ``UIEventThread``, which the compiler does not see: it does not look at the isolation of
-  ///     a function that a function returns.
-  ///   - type: The exact type of event.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants.
-  /// - Returns: A handle that ends the callback.
-  ///
-  /// **Threads**: any, also inside a callback.
+  /// It is a method of the thread's class, named without its object. One of the MainActor needs a
+  /// ``UIEventThread``, which the compiler does not see: it does not look at the isolation of a
+  /// function that a function returns. All else is as for the closures.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -98,22 +81,15 @@ extension EventThread {
     )? = nil
   ) -> EventCallbackHandle {
     requireOwner(Owner.self)
-    let interest = HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter)
-    return addHandler(TypedHandler(method, interest), eventTypeActions(E.self))
+    return add(
+      HandlerCallback(method),
+      HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter))
   }
 
   /// Has a method of this thread called for every event of a type, with its priority and the time
   /// of its dispatch, without retaining the thread.
   ///
-  /// - Parameters:
-  ///   - method: A method of the thread's class, named without its object.
-  ///   - type: The exact type of event.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants.
-  /// - Returns: A handle that ends the callback.
-  ///
-  /// **Threads**: any, also inside a callback.
+  /// All else is as for the method that takes the event alone.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -129,13 +105,21 @@ extension EventThread {
     )? = nil
   ) -> EventCallbackHandle {
     requireOwner(Owner.self)
-    let interest = HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter)
-    return addHandler(TypedHandler(method, interest), eventTypeActions(E.self))
+    return add(
+      HandlerCallback(method),
+      HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter))
+  }
+
+  @inlinable
+  func add<E: Eventable>(
+    _ callback: HandlerCallback<E>, _ interest: HandlerInterest<E>
+  ) -> EventCallbackHandle {
+    addHandler(TypedHandler(callback, interest), eventTypeActions(E.self))
   }
 
   @usableFromInline
   func addHandler(_ handler: EventHandler, _ type: EventTypeActions) -> EventCallbackHandle {
-    EventCallbackHandle(handler.state, consumer, consumer.add(handler, type))
+    EventCallbackHandle(handler.state, consumer, consumer.registry.add(handler, type))
   }
 
   @usableFromInline

@@ -20,12 +20,7 @@ extension EventThread {
 
   /// Stacks an event for this thread alone.
   ///
-  /// - Parameters:
-  ///   - event: What to dispatch.
-  ///   - priority: Which of the five stacks it joins.
-  /// - Returns: False if nobody gets it: the thread has ended, or has no callback for the type.
-  ///
-  /// **Threads**, **Order**, **Complexity**: as ``Eventable/stack(priority:on:)``.
+  /// All else is as for ``queueEvent(_:priority:)``, but for the order: that of ``Eventable/stack(priority:on:)``.
   @inlinable
   @discardableResult
   public func stackEvent<E: Eventable>(

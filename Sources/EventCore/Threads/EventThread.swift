@@ -54,11 +54,11 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**: any.
   public required init() {
-    let place = PoolConstruction.takePlace(for: Self.self, on: .shared)
-    central = place?.central ?? .shared
-    direct = place?.direct ?? central.core.makeRouter()
-    consumer = Self.makeConsumer(central, direct, place, .park)
-    begin(place, name: nil)
+    let membership = PoolConstruction.takeMembership(for: Self.self, on: .shared)
+    central = membership?.central ?? .shared
+    direct = membership?.direct ?? central.core.parts.makeRouter()
+    consumer = Self.makeConsumer(central, direct, membership, .park)
+    begin(membership, name: nil)
   }
 
   /// Starts the thread and calls ``registerEventListeners()``.
@@ -75,37 +75,37 @@ open class EventThread: EventListenable, @unchecked Sendable {
     on central: EventCentral = .shared, waitStrategy: EventWaitStrategy = .park,
     name: String? = nil
   ) {
-    let place = PoolConstruction.takePlace(for: Self.self, on: central)
-    self.central = place?.central ?? central
-    direct = place?.direct ?? self.central.core.makeRouter()
-    consumer = Self.makeConsumer(self.central, direct, place, waitStrategy)
-    begin(place, name: name)
+    let membership = PoolConstruction.takeMembership(for: Self.self, on: central)
+    self.central = membership?.central ?? central
+    direct = membership?.direct ?? self.central.core.parts.makeRouter()
+    consumer = Self.makeConsumer(self.central, direct, membership, waitStrategy)
+    begin(membership, name: name)
   }
 
   private static func makeConsumer(
-    _ central: EventCentral, _ direct: any RouterCore, _ place: PoolPlace?,
+    _ central: EventCentral, _ direct: any RouterCore, _ membership: PoolMembership?,
     _ strategy: EventWaitStrategy
   ) -> Consumer {
     Consumer(
-      core: central.core, routers: place?.routers ?? [central.router, direct], direct: direct,
-      strategy: strategy, shared: place?.shared, member: place?.member)
+      core: central.core, routes: membership?.routes ?? RouterGroup([central.router, direct]), direct: direct,
+      strategy: strategy, hooks: ConsumerHooks(member: membership?.member, shared: membership?.shared))
   }
 
-  private func begin(_ place: PoolPlace?, name: String?) {
+  private func begin(_ membership: PoolMembership?, name: String?) {
     consumer.setOwner(self)
-    consumer.beforeStart { registerHandlers() }
-    startThread(named: name ?? place?.name ?? "\(Self.self)") { [consumer] in
+    consumer.asThread { registerHandlers() }
+    startThread(named: name ?? membership?.name ?? "\(Self.self)") { [consumer] in
       consumer.run()
-      place?.didEnd()
+      membership?.didEnd()
     }
   }
 
   /// For a subclass that has no thread: `pump` drives its callbacks.
   init(on central: EventCentral, pump: ConsumerPump) {
     self.central = central
-    direct = central.core.makeRouter()
+    direct = central.core.parts.makeRouter()
     consumer = Consumer(
-      core: central.core, routers: [central.router, direct], direct: direct, strategy: .park,
+      core: central.core, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
       pump: pump)
     consumer.setOwner(self)
     registerHandlers()

@@ -10,21 +10,21 @@ final class PoolConstruction {
   private static let current = ThreadLocal<PoolConstruction>()
 
   private let accepts: (EventThread.Type) -> Bool
-  private let place: PoolPlace
+  private let membership: PoolMembership
   private var isTaken = false
 
-  private init(_ place: PoolPlace, accepts: @escaping (EventThread.Type) -> Bool) {
-    self.place = place
+  private init(_ membership: PoolMembership, accepts: @escaping (EventThread.Type) -> Bool) {
+    self.membership = membership
     self.accepts = accepts
   }
 
-  /// Has a closure make the thread for a place.
+  /// Has a closure make the thread for a membership.
   static func make(
-    _ place: PoolPlace, accepts: @escaping (EventThread.Type) -> Bool, by body: () -> EventThread
+    _ membership: PoolMembership, accepts: @escaping (EventThread.Type) -> Bool, by body: () -> EventThread
   ) -> EventThread {
-    let thread = current.with(PoolConstruction(place, accepts: accepts), body)
+    let thread = current.with(PoolConstruction(membership, accepts: accepts), body)
     require(
-      thread.consumer.member === place.member,
+      thread.consumer.hooks.member === membership.member,
       """
       An EventPool's closure makes a new thread for each call and returns it, and what it returned is \
       another \(type(of: thread)) than the first that it made. Make the thread in the closure itself; \
@@ -34,25 +34,25 @@ final class PoolConstruction {
     return thread
   }
 
-  /// The place that a thread under construction is for, if it is a pool's.
-  static func takePlace(for type: EventThread.Type, on central: EventCentral) -> PoolPlace? {
+  /// The membership that a thread under construction is for, if it is a pool's.
+  static func takeMembership(for type: EventThread.Type, on central: EventCentral) -> PoolMembership? {
     guard let construction = current.value, !construction.isTaken, construction.accepts(type) else {
       return nil
     }
-    let place = construction.place
+    let membership = construction.membership
     require(
-      central === EventCentral.shared || central === place.central,
+      central === EventCentral.shared || central === membership.central,
       """
       A thread of a pool gets its events from the pool, and \(type) asked for a central that is not \
       the pool's. Pass that central to the EventPool, and none to its threads.
       """)
     construction.isTaken = true
-    return place
+    return membership
   }
 }
 
 /// What a thread needs to be one of a pool's.
-struct PoolPlace {
+struct PoolMembership {
   let central: EventCentral
   /// The router for the thread alone.
   let direct: any RouterCore
@@ -64,5 +64,5 @@ struct PoolPlace {
   let didEnd: @Sendable () -> Void
 
   /// Where its consumer registers.
-  var routers: [any RouteRegistry] { shared == nil ? [member] : [direct] }
+  var routes: any RouteRegistry { shared == nil ? member : direct }
 }

@@ -3,14 +3,6 @@
 
 import Dispatch
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
-
 /// An event thread whose callbacks run on the MainActor.
 ///
 /// ```swift
@@ -40,8 +32,8 @@ import Dispatch
 /// Somebody has to serve the main queue. In an application that is its run loop. A program without
 /// one either has an `async` main function, which serves it whenever it waits (`await`), or ends
 /// its main function with `dispatchMain()`, or with `RunLoop.main.run()`. Where nobody does,
-/// ``EventThread/eventCount`` grows with every event; ``EventThread/cancel()`` and the last release free what waits all the
-/// same.
+/// ``EventThread/eventCount`` grows with every event; ``EventThread/cancel()`` and the last release free
+/// what waits all the same.
 open class UIEventThread: EventThread, @unchecked Sendable {
   // Nothing is stored here beside what an EventThread stores. A subclass guards its own state.
 
@@ -62,21 +54,14 @@ open class UIEventThread: EventThread, @unchecked Sendable {
       pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
   }
 
-  /// Makes one on the shared central. As the form with parameters.
-  ///
-  /// **Threads**: any.
+  /// Makes one on the shared central, as the form with parameters. **Threads**: any.
   public required init() {
     super.init(
       on: .shared,
       pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
   }
 
-  /// Ends it after it has handled what waits; what is dispatched from now on it does not get.
-  ///
-  /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
-  ///   ``EventThread/cancel()``.
-  /// - Returns: True if everything that was dispatched before was handled in time. What another
-  ///   thread is dispatching at the very moment may be handled, refused, or freed and counted.
+  /// Ends it after it has handled what waits, as the form of ``EventThread``.
   ///
   /// **Threads**: any. On the main thread it handles what waits there and then. Inside one of its
   /// own callbacks it would wait for itself, and traps.
@@ -93,7 +78,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
         return false
       }
       // A job of the pump's, before its turn. Somebody may be freeing a removed callback just now.
-      if !pump.perform() { sched_yield() }
+      if !pump.perform() { yieldThread() }
     }
     return finish()
   }
@@ -138,21 +123,15 @@ extension UIEventThread {
       ) -> Bool
     )? = nil
   ) -> EventCallbackHandle {
-    let interest = HandlerInterest<E>(
-      interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) })
-    return addHandler(
-      TypedHandler(
-        { event, priority, time in MainActor.assumeIsolated { callback(event, priority, time) } },
-        interest), eventTypeActions(E.self))
+    add(
+      HandlerCallback(onMain: callback),
+      HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter))
   }
 
   /// Has a closure or a method of the MainActor called for every event of a type; the clock is not
   /// read for it.
   ///
-  /// - Parameters: As for the form with three arguments.
-  /// - Returns: A handle that ends the callback.
-  ///
-  /// **Threads**: any, also inside a callback.
+  /// All else is as for the form with three arguments.
   @inlinable
   @discardableResult
   public func addEventCallback<E: Eventable>(
@@ -165,26 +144,15 @@ extension UIEventThread {
       ) -> Bool
     )? = nil
   ) -> EventCallbackHandle {
-    let interest = HandlerInterest<E>(
-      interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) })
-    return addHandler(
-      TypedHandler({ event in MainActor.assumeIsolated { callback(event) } }, interest),
-      eventTypeActions(E.self))
+    add(
+      HandlerCallback(onMain: callback),
+      HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter))
   }
 
   /// Has a method of this object on the MainActor called for every event of a type, without
   /// retaining the object.
   ///
-  /// - Parameters:
-  ///   - method: A method of the class, named without its object.
-  ///   - type: The exact type of event.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants. It runs on the MainActor,
-  ///     too.
-  /// - Returns: A handle that ends the callback.
-  ///
-  /// **Threads**: any, also inside a callback.
+  /// All else is as for the methods of an ``EventThread``; a filter runs on the MainActor, too.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -198,28 +166,16 @@ extension UIEventThread {
       ) -> Bool
     )? = nil
   ) -> EventCallbackHandle {
-    let call: @Sendable (Owner) -> (E) -> Void = { owner in
-      { event in MainActor.assumeIsolated { method(owner)(event) } }
-    }
     requireOwner(Owner.self)
-    let interest = HandlerInterest<E>(
-      interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) })
-    return addHandler(TypedHandler(call, interest), eventTypeActions(E.self))
+    return add(
+      HandlerCallback(onMain: method),
+      HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter))
   }
 
   /// Has a method of this object on the MainActor called for every event of a type, with its
   /// priority and the time of its dispatch, without retaining the object.
   ///
-  /// - Parameters:
-  ///   - method: A method of the class, named without its object.
-  ///   - type: The exact type of event.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants. It runs on the MainActor,
-  ///     too.
-  /// - Returns: A handle that ends the callback.
-  ///
-  /// **Threads**: any, also inside a callback.
+  /// All else is as for the methods of an ``EventThread``; a filter runs on the MainActor, too.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -237,14 +193,9 @@ extension UIEventThread {
       ) -> Bool
     )? = nil
   ) -> EventCallbackHandle {
-    let call: @Sendable (Owner) -> (E, EventPriority, DispatchTime) -> Void = { owner in
-      { event, priority, time in
-        MainActor.assumeIsolated { method(owner)(event, priority, time) }
-      }
-    }
     requireOwner(Owner.self)
-    let interest = HandlerInterest<E>(
-      interest, maximumAge: maximumAge, customFilter: customFilter.map { onMainActor($0) })
-    return addHandler(TypedHandler(call, interest), eventTypeActions(E.self))
+    return add(
+      HandlerCallback(onMain: method),
+      HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter))
   }
 }

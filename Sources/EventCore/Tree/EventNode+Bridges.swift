@@ -55,9 +55,6 @@ extension EventNode {
     central.listener.addListener(
       self, executeOn, isolation, isOnce: false,
       HandlerInterest<E>(.all, maximumAge: 0, isJudged: false),
-      ListenerCallback(isTimed: false) { event, _, _, node in
-        // The requester, which is this node.
-        unsafeDowncast(node.unsafelyUnwrapped, to: EventNode.self).raise(event: event, scope: scope)
-      })
+      HandlerCallback(owned: { (node: EventNode, event) in node.raise(event: event, scope: scope) }))
   }
 }

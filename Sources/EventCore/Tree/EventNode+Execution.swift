@@ -48,15 +48,8 @@ extension EventNode {
 
   /// Has a closure called on an event thread for every event of a type that passes this node.
   ///
-  /// - Parameters:
-  ///   - mode: As for the form with ``ExecuteEventOn``.
-  ///   - type: The exact type of event.
-  ///   - thread: Where the handler runs, as one of the thread's events of normal priority. It is
-  ///     not retained: the handler ends with it.
-  ///   - handler: As for the form with ``ExecuteEventOn``.
-  /// - Returns: A handle that ends the handler.
-  ///
-  /// **Threads**, **Order**: as for the form with ``ExecuteEventOn``.
+  /// It runs there as one of the thread's events of normal priority. The thread is not retained: the
+  /// handler ends with it. All else is as for the form with ``ExecuteEventOn``.
   @inlinable
   @discardableResult
   public final func addHandler<E: Eventable>(
@@ -72,18 +65,8 @@ extension EventNode {
   /// node.addHandler(executeOn: MainActor.shared) { (event: ThemeChanged) in view.apply(event.theme) }
   /// ```
   ///
-  /// - Parameters:
-  ///   - mode: As for the form with ``ExecuteEventOn``.
-  ///   - type: The exact type of event.
-  ///   - actor: `MainActor.shared`.
-  ///   - central: With which listeners the place is shared. Not retained, as for the form with
-  ///     ``ExecuteEventOn``.
-  ///   - handler: Runs on the main queue, also if the thread that raises is the main thread: then
-  ///     after what waits there.
-  /// - Returns: A handle that ends the handler.
-  ///
-  /// **Threads**, **Order**: as for the form with ``ExecuteEventOn``. Somebody has to serve the
-  /// main queue.
+  /// The handler runs on the main queue, also if the thread that raises is the main thread: then after
+  /// what waits there. Somebody has to serve it. All else is as for the form with ``ExecuteEventOn``.
   @inlinable
   @discardableResult
   public final func addHandler<E: Eventable>(
@@ -104,16 +87,8 @@ extension EventNode {
   /// }
   /// ```
   ///
-  /// - Parameters:
-  ///   - mode: As for the form with ``ExecuteEventOn``.
-  ///   - type: The exact type of event.
-  ///   - actor: Where the handler runs. It is not retained: the handler ends with it (D9).
-  ///   - central: With which listeners the place is shared. Not retained, as for the form with
-  ///     ``ExecuteEventOn``.
-  ///   - handler: Is given the actor and the event.
-  /// - Returns: A handle that ends the handler.
-  ///
-  /// **Threads**, **Order**: as for the form with ``ExecuteEventOn``.
+  /// The handler is given the actor and the event. The actor is not retained: the handler ends with it
+  /// (D9). All else is as for the form with ``ExecuteEventOn``.
   @inlinable
   @discardableResult
   public final func addHandler<Owner: Actor, E: Eventable>(
@@ -146,8 +121,7 @@ extension EventNode {
     _ executeOn: ExecuteEventOn, _ central: EventCentral, _ actor: (any Actor)?
   ) -> TreeTarget {
     let context = central.listener.contexts.context(for: executeOn, on: actor)
-    return TreeTarget(
-      TreeDelivery(context.consumer, context.place), TreeContextUse(context))
+    return TreeTarget(TreeDelivery(context.consumer, context.place), context)
   }
 
   @usableFromInline
@@ -157,15 +131,19 @@ extension EventNode {
   }
 }
 
-/// Where a handler runs, as its closure holds it.
+/// Where a handler runs, with one use of the execution context: held by the handler's closure, with
+/// which that use ends.
 @usableFromInline
-struct TreeTarget: Sendable {
+final class TreeTarget: Sendable {
   @usableFromInline let delivery: TreeDelivery
-  /// Ends when the handler's closure does.
-  let use: TreeContextUse?
+  private let context: ExecutionContext?
 
-  init(_ delivery: TreeDelivery, _ use: TreeContextUse?) {
+  init(_ delivery: TreeDelivery, _ context: ExecutionContext?) {
     self.delivery = delivery
-    self.use = use
+    self.context = context
+  }
+
+  deinit {
+    context?.leave()
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A place in a tree through which events travel: raised at any node, an event climbs to the root
+/// A node of a tree through which events travel: raised at any node, an event climbs to the root
 /// and is then propagated to every node of the tree.
 ///
 /// ```swift
@@ -38,7 +38,7 @@ open class EventNode: @unchecked Sendable, Identifiable {
   ///
   /// - Parameter parent: Nil makes the root of a new tree.
   public init(parent: EventNode?) {
-    core = parent?.core ?? EventCentral.Core.default.trees
+    core = parent?.core ?? EventCentral.Core.default.parts.trees
     name = nil
     node = EventNode.notMade
     make(under: parent)
@@ -54,7 +54,7 @@ open class EventNode: @unchecked Sendable, Identifiable {
   public init(
     parent: EventNode? = nil, name: String? = nil, core: EventCentral.Core? = nil
   ) {
-    self.core = core?.trees ?? parent?.core ?? EventCentral.Core.default.trees
+    self.core = core?.parts.trees ?? parent?.core ?? EventCentral.Core.default.parts.trees
     self.name = name
     node = EventNode.notMade
     make(under: parent)
@@ -84,10 +84,87 @@ open class EventNode: @unchecked Sendable, Identifiable {
   final var label: String { name ?? "\(type(of: self))" }
 }
 
-/// Has somebody called with a node's name in a description.
+extension EventNode {
+  /// Raises an event: it climbs from this node to the root, and then goes down to every node of the
+  /// tree, until a handler consumes it.
+  ///
+  /// - Parameters:
+  ///   - event: What happened. Its handlers are those of its exact type (D11).
+  ///   - scope: How far it goes; by default everywhere.
+  /// - Returns: How many handlers were called, and which node consumed the event, if one did.
+  ///
+  /// **Order**: first handlers with ``CaptureMode/onCapture``, from the root to this node; then
+  /// those with ``CaptureMode/onRaise``, from this node to the root; then those with
+  /// ``CaptureMode/onPropagate``, from the root to every node: parents before their children,
+  /// siblings in the order in which they joined. Within a node, in the order in which the handlers
+  /// were added.
+  ///
+  /// The event belongs to the moment at which it is raised: what is added, attached or moved
+  /// meanwhile hears the next one. Each handler is called once (D4), but not if it was removed
+  /// meanwhile (D6), if its node has ended (D9), or if a handler of this same event has detached or
+  /// moved its node, or a node above it (but the one that propagates, wherever it is). Of a node
+  /// that another thread detaches meanwhile the handlers are called or not, as if it had come
+  /// before or after.
+  ///
+  /// **Threads**: any, also inside a handler. Handlers run on the calling thread, before the
+  /// return; an event that a handler raises is handled before the handler goes on.
+  ///
+  /// **Complexity**: O(nodes), less the subtrees in which nobody listens to the type; no lock and
+  /// no allocation on the lock-free core once the thread is warm.
+  @inlinable
+  @discardableResult
+  public final func raise<E: Eventable>(event: E, scope: EventRaiseScope = .tree) -> EventOutcome {
+    walkTree(event, from: self, phases: scope.rawValue & EventRaiseScope.tree.rawValue)
+  }
+
+  /// Propagates an event to this node and every node below it, until a handler consumes it. Nobody
+  /// above hears of it.
+  ///
+  /// - Parameter event: What happened. Its handlers are those of its exact type (D11), with
+  ///   ``CaptureMode/onPropagate``.
+  /// - Returns: How many handlers were called, and which node consumed the event, if one did.
+  ///
+  /// **Order**, **Threads**, **Complexity**: as for ``raise(event:scope:)``.
+  @inlinable
+  @discardableResult
+  public final func propagate<E: Eventable>(event: E) -> EventOutcome {
+    walkTree(event, from: self, phases: TreePhases.below | EventRaiseScope.propagating.rawValue)
+  }
+}
+
 extension EventNode: CustomStringConvertible {
   /// Its ``path``.
   public var description: String { path }
 }
 
 extension EventNode: ActiveByItself {}
+
+/// What a parent that ends leaves to the loop in `letGoOfParent` that runs below it on the stack.
+private final class PendingParent {
+  var node: EventNode?
+  /// That of the innermost such loop of the thread.
+  static let current = ThreadLocal<PendingParent>()
+}
+
+/// Ends the reference that a child had of its parent, which may end by it. With no lock held.
+///
+/// The nodes of a chain, each of which holds the next, end one after the other, and not one inside the
+/// other, which would need a stack as deep as the chain: a parent that ends calls this in its `deinit`
+/// for its own parent, and leaves that one to the loop. One can be left, which is what a chain needs;
+/// whatever else ends inside a user's `deinit` has a loop of its own.
+func letGoOfParent(_ context: UnsafeMutableRawPointer) {
+  var parent: EventNode? = Unmanaged<EventNode>.fromOpaque(context).takeRetainedValue()
+  guard isKnownUniquelyReferenced(&parent) else { return }
+  if let outer = PendingParent.current.value, outer.node == nil {
+    outer.node = parent
+    return
+  }
+  let pending = PendingParent()
+  PendingParent.current.with(pending) {
+    while parent != nil {
+      parent = nil
+      // What its `deinit` left, if it ended.
+      parent = pending.node.take()
+    }
+  }
+}

@@ -49,23 +49,16 @@ public final class EventNodeHandle: EventRegistration, Sendable {
     registered.map(core.isActive) ?? true
   }
 
-  /// Ends the handler: after the return no further call of it begins (D6). One that runs goes on.
+  /// Ends the handler, as ``EventRegistration/remove()``.
   ///
   /// - Returns: False if it had ended already: removed before, or its node has ended.
-  ///
-  /// **Threads**: any, also inside the handler itself.
   @discardableResult
   public func remove() -> Bool {
     registered.map(core.remove) ?? false
   }
 
-  /// Ends the handler and returns when no call of it is running (D6).
-  ///
-  /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
-  ///
-  /// **Threads**: any. Inside the handler itself it would wait for itself, and traps; two handlers
-  /// that wait for the end of each other wait for ever. It sleeps until the raise that runs the
-  /// handler goes on from it.
+  /// Ends the handler and waits for its last call, as ``EventRegistration/removeAndWait()``: it sleeps
+  /// until the raise that runs the handler goes on from it.
   @available(*, noasync, message: "It blocks its thread: write await removed().")
   @discardableResult
   public func removeAndWait() -> Bool {
@@ -79,12 +72,8 @@ public final class EventNodeHandle: EventRegistration, Sendable {
     return removed
   }
 
-  /// Ends the handler and returns when no call of it is running (D6), without blocking the thread of
-  /// the task: a thread that is started for it waits.
-  ///
-  /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
-  ///
-  /// **Threads**: any task or actor.
+  /// Ends the handler and waits for its last call, as ``removeAndWait()``, without blocking the thread
+  /// of the task: a thread that is started for it waits.
   @discardableResult
   public func removed() async -> Bool {
     let removed = remove()

@@ -44,7 +44,7 @@ public enum EventDecision: Sendable {
   case consume
 }
 
-/// What became of a raised event.
+/// The result of a raise.
 public struct EventOutcome: Equatable, Sendable {
   /// How many calls of handlers there were, those that were handed over to run elsewhere among them.
   public var handlerCount: Int

@@ -65,11 +65,8 @@ private func textDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
 private func graphvizDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
   var text = "digraph EventTree {\n  node [shape=box];\n"
   for (index, node) in nodes.enumerated() {
-    let lines = [node.label] + node.handlers.map(\.description)
-    let label = lines.map { escaped($0, ["\\": "\\\\", "\"": "\\\"", "\n": "\\n"]) }
-      .joined(separator: "\\n")
-    text +=
-      "  n\(index) [label=\"\(label)\"\(node.isHere ? ", style=bold, xlabel=\"here\"" : "")];\n"
+    let label = label(of: node, between: "\\n", ["\\": "\\\\", "\"": "\\\"", "\n": "\\n"])
+    text += "  n\(index) [label=\"\(label)\"\(node.isHere ? ", style=bold, xlabel=\"here\"" : "")];\n"
     if let parent = node.parent { text += "  n\(parent) -> n\(index);\n" }
   }
   return text + "}\n"
@@ -78,25 +75,20 @@ private func graphvizDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
 private func mermaidDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
   var text = "graph TD\n  classDef here stroke-width:4px\n"
   for (index, node) in nodes.enumerated() {
-    let lines = [node.label] + node.handlers.map(\.description)
-    let label = lines.map {
-      escaped(
-        $0, ["#": "#35;", "\"": "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\n": "<br/>"])
-    }.joined(separator: "<br/>")
+    let label = label(
+      of: node, between: "<br/>",
+      ["#": "#35;", "\"": "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\n": "<br/>"])
     text += "  n\(index)[\"\(label)\"]\(node.isHere ? ":::here" : "")\n"
     if let parent = node.parent { text += "  n\(parent) --> n\(index)\n" }
   }
   return text
 }
 
-private func escaped(_ text: String, _ replacements: [Character: String]) -> String {
-  var result = ""
-  for character in text {
-    if let replacement = replacements[character] {
-      result += replacement
-    } else {
-      result.append(character)
-    }
-  }
-  return result
+/// What stands in a node's box: its label and its handlers, one below the other.
+private func label(
+  of node: TreeSnapshot.Node, between separator: String, _ replacements: [Character: String]
+) -> String {
+  ([node.label] + node.handlers.map(\.description)).map { line in
+    line.map { replacements[$0] ?? String($0) }.joined()
+  }.joined(separator: separator)
 }

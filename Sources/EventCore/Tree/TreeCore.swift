@@ -100,7 +100,7 @@ protocol TreeReader {
   func nextCell(after cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
 }
 
-/// What came of attaching a node.
+/// The result of attaching a node.
 @usableFromInline
 enum TreeAttachment {
   /// It is where it was wanted. With the context of the parent that it had before.

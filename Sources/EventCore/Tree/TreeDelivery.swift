@@ -23,33 +23,19 @@ final class TreeDelivery: Sendable {
   @usableFromInline
   func handOver(_ handle: EventNodeHandle, _ body: @escaping @Sendable () -> Void) -> Bool {
     // The consumer of an actor that is gone is closed later, by a task: asked first.
-    guard consumer.canRun, post(handle, body) else {
-      handle.remove()
-      return false
-    }
-    return true
-  }
-
-  private func post(_ handle: EventNodeHandle, _ body: @escaping @Sendable () -> Void) -> Bool {
-    consumer.post {
+    let isPosted = consumer.canRun && consumer.post {
       // First "it is running", then the look whether it may: `waitUntilDone` comes after the end.
-      self.begin()
+      self.state.withLock { $0.isRunning = true }
       if handle.isActive { body() }
-      self.finish()
+      let waiting = self.state.withLock { state in
+        state.isRunning = false
+        defer { state.waiting.removeAll() }
+        return state.waiting
+      }
+      for latch in waiting { latch.open() }
     }
-  }
-
-  private func begin() {
-    state.withLock { $0.isRunning = true }
-  }
-
-  private func finish() {
-    let waiting = state.withLock { state in
-      state.isRunning = false
-      defer { state.waiting.removeAll() }
-      return state.waiting
-    }
-    for latch in waiting { latch.open() }
+    if !isPosted { handle.remove() }
+    return isPosted
   }
 
   /// Returns when no call of a handler that has ended is running. False, at once, inside one.
@@ -64,19 +50,5 @@ final class TreeDelivery: Sendable {
     guard !consumer.isCurrent else { return false }
     latch.wait()
     return true
-  }
-}
-
-/// One use of an execution context: ends with the closure that holds it.
-@usableFromInline
-final class TreeContextUse: Sendable {
-  private let context: ExecutionContext
-
-  init(_ context: ExecutionContext) {
-    self.context = context
-  }
-
-  deinit {
-    context.leave()
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// One handler of a node, as far as the type of its events is of no account; the subclasses add the
+/// The part of a node's handler that does not depend on the type of its events; the subclasses add the
 /// closure. A cell retains it, and nobody else.
 ///
 /// It is made and called inside inlinable generics, where the type is known: calling it needs no

@@ -19,16 +19,20 @@ final class ObserverGroup: Sendable {
     /// At how many entries those whose observers are gone are looked for.
     var sweepAt = 16
     var isClosed = false
-
-    /// For each change of `entries`. What is returned may end user code: let go of it without the
-    /// lock.
-    mutating func changed() -> [(type: ObjectIdentifier, view: AnyObject)] {
-      version &+= 1
-      defer { views = [] }
-      return views
-    }
   }
   private let state = Guarded(State())
+
+  /// Changes the entries. What was made of them may end user code: it ends out of the lock, as do entries
+  /// that `body` takes out and returns.
+  private func change<Result>(_ body: (inout State) -> Result) -> Result {
+    let (result, garbage) = state.withLock { state in
+      let garbage = state.views
+      state.version &+= 1
+      state.views = []
+      return (body(&state), garbage)
+    }
+    return withExtendedLifetime(garbage) { result }
+  }
 
   /// Adds an observer behind the others, unless it is there. False if the group is closed.
   ///
@@ -42,19 +46,17 @@ final class ObserverGroup: Sendable {
       known.end()
     }
     let new = ObserverEntry(observer, context())
-    let (isOpen, isLarge, garbage) = state.withLock { state -> (Bool, Bool, [AnyObject]) in
-      guard !state.isClosed else { return (false, false, []) }
-      var garbage: [AnyObject] = []
+    let (isOpen, isLarge, _) = change { state -> (Bool, Bool, ObserverEntry?) in
+      guard !state.isClosed else { return (false, false, nil) }
+      var ended: ObserverEntry?
       if let index = state.entries.firstIndex(where: { $0.id == id }) {
         // Another thread was faster.
-        if !state.entries[index].isEnded { return (true, false, []) }
-        garbage.append(state.entries.remove(at: index))
+        if !state.entries[index].isEnded { return (true, false, nil) }
+        ended = state.entries.remove(at: index)
       }
       state.entries.append(new)
-      garbage += state.changed().map(\.view)
-      return (true, state.entries.count >= state.sweepAt, garbage)
+      return (true, state.entries.count >= state.sweepAt, ended)
     }
-    withExtendedLifetime(garbage) {}
     if isLarge {
       sweep()
     }
@@ -64,13 +66,10 @@ final class ObserverGroup: Sendable {
   /// Removes an observer. No call of it begins after the return.
   func remove(_ observer: AnyObject) {
     let id = ObjectIdentifier(observer)
-    let (entry, garbage) = state.withLock { state -> (ObserverEntry?, [AnyObject]) in
-      guard let index = state.entries.firstIndex(where: { $0.id == id }) else { return (nil, []) }
-      let entry = state.entries.remove(at: index)
-      return (entry, state.changed().map(\.view))
+    let entry = change { state in
+      state.entries.firstIndex { $0.id == id }.map { state.entries.remove(at: $0) }
     }
     entry?.end()
-    withExtendedLifetime(garbage) {}
   }
 
   /// Refuses later observers if there are none. True if it is closed.
@@ -88,12 +87,10 @@ final class ObserverGroup: Sendable {
     for entry in gone {
       entry.end()
     }
-    let garbage = state.withLock { state -> [AnyObject] in
+    change { state in
       state.entries.removeAll(where: \.isEnded)
       state.sweepAt = max(16, 2 * state.entries.count)
-      return state.changed().map(\.view)
     }
-    withExtendedLifetime(garbage) {}
   }
 
   /// How many entries it holds, those of gone observers among them.

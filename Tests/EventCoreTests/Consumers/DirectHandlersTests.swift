@@ -13,9 +13,9 @@ import Testing
   }
 
   @Test func aPlaceIsLaidOutAsItIsRead() {
-    #expect(MemoryLayout<HandlerList.Place>.stride == DirectHandlers.stride)
-    #expect(MemoryLayout<HandlerList.Place>.offset(of: \.state) == DirectHandlers.state)
-    #expect(MemoryLayout<HandlerList.Place>.offset(of: \.handler) == 0)
+    #expect(MemoryLayout<HandlerList.Slot>.stride == DirectHandlers.stride)
+    #expect(MemoryLayout<HandlerList.Slot>.offset(of: \.state) == DirectHandlers.state)
+    #expect(MemoryLayout<HandlerList.Slot>.offset(of: \.handler) == 0)
   }
 
   @Test(

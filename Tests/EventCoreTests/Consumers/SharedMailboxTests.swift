@@ -209,7 +209,7 @@ struct SharedMailboxTests {
         times.append(time)
         return true
       }
-      _ = worker.consumer.add(handler, eventTypeActions(Numbered.self))
+      _ = worker.consumer.registry.add(handler, eventTypeActions(Numbered.self))
       worker.start()
     }
     Numbered(number: 0).queue(on: world.central)

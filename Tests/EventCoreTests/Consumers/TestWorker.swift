@@ -19,9 +19,10 @@ final class TestWorker: Sendable {
   init(
     _ mailbox: SharedMailbox, core: EventCentral.Core, strategy: EventWaitStrategy = .park
   ) {
-    direct = core.makeRouter()
+    direct = core.parts.makeRouter()
     consumer = Consumer(
-      core: core, routers: [direct], direct: direct, strategy: strategy, shared: mailbox)
+      core: core, routes: direct, direct: direct, strategy: strategy,
+      hooks: ConsumerHooks(shared: mailbox))
   }
 
   @discardableResult
@@ -33,7 +34,7 @@ final class TestWorker: Sendable {
       return true
     }
     return EventCallbackHandle(
-      handler.state, consumer, consumer.add(handler, eventTypeActions(E.self)))
+      handler.state, consumer, consumer.registry.add(handler, eventTypeActions(E.self)))
   }
 
   func start() {

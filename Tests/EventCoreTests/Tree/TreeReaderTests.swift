@@ -38,7 +38,7 @@ struct TreeReaderTests {
     let expected = [3, 3] + Array(0..<100) + [-50]
     #expect(log.take() == expected)
     var isDone = false
-    core.trees.withTrees { _ in
+    core.parts.trees.withTrees { _ in
       held.open()
       isDone = raised.pass(within: 60)
     }

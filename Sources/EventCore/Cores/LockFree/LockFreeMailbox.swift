@@ -70,18 +70,11 @@
     }
 
     func addSubscription(_ receiver: Receiver) -> Subscription {
-      var options = Self.options(receiver)
-      var made: OpaquePointer?
-      requireCore(evc_mailbox_add_subscription(mailbox, &options, &made), "add a subscription")
-      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+      add(receiver, by: evc_mailbox_add_subscription)
     }
 
     func addLatestSubscription(_ receiver: Receiver) -> Subscription {
-      var options = Self.options(receiver)
-      var made: OpaquePointer?
-      requireCore(
-        evc_mailbox_add_latest_subscription(mailbox, &options, &made), "add a subscription")
-      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+      add(receiver, by: evc_mailbox_add_latest_subscription)
     }
 
     func removeLatestSubscription(_ subscription: Subscription) {
@@ -94,7 +87,12 @@
 
     var supersededCount: UInt64 { statistics.superseded }
 
-    private static func options(_ receiver: Receiver) -> evc_subscription_options {
+    private func add(
+      _ receiver: Receiver,
+      by create: (
+        OpaquePointer, UnsafePointer<evc_subscription_options>, UnsafeMutablePointer<OpaquePointer?>
+      ) -> evc_status
+    ) -> Subscription {
       var options = evc_subscription_options()
       // Retained until the core frees the subscription with the mailbox.
       options.context = Unmanaged.passRetained(receiver).toOpaque()
@@ -106,9 +104,9 @@
       }
       options.deliver_batch = { context, payload, envelope, walk in
         Unmanaged<Receiver>.fromOpaque(context.unsafelyUnwrapped)._withUnsafeGuaranteedRef {
-          $0.deliverBatch(
+          $0.deliver(
             payload.unsafelyUnwrapped, UnsafeRawPointer(envelope.unsafelyUnwrapped),
-            walk.unsafelyUnwrapped, evc_batch_next)
+            EventBatch(walk: walk.unsafelyUnwrapped, next: evc_batch_next))
         }
       }
       if receiver.drop != nil {
@@ -117,7 +115,9 @@
         }
       }
       options.finalize = { Unmanaged<Receiver>.fromOpaque($0!).release() }
-      return options
+      var made: OpaquePointer?
+      requireCore(create(mailbox, &options, &made), "add a subscription")
+      return Subscription(pointer: UnsafeMutableRawPointer(made!))
     }
 
     func run(_ consumer: Consumer) {
@@ -154,12 +154,7 @@
     func close() { evc_mailbox_close(mailbox) }
     func closeWhenEmpty() { evc_mailbox_close_when_empty(mailbox) }
 
-    func depths() -> [Int] {
-      withUnsafeTemporaryAllocation(of: UInt64.self, capacity: Lane.count) { counts in
-        evc_mailbox_depths(mailbox, counts.baseAddress!)
-        return counts.map(Int.init)
-      }
-    }
+    func depths() -> [Int] { laneCounts { evc_mailbox_depths(mailbox, $0) } }
 
     func counts() -> (taken: UInt64, dropped: UInt64) { (statistics.taken, statistics.dropped) }
 
@@ -167,6 +162,14 @@
       var statistics = evc_mailbox_statistics()
       evc_mailbox_read_statistics(mailbox, &statistics)
       return statistics
+    }
+  }
+
+  /// What a function of the core writes for each lane.
+  func laneCounts(_ read: (UnsafeMutablePointer<UInt64>) -> Void) -> [Int] {
+    withUnsafeTemporaryAllocation(of: UInt64.self, capacity: Lane.count) { counts in
+      read(counts.baseAddress!)
+      return counts.map(Int.init)
     }
   }
 #endif

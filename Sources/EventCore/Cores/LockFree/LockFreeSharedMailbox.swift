@@ -20,19 +20,11 @@
     }
 
     func addSubscription(_ entry: SharedMailbox.Entry) -> Subscription {
-      var options = Self.options(entry)
-      var made: OpaquePointer?
-      requireCore(
-        evc_shared_mailbox_add_subscription(mailbox, &options, &made), "add a subscription")
-      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+      add(entry, by: evc_shared_mailbox_add_subscription)
     }
 
     func addLatestSubscription(_ entry: SharedMailbox.Entry) -> Subscription {
-      var options = Self.options(entry)
-      var made: OpaquePointer?
-      requireCore(
-        evc_shared_mailbox_add_latest_subscription(mailbox, &options, &made), "add a subscription")
-      return Subscription(pointer: UnsafeMutableRawPointer(made!))
+      add(entry, by: evc_shared_mailbox_add_latest_subscription)
     }
 
     func removeLatestSubscription(_ subscription: Subscription) {
@@ -41,7 +33,13 @@
 
     var supersededCount: UInt64 { statistics.superseded }
 
-    private static func options(_ entry: SharedMailbox.Entry) -> evc_shared_subscription_options {
+    private func add(
+      _ entry: SharedMailbox.Entry,
+      by create: (
+        OpaquePointer, UnsafePointer<evc_shared_subscription_options>,
+        UnsafeMutablePointer<OpaquePointer?>
+      ) -> evc_status
+    ) -> Subscription {
       var options = evc_shared_subscription_options()
       // Retained until the core frees the subscription, with the mailbox at the latest. The core
       // passes it on as it is, with the worker's context and the envelope that it took: none of
@@ -65,7 +63,9 @@
         }
       }
       options.finalize = { Unmanaged<SharedMailbox.Entry>.fromOpaque($0!).release() }
-      return options
+      var made: OpaquePointer?
+      requireCore(create(mailbox, &options, &made), "add a subscription")
+      return Subscription(pointer: UnsafeMutableRawPointer(made!))
     }
 
     func makeWorker(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
@@ -77,12 +77,7 @@
 
     func dropAll() { evc_shared_mailbox_drop(mailbox) }
 
-    func depths() -> [Int] {
-      withUnsafeTemporaryAllocation(of: UInt64.self, capacity: Lane.count) { counts in
-        evc_shared_mailbox_depths(mailbox, counts.baseAddress!)
-        return counts.map(Int.init)
-      }
-    }
+    func depths() -> [Int] { laneCounts { evc_shared_mailbox_depths(mailbox, $0) } }
 
     func counts() -> (taken: UInt64, dropped: UInt64) { (statistics.taken, statistics.dropped) }
 

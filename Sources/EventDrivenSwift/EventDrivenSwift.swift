@@ -2,7 +2,10 @@
 // Copyright the EventCore authors
 
 import Dispatch
-import EventCore
+
+// A program that comes from EventDrivenSwift imports this module and nothing else: all of EventCore,
+// and what is written here for such programs alone.
+@_exported public import EventCore
 
 // The names that EventDrivenSwift has for closures, and for what ends one.
 
@@ -38,4 +41,15 @@ public typealias EventFilterCallback = (
 extension EventThread {
   /// What ends a callback, by its name in EventDrivenSwift.
   public typealias EventCallbackHandler = EventCallbackHandle
+}
+
+extension Eventable {
+  /// The name of the type, with the module and the types around it, for texts. Types are told apart
+  /// by themselves (D11), never by this.
+  ///
+  /// **Threads**: any. **Complexity**: a string is made for each call.
+  public static func getEventTypeName() -> String { String(reflecting: self) }
+
+  /// The name of this event's type. As the static form.
+  public func getEventTypeName() -> String { String(reflecting: Self.self) }
 }

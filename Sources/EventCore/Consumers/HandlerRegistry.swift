@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// The handlers of one consumer, by the types of their events: how they come and go, from any thread.
+///
+/// Who touches what: `state`, and of its receivers what they say, under its mutex; everything else is
+/// constant. Lock order: at the head of `Consumer`.
+final class HandlerRegistry: @unchecked Sendable {
+  private struct State {
+    var receivers: [UInt: Receiver] = [:]
+    /// Each with one handler that wants the latest event only, and a subscription of its own.
+    var latests: [ObjectIdentifier: Receiver] = [:]
+    var isClosed = false
+
+    var all: [Receiver] { Array(receivers.values) + Array(latests.values) }
+  }
+  private let state = Guarded(State())
+  /// The central's router, and the one for events that are posted straight to the consumer.
+  let routes: any RouteRegistry
+  // It has this registry to itself, and uses it to the end of its own `deinit`.
+  private unowned(unsafe) let consumer: Consumer
+
+  init(_ consumer: Consumer, _ routes: any RouteRegistry) {
+    self.consumer = consumer
+    self.routes = routes
+  }
+
+  /// False once it was closed.
+  var isOpen: Bool { state.withLock { !$0.isClosed } }
+
+  /// Registers a handler for events of one type. Nil if the consumer is closed.
+  func add(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
+    state.withLock { state in
+      guard !state.isClosed else { return nil }
+      let known = handler.isLatestOnly ? nil : state.receivers[type.key]
+      let receiver = known ?? make(type, isLatestOnly: handler.isLatestOnly, &state)
+      if let shared = consumer.hooks.shared {
+        shared.add(handler, to: receiver)
+      } else {
+        receiver.add(handler, after: receiver.generation)
+      }
+      publish(receiver)
+      return receiver
+    }
+  }
+
+  /// Takes a handler that has ended off its receiver. True if the receiver, a latest-only one, has ended
+  /// with it.
+  func remove(_ handler: HandlerState, of receiver: Receiver) -> Bool {
+    state.withLock { state in
+      receiver.liveCount -= 1
+      receiver.timedCount -= handler.isTimed ? 1 : 0
+      if state.isClosed { return endLatest(receiver, &state) }
+      if receiver.liveCount == 0 {
+        retract(receiver)
+        return endLatest(receiver, &state)
+      }
+      if handler.isTimed, receiver.timedCount == 0 {
+        // Nobody is left who asks for the clock (D8).
+        publish(receiver)
+        consumer.hooks.shared?.leaveClock(receiver)
+      }
+      return false
+    }
+  }
+
+  /// What was in the shared mailbox before is for the handlers that this worker has by now.
+  func admit() {
+    state.withLock { state in
+      for receiver in state.all { receiver.firstGeneration = receiver.generation }
+    }
+  }
+
+  /// Takes all handlers off the routers, and refuses others.
+  func close() {
+    state.withLock { state in
+      guard !state.isClosed else { return }
+      state.isClosed = true
+      for receiver in state.all where receiver.isLatestOnly || receiver.liveCount > 0 {
+        retract(receiver)
+      }
+    }
+  }
+
+  /// Gives all receivers away: the consumer has ended.
+  func takeAll() -> [Receiver] {
+    state.withLock { state in
+      let all = state.all
+      state.receivers.removeAll()
+      for receiver in all where receiver.isLatestOnly { endLatest(receiver, &state) }
+      return all
+    }
+  }
+
+  /// What this worker does with the events of an entry of its shared mailbox, if it has a handler
+  /// for it.
+  func receiver(for entry: SharedMailbox.Entry) -> Receiver? {
+    state.withLock { state in
+      entry.route.ordinal == 0
+        ? state.receivers[entry.route.key] : state.latests.values.first { $0.route == entry.route }
+    }
+  }
+
+  /// How many events of a latest-only receiver were superseded while its handler was alive. 0 for
+  /// others.
+  func supersededCount(_ receiver: Receiver) -> UInt64 {
+    state.withLock { state in
+      state.latests[ObjectIdentifier(receiver)] == nil
+        ? receiver.supersededCount
+        : consumer.mailbox.supersededCount(of: receiver.subscription)
+    }
+  }
+
+  // MARK: With the state locked
+
+  /// Tells the routers the receiver's generation, and whether the clock is needed.
+  private func publish(_ receiver: Receiver) {
+    routes.subscribe(
+      receiver.key, receiver.subscription, generation: receiver.generation,
+      timed: receiver.timedCount > 0)
+  }
+
+  /// Takes the receiver off the routers.
+  private func retract(_ receiver: Receiver) {
+    routes.unsubscribe(receiver.key, receiver.subscription)
+    consumer.hooks.shared?.leave(receiver)
+  }
+
+  private func make(_ type: EventTypeActions, isLatestOnly: Bool, _ state: inout State) -> Receiver {
+    routes.expect(type.key, drop: type.drop)
+    guard isLatestOnly else {
+      let receiver = Receiver(type, consumer: consumer, isLatestOnly: false)
+      receiver.subscription = consumer.mailbox.addSubscription(receiver)
+      state.receivers[type.key] = receiver
+      return receiver
+    }
+    let ordinal = consumer.hooks.shared.map { _ in
+      PoolRoute.free(type.key, from: 1, but: state.latests.values.lazy.map(\.route)).ordinal
+    }
+    let receiver = Receiver(
+      type, consumer: consumer, isLatestOnly: true, ordinal: ordinal ?? 0)
+    receiver.subscription = consumer.mailbox.addLatestSubscription(receiver)
+    state.latests[ObjectIdentifier(receiver)] = receiver
+    return receiver
+  }
+
+  /// Lets go of a latest-only receiver, which no router has any more. True for the first call.
+  @discardableResult
+  private func endLatest(_ receiver: Receiver, _ state: inout State) -> Bool {
+    guard state.latests.removeValue(forKey: ObjectIdentifier(receiver)) != nil else { return false }
+    // Relaxed: who takes an event that was dispatched after this finds it.
+    receiver.isOver.store(true, ordering: .relaxed)
+    receiver.supersededCount = consumer.mailbox.supersededCount(of: receiver.subscription)
+    consumer.mailbox.removeLatestSubscription(receiver.subscription)
+    return true
+  }
+}
