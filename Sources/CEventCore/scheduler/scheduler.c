@@ -31,20 +31,18 @@ static const struct evc_scheduler_clock real_clock = { NULL, real_now, real_slee
 
 static void destroy(struct evc_scheduler *scheduler)
 {
-	if (scheduler->lock_parker != NULL)
-		evc_parker_destroy(scheduler->lock_parker);
-	if (scheduler->parker != NULL)
-		evc_parker_destroy(scheduler->parker);
+	evc_parker_destroy(scheduler->parker);
 	evc_timer_store_close(&scheduler->store);
 	pthread_cond_destroy(&scheduler->condition);
 	pthread_mutex_destroy(&scheduler->mutex);
+	pthread_mutex_destroy(&scheduler->heap_mutex);
 	evc_deallocate(scheduler, sizeof(*scheduler), _Alignof(struct evc_scheduler));
 }
 
 static void init(struct evc_scheduler *scheduler, const struct evc_scheduler_options *options)
 {
 	scheduler->clock = options->clock != NULL ? *options->clock : real_clock;
-	scheduler->parker = scheduler->lock_parker = NULL;
+	scheduler->parker = NULL;
 	scheduler->driven = options->driven;
 	scheduler->wake = options->wake;
 	scheduler->wake_context = options->wake_context;
@@ -52,7 +50,7 @@ static void init(struct evc_scheduler *scheduler, const struct evc_scheduler_opt
 		sizeof(scheduler->name) - 1);
 	scheduler->name[sizeof(scheduler->name) - 1] = '\0';
 	evc_timer_store_init(&scheduler->store);
-	atomic_init(&scheduler->lock, 0);
+	pthread_mutex_init(&scheduler->heap_mutex, NULL);
 	atomic_init(&scheduler->added, NULL);
 	atomic_init(&scheduler->cancelled, NULL);
 	atomic_init(&scheduler->backlog, 0);
@@ -90,9 +88,6 @@ enum evc_status evc_scheduler_create(const struct evc_scheduler_options *options
 		return EVC_OUT_OF_MEMORY;
 	init(scheduler, options);
 	status = evc_parker_create(options->parker, &scheduler->parker);
-	/* With the system's own calls: a test's parker counts the sleeps until a deadline. */
-	if (status == EVC_OK)
-		status = evc_parker_create(NULL, &scheduler->lock_parker);
 	if (status == EVC_OK && !options->driven)
 		status = evc_scheduler_start(scheduler);
 	if (status != EVC_OK) {
@@ -165,7 +160,7 @@ static void publish(struct evc_scheduler *scheduler, struct evc_timer *timer, ui
 			scheduler->wake(scheduler->wake_context);
 	}
 	if (evc_unlikely(too_many))
-		evc_scheduler_await_deal(scheduler);
+		evc_scheduler_deal_backlog(scheduler);
 }
 
 /* Leaves a cancelled timer to be taken out; takes all out if there are enough. */
@@ -187,7 +182,7 @@ static void discard(struct evc_scheduler *scheduler, struct evc_timer *timer)
 		evc_scheduler_deal(scheduler);
 		evc_scheduler_unlock(scheduler);
 	} else if (evc_unlikely(left >= EVC_SCHEDULER_BACKLOG)) {
-		evc_scheduler_await_deal(scheduler);
+		evc_scheduler_deal_backlog(scheduler);
 	}
 }
 

@@ -1,49 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "scheduler/scheduler_private.h"
 
-#include <sched.h>
-#include <time.h>
-
-/* How often the runner looks before it sleeps: about as long as another's step in the heap takes. */
-#define RUNNER_SPINS 64u
-
-bool evc_scheduler_try_lock(struct evc_scheduler *scheduler)
-{
-	uint32_t free = 0;
-
-	/* Acquire: pairs with the unlock: the heap as the last holder left it. */
-	return atomic_compare_exchange_strong_explicit(&scheduler->lock, &free, 1,
-						       memory_order_acquire,
-						       memory_order_relaxed);
-}
+/* How often the runner tries the lock before it sleeps: about as long as one change of the heap takes. */
+#define RUNNER_TRIES 64u
 
 void evc_scheduler_lock(struct evc_scheduler *scheduler)
 {
-	for (unsigned i = 0; i < RUNNER_SPINS; i++) {
+	for (unsigned i = 0; i < RUNNER_TRIES; i++) {
 		if (evc_scheduler_try_lock(scheduler))
 			return;
 		evc_pause();
 	}
-	for (;;) {
-		uint32_t ticket = evc_parker_prepare(scheduler->lock_parker);
-
-		/* Acquire: as above. The holder that finds 2 at its unlock wakes. */
-		if (atomic_exchange_explicit(&scheduler->lock, 2, memory_order_acquire) == 0)
-			return;
-		(void)evc_parker_wait(scheduler->lock_parker, ticket, EVC_FOREVER);
-	}
-}
-
-void evc_scheduler_unlock(struct evc_scheduler *scheduler)
-{
-	/* Release: pairs with the two above. */
-	if (atomic_exchange_explicit(&scheduler->lock, 0, memory_order_release) == 2)
-		(void)evc_parker_wake(scheduler->lock_parker);
+	pthread_mutex_lock(&scheduler->heap_mutex);
 }
 
 /* Into the order in which they were added. */
@@ -127,32 +97,12 @@ void evc_scheduler_deal(struct evc_scheduler *scheduler)
 		atomic_fetch_sub_explicit(&scheduler->backlog, dealt, memory_order_relaxed);
 }
 
-/* Waits for another thread that is a few instructions away, unless it was preempted: longer with each turn. */
-static void back_off(unsigned turn)
+void evc_scheduler_deal_backlog(struct evc_scheduler *scheduler)
 {
-	if (turn < 100) {
-		evc_pause();
-	} else if (turn < 200) {
-		sched_yield();
-	} else {
-		/* A real-time thread has to sleep to let a preempted one run. */
-		struct timespec nap = { 0, 20000 };
-
-		nanosleep(&nap, NULL);
-	}
-}
-
-void evc_scheduler_await_deal(struct evc_scheduler *scheduler)
-{
-	for (unsigned turn = 0; atomic_load_explicit(&scheduler->backlog, memory_order_relaxed) >=
-				EVC_SCHEDULER_BACKLOG;
-	     turn++) {
-		if (evc_scheduler_try_lock(scheduler)) {
-			evc_scheduler_deal(scheduler);
-			evc_scheduler_unlock(scheduler);
-			return;
-		}
-		back_off(turn);
-	}
+	pthread_mutex_lock(&scheduler->heap_mutex);
+	/* Relaxed, as all of its uses. Another thread that waited here may have sorted the changes in meanwhile. */
+	if (atomic_load_explicit(&scheduler->backlog, memory_order_relaxed) >= EVC_SCHEDULER_BACKLOG)
+		evc_scheduler_deal(scheduler);
+	evc_scheduler_unlock(scheduler);
 }
 #endif

@@ -23,14 +23,14 @@
  * reads the 0 of R7, and the next R3 is still to come. A timer that is not earlier may stay in `added`: the
  * runner finds it when it wakes, which is early enough. Tests/Models/scheduler.pml models these lines.
  *
- * The lock: 0 free, 1 held, 2 held and the runner waits for it. A holder runs no user code. So whoever lets go of it
- * may have to wake the runner, a cancel included, and makes no other system call. A runner that looks again and again
- * instead, with yields and naps of 20 us, seems to fire later: beside four threads that add and cancel, on two
- * processors that had other work too, 12, 14 and 142 ms in the mean of a run where this one took 4, 6 and 19.
+ * The lock is a mutex, and its holder runs no user code. Whoever unlocks it may have to wake the runner, which sleeps
+ * on it; so may a cancel, which makes no other system call. A runner that looks again and again instead, with yields
+ * and naps of 20 us, seems to fire later: beside four threads that add and cancel, on two processors that had other
+ * work too, 12, 14 and 142 ms in the mean of a run where one that sleeps took 4, 6 and 19.
  *
  * What others left is bounded: threads that add and cancel without pause outrun whoever deals (a step in
  * the heap costs more than a step in a list), and then nothing would fire any more. Whoever leaves the
- * EVC_SCHEDULER_BACKLOG-th or a later change waits until they are dealt, or deals them.
+ * EVC_SCHEDULER_BACKLOG-th or a later change waits for the lock, and deals them unless another has done so.
  *
  * Cancelled timers are left in a list as well, by everybody, and taken out of the heap together once
  * there are EVC_SCHEDULER_BATCH: the lines of the heap that they need are then fetched at the same
@@ -55,9 +55,8 @@
 struct evc_scheduler {
 	/* Constant. */
 	struct evc_scheduler_clock clock;
-	/* The runner sleeps on the first until a deadline, on the second until the lock is free. */
+	/* The runner sleeps on it until a deadline. */
 	struct evc_parker *parker;
-	struct evc_parker *lock_parker;
 	bool driven;
 	void (*wake)(void *context);
 	void *wake_context;
@@ -66,7 +65,7 @@ struct evc_scheduler {
 	struct evc_timer_store store;
 
 	/* Callers and runner. */
-	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t lock;
+	_Alignas(EVC_CACHE_LINE) pthread_mutex_t heap_mutex;
 	/* Stacks; the last added or cancelled first. */
 	_Atomic(struct evc_timer *) added;
 	_Atomic(struct evc_timer *) cancelled;
@@ -94,14 +93,23 @@ struct evc_scheduler {
 	bool ended;
 };
 
-/* The lock of the heap. */
-bool evc_scheduler_try_lock(struct evc_scheduler *scheduler);
-void evc_scheduler_lock(struct evc_scheduler *scheduler); /* the runner alone */
-void evc_scheduler_unlock(struct evc_scheduler *scheduler);
+/* The lock of the heap. Only the runner waits for it, and who leaves a change too many. */
+static inline bool evc_scheduler_try_lock(struct evc_scheduler *scheduler)
+{
+	return pthread_mutex_trylock(&scheduler->heap_mutex) == 0;
+}
+
+static inline void evc_scheduler_unlock(struct evc_scheduler *scheduler)
+{
+	pthread_mutex_unlock(&scheduler->heap_mutex);
+}
+
+/* The runner. */
+void evc_scheduler_lock(struct evc_scheduler *scheduler);
 /* Deals what others left in `added` and `cancelled`. Under the lock. */
 void evc_scheduler_deal(struct evc_scheduler *scheduler);
-/* Returns when fewer than EVC_SCHEDULER_BACKLOG changes wait; helps if it can. Not under the lock. */
-void evc_scheduler_await_deal(struct evc_scheduler *scheduler);
+/* Waits for the lock, and deals what others left if EVC_SCHEDULER_BACKLOG changes or more wait. */
+void evc_scheduler_deal_backlog(struct evc_scheduler *scheduler);
 
 /* Starts the thread of a scheduler that is not driven; it takes a reference. */
 enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler);
