@@ -168,7 +168,6 @@ static const char *ends_of_nothing(void)
 	evc_parker_destroy(NULL);
 	evc_router_destroy(NULL);
 	evc_scheduler_release(NULL);
-	evc_shared_latest_subscription_release(NULL);
 	evc_shared_mailbox_release(NULL);
 	evc_walk_end(NULL);
 	evc_worker_destroy(NULL);

@@ -137,7 +137,7 @@ static const char *next_while_handled(void)
 	/* The subscription outlives its owner and its routes for what is being handled. */
 	EXPECT_OK(evc_router_unsubscribe(place.router, PLACE_LATEST, place.latest));
 	EXPECT(suite_settle(), "the router is held up");
-	evc_shared_latest_subscription_release(place.latest);
+	evc_latest_subscription_release(place.latest);
 	EXPECT_EQUAL(place.finalized, 0, "calls of finalize");
 	evc_worker_recycle(two, second, true);
 	EXPECT_EQUAL(place.finalized, 1, "calls of finalize");
@@ -206,9 +206,9 @@ static const char *own_slot(void)
 	evc_latest_subscription_release(own);
 	evc_router_destroy(place.router);
 	EXPECT(suite_settle(), "the router is held up");
-	EXPECT_EQUAL(evc_shared_latest_subscription_superseded(place.latest), 1, "superseded");
+	EXPECT_EQUAL(evc_latest_subscription_superseded(place.latest), 1, "superseded");
 	evc_worker_destroy(worker);
-	evc_shared_latest_subscription_release(place.latest);
+	evc_latest_subscription_release(place.latest);
 	evc_shared_mailbox_release(place.receiver.mailbox);
 	EXPECT(suite_quiesce(), "the end of a subscription is held up");
 	return NULL;
@@ -236,7 +236,7 @@ static const char *refused(void)
 	/* The one that waits goes with the last reference. */
 	evc_router_destroy(place.router);
 	EXPECT(suite_settle(), "the router is held up");
-	evc_shared_latest_subscription_release(place.latest);
+	evc_latest_subscription_release(place.latest);
 	EXPECT_EQUAL(place.finalized, 0, "calls of finalize");
 	evc_shared_mailbox_release(place.receiver.mailbox);
 	/* The refused one is the dispatch's to end, by the same function. */

@@ -161,7 +161,7 @@ static const char *memory(void)
 
 	EXPECT_NONE(begin(&race, 0, 1000, -1));
 	EXPECT_NONE(dispatchers_flood(&race.dispatchers, &accepted));
-	EXPECT_EQUAL(evc_shared_latest_subscription_superseded(race.place.latest), accepted - 1,
+	EXPECT_EQUAL(evc_latest_subscription_superseded(race.place.latest), accepted - 1,
 		     "superseded");
 	evc_shared_mailbox_close(race.place.receiver.mailbox);
 	EXPECT_OK(evc_worker_create(race.place.receiver.mailbox, NULL, &late));

@@ -95,7 +95,7 @@ evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
  * Its envelopes reach it through its sink, as a router's dispatch posts them.
  *
  * Threads: any. Progress: blocking (a mutex, and the allocator). Ownership: the caller holds a reference and
- * gives it up with `evc_shared_latest_subscription_release`; it keeps the shared mailbox alive. `finalize` is
+ * gives it up with `evc_latest_subscription_release`; it keeps the shared mailbox alive. `finalize` is
  * called when no reference, no route and no envelope is left. Errors: EVC_OUT_OF_MEMORY;
  * EVC_INVALID_ARGUMENT without `deliver`.
  */
@@ -103,20 +103,6 @@ EVC_API EVC_MUST_USE enum evc_status
 evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
 					   const struct evc_shared_subscription_options *options,
 					   struct evc_subscription **out);
-
-/**
- * Gives up the reference of such a subscription. What waits is still delivered: unsubscribe it from its
- * routers first.
- *
- * Threads: any. Progress: wait-free but for the last. Ownership: ends the caller's. Errors: none.
- */
-EVC_API void evc_shared_latest_subscription_release(struct evc_subscription *subscription);
-
-/**
- * How many envelopes of such a subscription were superseded. Threads: any, with a reference. Progress:
- * wait-free. Errors: none.
- */
-EVC_API uint64_t evc_shared_latest_subscription_superseded(struct evc_subscription *subscription);
 
 /**
  * Posts a chain, whose last envelope links to none. Those of one lane become visible together, in the

@@ -44,14 +44,4 @@ evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
 	return evc_latest_create(&subscription, &mailbox->subscriptions, accept,
 				 EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, out);
 }
-
-void evc_shared_latest_subscription_release(struct evc_subscription *subscription)
-{
-	evc_latest_subscription_release(subscription);
-}
-
-uint64_t evc_shared_latest_subscription_superseded(struct evc_subscription *subscription)
-{
-	return evc_latest_subscription_superseded(subscription);
-}
 #endif

@@ -367,7 +367,7 @@ static void latest(bool early)
 	if (!early)
 		CHECK(tally_was_handled(1) || tally_was_handled(5));
 	CHECK(evc_router_unsubscribe(router, KEY, subscription) == EVC_OK);
-	evc_shared_latest_subscription_release(subscription);
+	evc_latest_subscription_release(subscription);
 	tear_down();
 }
 

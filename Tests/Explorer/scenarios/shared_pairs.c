@@ -176,7 +176,7 @@ static void figures(bool latest, bool close, enum evc_lane first, enum evc_lane 
 	explorer_join(thread);
 	if (latest) {
 		CHECK(evc_router_unsubscribe(router, KEY, subscription) == EVC_OK);
-		evc_shared_latest_subscription_release(subscription);
+		evc_latest_subscription_release(subscription);
 	}
 	tear_down(1);
 }
