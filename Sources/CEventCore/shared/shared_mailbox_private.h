@@ -170,9 +170,9 @@ void evc_shared_drop_all(struct evc_shared_mailbox *mailbox);
 void evc_shared_wake_one(struct evc_shared_mailbox *mailbox);
 /* Wakes one that sleeps, whoever is looking. False if none sleeps. */
 bool evc_shared_wake_any(struct evc_shared_mailbox *mailbox);
-/* W1, and W6. The worker's thread. */
-void evc_worker_lie_down(struct evc_worker *worker);
-void evc_worker_get_up(struct evc_worker *worker);
+/* W1 to W3, before the look W4; and W6, after the sleep W5. Of a worker, on its thread: the waiter's functions. */
+void evc_worker_lie_down(void *worker);
+void evc_worker_get_up(void *worker);
 /* W2, W7. The worker's thread. */
 void evc_worker_stop_looking(struct evc_worker *worker);
 /* Counts the worker among those looking. The worker's thread. */

@@ -93,8 +93,9 @@ void evc_shared_wake_one(struct evc_shared_mailbox *mailbox)
 	}
 }
 
-void evc_worker_lie_down(struct evc_worker *worker)
+void evc_worker_lie_down(void *context)
 {
+	struct evc_worker *worker = context;
 	struct evc_shared_mailbox *mailbox = worker->shared;
 
 	/*
@@ -110,8 +111,9 @@ void evc_worker_lie_down(struct evc_worker *worker)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-void evc_worker_get_up(struct evc_worker *worker)
+void evc_worker_get_up(void *context)
 {
+	struct evc_worker *worker = context;
 	struct evc_shared_mailbox *mailbox = worker->shared;
 	uint64_t bit = UINT64_C(1) << worker->slot % 64;
 

@@ -171,7 +171,7 @@ look:
 static inline struct evc_envelope *next(struct evc_worker *worker, bool is_held)
 {
 	struct evc_envelope *envelope;
-	/* One that is held is neither asleep nor looking to the others: see run_held. */
+	/* One that is held is neither asleep nor looking to the others: see evc_worker_run. */
 	bool passes_on = !is_held && worker->passes_on;
 
 	if (evc_unlikely(passes_on)) {
@@ -280,63 +280,50 @@ void evc_worker_hold(struct evc_worker *worker)
 
 void evc_worker_admit(struct evc_worker *worker)
 {
-	/* Release, pairs with run_held: what was registered for the worker. Before the interrupt. */
+	/* Release, pairs with evc_worker_run: what was registered for the worker. Before the interrupt. */
 	atomic_store_explicit(&worker->is_held, false, memory_order_release);
 	evc_mailbox_interrupt(worker->mailbox);
 }
 
-/*
- * A loop of its own, so that the loop over both asks for nothing more. To the others there is no such worker
- * yet: it is neither asleep nor looking (shared_mailbox_private.h), so that no post relies on it. False if it
- * has ended.
- */
-static bool run_held(struct evc_worker *worker)
+static bool is_held(struct evc_worker *worker)
 {
-	struct evc_mailbox *mailbox = worker->mailbox;
+	/* Acquire, pairs with evc_worker_admit. */
+	return atomic_load_explicit(&worker->is_held, memory_order_acquire);
+}
 
-	for (;;) {
-		struct evc_envelope *envelope = next(worker, true);
-		bool closes = evc_mailbox_closes(mailbox);
-
-		if (envelope != NULL)
-			deliver(worker, envelope);
-		else if (closes && evc_mailbox_end(mailbox))
-			return false;
-		/* Acquire, pairs with evc_worker_admit; after the look, which may have cleared its interrupt. */
-		if (!atomic_load_explicit(&worker->is_held, memory_order_acquire))
-			return true;
-		if (envelope != NULL || closes)
-			continue;
-		evc_mailbox_say_idle(mailbox);
-		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
-	}
+/* As end_if_closed, for a worker that is held: its own mailbox alone decides. */
+static bool end_if_own_closed(struct evc_worker *worker, bool *closes)
+{
+	*closes = evc_mailbox_closes(worker->mailbox);
+	return *closes && evc_mailbox_end(worker->mailbox);
 }
 
 enum evc_status evc_worker_run(struct evc_worker *worker)
 {
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
-	/* Acquire: as in run_held. */
-	if (atomic_load_explicit(&worker->is_held, memory_order_acquire) && !run_held(worker)) {
-		part(worker);
-		return EVC_CLOSED;
-	}
 	for (;;) {
-		struct evc_envelope *envelope = next(worker, false);
-		bool closes;
+		/*
+		 * While a worker is held, the others see none: it is neither asleep nor looking
+		 * (shared_mailbox_private.h), so that no post relies on it.
+		 */
+		bool held = is_held(worker), closes;
+		struct evc_envelope *envelope = next(worker, held);
 
 		if (evc_likely(envelope != NULL)) {
 			deliver(worker, envelope);
 			continue;
 		}
-		if (end_if_closed(worker, &closes)) {
+		if (held ? end_if_own_closed(worker, &closes) : end_if_closed(worker, &closes)) {
 			part(worker);
 			return EVC_CLOSED;
 		}
-		if (closes)
+		/* Looked at again, since `next` may have cleared the interrupt of an admission. */
+		if (closes || held != is_held(worker))
 			continue;
 		evc_mailbox_say_idle(worker->mailbox);
-		(void)evc_worker_wait(worker, EVC_FOREVER);
+		(void)(held ? evc_mailbox_wait(worker->mailbox, EVC_FOREVER)
+			    : evc_worker_wait(worker, EVC_FOREVER));
 	}
 }
 #endif

@@ -5,7 +5,7 @@
  * What a worker does while nothing waits in its own mailbox nor in the shared one: mailbox_wait.c, with the lanes of
  * both to look at and one parker for both.
  */
-#include "mailbox/mailbox_wait.h"
+#include "mailbox/mailbox_private.h"
 #include "shared/shared_mailbox_private.h"
 
 /* Something waits, or the worker is spoken to. */
@@ -30,21 +30,9 @@ static void begin_spin(void *context)
 		evc_worker_begin_looking(worker);
 }
 
-/* W1 to W3; the look is W4, the sleep W5. */
-static void lie_down(void *context)
-{
-	evc_worker_lie_down(context);
-}
-
-/* W6. */
-static void get_up(void *context)
-{
-	evc_worker_get_up(context);
-}
-
 enum evc_status evc_worker_wait(struct evc_worker *worker, uint64_t timeout)
 {
-	struct evc_waiter waiter = { worker, has_news, begin_spin, lie_down, get_up };
+	struct evc_waiter waiter = { worker, has_news, begin_spin, evc_worker_lie_down, evc_worker_get_up };
 
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
