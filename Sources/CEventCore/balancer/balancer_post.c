@@ -87,17 +87,6 @@ static bool post(struct evc_balancer *balancer, const struct evc_snapshot *recei
 	return false;
 }
 
-static void drop(struct evc_balancer *balancer, const struct evc_chain *chain)
-{
-	struct evc_envelope *envelope = chain->first, *next;
-
-	atomic_fetch_add_explicit(&balancer->dropped, chain->count, memory_order_relaxed);
-	for (uint32_t i = 0; i < chain->count; i++, envelope = next) {
-		next = evc_slot_next(envelope);
-		evc_envelope_end(envelope, false, NULL);
-	}
-}
-
 /*
  * Places up to SLICE envelopes, each where `choose` says, with one post for each receiver that gets some.
  * Returns the number that found one; what did not is unlinked and still addressed to the balancer.
@@ -243,7 +232,8 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 		return status;
 	}
 	/* Some were placed, so the chain is the balancer's, and what is left ends here (D4: counted). */
-	drop(balancer, &rest);
+	atomic_fetch_add_explicit(&balancer->dropped, rest.count, memory_order_relaxed);
+	evc_chain_end(&rest);
 	return EVC_OK;
 }
 #endif

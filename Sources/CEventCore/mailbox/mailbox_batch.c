@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-#include "mailbox/mailbox_deliver.h"
+#include "mailbox/mailbox_private.h"
 
 /* How many events ahead of the one that is handled the next line is fetched. */
 #define BATCH_AHEAD 8

@@ -257,6 +257,25 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox);
 void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cache *cache);
 /* mailbox_pump.c: SLEEP was seen in `attention`. */
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
+/*
+ * mailbox_batch.c: delivers the events of a batch, of which the first was taken by evc_mailbox_next: one by one, for
+ * as long as they are what comes next, and up to `limit` of them. Returns how many.
+ */
+uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
+				   uint64_t limit);
+
+/* Where a consumer looks, and whom it tells that it sleeps beside its mailbox. All but `has_news` may be NULL. */
+struct evc_waiter {
+	void *context;
+	/* Seq_cst: the look of the sleep protocol (C2). */
+	bool (*has_news)(void *context);
+	void (*begin_spin)(void *context);
+	void (*lie_down)(void *context);
+	void (*get_up)(void *context);
+};
+
+/* mailbox_wait.c: waits by the mailbox's strategy, on its parker: false if the time is over. The consumer. */
+bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t timeout);
 
 /* True if something lies in an inbox. Any thread. */
 static inline bool evc_mailbox_has_posts(struct evc_mailbox *mailbox, memory_order order)

@@ -2,7 +2,9 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * A mailbox whose consumer is driven by somebody else: a pump call delivers some envelopes on whatever
+ * The two consumers that deliver: a thread of its own (evc_mailbox_run), and a pump.
+ *
+ * A pump is a consumer that is driven by somebody else: a pump call delivers some envelopes on whatever
  * thread it is made on, and when nothing is left it arms the mailbox and returns instead of sleeping.
  *
  * Armed is the bit SLEEP of `attention`, and the two steps are those of a consumer that goes to sleep
@@ -28,7 +30,7 @@
  *
  * Tests/Models/pump.pml checks this over all interleavings of small cases.
  */
-#include "mailbox/mailbox_deliver.h"
+#include "mailbox/mailbox_private.h"
 
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox)
 {
@@ -41,6 +43,62 @@ void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox)
 				      memory_order_acquire) &
 	    EVC_ATTENTION_SLEEP)
 		mailbox->options.wake(mailbox->options.context);
+}
+
+/* Delivers what evc_mailbox_next has taken. Returns how many events that were, at most `limit`. */
+static inline uint64_t deliver(struct evc_mailbox *mailbox, struct evc_envelope *envelope, uint64_t limit)
+{
+	struct evc_subscription *subscription = envelope->subscription;
+	void *payload = envelope->bytes;
+	bool owned = true, moved;
+
+	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_BOXED)) {
+		if (envelope->flags & EVC_ENVELOPE_BATCH)
+			return evc_mailbox_deliver_batch(mailbox, envelope, limit);
+		payload = evc_box_payload(envelope->box);
+		owned = evc_envelope_owns_payload(envelope);
+	}
+	moved = subscription->deliver(subscription->context, payload, envelope, owned);
+	evc_envelope_end(envelope, moved, &mailbox->returns);
+	return 1;
+}
+
+/*
+ * The loop of a consumer that delivers: until it has delivered `*limit` events, from which it counts down: EVC_OK;
+ * or the mailbox has ended: EVC_CLOSED; or nothing is left, and it has said so by `idle`: EVC_EMPTY.
+ */
+static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, uint64_t *limit)
+{
+	for (;;) {
+		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
+
+		if (evc_likely(envelope != NULL)) {
+			*limit -= deliver(mailbox, envelope, *limit);
+			if (evc_unlikely(*limit == 0))
+				return EVC_OK;
+			continue;
+		}
+		if (evc_likely(!evc_mailbox_closes(mailbox))) {
+			evc_mailbox_say_idle(mailbox);
+			return EVC_EMPTY;
+		}
+		if (evc_mailbox_end(mailbox))
+			return EVC_CLOSED;
+	}
+}
+
+enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
+{
+	uint64_t no_limit = UINT64_MAX;
+
+	if (mailbox == NULL || mailbox->options.wake != NULL)
+		return EVC_INVALID_ARGUMENT;
+	/* A spinning consumer wants the shortest latency; for the others a microsecond is nothing. */
+	mailbox->paces = mailbox->options.strategy != EVC_WAIT_SPIN;
+	mailbox->pace = EVC_PAUSES;
+	while (deliver_all(mailbox, &no_limit) != EVC_CLOSED)
+		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
+	return EVC_CLOSED;
 }
 
 /* What anybody may have done to a mailbox that has run dry. Touches nothing of the consumer's. */
@@ -68,7 +126,7 @@ enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbox, uint64_t limit)
 	if (mailbox == NULL || limit == 0)
 		return EVC_INVALID_ARGUMENT;
 	for (;;) {
-		enum evc_status status = evc_mailbox_deliver_all(mailbox, &limit);
+		enum evc_status status = deliver_all(mailbox, &limit);
 
 		if (status != EVC_EMPTY)
 			return status;

@@ -5,7 +5,7 @@
  * What a consumer does while nothing waits: that of a mailbox, and a worker, which looks in two places
  * (shared/worker_wait.c).
  */
-#include "mailbox/mailbox_wait.h"
+#include "mailbox/mailbox_private.h"
 #include "platform/clock.h"
 
 #include <sched.h>

@@ -50,6 +50,16 @@ void evc_chain_append(struct evc_chain *chain, struct evc_envelope *envelope)
 	chain->lanes |= 1u << envelope->lane;
 }
 
+void evc_chain_end(const struct evc_chain *chain)
+{
+	struct evc_envelope *envelope = chain->first, *next;
+
+	for (uint32_t i = 0; i < chain->count; i++, envelope = next) {
+		next = evc_slot_next(envelope);
+		evc_envelope_end(envelope, false, NULL);
+	}
+}
+
 void *evc_envelope_payload(struct evc_envelope *envelope)
 {
 	return evc_envelope_payload_inline(envelope);

@@ -6,7 +6,6 @@
 #ifndef EVC_ENVELOPE_PRIVATE_H
 #define EVC_ENVELOPE_PRIVATE_H
 
-#include "memory/batch.h"
 #include "memory/box.h"
 #include "memory/subscription.h"
 #include "memory/thread_record.h"
@@ -23,6 +22,9 @@ static inline void *evc_envelope_payload_inline(struct evc_envelope *envelope)
 	return envelope->flags & EVC_ENVELOPE_BATCH ? envelope->batch.payload
 						    : evc_box_payload(envelope->box);
 }
+
+/* Ends the payloads of a batch that were not taken, and gives the box back. `cache` may be NULL. */
+void evc_batch_end(struct evc_envelope *envelope, struct evc_return_cache *cache);
 
 /* True if no other envelope shares the payload. */
 static inline bool evc_envelope_owns_payload(struct evc_envelope *envelope)
@@ -61,5 +63,8 @@ static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_
 	if (evc_unlikely(holds))
 		evc_envelope_let_go(subscription);
 }
+
+/* Ends the envelopes of a chain, and their payloads. */
+void evc_chain_end(const struct evc_chain *chain);
 
 #endif

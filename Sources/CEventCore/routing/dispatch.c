@@ -83,9 +83,8 @@ static inline bool commit_one(struct evc_envelope *envelope)
 	if (evc_unlikely(sink->accept_one == NULL || sink->needs != 0))
 		return commit_chain(envelope);
 	if (evc_unlikely(sink->accept_one(sink, envelope) != EVC_OK)) {
-		struct evc_chain chain = { envelope, envelope, 1, 0 };
-
-		evc_dispatch_refuse(&chain);
+		/* The receiver has closed. */
+		evc_envelope_release(envelope, false);
 		evc_thread_record_current->pins--;
 		return false;
 	}

@@ -166,16 +166,6 @@ struct evc_envelope *evc_dispatch_next(struct evc_envelope *envelope)
 	return evc_slot_next(envelope);
 }
 
-void evc_dispatch_refuse(const struct evc_chain *chain)
-{
-	struct evc_envelope *envelope = chain->first, *next;
-
-	for (uint32_t i = 0; i < chain->count; i++, envelope = next) {
-		next = evc_slot_next(envelope);
-		evc_envelope_end(envelope, false, NULL);
-	}
-}
-
 static void end(struct evc_dispatch *dispatch)
 {
 	struct evc_thread_record *record = dispatch->record;

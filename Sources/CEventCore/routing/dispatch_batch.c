@@ -3,7 +3,7 @@
 #ifdef EVC_URCU
 /*
  * The short way of a dispatch of several events: one receiver, which takes batches. They go in one envelope
- * (batch.h).
+ * (memory/slot.h).
  */
 #include "routing/dispatch_private.h"
 

@@ -40,18 +40,6 @@ static struct evc_node *parent_of(const struct evc_node *node)
 	return link->parent;
 }
 
-static void init_item(struct evc_tree_item *item, enum evc_tree_item_kind kind, void *object)
-{
-	atomic_init(&item->state, 0);
-	item->modes = 0;
-	item->kind = (uint8_t)kind;
-	atomic_init(&item->parts, 0);
-	item->is_pinned = false;
-	item->object = object;
-	atomic_init(&item->stamp, EVC_UNLINKED);
-	item->previous = NULL;
-}
-
 enum evc_status evc_node_create(const struct evc_node_options *options, struct evc_node **out)
 {
 	struct evc_node *node;
@@ -61,7 +49,7 @@ enum evc_status evc_node_create(const struct evc_node_options *options, struct e
 	node = evc_tree_allocate(sizeof(*node));
 	if (node == NULL)
 		return EVC_OUT_OF_MEMORY;
-	init_item(&node->first_link.item, EVC_ITEM_NODE, node);
+	evc_tree_init_item(&node->first_link.item, EVC_ITEM_NODE, node);
 	atomic_init(&node->first_link.next, NULL);
 	node->first_link.parent = NULL;
 	atomic_init(&node->subtree, 0);
@@ -230,7 +218,7 @@ static enum evc_status attach(struct evc_node *node, struct evc_node *parent,
 			return EVC_OUT_OF_MEMORY;
 		link = *spare;
 		*spare = NULL;
-		init_item(&link->item, EVC_ITEM_LINK, node);
+		evc_tree_init_item(&link->item, EVC_ITEM_LINK, node);
 	}
 	*former = leave_list(node);
 	evc_tree_add_bits(parent, atomic_load_explicit(&node->subtree, memory_order_relaxed));

@@ -9,12 +9,9 @@
 static void init_handler(struct evc_handler *handler, struct evc_node *node, uint64_t key,
 			 uint8_t modes, void *object, bool is_kept)
 {
-	atomic_init(&handler->item.state, 0);
+	evc_tree_init_item(&handler->item, EVC_ITEM_HANDLER, object);
 	handler->item.modes = modes;
-	handler->item.kind = EVC_ITEM_HANDLER;
 	atomic_init(&handler->item.parts, is_kept ? 0 : EVC_PART_CALLER);
-	handler->item.is_pinned = false;
-	handler->item.object = object;
 	handler->key = key;
 	atomic_init(&handler->next, NULL);
 	handler->node = node;

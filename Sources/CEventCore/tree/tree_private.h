@@ -192,6 +192,18 @@ static inline struct evc_node *evc_link_node(struct evc_link *link)
 	return link->item.object;
 }
 
+static inline void evc_tree_init_item(struct evc_tree_item *item, enum evc_tree_item_kind kind, void *object)
+{
+	atomic_init(&item->state, 0);
+	item->modes = 0;
+	item->kind = (uint8_t)kind;
+	atomic_init(&item->parts, 0);
+	item->is_pinned = false;
+	item->object = object;
+	atomic_init(&item->stamp, EVC_UNLINKED);
+	item->previous = NULL;
+}
+
 /* Adds bits to the masks of a node and of all above it. Under the mutex. */
 void evc_tree_add_bits(struct evc_node *node, uint64_t bits);
 /* Takes bits away that a node and those above it need no more, where that is cheap. Under the mutex. */
