@@ -26,7 +26,7 @@ static void ref(struct evc_latest *latest)
 	atomic_fetch_add_explicit(&latest->references, 1, memory_order_relaxed);
 }
 
-/* The mailbox is still there: the caller holds it, or is its consumer, or one of its workers, or its end. */
+/* The mailbox still exists: the caller holds it, or is its consumer, one of its workers, or its end. */
 static void unref(struct evc_latest *latest)
 {
 	struct evc_subscription_list *list = latest->list;
@@ -34,7 +34,10 @@ static void unref(struct evc_latest *latest)
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&latest->references, 1, memory_order_acq_rel) != 1)
 		return;
-	/* The slot is empty, and counts nothing: what it held had a token to come, which held a reference (claim 2). */
+	/*
+	 * The slot is empty and counts nothing: for an envelope in it there would be a token, which holds a
+	 * reference (claim 2).
+	 */
 	pthread_mutex_lock(&list->mutex);
 	*latest->link = latest->next;
 	if (latest->next != NULL)
@@ -85,7 +88,7 @@ struct evc_envelope *evc_latest_claim(struct evc_latest *latest, unsigned lane,
 
 	if (number == 0)
 		return NULL;
-	/* Not NULL: there is a spare. */
+	/* Not NULL: a spare was set aside. */
 	token = evc_token_create(record, &latest->subscription, lane);
 	token->time = number;
 	/* The token's reference. */
@@ -95,7 +98,7 @@ struct evc_envelope *evc_latest_claim(struct evc_latest *latest, unsigned lane,
 
 uintptr_t evc_latest_carry(struct evc_latest *latest, uintptr_t old)
 {
-	/* Nothing is ordered by it: the caller's P1 is still to come. */
+	/* It orders nothing: the caller's P1 is still to come. */
 	if (!atomic_compare_exchange_strong_explicit(&latest->slot, &old, old & ~EVC_LATEST_COUNT,
 						     memory_order_relaxed, memory_order_relaxed))
 		return old;
@@ -107,16 +110,16 @@ void evc_latest_supersede_chain(const struct evc_chain *chain)
 {
 	struct evc_envelope *envelope = chain->first, *next;
 
-	/* Not up to `last`, which may have been handled already. */
+	/* Not including `last`, which may have been handled already. */
 	for (uint32_t left = chain->count - 1; left > 0; left--, envelope = next) {
 		next = evc_slot_next(envelope);
 		evc_envelope_supersede(envelope);
 	}
 }
 
-/* Takers, and whoever drops */
+/* Taking and dropping */
 
-/* K1, and the end of the token's slot. `cache` may be NULL. */
+/* K1, and gives the token's slot back. `cache` may be NULL. */
 static void give_token(struct evc_latest *latest, struct evc_envelope *token,
 		       struct evc_return_cache *cache)
 {
@@ -124,7 +127,7 @@ static void give_token(struct evc_latest *latest, struct evc_envelope *token,
 	evc_return_cache_give_any(cache, token);
 }
 
-/* K2. The envelope, unless it is of a lane after `lane`; counts what it superseded. */
+/* K2. Takes the envelope, unless its lane comes after `lane`; counts what it superseded. */
 static struct evc_envelope *take(struct evc_latest *latest, unsigned lane)
 {
 	/* Pairs with P1. */
@@ -133,7 +136,10 @@ static struct evc_envelope *take(struct evc_latest *latest, unsigned lane)
 	do {
 		if (slot == 0 || (slot & EVC_LATEST_LANE) > lane)
 			return NULL;
-		/* Acquires the envelope. Relaxed where it fails: that is newer than what was loaded, which is in the order. */
+		/*
+		 * Acquires the envelope. Relaxed on failure: the value is newer than the one that was loaded,
+		 * which is in the single order.
+		 */
 	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &slot, 0, memory_order_acquire,
 							memory_order_relaxed));
 	if (count_in(slot) > 0)
@@ -150,7 +156,7 @@ struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_retu
 	give_token(latest, token, cache);
 	envelope = take(latest, lane);
 	if (evc_likely(envelope != NULL))
-		/* The token's reference goes with it. */
+		/* The envelope inherits the token's reference. */
 		envelope->flags |= EVC_ENVELOPE_HOLDS;
 	else
 		unref(latest);
@@ -170,7 +176,7 @@ bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache)
 	return envelope != NULL;
 }
 
-/* Making and looking */
+/* Creating and reading */
 
 enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *list,
 				  enum evc_status (*accept)(struct evc_sink *sink,
@@ -200,7 +206,10 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 	return EVC_OK;
 }
 
-/* What was superseded so far; exact while nobody dispatches. Neither twice nor not at all what is being carried. */
+/*
+ * How many were superseded so far; exact while no thread dispatches. A count that is being carried is
+ * included exactly once.
+ */
 static uint64_t read_superseded(struct evc_latest *latest)
 {
 	uint64_t before, counted = atomic_load_explicit(&latest->superseded, memory_order_relaxed);
@@ -208,7 +217,7 @@ static uint64_t read_superseded(struct evc_latest *latest)
 
 	do {
 		before = counted;
-		/* Acquire: pairs with nothing but itself, so that the second look at the figure comes after the slot. */
+		/* Acquire: so that the second load of the figure comes after that of the slot. */
 		slot = atomic_load_explicit(&latest->slot, memory_order_acquire);
 		counted = atomic_load_explicit(&latest->superseded, memory_order_acquire);
 	} while (counted != before);

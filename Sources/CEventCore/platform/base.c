@@ -13,7 +13,7 @@ uint64_t evc_clock_now(void)
 	struct timespec now;
 
 #ifdef __APPLE__
-	/* DispatchTime counts the time awake there, and so does this clock. */
+	/* DispatchTime counts only the time awake on Apple's systems, and so does this clock. */
 	clock_gettime(CLOCK_UPTIME_RAW, &now);
 #else
 	clock_gettime(CLOCK_MONOTONIC, &now);
