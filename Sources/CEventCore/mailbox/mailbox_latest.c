@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/*
- * The latest-only subscriptions of a mailbox: latest.h, with its lanes and its consumer.
- */
+/* The latest-only subscriptions of a mailbox: latest.h, for its lanes and its consumer. */
 #include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
 
@@ -23,7 +21,7 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 		evc_mailbox_put(mailbox, dispatch.lane, dispatch.token, dispatch.token, 1);
 		evc_latest_settle(latest, &dispatch);
 	}
-	/* P3. Whoever put the token may be held up before it tells. */
+	/* P3. The producer that put the token may be held up before it tells the consumer. */
 	evc_mailbox_tell(mailbox, dispatch.lane);
 	evc_latest_end(chain, &dispatch);
 	return EVC_OK;
@@ -34,7 +32,7 @@ struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct
 	struct evc_envelope *envelope = evc_latest_take(token, &mailbox->returns);
 
 	if (envelope == NULL)
-		/* Release, pairs with evc_mailbox_read_statistics: counted as taken before. */
+		/* Release, pairs with evc_mailbox_read_statistics: it was counted as taken before. */
 		atomic_fetch_add_explicit(&mailbox->empty, 1, memory_order_release);
 	return envelope;
 }

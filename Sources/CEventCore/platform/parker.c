@@ -84,7 +84,7 @@ uint32_t evc_parker_prepare(struct evc_parker *parker)
 }
 
 /* S5. No thread acquires what the sleeper did, here and in S3. */
-static void get_up(struct evc_parker *parker)
+static void finish_wait(struct evc_parker *parker)
 {
 	/* Acquire: pairs with the W2 that has ended the sleep, whose news the caller looks for next. */
 	uint32_t word = atomic_load_explicit(&parker->word, memory_order_acquire);
@@ -132,7 +132,7 @@ enum evc_status evc_parker_wait(struct evc_parker *parker, uint32_t ticket, uint
 			return EVC_TIMED_OUT;
 		break;
 	}
-	get_up(parker);
+	finish_wait(parker);
 	return EVC_OK;
 }
 

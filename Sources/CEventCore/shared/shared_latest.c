@@ -2,8 +2,8 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * The latest-only subscriptions of a shared mailbox: latest.h, with its lanes. One slot for all workers; whichever
- * takes a token takes the event.
+ * The latest-only subscriptions of a shared mailbox: latest.h, for its lanes. All workers share one slot; the
+ * worker that takes a token takes the event.
  */
 #include "latest/latest.h"
 #include "shared/shared_mailbox_private.h"
@@ -25,7 +25,7 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 		evc_shared_put_token(mailbox, dispatch.token, dispatch.lane);
 		evc_latest_settle(latest, &dispatch);
 	}
-	/* P3. Whoever put the token may be held up before it tells. */
+	/* P3. The producer that put the token may be held up before it tells the workers. */
 	evc_shared_tell(mailbox);
 	evc_latest_end(chain, &dispatch);
 	return EVC_OK;
