@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * D12: what breaks a rule is a status, changes nothing, and leaves the caller what was the caller's.
- */
+/* D12: a wrong argument returns a status, changes nothing, and the caller keeps what it passed. */
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -66,7 +64,7 @@ static const char *envelopes(void)
 	EXPECT_STATUS(evc_envelope_create(receiver.subscription, EVC_LANE_STACK_LOW, 1, 1, NULL),
 		      EVC_INVALID_ARGUMENT);
 #if !defined(SUITE_ADDRESS_SANITIZER) && !defined(SUITE_THREAD_SANITIZER)
-	/* The sanitizers end the program at such a size instead. */
+	/* The sanitizers end the program at such a size. */
 	EXPECT_STATUS(evc_envelope_create(receiver.subscription, EVC_LANE_STACK_LOW, SIZE_MAX / 2, 1,
 					  &envelope), EVC_OUT_OF_MEMORY);
 #endif
@@ -107,7 +105,7 @@ static const char *routers(void)
 	EXPECT_STATUS(evc_router_unsubscribe(router, 1, NULL), EVC_INVALID_ARGUMENT);
 	EXPECT_STATUS(evc_router_unsubscribe(router, 1, s), EVC_NOT_FOUND);
 	EXPECT_OK(evc_router_subscribe(router, 1, s, 0, false));
-	/* Twice: on a cold and on a warm route, as their ways part. */
+	/* Twice: on a cold and on a warm route, which take different paths. */
 	for (unsigned i = 0; i < 2; i++) {
 		EXPECT_STATUS(evc_dispatch_begin(NULL, 1, EVC_LANE_STACK_LOW, 8, 8, 1, &dispatch),
 			      EVC_INVALID_ARGUMENT);
@@ -236,7 +234,7 @@ static void interrupt_mailbox(void) { evc_mailbox_interrupt(NULL); }
 static void cancel_thread(void) { evc_thread_cancel(NULL); }
 static void hold_worker(void) { evc_worker_hold(NULL); }
 
-/* Whether a child of fork ends by a signal, or by the report of a sanitizer. */
+/* True if a child of fork ends by a signal, or by the report of a sanitizer. */
 static bool traps(void (*call)(void))
 {
 	pid_t child = fork();

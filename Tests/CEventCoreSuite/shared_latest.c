@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Latest-only subscriptions of a shared mailbox, on one thread with workers in turn: which envelope is
- * taken, by whom, and what is counted.
+ * Latest-only subscriptions of a shared mailbox, on one thread that alternates between workers: which event
+ * is taken by which worker, and what is counted.
  */
 #ifdef EVC_URCU
 #include "place.h"
@@ -79,7 +79,7 @@ static const char *newest_of_some(void)
 	return NULL;
 }
 
-/* Every order of three posts on any lanes, with an ordinary event on each lane beside them; two workers in turn. */
+/* Every order of three posts on any lanes, with an ordinary event on each lane; two workers alternate. */
 static const char *every_three_lanes(void)
 {
 	for (unsigned code = 0; code < EVC_LANE_COUNT * EVC_LANE_COUNT * EVC_LANE_COUNT; code++) {
@@ -239,7 +239,7 @@ static const char *refused(void)
 	evc_latest_subscription_release(place.latest);
 	EXPECT_EQUAL(place.finalized, 0, "calls of finalize");
 	evc_shared_mailbox_release(place.receiver.mailbox);
-	/* The refused one is the dispatch's to end, by the same function. */
+	/* The dispatch ends the refused event, with the same function. */
 	EXPECT_EQUAL(place.drops, 2, "calls of drop");
 	EXPECT_EQUAL(place.finalized, 1, "calls of finalize");
 	EXPECT(suite_quiesce(), "the end of a subscription is held up");
@@ -260,7 +260,7 @@ static const char *no_memory(void)
 
 	EXPECT_NONE(place_open(&place));
 	EXPECT_OK(evc_worker_create(place.receiver.mailbox, NULL, &worker));
-	/* One that waits, and has its token. */
+	/* One event waits, and has its token. */
 	EXPECT_NONE(dispatch(&place, PLACE_LATEST, EVC_LANE_QUEUE_HIGH, 1));
 	EXPECT_OK(evc_envelope_create(place.latest, EVC_LANE_QUEUE_LOW, sizeof(uint64_t),
 				      _Alignof(uint64_t), &envelope));
@@ -278,7 +278,7 @@ static const char *no_memory(void)
 	EXPECT_STATUS(status, EVC_OUT_OF_MEMORY);
 	EXPECT_NONE(expect_take(worker, EVC_LANE_QUEUE_HIGH, 1));
 	EXPECT_NONE(expect_empty(worker));
-	/* It is still the caller's, who may try again. */
+	/* It still belongs to the caller, who may try again. */
 	EXPECT_OK(place.latest->sink->accept(place.latest->sink, &chain));
 	EXPECT_NONE(expect_take(worker, EVC_LANE_QUEUE_LOW, 2));
 	EXPECT_NONE(expect_taken(&place, 2, 0));

@@ -128,7 +128,7 @@ static const char *nobody(void)
 	return close_race(false, 0);
 }
 
-/* Workers come and go while events pass: none of the events goes with them. */
+/* Workers are made and retired while events are dispatched: no event is lost with them. */
 static const char *changing_workers(void)
 {
 	struct race race;
@@ -151,7 +151,7 @@ static const char *changing_workers(void)
 	return end(&race, accepted);
 }
 
-/* Nobody consumes. */
+/* There is no worker. */
 static const char *memory(void)
 {
 	struct evc_envelope *envelope;

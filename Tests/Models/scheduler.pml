@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The scheduler's sleep and its end: adders that set one timer each, and the runner; with -DCLOSE somebody
- * who closes. Sequentially consistent. Time stands still, so that no timer fires.
+ * The scheduler's sleep and its end: adders that set one timer each, and the runner; with -DCLOSE a
+ * thread that closes. Sequentially consistent. Time stands still, so that no timer fires.
  *
  * Models these lines of Sources/CEventCore:
  *   scheduler.c       publish                A1 into the heap if the lock is free, else into `added`
@@ -18,7 +18,7 @@
  * timer was dropped by the runner or taken back by its adder, never both, and the runner has ended.
  *
  * Mutations, each seen to fail:
- *   -DMUTATE    without R3: `sleeps_until` is still 0 while the runner deals.
+ *   -DMUTATE    without R3: `sleeps_until` is still 0 while the runner applies changes.
  *   -DMUTATE2   A2 before A1.
  *   -DMUTATE3   R1 after R5: the wake of A3 comes before the ticket.
  *   -DMUTATE4   with -DCLOSE: an adder that does not look at `closed` again.
@@ -45,7 +45,7 @@ inline take_lock() { atomic { !lock -> lock = true } }
 
 inline unlock() { lock = false }
 
-inline deal() { atomic { heap = heap | added; added = 0 } }
+inline apply() { atomic { heap = heap | added; added = 0 } }
 
 inline earliest(result) {
 	if
@@ -74,7 +74,7 @@ proctype adder(byte number) {
 	}
 	if
 	:: got ->
-		deal();
+		apply();
 		heap = heap | (1 << number);
 		unlock()
 	:: else -> added = added | (1 << number)
@@ -116,7 +116,7 @@ proctype runner() {
 #ifndef MUTATE
 		sleeps_until = NEVER; /* R3 */
 #endif
-		deal(); /* R4 */
+		apply(); /* R4 */
 		earliest(next);
 		sleeps_until = next; /* R5 */
 		unlock();
@@ -142,7 +142,7 @@ end_asleep:		if
 	od;
 	/* evc_scheduler_drop_all */
 	take_lock();
-	deal();
+	apply();
 	atomic { dropped = heap & ~taken_back; heap = 0 }
 	unlock();
 	runner_ended = true
