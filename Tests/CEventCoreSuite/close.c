@@ -170,7 +170,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D10 close drops what waits, wherever it is, and counts it", drops },
 	{ "D10 close_when_empty has everything handled first", drains },
 	{ "D10 close cuts close_when_empty short", cut_short },
-	{ "D10 the last release drops what nobody consumed", without_consumer },
+	{ "D10 the last release drops what was not consumed", without_consumer },
 	{ "D4 D10 a post that was held up until the consumer had ended is dropped", after_the_end },
 	{ "D10 an idle thread wakes for the close", wakes_the_idle },
 };

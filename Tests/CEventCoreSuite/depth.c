@@ -147,7 +147,7 @@ static const char *while_moving(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "depths are exact undealt, half dealt and dealt", with_pending },
+	{ "depths are exact before, while and after envelopes are sorted", with_pending },
 	{ "depths are exact after any posts and takes", at_random },
 	{ "depths can be read while envelopes move", while_moving },
 };

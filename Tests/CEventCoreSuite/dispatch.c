@@ -182,8 +182,8 @@ static const char *one_has_closed(void)
 static const struct evc_suite_test tests[] = {
 	{ "D7 dispatches nest between begin and commit, and survive an unsubscribe", nested },
 	{ "D9 a dispatch that has begun keeps its receivers", keeps_receivers },
-	{ "an abandoned dispatch reaches nobody and loses nothing", abandoned },
-	{ "D4 a receiver that has closed keeps the event from nobody else", one_has_closed },
+	{ "an abandoned dispatch reaches no receiver and loses nothing", abandoned },
+	{ "D4 a receiver that has closed does not keep the event from others", one_has_closed },
 };
 SUITE_GROUP(suite_dispatch, tests);
 #endif

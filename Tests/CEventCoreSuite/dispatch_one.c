@@ -276,13 +276,13 @@ static const char *chains(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "D2 events go the short way in order, over many segments", in_order },
-	{ "the short way is for one event, one receiver, and what fits into an envelope", for_one_only },
-	{ "D9 the short way keeps its receiver between its steps", keeps_its_receiver },
-	{ "D4 the short way to a receiver that has closed ends the payload", has_closed },
-	{ "D8 the short way reads the clock for who asks", with_time },
-	{ "latest-only: the short way supersedes", latest },
-	{ "the short way to a sink that takes chains only", chains },
+	{ "D2 events take the fast path in order, over many segments", in_order },
+	{ "the fast path is for one event, one receiver, and what fits into an envelope", for_one_only },
+	{ "D9 the fast path keeps its receiver between its steps", keeps_its_receiver },
+	{ "D4 the fast path to a receiver that has closed ends the payload", has_closed },
+	{ "D8 the fast path reads the clock for a receiver that asks", with_time },
+	{ "latest-only: the fast path supersedes", latest },
+	{ "the fast path to a sink that takes chains only", chains },
 };
 SUITE_GROUP(suite_dispatch_one, tests);
 #endif

@@ -166,6 +166,7 @@ static const char *ends_of_nothing(void)
 	evc_parker_destroy(NULL);
 	evc_router_destroy(NULL);
 	evc_scheduler_release(NULL);
+	evc_shared_mailbox_drop(NULL);
 	evc_shared_mailbox_release(NULL);
 	evc_walk_end(NULL);
 	evc_worker_destroy(NULL);
@@ -266,9 +267,9 @@ static const struct evc_suite_test tests[] = {
 	{ "D12 a mailbox answers wrong arguments with a status", mailboxes },
 	{ "D12 an envelope answers wrong arguments with a status", envelopes },
 	{ "D12 a router answers wrong arguments with a status", routers },
-	{ "D12 what ends an object does nothing about NULL", ends_of_nothing },
-	{ "D12 what answers with a status answers about NULL", answers_about_nothing },
-	{ "D12 what has no answer traps on NULL", traps_on_nothing },
+	{ "D12 a function that ends an object does nothing with NULL", ends_of_nothing },
+	{ "D12 a function that returns a status refuses NULL", answers_about_nothing },
+	{ "D12 a function without a status crashes with NULL", traps_on_nothing },
 	{ "D12 every status has a text of its own", others },
 };
 SUITE_GROUP(suite_errors, tests);

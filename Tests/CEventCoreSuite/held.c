@@ -145,7 +145,7 @@ static const char *before_its_alarm(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "D5 D10 nobody waits for a producer that is held before it raises the alarm", before_its_alarm },
+	{ "D5 D10 no event waits for a producer that is held before it raises the alarm", before_its_alarm },
 	{ "D1 D5 a producer that is held anywhere in a post delays its own event alone",
 	  beside_a_held_producer },
 };

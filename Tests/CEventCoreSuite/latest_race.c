@@ -219,7 +219,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D4 D10 dispatches that race close are superseded, taken or dropped, once", close_it },
 	{ "D4 D10 dispatches that race close_when_empty likewise", drain_it },
 	{ "D4 D10 dispatches that race close without a consumer likewise", nobody },
-	{ "a flood that nobody consumes takes no memory", memory },
+	{ "a flood without a consumer takes no memory", memory },
 	{ "latest-only subscriptions come and go while events pass", churn },
 };
 SUITE_GROUP(suite_latest_race, tests);

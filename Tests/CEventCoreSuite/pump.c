@@ -209,7 +209,7 @@ static const struct evc_suite_test tests[] = {
 	{ "what comes before the arming is the running pump's", news_while_idle },
 	{ "an interrupt wakes the pump, which calls control", interrupts },
 	{ "D10 a close wakes the pump, which drops or handles what waits, and ends", closes },
-	{ "D10 a mailbox that nobody ever pumped frees what it holds", never_pumped },
+	{ "D10 a mailbox that was never pumped frees what it holds", never_pumped },
 	{ "a mailbox without a wake function is pumped by a loop", without_wake },
 };
 SUITE_GROUP(suite_pump, tests);

@@ -184,7 +184,7 @@ static const char *destroyed_under_a_cache(void)
 static const struct evc_suite_test tests[] = {
 	{ "D8 an envelope carries its generation, and the time only if asked for",
 	  generation_and_time },
-	{ "D4 an event that nobody listens to is no error", nobody },
+	{ "D4 an event without subscriptions is no error", nobody },
 	{ "D11 a thousand keys are kept apart", many_keys },
 	{ "D9 a router ends while a thread's cache holds its snapshot", destroyed_under_a_cache },
 };

@@ -198,7 +198,7 @@ static const char *cancelled_together(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "cancelled timers are taken out together, passed over when due, and given back once",
+	{ "cancelled timers are removed together, skipped when due, and freed once",
 	  cancelled_together },
 	{ "a cancel says whether it was in time, also inside a timer and of itself", cancels },
 	{ "a timer that is set again fires in the order of its deadlines, under the same id", sets_again },

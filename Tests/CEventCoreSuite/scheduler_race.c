@@ -283,7 +283,7 @@ static const char *bounded_backlog(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "changes that wait to be dealt are bounded: who leaves one too many waits or deals",
+	{ "changes that wait to be applied are bounded: a thread that leaves one too many waits and applies them",
 	  bounded_backlog },
 	{ "timers that several threads add and cancel end once, and not after their cancel",
 	  race_to_the_end },

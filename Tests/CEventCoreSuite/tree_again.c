@@ -162,8 +162,8 @@ static const char *unheard_at_an_address(void)
 
 static const struct evc_suite_test tests[] = {
 	{ "raises of 216 kinds, with changes between: each calls what is there, in order", many_kinds },
-	{ "what nobody heard is heard as soon as somebody is there to hear it", unheard },
-	{ "a new node is heard where an old one was not", unheard_at_an_address },
+	{ "an event without a handler is delivered as soon as one is added", unheard },
+	{ "events reach a new node at the address of an old one without handlers", unheard_at_an_address },
 };
 SUITE_GROUP(suite_tree_again, tests);
 #endif

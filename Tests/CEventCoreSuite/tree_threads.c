@@ -346,7 +346,7 @@ static const char *forks(void)
 static const struct evc_suite_test tests[] = {
 	{ "D4 D6 D9 trees: four threads raise, a fifth changes all that it can", storms },
 	{ "D6 trees: a removal waits for the handler that runs on another thread", waits },
-	{ "D6 trees: a child of fork does not wait for the handlers of threads that it has not", forks },
+	{ "D6 trees: a child of fork does not wait for handlers of threads that it does not have", forks },
 };
 SUITE_GROUP(suite_tree_threads, tests);
 #endif

@@ -305,9 +305,9 @@ static const char *told_of_the_end(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "D6 trees: no call begins once a handler is said to have ended", told_of_the_end },
-	{ "D6 trees: who waits for a handler is told when the walk goes on, whatever comes next", is_told },
-	{ "D6 trees: who waits for a handler is told when its thread ends inside of it", ends_inside },
+	{ "D6 trees: no call begins once a handler is reported inactive", told_of_the_end },
+	{ "D6 trees: a thread that waits for a handler is told when the walk leaves it, whatever comes next", is_told },
+	{ "D6 trees: a thread that waits for a handler is told when the handler's thread ends inside it", ends_inside },
 	{ "D6 trees: two threads remove and wait while two raise", races },
 };
 SUITE_GROUP(suite_tree_wait, tests);
