@@ -8,7 +8,7 @@
  *
  * Models these lines of Sources/CEventCore/latest/latest.h, latest.c, token.h and shared/shared_latest.c, by the names
  * that the proof in latest.h gives the steps:
- *   evc_latest_put           P1  exchange the slot
+ *   put                      P1  exchange the slot
  *   evc_token_claim          P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED
  *   accept                       evc_shared_put_token; evc_token_settle
  *                            P3  evc_shared_tell, even if another put the token; P4 end what P1 found

@@ -80,33 +80,63 @@ void evc_latest_subscription_release(struct evc_subscription *subscription)
 
 /* Producers */
 
-struct evc_envelope *evc_latest_claim(struct evc_latest *latest, unsigned lane,
-				      struct evc_thread_record *record)
+static struct evc_envelope *envelope_in(uintptr_t slot)
 {
-	uint64_t number = evc_token_claim(&latest->state[lane]);
-	struct evc_envelope *token;
-
-	if (number == 0)
-		return NULL;
-	/* Not NULL: a spare was set aside. */
-	token = evc_token_create(record, &latest->subscription, lane);
-	token->time = number;
-	/* The token's reference. */
-	ref(latest);
-	return token;
+	return (struct evc_envelope *)(slot & ~(EVC_LATEST_LANE | EVC_LATEST_COUNT));
 }
 
-uintptr_t evc_latest_carry(struct evc_latest *latest, uintptr_t old)
+static void count(struct evc_latest *latest, uint32_t superseded)
+{
+	atomic_fetch_add_explicit(&latest->superseded, superseded, memory_order_relaxed);
+}
+
+/* Moves the count out of the full bits of a slot that was read as `old`. Returns its present value. */
+static uintptr_t carry(struct evc_latest *latest, uintptr_t old)
 {
 	/* It orders nothing: the caller's P1 is still to come. */
 	if (!atomic_compare_exchange_strong_explicit(&latest->slot, &old, old & ~EVC_LATEST_COUNT,
 						     memory_order_relaxed, memory_order_relaxed))
 		return old;
-	evc_latest_count(latest, count_in(EVC_LATEST_COUNT));
+	count(latest, count_in(EVC_LATEST_COUNT));
 	return old & ~EVC_LATEST_COUNT;
 }
 
-void evc_latest_supersede_chain(const struct evc_chain *chain)
+/* P1. Returns the superseded envelope, if any, which it counts by P1 itself or before, never after (claim 3). */
+static inline struct evc_envelope *put(struct evc_latest *latest, struct evc_envelope *newest, unsigned lane)
+{
+	uintptr_t old = atomic_load_explicit(&latest->slot, memory_order_relaxed);
+	uintptr_t superseded;
+
+	do {
+		while (evc_unlikely((old & EVC_LATEST_COUNT) == EVC_LATEST_COUNT))
+			old = carry(latest, old);
+		superseded = old == 0 ? 0 : (old & EVC_LATEST_COUNT) + EVC_LATEST_COUNT_ONE;
+		/* Releases the envelope, and acquires the one that is superseded. */
+	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &old,
+							(uintptr_t)newest | superseded | lane,
+							memory_order_seq_cst, memory_order_relaxed));
+	return envelope_in(old);
+}
+
+/* The rest of P2, for a state that was not POSTED: posts a token, unless the one in the mailbox suffices. */
+static void post_token(struct evc_latest *latest, unsigned lane, struct evc_thread_record *record)
+{
+	uint64_t number = evc_token_claim(&latest->state[lane]);
+	struct evc_envelope *token;
+
+	if (number == 0)
+		return;
+	/* Not NULL: a spare was set aside. */
+	token = evc_token_create(record, &latest->subscription, lane);
+	token->time = number;
+	/* The token's reference. */
+	ref(latest);
+	latest->how->put(latest->mailbox, lane, token);
+	evc_token_settle(&latest->state[lane], number);
+}
+
+/* Ends all envelopes of a chain but the last, which supersedes them. */
+static void supersede_chain(const struct evc_chain *chain)
 {
 	struct evc_envelope *envelope = chain->first, *next;
 
@@ -115,6 +145,38 @@ void evc_latest_supersede_chain(const struct evc_chain *chain)
 		next = evc_slot_next(envelope);
 		evc_envelope_supersede(envelope);
 	}
+}
+
+static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
+	struct evc_thread_record *record = evc_thread_record();
+	struct evc_envelope *superseded;
+	unsigned lane;
+
+	if (evc_unlikely(chain->last == NULL))
+		return EVC_INVALID_ARGUMENT;
+	if (evc_unlikely(latest->how->is_closed(latest->mailbox)))
+		return EVC_CLOSED;
+	/* Before P1, after which nothing may fail. A dispatch has set spares aside already. */
+	if (evc_unlikely(record == NULL || !evc_spares_ready(record, sink->needs)))
+		return EVC_OUT_OF_MEMORY;
+	lane = chain->last->lane;
+	/* Before P1: claim 3. */
+	if (evc_unlikely(chain->count > 1))
+		count(latest, chain->count - 1);
+	superseded = put(latest, chain->last, lane);
+	/* P2; acquires the post of the token that is in the mailbox. */
+	if ((atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) & EVC_TOKEN_WHERE) != EVC_TOKEN_POSTED)
+		post_token(latest, lane, record);
+	/* P3. The producer that put the token may be held up before it tells. */
+	latest->how->tell(latest->mailbox, lane);
+	/* P4. Last, since ending a payload runs user code, which may dispatch. */
+	if (evc_unlikely(chain->count > 1))
+		supersede_chain(chain);
+	if (superseded != NULL)
+		evc_envelope_supersede(superseded);
+	return EVC_OK;
 }
 
 /* Taking and dropping */
@@ -143,8 +205,8 @@ static struct evc_envelope *take(struct evc_latest *latest, unsigned lane)
 	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &slot, 0, memory_order_acquire,
 							memory_order_relaxed));
 	if (count_in(slot) > 0)
-		evc_latest_count(latest, count_in(slot));
-	return evc_latest_envelope(slot);
+		count(latest, count_in(slot));
+	return envelope_in(slot);
 }
 
 struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_return_cache *cache)
@@ -179,20 +241,19 @@ bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache)
 /* Creating and reading */
 
 enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *list,
-				  enum evc_status (*accept)(struct evc_sink *sink,
-							    const struct evc_chain *chain),
-				  uint8_t needs, struct evc_subscription **out)
+				  const struct evc_latest_mailbox *how, struct evc_subscription **out)
 {
 	struct evc_latest *latest = evc_allocate(sizeof(*latest), _Alignof(struct evc_latest));
 
 	if (latest == NULL)
 		return EVC_OUT_OF_MEMORY;
 	memset(latest, 0, sizeof(*latest));
-	latest->sink = (struct evc_sink){ accept, retain, release, false, needs, NULL };
+	latest->sink = (struct evc_sink){ accept, retain, release, false, how->needs, NULL };
 	latest->subscription = *as;
 	latest->subscription.sink = &latest->sink;
 	latest->mailbox = as->sink;
 	latest->list = list;
+	latest->how = how;
 	atomic_init(&latest->references, 1);
 	latest->mailbox->retain(latest->mailbox);
 	pthread_mutex_lock(&list->mutex);

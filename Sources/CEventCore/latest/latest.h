@@ -91,6 +91,18 @@
 
 static_assert(EVC_LANE_COUNT <= EVC_LATEST_LANE + 1, "a lane fits into the slot's word");
 
+/* What a latest-only subscription does to either kind of mailbox, given as its sink. */
+struct evc_latest_mailbox {
+	/* What the post of a token may need: EVC_NEEDS_*. */
+	uint8_t needs;
+	/* True if the mailbox refuses posts. */
+	bool (*is_closed)(struct evc_sink *mailbox);
+	/* Puts a token into its lane, whether the mailbox has closed or not. */
+	void (*put)(struct evc_sink *mailbox, unsigned lane, struct evc_envelope *token);
+	/* P3: tells the consumer, or the workers, of a token in this lane. */
+	void (*tell)(struct evc_sink *mailbox, unsigned lane);
+};
+
 struct evc_latest {
 	struct evc_sink sink;
 	/* What routers refer to; its sink is the one above. Constant. */
@@ -98,6 +110,7 @@ struct evc_latest {
 	/* The mailbox that tokens are posted to, and its list, which contains this subscription. Constant. */
 	struct evc_sink *mailbox;
 	struct evc_subscription_list *list;
+	const struct evc_latest_mailbox *how;
 	/* Guarded by the list's mutex. */
 	struct evc_latest *next;
 	struct evc_latest **link;
@@ -114,14 +127,9 @@ struct evc_latest {
 	_Atomic uint64_t superseded;
 };
 
-/*
- * Makes a latest-only subscription in front of the mailbox whose sink `as` names. `accept` is composed of the
- * functions below, and `needs` is what the post of a token may need.
- */
+/* Makes a latest-only subscription in front of the mailbox whose sink `as` names. */
 enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *list,
-				  enum evc_status (*accept)(struct evc_sink *sink,
-							    const struct evc_chain *chain),
-				  uint8_t needs, struct evc_subscription **out);
+				  const struct evc_latest_mailbox *how, struct evc_subscription **out);
 
 /*
  * Exchanges a taken token for the event that it stands for, or NULL. The token is given back; the event
@@ -143,97 +151,5 @@ uint64_t evc_latest_superseded(struct evc_subscription_list *list);
  * has left. Any thread.
  */
 void evc_latest_discount(struct evc_subscription_list *list, uint64_t depths[EVC_LANE_COUNT]);
-
-/* Moves the count out of the full bits of a slot that was read as `old`. Returns its present value. */
-uintptr_t evc_latest_carry(struct evc_latest *latest, uintptr_t old);
-/* P2, for a state that was not POSTED: the token to post; NULL if the one in the mailbox suffices. */
-struct evc_envelope *evc_latest_claim(struct evc_latest *latest, unsigned lane,
-				      struct evc_thread_record *record);
-/* Ends all envelopes of a chain but the last, which supersedes them. */
-void evc_latest_supersede_chain(const struct evc_chain *chain);
-
-static inline struct evc_envelope *evc_latest_envelope(uintptr_t slot)
-{
-	return (struct evc_envelope *)(slot & ~(EVC_LATEST_LANE | EVC_LATEST_COUNT));
-}
-
-static inline void evc_latest_count(struct evc_latest *latest, uint32_t count)
-{
-	atomic_fetch_add_explicit(&latest->superseded, count, memory_order_relaxed);
-}
-
-/*
- * P1. Returns the superseded envelope, if any, which it counts by P1 itself or before, never after (claim 3).
- */
-static inline struct evc_envelope *evc_latest_put(struct evc_latest *latest, struct evc_envelope *newest,
-						  unsigned lane)
-{
-	uintptr_t old = atomic_load_explicit(&latest->slot, memory_order_relaxed);
-	uintptr_t count;
-
-	do {
-		while (evc_unlikely((old & EVC_LATEST_COUNT) == EVC_LATEST_COUNT))
-			old = evc_latest_carry(latest, old);
-		count = old == 0 ? 0 : (old & EVC_LATEST_COUNT) + EVC_LATEST_COUNT_ONE;
-		/* Releases the envelope, and acquires the one that is superseded. */
-	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &old,
-							(uintptr_t)newest | count | lane,
-							memory_order_seq_cst, memory_order_relaxed));
-	return evc_latest_envelope(old);
-}
-
-/* A dispatch to a latest-only subscription, between evc_latest_begin and evc_latest_end. */
-struct evc_latest_dispatch {
-	unsigned lane;
-	/* The token to put into the lane and to settle; mostly NULL. */
-	struct evc_envelope *token;
-	uint64_t number;
-	struct evc_envelope *superseded;
-};
-
-/* P1, and P2 up to the put of the token. `is_closed`: whether the mailbox has closed. */
-static inline enum evc_status evc_latest_begin(struct evc_latest *latest, const struct evc_chain *chain,
-					       bool is_closed, struct evc_latest_dispatch *dispatch)
-{
-	struct evc_envelope *newest = chain->last;
-	struct evc_thread_record *record = evc_thread_record();
-
-	if (evc_unlikely(newest == NULL))
-		return EVC_INVALID_ARGUMENT;
-	if (evc_unlikely(is_closed))
-		return EVC_CLOSED;
-	/* Before P1, after which nothing may fail. A dispatch has set spares aside already. */
-	if (evc_unlikely(record == NULL || !evc_spares_ready(record, latest->sink.needs)))
-		return EVC_OUT_OF_MEMORY;
-	dispatch->lane = newest->lane;
-	/* Before P1: claim 3. */
-	if (evc_unlikely(chain->count > 1))
-		evc_latest_count(latest, chain->count - 1);
-	dispatch->superseded = evc_latest_put(latest, newest, dispatch->lane);
-	dispatch->token = NULL;
-	/* P2; acquires the post of the token that is in the mailbox. */
-	if ((atomic_load_explicit(&latest->state[dispatch->lane], memory_order_seq_cst) &
-	     EVC_TOKEN_WHERE) != EVC_TOKEN_POSTED) {
-		dispatch->token = evc_latest_claim(latest, dispatch->lane, record);
-		if (dispatch->token != NULL)
-			dispatch->number = dispatch->token->time;
-	}
-	return EVC_OK;
-}
-
-/* P2: the token has been put into the lane. */
-static inline void evc_latest_settle(struct evc_latest *latest, const struct evc_latest_dispatch *dispatch)
-{
-	evc_token_settle(&latest->state[dispatch->lane], dispatch->number);
-}
-
-/* P4, after P3. Last, since ending a payload runs user code, which may dispatch. */
-static inline void evc_latest_end(const struct evc_chain *chain, const struct evc_latest_dispatch *dispatch)
-{
-	if (evc_unlikely(chain->count > 1))
-		evc_latest_supersede_chain(chain);
-	if (dispatch->superseded != NULL)
-		evc_envelope_supersede(dispatch->superseded);
-}
 
 #endif
