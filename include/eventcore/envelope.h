@@ -24,6 +24,8 @@
 #define EVC_INLINE_SIZE 32u
 /** The strictest alignment of an inline payload, in bytes. */
 #define EVC_INLINE_ALIGNMENT 32u
+/** The strictest alignment of any payload, in bytes. */
+#define EVC_ALIGNMENT_MAX 4096u
 
 EVC_BEGIN_DECLS
 
@@ -51,7 +53,7 @@ struct evc_chain {
  *
  * @param lane one of the ten lanes
  * @param size payload size in bytes; may be 0
- * @param alignment payload alignment in bytes, a power of two up to 4096; 0 counts as 1
+ * @param alignment payload alignment in bytes, a power of two up to EVC_ALIGNMENT_MAX; 0 counts as 1
  * @param out receives the envelope
  *
  * Threads: any. Progress: lock-free once the thread's slab pools are warm. Ownership: the caller owns the

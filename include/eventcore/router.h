@@ -117,7 +117,7 @@ struct evc_dispatch {
  * @param key of the events; not 0
  * @param lane one of the ten lanes
  * @param size payload size in bytes
- * @param alignment payload alignment in bytes, a power of two up to 4096; 0 counts as 1
+ * @param alignment payload alignment in bytes, a power of two up to EVC_ALIGNMENT_MAX; 0 counts as 1
  * @param events how many events, 1 to EVC_DISPATCH_MAX; they stay together and in order
  * @param out receives the dispatch; without a receiver its `receivers` is 0
  *

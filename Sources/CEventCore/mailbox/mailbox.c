@@ -6,6 +6,11 @@
 #include "latest/latest.h"
 #include "platform/allocator.h"
 
+/* How often a depth is read again because the consumer has taken something meanwhile. */
+#define DEPTH_ATTEMPTS 8u
+/* The count of posted events has 32 bits, in units of 64 events. */
+#define POSTED_BITS 38
+
 static struct evc_mailbox *mailbox_of(struct evc_sink *sink)
 {
 	return evc_container_of(sink, struct evc_mailbox, sink);
@@ -131,15 +136,15 @@ static int64_t depth_of(struct evc_mailbox *mailbox, unsigned lane)
 	uint64_t before, left = atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed);
 	uint64_t posted;
 
-	for (unsigned attempt = 0; attempt < 8; attempt++) {
+	for (unsigned attempt = 0; attempt < DEPTH_ATTEMPTS; attempt++) {
 		before = left;
 		posted = posted_to(mailbox, lane);
 		left = atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed);
 		if (left == before)
 			break;
 	}
-	/* `posted` wraps around at 2^38 events, and an event may be counted out before it is counted in. */
-	return (int64_t)((posted - left) << 26) >> 26;
+	/* An event may be counted out before it is counted in. */
+	return (int64_t)((posted - left) << (64 - POSTED_BITS)) >> (64 - POSTED_BITS);
 }
 
 void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT])

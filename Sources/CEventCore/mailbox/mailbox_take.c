@@ -111,7 +111,7 @@ static void sort(struct evc_mailbox *mailbox, unsigned lane)
 		 * The envelope that far before it is nearly always the one needed soon; another processor
 		 * wrote it.
 		 */
-		evc_prefetch_write((const char *)rest - 4 * sizeof(*rest));
+		evc_prefetch_write((const char *)rest - EVC_SLOTS_AHEAD * sizeof(*rest));
 		evc_slot_set_next(rest, sorted);
 		sorted = rest;
 		rest = older;

@@ -21,6 +21,8 @@
 /* After this many fruitless spins it sleeps at once; a sleep as short as this allows them again. */
 #define GRACE_TRIES 4u
 #define SHORT_SLEEP_NS 20000u
+/* A spinning consumer reads the clock once in this many looks. */
+#define LOOKS_PER_CLOCK 16u
 
 /*
  * Looks for at most `limit` nanoseconds. True if there is news. `pauses` is the number of evc_pause between
@@ -44,7 +46,7 @@ static bool spin(const struct evc_waiter *waiter, uint64_t limit, unsigned pause
 		 * Reading the clock costs as much as many looks: do it rarely, and not at all without a
 		 * limit.
 		 */
-		if (turn % 16 == 0 && limit != EVC_FOREVER) {
+		if (turn % LOOKS_PER_CLOCK == 0 && limit != EVC_FOREVER) {
 			uint64_t now = evc_clock_now();
 
 			if (start == 0)

@@ -11,7 +11,7 @@ enum evc_status evc_envelope_create(struct evc_subscription *subscription, enum 
 	struct evc_box *box = NULL;
 
 	if (subscription == NULL || out == NULL || (unsigned)lane >= EVC_LANE_COUNT ||
-	    (alignment & (alignment - 1)) != 0 || alignment > 4096)
+	    (alignment & (alignment - 1)) != 0 || alignment > EVC_ALIGNMENT_MAX)
 		return EVC_INVALID_ARGUMENT;
 	record = evc_thread_record();
 	if (record == NULL)

@@ -97,6 +97,9 @@ static inline void evc_slot_set_next(struct evc_envelope *slot, struct evc_envel
 	atomic_store_explicit(&slot->next, next, memory_order_relaxed);
 }
 
+/* How many slots ahead a line is prefetched. */
+#define EVC_SLOTS_AHEAD 4
+
 /*
  * Fetches the line of the slot that is probably needed soon: it mostly lies a little further on, and a wrong
  * guess costs nothing. For writing: the other core wrote it last, and it will be written here. In phases of
@@ -104,7 +107,7 @@ static inline void evc_slot_set_next(struct evc_envelope *slot, struct evc_envel
  */
 static inline void evc_slot_prefetch(const struct evc_envelope *slot)
 {
-	evc_prefetch_write((const char *)slot + 4 * sizeof(struct evc_envelope));
+	evc_prefetch_write((const char *)slot + EVC_SLOTS_AHEAD * sizeof(struct evc_envelope));
 }
 
 #endif

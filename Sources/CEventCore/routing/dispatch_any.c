@@ -132,7 +132,7 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 
 	if (evc_unlikely(router == NULL || key == 0 || (unsigned)lane >= EVC_LANE_COUNT ||
 			 events == 0 || events > EVC_DISPATCH_MAX || out == NULL ||
-			 (alignment & (alignment - 1)) != 0 || alignment > 4096))
+			 (alignment & (alignment - 1)) != 0 || alignment > EVC_ALIGNMENT_MAX))
 		return EVC_INVALID_ARGUMENT;
 	record = evc_thread_record();
 	if (evc_unlikely(record == NULL))
