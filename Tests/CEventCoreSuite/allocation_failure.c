@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A whole life of the core, again and again, with one allocation after the other failing: each failure
- * is a status, the same call succeeds when it is made again, nothing accepted is lost, and all is freed.
+ * A complete life of the core, repeated with one allocation after the other failing. Each failure is reported
+ * as a status, the same call succeeds when it is repeated, nothing accepted is lost, and everything is freed.
  *
- * Each life has to begin equally cold, or it would skip allocations that the last one has made: so the
- * records of threads that have ended, with their warm pools, are kept busy by threads that stand still.
+ * Each life must begin equally cold, or it would skip allocations that an earlier one has made. The records
+ * of threads that have ended, with their warm slab pools, are therefore kept busy by waiting threads.
  */
 #ifdef EVC_URCU
 #include "suite.h"
@@ -38,7 +38,7 @@ static void *stand_still(void *context)
 	return NULL;
 }
 
-/* Keeps all records busy that nobody has. New ones cannot be made meanwhile. */
+/* Keeps all records busy that no thread has. New ones cannot be made meanwhile. */
 static const char *park_all(void)
 {
 	static const struct suite_gate shut = SUITE_GATE;
@@ -70,7 +70,7 @@ static void let_go(void)
 }
 
 struct life {
-	/* How often a call may fail before it has to succeed. */
+	/* How often a call may fail before it must succeed. */
 	unsigned patience;
 	unsigned failures;
 	_Atomic uint64_t delivered;
@@ -95,7 +95,7 @@ static void finalize(void *context)
 	atomic_fetch_add(&((struct life *)context)->finalized, 1);
 }
 
-/* The call as often as it runs out of memory; anything else than that and EVC_OK is wrong. */
+/* Repeats the call as often as it runs out of memory; any other failure is an error. */
 #define TRY(call)                                                                                  \
 	do {                                                                                       \
 		enum evc_status status_;                                                           \
@@ -108,8 +108,8 @@ static void finalize(void *context)
 #define BATCHED_SIZE 24u
 
 /*
- * `*together` tells whether the events went side by side, in a box of a size that nothing else here has. Without
- * memory for that box, or for the stream before, they go apart: a failure without a status.
+ * `*together` tells whether the events travelled in one batch, in a box of a size that nothing else here has.
+ * Without memory for that box they travel separately: a failed allocation without a status.
  */
 static enum evc_status dispatch_batch(struct life *life, struct evc_router *router, uint64_t key,
 				      bool *together)
@@ -168,7 +168,7 @@ static const char *live(struct life *life)
 	/* More keys than the first table holds. */
 	for (uint64_t key = 2; key < 12; key++)
 		TRY(evc_router_subscribe(router, key, a, 0, false));
-	/* The first finds the route, and goes the long way. */
+	/* The first dispatch finds the route, and takes the general path. */
 	TRY(dispatch_batch(life, router, 2, &together));
 	TRY(dispatch_batch(life, router, 2, &together));
 	EXPECT(together || life->failures > 0, "the second batch did not go side by side");
@@ -204,7 +204,7 @@ static void *live_on_thread(void *context)
 	return NULL;
 }
 
-/* One life with failures from `fail_at` on; `*over` if it did not come so far. */
+/* One life with failures from `fail_at` on; `*over` if it made fewer allocations. */
 static const char *live_once(uint64_t fail_at, uint64_t fail_count, bool *over)
 {
 	struct life life = { .patience = (unsigned)fail_count };
@@ -218,7 +218,7 @@ static const char *live_once(uint64_t fail_at, uint64_t fail_count, bool *over)
 	EXPECT(life.message == NULL, "allocation %llu failing, %llu times: %.200s",
 	       (unsigned long long)fail_at, (unsigned long long)fail_count, life.message);
 	EXPECT(suite_quiesce(), "the callback thread got stuck");
-	/* Once more: a mailbox that ended in a callback has retired its streams' segments. */
+	/* Twice: a mailbox that ended in a callback has retired segments. */
 	EXPECT(suite_quiesce(), "the callback thread got stuck");
 	counts = suite_allocator_read();
 	EXPECT_EQUAL(life.failures, counts.failed, "statuses, beside failed allocations");
@@ -243,7 +243,10 @@ static const char *each_site(uint64_t fail_count)
 	let_go();
 	EXPECT_NONE(message);
 	EXPECT(over, "still failing after %u lives", MOST_LIVES);
-	/* Two of router, four of mailboxes, and so on: a floor against a test that tests nothing. */
+	/*
+	 * Two of the router, four of the mailboxes, and so on: a minimum, so that the test cannot pass
+	 * without testing anything.
+	 */
 	EXPECT(fail_at > 30, "only %llu sites were reached", (unsigned long long)fail_at);
 	return NULL;
 }

@@ -7,7 +7,7 @@
 
 #define MOST 8192u
 
-/* All guarded by `mutex`: the allocator is called by any thread. */
+/* All guarded by `mutex`: any thread calls the allocator. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct suite_allocations counts;
 static void *blocks[MOST];
@@ -65,7 +65,7 @@ void suite_allocator_install(uint64_t fail_at, uint64_t fail_count)
 	counts = (struct suite_allocations){ .fail_at = fail_at, .fail_count = fail_count };
 	for (unsigned i = 0; i < MOST; i++)
 		blocks[i] = NULL;
-	/* Once: a call that began before the last restore may still read it. */
+	/* Initialized once: a call that began before the last restore may still read it. */
 	if (counting.context == NULL)
 		counting.context = (void *)evc_allocator_default();
 	pthread_mutex_unlock(&mutex);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * A balancer on one thread: who gets what, and what an envelope is when it arrives.
- */
+/* A balancer on one thread: which receiver gets which envelope, and what the envelope contains. */
 #ifdef EVC_URCU
 #include "crew.h"
 
-/* The least promised; the last of them. */
+/* The receiver with the least promised; of several the last. */
 static uint32_t choose_least(void *context, const struct evc_balancer_choice *choice)
 {
 	uint32_t best = 0;
@@ -42,7 +40,7 @@ static const char *turns(void)
 	return NULL;
 }
 
-/* Two balancers, as of two types of event, for the same receivers. */
+/* Two balancers, as for two types of events, with the same receivers. */
 static const char *common_turns(void)
 {
 	struct evc_balancer *own, *both[2];
@@ -59,7 +57,7 @@ static const char *common_turns(void)
 						   false, &crew.loads[i]));
 	}
 	for (uint64_t i = 0; i < 12; i++) {
-		/* Twice to each, so that turns of each alone would begin 0, 1, 0, 1. */
+		/* Two events to each balancer, so that separate counters would give 0, 1, 0, 1. */
 		crew.balancer = both[i / 2 % 2];
 		EXPECT_NONE(crew_post_values(&crew, i, 1, EVC_OK));
 		EXPECT_NONE(crew_expect_next(&crew.receivers[i % 3], i));
@@ -83,7 +81,7 @@ static const char *chosen(void)
 	}
 	EXPECT_EQUAL(crew.asked, 7, "questions");
 	EXPECT_NONE(crew_close(&crew));
-	/* One receiver is no choice. */
+	/* With one receiver `choose` is not asked. */
 	EXPECT_NONE(crew_open(&crew, 1, crew_choose_answer));
 	EXPECT_NONE(crew_post_values(&crew, 9, 1, EVC_OK));
 	EXPECT_EQUAL(crew.asked, 0, "questions about one receiver");
@@ -97,7 +95,7 @@ static const char *loads(void)
 	struct crew crew;
 
 	EXPECT_NONE(crew_open(&crew, 3, choose_least));
-	/* One promise after the other, also within a chain. */
+	/* One promise for each envelope, also within a chain. */
 	EXPECT_NONE(crew_post_values(&crew, 0, 2, EVC_OK));
 	EXPECT_NONE(crew_post_values(&crew, 2, 4, EVC_OK));
 	for (unsigned i = 0; i < 3; i++) {
@@ -132,7 +130,7 @@ static const char *unchanged(void)
 		EXPECT_EQUAL(evc_envelope_generation(envelope), 2, "the receiver's generation");
 		evc_mailbox_recycle(crew.receivers[1].mailbox, envelope, true);
 	}
-	/* A receiver that wants the time gets one, though the router did not know of it yet. */
+	/* A receiver that wants the time gets it, even if the router does not know that yet. */
 	EXPECT_OK(evc_balancer_add(crew.balancer, crew.receivers[1].subscription, 7, true,
 				   &crew.loads[1]));
 	EXPECT_EQUAL(evc_balancer_count(crew.balancer), 2, "receivers");
@@ -230,7 +228,7 @@ static const char *twice(void)
 				i == first ? crew.receivers[0].subscription
 					   : evc_balancer_subscription(crew.balancer),
 				0, false));
-		/* Enough for the first segments of a stream to be used up, and used again. */
+		/* Enough to use up the first segments and use them again. */
 		for (uint64_t i = 0; i < 1000; i++) {
 			EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_NORMAL, &i, sizeof(i),
 						     8, &accepted));
@@ -251,7 +249,7 @@ static const char *twice(void)
 	return NULL;
 }
 
-/* An envelope that another thread has made goes on as it is, and home to that one's pool. */
+/* An envelope that another thread made is passed on unchanged, and returns to that thread's slab pool. */
 static void *make_for(void *context)
 {
 	struct crew *crew = context;

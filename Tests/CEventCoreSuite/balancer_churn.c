@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Receivers come, retire and close while several threads post: each event is handled exactly once (D4),
- * and a receiver that has handled what was promised to it gets no more.
+ * Receivers are added, retire and close while several threads post: each event is handled exactly once (D4),
+ * and a receiver that has handled everything promised to it gets no more.
  */
 #ifdef EVC_URCU
 #include "suite.h"
@@ -26,7 +26,7 @@ struct churn {
 	_Atomic uint64_t accepted;
 	/* Whether payloads need no ending. */
 	bool is_plain;
-	/* Of those that came and went. */
+	/* Of the receivers that were added and removed. */
 	uint64_t delivered, drops, sum;
 };
 
@@ -69,7 +69,7 @@ static const char *go(struct churn *churn, struct worker *worker)
 	evc_mailbox_close(worker->receiver.mailbox);
 	EXPECT_OK(evc_thread_join(worker->thread));
 	evc_mailbox_release(worker->receiver.mailbox);
-	/* Who still holds a snapshot lets go of the mailbox later; its counters are on our stack. */
+	/* A thread that still holds a snapshot releases the mailbox later; its counters are on our stack. */
 	EXPECT(suite_await(&worker->receiver.finalized, 1), "the mailbox was not freed");
 	EXPECT_EQUAL(worker->receiver.delivered, promised, "events after the last promise");
 	churn->delivered += worker->receiver.delivered;

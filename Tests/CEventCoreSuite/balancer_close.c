@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A balancer whose receivers have closed, retired, or changed while one was being chosen; and one that is
- * out of memory, or given what breaks a rule.
+ * A balancer whose receivers close, retire, or change while one is being chosen; and one that is out of
+ * memory or gets wrong arguments.
  */
 #ifdef EVC_URCU
 #include "crew.h"
@@ -21,7 +21,7 @@ static const char *closed(void)
 	EXPECT_NONE(crew_post_values(&crew, 2, 3, EVC_OK));
 	for (uint64_t value = 2; value < 5; value++)
 		EXPECT_NONE(crew_expect_next(&crew.receivers[1], value));
-	/* A retired one is passed over like a closed one. */
+	/* A retired receiver is skipped like a closed one. */
 	EXPECT_EQUAL(evc_load_retire(&crew.loads[1]), 4, "promises in all");
 	EXPECT_NONE(crew_post_values(&crew, 5, 1, EVC_OK));
 	EXPECT_NONE(crew_post_values(&crew, 6, 2, EVC_OK));
@@ -29,7 +29,7 @@ static const char *closed(void)
 		EXPECT_NONE(crew_expect_next(&crew.receivers[2], value));
 	EXPECT_EQUAL(evc_load_promised(&crew.loads[1]), 4, "promises after the retirement");
 	EXPECT_EQUAL(evc_balancer_refused(crew.balancer), 0, "refused envelopes");
-	/* Nobody is left: everything goes back as it came. */
+	/* No receiver is left: the poster gets everything back unchanged. */
 	evc_mailbox_close(crew.receivers[2].mailbox);
 	EXPECT_NONE(crew_post_values(&crew, 0, 1, EVC_CLOSED));
 	EXPECT_NONE(crew_post_values(&crew, 10, 2, EVC_CLOSED));
@@ -47,7 +47,7 @@ static const char *closed(void)
 	return NULL;
 }
 
-/* A sink that accepts so many envelopes and then closes. */
+/* A sink that accepts a number of envelopes and then closes. */
 struct short_sink {
 	struct evc_sink sink;
 	struct evc_subscription subscription;
@@ -92,7 +92,7 @@ static const char *half(void)
 	narrow.subscription.sink = &narrow.sink;
 	EXPECT_NONE(crew_open(&crew, 0, NULL));
 	EXPECT_OK(evc_balancer_add(crew.balancer, &narrow.subscription, 0, false, &load));
-	/* The first 64 are placed together, and are gone when the next 36 find nobody. */
+	/* The first 64 are accepted together; for the next 36 no receiver is left. */
 	EXPECT_NONE(crew_post_values(&crew, 0, 100, EVC_OK));
 	EXPECT_EQUAL(narrow.accepted, 64, "placed envelopes");
 	EXPECT_EQUAL(evc_balancer_dropped(crew.balancer), 36, "D4: counted envelopes");
@@ -104,7 +104,7 @@ static const char *half(void)
 	return NULL;
 }
 
-/* While one is chosen, all that were there are replaced by another. */
+/* While `choose` runs, all receivers are replaced by another one. */
 static uint32_t choose_late(void *context, const struct evc_balancer_choice *choice)
 {
 	struct crew *crew = context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The barrier on all threads, on which a removal that waits relies (D6): when the system takes its call away, another
- * does, or the program ends; never is nothing ordered without a word.
+ * The barrier on all threads, on which a waiting removal relies (D6): if the system refuses the call, another
+ * call replaces it or the program ends; it never returns without having ordered anything.
  */
 #ifdef EVC_URCU
 #include "suite.h"
@@ -22,15 +22,15 @@
 
 #define SKIPPED 3
 
-/* From here on membarrier fails: one command of it, or all (-1). False: the system has no filters. */
+/* From here on membarrier fails: one of its commands, or all (-1). False: the system has no filters. */
 static bool take_away(int command)
 {
-	/* What is compared of the command: nothing, if it is all. */
+	/* The bits of the command that are compared: none if all commands fail. */
 	const uint32_t mask = command < 0 ? 0 : UINT32_MAX;
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 4),
-		/* The lower half of the argument, on the little-endian systems that there are. */
+		/* The lower half of the argument, on little-endian systems. */
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)command & mask, 0, 1),
@@ -58,7 +58,7 @@ static int have_none(void)
 	return evc_barrier_everywhere() ? 1 : 2;
 }
 
-/* What became of a child that did that, and what it said. */
+/* How a child that did this ended, and what it wrote. */
 static const char *in_child(int (*act)(void), int *status, char said[256])
 {
 	int channel[2];
@@ -70,7 +70,7 @@ static const char *in_child(int (*act)(void), int *status, char said[256])
 	EXPECT(child >= 0, "fork failed");
 	if (child == 0) {
 		alarm(20);
-		/* Also where a sanitizer would tell of it. */
+		/* Also under a sanitizer, which would report it. */
 		signal(SIGABRT, SIG_DFL);
 		dup2(channel[1], STDERR_FILENO);
 		_exit(act());

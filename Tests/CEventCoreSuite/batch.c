@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * Batches whose events lie side by side: taken one by one, in the order of the model, whatever comes between.
- */
+/* Batches: their events are taken one by one, in the model's order, whatever is posted in between. */
 #ifdef EVC_URCU
 #include "batched.h"
 #include "model.h"
@@ -23,7 +21,7 @@ static const char *expect_taken(struct batched *batched, struct model *model, ui
 	return NULL;
 }
 
-/* D1 to D3: batches of 1 to 5 and pumps of 1 to 6 by chance, on all lanes and on few. */
+/* D1 to D3: random batches of 1 to 5 and pumps of 1 to 6, on all lanes and on few. */
 static const char *order(void)
 {
 	static struct model model;
@@ -66,7 +64,10 @@ static const char *send_urgent(struct batched *batched)
 	return batched_send(batched, EVC_LANE_STACK_HIGHEST, 100, 3);
 }
 
-/* D1: what a handler dispatches overtakes the rest of the batch, whichever way the consumer looks. */
+/*
+ * D1: what a handler dispatches overtakes the rest of the batch, whether the consumer looks or relies on the
+ * alarm.
+ */
 static const char *overtaken(void)
 {
 	static const uint64_t expected[] = { 1, 2, 102, 101, 100, 3, 4 };
@@ -76,7 +77,7 @@ static const char *overtaken(void)
 
 		EXPECT_NONE(batched_open(&batched));
 		EXPECT_NONE(batched_warm(&batched));
-		/* A long run from one lane is what it takes to rely on the alarm. */
+		/* The consumer relies on the alarm after a long run from one lane. */
 		for (unsigned i = 0; relying && i < 2; i++) {
 			EXPECT_NONE(batched_send(&batched, EVC_LANE_QUEUE_NORMAL, 0, 64));
 			EXPECT_STATUS(evc_mailbox_pump(batched.receiver.mailbox, BATCHED_MOST), EVC_EMPTY);
@@ -89,7 +90,7 @@ static const char *overtaken(void)
 		EXPECT_EQUAL(batched.count, 7, "deliveries");
 		for (unsigned i = 0; i < 7; i++)
 			EXPECT_EQUAL(batched.values[i], expected[i], "the value delivered");
-		/* Odd ones are not moved out. */
+		/* Odd values are not moved out. */
 		EXPECT_EQUAL(batched.drops - 64 * relying, 3, "drops");
 		EXPECT_NONE(batched_close(&batched));
 	}

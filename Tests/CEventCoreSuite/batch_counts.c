@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Batches whose events lie side by side: counted by event, ended where nobody handles them; and which
- * events do not go so.
+ * Batches: they are counted by event and ended if no handler takes them; and which events are not sent as a
+ * batch.
  */
 #ifdef EVC_URCU
 #include "batched.h"
@@ -59,7 +59,10 @@ static const char *close_mailbox(struct batched *batched)
 	return NULL;
 }
 
-/* D10: the rest of a batch is dropped, by event, when its handler closes the mailbox; so is one not sorted. */
+/*
+ * D10: the rest of a batch is dropped and counted by event when its handler closes the mailbox; so is a batch
+ * that was not sorted yet.
+ */
 static const char *closed_inside(void)
 {
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane += 5) {
@@ -81,7 +84,7 @@ static const char *closed_inside(void)
 	return NULL;
 }
 
-/* A receiver that has closed between the two steps; a dispatch that is taken back. Nothing is left over. */
+/* A receiver that closes between the two steps; a dispatch that is abandoned. Nothing is left over. */
 static const char *refused(void)
 {
 	struct batched batched;
@@ -110,7 +113,10 @@ static const char *refused(void)
 	return NULL;
 }
 
-/* One event, more than a box of a pool holds, a strict alignment, two receivers: an envelope for each. */
+/*
+ * A single event, more than a pooled box holds, a strict alignment, two receivers: an envelope for each
+ * event.
+ */
 static const char *apart(void)
 {
 	static const struct {

@@ -29,13 +29,13 @@ static void drop(void *context, void *payload)
 	((struct batched *)context)->drops++;
 }
 
-/* How the receiver walks its batches: so many events in a call, and whether it asks once more at the end. */
+/* How the receiver walks its batches: how many events in a call, and whether it asks again at the end. */
 struct walking {
 	unsigned most;
 	bool asks_again;
 };
 
-/* NULL: not at all. One test at a time. */
+/* NULL: it does not. One test at a time. */
 static const struct walking *walking;
 
 static void deliver_batch(void *context, void *payload, const struct evc_envelope *envelope,

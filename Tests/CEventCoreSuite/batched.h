@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * What the tests of batches have in common: a receiver that takes its events side by side, and notes them.
- */
+/* Shared by the tests of batches: a receiver that takes batches and notes their events. */
 #ifndef EVC_SUITE_BATCHED_H
 #define EVC_SUITE_BATCHED_H
 
@@ -28,12 +26,15 @@ struct batched {
 const char *batched_open(struct batched *batched);
 const char *batched_close(struct batched *batched);
 
-/* Dispatches the values `first`, `first` + 1, ... as one. `*together` tells whether they went side by side. */
+/*
+ * Dispatches the values `first`, `first` + 1, ... together. `*together` tells whether they travelled in one
+ * batch.
+ */
 const char *batched_dispatch(struct batched *batched, unsigned lane, uint64_t first, unsigned count,
 			     uint32_t *accepted, bool *together);
-/* The same, to be accepted. */
+/* The same; they must be accepted. */
 const char *batched_send(struct batched *batched, unsigned lane, uint64_t first, unsigned count);
-/* The first dispatch finds the route, and goes the long way. */
+/* The first dispatch finds the route, and takes the general path. */
 const char *batched_warm(struct batched *batched);
 
 /* Runs a test with receivers that walk their batches themselves, in several ways. */

@@ -37,10 +37,7 @@ void bench_expect_next(struct bench *bench, uint64_t value)
 	bench->expected[bench->posted++ % 16384] = value;
 }
 
-/*
- * All that was posted and not taken can be found from where the consumer stands. Before each take, as a
- * take of what cannot be found would look for it for ever.
- */
+/* Everything that was posted and not taken is waiting. Checked before each take. */
 static const char *expect_depth(struct bench *bench)
 {
 	uint64_t depths[EVC_LANE_COUNT], sum = 0;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * What the tests of streams share: a mailbox behind a router, and what it is to give next.
- */
+/* Shared by tests of dispatches: a mailbox behind a router, and the events that it must give next. */
 #ifndef EVC_SUITE_BENCH_H
 #define EVC_SUITE_BENCH_H
 
@@ -23,19 +21,19 @@ struct bench {
 const char *bench_open(struct bench *bench);
 const char *bench_close(struct bench *bench);
 
-/* One more event is posted, and will be the next to come after those before it. */
+/* Posts one more event, which will be taken after those before it. */
 void bench_expect_next(struct bench *bench, uint64_t value);
-/* So many of them come. */
+/* Takes this many of them. */
 const char *bench_take(struct bench *bench, uint64_t count);
-/* All of them come, and nothing else. */
+/* Takes all of them, and finds nothing else. */
 const char *bench_take_all(struct bench *bench);
 
 enum evc_status bench_begin(struct bench *bench, uint64_t key, uint32_t events,
 			    struct evc_dispatch *out);
-/* Writes `value` and those that follow, by receiver and then by event. */
+/* Writes `value` and the following numbers, by receiver and then by event. */
 void bench_write(struct evc_dispatch *dispatch, uint64_t value);
 const char *bench_dispatch_one(struct bench *bench);
-/* Through a stream of another thread, so that the consumer looks for the ticket in all streams. */
+/* Posts from another thread. */
 const char *bench_post_elsewhere(struct bench *bench);
 
 #endif

@@ -65,7 +65,7 @@ static const char *send(struct evc_router *router, struct suite_receiver *receiv
 	}
 	EXPECT_EQUAL(evc_dispatch_commit(&dispatch), count, "receivers that accepted");
 	for (unsigned r = 0; r < count; r++) {
-		/* While one receiver still holds its envelope, the shared payload must live. */
+		/* While one receiver still holds its envelope, the shared payload must exist. */
 		EXPECT(!boxed || drops == 0, "size %zu: dropped before the last receiver", size);
 		EXPECT_NONE(receive(&receivers[r], size, alignment, events));
 		drops += atomic_exchange(&receivers[r].drops, 0);
@@ -123,7 +123,7 @@ static bool move_if_owned(void *context, void *payload, const struct evc_envelop
 	(void)envelope;
 	if (!intact(payload, 100, 7))
 		atomic_fetch_add(&sharing->changed, 1);
-	/* Scribbles where it may: another receiver that still reads would see it. */
+	/* Overwrites the payload if it owns it: another receiver that still reads would notice. */
 	if (owned) {
 		memset(payload, 0, 100);
 		atomic_fetch_add(&sharing->moved, 1);
@@ -138,7 +138,7 @@ static void count_drop(void *context, void *payload)
 	atomic_fetch_add(&((struct sharing *)context)->dropped, 1);
 }
 
-/* Three threads end one box at once: it is moved out by an only holder, or dropped, and never both. */
+/* Three threads end one box at once: it is moved out by its only holder, or dropped, never both. */
 static const char *on_threads(void)
 {
 	static struct sharing sharing;

@@ -44,7 +44,7 @@ static const char *keeps_order(void)
 	EXPECT_OK(suite_post(&receiver, 7, 1));
 	EXPECT_OK(evc_mailbox_post(receiver.mailbox, &chain));
 	EXPECT_OK(suite_post(&receiver, 7, 2));
-	/* The stack's newest first, then lane 7 in order, the chain in one piece. */
+	/* The stack's newest first, then lane 7 in order, with the chain contiguous. */
 	EXPECT_NONE(expect_next(&receiver, 13));
 	EXPECT_NONE(expect_next(&receiver, 12));
 	EXPECT_NONE(expect_next(&receiver, 1));
@@ -57,7 +57,7 @@ static const char *keeps_order(void)
 	return NULL;
 }
 
-/* The urgent one is not the last of the chain: the alarm must go by all of the chain's lanes. */
+/* The urgent event is not the last of the chain: the alarm must regard all of the chain's lanes. */
 static const char *raises_the_alarm(void)
 {
 	static const unsigned lanes[] = { 3, 7, 8 };

@@ -15,7 +15,7 @@ static const char *expect_end(struct suite_receiver *receiver, uint64_t taken, u
 	return NULL;
 }
 
-/* `taken` of 200 are out before the close, which leaves the others in all the places there are. */
+/* `taken` of 200 are taken before the close, so that the others are at every possible place. */
 static const char *close_after(unsigned taken, bool relying)
 {
 	struct suite_receiver receiver;
@@ -117,9 +117,9 @@ static const char *without_consumer(void)
 }
 
 /*
- * A producer that was held up between its look at CLOSED and its exchange, until the consumer had ended: the steps
- * of evc_mailbox_post by hand, as no thread can be stopped there. The consumer's cache of slots stays alone, which
- * its thread may be flushing at that moment.
+ * A producer that was held up between its look at CLOSED and its push, until the consumer had ended. The
+ * steps of evc_mailbox_post are taken by hand, since no thread can be stopped there. The consumer's cache of
+ * slots is not touched: its thread may be flushing it.
  */
 static const char *after_the_end(void)
 {
@@ -147,7 +147,7 @@ static const char *after_the_end(void)
 	return NULL;
 }
 
-/* A sleeping consumer has to hear of either close at once; the join would hang otherwise. */
+/* Either close must wake a sleeping consumer at once; otherwise the join would hang. */
 static const char *wakes_the_idle(void)
 {
 	for (unsigned i = 0; i < SUITE_SCALE(500u); i++) {
@@ -170,7 +170,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D10 close drops what waits, wherever it is, and counts it", drops },
 	{ "D10 close_when_empty has everything handled first", drains },
 	{ "D10 close cuts close_when_empty short", cut_short },
-	{ "D10 the last release drops what nobody consumed", without_consumer },
+	{ "D10 the last release drops what was not consumed", without_consumer },
 	{ "D4 D10 a post that was held up until the consumer had ended is dropped", after_the_end },
 	{ "D10 an idle thread wakes for the close", wakes_the_idle },
 };

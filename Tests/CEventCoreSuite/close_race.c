@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Posts that race the end of a mailbox: whatever was accepted is handled or dropped, never both, never
- * neither.
+ * Posts that race the end of a mailbox: everything accepted is either handled or dropped, and never both.
  *
  *     producers            consumer thread       main
  *     post until CLOSED    deliver               wait for some accepted
@@ -33,7 +32,7 @@ static void *post_until_closed(void *context)
 	return NULL;
 }
 
-/* The round number spreads the moment of the close over the producers' run. */
+/* The round number varies the moment of the close during the producers' run. */
 static const char *round_of(unsigned round, bool drain, bool consumed)
 {
 	struct suite_receiver receiver;
@@ -55,7 +54,7 @@ static const char *round_of(unsigned round, bool drain, bool consumed)
 		evc_mailbox_close_when_empty(receiver.mailbox);
 	else
 		evc_mailbox_close(receiver.mailbox);
-	/* The consumer's end first in every other round, so that late posts find it gone. */
+	/* In every other round the consumer ends first, so that late posts find it gone. */
 	if (consumed && round % 2)
 		EXPECT_OK(evc_thread_join(consumer));
 	for (unsigned i = 0; i < PRODUCERS; i++) {

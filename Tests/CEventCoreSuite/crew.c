@@ -103,7 +103,7 @@ const char *crew_post_values(struct crew *crew, uint64_t first, unsigned count,
 	EXPECT_STATUS(crew_post(crew, &chain), expected);
 	if (expected == EVC_OK)
 		return NULL;
-	/* Still the poster's: the same chain in the same order. */
+	/* It still belongs to the poster: the same chain in the same order. */
 	envelope = chain.first;
 	for (unsigned i = 0; i < count; i++, envelope = next) {
 		EXPECT(envelope != NULL, "the chain lost envelopes");

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * What the tests of a balancer share: a balancer with receivers, each with a load.
- */
+/* Shared by the tests of balancers: a balancer with receivers, each with a load. */
 #ifndef EVC_SUITE_CREW_H
 #define EVC_SUITE_CREW_H
 
@@ -10,7 +8,7 @@
 
 #define CREW_MOST 5u
 
-/* So many receivers with a load each, and a balancer for them. */
+/* A balancer and its receivers, each with a load. */
 struct crew {
 	struct evc_balancer *balancer;
 	struct suite_receiver receivers[CREW_MOST];
@@ -26,13 +24,10 @@ struct crew {
 /* `choose` may be NULL. */
 const char *crew_open(struct crew *crew, unsigned count,
 		      uint32_t (*choose)(void *, const struct evc_balancer_choice *));
-/* Frees all, and checks that nothing is held any more. */
+/* Frees everything, and checks that nothing is held any more. */
 const char *crew_close(struct crew *crew);
 
-/*
- * Runs a test with payloads that need no ending: one that goes to a receiver alone is then copied into this
- * thread's stream to it, where others are posted as they are.
- */
+/* Runs a test with payloads that need no ending: those may be copied into another envelope. */
 const char *crew_plainly(const char *(*test)(void));
 
 /* Answers `answer`, and counts. */
@@ -43,7 +38,7 @@ const char *crew_append(struct crew *crew, struct evc_chain *chain, unsigned lan
 enum evc_status crew_post(struct crew *crew, const struct evc_chain *chain);
 /*
  * Posts the values first ... first + count - 1 as one chain. If it is refused, as `expected` says, the chain
- * has to be as it was, and ends here.
+ * must be unchanged; it then ends here.
  */
 const char *crew_post_values(struct crew *crew, uint64_t first, unsigned count,
 			     enum evc_status expected);

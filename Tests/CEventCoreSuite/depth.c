@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * Depths are exact while nothing moves, wherever the envelopes are at that moment: in an inbox, or
- * in the list of a lane.
- */
+/* Depths are exact while nothing moves, wherever the envelopes are: in an inbox or in the list of a lane. */
 #ifdef EVC_URCU
 #include "model.h"
 
@@ -86,7 +83,7 @@ static const char *at_random(void)
 		const char *message;
 
 		if (waiting == 0 || (waiting < 200 && suite_random(&state) % 4 < (backlog ? 3 : 1))) {
-			/* The model's queues start over when they are empty only. */
+			/* The model's queues can start again only when they are empty. */
 			if (model.end[lane] == MODEL_MOST)
 				continue;
 			message = post(&receiver, &model, lane, i);
@@ -127,10 +124,10 @@ static void *keep_moving(void *context)
 	return NULL;
 }
 
-/* The reader adds up what others are changing: its figures must stay possible ones. */
+/* The reader adds figures that others are changing: the sums must remain possible. */
 static const char *while_moving(void)
 {
-	/* Static: a failure leaves the thread behind. */
+	/* Static: after a failure the thread still uses it. */
 	static struct live live;
 	pthread_t thread;
 	uint64_t depths[EVC_LANE_COUNT];
@@ -150,7 +147,7 @@ static const char *while_moving(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "depths are exact undealt, half dealt and dealt", with_pending },
+	{ "depths are exact before, while and after envelopes are sorted", with_pending },
 	{ "depths are exact after any posts and takes", at_random },
 	{ "depths can be read while envelopes move", while_moving },
 };

@@ -39,8 +39,8 @@ static const char *begin(struct evc_router *router, uint64_t key, uint32_t event
 }
 
 /*
- * Between begin and commit: another dispatch, of the same key and of so many others that the thread's
- * cache would have thrown the first one's snapshot out; and the end of the subscription itself.
+ * Between begin and commit: another dispatch of the same key, dispatches of so many other keys that the
+ * thread's cache would have evicted the first snapshot, and the end of the subscription itself.
  */
 static const char *nested(void)
 {
@@ -84,8 +84,8 @@ static const char *nested(void)
 }
 
 /*
- * The subscription ends and the last other reference of its mailbox goes between begin and commit; the
- * cache entry that once held its snapshot is wanted for other keys. The dispatch alone keeps it then.
+ * Between begin and commit the subscription ends, the last other reference of its mailbox is released, and
+ * the cache entry that held its snapshot is used for other keys. Only the dispatch keeps the snapshot then.
  */
 static const char *keeps_receivers(void)
 {
@@ -144,13 +144,13 @@ static const char *abandoned(void)
 		evc_mailbox_release(receivers[i].mailbox);
 	EXPECT(suite_settle(), "the callback thread got stuck");
 	for (unsigned i = 0; i < 3; i++) {
-		/* An abandoned payload was never written: nothing to end. */
+		/* An abandoned payload was never written: nothing is ended. */
 		EXPECT_EQUAL(receivers[i].drops, 0, "payloads dropped");
 	}
 	return NULL;
 }
 
-/* Of three receivers one has closed: the others get theirs, and the refused payload ends. */
+/* One of three receivers has closed: the others get the event, and the refused payload ends. */
 static const char *one_has_closed(void)
 {
 	for (unsigned boxed = 0; boxed < 2; boxed++) {
@@ -182,8 +182,8 @@ static const char *one_has_closed(void)
 static const struct evc_suite_test tests[] = {
 	{ "D7 dispatches nest between begin and commit, and survive an unsubscribe", nested },
 	{ "D9 a dispatch that has begun keeps its receivers", keeps_receivers },
-	{ "an abandoned dispatch reaches nobody and loses nothing", abandoned },
-	{ "D4 a receiver that has closed keeps the event from nobody else", one_has_closed },
+	{ "an abandoned dispatch reaches no receiver and loses nothing", abandoned },
+	{ "D4 a receiver that has closed does not keep the event from others", one_has_closed },
 };
 SUITE_GROUP(suite_dispatch, tests);
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * The short way of a dispatch: who may take it, and what may happen between its two steps.
- */
+/* The fast path of a dispatch: when it applies, and what may happen between its two steps. */
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -15,7 +13,7 @@ static void *begin(struct evc_router *router, uint64_t key)
 	return evc_dispatch_begin_one(router, key, EVC_LANE_QUEUE_NORMAL, sizeof(uint64_t), 8);
 }
 
-/* Dispatches the short way, after the long way has found the route. */
+/* Dispatches by the fast path, after the general path has found the route. */
 static const char *dispatch(struct evc_router *router, uint64_t key, uint64_t value, uint32_t accepted)
 {
 	void *payload = begin(router, key);
@@ -43,7 +41,7 @@ static const char *expect_next(struct suite_receiver *receiver, uint64_t expecte
 	return NULL;
 }
 
-/* More than a segment holds, so that the way is left and found again. */
+/* More than a segment holds, so that the fast path is left and resumed. */
 static const char *in_order(void)
 {
 	struct suite_receiver receiver;
@@ -95,7 +93,7 @@ static const char *for_one_only(void)
 	       "too large for an envelope");
 	EXPECT(evc_dispatch_begin_one(router, 1, EVC_LANE_STACK_LOW, 8, 64) == NULL,
 	       "too strictly aligned for an envelope");
-	/* A subscription more, and one less: the next event finds out. */
+	/* A subscription is added, and one removed: the next event notices. */
 	EXPECT_OK(evc_router_subscribe(router, 1, receivers[1].subscription, 0, false));
 	EXPECT(begin(router, 1) == NULL, "two receivers by now");
 	EXPECT_OK(evc_router_unsubscribe(router, 1, receivers[0].subscription));
@@ -115,8 +113,8 @@ static const char *for_one_only(void)
 }
 
 /*
- * Between the steps: the subscription ends, the last other reference of its mailbox goes, and so many other keys are
- * dispatched that the thread's cache would have thrown its snapshot out.
+ * Between the steps the subscription ends, the last other reference of its mailbox is released, and so many
+ * other keys are dispatched that the thread's cache would have evicted its snapshot.
  */
 static const char *keeps_its_receiver(void)
 {
@@ -227,7 +225,7 @@ static const char *latest(void)
 	return NULL;
 }
 
-/* A sink that takes chains only, as those outside of the core do. */
+/* A sink that takes chains only, as sinks outside of the core do. */
 struct counting_sink {
 	struct evc_sink sink;
 	struct evc_subscription subscription;
@@ -278,13 +276,13 @@ static const char *chains(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "D2 events go the short way in order, over many segments", in_order },
-	{ "the short way is for one event, one receiver, and what fits into an envelope", for_one_only },
-	{ "D9 the short way keeps its receiver between its steps", keeps_its_receiver },
-	{ "D4 the short way to a receiver that has closed ends the payload", has_closed },
-	{ "D8 the short way reads the clock for who asks", with_time },
-	{ "latest-only: the short way supersedes", latest },
-	{ "the short way to a sink that takes chains only", chains },
+	{ "D2 events take the fast path in order, over many segments", in_order },
+	{ "the fast path is for one event, one receiver, and what fits into an envelope", for_one_only },
+	{ "D9 the fast path keeps its receiver between its steps", keeps_its_receiver },
+	{ "D4 the fast path to a receiver that has closed ends the payload", has_closed },
+	{ "D8 the fast path reads the clock for a receiver that asks", with_time },
+	{ "latest-only: the fast path supersedes", latest },
+	{ "the fast path to a sink that takes chains only", chains },
 };
 SUITE_GROUP(suite_dispatch_one, tests);
 #endif

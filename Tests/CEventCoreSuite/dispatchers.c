@@ -74,7 +74,7 @@ const char *dispatchers_flood(struct dispatchers *dispatchers, uint64_t *accepte
 	start_again(dispatchers);
 	EXPECT_NONE(dispatchers_join(dispatchers, accepted));
 	evc_pool_read_statistics(&after);
-	/* A thread that was held up may have had a few of its slots in others' hands. */
+	/* If a thread was held up, other threads may have had a few of its slots. */
 	EXPECT(after.slab_bytes <= before.slab_bytes + dispatchers->count * 256 * 1024,
 	       "the pools grew from %zu to %zu bytes", before.slab_bytes, after.slab_bytes);
 	return NULL;

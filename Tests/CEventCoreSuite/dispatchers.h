@@ -14,7 +14,7 @@ struct dispatcher {
 	struct evc_router *router;
 	uint64_t key;
 	uint64_t index;
-	/* 0 = until nobody accepts. */
+	/* 0 = until no receiver accepts. */
 	uint64_t events;
 	/* One lane alone; -1 = any. */
 	int lane;
@@ -30,17 +30,17 @@ struct dispatchers {
 	uint64_t seed;
 };
 
-/* Starts `count` of them. A payload is index * 2^32 + number, from 1 on. */
+/* Starts `count` threads. A payload is index * 2^32 + number, from 1 on. */
 void dispatchers_start(struct dispatchers *dispatchers, struct evc_router *router, uint64_t key,
 		       unsigned count, uint64_t events, int lane);
-/* Joins them; `*accepted` is what was accepted of each since its start. */
+/* Joins them; `*accepted` is the number of accepted events of each since its start. */
 const char *dispatchers_join(struct dispatchers *dispatchers, uint64_t *accepted);
 /*
- * Joins them, and has them dispatch again, more than the pools could hold in what they have mapped by then:
- * nothing more may be mapped. `*accepted` is the sum of both times.
+ * Joins them, and makes them dispatch again, more than the slab pools could hold in what they have mapped by
+ * then: nothing more may be mapped. `*accepted` is the sum of both runs.
  */
 const char *dispatchers_flood(struct dispatchers *dispatchers, uint64_t *accepted);
-/* What was accepted, beside what became of it. */
+/* The number of accepted events, beside how they ended. */
 const char *dispatchers_expect_all(const struct dispatchers *dispatchers,
 				   const struct evc_mailbox_statistics *statistics,
 				   uint64_t accepted);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * A driven scheduler on the clock that the test moves, and timers that note that they fired.
- */
+/* A driven scheduler on a clock that the test moves, and timers that note when they fire. */
 #ifndef EVC_SUITE_DRIVEN_H
 #define EVC_SUITE_DRIVEN_H
 
 #include "fake_clock.h"
 
-/* What became of the timers, in order: the value of each, and the time. */
+/* What happened to the timers, in order: the value of each, and the time. */
 struct driven {
 	uint64_t values[4096];
 	uint64_t times[4096];
@@ -24,7 +22,7 @@ struct driven {
 };
 extern struct driven driven;
 
-/* Clears what was noted, and begins at 1000. */
+/* Clears the notes, and sets the clock to 1000. */
 const char *driven_open(struct evc_scheduler **out);
 void driven_close(struct evc_scheduler *scheduler);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * D12: what breaks a rule is a status, changes nothing, and leaves the caller what was the caller's.
- */
+/* D12: a wrong argument returns a status, changes nothing, and the caller keeps what it passed. */
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -66,7 +64,7 @@ static const char *envelopes(void)
 	EXPECT_STATUS(evc_envelope_create(receiver.subscription, EVC_LANE_STACK_LOW, 1, 1, NULL),
 		      EVC_INVALID_ARGUMENT);
 #if !defined(SUITE_ADDRESS_SANITIZER) && !defined(SUITE_THREAD_SANITIZER)
-	/* The sanitizers end the program at such a size instead. */
+	/* The sanitizers end the program at such a size. */
 	EXPECT_STATUS(evc_envelope_create(receiver.subscription, EVC_LANE_STACK_LOW, SIZE_MAX / 2, 1,
 					  &envelope), EVC_OUT_OF_MEMORY);
 #endif
@@ -107,7 +105,7 @@ static const char *routers(void)
 	EXPECT_STATUS(evc_router_unsubscribe(router, 1, NULL), EVC_INVALID_ARGUMENT);
 	EXPECT_STATUS(evc_router_unsubscribe(router, 1, s), EVC_NOT_FOUND);
 	EXPECT_OK(evc_router_subscribe(router, 1, s, 0, false));
-	/* Twice: on a cold and on a warm route, as their ways part. */
+	/* Twice: on a cold and on a warm route, which take different paths. */
 	for (unsigned i = 0; i < 2; i++) {
 		EXPECT_STATUS(evc_dispatch_begin(NULL, 1, EVC_LANE_STACK_LOW, 8, 8, 1, &dispatch),
 			      EVC_INVALID_ARGUMENT);
@@ -168,7 +166,7 @@ static const char *ends_of_nothing(void)
 	evc_parker_destroy(NULL);
 	evc_router_destroy(NULL);
 	evc_scheduler_release(NULL);
-	evc_shared_latest_subscription_release(NULL);
+	evc_shared_mailbox_drop(NULL);
 	evc_shared_mailbox_release(NULL);
 	evc_walk_end(NULL);
 	evc_worker_destroy(NULL);
@@ -237,7 +235,7 @@ static void interrupt_mailbox(void) { evc_mailbox_interrupt(NULL); }
 static void cancel_thread(void) { evc_thread_cancel(NULL); }
 static void hold_worker(void) { evc_worker_hold(NULL); }
 
-/* Whether a child of fork ends by a signal, or by the report of a sanitizer. */
+/* True if a child of fork ends by a signal, or by the report of a sanitizer. */
 static bool traps(void (*call)(void))
 {
 	pid_t child = fork();
@@ -269,9 +267,9 @@ static const struct evc_suite_test tests[] = {
 	{ "D12 a mailbox answers wrong arguments with a status", mailboxes },
 	{ "D12 an envelope answers wrong arguments with a status", envelopes },
 	{ "D12 a router answers wrong arguments with a status", routers },
-	{ "D12 what ends an object does nothing about NULL", ends_of_nothing },
-	{ "D12 what answers with a status answers about NULL", answers_about_nothing },
-	{ "D12 what has no answer traps on NULL", traps_on_nothing },
+	{ "D12 a function that ends an object does nothing with NULL", ends_of_nothing },
+	{ "D12 a function that returns a status refuses NULL", answers_about_nothing },
+	{ "D12 a function without a status crashes with NULL", traps_on_nothing },
 	{ "D12 every status has a text of its own", others },
 };
 SUITE_GROUP(suite_errors, tests);

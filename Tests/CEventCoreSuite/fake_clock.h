@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A clock for schedulers that the test moves; a thread that sleeps by it does so until it is woken, whatever
- * the deadline.
+ * A scheduler's clock that the test moves; a thread that sleeps by it sleeps until it is woken, whatever the
+ * deadline.
  */
 #ifndef EVC_SUITE_FAKE_CLOCK_H
 #define EVC_SUITE_FAKE_CLOCK_H
@@ -15,7 +15,7 @@ struct fake_clock {
 	_Atomic uint64_t deadline;
 	_Atomic(struct evc_parker *) parker;
 	_Atomic uint64_t sleeps;
-	/* How often a sleep comes back at once for no reason. */
+	/* How often a sleep returns at once without a reason. */
 	_Atomic uint64_t restless;
 	_Atomic uint64_t wakes;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What stays: of a burst while little of it waits, of threads that have ended, of a consumer that has nothing to do.
+ * The memory that stays: of a burst of which little waits, of threads that have ended, of an idle consumer.
  */
 #ifdef EVC_URCU
 #include "suite.h"
@@ -17,7 +17,10 @@ static size_t slab_bytes(void)
 	return statistics.slab_bytes;
 }
 
-/* Trims until the slabs have this size: one trim leaves alone what was used before, and one may run already. */
+/*
+ * Trims until the slabs have this size: a trim leaves alone what was used before it, and one may already be
+ * running.
+ */
 static bool trim_down_to(size_t bytes)
 {
 	for (unsigned i = 0; i < 100 && slab_bytes() > bytes; i++) {
@@ -31,7 +34,7 @@ static bool trim_down_to(size_t bytes)
 #ifndef SUITE_ADDRESS_SANITIZER
 
 #define BURST 400000u
-/* One in so many waits: more than a segment apart, so that each would keep one. */
+/* One event in this many waits: they are more than a segment apart, so that each would keep a segment. */
 #define APART 390u
 
 static void *burst(void *context)
@@ -65,7 +68,7 @@ static const char *few_wait(void)
 	for (unsigned i = 0; i < BURST - left; i++)
 		EXPECT_OK(suite_take(&receiver, &lane, &value));
 	EXPECT_STATUS(evc_mailbox_wait(receiver.mailbox, 0), EVC_OK);
-	/* Slots in the consumer's hand go back when it takes more, or has nothing to do. */
+	/* Slots in the consumer's cache are returned when it takes more, or is idle. */
 	evc_return_cache_flush(&receiver.mailbox->returns);
 	limit = before + 2 * left * 64 + ((size_t)1 << 20);
 	EXPECT(trim_down_to(limit), "%u events wait, and %zu bytes stay beside the %zu before", left,
@@ -78,7 +81,9 @@ static const char *few_wait(void)
 	return NULL;
 }
 
-/* A thread that has used up its slabs to the last slot, and whose slabs went back, goes on, and ends. */
+/*
+ * A thread that has used its slabs up to the last slot, and whose slabs were given back, goes on, and ends.
+ */
 static void *use_up(void *context)
 {
 	struct suite_receiver *receiver = context;
@@ -92,7 +97,7 @@ static void *use_up(void *context)
 				return receiver;
 		for (unsigned i = 0; i < count; i++)
 			evc_envelope_release(envelopes[i], true);
-		/* The first leaves alone what was used before; and the grace period that the slabs wait for. */
+		/* The first trim leaves alone what was used before; and slabs wait for a grace period. */
 		for (unsigned i = 0; i < 3; i++) {
 			evc_pool_trim();
 			if (!suite_quiesce())
@@ -116,7 +121,10 @@ static const char *used_up(void)
 	return NULL;
 }
 
-/* Ended threads of which one envelope was kept while their pages went back one by one: then all goes. */
+/*
+ * Ended threads of which one envelope was kept while their pages were given back one by one: then everything
+ * is given back.
+ */
 static const char *kept_by_one(void)
 {
 	struct suite_receiver receiver;
@@ -192,7 +200,7 @@ static const char *threads_come_and_go(void)
 }
 #endif
 
-/* What a consumer asks of its parker: no sleep has an end of its own. */
+/* The sleeps of a consumer: none has a time limit. */
 
 static _Atomic uint64_t sleeps, short_sleeps;
 
@@ -263,7 +271,7 @@ static const char *one_post(void)
 	uint64_t value = 1;
 
 	EXPECT_OK(evc_router_create(&router));
-	/* In turns, so that they do not stand side by side by themselves. */
+	/* Alternately, so that they are not adjacent by themselves. */
 	for (unsigned i = 0; i < 64; i++) {
 		subscriptions[i].sink = &sinks[i % 2];
 		EXPECT_OK(evc_router_subscribe(router, 1, &subscriptions[i], 0, false));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A child of fork goes on using the core, though the callback thread and all event threads stayed in
- * the parent.
+ * A child of fork goes on using the core, although the callback thread and all event threads stayed in the
+ * parent.
  */
 #ifdef EVC_URCU
 #include "suite.h"
@@ -93,12 +93,12 @@ static const char *forked(void)
 	EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_LOW, "12345678", 8, 1, NULL));
 	EXPECT_OK(suite_take(&receiver, &lane, &value));
 	/*
-	 * ThreadSanitizer ends a child of fork that starts a thread, as the callback thread is one, unless
-	 * TSAN_OPTIONS says die_after_fork=0: only the parent's side is run there.
+	 * ThreadSanitizer ends a child of fork that starts a thread, as the core does, unless TSAN_OPTIONS
+	 * contains die_after_fork=0: only the parent's side is run there.
 	 */
 	for (unsigned i = 0; i < CHILDREN; i++)
 		EXPECT_NONE(in_child(router, &receiver));
-	/* The parent notices nothing. */
+	/* The parent is not affected. */
 	EXPECT_OK(suite_post(&busy, 7, 1));
 	EXPECT(suite_await(&busy.delivered, 1), "the parent's event thread got stuck");
 	EXPECT(suite_quiesce(), "the parent's callback thread got stuck");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A producer that the system takes away in the middle of a post. A signal handler holds it wherever it is, for as long
- * as the test likes; meanwhile others post, and what they posted is taken at once.
+ * A producer that is preempted in the middle of a post. A signal handler stops it wherever it is, for as long
+ * as the test needs. Meanwhile others post, and their events can be taken at once.
  */
 #ifdef EVC_URCU
 #include "mailbox/mailbox_private.h"
@@ -15,7 +15,10 @@ static struct {
 	struct suite_receiver receiver;
 	struct evc_router *router;
 	_Atomic bool stop;
-	/* What the handler writes to when it holds the producer, and reads from until it may go on. */
+	/*
+	 * The handler writes to the first when it holds the producer, and reads from the second until it may
+	 * go on.
+	 */
 	int is_held[2], may_go[2];
 } held;
 
@@ -34,7 +37,7 @@ static void *flood(void *context)
 	sigset_t mine;
 
 	(void)context;
-	/* Whoever runs the tests may have blocked it on its threads. */
+	/* The program that runs the tests may have blocked the signal. */
 	sigemptyset(&mine);
 	sigaddset(&mine, SIGUSR2);
 	pthread_sigmask(SIG_UNBLOCK, &mine, NULL);
@@ -45,7 +48,7 @@ static void *flood(void *context)
 	return NULL;
 }
 
-/* While the producer is held: everything that others post is next, whatever the held one was doing. */
+/* While the producer is held, everything that others post is next, wherever it was stopped. */
 static const char *others_go_on(uint64_t round)
 {
 	for (unsigned at = 0; at < EVC_LANE_COUNT - 1; at++) {
@@ -70,7 +73,7 @@ static const char *hold_and_go_on(pthread_t producer, uint64_t round)
 	pthread_kill(producer, SIGUSR2);
 	EXPECT(read(held.is_held[0], &byte, 1) == 1, "the producer is not held");
 	message = others_go_on(round);
-	/* What is left is the producer's own. While it is held, so that there is an end. */
+	/* The rest are the producer's own events. They are taken while it is held, so that this ends. */
 	while (message == NULL && suite_take(&held.receiver, &lane, &value) == EVC_OK)
 		if (value != 0)
 			message = suite_fail("found %llu among the producer's own events",
@@ -112,8 +115,9 @@ static const char *beside_a_held_producer(void)
 }
 
 /*
- * A producer that has posted and is held up before it raises the alarm, to a consumer that relies on it and has
- * nothing else: the steps by hand. Its event may come, and nobody waits for the rest of its post.
+ * A producer that has posted and is held up before it raises the alarm, while the consumer relies on the
+ * alarm and has nothing else. The steps are taken by hand. Its event may be taken, and no thread waits for
+ * the rest of its post.
  */
 static const char *before_its_alarm(void)
 {
@@ -141,7 +145,7 @@ static const char *before_its_alarm(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "D5 D10 nobody waits for a producer that is held before it raises the alarm", before_its_alarm },
+	{ "D5 D10 no event waits for a producer that is held before it raises the alarm", before_its_alarm },
 	{ "D1 D5 a producer that is held anywhere in a post delays its own event alone",
 	  beside_a_held_producer },
 };

@@ -112,7 +112,7 @@ static const char *between_two(void)
 	return close_script(&script, thread);
 }
 
-/* Ran dry, then spoken to: asleep, or on the way there. */
+/* Interrupted when nothing is left: asleep, or about to sleep. */
 static const char *wakes_the_idle(void)
 {
 	static struct script script;
@@ -132,7 +132,9 @@ static const char *wakes_the_idle(void)
 	return NULL;
 }
 
-/* Control asks for itself again and again. The bound is for a consumer that would not look at anything else. */
+/*
+ * `control` interrupts again and again. The bound is for a consumer that would never look at anything else.
+ */
 static void insist(void *context)
 {
 	struct script *script = context;
@@ -156,7 +158,7 @@ static const char *insists(void)
 		EXPECT_OK(suite_post(&script.receiver, 7, i));
 	evc_mailbox_interrupt(script.receiver.mailbox);
 	EXPECT_STATUS(evc_mailbox_pump(script.receiver.mailbox, 100), EVC_EMPTY);
-	/* One more where the lane is grabbed: the signal is looked at after that, too. */
+	/* One more while the lane is drained: the signal is looked at after that too. */
 	for (unsigned i = 0, events_left = 3; events_left > 0; i++) {
 		EXPECT(script.log[i] != 0, "expected three events, found %s", script.log);
 		in_a_row = script.log[i] == 'c' ? in_a_row + 1 : 0;

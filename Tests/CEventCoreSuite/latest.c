@@ -96,7 +96,7 @@ static const char *chains(void)
 	return expect_end(&receiver, 65, 64 * 65 / 2);
 }
 
-/* A consumer that handles the newest while its producer is still posting. */
+/* A consumer that handles the newest event while its producer is still posting it. */
 struct prompt {
 	struct evc_mailbox *mailbox;
 	struct evc_subscription *subscription;

@@ -7,8 +7,9 @@
 #include "mailbox/mailbox_private.h"
 
 /*
- * A producer that has claimed the state of a lane and was preempted before its post: its state is set by hand. What
- * others dispatch meanwhile does not wait for it, and one token waits, whatever they dispatch.
+ * A producer that has claimed the state of a lane and was preempted before its post: its state is set by
+ * hand. What others dispatch meanwhile does not wait for it, and at most one token waits, whatever they
+ * dispatch.
  */
 static const char *held_up(unsigned lane)
 {
@@ -40,8 +41,9 @@ static const char *held_up(unsigned lane)
 }
 
 /*
- * A producer that has put its token and is held up before it tells: the steps of its dispatch by hand. The next one
- * finds the token there, and tells in its place; nothing more is put.
+ * A producer that has put its token and is held up before it tells the consumer: the steps of its dispatch
+ * are taken by hand. The next producer finds the token, and tells the consumer in its place; nothing more is
+ * put.
  */
 static void count_wake(void *context)
 {

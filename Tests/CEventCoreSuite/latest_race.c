@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Latest-only subscriptions with several producers: nothing is lost, nothing comes twice, each producer's
- * events come in its order, its last one comes unless another's took its place, and memory stays.
+ * Latest-only subscriptions with several producers: no event is lost or delivered twice, each producer's
+ * events are delivered in order, its last event is delivered unless another producer's superseded it, and
+ * memory does not grow.
  *
  *     producers                          consumer thread      main
  *     dispatch 1..n on random lanes      deliver              join the producers
@@ -160,7 +161,7 @@ static const char *nobody(void)
 	return close_race(false, false);
 }
 
-/* Nobody consumes. */
+/* There is no consumer. */
 static const char *memory(void)
 {
 	struct evc_envelope *envelope;
@@ -218,7 +219,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D4 D10 dispatches that race close are superseded, taken or dropped, once", close_it },
 	{ "D4 D10 dispatches that race close_when_empty likewise", drain_it },
 	{ "D4 D10 dispatches that race close without a consumer likewise", nobody },
-	{ "a flood that nobody consumes takes no memory", memory },
+	{ "a flood without a consumer takes no memory", memory },
 	{ "latest-only subscriptions come and go while events pass", churn },
 };
 SUITE_GROUP(suite_latest_race, tests);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/* A receiver with a latest-only subscription, for the tests on one thread. */
+/* A receiver with a latest-only subscription, for tests on one thread. */
 #ifndef EVC_SUITE_LATEST_RECEIVER_H
 #define EVC_SUITE_LATEST_RECEIVER_H
 

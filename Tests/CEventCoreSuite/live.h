@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * What several threads count of a scheduler's timers, on the clock that the test moves or on the real one.
- */
+/* Counts of a scheduler's timers by several threads, on the clock that the test moves or on the real one. */
 #ifndef EVC_SUITE_LIVE_H
 #define EVC_SUITE_LIVE_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * D1 to D3 in a few lines: what a mailbox is, to whoever posts and takes on one thread.
- */
+/* D1 to D3 in a few lines: a mailbox as one thread that posts and takes sees it. */
 #ifndef EVC_SUITE_MODEL_H
 #define EVC_SUITE_MODEL_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Dispatches at their seams: those that are taken back wherever a segment of slots ends, those that are open at
- * the same time, chains, and other threads.
+ * Dispatches in unusual situations: abandoned at every position in a segment of slots, open at the same time,
+ * as chains, and from other threads.
  */
 #ifdef EVC_URCU
 #include "bench.h"
@@ -12,7 +12,7 @@
 
 #define MOST_OPEN 4u
 
-/* After `before` events, `events` are begun and abandoned, and whatever is left of the segment is used. */
+/* After `before` events, `events` are begun and abandoned, and the rest of the segment is used. */
 static const char *taken_back_after(struct bench *bench, unsigned before, unsigned events)
 {
 	struct evc_dispatch dispatch;
@@ -32,7 +32,7 @@ static const char *taken_back_after(struct bench *bench, unsigned before, unsign
 			EXPECT_NONE(bench_post_elsewhere(bench));
 			EXPECT_NONE(bench_take_all(bench));
 		}
-		/* Sends all chains of free slots home. */
+		/* Returns all free slots. */
 		EXPECT_STATUS(evc_mailbox_wait(bench->receiver.mailbox, 0), EVC_TIMED_OUT);
 	}
 	return bench_close(bench);

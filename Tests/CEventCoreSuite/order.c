@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * D1 to D3, exhausted: every sequence of a few posts, interleaved with takes in every way, against the
- * model; in each of the ways that the consumer may find out about a post (mailbox_private.h).
+ * D1 to D3, exhaustively: every sequence of a few posts, interleaved with takes in every way, against the
+ * model; in each of the ways in which the consumer may learn of a post (mailbox_private.h).
  */
 #ifdef EVC_URCU
 #include "mailbox/mailbox_private.h"
@@ -23,7 +23,7 @@ struct search {
 #define TAKE 100u
 
 static const unsigned every_lane[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
-/* Both ends of both kinds, and what lies on either side of the lane that is relied on. */
+/* The first and last lane of both kinds, and the neighbours of the lane that is relied on. */
 static const unsigned some_lanes[] = { 0, 4, 5, 7, 8 };
 
 static const char *describe(const struct search *search, unsigned count)
@@ -52,14 +52,14 @@ static const char *take_and_compare(struct search *search, struct model *model, 
 	return NULL;
 }
 
-/* Brings the mailbox into the mode that is searched; the sequences themselves move it out of it. */
+/* Puts the mailbox into the mode that is tested; the sequences themselves move it out of it. */
 static const char *prepare(struct search *search)
 {
 	struct evc_mailbox *mailbox = search->receiver.mailbox;
 
 	if (search->mode == AS_IT_COMES)
 		return NULL;
-	/* No run of takes shall end the mode by and by. */
+	/* No run of takes may change the mode later. */
 	mailbox->run_length = 0;
 	if (search->mode == RELYING && mailbox->relied != EVC_LANE_QUEUE_NORMAL) {
 		for (unsigned i = 0; i <= EVC_RUN; i++)
@@ -94,7 +94,7 @@ static const char *replay(struct search *search, unsigned count)
 	return NULL;
 }
 
-/* Extends the sequence by every step that may follow; replays it once it is whole, and empty. */
+/* Extends the sequence by every possible step; replays it when it is complete and the mailbox is empty. */
 static const char *extend(struct search *search, unsigned at, unsigned posted, unsigned waiting)
 {
 	if (posted == search->posts && waiting == 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * D1 while a producer runs free. The producer says how far it is after each post; whatever it had said
- * before a take began "happened before" it, and bounds what the take may return:
+ * D1 while a producer runs freely. After each post the producer announces how far it is; everything announced
+ * before a take began happened before it, and limits what the take may return:
  *
  *     producer                          consumer
  *     post i; posted = i + 1
@@ -41,11 +41,11 @@ static void *produce(void *context)
 	return NULL;
 }
 
-/* Known and waiting, per lane: numbers in the order of their posts. */
+/* Known and waiting events of each lane: numbers in the order of their posts. */
 static uint32_t waiting[EVC_LANE_COUNT][400000];
 static uint32_t first[EVC_LANE_COUNT], end[EVC_LANE_COUNT];
 
-/* Learns what the producer has said by now, without what came already. */
+/* Adds what the producer has announced by now, without what was taken already. */
 static uint64_t learn(struct live *live, uint64_t known)
 {
 	/* Acquire: pairs with produce. */
@@ -57,7 +57,7 @@ static uint64_t learn(struct live *live, uint64_t known)
 	return known;
 }
 
-/* What has to be next if nothing unknown comes sooner; UINT64_MAX if nothing known waits. */
+/* The event that must be next unless an unknown one is more urgent; UINT64_MAX if no known one waits. */
 static uint64_t next_known(unsigned *lane)
 {
 	for (unsigned l = 0; l < EVC_LANE_COUNT; l++) {
@@ -82,7 +82,7 @@ static const char *check(struct live *live, uint64_t known, unsigned lane, uint6
 	       (unsigned long long)live->seed, (unsigned long long)number);
 	gone[number] = true;
 	if (number >= known) {
-		/* Posted meanwhile: it may come sooner than what is known, and not later. */
+		/* Posted meanwhile: it may be taken before known events, but not after them. */
 		EXPECT(lane < best || (lane == best && lane < EVC_LANE_FIRST_QUEUE),
 		       "D1, seed %llu: lane %u was waiting, found a later post on lane %u",
 		       (unsigned long long)live->seed, best, lane);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * Memory that runs out: within a dispatch, and before a post.
- */
+/* Memory that runs out, within a dispatch and before a post. */
 #ifdef EVC_URCU
 #include "bench.h"
 #include "memory/slot.h"
 #include "shared.h"
 
-/* Dispatches of so many events until memory is out, each of which is whole or not at all. */
+/* Dispatches of a number of events until memory is out; each of them is complete or has no effect. */
 static const char *fill(struct bench *bench, uint32_t events)
 {
 	struct evc_dispatch dispatch;
@@ -27,7 +25,7 @@ static const char *fill(struct bench *bench, uint32_t events)
 	}
 }
 
-/* With no memory for more: all envelopes of this size that the thread's pools have, but for `but`. */
+/* Without more memory: takes all envelopes of this size that the thread's slab pools have, except `but`. */
 static struct evc_envelope *hold_envelopes(struct evc_subscription *subscription, size_t size, unsigned but)
 {
 	struct evc_envelope *held = NULL, *envelope;
@@ -67,7 +65,7 @@ static const char *out_of_memory(void)
 		suite_allocator_install(0, UINT64_MAX);
 		held = hold_envelopes(bench.receiver.subscription, 8, 300);
 		message = fill(&bench, events);
-		/* What is left is of use. */
+		/* What is left can be used. */
 		if (message == NULL)
 			message = fill(&bench, 1);
 		suite_allocator_restore();
@@ -83,7 +81,7 @@ static const char *out_of_memory(void)
 	return bench_close(&bench);
 }
 
-/* A shared mailbox's queue may need a segment for a post: a dispatch says so before it posts to anybody. */
+/* A post to a shared mailbox's queue may need a segment: a dispatch sets it aside before its first post. */
 static const char *shared_out_of_memory(void)
 {
 	static struct shared_receiver shared;
@@ -124,7 +122,7 @@ static const char *shared_out_of_memory(void)
 	return NULL;
 }
 
-/* A post of what is there already needs no memory, also the first of a thread to that mailbox. */
+/* The post of existing envelopes needs no memory, even a thread's first post to that mailbox. */
 static const char *post_without_memory(void)
 {
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {

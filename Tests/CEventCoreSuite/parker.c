@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The parker over system calls that count, and that let the test act while "asleep": every interleaving
- * of one sleeper and one waker is played on one thread.
+ * The parker, over system calls that count and that let the test act while the thread "sleeps": every
+ * interleaving of one sleeper and one waker is played on one thread.
  */
 #ifdef EVC_URCU
 #include "suite.h"
 
 static struct {
 	unsigned waits, wakes, opens, closes;
-	/* How often `wait` comes back for no reason before it acts. */
+	/* How often `wait` returns without a reason before it acts. */
 	unsigned early;
-	/* What happens while the thread sleeps; NULL: the time passes. */
+	/* What happens while the thread sleeps; NULL: the time limit passes. */
 	void (*while_asleep)(void);
-	/* What happens while the first waker is at its system call, or held up before it. */
+	/* What happens while the first waker makes its system call, or is held up before it. */
 	void (*while_waking)(void);
 	struct evc_parker *parker;
 	struct suite_receiver receiver;
@@ -35,7 +35,7 @@ static void fake_wait(void *state, const uint32_t *word, uint32_t expected, uint
 {
 	(void)state, (void)timeout;
 	fake.waits++;
-	/* As a futex: no sleep if the word has changed already. */
+	/* Like a futex: no sleep if the word has changed already. */
 	if (__atomic_load_n(word, __ATOMIC_RELAXED) != expected)
 		return;
 	if (fake.early > 0)
@@ -144,7 +144,7 @@ static const char *in_a_mailbox(void)
 	return NULL;
 }
 
-/* Whoever comes while a waker has not made its system call yet makes one of its own. */
+/* A waker that comes while another has not made its system call yet makes one of its own. */
 static const char *held_up_waker(void)
 {
 	uint32_t ticket;

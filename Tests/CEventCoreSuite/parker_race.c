@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * No wake-up is lost. Two threads hand a number to and fro, each asleep while it is the other's turn;
- * one lost wake-up stops both.
+ * No wake-up is lost. Two threads pass a number back and forth, each asleep while the other has it; a single
+ * lost wake-up stops both.
  *
  *     A: number = 2n + 1, wake B       B: sees 2n + 1, number = 2n + 2, wake A
  *        sleep until it is 2n + 2         sleep until it is 2n + 3
@@ -101,7 +101,7 @@ static const char *mailbox_over(const struct evc_parker_ops *ops)
 
 		EXPECT_OK(suite_post(&receiver, i % EVC_LANE_COUNT, i));
 		EXPECT(suite_await(&receiver.delivered, i + 1), "post %u was not heard", i);
-		/* Past the grace that the consumer spins for, give or take: both sides of the edge. */
+		/* Around the time for which the consumer spins before it sleeps. */
 		while (evc_clock_now() - start < 3000 + i % 64 * 100)
 			;
 	}

@@ -52,11 +52,11 @@ const char *place_close(struct place *place, uint64_t superseded)
 {
 	struct evc_mailbox_statistics statistics;
 
-	EXPECT_EQUAL(evc_shared_latest_subscription_superseded(place->latest), superseded,
+	EXPECT_EQUAL(evc_latest_subscription_superseded(place->latest), superseded,
 		     "superseded of the subscription");
 	evc_router_destroy(place->router);
 	EXPECT(suite_settle(), "the router is held up");
-	evc_shared_latest_subscription_release(place->latest);
+	evc_latest_subscription_release(place->latest);
 	EXPECT_EQUAL(place->finalized, 1, "calls of finalize");
 	evc_shared_mailbox_read_statistics(place->receiver.mailbox, &statistics);
 	EXPECT_EQUAL(statistics.superseded, superseded, "superseded of the mailbox");

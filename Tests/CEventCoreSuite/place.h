@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * What the tests of latest-only subscriptions of a shared mailbox have in common.
- */
+/* Shared by the tests of latest-only subscriptions of a shared mailbox. */
 #ifndef EVC_SUITE_PLACE_H
 #define EVC_SUITE_PLACE_H
 
@@ -24,7 +22,7 @@ struct place {
 enum { PLACE_PLAIN = 1, PLACE_LATEST = 2 };
 
 const char *place_open(struct place *place);
-/* Checks that so many were superseded, and that all of it ends. */
+/* Checks how many were superseded, and that everything ends. */
 const char *place_close(struct place *place, uint64_t superseded);
 
 /* Counts in `drops`. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Pools: nothing is allocated once warm (D5), they outlive their threads, and they shrink.
+ * Slab pools: nothing is allocated once warm (D5), they outlive their threads, and they shrink.
  *
- * Under AddressSanitizer slots are not recycled, so that there is nothing to hold here.
+ * Under AddressSanitizer slots are not recycled, so that there is nothing to test.
  */
 #ifdef EVC_URCU
 #include "suite.h"
@@ -40,9 +40,9 @@ static const char *warm_body(void)
 	EXPECT_OK(evc_router_create(&router));
 	EXPECT_OK(evc_router_subscribe(router, 1, receiver.subscription, 0, false));
 	/*
-	 * Warm is: as many slots as can be in use at once. That is a burst, if the consumer is held up
-	 * meanwhile, and a chain on its way back for each class. Nobody consumes yet, so that all of them
-	 * are in use now, whatever the system's scheduling.
+	 * Warm means as many slots as can be in use at once: a burst, if the consumer is held up meanwhile,
+	 * and a chain on its way back for each class. There is no consumer yet, so that all of them are in
+	 * use now, whatever the system schedules.
 	 */
 	for (unsigned s = 0; s < 5; s++)
 		for (unsigned i = 0; i < BURST + 10 * 32; i++)
@@ -55,8 +55,8 @@ static const char *warm_body(void)
 			EXPECT_NONE(burst(router, &receiver, sizes[s]));
 	EXPECT(suite_allocator_read().calls > 0, "the allocator was not asked at all");
 	/*
-	 * A trim holds the free slots of a pool for a moment, and gives slabs back by its rule: what is
-	 * allocated around one is its doing. Trims are a second apart, a run takes a part of that.
+	 * A trim holds the free slots of a slab pool for a moment, and gives slabs back by its rule; it
+	 * causes allocations around it. Trims are a second apart, a run takes a part of that.
 	 */
 	for (unsigned run = 0;; run++) {
 		struct evc_pool_statistics before, after;
@@ -107,7 +107,7 @@ static void *post_some(void *context)
 	return NULL;
 }
 
-/* Posts on a thread that ends, then takes it all here. */
+/* Posts on a thread that ends, then takes everything on this one. */
 static const char *post_and_take(struct poster *poster)
 {
 	pthread_t thread;
@@ -149,7 +149,7 @@ static const char *adopted(void)
 	return message;
 }
 
-/* 64 MB in flight at once, of which nothing is left in the end. */
+/* 64 MB in flight at once, of which nothing remains in the end. */
 static const char *shrinks(void)
 {
 	struct poster poster = { .count = 1000000 };
@@ -163,8 +163,8 @@ static const char *shrinks(void)
 	       full.slab_bytes_peak);
 	evc_mailbox_release(poster.receiver.mailbox);
 	/*
-	 * What the thread had is nobody's now, and all of it goes. A trim that runs on the callback thread at this
-	 * moment has ours return at once: then once more.
+	 * The slab pools of the ended thread are given back entirely. If a trim is running on the callback
+	 * thread, ours returns at once: then try again.
 	 */
 	for (unsigned i = 0; i < 100; i++) {
 		EXPECT(suite_quiesce(), "the callback thread got stuck");

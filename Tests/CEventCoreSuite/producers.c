@@ -19,7 +19,7 @@ struct producer {
 	enum evc_status status;
 };
 
-/* Of the consumer alone, until it is joined. */
+/* Used by the consumer alone, until it is joined. */
 static struct {
 	uint32_t last[MOST_PRODUCERS][EVC_LANE_COUNT];
 	uint8_t seen[MOST_PRODUCERS][30000];
@@ -55,7 +55,7 @@ static void *produce(void *context)
 
 	for (uint64_t i = 0; i < EACH && producer->status == EVC_OK; i++) {
 		uint64_t random = suite_random(&state);
-		/* Runs of one lane and random lanes take turns, so that the consumer changes modes. */
+		/* Runs of one lane alternate with random lanes, so that the consumer changes modes. */
 		unsigned lane = i / 500 % 2 ? EVC_LANE_QUEUE_NORMAL : random % EVC_LANE_COUNT;
 
 		producer->status =

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * A mailbox that is pumped, on one thread: when it wakes whom, and what a pump returns.
- */
+/* A mailbox that is pumped, on one thread: when it calls `wake`, and what a pump returns. */
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -62,7 +60,7 @@ static const char *once_per_arming(void)
 		EXPECT_STATUS(evc_mailbox_pump(pumped.receiver.mailbox, 1000), EVC_EMPTY);
 		EXPECT_EQUAL(pumped.receiver.delivered, round * 3 * EVC_LANE_COUNT, "delivered");
 		EXPECT_EQUAL(pumped.idles, round, "idle was called");
-		/* Armed, and nothing came: a pump too many changes nothing. */
+		/* Armed, and nothing was posted: a superfluous pump changes nothing. */
 		EXPECT_STATUS(evc_mailbox_pump(pumped.receiver.mailbox, 1000), EVC_EMPTY);
 		pumped.idles--;
 	}
@@ -109,7 +107,7 @@ static void close_it(struct pumped *pumped)
 	evc_mailbox_close(pumped->receiver.mailbox);
 }
 
-/* Before the mailbox is armed nobody has to be woken: the pump goes on by itself. */
+/* `wake` is not called before the mailbox is armed: the pump goes on by itself. */
 static const char *news_while_idle(void)
 {
 	struct pumped pumped;
@@ -186,7 +184,7 @@ static const char *never_pumped(void)
 	return NULL;
 }
 
-/* A loop of the caller's: nobody is woken, and the pump can be told from the wait. */
+/* The caller's own loop: `wake` is not needed. */
 static const char *without_wake(void)
 {
 	struct suite_receiver receiver;
@@ -211,7 +209,7 @@ static const struct evc_suite_test tests[] = {
 	{ "what comes before the arming is the running pump's", news_while_idle },
 	{ "an interrupt wakes the pump, which calls control", interrupts },
 	{ "D10 a close wakes the pump, which drops or handles what waits, and ends", closes },
-	{ "D10 a mailbox that nobody ever pumped frees what it holds", never_pumped },
+	{ "D10 a mailbox that was never pumped frees what it holds", never_pumped },
 	{ "a mailbox without a wake function is pumped by a loop", without_wake },
 };
 SUITE_GROUP(suite_pump, tests);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Pumps that move from thread to thread while producers race the arming: a wake-up hands the mailbox to
- * one of several drivers.
+ * Pumps that move from thread to thread while producers race the arming: a wake-up gives the mailbox to one
+ * of several drivers.
  *
  *     producers               drivers                          main
  *     post                    wait for a token
  *       (wake: a token)       inside++; pump; inside--
- *     post ...                more: go on; empty: next token
+ *       post ...              more: go on; empty: next token
  *                             closed: end                      close after all posts
  */
 #ifdef EVC_URCU
@@ -28,7 +28,7 @@ struct race {
 	uint64_t limit;
 	/* Written by pumps only: a race unless pumps are ordered. */
 	uint64_t plain;
-	/* A handler that finds it set met another one: two pumps at once. */
+	/* If a handler finds it set, two pumps run at once. */
 	_Atomic bool inside;
 };
 
@@ -93,7 +93,7 @@ static void *produce(void *context)
 		if (suite_post(&race->receiver, i % EVC_LANE_COUNT, i) != EVC_OK)
 			return NULL;
 		atomic_fetch_add_explicit(&race->accepted, 1, memory_order_release);
-		/* Now and then lets the mailbox run dry. */
+		/* Now and then lets the mailbox become empty. */
 		if (i % 7 == 0)
 			sched_yield();
 	}

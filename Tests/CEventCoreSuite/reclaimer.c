@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The callback thread: what is retired comes back once, what is urgent after all that was retired before it, and
- * nothing while a section is open that was open then.
+ * The callback thread: each retired item is reclaimed once, an urgent one after everything that was retired
+ * before it, and none while a section is open that was open at its retirement.
  */
 #ifdef EVC_URCU
 #include "platform/domain.h"
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the thread waits for more before an urgent turn: nanoseconds (reclaimer.c). */
+/* How long the thread gathers items before an urgent turn, in nanoseconds (reclaimer.c). */
 #define GATHERING UINT64_C(10000000)
 /* 4,096 of these are a megabyte. */
 #define WEIGHT 256u
@@ -29,7 +29,10 @@ struct item {
 
 struct list {
 	struct item *items;
-	/* The callback thread's; read when the gate was opened. `next`: the first that was not reclaimed. */
+	/*
+	 * Written by the callback thread; read when the gate was opened. `next`: the first item that was not
+	 * reclaimed.
+	 */
 	uint32_t next;
 	bool is_in_order;
 	uint32_t count;
@@ -46,13 +49,13 @@ static void reclaimed(struct evc_domain_head *head)
 	item->is_reclaimed = true;
 	while (list->next < list->count && list->items[list->next].is_reclaimed)
 		list->next++;
-	/* An urgent one comes after all before it. */
+	/* An urgent item is reclaimed after all that were retired before it. */
 	list->is_in_order &= !item->is_urgent || list->next > item->number;
 	if (atomic_fetch_add_explicit(&list->reclaimed, 1, memory_order_release) + 1 == list->count)
 		suite_gate_open(&list->gate);
 }
 
-/* Retires so many, of which each `urgent`th is urgent, or none. */
+/* Retires a number of items, of which each `urgent`th is urgent, or none. */
 static const char *retire(uint32_t count, uint32_t urgent)
 {
 	/* Static, as it may still be used after a time-out. */
@@ -80,7 +83,7 @@ static const char *retire(uint32_t count, uint32_t urgent)
 
 static const char *once(void)
 {
-	/* About a megabyte, which is not waited with. */
+	/* About a megabyte, for which the thread does not wait longer. */
 	static const uint32_t counts[] = { 1, 2, 4095, 4096, 4097, 3 * 4096 };
 
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
@@ -108,7 +111,7 @@ static const char *after_sections(void)
 	evc_domain_retire(&items[0].head, reclaimed);
 	evc_domain_retire_patiently(&items[1].head, WEIGHT, reclaimed);
 	begin = evc_clock_now();
-	/* A thread that did not wait for this section would be through by then. */
+	/* A thread that did not wait for this section would be done by then. */
 	while (evc_clock_now() - begin < 8 * GATHERING)
 		for (unsigned i = 0; i < 2; i++)
 			EXPECT_EQUAL(atomic_load_explicit(&lists[i].reclaimed, memory_order_relaxed), 0,
@@ -166,7 +169,7 @@ static const char *beside_forks(void)
 #define CHILD_RECLAIMS true
 #endif
 
-/* Items of one turn, the first of which calls a user who wants the lock that the forking thread has. */
+/* Items of one turn. Reclaiming the first one runs user code that wants the lock of the forking thread. */
 static struct {
 	struct evc_domain_head heads[BEHIND + 1];
 	pthread_mutex_t lock;
@@ -196,7 +199,10 @@ static void reclaimed_behind(struct evc_domain_head *head)
 	atomic_fetch_add(&scene.reclaimed, 1);
 }
 
-/* What was behind it comes back in the child as well, with what is retired there; nobody ends the user twice. */
+/*
+ * The items behind it are reclaimed in the child as well, with what is retired there; the first one's user
+ * code is not run twice.
+ */
 static int in_child(void)
 {
 	static struct evc_domain_head own;
@@ -225,7 +231,7 @@ static const char *beside_user_code(void)
 	for (unsigned i = 1; i <= BEHIND; i++)
 		evc_domain_retire(&scene.heads[i], reclaimed_behind);
 	EXPECT(suite_gate_pass(&scene.entered), "nothing was reclaimed");
-	/* With the lock that the end of the user's object waits for. */
+	/* Holding the lock that the end of the user's object waits for. */
 	child = fork();
 	if (child == 0)
 		_exit(in_child());

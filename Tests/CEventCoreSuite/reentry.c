@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * User code at places where it seldom runs: in control, in the end of a subscription, and deadlines and
- * trims that once went wrong.
+ * User code at unusual places: in `control`, in the end of a subscription; and deadlines and trims that once
+ * went wrong.
  */
 #ifdef EVC_URCU
 #include "suite.h"
@@ -12,7 +12,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* D1 after control: what it posts and closes counts for the take that follows. */
+/* D1 after `control`: what it posts and closes counts for the next take. */
 
 static struct suite_receiver *spoken_to;
 
@@ -40,7 +40,7 @@ static const char *control_posts(void)
 	EXPECT_NONE(suite_prime(&receiver));
 	for (value = 1; value <= 3; value++)
 		EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_NORMAL, value));
-	/* The others are in their lane now, so that the next take would not look by itself. */
+	/* The others are in their lane already, so that the next take would not look by itself. */
 	EXPECT_OK(suite_take(&receiver, &lane, &value));
 	evc_mailbox_interrupt(receiver.mailbox);
 	EXPECT_OK(suite_take(&receiver, &lane, &value));
@@ -62,13 +62,16 @@ static const char *control_closes(void)
 	evc_mailbox_interrupt(receiver.mailbox);
 	EXPECT_EQUAL(suite_take(&receiver, &lane, &value), EVC_CLOSED, "the take after a close");
 	EXPECT_EQUAL(atomic_load(&receiver.drops), 1, "drops");
-	/* The end is the end: what comes belongs to its posters now. */
+	/* The mailbox has ended: posters keep what they post now. */
 	EXPECT_EQUAL(suite_take(&receiver, &lane, &value), EVC_CLOSED, "the take after the end");
 	evc_mailbox_release(receiver.mailbox);
 	return NULL;
 }
 
-/* A route that is evicted may end its sink: not in the dispatch, which runs no user code (D5), but a little later. */
+/*
+ * An evicted route may end its sink: not during the dispatch, which runs no user code (D5), but a little
+ * later.
+ */
 
 #define KEYS 512u
 
@@ -148,7 +151,7 @@ static const char *eviction_dispatches(void)
 static struct evc_parker *sleeper;
 static unsigned sleeps;
 
-/* Returns for no reason once, as a system may, and is woken the second time. */
+/* Returns once without a reason, as a system may, and is woken the second time. */
 static void restless_wait(void *state, const uint32_t *word, uint32_t expected, uint64_t timeout)
 {
 	(void)state, (void)word, (void)expected, (void)timeout;
@@ -175,7 +178,7 @@ static const char *far_deadlines(void)
 
 #ifndef SUITE_ADDRESS_SANITIZER
 
-/* A trim takes the free lists; a busy owner that found them empty would map new slabs, ever more. */
+/* A trim takes the free lists; a busy owner that found them empty would map new slabs without end. */
 
 #define HOT_BURST 10000u
 

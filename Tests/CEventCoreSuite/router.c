@@ -48,7 +48,7 @@ static const char *generation_and_time(void)
 	EXPECT_OK(evc_router_subscribe(router, 1, a.subscription, 5, false));
 	EXPECT_NONE(dispatch(router, 1, 1));
 	EXPECT_NONE(take_envelope(&a, 5, false, start));
-	/* Again: replaces, and does not double. */
+	/* A second call replaces the subscription and does not double it. */
 	EXPECT_OK(evc_router_subscribe(router, 1, a.subscription, 6, true));
 	EXPECT_EQUAL(evc_router_count(router, 1), 1, "subscriptions");
 	EXPECT_NONE(dispatch(router, 1, 1));
@@ -95,7 +95,7 @@ static const char *nobody(void)
 	EXPECT_NONE(dispatch(router, 1, 0));
 	EXPECT_EQUAL(evc_router_count(router, 1), 0, "subscriptions");
 	EXPECT_EQUAL(evc_router_count(router, 99), 0, "subscriptions of a key never used");
-	/* Already addressed: still arrives. */
+	/* It was addressed already, and still arrives. */
 	EXPECT_NONE(take_envelope(&receiver, 0, false, 0));
 	evc_router_destroy(router);
 	evc_mailbox_release(receiver.mailbox);
@@ -103,7 +103,7 @@ static const char *nobody(void)
 	return NULL;
 }
 
-/* Keys that share their low bits, or their high ones, as pointers do. */
+/* Keys that share their low or high bits, as pointers do. */
 static uint64_t key_of(unsigned i)
 {
 	return i % 2 ? (uint64_t)i << 40 : (uint64_t)i * 64 + 64;
@@ -151,7 +151,7 @@ static void *hold_a_cache(void *context)
 	holder->message = dispatch(holder->router, 1, 1);
 	suite_gate_open(&holder->dispatched);
 	(void)suite_gate_pass(&holder->destroyed);
-	/* The cache entry of the dead router must neither answer for the new one nor be followed. */
+	/* The cache entry of the freed router must neither answer for the new one nor be followed. */
 	if (holder->message == NULL && evc_router_create(&next) == EVC_OK) {
 		holder->message = dispatch(next, 1, 0);
 		evc_router_destroy(next);
@@ -184,7 +184,7 @@ static const char *destroyed_under_a_cache(void)
 static const struct evc_suite_test tests[] = {
 	{ "D8 an envelope carries its generation, and the time only if asked for",
 	  generation_and_time },
-	{ "D4 an event that nobody listens to is no error", nobody },
+	{ "D4 an event without subscriptions is no error", nobody },
 	{ "D11 a thousand keys are kept apart", many_keys },
 	{ "D9 a router ends while a thread's cache holds its snapshot", destroyed_under_a_cache },
 };

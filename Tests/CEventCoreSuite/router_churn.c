@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Subscriptions come and go while another thread dispatches: the one that stays gets each event exactly
- * once (D4), and one whose unsubscribe returned gets nothing that is dispatched afterwards.
+ * Subscriptions are added and removed while another thread dispatches: the one that stays gets each event
+ * exactly once (D4), and one whose unsubscribe has returned gets nothing that is dispatched afterwards.
  */
 #ifdef EVC_URCU
 #include "suite.h"
@@ -47,7 +47,7 @@ static void *churn_on_thread(void *context)
 	struct churn *churn = context;
 
 	churn->message = come_and_go(churn);
-	/* The text is this thread's: keep it beyond. */
+	/* The text belongs to this thread: copy it. */
 	if (churn->message != NULL)
 		churn->message = strdup(churn->message);
 	return NULL;
@@ -94,7 +94,7 @@ static const char *churns(void)
 	return NULL;
 }
 
-/* After unsubscribe returned, a dispatch on any thread that knows of it must not find it. */
+/* After unsubscribe has returned, a dispatch on a thread that knows of it must not find it. */
 static const char *gone_is_gone(void)
 {
 	struct suite_receiver receiver;

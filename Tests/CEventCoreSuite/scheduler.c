@@ -37,7 +37,7 @@ static const char *every_order(void)
 	return NULL;
 }
 
-/* A model: a plain array, searched for the least (deadline, number). */
+/* A model: a plain array in which the least (deadline, number) is searched. */
 static const char *against_model(void)
 {
 	enum { MOST = 300 };
@@ -164,7 +164,7 @@ static const char *tells_when_earlier(void)
 	return NULL;
 }
 
-/* Everything that was in memory before is free again, whichever allocation failed. */
+/* Everything is free again, whichever allocation failed. */
 static const char *out_of_memory(void)
 {
 	struct suite_allocations counts;
@@ -192,7 +192,7 @@ static const char *out_of_memory(void)
 		}
 		EXPECT_EQUAL(evc_scheduler_run_due(scheduler, fake.time = 2003, NULL), 400,
 			     "fired");
-		/* Warm: as many again need nothing. */
+		/* Warm: the same number again needs no memory. */
 		counts = suite_allocator_read();
 		for (uint64_t i = 0; i < 400; i++)
 			EXPECT_OK(driven_add(scheduler, 3000, i, NULL));

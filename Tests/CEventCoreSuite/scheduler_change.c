@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Timers that change while they are set: cancelled, set again, and what one may do inside, on a driven
- * scheduler with a clock that the test moves.
+ * Timers that are changed: cancelled, set again, and what a timer may do inside `fire`; on a driven scheduler
+ * with a clock that the test moves.
  */
 #ifdef EVC_URCU
 #include "driven.h"
@@ -26,7 +26,7 @@ static const char *cancels(void)
 	EXPECT_OK(driven_add(scheduler, 2000, 1, &first));
 	EXPECT_OK(evc_scheduler_cancel(scheduler, first));
 	EXPECT_STATUS(evc_scheduler_cancel(scheduler, first), EVC_NOT_FOUND);
-	/* The same place, once it is given back, another generation. */
+	/* The same slot in its next generation, after it was freed. */
 	EXPECT_EQUAL(evc_scheduler_run_due(scheduler, fake.time, NULL), 0, "fired");
 	EXPECT_OK(driven_add(scheduler, 2000, 2, &second));
 	EXPECT(first != second, "an id was used twice");
@@ -36,7 +36,7 @@ static const char *cancels(void)
 	EXPECT_EQUAL(evc_scheduler_run_due(scheduler, fake.time = 2000, NULL), 1, "fired");
 	EXPECT_EQUAL(driven.values[0], 2, "which one");
 	EXPECT_STATUS(evc_scheduler_cancel(scheduler, second), EVC_NOT_FOUND);
-	/* From inside: another one that is due at the same time, then itself. */
+	/* Inside `fire`: another timer that is due at the same time, then itself. */
 	EXPECT_OK(evc_scheduler_add(scheduler, 3000, &cancelling, NULL, NULL));
 	EXPECT_OK(driven_add(scheduler, 3000, 3, &driven.id));
 	EXPECT_EQUAL(evc_scheduler_run_due(scheduler, fake.time = 3000, NULL), 1, "fired");
@@ -76,7 +76,7 @@ static const char *sets_again(void)
 	EXPECT_OK(evc_scheduler_add(scheduler, 2000, &repeating, (void *)1, &id));
 	EXPECT_OK(driven_add(scheduler, 2005, 2, NULL));
 	EXPECT_OK(driven_add(scheduler, 2020, 3, NULL));
-	/* A jump: what was missed comes in the order of the deadlines, among the others. */
+	/* The clock jumps: missed timers fire in the order of the deadlines, among the others. */
 	EXPECT_EQUAL(evc_scheduler_run_due(scheduler, fake.time = 2035, &next), 6, "fired");
 	for (unsigned i = 0; i < 6; i++)
 		EXPECT_EQUAL(driven.times[i], expected[i], "a deadline");
@@ -105,7 +105,7 @@ static uint64_t close_inside(void *context, uint64_t deadline)
 	(void)driven_note(context, deadline);
 	evc_scheduler_close(driven.scheduler);
 	driven.status = driven_add(driven.scheduler, fake.time + 1, 9, NULL);
-	/* Wants to go on, and may not. */
+	/* It asks to be set again, and is refused. */
 	return deadline + 1;
 }
 
@@ -153,7 +153,7 @@ static const char *released_open(void)
 	return NULL;
 }
 
-/* Of 3n timers, n - 1, n, n + 1 and 2n are cancelled, where n are taken out of the heap together. */
+/* Of 3n timers, n - 1, n, n + 1 and 2n are cancelled, where n are removed from the heap together. */
 static const char *cancelled_together(void)
 {
 	static const uint64_t counts[] = { 1, EVC_SCHEDULER_BATCH - 1, EVC_SCHEDULER_BATCH,
@@ -170,7 +170,7 @@ static const char *cancelled_together(void)
 		for (uint64_t i = 0; i < all; i++)
 			EXPECT_OK(driven_add(scheduler, 2000 + i / 2, i, &ids[i]));
 		__builtin_memcpy(old, ids, sizeof(old));
-		/* From the front, so that those that are left in the heap are the first to be due. */
+		/* From the front, so that those that are still in the heap are due first. */
 		for (uint64_t i = 0; i < counts[c]; i++)
 			EXPECT_OK(evc_scheduler_cancel(scheduler, ids[i]));
 		EXPECT(atomic_load(&scheduler->backlog) < EVC_SCHEDULER_BATCH, "too many are left");
@@ -183,7 +183,7 @@ static const char *cancelled_together(void)
 			EXPECT_EQUAL(driven.values[i], counts[c] + i, "the order of those that are left");
 		EXPECT_EQUAL(next, EVC_FOREVER, "the next deadline");
 		EXPECT_EQUAL(atomic_load(&scheduler->backlog), 0, "left when all is dealt");
-		/* Each was given back once: as many again need no timer that was never used. */
+		/* Each was freed once: the same number again needs no timer that was never used. */
 		fresh = atomic_load(&scheduler->store.fresh);
 		for (uint64_t i = 0; i < all; i++)
 			EXPECT_OK(driven_add(scheduler, 10000, i, &ids[i]));
@@ -198,7 +198,7 @@ static const char *cancelled_together(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "cancelled timers are taken out together, passed over when due, and given back once",
+	{ "cancelled timers are removed together, skipped when due, and freed once",
 	  cancelled_together },
 	{ "a cancel says whether it was in time, also inside a timer and of itself", cancels },
 	{ "a timer that is set again fires in the order of its deadlines, under the same id", sets_again },

@@ -31,7 +31,7 @@ static const char *wakes_for_earlier(void)
 	EXPECT_OK(evc_scheduler_add(scheduler, 5000, &live_noting, NULL, NULL));
 	EXPECT(suite_await(&fake.sleeps, 2), "the first timer does not wake it");
 	EXPECT_EQUAL(atomic_load(&fake.deadline), 5000, "sleeps until");
-	/* It sleeps: none of these is a system call. */
+	/* It sleeps: none of these makes a system call. */
 	wakes = atomic_load(&fake.wakes);
 	for (unsigned i = 0; i < 1000; i++)
 		EXPECT_OK(evc_scheduler_add(scheduler, 5000 + i, &live_noting, NULL, NULL));
@@ -40,7 +40,7 @@ static const char *wakes_for_earlier(void)
 	EXPECT_OK(evc_scheduler_add(scheduler, 4000, &live_noting, NULL, NULL));
 	EXPECT(suite_await(&fake.sleeps, 3), "an earlier timer does not wake it");
 	EXPECT_EQUAL(atomic_load(&fake.deadline), 4000, "sleeps until");
-	/* Back for no reason, again and again: nothing fires before its time. */
+	/* It wakes again and again without a reason: nothing fires early. */
 	atomic_store(&fake.restless, 100);
 	(void)evc_parker_wake(fake.parker);
 	EXPECT(suite_await(&fake.sleeps, 4), "it never sleeps again");
@@ -63,7 +63,10 @@ static const char *wakes_for_earlier(void)
 }
 
 #if defined(__linux__) && !defined(SUITE_THREAD_SANITIZER)
-/* In a child: what it cannot do, it does not come back from. Tells '1' if all went well, '0' if it cannot be told. */
+/*
+ * In a child process, which ends if it makes a forbidden system call. Writes '1' if all went well, '0' if the
+ * system cannot tell.
+ */
 static void cancel_without_system_calls(int channel)
 {
 	struct evc_scheduler *scheduler;
@@ -76,10 +79,10 @@ static void cancel_without_system_calls(int channel)
 	for (unsigned i = 0; i < 1000; i++)
 		if (evc_scheduler_add(scheduler, EVC_FOREVER - 1, &live_noting, NULL, &ids[i]) != EVC_OK)
 			_exit(1);
-	/* The thread has dealt what it found, and sleeps until then. */
+	/* The thread has applied what it found, and sleeps until then. */
 	while (atomic_load(&scheduler->sleeps_until) != EVC_FOREVER - 1)
 		sched_yield();
-	/* This thread can read, write and end from here on. */
+	/* From here on this thread can only read, write and exit. */
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
 		result = '0';
 	for (unsigned i = 0; i < 1000; i++)
@@ -156,7 +159,7 @@ static const char *released_by_its_thread(void)
 	live_reset();
 	joined = EVC_OK;
 	EXPECT_OK(evc_scheduler_create(NULL, &own));
-	/* First, since the other may fire while this thread is still here, which needs a reference until it is not. */
+	/* First, since the other one may fire while this thread still needs a reference. */
 	EXPECT_OK(evc_scheduler_add(own, EVC_FOREVER, &live_noting, NULL, NULL));
 	evc_scheduler_retain(own);
 	EXPECT_OK(evc_scheduler_add(own, evc_clock_now() + 1000000, &releasing, NULL, NULL));
@@ -202,7 +205,7 @@ static const char *on_the_real_clock(void)
 	return NULL;
 }
 
-/* A million: in, half of them out again, the rest in order. */
+/* A million: added, half of them cancelled, the rest fires in order. */
 static const char *a_million(void)
 {
 	const uint64_t count = SUITE_SCALE(UINT64_C(1000000));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Schedulers that several threads add to and cancel in, while it runs and while it closes.
+ * Schedulers to which several threads add and in which they cancel, while the scheduler runs and while it
+ * closes.
  */
 #ifdef EVC_URCU
 #include "live.h"
@@ -241,7 +242,7 @@ static void *hurry(void *argument)
 	for (unsigned i = 0; i < EVC_SCHEDULER_BACKLOG; i++) {
 		uint64_t id;
 
-		/* Two changes a round, the second of which is left only once the first is dealt or left. */
+		/* Two changes in each round; the second is left only after the first was applied or left. */
 		hasty->refused |= evc_scheduler_add(hasty->scheduler, 5000, &live_noting, NULL, &id) != EVC_OK;
 		hasty->refused |= evc_scheduler_cancel(hasty->scheduler, id) != EVC_OK;
 		atomic_fetch_add_explicit(&hasty->done, 2, memory_order_release);
@@ -260,7 +261,7 @@ static const char *bounded_backlog(void)
 	live_reset();
 	EXPECT_OK(evc_scheduler_create(&options, &scheduler));
 	hasty = (struct hasty){ .scheduler = scheduler };
-	/* Somebody is in the heap, for long. */
+	/* A thread holds the heap for long. */
 	EXPECT(evc_scheduler_try_lock(scheduler), "held by nobody");
 	EXPECT(pthread_create(&hasty.thread, NULL, hurry, &hasty) == 0, "no thread");
 	EXPECT(suite_await(&hasty.done, EVC_SCHEDULER_BACKLOG - 2), "it does not go on");
@@ -282,7 +283,7 @@ static const char *bounded_backlog(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "changes that wait to be dealt are bounded: who leaves one too many waits or deals",
+	{ "changes that wait to be applied are bounded: a thread that leaves one too many waits and applies them",
 	  bounded_backlog },
 	{ "timers that several threads add and cancel end once, and not after their cancel",
 	  race_to_the_end },

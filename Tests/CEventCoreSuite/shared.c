@@ -20,7 +20,7 @@ static bool deliver(void *worker_context, void *context, void *payload,
 	atomic_fetch_add_explicit(&receiver->sum, value, memory_order_relaxed);
 	/* Release: pairs with suite_await. */
 	atomic_fetch_add_explicit(&receiver->delivered, 1, memory_order_release);
-	/* "Moved out", so that `drop` counts what was not handled. */
+	/* Reported as moved out, so that `drop` counts what was not handled. */
 	return true;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What the tests of the shared mailbox have in common: a mailbox with one subscription whose payloads are a
- * uint64_t, and workers that are threads.
+ * Shared by the tests of shared mailboxes: a mailbox with one subscription whose payloads are a uint64_t, and
+ * workers that are threads.
  */
 #ifndef EVC_SUITE_SHARED_H
 #define EVC_SUITE_SHARED_H
@@ -21,9 +21,9 @@ struct shared_receiver {
 };
 
 const char *shared_open(struct shared_receiver *receiver);
-/* Waits until so many workers sleep for what is shared, and none looks. False if that does not come. */
+/* Waits until this many workers sleep for shared events and none is looking. False after the limit. */
 bool shared_all_asleep(struct evc_shared_mailbox *mailbox, unsigned count);
-/* Posts one envelope by itself; a refused one ends without `drop`, since nobody accepted it. */
+/* Posts a single envelope; a refused one ends without `drop`, since it was not accepted. */
 enum evc_status shared_post(struct shared_receiver *receiver, unsigned lane, uint64_t value);
 /* Posts `count` envelopes of one lane with the values from `first` on as one chain. */
 enum evc_status shared_post_chain(struct shared_receiver *receiver, unsigned lane, uint64_t first,
@@ -33,7 +33,7 @@ enum evc_status shared_take(struct evc_worker *worker, unsigned *lane, uint64_t 
 
 #define SHARED_MOST_WORKERS 8u
 
-/* So many workers, each with a thread. */
+/* Workers, each with a thread. */
 struct shared_workers {
 	struct evc_worker *workers[SHARED_MOST_WORKERS];
 	struct evc_thread *threads[SHARED_MOST_WORKERS];
@@ -43,7 +43,7 @@ struct shared_workers {
 const char *shared_start(struct shared_workers *workers, struct shared_receiver *receiver,
 			 unsigned count, const struct evc_mailbox_options *options,
 			 void *const *contexts);
-/* Joins and frees them; they have to end by themselves. */
+/* Joins and frees them; they must end by themselves. */
 const char *shared_join(struct shared_workers *workers);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The end of a shared mailbox and of single workers: whatever was accepted is handled or dropped, never both,
- * never neither (D4, D10).
+ * The end of a shared mailbox and of single workers: everything accepted is either handled or dropped, and
+ * never both (D4, D10).
  */
 #ifdef EVC_URCU
 #include "shared.h"
@@ -30,7 +30,7 @@ static void *post_until_closed(void *context)
 	return NULL;
 }
 
-/* The round number spreads the moment of the close over the producers' run. */
+/* The round number varies the moment of the close during the producers' run. */
 static const char *round_of(unsigned round, bool drain, unsigned count)
 {
 	struct shared_receiver receiver;
@@ -54,7 +54,7 @@ static const char *round_of(unsigned round, bool drain, unsigned count)
 		evc_shared_mailbox_close(receiver.mailbox);
 	if (drops)
 		evc_shared_mailbox_drop(receiver.mailbox);
-	/* The workers' end first in every other round, so that late posts find them gone. */
+	/* In every other round the workers end first, so that late posts find them gone. */
 	if (round % 2)
 		EXPECT_NONE(shared_join(&workers));
 	for (unsigned i = 0; i < PRODUCERS; i++) {
@@ -68,7 +68,7 @@ static const char *round_of(unsigned round, bool drain, unsigned count)
 	if (count > 0 || drops)
 		EXPECT_EQUAL(statistics.taken + statistics.dropped, accepted,
 			     "taken and dropped, beside accepted");
-	/* What was accepted before the close is handled: each producer was in one post then. */
+	/* Everything accepted before the close is handled: each producer was in one post then. */
 	if (drain && count > 0)
 		EXPECT(statistics.dropped <= PRODUCERS, "%llu events were dropped by a drain",
 		       (unsigned long long)statistics.dropped);
@@ -172,7 +172,7 @@ static void stand(void *worker_context, uint64_t value, unsigned lane)
 	(void)suite_gate_pass(&leave);
 }
 
-/* A worker that stands in a handler holds up neither the others nor the close. */
+/* A worker that is inside a handler holds up neither the others nor the close. */
 static const char *close_in_handler(void)
 {
 	struct suite_gate shut = SUITE_GATE;
@@ -200,7 +200,7 @@ static const char *close_in_handler(void)
 	return NULL;
 }
 
-/* Workers come and go while producers post; the last one drains. */
+/* Workers are made and retired while producers post; the last one drains. */
 static const char *retire(void)
 {
 	struct shared_receiver receiver;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * Workers that are held: to the others there is no such worker until it is admitted.
- */
+/* Workers that are held: for the others such a worker does not exist until it is admitted. */
 #ifdef EVC_URCU
 #include "shared.h"
 
@@ -45,7 +43,7 @@ static const char *holds_a_worker(void)
 		EXPECT_OK(evc_thread_join(threads[1]));
 		evc_worker_destroy(workers[1]);
 		EXPECT_OK(shared_post(&receiver, 3, 1));
-		/* The second time it has looked after the first. */
+		/* The second time, it has looked after the first interrupt. */
 		for (uint64_t i = 1; i <= 2; i++) {
 			evc_mailbox_interrupt(evc_worker_mailbox(workers[0]));
 			EXPECT(suite_await(&controls, i), "an interrupt was slept through");
@@ -64,7 +62,7 @@ static const char *holds_a_worker(void)
 	return NULL;
 }
 
-/* Admitted at any moment of its start, and told to end while it is held. */
+/* Admitted at any moment of its start, and closed while it is held. */
 static const char *admits_at_any_moment(void)
 {
 	for (unsigned round = 0; round < SUITE_SCALE(3000u); round++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Latest-only subscriptions of a shared mailbox, on one thread with workers in turn: which envelope is
- * taken, by whom, and what is counted.
+ * Latest-only subscriptions of a shared mailbox, on one thread that alternates between workers: which event
+ * is taken by which worker, and what is counted.
  */
 #ifdef EVC_URCU
 #include "place.h"
@@ -79,7 +79,7 @@ static const char *newest_of_some(void)
 	return NULL;
 }
 
-/* Every order of three posts on any lanes, with an ordinary event on each lane beside them; two workers in turn. */
+/* Every order of three posts on any lanes, with an ordinary event on each lane; two workers alternate. */
 static const char *every_three_lanes(void)
 {
 	for (unsigned code = 0; code < EVC_LANE_COUNT * EVC_LANE_COUNT * EVC_LANE_COUNT; code++) {
@@ -137,7 +137,7 @@ static const char *next_while_handled(void)
 	/* The subscription outlives its owner and its routes for what is being handled. */
 	EXPECT_OK(evc_router_unsubscribe(place.router, PLACE_LATEST, place.latest));
 	EXPECT(suite_settle(), "the router is held up");
-	evc_shared_latest_subscription_release(place.latest);
+	evc_latest_subscription_release(place.latest);
 	EXPECT_EQUAL(place.finalized, 0, "calls of finalize");
 	evc_worker_recycle(two, second, true);
 	EXPECT_EQUAL(place.finalized, 1, "calls of finalize");
@@ -206,9 +206,9 @@ static const char *own_slot(void)
 	evc_latest_subscription_release(own);
 	evc_router_destroy(place.router);
 	EXPECT(suite_settle(), "the router is held up");
-	EXPECT_EQUAL(evc_shared_latest_subscription_superseded(place.latest), 1, "superseded");
+	EXPECT_EQUAL(evc_latest_subscription_superseded(place.latest), 1, "superseded");
 	evc_worker_destroy(worker);
-	evc_shared_latest_subscription_release(place.latest);
+	evc_latest_subscription_release(place.latest);
 	evc_shared_mailbox_release(place.receiver.mailbox);
 	EXPECT(suite_quiesce(), "the end of a subscription is held up");
 	return NULL;
@@ -236,10 +236,10 @@ static const char *refused(void)
 	/* The one that waits goes with the last reference. */
 	evc_router_destroy(place.router);
 	EXPECT(suite_settle(), "the router is held up");
-	evc_shared_latest_subscription_release(place.latest);
+	evc_latest_subscription_release(place.latest);
 	EXPECT_EQUAL(place.finalized, 0, "calls of finalize");
 	evc_shared_mailbox_release(place.receiver.mailbox);
-	/* The refused one is the dispatch's to end, by the same function. */
+	/* The dispatch ends the refused event, with the same function. */
 	EXPECT_EQUAL(place.drops, 2, "calls of drop");
 	EXPECT_EQUAL(place.finalized, 1, "calls of finalize");
 	EXPECT(suite_quiesce(), "the end of a subscription is held up");
@@ -260,7 +260,7 @@ static const char *no_memory(void)
 
 	EXPECT_NONE(place_open(&place));
 	EXPECT_OK(evc_worker_create(place.receiver.mailbox, NULL, &worker));
-	/* One that waits, and has its token. */
+	/* One event waits, and has its token. */
 	EXPECT_NONE(dispatch(&place, PLACE_LATEST, EVC_LANE_QUEUE_HIGH, 1));
 	EXPECT_OK(evc_envelope_create(place.latest, EVC_LANE_QUEUE_LOW, sizeof(uint64_t),
 				      _Alignof(uint64_t), &envelope));
@@ -278,7 +278,7 @@ static const char *no_memory(void)
 	EXPECT_STATUS(status, EVC_OUT_OF_MEMORY);
 	EXPECT_NONE(expect_take(worker, EVC_LANE_QUEUE_HIGH, 1));
 	EXPECT_NONE(expect_empty(worker));
-	/* It is still the caller's, who may try again. */
+	/* It still belongs to the caller, who may try again. */
 	EXPECT_OK(place.latest->sink->accept(place.latest->sink, &chain));
 	EXPECT_NONE(expect_take(worker, EVC_LANE_QUEUE_LOW, 2));
 	EXPECT_NONE(expect_taken(&place, 2, 0));

@@ -128,7 +128,7 @@ static const char *nobody(void)
 	return close_race(false, 0);
 }
 
-/* Workers come and go while events pass: none of the events goes with them. */
+/* Workers are made and retired while events are dispatched: no event is lost with them. */
 static const char *changing_workers(void)
 {
 	struct race race;
@@ -151,7 +151,7 @@ static const char *changing_workers(void)
 	return end(&race, accepted);
 }
 
-/* Nobody consumes. */
+/* There is no worker. */
 static const char *memory(void)
 {
 	struct evc_envelope *envelope;
@@ -161,7 +161,7 @@ static const char *memory(void)
 
 	EXPECT_NONE(begin(&race, 0, 1000, -1));
 	EXPECT_NONE(dispatchers_flood(&race.dispatchers, &accepted));
-	EXPECT_EQUAL(evc_shared_latest_subscription_superseded(race.place.latest), accepted - 1,
+	EXPECT_EQUAL(evc_latest_subscription_superseded(race.place.latest), accepted - 1,
 		     "superseded");
 	evc_shared_mailbox_close(race.place.receiver.mailbox);
 	EXPECT_OK(evc_worker_create(race.place.receiver.mailbox, NULL, &late));
@@ -179,7 +179,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D4 D10 dispatches that race close are superseded, taken or dropped, once", close_it },
 	{ "D4 D10 dispatches that race close_when_empty likewise", drain_it },
 	{ "D4 D10 dispatches that race close without a worker likewise", nobody },
-	{ "a flood that nobody consumes takes no memory", memory },
+	{ "a flood without a consumer takes no memory", memory },
 };
 SUITE_GROUP(suite_shared_latest_race, tests);
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Memory of a shared mailbox: none is asked for once warm, it stays flat, a burst's goes back, and every
- * allocation may fail.
+ * Memory of a shared mailbox: none is allocated once warm, it stays constant, that of a burst is given back,
+ * and every allocation may fail.
  */
 #ifdef EVC_URCU
 #include "shared.h"
@@ -14,8 +14,8 @@
 #define FOR_EVER UINT64_MAX
 
 /*
- * A whole life with one allocation after the other failing. On a thread of its own, which is what keeps the
- * pools of this one out of it; those it adopts may be warm, and then fewer sites are reached.
+ * A complete life with one allocation after the other failing. On a thread of its own, so that the slab pools
+ * of this thread are not used; a record that it adopts may be warm, and then fewer sites are reached.
  */
 #ifdef SUITE_ADDRESS_SANITIZER
 /* Every envelope is an allocation there. */
@@ -161,7 +161,7 @@ static void *post_bursts(void *context)
 	for (uint64_t i = 0; i < pair->count; i++) {
 		if (shared_post(&pair->receiver, (unsigned)(i % EVC_LANE_COUNT), i) != EVC_OK)
 			atomic_fetch_add(&pair->failures, 1);
-		/* At most 5,000 under way. */
+		/* At most 5,000 in flight. */
 		if (i % 5000 == 0 && !suite_await(&pair->taken, i))
 			atomic_fetch_add(&pair->failures, 1);
 	}
@@ -215,7 +215,7 @@ static const char *flat(void)
 	for (unsigned i = 0; i < 20; i++)
 		EXPECT_NONE(bursts(&pair, SUITE_SCALE(200000u)));
 	evc_pool_read_statistics(&after);
-	/* Segments wait for their grace periods, which take as long as they take: some slack. */
+	/* Segments wait for grace periods of unknown length: allow some slack. */
 	EXPECT(after.slab_bytes <= warm.slab_bytes + ((size_t)4 << 20),
 	       "%zu bytes once warm, %zu after four times as much", warm.slab_bytes,
 	       after.slab_bytes);
@@ -225,7 +225,7 @@ static const char *flat(void)
 	return NULL;
 }
 
-/* In turn, on one thread: nothing is asked for but the segments' first round. */
+/* Alternately, on one thread: nothing is allocated after the segments' first round. */
 static const char *warm_body(void)
 {
 	struct shared_receiver receiver;
@@ -242,7 +242,7 @@ static const char *warm_body(void)
 	}
 	first = suite_allocator_read();
 	for (unsigned round = 0; round < 20; round++) {
-		/* The segments of the last round come back: a rate at which grace periods keep up. */
+		/* The segments of the last round are reclaimed: a rate at which grace periods keep up. */
 		EXPECT(suite_quiesce(), "the callback thread got stuck");
 		for (unsigned i = 0; i < 20 * EVC_QUEUE_CELLS; i++) {
 			EXPECT_OK(shared_post(&receiver, i % EVC_LANE_COUNT, i));
@@ -304,8 +304,8 @@ static const char *shrinks(void)
 	EXPECT(full.slab_bytes_peak >= 64000000, "a million envelopes in flight took %zu bytes only",
 	       full.slab_bytes_peak);
 	evc_worker_destroy(pair.workers[0]);
-	/* The mailbox stays: it is not its end that gives the memory back. */
-	/* A trim that runs on the callback thread at this moment has ours return at once: then once more. */
+	/* The mailbox still exists: it is not its end that gives the memory back. */
+	/* If a trim is running on the callback thread, ours returns at once: then try again. */
 	for (unsigned i = 0; i < 100; i++) {
 		EXPECT(suite_quiesce(), "the callback thread got stuck");
 		evc_pool_trim();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * D1 to D3 of a shared mailbox with one worker, exhausted: every sequence of a few posts, interleaved
- * with takes in every way, against the model; posted to the shared mailbox, and to either.
+ * D1 to D3 of a shared mailbox with one worker, exhaustively: every sequence of a few posts, interleaved with
+ * takes in every way, against the model; posted to the shared mailbox, and to either.
  */
 #ifdef EVC_URCU
 #include "model.h"
@@ -67,7 +67,7 @@ static const char *describe(const struct search *search, unsigned count)
 	return text;
 }
 
-/* Two models, one for each mailbox: the more urgent lane of both, of one lane the own first. */
+/* Two models, one for each mailbox: the more urgent lane of the two; if equal, the worker's own. */
 static bool model_take_either(struct model models[2], unsigned *lane, uint64_t *value)
 {
 	unsigned first[2] = { EVC_LANE_COUNT, EVC_LANE_COUNT };
@@ -112,7 +112,9 @@ static const char *replay(struct search *search, unsigned count)
 	return NULL;
 }
 
-/* Extends the sequence by every step that may follow; replays it once it is whole, and empty. */
+/*
+ * Extends the sequence by every possible step; replays it when it is complete and both mailboxes are empty.
+ */
 static const char *extend(struct search *search, unsigned at, unsigned posted, unsigned waiting)
 {
 	if (posted == search->posts && waiting == 0) {
@@ -265,7 +267,7 @@ static const char *chains(void)
 	return NULL;
 }
 
-/* One chain over all lanes: each lane gets its own in the chain's order. */
+/* One chain over all lanes: each lane gets its part in the chain's order. */
 static const char *mixed(void)
 {
 	struct search search = { 0 };
@@ -297,7 +299,7 @@ static const char *mixed(void)
 	return NULL;
 }
 
-/* The hint of where a queue's next cell is may lag behind by as much as a producer was preempted for. */
+/* The hint of a queue's next cell may be outdated by as much as a producer was preempted for. */
 static const char *stale_hint(void)
 {
 	struct shared_receiver receiver;
@@ -311,7 +313,7 @@ static const char *stale_hint(void)
 		struct evc_queue_segment *segment = atomic_load(&receiver.mailbox->queues[2].tail);
 		uint64_t hint = atomic_load(&segment->tail);
 
-		/* As if the one that filled an early cell stored the hint only now. */
+		/* As if the producer that filled an early cell stored the hint only now. */
 		atomic_store(&segment->tail, hint * (i % 7) / 7);
 		EXPECT_OK(shared_post(&receiver, EVC_LANE_QUEUE_NORMAL, i));
 		segment = atomic_load(&receiver.mailbox->queues[2].tail);

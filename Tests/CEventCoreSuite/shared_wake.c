@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Sleeping and waking: no post is slept through, a post wakes one worker, and nobody is woken while
- * another is on the way.
+ * Sleeping and waking: no post is missed by sleeping workers, a post wakes one worker, and none while another
+ * is on its way.
  */
 #ifdef EVC_URCU
 #include "shared.h"
@@ -34,7 +34,7 @@ static const char *rally(const struct evc_parker_ops *ops, unsigned count, unsig
 		posted += burst;
 		EXPECT(suite_await(&receiver.delivered, posted), "round %u: a post was slept through",
 		       i);
-		/* From just before to just after they fall asleep: the race is at the edge. */
+		/* Around the moment at which they fall asleep, where the race is. */
 		while (evc_clock_now() - start < i % 64 * 200)
 			;
 	}
@@ -59,7 +59,7 @@ static const char *posix(void)
 	return rally(evc_parker_posix(), 3, 4);
 }
 
-/* A chain of n to n sleeping workers, each of which stands still until all have come. */
+/* A chain of n events to n sleeping workers, each of which waits in its handler until all have one. */
 static struct {
 	_Atomic uint64_t come;
 	struct suite_gate all;
@@ -97,8 +97,8 @@ static const char *each_wakes_the_next(void)
 }
 
 /*
- * Two envelopes for two workers, the first handler of which does not return before the second has begun:
- * whichever worker a post relied on, it has to fetch the other one.
+ * Two events for two workers; the first handler does not return before the second has begun: whichever worker
+ * a post relied on must wake the other one.
  */
 static void wait_for_both(void *worker_context, uint64_t value, unsigned lane)
 {
@@ -138,7 +138,7 @@ static const char *fetches_the_other(void)
 	return NULL;
 }
 
-/* Sleeps and wakes that a test counts and holds up. */
+/* Sleeps and wakes that the test counts and holds up. */
 static struct {
 	_Atomic uint64_t sleeping;
 	_Atomic uint64_t wakes;
@@ -219,7 +219,7 @@ static void control(void *context)
 	atomic_fetch_add_explicit(&controls, 1, memory_order_release);
 }
 
-/* A sleeping worker comes for its own mailbox, for an interrupt and for its own end, and for these alone. */
+/* A sleeping worker wakes for its own mailbox, for an interrupt and for its own end, and for these alone. */
 static const char *interrupt(void)
 {
 	struct evc_mailbox_options options = { .control = control };
@@ -247,7 +247,7 @@ static const char *interrupt(void)
 	return NULL;
 }
 
-/* A post that wakes a worker which is told to end at the same moment: another one takes it. */
+/* A post that wakes a worker that is closed at the same moment: another worker takes the event. */
 static const char *retire_race(void)
 {
 	for (unsigned round = 0; round < SUITE_SCALE(3000u); round++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Many producers and many workers on one shared mailbox: each envelope exactly once (D4), and the order of a
- * queue lane as far as several takers can tell it (D2): of two envelopes of one producer and lane, the take
- * of the younger has not ended before the take of the older began.
+ * Many producers and many workers on one shared mailbox: each event exactly once (D4), and the order of a
+ * queue lane as far as several takers can observe it (D2): of two events of one producer and lane, the take
+ * of the later one has not ended before the take of the earlier one began.
  */
 #ifdef EVC_URCU
 #include "shared.h"
@@ -24,7 +24,7 @@ static struct world {
 	uint64_t seed;
 	_Atomic uint64_t tick;
 	_Atomic uint64_t taken;
-	/* By the envelope's number: of the one worker that took it, until it is joined. */
+	/* By the event's number; used by the worker that took it, until it is joined. */
 	struct ticks ticks[MOST_PRODUCERS][30000];
 	uint8_t lanes[MOST_PRODUCERS][30000];
 	_Atomic uint8_t seen[MOST_PRODUCERS][30000];
@@ -38,7 +38,7 @@ static void *produce(void *context)
 
 	for (uint64_t i = 0; i < EACH;) {
 		uint64_t random = suite_random(&state);
-		/* Runs of one lane and random lanes take turns; now and then a chain. */
+		/* Runs of one lane alternate with random lanes; now and then a chain. */
 		unsigned lane = i / 500 % 2 ? EVC_LANE_QUEUE_NORMAL : random % EVC_LANE_COUNT;
 		unsigned count = random % 16 == 0 ? (unsigned)(random >> 8) % 20 + 1 : 1;
 
@@ -75,7 +75,7 @@ static void *take(void *context)
 	return NULL;
 }
 
-/* How many takes ended before that of an older envelope of the same producer and queue lane began. */
+/* How many takes ended before that of an earlier event of the same producer and queue lane began. */
 static uint64_t inversions(unsigned producer)
 {
 	uint64_t earliest_end[EVC_LANE_COUNT], count = 0;
@@ -171,8 +171,8 @@ static const char *three_and_one(void)
 }
 
 /*
- * Stack lanes, where the same few envelopes come and go all the time: what a compare-and-swap of single
- * width would get wrong.
+ * Stack lanes on which the same few envelopes are put again and again: a compare-and-swap of single width
+ * would fail here.
  */
 static struct {
 	struct shared_receiver receiver;
@@ -192,7 +192,7 @@ static void *churn_stack(void *context)
 
 		if (shared_post(&churn.receiver, EVC_LANE_STACK_NORMAL, i) != EVC_OK)
 			atomic_fetch_add(&churn.lost, 1);
-		/* Each puts one before it takes one, so that there always is one. */
+		/* Each thread puts one before it takes one, so that the stack is never empty. */
 		if (shared_take(worker, &lane, &value) != EVC_OK)
 			atomic_fetch_add(&churn.lost, 1);
 		else
@@ -223,13 +223,13 @@ static const char *stack_churn(void)
 }
 
 /*
- * D1 over several workers that stand still:
+ * D1 with several workers that wait in their handlers:
  *
  *     workers              main
- *     each stands in a     post one envelope to every lane, most urgent last
- *     handler              let one worker go: it takes the most urgent
- *     says what it took    let the next go ...
- *     and stands again
+ *     each waits in a      post one event to every lane, most urgent last
+ *     handler              release one worker: it takes the most urgent
+ *     notes what it took   release the next ...
+ *     and waits again
  */
 struct standing {
 	struct suite_gate gates[EVC_LANE_COUNT + 1];

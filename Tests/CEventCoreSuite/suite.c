@@ -51,9 +51,9 @@ static void collect(void)
 
 	for (size_t g = 0; g < group_count; g++)
 		count += groups[g]->count;
-	/* Kept to the end: the callers' pointer leads into it. */
+	/* Never freed: the callers' pointer leads into it. */
 	all = calloc(count, sizeof(*all));
-	/* No tests at all would pass. */
+	/* An empty table would pass. */
 	if (all == NULL)
 		abort();
 	for (size_t g = 0; g < group_count; g++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What the tests share: messages, gates, receivers, and an allocator that counts.
+ * Shared by all tests: messages, gates, receivers, and a counting allocator.
  *
- * A test that fails leaves what it made behind: the message is worth more than the memory.
+ * A test that fails leaves its objects behind: the message matters more than the memory.
  */
 #ifndef EVC_SUITE_H
 #define EVC_SUITE_H
@@ -31,7 +31,7 @@
 #define SUITE_THREAD_SANITIZER 1
 #endif
 
-/* Exhaustive and long tests do less where each step costs ten times as much. */
+/* Exhaustive and long tests do less in builds where each step costs ten times as much. */
 #if defined(SUITE_ADDRESS_SANITIZER) || defined(SUITE_THREAD_SANITIZER) || !defined(__OPTIMIZE__)
 #define SUITE_SLOW 1
 #define SUITE_SCALE(n) ((n) / 10)
@@ -40,10 +40,10 @@
 #define SUITE_SCALE(n) (n)
 #endif
 
-/* Only to fail instead of hanging: no test waits that long and passes. */
+/* Only to fail instead of hanging: no passing test waits that long. */
 #define SUITE_LIMIT_NS UINT64_C(60000000000)
 
-/* One per file; suite.c lists them. */
+/* One for each file; suite.c lists them. */
 struct suite_group {
 	const struct evc_suite_test *tests;
 	size_t count;
@@ -71,7 +71,7 @@ const char *suite_fail(const char *format, ...) __attribute__((format(printf, 1,
 		       evc_status_text(expected), evc_status_text(found_));                        \
 	} while (0)
 #define EXPECT_OK(call) EXPECT_STATUS(call, EVC_OK)
-/* Hands on the message of a helper. */
+/* Returns the message of a helper. */
 #define EXPECT_NONE(call)                                                                          \
 	do {                                                                                       \
 		const char *message_ = (call);                                                     \
@@ -79,7 +79,7 @@ const char *suite_fail(const char *format, ...) __attribute__((format(printf, 1,
 			return message_;                                                           \
 	} while (0)
 
-/* Opened once, waited for by anybody. */
+/* Opened once; any thread may wait for it. */
 struct suite_gate {
 	pthread_mutex_t mutex;
 	pthread_cond_t condition;
@@ -87,12 +87,12 @@ struct suite_gate {
 };
 #define SUITE_GATE { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false }
 void suite_gate_open(struct suite_gate *gate);
-/* False if it stayed shut for the whole limit. */
+/* False if it was not opened within the limit. */
 bool suite_gate_pass(struct suite_gate *gate);
 /* Waits until `*counter` is at least `least`. False after the limit. */
 bool suite_await(_Atomic uint64_t *counter, uint64_t least);
 
-/* A mailbox with one subscription that counts what becomes of its payloads (a uint64_t each). */
+/* A mailbox with one subscription that counts how its payloads (a uint64_t each) end. */
 struct suite_receiver {
 	struct evc_mailbox *mailbox;
 	struct evc_subscription *subscription;
@@ -108,20 +108,22 @@ const char *suite_receiver_open(struct suite_receiver *receiver,
 const char *suite_receiver_add(struct suite_receiver *receiver,
 			       bool (*deliver)(void *, void *, const struct evc_envelope *, bool),
 			       void *context, struct evc_subscription **out);
-/* From here on another subscription, which counts as the first does, and whose payloads need no ending. */
+/*
+ * Replaces the receiver's subscription by one that counts in the same way and whose payloads need no ending.
+ */
 const char *suite_receiver_make_plain(struct suite_receiver *receiver);
 /* A latest-only subscription of the receiver's mailbox, which counts as its own does. */
 const char *suite_receiver_latest(struct suite_receiver *receiver, struct evc_subscription **out);
 /*
- * Posts one envelope by itself to the subscription's sink; a refused one ends without `drop`, since
- * nobody accepted it.
+ * Posts a single envelope to the subscription's sink; a refused one ends without `drop`, since it was not
+ * accepted.
  */
 enum evc_status suite_post(struct suite_receiver *receiver, unsigned lane, uint64_t value);
 /* Takes and recycles one, whose payload counts as handled. */
 enum evc_status suite_take(struct suite_receiver *receiver, unsigned *lane, uint64_t *value);
 /*
- * Has the consumer rely on the alarm for what comes before queue normal: a long run from that lane is
- * what it takes. Leaves the mailbox empty.
+ * Makes the consumer rely on the alarm for the lanes before queue normal, by a long run from that lane.
+ * Leaves the mailbox empty.
  */
 const char *suite_prime(struct suite_receiver *receiver);
 
@@ -129,29 +131,29 @@ uint64_t suite_seed(void);
 uint64_t suite_random(uint64_t *state);
 
 /*
- * Returns when everything retired before the call has been reclaimed, but not what those callbacks
+ * Returns when everything that was retired before the call has been reclaimed, but not what those callbacks
  * themselves retired. False after the limit.
  */
 bool suite_quiesce(void);
 /*
- * The same, after this thread has forgotten its routes. A test that dispatches on its own thread to a
- * receiver on its own stack ends with it: the route cache holds references of sinks until an entry is
- * needed for another key, so that `finalize` would come when that stack frame is long gone.
+ * The same, after clearing this thread's route cache. A test that dispatches on its own thread to a receiver
+ * on its own stack ends with it: the cache holds references of sinks until an entry is needed for another
+ * key, and `finalize` would be called when that stack frame no longer exists.
  */
 bool suite_settle(void);
 
 /*
- * An allocator that counts, forwards to the default one, and fails where it is told to. It knows its
- * own blocks, so that strangers from before its installation do not confuse the count.
+ * An allocator that counts, forwards to the default one, and fails where it is told to. It knows its own
+ * blocks, so that blocks from before its installation are not counted.
  */
 struct suite_allocations {
 	/* Calls of allocate since the installation. */
 	uint64_t calls;
 	/* Calls that were made to fail. */
 	uint64_t failed;
-	/* Blocks that are out, but for slabs and thread records, which the core keeps. */
+	/* Blocks in use, without slabs and thread records, which the core keeps. */
 	uint64_t live;
-	/* The call, counted from 0, from which on `fail_count` calls fail. */
+	/* The ordinal of the call, from 0, from which on `fail_count` calls fail. */
 	uint64_t fail_at;
 	uint64_t fail_count;
 };

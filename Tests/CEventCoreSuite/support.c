@@ -53,7 +53,7 @@ bool suite_await(_Atomic uint64_t *counter, uint64_t least)
 {
 	uint64_t start = evc_clock_now();
 
-	/* Pairs with whoever counts: what it did before. */
+	/* Acquire, pairs with the counting thread: what it did before. */
 	while (atomic_load_explicit(counter, memory_order_acquire) < least) {
 		if (evc_clock_now() - start > SUITE_LIMIT_NS)
 			return false;
@@ -72,7 +72,7 @@ static bool deliver(void *context, void *payload, const struct evc_envelope *env
 	atomic_fetch_add_explicit(&receiver->sum, value, memory_order_relaxed);
 	/* Release: pairs with suite_await. */
 	atomic_fetch_add_explicit(&receiver->delivered, 1, memory_order_release);
-	/* "Moved out", so that `drop` counts what was not handled. */
+	/* Reported as moved out, so that `drop` counts what was not handled. */
 	return true;
 }
 
@@ -173,7 +173,7 @@ const char *suite_prime(struct suite_receiver *receiver)
 
 uint64_t suite_seed(void)
 {
-	/* A seed from a failure message repeats its run as far as the threads allow. */
+	/* The seed from a failure message repeats its run as far as the threads' timing allows. */
 	const char *text = getenv("EVENTCORE_SEED");
 	uint64_t seed = text != NULL ? strtoull(text, NULL, 0) : evc_clock_now();
 

@@ -82,7 +82,7 @@ static bool dispatch_next(void *context, void *payload, const struct evc_envelop
 
 	(void)envelope, (void)owned;
 	memcpy(&value, payload, sizeof(value));
-	/* The last one ends the thread, with two events waiting that nobody will handle. */
+	/* The last event ends the thread, while two events wait that will not be handled. */
 	if (value == 1000) {
 		(void)suite_post(&script->receiver, 9, 0);
 		(void)suite_post(&script->receiver, 0, 0);
@@ -98,7 +98,7 @@ static bool dispatch_next(void *context, void *payload, const struct evc_envelop
 						    sizeof(value), 8, NULL);
 	if (script->status == EVC_OK)
 		script->status = evc_router_unsubscribe(script->router, 2 + value % 5, own);
-	/* Never a nested call: the count would be ahead of the event's number. */
+	/* Never a nested call: otherwise the count would be ahead of the event's number. */
 	if (atomic_fetch_add(&script->calls, 1) + 1 != value)
 		script->status = EVC_NOT_PERMITTED;
 	return true;
@@ -162,7 +162,7 @@ static const char *options(void)
 	EXPECT_STATUS(evc_thread_start(&pinned, receiver.mailbox, &thread), EVC_UNSUPPORTED);
 #endif
 	EXPECT_STATUS(evc_thread_start(&tiny, receiver.mailbox, &thread), EVC_INVALID_ARGUMENT);
-	/* Who runs the test decides about the right. */
+	/* Depends on the privileges of the user that runs the test. */
 	status = evc_thread_start(&urgent, receiver.mailbox, &thread);
 	EXPECT(status == EVC_OK || status == EVC_NOT_PERMITTED, "real-time priority: found \"%s\"",
 	       evc_status_text(status));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * What the tests of trees share: handlers that log that they were called, and may do something.
- */
+/* Shared by the tests of trees: handlers that log their calls and may do something. */
 #ifndef EVC_SUITE_TREE_H
 #define EVC_SUITE_TREE_H
 

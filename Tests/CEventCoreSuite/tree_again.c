@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * A raise that finds what the last one of its kind had found, among raises of other kinds and changes.
- */
+/* Raises that use what the last raise of the same kind found, among raises of other kinds and changes. */
 #ifdef EVC_URCU
 #include "tree.h"
 
@@ -19,11 +17,11 @@ struct place {
 	struct suite_mark mark;
 };
 
-/* A chain, each node the child of the one before; and of each node and key at most one handler. */
+/* A chain in which each node is the child of the one before; for each node and key at most one handler. */
 static struct evc_node *nodes[NODES];
 static struct place places[NODES][KEYS];
 
-/* The numbers of the handlers that a raise is to call, in order. Returns how many. */
+/* The numbers of the handlers that a raise must call, in order. Returns how many. */
 static unsigned expected(unsigned node, unsigned key, uint32_t scope, unsigned *ids)
 {
 	unsigned count = 0;
@@ -83,7 +81,7 @@ static const char *many_kinds(void)
 		/* Long runs without a change, and some with many. */
 		if (suite_random(&random) % (step / 1000 % 2 == 0 ? 50 : 3) == 0)
 			EXPECT_NONE(change(node, key));
-		/* Twice, since it is the last raise alone that is taken up. */
+		/* Twice, since only the last raise is reused. */
 		EXPECT_NONE(raise_and_compare(node, key, scope));
 		EXPECT_NONE(raise_and_compare(node, key, scope));
 	}
@@ -96,7 +94,7 @@ static const char *many_kinds(void)
 	return NULL;
 }
 
-/* Raises twice, and expects so many calls each time. */
+/* Raises twice, and expects this many calls each time. */
 static const char *expect_heard(struct evc_node *node, unsigned count)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -118,7 +116,10 @@ static const char *unheard(void)
 	EXPECT_NONE(suite_node(NULL, &root));
 	EXPECT_NONE(suite_node(NULL, &node));
 	EXPECT_NONE(suite_handle(root, 1, EVC_HANDLER_RAISE, &above_mark, &above));
-	/* Each change is heard by the raise after it, whether handlers come and go or the way to them. */
+	/*
+	 * Each change takes effect with the next raise, whether handlers are added or removed or the way to
+	 * them changes.
+	 */
 	EXPECT_NONE(expect_heard(node, 0));
 	EXPECT_NONE(suite_handle(node, 1, EVC_HANDLER_PROPAGATE, &mark, &handler));
 	EXPECT_NONE(expect_heard(node, 1));
@@ -129,7 +130,7 @@ static const char *unheard(void)
 	EXPECT_NONE(expect_heard(node, 1));
 	evc_node_detach(node);
 	EXPECT_NONE(expect_heard(node, 0));
-	/* Of another type it is another raise. */
+	/* An event of another type is a different raise. */
 	EXPECT_NONE(suite_handle(node, 2, EVC_HANDLER_PROPAGATE, &mark, &handler));
 	EXPECT_NONE(expect_heard(node, 0));
 	evc_handler_drop(handler);
@@ -139,7 +140,7 @@ static const char *unheard(void)
 	return NULL;
 }
 
-/* Nodes that come and go at one address, as memory that is used again makes them. */
+/* Nodes that are made and ended at the same address, as reused memory makes them. */
 static const char *unheard_at_an_address(void)
 {
 	struct suite_mark mark = { .id = 1 };
@@ -161,8 +162,8 @@ static const char *unheard_at_an_address(void)
 
 static const struct evc_suite_test tests[] = {
 	{ "raises of 216 kinds, with changes between: each calls what is there, in order", many_kinds },
-	{ "what nobody heard is heard as soon as somebody is there to hear it", unheard },
-	{ "a new node is heard where an old one was not", unheard_at_an_address },
+	{ "an event without a handler is delivered as soon as one is added", unheard },
+	{ "events reach a new node at the address of an old one without handlers", unheard_at_an_address },
 };
 SUITE_GROUP(suite_tree_again, tests);
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * What trees take from the allocator and give back, and what happens when they do not get it.
- */
+/* What trees allocate and give back, and what happens if an allocation fails. */
 #ifdef EVC_URCU
 #include "tree.h"
 
@@ -15,7 +13,7 @@
 #define KEY UINT64_C(9)
 #define BOTH (EVC_WALK_RAISE | EVC_WALK_PROPAGATE)
 
-/* The call as often as it runs out of memory; anything else than that and EVC_OK is wrong. */
+/* Repeats the call as often as it runs out of memory; any other failure is an error. */
 #define TRY(call)                                                                                  \
 	do {                                                                                       \
 		enum evc_status status_;                                                           \
@@ -71,7 +69,7 @@ static const char *live(uint64_t patience, uint64_t *failures)
 
 struct life {
 	uint64_t fail_at, patience, failures;
-	/* So many slots are left in the slab of handlers and links, and none in another. */
+	/* The number of free slots in the slab of handlers and links; no other slab has any. */
 	unsigned spare;
 	const char *message;
 };
@@ -93,7 +91,7 @@ static const char *live_once(struct life *life, void *(*on_thread)(void *), uint
 	struct suite_allocations counts;
 	pthread_t thread;
 
-	/* Nodes and handlers come from slabs: none is there, so that making one may fail, too. */
+	/* Nodes and handlers come from slabs: there is none, so that making one may fail too. */
 	evc_tree_give_back();
 	EXPECT(pthread_create(&thread, NULL, on_thread, life) == 0, "no thread");
 	pthread_join(thread, NULL);
@@ -118,7 +116,10 @@ static const char *live_by_slots(uint64_t patience, uint64_t *sites)
 #else
 #define SLOTS ((unsigned)((EVC_TREE_SLAB - EVC_TREE_SLAB_HEADER) / EVC_TREE_SMALL))
 
-/* Uses the slab of the small slots up but for some, and lives. The first block that it asks for is the next slab. */
+/*
+ * Uses up the slab of the small slots except some, and lives. The first block that it then allocates is the
+ * next slab.
+ */
 static void *live_with_few_slots(void *context)
 {
 	struct life *life = context;
@@ -167,7 +168,9 @@ static const char *failing(void)
 	return NULL;
 }
 
-/* Slabs: slots of two sizes that lie apart, come back, and whose slabs are given back with the last of them. */
+/*
+ * Slabs: slots of two sizes do not overlap, can be used again, and a slab is given back with its last slot.
+ */
 static const char *slots(void)
 {
 	enum { COUNT = 3 * (int)(EVC_TREE_SLAB / EVC_TREE_SMALL) };
@@ -193,7 +196,7 @@ static const char *slots(void)
 			for (unsigned b = 0; b < EVC_TREE_LARGE; b++)
 				EXPECT_EQUAL(large[i][b], (i & 127) + 128, "a byte of a large one");
 		}
-		/* One after the other, and so that each slab is in use to the end. */
+		/* In order, and in an order that keeps each slab in use to the end. */
 		for (unsigned i = 0; i < COUNT; i++) {
 			unsigned at = round == 1 ? (unsigned)((i * UINT64_C(7919)) % COUNT) : i;
 
@@ -208,7 +211,7 @@ static const char *slots(void)
 	return NULL;
 }
 
-/* One thread makes, another frees. */
+/* One thread makes nodes, another ends them. */
 static void *frees(void *nodes)
 {
 	for (unsigned i = 0; i < 1000; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What handlers do to the tree through which their event is going, on one thread; and a random mixture of
+ * What handlers do to the tree through which their event is raised, on one thread; and a random mixture of
  * all of it against a model.
  */
 #ifdef EVC_URCU
@@ -13,7 +13,7 @@
 #define NODES 12u
 #define STEPS 24u
 
-/* Nodes, and what a model of twenty lines thinks of them. */
+/* Nodes, and their state in a model of twenty lines. */
 struct world {
 	struct evc_node *nodes[NODES];
 	/* 0: none, else the parent's index + 1. */
@@ -41,7 +41,9 @@ static bool is_below(const struct world *world, unsigned node, unsigned above)
 	return node == above;
 }
 
-/* What leaves its place below the root of the walk is not called any more; where the root itself goes is all one. */
+/*
+ * What leaves its place below the walk's root is not called any more; moving the root itself has no effect.
+ */
 static void forbid_below(struct world *world, unsigned node)
 {
 	for (unsigned i = 0; i < NODES; i++)
@@ -119,7 +121,7 @@ static void change(struct world *world)
 		}
 		return;
 	default:
-		/* Rarely, or nothing would be left. */
+		/* Rarely, or no node would be left. */
 		if (suite_random(&world->random) % 8 != 0)
 			return;
 		for (unsigned i = 0; i < NODES; i++) {
@@ -143,7 +145,7 @@ static void act(struct suite_mark *mark)
 {
 	struct world *world = mark->context;
 
-	/* Those that may not be called any more are passed over, no other. */
+	/* Only those that may not be called any more are skipped. */
 	while (world->called_count < world->expected_count &&
 	       !world->may_call[world->expected[world->called_count]])
 		world->called_count++;
@@ -217,8 +219,8 @@ static const char *random_trees(void)
 }
 
 /*
- * A root with 150 children of two handlers each, raised at again and again: what the last walk found is
- * taken once more, up to where something changes.
+ * A root with 150 children of two handlers each, at which events are raised again and again: what the last
+ * walk found is reused up to where something changes.
  */
 #define WIDE 150u
 
@@ -248,7 +250,7 @@ static const char *raise_wide(struct wide *wide, unsigned at, unsigned what)
 				evc_walk_end(walk);
 				return NULL;
 			}
-			/* Some way further on, or itself. */
+			/* A later one, or itself. */
 			if (what == 1)
 				EXPECT_OK(evc_handler_remove(wide->handlers[(at + 90) % (2 * WIDE)]));
 			else if (what == 2)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Consuming stops the walk itself: what comes after it is not even looked for, but for the rest of a chunk.
+ * Consuming an event stops the walk: handlers behind it are not even collected, except the rest of a chunk.
  */
 #ifdef EVC_URCU
 #include "tree.h"
@@ -14,7 +14,7 @@
 static struct evc_node *nodes[NODES];
 static struct suite_mark marks[NODES];
 
-/* Each node's children are `children` in number, in the order of their indices: 1 makes a chain. */
+/* Each node has `children` children, in the order of their indices: 1 makes a chain. */
 static const char *make(unsigned children)
 {
 	for (unsigned i = 0; i < NODES; i++) {
@@ -31,7 +31,7 @@ static void end(void)
 		evc_node_end(nodes[i - 1]);
 }
 
-/* How many handlers a raise at a node has collected when the `calls`-th was called. */
+/* How many handlers a raise at a node had collected when the `calls`-th was called. */
 static const char *collect(struct evc_node *node, unsigned calls, unsigned *collected)
 {
 	struct evc_walk *walk;
@@ -60,7 +60,7 @@ static const char *consumed(void)
 		unsigned collected;
 
 		EXPECT_NONE(make(shapes[s]));
-		/* Twice: the second goes by what the first has found; and then by what a whole raise has. */
+		/* Twice: the second raise uses what the first one, and then a complete one, has found. */
 		for (unsigned lap = 0; lap < 4; lap++) {
 			for (unsigned calls = 1; calls < NODES; calls += calls < 10 ? 1 : 97) {
 				EXPECT_NONE(collect(nodes[0], calls, &collected));
@@ -74,7 +74,7 @@ static const char *consumed(void)
 				EXPECT_NONE(collect(nodes[0], NODES, &collected));
 				EXPECT_EQUAL(collected, NODES, "collected for all");
 			}
-			/* Nothing of before holds. */
+			/* What was found before is outdated. */
 			if (lap == 2)
 				EXPECT_NONE(suite_handle(nodes[7], KEY + 1, EVC_HANDLER_RAISE,
 							 &other, NULL));

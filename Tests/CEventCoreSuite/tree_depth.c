@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * How deep a node is: as it was at one moment, whatever others move, and without the lock of those who do.
- */
+/* The depth of a node, as of one moment, whatever others move, and without taking the lock. */
 #ifdef EVC_URCU
 #include "tree.h"
 
@@ -13,7 +11,7 @@
 #define MOVES SUITE_SCALE(200000u)
 
 static struct {
-	/* Each above the next. */
+	/* Each node is above the next. */
 	struct evc_node *chain[CHAIN];
 	struct evc_node *root, *middle, *moving, *leaf;
 	_Atomic uint64_t is_over, wrong;
@@ -45,7 +43,7 @@ static void detach_and_ask(struct suite_mark *mark)
 {
 	struct evc_node **nodes = mark->context;
 
-	/* That of a node whose handler runs, and which ends meanwhile. */
+	/* The depth of a node whose handler runs, and which ends meanwhile. */
 	mark->id = (unsigned)evc_node_depth(nodes[1]);
 	(void)evc_node_detach(nodes[1]);
 	mark->id = 10 * mark->id + (unsigned)evc_node_depth(nodes[1]);
@@ -79,7 +77,7 @@ static const char *as_it_is(void)
 	return NULL;
 }
 
-/* The leaf is at 3, or at 7; at 2 only if its way was read partly before and partly after the moves. */
+/* The leaf is at depth 3 or 7; at 2 only if its way was read partly before and partly after the moves. */
 static void *asks(void *unused)
 {
 	while (!atomic_load(&scene.is_over)) {
@@ -96,7 +94,7 @@ static const char *move(void)
 	for (unsigned i = 0; i < MOVES; i++) {
 		EXPECT_OK(evc_node_attach(scene.moving, scene.chain[CHAIN - 1], NULL));
 		(void)evc_node_detach(scene.middle);
-		/* Another node at what may be the old place. */
+		/* Another node, perhaps at the same address. */
 		if (i % 2 == 0) {
 			evc_node_end(scene.middle);
 			EXPECT_NONE(suite_node(NULL, &scene.middle));

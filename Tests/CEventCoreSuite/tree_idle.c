@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Threads that have raised and do not any more: a change does not look at them, and when they raise again nothing is
- * freed under them.
+ * Threads that have raised events and no longer do: a change does not look at them, and when they raise again
+ * nothing is freed while they use it.
  */
 #ifdef EVC_URCU
 #include "tree.h"
@@ -16,7 +16,7 @@
 #define BOTH (EVC_WALK_RAISE | EVC_WALK_PROPAGATE)
 #define IDLE 200u
 #define RAISERS 4u
-/* Enough for whoever is in no walk to become absent, of whatever came before. */
+/* Enough changes for every walker that is in no walk to become absent. */
 #define CHANGES (2 * EVC_WALKER_PATIENCE)
 
 static struct {
@@ -141,7 +141,7 @@ static const char *held_all_the_time(void)
 	return NULL;
 }
 
-/* Raises once each time that whoever is in no walk has become absent. */
+/* Raises once each time all walkers that are in no walk have become absent. */
 static void *raises_now_and_then(void *unused)
 {
 	while (!atomic_load(&scene.is_over)) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * When handlers are released: promptly, once, and from whatever handler.
- */
+/* When handlers are released: promptly, once, and whichever handler does it. */
 #ifdef EVC_URCU
 #include "tree.h"
 
@@ -21,7 +19,7 @@ struct row {
 	struct evc_handler *handlers[6];
 	unsigned at;
 	void (*act)(struct row *row, unsigned id);
-	/* What was released when the handler had acted. */
+	/* How many were released when the handler had acted. */
 	uint64_t released;
 	const char *message;
 };
@@ -212,7 +210,7 @@ static const char *nested(void)
 	return end(&row);
 }
 
-/* A handler that does not return holds its chunk and nothing else. */
+/* A handler that does not return keeps its chunk and nothing else. */
 static const char *stuck(void)
 {
 	struct suite_mark marks[10];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What is moved under a walk while it collects. An allocator that moves something when the window grows
- * makes that happen at a known place.
+ * Moves during a walk, while it collects. An allocator that moves a node when the window grows makes that
+ * happen at a known point.
  */
 #ifdef EVC_URCU
 #include "tree.h"
@@ -24,7 +24,7 @@ static struct {
 	struct evc_node *node, *to;
 	_Atomic bool is_armed;
 	bool is_moved;
-	/* How often memory was freed while somebody had the mutex of all trees. */
+	/* How often memory was freed while a thread held the mutex of all trees. */
 	_Atomic uint64_t frees_under_mutex;
 } plan;
 
@@ -52,7 +52,7 @@ static void deallocate(void *context, void *memory, size_t size, size_t alignmen
 	const struct evc_allocator *next = evc_allocator_default();
 
 	(void)context;
-	/* Nobody else is there by then. */
+	/* No other thread runs by then. */
 	if (pthread_mutex_trylock(&evc_tree.mutex) != 0)
 		atomic_fetch_add(&plan.frees_under_mutex, 1);
 	else
@@ -125,7 +125,7 @@ static const char *propagating_to(unsigned to, bool is_other_tree)
 		EXPECT_NONE(suite_handle(leaves[i], KEY, EVC_HANDLER_PROPAGATE, &marks[i], NULL));
 	}
 	EXPECT_NONE(raise_moving(root, BOTH, parent, is_other_tree ? other : siblings[to], &calls));
-	/* The first chunk was called before; what was being collected is done again. */
+	/* The first chunk was called before; the chunk that was being collected is repeated. */
 	EXPECT_NONE(suite_expect_calls(&calls, 1, 2, 100, 101, 3, 4, 0));
 	for (unsigned i = 0; i < LEAVES; i++)
 		evc_node_end(leaves[i]);
@@ -193,7 +193,7 @@ static void *move_to_and_fro(void *node)
 	return NULL;
 }
 
-/* It is never anywhere but under the root, so that a raise below it always comes there. */
+/* It is always under the root, so that a raise below it always reaches the root. */
 static const char *to_and_fro(void)
 {
 	static struct suite_mark mark;
@@ -240,8 +240,8 @@ static void detach(struct suite_mark *mark)
 }
 
 /*
- * A long path, whose first handler detaches a node: one beside the path, or the last but one to be
- * called, or in its middle. Whether each handler is still in its place costs little for each.
+ * A long path, whose first handler detaches a node: one beside the path, the last but one to be called, or
+ * one in its middle. Finding out whether each handler is still in its place costs little for each.
  */
 static const char *path_of(uint32_t count, uint32_t scope, uint32_t cut, uint64_t expected)
 {
@@ -295,7 +295,7 @@ static const char *paths(void)
 	for (uint32_t count = 4; count <= most; count = count < most && count * 20 > most ? most : count * 20) {
 		EXPECT_NONE(path_of(count, EVC_WALK_RAISE, count, count));
 		EXPECT_NONE(path_of(count, EVC_WALK_CAPTURE, count, count));
-		/* Up: the handler itself, and what is above the cut. Down: what is above the cut. */
+		/* Upwards: the handler itself, and those above the cut. Downwards: those above the cut. */
 		EXPECT_NONE(path_of(count, EVC_WALK_RAISE, 1, 2));
 		EXPECT_NONE(path_of(count, EVC_WALK_CAPTURE, 1, 1));
 		EXPECT_NONE(path_of(count, EVC_WALK_RAISE, count / 2, 1 + count / 2));
@@ -306,7 +306,7 @@ static const char *paths(void)
 	return NULL;
 }
 
-/* Handlers of one node, which are one chunk, each of which removes itself. */
+/* Handlers of one node, which form one chunk; each removes itself. */
 static const char *once_each(void)
 {
 	const uint32_t count = SUITE_SCALE(1000000u);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * Who is called, in which order, on one thread where nothing changes meanwhile.
- */
+/* Which handlers are called in which order, on one thread without changes meanwhile. */
 #ifdef EVC_URCU
 #include "tree.h"
 
@@ -147,7 +145,7 @@ static const char *within_a_node(void)
 	return NULL;
 }
 
-/* Bits of masks go away where that is cheap; either way nothing is lost, nothing comes back. */
+/* Bits of masks are removed where that is cheap; in any case no handler is lost and none comes back. */
 static const char *masks(void)
 {
 	static struct suite_mark marks[3];
@@ -200,7 +198,7 @@ static const char *moves(void)
 	EXPECT_OK(suite_raise(family.nodes[6], KEY, SUITE_ALL_PHASES, 0, &calls));
 	EXPECT_NONE(suite_expect_calls(&calls, 21, 24, 27, 22, 26, 16, 12, 17, 14, 11, 1, 3, 4, 7,
 				       2, 5, 6, 0));
-	/* To where it is: it becomes the last. */
+	/* It is attached where it already is: it becomes the last. */
 	calls.count = 0;
 	EXPECT_OK(evc_node_attach(family.nodes[3], family.nodes[1], &former));
 	EXPECT_OK(evc_node_attach(family.nodes[5], family.nodes[2], &former));
@@ -257,10 +255,10 @@ static const char *arguments(void)
 #define SPINE 56u
 
 /*
- * A comb: each node of a spine has the next one as its first child and a leaf as its second, so that
- * the way back has a sibling at each node, which are more than a walk notes. `before` handlers stand
- * before it and make up the first chunk, so that leaf after leaf is collected in the second; `step`:
- * which leaves have a handler, from the deepest on.
+ * A comb: each node of a spine has the next one as its first child and a leaf as its second, so that the way
+ * back has a sibling at each node, more than a walk notes. `before` handlers come first and form the first
+ * chunk, so that the leaves are collected one after the other in the second; `step`: which leaves have a
+ * handler, from the deepest on.
  */
 static const char *comb(unsigned before, unsigned step)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Whoever raises takes no lock, once its thread is warm: a raise is done while another thread has the mutex
- * of all trees.
+ * A raise takes no lock once its thread is warm: it completes while another thread holds the mutex of all
+ * trees.
  */
 #ifdef EVC_URCU
 #include "tree.h"
@@ -72,7 +72,10 @@ static void raise_or_tell(unsigned from)
 		atomic_store(&scene.message, "a raise fails");
 }
 
-/* The same one again, which may go by what the last one found; one elsewhere; one of a part; one of nothing. */
+/*
+ * The same raise again, which may reuse what the last one found; one elsewhere; one of a part; one without
+ * handlers.
+ */
 static void *raises(void *context)
 {
 	(void)context;
@@ -100,7 +103,7 @@ static const char *beside_the_lock(void)
 	pthread_create(&raiser, NULL, raises, NULL);
 	EXPECT(suite_gate_pass(&scene.warm), "the first raise does not end");
 	EXPECT_EQUAL(scene.marks[NODES - 1].calls, 1, "calls by the first raise");
-	/* So that what it found holds no longer. */
+	/* So that what it found is outdated. */
 	EXPECT_OK(evc_node_attach(scene.nodes[NODES - 10], scene.root, NULL));
 	evc_tree_lock();
 	suite_gate_open(&scene.locked);
@@ -110,7 +113,7 @@ static const char *beside_the_lock(void)
 	EXPECT(is_done, "a raise waits for the mutex of the trees");
 	/* Of the raise there in each phase, of the two others in one. */
 	EXPECT_EQUAL(scene.marks[NODES - 1].calls, 3 + 2, "calls of the last node");
-	/* The first node is on the way of two raises, and below that of one. */
+	/* The first node is on the way of two raises, and those below of one. */
 	EXPECT_EQUAL(scene.inner[19].calls, 3 + 3 + 1, "calls by the raises within");
 	EXPECT_EQUAL(scene.inner[20].calls, 0, "calls behind the one that consumes");
 	return tear_down();

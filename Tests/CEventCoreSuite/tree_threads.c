@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Four threads raise while others attach, detach, move, add, remove and end. Handlers of nodes that stay are
- * called once in each raise (D4), none after it was released, and each object is released once.
+ * Four threads raise events while others attach, detach, move, add, remove and end. Handlers of nodes that
+ * stay are called once in each raise (D4), none after it was released, and each object is released once.
  */
 #ifdef EVC_URCU
 #include "tree.h"
@@ -31,7 +31,7 @@ struct storm {
 
 static struct storm storm;
 
-/* What comes and goes: it knows whether it is still there. */
+/* An object that is added and removed: it knows whether it still exists. */
 struct guest {
 	_Atomic uint64_t is_released;
 };
@@ -115,7 +115,7 @@ static const char *add_guest(struct evc_node *node, struct evc_handler **out)
 	return NULL;
 }
 
-/* Preorder of the staying ones is by index: children are made depth first. */
+/* The preorder of the nodes that stay is their index: children are made depth first. */
 static const char *churn(uint64_t seed)
 {
 	static const struct evc_node_options options = { NULL, release };
@@ -220,7 +220,7 @@ static const char *storms(void)
 	return NULL;
 }
 
-/* A removal that waits, while the handler runs on another thread. */
+/* A removal that waits while the handler runs on another thread. */
 static struct suite_gate entered, may_go;
 static _Atomic uint64_t has_left;
 
@@ -239,7 +239,10 @@ static void *raise_one(void *node)
 	uint64_t start;
 
 	(void)suite_raise(node, KEY, BOTH, 0, NULL);
-	/* Not only when the thread ends; and if somebody else has the mutex at the walk's end, by them. */
+	/*
+	 * Not only when the thread ends; and if another thread holds the mutex at the walk's end, by that
+	 * thread.
+	 */
 	start = evc_clock_now();
 	while (atomic_load_explicit(&held->releases, memory_order_acquire) != 1) {
 		if (evc_clock_now() - start > SUITE_LIMIT_NS) {
@@ -301,7 +304,7 @@ static const char *waits(void)
 	return NULL;
 }
 
-/* A handler runs on another thread at a fork: in the child it does not, and is held by nobody. */
+/* A handler runs on another thread during a fork: in the child it does not run and is not held. */
 static const char *forks(void)
 {
 	static const struct suite_gate shut = SUITE_GATE;
@@ -343,7 +346,7 @@ static const char *forks(void)
 static const struct evc_suite_test tests[] = {
 	{ "D4 D6 D9 trees: four threads raise, a fifth changes all that it can", storms },
 	{ "D6 trees: a removal waits for the handler that runs on another thread", waits },
-	{ "D6 trees: a child of fork does not wait for the handlers of threads that it has not", forks },
+	{ "D6 trees: a child of fork does not wait for handlers of threads that it does not have", forks },
 };
 SUITE_GROUP(suite_tree_threads, tests);
 #endif

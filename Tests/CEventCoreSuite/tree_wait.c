@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * Whoever removes a handler and waits is told when the walk goes on from it, whatever comes then (D6).
- */
+/* A thread that removes a handler and waits is told when the walk leaves it, whatever comes next (D6). */
 #ifdef EVC_URCU
 #include "tree.h"
 
@@ -44,7 +42,7 @@ static void enter_and_end(struct suite_mark *mark)
 	pthread_exit(NULL);
 }
 
-/* The next handler: it lasts until the removers of the one before are back. */
+/* The next handler, which runs until the removers of the one before have returned. */
 static void last(struct suite_mark *mark)
 {
 	(void)mark;
@@ -70,7 +68,7 @@ static void *removes(void *context)
 	return NULL;
 }
 
-/* Somebody has asked a walk to be told. */
+/* A thread has asked a walk to tell it. */
 static bool is_asked(void)
 {
 	bool is_asked = false;
@@ -95,7 +93,7 @@ static void set_scene(void)
 	scene.entered = scene.may_go = shut;
 }
 
-/* The handler that is removed, `fillers` behind it, and then one that lasts. */
+/* The handler that is removed, `fillers` more behind it, and then one that takes long. */
 static const char *wait_for(void (*act)(struct suite_mark *), unsigned fillers, bool lasts)
 {
 	struct suite_mark mark = { .id = 1, .act = act }, filler = { .id = 2 };
@@ -152,7 +150,10 @@ static const char *wait_for(void (*act)(struct suite_mark *), unsigned fillers, 
 
 static const char *is_told(void)
 {
-	/* What comes next is in the same chunk, the first of the next, in the next, and nothing. */
+	/*
+	 * The next handler is in the same chunk, is the first of the next chunk, is inside the next chunk, or
+	 * does not exist.
+	 */
 	for (unsigned fillers = 0; fillers < FILLERS; fillers++) {
 		EXPECT_NONE(wait_for(enter, fillers, true));
 		EXPECT_NONE(wait_for(enter, fillers, false));
@@ -257,7 +258,7 @@ static void *removes_all(void *unused)
 	}
 }
 
-/* So many others of the node come between the end of this handler and the end of the change. */
+/* The number of the node's other handlers between the end of this handler and the end of the change. */
 static const char *watch_once(unsigned others, uint64_t round)
 {
 	struct evc_handler *first, *second;
@@ -273,7 +274,7 @@ static const char *watch_once(unsigned others, uint64_t round)
 	EXPECT_EQUAL(walk->count, 2, "handlers of the walk");
 	EXPECT(evc_handler_is_active(second), "a handler that is there is not active");
 	atomic_store(&watched.round, round);
-	/* In the first handler: until it is told, or the other thread is through. */
+	/* In the first handler: until it is told, or the other thread is done. */
 	while (evc_walk_will_call(walk, 0) && atomic_load(&watched.done) < round && !has_ended)
 		has_ended = !evc_handler_is_active(second);
 	has_ended = has_ended || !evc_handler_is_active(second);
@@ -304,9 +305,9 @@ static const char *told_of_the_end(void)
 }
 
 static const struct evc_suite_test tests[] = {
-	{ "D6 trees: no call begins once a handler is said to have ended", told_of_the_end },
-	{ "D6 trees: who waits for a handler is told when the walk goes on, whatever comes next", is_told },
-	{ "D6 trees: who waits for a handler is told when its thread ends inside of it", ends_inside },
+	{ "D6 trees: no call begins once a handler is reported inactive", told_of_the_end },
+	{ "D6 trees: a thread that waits for a handler is told when the walk leaves it, whatever comes next", is_told },
+	{ "D6 trees: a thread that waits for a handler is told when the handler's thread ends inside it", ends_inside },
 	{ "D6 trees: two threads remove and wait while two raise", races },
 };
 SUITE_GROUP(suite_tree_wait, tests);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The core as a program in plain C (or C++) sees it: the public headers and nothing else.
+ * The core as used by a program in plain C (or C++): the public headers and nothing else.
  *
  *     main: dispatch ──► router ──► mailbox ──► evc_thread: check
  *
- * The first part is posted while the consumer is held inside a handler, so that all of it waits and
- * its order is known to the event (D1 to D3). The rest is dispatched while the consumer works, when
- * the order within each queue lane (D2) and "exactly once" (D4) are what can be promised.
+ * The first part is posted while the consumer is held inside a handler, so that all of it waits and its order
+ * is fully determined (D1 to D3). The rest is dispatched while the consumer works; then the order within each
+ * queue lane (D2) and "exactly once" (D4) are guaranteed.
  */
 #include <eventcore/eventcore.h>
 
@@ -25,7 +25,7 @@ struct event {
 	uint32_t number;
 };
 
-/* Opened once; nobody sleeps on a guess of how long something takes. */
+/* Opened once; no thread guesses how long something takes. */
 struct gate {
 	pthread_mutex_t mutex;
 	pthread_cond_t condition;
@@ -187,7 +187,7 @@ int main(void)
 	gate_pass(&consumer_is_held);
 	status = dispatch(router, 0, HELD);
 	gate_open(&consumer_may_go);
-	/* Later posts may overtake what is still waiting, and rightly so: they are another part. */
+	/* Later posts may overtake what is still waiting, which is correct: they are another part. */
 	if (status == EVC_OK) {
 		gate_pass(&held_part_is_done);
 		status = dispatch(router, HELD, EVENTS);

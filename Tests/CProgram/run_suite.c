@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Runs the tests of Tests/CEventCoreSuite without SwiftPM: under a sanitizer, or a debugger. An
- * argument picks the tests whose names contain it, or, with a - in front, leaves them out.
+ * Runs the tests of Tests/CEventCoreSuite without SwiftPM: under a sanitizer, or a debugger. An argument
+ * selects the tests whose names contain it; with a leading - it excludes them.
  */
 #include "CEventCoreSuite.h"
 

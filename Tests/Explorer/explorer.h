@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What a scenario is written with: threads are pthreads, atomics are C11's, and these few.
+ * The interface of scenarios: threads are pthreads, atomics are C11's, and the few functions below.
  *
- * A scenario runs once for each schedule, from the same beginning: static variables and memory are as they
- * were. It must do the same whenever the same choices are made; so no addresses of the system's, no real time.
+ * A scenario runs once for each schedule, always from the same initial state of static variables and memory.
+ * It must behave identically whenever the same choices are made: it must not depend on addresses that the
+ * system assigns, or on real time.
  */
 #ifndef EXPLORER_H
 #define EXPLORER_H
@@ -20,8 +21,8 @@ struct scenario {
 	const char *name;
 	void (*run)(void);
 	/*
-	 * Of a litmus test: each outcome that is allowed, between spaces. All must be found, and no other. Or "! text":
-	 * it has to fail, with that text.
+	 * Of a litmus test: each allowed outcome, between spaces. All of them must be found, and no other. Or
+	 * "! text": it must fail with that text.
 	 */
 	const char *outcomes;
 };
@@ -35,17 +36,17 @@ struct scenario {
 
 #define SCENARIO(function) EXPLORER_SCENARIO(function, NULL)
 #define LITMUS(function, outcomes) EXPLORER_SCENARIO(function, outcomes)
-/* A fault of the core that stands: to become a SCENARIO when it is mended, which the run then asks for. */
+/* A known fault of the core. When it is mended the run fails until this becomes a SCENARIO. */
 #define KNOWN_FAULT(function, text) EXPLORER_SCENARIO(function, text)
 
-/* The schedule breaks a promise. Does not return. */
+/* Reports that the schedule breaks a promise. Does not return. */
 _Noreturn void explorer_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #define CHECK(condition)                                                                           \
 	((condition) ? (void)0                                                                     \
 		     : explorer_fail("%s:%d: CHECK(%s)", __FILE__, __LINE__, #condition))
 
-/* What a litmus test came to. */
+/* Reports the outcome of a litmus test. */
 void explorer_outcome(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Starts a thread, and waits for its end. */
@@ -53,22 +54,22 @@ pthread_t explorer_start(void *(*function)(void *), void *argument);
 void explorer_join(pthread_t thread);
 
 /*
- * From here on it is a failure if all sleep, and one goes on only because its time is over: nobody has woken
- * it, and its time limit hides that.
+ * From here on it is a failure if all threads sleep and one goes on only because its time limit has passed:
+ * it was not woken, which the time limit hides.
  */
 void explorer_forbid_idling(bool forbid);
-/* The same for what goes on later than `time`. */
+/* The same for a thread that goes on later than `time`. */
 void explorer_forbid_idling_past(uint64_t time);
 
-/* As on a system without membarrier: evc_barrier_everywhere returns false. */
+/* From here on as on a system without membarrier: evc_barrier_everywhere returns false. */
 void explorer_take_barrier_away(void);
 
 /* Waits until all other threads sleep without a time limit, or have ended. */
 void explorer_settle(void);
 
 /*
- * For what a scenario notes down, and does not check the core with: its accesses are not seen, so they need no
- * order, and give none.
+ * For the notes of a scenario, with which it does not check the core: their accesses are not simulated, so
+ * that they need no order and create none.
  */
 #define UNSEEN __attribute__((no_sanitize_thread, noinline))
 

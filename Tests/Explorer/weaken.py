@@ -2,21 +2,21 @@
 # SPDX-License-Identifier: MIT
 # Copyright the EventCore authors
 """
-Weakens each memory order of the core, one at a time, and tells which scenario finds it.
+Weakens each memory order of the core, one at a time, and shows which scenario fails.
 
     Tests/Explorer/weaken.py [--list] [--seconds S] [--jobs N] [--json FILE] [--further] [--minimize] [PART]...
 
-PART: of the file's path, such as shared/ or parker.c; without, all files. Nothing is compiled anew: an order
-means something to the engine alone, which takes it for a weaker one (--weaken). --list counts them, and does no
-more. --further weakens what survives further, so that it shows how much of it is needed; --minimize keeps what
-survives and goes on, and so finds a set that may be weakened all at once (as far as the scenarios tell).
+PART: a part of the file's path, such as shared/ or parker.c; without it, all files. Nothing is compiled again: only
+the engine interprets an order, and treats it as a weaker one (--weaken). --list only counts them. --further weakens
+what survives further, which shows how much of it is needed; --minimize keeps what survives and goes on, and so finds
+a set that may be weakened together (as far as the scenarios can tell).
 
-Each weakening has about S seconds of a processor: first a quick look of the scenarios that are for the file, those
-first that found others there, then a longer one, then all others that come by the place; and twice as many if nothing
-was found by then. The first that fails ends it.
+Each weakening gets about S seconds of processor time: first a short run of the scenarios for that file, beginning with
+those that caught others there, then a longer one, then all other scenarios that execute the place; and twice as much
+if nothing has failed by then. The first failure ends it.
 
-argued.txt beside this file has those that no scenario can find, each with its argument: they are not counted as
-found. A line there that fits no order, or one that was found after all, is an error.
+argued.txt beside this file lists those that no scenario can catch, each with its argument: they are not counted as
+caught. A line there that matches no order, or one that was caught after all, is an error.
 """
 import argparse
 import collections
@@ -29,7 +29,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-# In a folder of its own, so that it stays as it is while another one is built; the variable, for two runs at once.
+# A folder of its own, so that the program does not change while another one is built; the variable is for two runs at once.
 FOLDER = os.environ.get("WEAKEN_FOLDER", ".build/explorer-weaken")
 EXPLORER = os.path.join(ROOT, FOLDER, "explorer")
 
@@ -76,7 +76,7 @@ def orders_in(mask):
 
 
 def coverage(scenario):
-    """Where a scenario comes by, with which orders."""
+    """The places that a scenario executes, with their orders."""
     found = set()
     for place, operation, which, _, orders in sites(
             explorer("--scenario", scenario, "--seconds", "0.4", "--sites", "--quiet")):
@@ -85,7 +85,7 @@ def coverage(scenario):
     return scenario, found
 
 
-# Whose scenarios are for a file; others come by as well, but look at something else.
+# The scenarios for a file; others execute its code too, but check something else.
 RELATED = {
     "parker": ["parker"], "reclaimer": ["reclaimer"], "latest": ["latest", "shared_latest"], "mailbox_latest": ["latest"], "token": ["latest", "shared_latest"],
     "shared_latest": ["shared_latest"], "shared_mailbox_close": ["shared_close", "shared_drop", "shared_latest_close"],
@@ -108,7 +108,7 @@ RELATED = {
 
 
 def related(place, scenarios):
-    """Of those that come by, the ones that are for the file, or for its folder."""
+    """Of the scenarios that execute a place, those for its file or folder."""
     folder, file = place.split(":")[0].split("/")[-2:]
     for key in (file.split(".")[0], folder):
         names = RELATED.get(key, [key])
@@ -123,7 +123,7 @@ def changes(weakenings):
             for word in ("--weaken", f"{place}:{which}:{order}:{to}")]
 
 
-# How often a scenario found something in a file: the first to be asked there.
+# How often a scenario caught something in a file: those are run first there.
 finds = collections.Counter()
 
 
@@ -258,7 +258,7 @@ class Argued:
                     self.entries[entry] = 0
 
     def find(self, place, change, is_caught):
-        """Whether the change of that place is argued for."""
+        """True if argued.txt lists this change of that place."""
         file, function, statement = where(place)
         for entry in self.entries:
             if entry[:3] == (file, function, change) and entry[3] in statement and not is_caught:

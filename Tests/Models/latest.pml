@@ -2,37 +2,37 @@
 /* Copyright the EventCore authors */
 /*
  * The latest-only slot: PRODUCERS producers with OTHERS dispatches each, the first with ROUNDS, on either of two
- * lanes (0 comes before 1), one consumer. Sequentially consistent. Of the mailbox is taken for granted
- * (mailbox.pml): a take returns a token of the first lane that has one which somebody told of since it was put
- * there; one that was put and not told of it may find or not. With -DCLOSE the consumer ends at any time, and tokens
- * are dropped by it and by whoever posts after that.
+ * lanes (0 comes before 1), one consumer. Sequentially consistent. The mailbox is assumed to be correct
+ * (mailbox.pml): a take returns a token of the first lane that has one of which the consumer was told since it was
+ * put there; it may or may not find one of which it was not told. With -DCLOSE the consumer ends at any time, and
+ * tokens are dropped by it and by producers that post afterwards.
  *
  * Models these lines of Sources/CEventCore/latest/latest.h, latest.c, token.h and mailbox/mailbox_latest.c, by the
  * names that the proof in latest.h gives the steps:
- *   evc_latest_put      P1  exchange the slot
+ *   put                 P1  exchange the slot
  *   evc_token_claim     P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED
  *   accept                  evc_mailbox_put; evc_token_settle: CLAIMED → POSTED of the same number
- *                       P3  evc_mailbox_tell, whoever put the token; P4 end what P1 found
+ *                       P3  evc_mailbox_tell, even if another put the token; P4 end what P1 found
  *   evc_latest_take     K1  evc_token_taken: → NONE if the state has the token's number; K2 load the slot, then CAS
  *   evc_latest_drop     K1, K2
  *
- * Events are numbered in the order of their P1; the slot's word is the event, whose lane it tells. Asserted:
- * - each event is delivered, superseded or dropped, once; what is delivered comes in the order of P1; at the end
+ * Events are numbered in the order of their P1; the slot's word is the event, which contains its lane. Asserted:
+ * - each event is delivered, superseded or dropped, once; they are delivered in the order of P1; at the end
  *   the slot is empty (D4);
  * - an event whose dispatch has returned has a token on its lane while it is in the slot, of which the consumer
- *   was told: it does not sleep (D10), takes from no later lane first (D1), and waits for no producer (D5);
+ *   was told: the consumer does not sleep (D10), takes from no later lane first (D1), and waits for no producer (D5);
  * - an event is not delivered before its lane's turn (D1);
- * - of the tokens of a lane whose claim was not taken over no two wait.
+ * - of each lane at most one token waits whose claim was not taken over.
  *
  * Mutations, each seen to fail (assertion violated):
  *   -DMUTATE    a producer relies on CLAIMED as on POSTED: its event waits for another producer's post.
  *   -DMUTATE2   P2 before P1.
  *   -DMUTATE3   K2 before K1.
  *   -DMUTATE4   K2 as a load and a store: a newer event is lost.
- *   -DMUTATE5   K2 takes whatever it finds: delivers on the lane of whatever token came first.
+ *   -DMUTATE5   K2 takes any event that it finds: delivers it on the lane of the first token.
  *   -DMUTATE6   settles by a plain store: the token has been taken meanwhile.
- *   -DMUTATE7   K1 whatever number the state has: another's token is posted twice.
- *   -DMUTATE8   who finds POSTED does not tell: it relies on a producer that has put and settled, and not told.
+ *   -DMUTATE7   K1 ignores the state's number: another producer's token is posted twice.
+ *   -DMUTATE8   a producer that finds POSTED does not tell: it relies on one that has put and settled, and has not told.
  *   -DMUTATE9   settles before it puts.
  *   -DMUTATE10  with -DCLOSE: a producer does not look at ENDED: its token stays ("invalid end state").
  */
@@ -55,11 +55,11 @@
 
 byte slot = 0;
 byte state[2];
-/* In the mailbox: the numbers of tokens as bits, and of those that the consumer was told of. */
+/* The numbers of the tokens in the mailbox, as bits, and of those that the consumer was told of. */
 byte tokens[2];
 byte told[2];
 bool ended = false;
-/* Ghosts: the numbers whose claim another producer took over; and by number of the event. */
+/* Ghosts: the numbers whose claim another producer took over; and arrays by the number of the event. */
 byte over[2];
 byte numbered = 0, done = 0, last = 0, finished = 0;
 byte lane_of[EVENTS + 1];
@@ -92,7 +92,7 @@ inline settle(lane, number) {
 #endif
 }
 
-/* K1, of a token that is out of the lanes. */
+/* K1, of a token that was taken from its lane. */
 inline taken(lane, number) {
 	atomic {
 		if
@@ -111,7 +111,7 @@ inline remove(lane, number) {
 	told[lane] = told[lane] & ~(1 << number)
 }
 
-/* A number of those that wait on the lane. */
+/* The number of a token that waits on the lane. */
 inline choose(lane, number) {
 	number = 1;
 	do
@@ -302,7 +302,7 @@ proctype consumer() {
 #endif
 		atomic { event = 0; lane = 0; number = 0 }
 	:: atomic {
-			/* A look that finds the mailbox dry. */
+			/* A look that finds the mailbox empty. */
 			told[0] + told[1] == 0 && slot != 0 && returned[slot] ->
 			assert(false)
 		}

@@ -3,11 +3,11 @@
 /*
  * A mailbox: two producers with POSTS posts together, each on any of LANES lanes, of which the first STACKS are
  * stacks; one consumer, which relies on the alarm whenever it takes from a later lane than `relied`, where the
- * code waits for a long run, and turns one envelope at a time, where the code turns 1,024. Sequentially consistent.
+ * code waits for a long run, and sorts one envelope at a time, where the code sorts 1,024. Sequentially consistent.
  *
  *   -DBATCH     each post of the first producer is a batch of two events.
- *   -DCLOSE     somebody closes the mailbox at any time; -DDRAIN: closes it when it is empty.
- *   -DRELEASE   the consumer lets go at any time, and whoever is the last to let go ends the mailbox.
+ *   -DCLOSE     a thread closes the mailbox at any time; -DDRAIN: closes it when it is empty.
+ *   -DRELEASE   the consumer releases at any time, and the thread that releases last ends the mailbox.
  *
  * Models these lines of Sources/CEventCore/mailbox, by the names that the proof in mailbox_private.h gives them:
  *   evc_mailbox_put             P1  compare-and-swap of the lane's head, without the attempts that fail
@@ -15,24 +15,24 @@
  *   evc_mailbox_attend_to_post  P3  if the lane is in it and the alarm is down: raise it; SLEEP: wake;
  *                                   ENDED: evc_mailbox_drop_posted
  *   rely                        C1  attention |= the lanes before; C2 first_posted
- *   next_by_look                C3  signal = load; first_lane; turn, rely or take; pop
+ *   next_by_look                C3  signal = load; first_lane; sort, rely or take; pop
  *   attend                      C4  clear the alarm; look_before_relied: C5
  *   first_lane                  C6  the heads from `relied` on, one by one
  *   pop, evc_mailbox_take_listed  C7
- *   turn                            grab by an exchange, and turn what was grabbed
+ *   sort                            drain by an exchange, and reverse what was drained
  *   take_again                      C3, and the same envelope again, if its lane is at `relied`
  *   sleep_once                      SLEEP; has_news; wait; take SLEEP back (the parker itself: parker.pml)
  *   close_with, evc_mailbox_end, evc_mailbox_release
  *
  * Envelopes are bits in the order of their P1, so that a set of them is a stack or a queue. Asserted:
- * - D1: no post that happened before a take lies on a lane before the one that is taken from. That are the posts
+ * - D1: no post that happened before a take lies on a lane before the one that is taken from. Those are the posts
  *   that had returned at the last C3, and those that had returned at the P1 of anything that the consumer has seen
- *   since: who posted it may have known of them.
+ *   since: its producer may have known of them.
  * - D2, D3: what is taken is the oldest on its queue, and the newest on its stack.
  * - A look that finds nothing had nothing to find, and no consumer sleeps while a post that has returned waits
- *   (D10): nobody relies on a producer that has not told yet.
+ *   (D10): nothing depends on a producer that has not told yet.
  * - D4: at the end each accepted envelope was taken or dropped, once; of those that were accepted before a drain none
- *   is dropped. Nobody touches a mailbox that is gone.
+ *   is dropped. No thread touches a mailbox that was freed.
  *
  * Mutations, each seen to fail:
  *   -DMUTATE    without C2: `relied` becomes the lane that is taken from.
@@ -42,15 +42,15 @@
  *   -DMUTATE5   C5 takes lanes out of `attention` that it still relies on.
  *   -DMUTATE6   P2 before P1.
  *   -DMUTATE7   without P3.
- *   -DMUTATE8   without C6: looks at the lane at `relied`, and then at what was grabbed.
+ *   -DMUTATE8   without C6: looks at the lane at `relied`, and then at what was drained.
  *   -DMUTATE9   with -DSTACKS=2: without the second round of C3 and C6 before a pop.
- *   -DMUTATE10  without the second round of C3 and C6 after a grab.
+ *   -DMUTATE10  without the second round of C3 and C6 after a drain.
  *   -DMUTATE11  pops by a store.
- *   -DMUTATE12  grabs by a load and a store.
- *   -DMUTATE13  takes from what is turned before all is turned.
+ *   -DMUTATE12  drains by a load and a store.
+ *   -DMUTATE13  takes what is sorted before everything is sorted.
  *   -DMUTATE14  sleeps without a look after SLEEP.
- *   -DMUTATE15  with -DBATCH: takes the next event of a batch whatever `relied` is.
- *   -DMUTATE16  with -DBATCH: takes the next event of a batch whatever lies above it.
+ *   -DMUTATE15  with -DBATCH: takes the next event of a batch without looking at `relied`.
+ *   -DMUTATE16  with -DBATCH: takes the next event of a batch even if another envelope lies above it.
  *   -DMUTATE17  with -DBATCH: takes the next event of a batch without C3.
  *   -DMUTATE18  with -DCLOSE: ENDED after the inboxes are dropped.
  *   -DMUTATE19  with -DCLOSE: a producer does not look at ENDED.
@@ -79,13 +79,13 @@
 #define TO_DRAIN 4
 
 byte attention = 0, signal = 0;
-/* Sets of envelopes, by lane: in the inbox; the consumer's: first, rest, turned. */
-byte inbox[LANES], first[LANES], rest[LANES], turned[LANES];
+/* Sets of envelopes, by lane: in the inbox; the consumer's: first, rest, sorted. */
+byte inbox[LANES], first[LANES], rest[LANES], sorted[LANES];
 byte relied = 0;
 bool woken = false; /* the parker's word differs from the ticket */
-byte running = 3; /* processes that are not done: they hold a reference */
+byte running = 3; /* processes that have not ended: they hold a reference */
 #ifdef BATCH
-byte batches = 0; /* those of which two events are left */
+byte batches = 0; /* envelopes of which two events are left */
 #endif
 /*
  * Ghosts: what lies on each lane; what has returned; what was taken or dropped; the known posts (see D1); and for
@@ -135,7 +135,7 @@ inline acquire(set) {
 	i = 0
 }
 
-/* The envelope is nobody's any more. */
+/* The envelope has ended. */
 inline leave(set) {
 	assert((gone & set) == 0);
 	gone = gone | set;
@@ -177,7 +177,7 @@ inline drop_posted() {
 	at = 0
 }
 
-/* evc_mailbox_end, when nothing stands against it. */
+/* evc_mailbox_end, once nothing prevents it. */
 inline end_now() {
 #ifdef MUTATE18
 	drop_posted();
@@ -189,10 +189,10 @@ inline end_now() {
 		do
 		:: at == LANES -> break
 		:: else ->
-			drop((first[at] | rest[at] | turned[at]));
+			drop((first[at] | rest[at] | sorted[at]));
 			first[at] = 0;
 			rest[at] = 0;
-			turned[at] = 0;
+			sorted[at] = 0;
 			at++
 		od;
 		at = 0
@@ -202,7 +202,7 @@ inline end_now() {
 #endif
 }
 
-/* What comes after a thread's last step: the end, or its reference. */
+/* What follows a thread's last step: the end, or its reference. */
 inline let_go() {
 #ifdef RELEASE
 	atomic { TOUCH; running--; is_last = running == 0 };
@@ -344,7 +344,7 @@ inline rely() {
 	atomic { relied = lane; lane = 0; target = 0 }
 }
 
-inline turn() {
+inline sort() {
 #ifdef MUTATE12
 	atomic {
 		if
@@ -364,12 +364,12 @@ inline turn() {
 		fi;
 		highest(rest[lane], one);
 		rest[lane] = rest[lane] & ~one;
-		turned[lane] = turned[lane] | one;
+		sorted[lane] = sorted[lane] | one;
 		if
 #ifdef MUTATE13
-		:: true -> first[lane] = first[lane] | turned[lane]; turned[lane] = 0
+		:: true -> first[lane] = first[lane] | sorted[lane]; sorted[lane] = 0
 #else
-		:: rest[lane] == 0 -> first[lane] = turned[lane]; turned[lane] = 0
+		:: rest[lane] == 0 -> first[lane] = sorted[lane]; sorted[lane] = 0
 		:: else
 #endif
 		fi;
@@ -484,7 +484,7 @@ look:
 	:: else ->
 		if
 		:: first[lane] == 0 ->
-			turn();
+			sort();
 #ifdef MUTATE10
 			if
 			:: first[lane] != 0 -> goto taking
@@ -571,7 +571,7 @@ dry:
 	:: woken -> break
 	:: atomic { !woken && returned != 0 -> assert(false) }
 #if !defined(CLOSE) && !defined(DRAIN)
-	/* Nobody is left to wake it. */
+	/* No thread is left to wake it. */
 	:: !woken && running == 1 && gone == (1 << posted) - 1 -> break
 #endif
 	od;

@@ -9,24 +9,24 @@
  *   the caller          S2  look for the news
  *   evc_parker_wait     S3  compare-and-swap word: ticket -> ticket | 1, else return
  *                       S4  ops->wait: sleeps while word == ticket | 1; may return early
- *                           word != ticket | 1: get up; time over: compare-and-swap back to ticket
- *   get_up              S5  if bit 0 is set: word = (word + 2) & ~1 by compare-and-swap
+ *                           word != ticket | 1: S5; time over: compare-and-swap back to ticket
+ *   finish_wait         S5  if bit 0 is set: word = (word + 2) & ~1 by compare-and-swap
  *   evc_parker_wake     W2  word = word + 2
  *                       W3  if bit 0 was set: ops->wake
  *                       W4  compare-and-swap word: what W2 made -> without bit 0
- * and of a futex: the look at the word and the falling asleep are one step, and a wake reaches only who
- * is asleep by then (parker_posix.c has the same by its mutex).
+ * and of a futex: the look at the word and falling asleep are one step, and a wake reaches only a
+ * thread that is asleep by then (parker_posix.c has the same by its mutex).
  *
  * Asserted: the sleeper sees all the news and ends: a lost wake-up is a sleeper that never ends, an invalid end
- * state. And it does not sleep while there is news whose waker has returned: nobody relies on a waker that
+ * state. And it does not sleep while there is news whose waker has returned: it does not depend on a waker that
  * has still to make its system call. Bit 0 is clear when the sleeper is not about to sleep.
  *
  * Mutations, each seen to fail:
- *   -DMUTATE    S3 without the comparison (word = ticket | 1 whatever it is): a wake-up between S1 and S3 is lost.
+ *   -DMUTATE    S3 without the comparison (word = ticket | 1 in any case): a wake-up between S1 and S3 is lost.
  *   -DMUTATE2   W2 without the count: the same, since S3 then finds its ticket again.
  *   -DMUTATE3   W2 clears bit 0: the next waker returns without a system call, and the first may be held up.
  *   -DMUTATE4   S5 without the addition: W4 clears the bit of the next sleep.
- *   -DMUTATE5   W4 clears the bit whatever W2 made.
+ *   -DMUTATE5   W4 clears the bit without comparing.
  *   -DMUTATE6   W4 before W3: as MUTATE3.
  */
 #ifndef ROUNDS
@@ -39,7 +39,7 @@ byte word = 0;
 byte sent[WAKERS], seen[WAKERS];
 /* The thread is in the system call, and will be until it is woken. */
 bool asleep = false;
-/* Ghost: of how many the waker has returned. */
+/* Ghost: for how many of them the waker has returned. */
 byte told[WAKERS];
 
 #define IS_NEWS (sent[0] != seen[0] || sent[1] != seen[1])
@@ -99,8 +99,8 @@ proctype sleeper() {
 						}
 					od;
 					old = 0
-				:: word == (ticket | 1) -> skip /* Early, for no reason. */
-				:: atomic { /* The time is over. */
+				:: word == (ticket | 1) -> skip /* Early, without a reason. */
+				:: atomic { /* The time limit has passed. */
 					word == (ticket | 1) -> word = ticket; again = false
 				   }
 				fi

@@ -8,7 +8,7 @@
  *   evc_mailbox_put, _tell      P1  compare-and-swap of the lane's head; P2 attention = load
  *   close_with                  P1  signal |= CLOSE; P2
  *   evc_mailbox_wake_consumer   P4  clear SLEEP; P5 if it was set: wake
- *   evc_mailbox_pump                take all; at the end of it: arm
+ *   evc_mailbox_pump                take everything; then arm
  *   arm                         C1  set SLEEP; C2 has_news; C6 clear SLEEP; C7 if it was set: go on
  *
  * Asserted: one consumer at a time (`owner`: from the wake-up, or from a C6 that won, to C1); at the end
@@ -17,7 +17,7 @@
  * Mutations, each seen to fail:
  *   -DMUTATE    without C2: a post between the last take and C1 is never taken.
  *   -DMUTATE2   P4 as a load and a store: two wake-ups for one arming, two consumers.
- *   -DMUTATE3   C7 goes on whoever cleared the bit: two consumers.
+ *   -DMUTATE3   C7 goes on even if another thread cleared the bit: two consumers.
  *   -DMUTATE4   P2 before P1.
  */
 #ifndef POSTERS
@@ -34,7 +34,7 @@ byte taken = 0, posted = 0;
 bool closing = false, ended = false;
 bool sleep = true; /* a new mailbox is armed */
 byte owners = 0;
-byte running = 0; /* processes that are not done */
+byte running = 0; /* processes that have not ended */
 
 inline own() {
 	owners++;

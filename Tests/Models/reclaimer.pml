@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The callback thread: two that retire ITEMS each, one of them what is urgent. Sequentially consistent.
+ * The callback thread: two threads that retire ITEMS each, one of them urgent items. Sequentially consistent.
  *
- * Models these lines of Sources/CEventCore/platform/reclaimer.c: R1, R2 and R4, and T1 to T7; the patient lists are one.
+ * Models these lines of Sources/CEventCore/platform/reclaimer.c: R1, R2 and R4, and T1 to T7; the patient lists are a single one.
  * The parker is an event count whose steps are atomic (parker.pml has its own): a wait ends when there
  * was a wake after the ticket. The long wait of T4 may end by time at any step.
  *
- * Asserted: every item is reclaimed, once. The thread ends when it has them all; one that sleeps without a
- * limit while an item is pending is an invalid end state. Where PATIENT is defined, the long wait
- * never ends by time: what is urgent is reclaimed all the same.
+ * Asserted: every item is reclaimed, once. The thread ends when it has reclaimed them all; if it sleeps without a
+ * limit while an item is pending, that is an invalid end state. Where PATIENT is defined, the long wait
+ * never ends by time: urgent items are reclaimed nevertheless.
  *
  * Mutations, each seen to fail:
  *   -DMUTATE            R4 left out.
  *   -DMUTATE2           T1 after T2: a wake between the two is lost.
- *   -DMUTATE3           T5 after T6: an item that was retired between the two has no flag any more.
+ *   -DMUTATE3           T5 after T6: an item that was retired between the two has no flag.
  *   -DMUTATE4           R2 before R1.
  *   -DMUTATE5           T6 takes the urgent list last: an item comes before one that was retired before it.
  */

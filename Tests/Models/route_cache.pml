@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The route cache against those who subscribe and unsubscribe: one key, READERS threads that dispatch ROUNDS times
+ * The route cache against threads that subscribe and unsubscribe: one key, READERS threads that dispatch ROUNDS times
  * each, and a writer that makes CHANGES changes. Sequentially consistent.
  *
  *   -DNESTED    a thread may dispatch once more between the beginning and the end of a dispatch.
@@ -10,14 +10,14 @@
  *   router_private.h  evc_route_cache_hits    H1 load current, compare with the cached address
  *   snapshot.c        evc_snapshot_acquire    H2 enter, load current, references + 1, leave
  *   router.c          evc_router_look_up      H3 keep it in the cache, unless a dispatch of this thread has begun
- *                                             (`pins`); release what was there
+ *                                             (`pins`); release the evicted one
  *   dispatch_any.c    commit                  H4 use it; release it if the cache does not hold it
- *   snapshot.c        publish                 U1 exchange current   U2 retire what was there
+ *   snapshot.c        publish                 U1 exchange current   U2 retire the former one
  *                     release_retired, end    U3 after a grace period: references - 1, and the end
  * A snapshot is its address; one that was freed is used again. A grace period waits for each section that was open.
  *
- * Asserted: what a dispatch uses is there from H1 to H4, and is not older than what had returned when the
- * dispatch began: who has unsubscribed gets nothing that is dispatched later (D6), who has subscribed gets it (D4).
+ * Asserted: what a dispatch uses exists from H1 to H4, and is not older than the changes that had returned when the
+ * dispatch began: after an unsubscribe nothing is received that is dispatched later (D6), after a subscribe it is (D4).
  * At the end no snapshot is left but the current one.
  *
  * Mutations, each seen to fail:
@@ -25,7 +25,7 @@
  *   -DMUTATE2   H2 without a section.
  *   -DMUTATE3   U3 without a grace period.
  *   -DMUTATE4   a cache that hits without a look at current.
- *   -DMUTATE5   with -DNESTED: H3 puts out what a dispatch of this thread has begun with.
+ *   -DMUTATE5   with -DNESTED: H3 evicts what a dispatch of this thread has begun with.
  *   -DMUTATE6   a change returns before U1.
  */
 #ifndef READERS

@@ -1,30 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The scheduler's sleep and its end: adders that set one timer each, and the runner; with -DCLOSE somebody
- * who closes. Sequentially consistent. Time stands still, so that no timer fires.
+ * The scheduler's sleep and its end: adders that set one timer each, and the runner; with -DCLOSE a
+ * thread that closes. Sequentially consistent. Time stands still, so that no timer fires.
  *
  * Models these lines of Sources/CEventCore:
  *   scheduler.c       publish                A1 into the heap if the lock is free, else into `added`
  *                                            A2 load sleeps_until   A3 wake if the deadline is earlier
  *                     evc_scheduler_add      after it: look at `closed`, withdraw
- *   scheduler_lock.c  evc_scheduler_lock     spins left out: exchange with 2, sleep on the lock's parker
- *                     evc_scheduler_unlock   exchange with 0, wake if it was 2
+ *   scheduler_lock.c  evc_scheduler_lock     waits for the mutex; the tries before it are left out
  *   scheduler_run.c   run, fire_due          R1 ... R7, as numbered in scheduler_private.h
  *                     evc_scheduler_close    closed = true, wake
  * and of a parker (parker.pml) that a wake after the ticket makes the wait return.
  *
  * Asserted: once all adders are done, a runner that sleeps does so until a time at which no timer's deadline
  * has passed, whether the timer is in the heap or still in `added`. With -DCLOSE: in the end every
- * timer was dropped by the runner or taken back by its adder, never both, and the runner has ended. A lost
- * wake-up of the lock is an invalid end state.
+ * timer was dropped by the runner or taken back by its adder, never both, and the runner has ended.
  *
  * Mutations, each seen to fail:
- *   -DMUTATE    without R3: `sleeps_until` is still 0 while the runner deals.
+ *   -DMUTATE    without R3: `sleeps_until` is still 0 while the runner applies changes.
  *   -DMUTATE2   A2 before A1.
  *   -DMUTATE3   R1 after R5: the wake of A3 comes before the ticket.
- *   -DMUTATE4   an unlock that never wakes.
- *   -DMUTATE5   with -DCLOSE: an adder that does not look at `closed` again.
+ *   -DMUTATE4   with -DCLOSE: an adder that does not look at `closed` again.
  */
 #define ADDERS 3
 #define NEVER 15
@@ -32,11 +29,10 @@
 /* Bit i: the timer of adder i, whose deadline is i + 1. */
 byte heap = 0;
 byte added = 0;
-byte lock = 0;
+bool lock = false;
 byte sleeps_until = 0;
-/* The parkers' counts of wake-ups. */
+/* The parker's count of wake-ups. */
 byte wakes = 0;
-byte lock_wakes = 0;
 bool closed = false;
 
 /* Ghosts. */
@@ -45,20 +41,11 @@ byte taken_back = 0;
 byte dropped = 0;
 bool runner_ended = false;
 
-inline unlock() {
-	atomic {
-		if
-#ifndef MUTATE4
-		:: lock == 2 -> lock = 0; lock_wakes++
-		:: else -> lock = 0
-#else
-		:: lock = 0
-#endif
-		fi
-	}
-}
+inline take_lock() { atomic { !lock -> lock = true } }
 
-inline deal() { atomic { heap = heap | added; added = 0 } }
+inline unlock() { lock = false }
+
+inline apply() { atomic { heap = heap | added; added = 0 } }
 
 inline earliest(result) {
 	if
@@ -82,15 +69,12 @@ proctype adder(byte number) {
 #endif
 	/* A1 */
 	atomic {
-		got = (lock == 0);
-		if
-		:: got -> lock = 1
-		:: else
-		fi
+		got = !lock;
+		lock = true
 	}
 	if
 	:: got ->
-		deal();
+		apply();
 		heap = heap | (1 << number);
 		unlock()
 	:: else -> added = added | (1 << number)
@@ -102,7 +86,7 @@ proctype adder(byte number) {
 	:: number + 1 < until -> wakes++ /* A3 */
 	:: else
 	fi;
-#ifndef MUTATE5
+#ifndef MUTATE4
 	/* The compare-and-swap on the timer's word: the runner has dropped it, or it is taken back. */
 	if
 	:: closed ->
@@ -119,19 +103,8 @@ end:
 	done++
 }
 
-inline take_lock() {
-	do
-	:: lock_ticket = lock_wakes;
-		atomic { old = lock; lock = 2 }
-		if
-		:: old == 0 -> break
-		:: else -> lock_wakes != lock_ticket
-		fi
-	od
-}
-
 proctype runner() {
-	byte ticket, lock_ticket, old, next;
+	byte ticket, next;
 
 	do
 	:: closed -> break
@@ -143,7 +116,7 @@ proctype runner() {
 #ifndef MUTATE
 		sleeps_until = NEVER; /* R3 */
 #endif
-		deal(); /* R4 */
+		apply(); /* R4 */
 		earliest(next);
 		sleeps_until = next; /* R5 */
 		unlock();
@@ -169,7 +142,7 @@ end_asleep:		if
 	od;
 	/* evc_scheduler_drop_all */
 	take_lock();
-	deal();
+	apply();
 	atomic { dropped = heap & ~taken_back; heap = 0 }
 	unlock();
 	runner_ended = true

@@ -2,36 +2,36 @@
 /* Copyright the EventCore authors */
 /*
  * The latest-only slot of a shared mailbox: PRODUCERS producers with OTHERS dispatches each, the first with ROUNDS,
- * on either of two lanes (0 comes before 1), TAKERS workers. Sequentially consistent. The mailbox itself is taken
- * for granted: a put is one step, a take returns a token of the first lane that has one (shared_queue.pml, shared_stack.pml), and what
- * somebody told of does not wait while all workers sleep (shared_wake.pml).
+ * on either of two lanes (0 comes before 1), TAKERS workers. Sequentially consistent. The mailbox itself is
+ * assumed to be correct: a put is one step, a take returns a token of the first lane that has one (shared_queue.pml, shared_stack.pml), and a token
+ * of which the workers were told does not wait while all of them sleep (shared_wake.pml).
  *
  * Models these lines of Sources/CEventCore/latest/latest.h, latest.c, token.h and shared/shared_latest.c, by the names
  * that the proof in latest.h gives the steps:
- *   evc_latest_put           P1  exchange the slot
+ *   put                      P1  exchange the slot
  *   evc_token_claim          P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED
  *   accept                       evc_shared_put_token; evc_token_settle
- *                            P3  evc_shared_tell, whoever put the token; P4 end what P1 found
+ *                            P3  evc_shared_tell, even if another put the token; P4 end what P1 found
  *   evc_latest_take          K1  evc_token_taken; K2 load the slot, then CAS
  *
- * Events are numbered in the order of their P1; the slot's word is the event, whose lane it tells. Asserted:
- * - each event is taken or superseded, once; what is taken comes in the order of P1; at the end the slot is
+ * Events are numbered in the order of their P1; the slot's word is the event, which contains its lane. Asserted:
+ * - each event is taken or superseded, once; they are taken in the order of P1; at the end the slot is
  *   empty (D4);
- * - an event whose dispatch has returned has a token on its lane while it is in the slot, in the mailbox or in
- *   the hands of a worker before its K2, and the workers were told: the mailbox is not dry (D10), no later lane is
+ * - an event whose dispatch has returned has a token on its lane while it is in the slot, in the mailbox or with
+ *   a worker before its K2, and the workers were told: the mailbox is not empty (D10), no later lane is
  *   taken from (D1), and the event waits for no producer (D5);
  * - an event is not taken before its lane's turn (D1);
- * - of the tokens of a lane whose claim was not taken over no two wait.
+ * - of each lane at most one token waits whose claim was not taken over.
  *
  * Mutations, each seen to fail (assertion violated):
  *   -DMUTATE    a producer relies on CLAIMED as on POSTED.
  *   -DMUTATE2   P2 before P1.
  *   -DMUTATE3   K2 before K1.
- *   -DMUTATE4   K2 takes whatever it finds, and puts an event of a later lane back, as with one consumer.
+ *   -DMUTATE4   K2 takes any event that it finds, and puts an event of a later lane back, as with one consumer.
  *   -DMUTATE5   K2 as a load and a store.
  *   -DMUTATE6   settles by a plain store: the token has been taken meanwhile.
- *   -DMUTATE7   K1 whatever number the state has: another's token is posted twice.
- *   -DMUTATE8   who finds POSTED does not tell.
+ *   -DMUTATE7   K1 ignores the state's number: another producer's token is posted twice.
+ *   -DMUTATE8   a producer that finds POSTED does not tell.
  *   -DMUTATE9   settles before it puts.
  */
 #ifndef PRODUCERS
@@ -56,10 +56,10 @@
 
 byte slot = 0;
 byte state[2];
-/* In the mailbox: the numbers of tokens as bits, and of those that the workers were told of. */
+/* The numbers of the tokens in the mailbox, as bits, and of those that the workers were told of. */
 byte tokens[2];
 byte told[2];
-/* Ghosts: the numbers whose claim another producer took over; tokens that were taken and are before their K2. */
+/* Ghosts: the numbers whose claim another producer took over; tokens that were taken and have not reached their K2. */
 byte over[2];
 byte held[2];
 /* And by number of the event. */
@@ -96,7 +96,7 @@ inline settle(lane, number) {
 #endif
 }
 
-/* K1, of a token that is out of the lanes. */
+/* K1, of a token that was taken from its lane. */
 inline taken(lane, number) {
 	atomic {
 		if
@@ -115,7 +115,7 @@ inline remove(lane, number) {
 	told[lane] = told[lane] & ~(1 << number)
 }
 
-/* A number of those that wait on the lane. */
+/* The number of a token that waits on the lane. */
 inline choose(lane, number) {
 	number = 1;
 	do
@@ -278,7 +278,7 @@ proctype taker() {
 #endif
 		atomic { event = 0; lane = 0; number = 0 }
 	:: atomic {
-			/* A look that finds the mailbox dry. */
+			/* A look that finds the mailbox empty. */
 			told[0] + told[1] == 0 && slot != 0 && returned[slot] && held[lane_of[slot]] == 0;
 			assert(false)
 		}

@@ -16,15 +16,15 @@
  *   evc_shared_queue_advance  T6  load next: none? T7 CAS lane tail, CAS lane head, retire
  *
  * Envelopes are numbers in the order in which their puts take effect, so that the link of e is e + 1, read
- * through `more[e]`: whether e is not the last of its chain. One that was taken may be used anew: its link is
- * then anything, which the model has it be at once.
+ * through `more[e]`: whether e is not the last of its chain. One that was taken may be used again: its link is
+ * then arbitrary, which the model assumes at once.
  *
  * Asserted: each take gets the next in that order; a take that finds nothing had nothing to find at its T3 or
- * T6; nobody comes upon a segment that was retired before it began; all is taken.
+ * T6; no thread finds a segment that was retired before it began; everything is taken.
  *
  * Mutations, each seen to fail (assertion violated):
  *   -DMUTATE    the hint is stored one too far: a gap, behind which envelopes stay.
- *   -DMUTATE2   T7 without the tail: a producer comes upon a retired segment.
+ *   -DMUTATE2   T7 without the tail: a producer finds a retired segment.
  *   -DMUTATE3   T4 without the comparison: an envelope twice.
  *   -DMUTATE4   (with CHAIN) T5 without the comparison: the same.
  */
@@ -51,7 +51,7 @@ byte begun = 0, effective = 0, taken = 0;
 bool more[ALL + 2];
 bool recycled[ALL + 2];
 
-/* The put takes effect: its envelopes get the next numbers. `n` of them. */
+/* The put takes effect: its `n` envelopes get the next numbers. */
 inline effect() {
 	e = effective + 1;
 	more[e] = (n == 2);
@@ -191,7 +191,7 @@ proctype taker() {
 					fi
 				}
 			:: v != 0 && got_more ->
-				/* T5: the link, which is anything once another has taken v. */
+				/* T5: the link, which is arbitrary once another taker has taken v. */
 				if
 				:: recycled[v] -> rest = ALL + 1
 				:: else -> rest = v + 1

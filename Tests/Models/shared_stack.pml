@@ -11,14 +11,14 @@
  *   evc_shared_stack_pop   U1  load posted, load newest (two loads); NULL: empty
  *                          U2  load the newest's link
  *                          U3  CAS (newest, posted) -> (link, posted)
- * An envelope that was taken is put again at once: its link is overwritten under a slow taker's eyes.
+ * An envelope that was taken is put again at once: its link is overwritten while a slow taker reads it.
  *
- * Asserted: each take gets what a stack says (a ghost that S3 and U3 change as one step); a take that finds
+ * Asserted: each take gets what a stack would give (a ghost that S3 and U3 change as one step); a take that finds
  * nothing had nothing to find at its second load; no envelope is lost.
  *
  * Mutations, each seen to fail (assertion violated):
  *   -DMUTATE    U3 compares the pointer alone: ABA.
- *   -DMUTATE2   posted is loaded last: it does not vouch for the link.
+ *   -DMUTATE2   posted is loaded last: it says nothing about the link.
  *   -DMUTATE3   S3 leaves posted as it is: ABA.
  */
 #ifndef ROUNDS
@@ -28,7 +28,7 @@
 
 byte newest = 2, posted = 2;
 byte link[4];
-/* Ghost: the stack as it ought to be, and its height. */
+/* Ghost: the stack as it must be, and its height. */
 byte stack[4];
 byte height = 2;
 byte done = 0;

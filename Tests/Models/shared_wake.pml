@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Who sleeps, who is looking, and whom a post wakes: two producers with POSTS posts in all, and two workers that
+ * Which workers sleep, which are looking, and which one a post wakes: two producers with POSTS posts in all, and two workers that
  * take, spin or not, and sleep. With -DRETIRE worker 0 may be told to end at any time; with -DSTUCK the first
  * handler holds its worker up until nothing waits, so that the other one has to come. Sequentially consistent.
  *
  * Models these lines of Sources/CEventCore/shared/shared_mailbox.c, shared_mailbox_wake.c, worker.c and worker_wait.c, by
  * the names that shared_mailbox_private.h gives them:
- *   evc_shared_mailbox_post   P1  put; P2 load attention; nobody sleeps: done (P3)
+ *   evc_shared_mailbox_post   P1  put; P2 load attention; no worker sleeps: done (P3)
  *   evc_shared_wake_one       P4  load looking, > 0: done; load the bits, none: done
  *                             P5  CAS looking 0 -> 1, else done
  *   claim                     P6  clear a bit, attention - 1, wake its worker
  *                             P7  none: looking - 1; has some? P4
- *   spin                          if anybody sleeps: looking + 1 (evc_worker_begin_looking)
- *   evc_worker_lie_down       W1  attention + 1, set the bit; W2 looking - 1 if it is looking
+ *   spin                          if a worker sleeps: looking + 1 (evc_worker_begin_looking)
+ *   evc_worker_prepare_wait       W1  attention + 1, set the bit; W2 looking - 1 if it is looking
  *   sleep_once                W4  has some? W5 sleep
- *   evc_worker_get_up         W6  clear the bit, attention - 1; or it was clear: looking
+ *   evc_worker_finish_wait         W6  clear the bit, attention - 1; or it was clear: looking
  *   next                      W7  looking - 1 if it is looking; W8 take; if it was looking or comes from W6, and
  *                                 more waits: P4
  *   evc_worker_leave              looking - 1; has some and a bit is set: P4
  *
- * The lanes are a number of envelopes: that a look finds what was put before is shared_queue.pml's. Sleeping and
- * waking is parker.pml's: here a wake-up is a bit that a sleep waits for and a look before it does not lose.
+ * The lanes are a number of envelopes: shared_queue.pml checks that a look finds what was put before. parker.pml checks sleeping
+ * and waking: here a wake-up is a bit that a sleep waits for and a look before it does not lose.
  *
- * Asserted when nothing moves any more: nothing waits, unless all workers have ended; nobody is counted as
- * looking, and the sleepers are counted right.
+ * Asserted when nothing moves any more: nothing waits, unless all workers have ended; no worker is counted as
+ * looking, and the sleepers are counted correctly.
  *
  * Mutations, each seen to fail (assertion violated):
  *   -DMUTATE    P2 before P1: the post misses the sleeper, and the sleeper the post.
  *   -DMUTATE2   without W4: the same.
  *   -DMUTATE3   W2 after W4: the post relies on a look that is past.
- *   -DMUTATE4   without P7's second look: who relied on this producer is forgotten.
+ *   -DMUTATE4   without P7's second look: a thread that relied on this producer is forgotten.
  *   -DMUTATE5   (with STUCK) W8 does not wake the next: two envelopes, one wake-up.
- *   -DMUTATE6   (with RETIRE) a worker that ends passes nothing on.
+ *   -DMUTATE6   (with RETIRE) a worker that ends does not wake another one.
  *   -DMUTATE7   (with STUCK) W8 does not wake the next if W4 found something: a post may have relied on this
  *               worker when it was looking, before W2.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A pool of slots: its owner, which takes TAKES times and ends, two givers, and a trim, TRIMS times. SEGMENTS
+ * A slab pool: its owner, which takes TAKES times and ends, two givers, and a trim, TRIMS times. SEGMENTS
  * segments of two slots, PER_SLAB to a slab; there is no other memory. Sequentially consistent.
  *
  * Models these lines of Sources/CEventCore/memory/slab.c and slab_trim.c, by the names that slab.h gives them:
@@ -10,24 +10,24 @@
  *   take_returned             exchange reserve, or returned, with NULL; reserve = what is left of the list
  *   evc_pool_refill       G3  exchange free with 0; else take_fresh
  *   evc_cursor_end, evc_pool_end
- *   evc_pool_let_go           exchange reserve and returned with NULL; count, let_go, evc_pool_list. Which of the slabs
- *                             and segments that may go do go, the floor decides there, and chance here.
+ *   evc_pool_let_go           exchange reserve and returned with NULL; count, let_go, evc_pool_list. Which of the free
+ *                             slabs and segments are released is decided by the floor there, and by chance here.
  *
  * Asserted:
- * - a slot is handed out only if nobody has it; at the end each is free, and on one list (none is lost);
- * - a segment has one listing: it is on one list, or in one hand, or `free` is 0; nobody else touches its fields;
- * - pages go back, and slabs, only if each of their slots is free; and nobody touches a slab that is gone.
+ * - a slot is handed out only if it is not in use; at the end each is free, and on one list (none is lost);
+ * - a segment has one listing: it is on one list, or has one holder, or `free` is 0; no other thread touches its fields;
+ * - pages and slabs are given back only if each of their slots is free; and no thread touches a freed slab.
  *
  * Mutations, each seen to fail (assertion violated):
  *   -DMUTATE    G1 as a load and a store.
- *   -DMUTATE2   G2 whatever `free` was: on two lists.
- *   -DMUTATE3   G3 as a load and a store: loses what was given between.
+ *   -DMUTATE2   G2 without comparing `free`: on two lists.
+ *   -DMUTATE3   G3 as a load and a store: loses what was given back in between.
  *   -DMUTATE4   G2 by a store.
- *   -DMUTATE5   with -DSEGMENTS=3 -DPER_SLAB=1 -DTAKES=9: the owner stores into `reserve` what is left of `returned`
- *               whatever is there.
+ *   -DMUTATE5   with -DSEGMENTS=3 -DPER_SLAB=1 -DTAKES=9: the owner stores the rest of `returned` into `reserve` even if
+ *               that is not empty.
  *   -DMUTATE6   the trim gives back by a store into `reserve`.
  *   -DMUTATE7   the trim counts segments that are not free.
- *   -DMUTATE8   the trim counts what is free, and lets go of slabs of which it holds less than all.
+ *   -DMUTATE8   the trim counts free segments, and frees slabs of which it does not hold all.
  *   -DMUTATE9   fields are written after G3.
  *   -DMUTATE10  with -DPER_SLAB=1: the owner takes the first of a list, not the whole of it (ABA).
  */
@@ -54,7 +54,7 @@ byte returned = 0, reserve = 0;
 /* The trim's. */
 byte held[SLABS];
 bool is_doomed[SLABS];
-/* Ghosts: slots that somebody holds who is no giver, in all and without those in the cursor; who has the listing. */
+/* Ghosts: slots in use, except by givers: all of them, and those outside the cursor; and the holders of listings. */
 byte out[SEGMENTS + 1], user[SEGMENTS + 1];
 byte holder[SEGMENTS + 1];
 bool is_gone[SLABS];
@@ -79,7 +79,7 @@ inline own(segment) {
 	assert(holder[segment] == _pid)
 }
 
-/* The lists' exchanges: whatever is on them has a new holder. */
+/* The lists' exchanges: everything on them has a new holder. */
 inline take_all(list, first) {
 	first = list;
 	list = 0;
@@ -334,7 +334,7 @@ proctype trim() {
 				segment = next[segment]
 			}
 		od;
-		atomic { /* The choice of is_doomed, which stays what it is: what is left for the floor gets less. */
+		atomic { /* The choice of is_doomed, which is final: less is left for the floor. */
 			at = 0;
 			do
 			:: at == SLABS -> break
@@ -370,7 +370,7 @@ proctype trim() {
 					if
 					:: held[SLAB(segment - 1)] == 0 ->
 						is_gone[SLAB(segment - 1)] = true;
-						/* Each segment that it has must have gone here. */
+						/* Each of its segments must have been processed here. */
 						at = SLAB(segment - 1) * PER_SLAB + 1;
 						do
 						:: at > SLAB(segment - 1) * PER_SLAB + PER_SLAB -> break
@@ -439,7 +439,7 @@ init {
 	}
 	atomic {
 		running == 0;
-		/* Each segment of a slab that has not gone is free, and on one list. */
+		/* Each segment of a slab that was not freed is free, and on one list. */
 		take_all(reserve, segment);
 		take_all(returned, segment);
 		segment = 1;

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A timer that fires against those who cancel it: one place for a timer, which an adder takes TIMERS times; the runner,
+ * A timer that fires against threads that cancel it: one slot for a timer, which an adder takes TIMERS times; the runner,
  * which may set it again; and cancellers with any id that was ever given. Sequentially consistent. It is always due.
  *
  * Models these lines of Sources/CEventCore/scheduler, by the states of timer.h:
- *   scheduler.c      evc_scheduler_add   F1 take the place   F2 word = PENDING   F3 into the heap
+ *   scheduler.c      evc_scheduler_add   F1 take the slot   F2 word = PENDING   F3 into the heap
  *                    withdraw            W1 CAS id → CANCELLED: the caller has the context back
  *                                        W2 was it FIRING: CAS → LAST; once more if it was set again between the two
  *                    discard             W3 into the list of cancelled ones
- *   scheduler_run.c  take_due            T1 out of the heap; CAS PENDING → FIRING, or its canceller has it
+ *   scheduler_run.c  take_due            T1 out of the heap; CAS PENDING → FIRING, or its canceller owns it
  *                    fire_due            T2 fire
- *                    settle              T3 to be set again: CAS FIRING → PENDING, into the heap; or T4 give
- *   scheduler_lock.c evc_scheduler_deal  D1 a cancelled one: out of the heap, and give
+ *                    settle              T3 to be set again: CAS FIRING → PENDING, into the heap; or T4 free
+ *   scheduler_lock.c evc_scheduler_apply  D1 a cancelled one: out of the heap, and free
  *   timer.c          evc_timer_give_all  FREE, of the next generation
  *
  * Asserted: a context ends once: it is given back by the cancel that says so, or it is the scheduler's until it is
  * dropped. Nothing fires after it was given back, nor is taken to fire after a cancel said "for the last time". A cancel
- * that finds nothing is of a timer that has ended, or that another one has cancelled. All timers end.
+ * that finds nothing belongs to a timer that has ended, or that another one has cancelled. All timers end.
  *
  * Mutations, each seen to fail:
  *   -DMUTATE    W1 without the generation.
  *   -DMUTATE2   T3 by a store.
  *   -DMUTATE3   T1 by a store.
- *   -DMUTATE4   a place that keeps its generation.
+ *   -DMUTATE4   a slot that keeps its generation.
  *   -DMUTATE5   W2 gives up where the timer was set again between the two.
  */
 #define TIMERS 3
@@ -43,7 +43,7 @@ bool isFree = true;
 bool isInHeap = false;
 bool isInList = false;
 
-/* Ghosts, of each timer: its generation of the place, what became of it, how often it fired. */
+/* Ghosts, of each timer: its generation, how it ended, how often it fired. */
 #define WITH_SCHEDULER 0
 #define GIVEN_BACK 1
 #define DROPPED 2

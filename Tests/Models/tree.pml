@@ -3,35 +3,35 @@
 /*
  * Two walkers walk over a tree of one handler, one of them twice, while a third thread changes something else and
  * then removes the handler. Inside the first walk of each a second one may begin, which finds nothing. Sequentially
- * consistent: what the orders add is argued in tree_reclaim.h, whose letters these are:
+ * consistent: tree_reclaim.h argues about the memory orders; the letters are those of that file:
  *   evc_walker_collect   W1 epoch = clock; W2 word = epoch, collecting; evc_walker_attend: J, or `holds`
  *   collect_chunk        W3 is the handler linked?; W4 publish it
- *   evc_walker_leave     W5 word = walks; W8 word = idle; W6 wanted: evc_tree_go_over
+ *   evc_walker_leave     W5 word = walks; W8 word = idle; W6 wanted: evc_tree_reclaim
  *   evc_walk_end         W7 publish nothing; W8
  *   retire, evc_tree_count_change
  *                        U1 unlink; U2 clock = now
- *   sift                 U3 take in who has joined; U3 to U5 for each that is present; U6 wanted, and once more;
+ *   sift                 U3 take in walkers that have joined; U3 to U5 for each that is present; U6 wanted, and once more;
  *                        A; deferred or freed
- *   evc_tree_unlock      gone over as often as requested; unlock; requested? trylock
- *   evc_tree_go_over     requested = 1; trylock
+ *   evc_tree_unlock      reclaim as often as requested; unlock; requested? trylock
+ *   evc_tree_reclaim     requested = 1; trylock
  * One walker is present at first, the other absent. Any that is idle may become absent.
  *
  * Asserted: a walker that has published the handler and calls it does not find it freed, nor one that reads the tree;
- * it is freed once; a walker is on one list at most; in the end the handler is freed, whatever happened.
+ * it is freed once; a walker is on one list at most; in the end the handler is freed in every case.
  *
  * Mutations, each seen to fail (assertion violated):
  *   -DMUTATE    a walker that collects holds nothing (without U4).
- *   -DMUTATE2   `wanted` without the second look of U6: the walk has passed W6 or W8, and nobody comes.
+ *   -DMUTATE2   `wanted` without the second look of U6: the walk has passed W6 or W8, and no thread reclaims.
  *   -DMUTATE3   without W8's look.
- *   -DMUTATE4   a walk that does not get the mutex leaves no word.
+ *   -DMUTATE4   a walk that does not get the mutex leaves no request.
  *   -DMUTATE5   without the look after unlocking.
  *   -DMUTATE6   W4 after W5.
  *   -DMUTATE7   U2 before U1: an epoch of now says nothing.
- *   -DMUTATE8   what is in its own hands is forgotten by the walk that goes over (without `holds`).
+ *   -DMUTATE8   the walk that reclaims forgets what it holds itself (without `holds`).
  *   -DMUTATE9   without J.
  *   -DMUTATE10  A stores what it should compare and swap.
  *   -DMUTATE11  a W2 takes `wanted` away and does not note it.
- *   -DMUTATE12  who has joined is taken in before U1.
+ *   -DMUTATE12  walkers that have joined are taken in before U1.
  *   -DMUTATE13  W3 before J.
  */
 #define WALKERS 2

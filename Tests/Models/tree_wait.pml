@@ -5,25 +5,25 @@
  * returns only when both have come back: so a wake-up that is lost is a deadlock. The walk's stores of `calling` lie in
  * a store buffer until a barrier everywhere, a locked operation or the processor writes them. The letters are those of
  * tree_wait.h; `calling` is 1 in the handler, 2 in the other, 0 in none. `changed` is the clock: whether it counts the
- * removal, and `removal` is last_removal. The walk takes up what the walk before has found, the handler, as long as the
- * clock has not moved, and looks for it in the tree otherwise. With -DFENCE the system has no barrier everywhere, and
+ * removal, and `removal` is last_removal. The walk reuses what the walk before has found, the handler, as long as the
+ * clock has not changed, and looks for it in the tree otherwise. With -DFENCE the system has no barrier everywhere, and
  * the walk a fence.
  *
- * Somebody else asks meanwhile whether the handler is active.
+ * Another thread asks meanwhile whether the handler is active.
  *
- * Asserted: nobody comes back while the handler runs, it does not run after somebody has, nor is a call begun
- * after somebody was told that it has ended; and all come back.
+ * Asserted: no removal returns while the handler runs, it does not run after one has returned, no call begins
+ * after a thread was told that it has ended; and all removals return.
  *
  * Mutations, each seen to fail:
  *   -DMUTATE    without V4.
  *   -DMUTATE2   without V7 and the second V6.
  *   -DMUTATE3   without V3.
  *   -DMUTATE4   V5 after V6.
- *   -DMUTATE5   V6 and V7 not under the mutex: who finds a walk asked by the other relies on a V7 that is still to come.
- *   -DMUTATE6   V8 before `awaited` falls.
- *   -DMUTATE7   the removal not under the mutex: who finds the handler removed by the other comes before its C.
+ *   -DMUTATE5   V6 and V7 not under the mutex: a thread that finds a walk asked by the other relies on a V7 that is still to come.
+ *   -DMUTATE6   V8 before `awaited` is cleared.
+ *   -DMUTATE7   the removal not under the mutex: a thread that finds the handler removed by the other comes before its C.
  *   -DMUTATE8   C and E after V4.
- *   -DMUTATE9   who asks whether it is active is told of a removal of which calls are not told.
+ *   -DMUTATE9   a thread that asks whether it is active learns of a removal that is not announced.
  *   -DMUTATE10  E before C.
  *   -DMUTATE11  last_removal is read after the chunk was found.
  */
@@ -125,7 +125,7 @@ active proctype asking() {
 #endif
 }
 
-/* Without the call, the walk has the fence. */
+/* Without the barrier everywhere, the walk has the fence. */
 inline barrier() {
 #ifdef FENCE
 	skip
@@ -152,7 +152,7 @@ active [WAITERS] proctype waiter() {
 #ifndef MUTATE7
 	atomic { !mutex -> mutex = true };
 #endif
-	/* By whoever comes first. */
+	/* By the first of the two threads. */
 	if
 	:: !removed ->
 		removed = true; /* R */

@@ -2,17 +2,17 @@
 /* Copyright the EventCore authors */
 /**
  * @file balancer.h
- * A balancer is a sink with several receivers, each of whose envelopes goes to exactly one of them. A
- * router sees one receiver; the balancer readdresses the envelope that travels on, so that lane, time of
- * dispatch and payload stay as they are. The bytes of a payload that needs no ending (its receiver has no
- * `drop`) may travel on in another envelope: do not keep pointers into it beyond `choose`.
+ * A balancer is a sink with several receivers; each of its envelopes goes to exactly one of them. A router
+ * sees a single receiver. The balancer readdresses the envelope, so that lane, time of dispatch and payload
+ * stay as they are. A payload without `drop` may be copied as bytes into another envelope on the way: do not
+ * keep pointers into it after `choose` has returned.
  *
- * Each receiver gets its part of a chain in the order of the chain (D2). The part of a receiver that closes at
- * that moment goes on to another, where it comes behind that one's own part.
+ * Each receiver gets its part of a chain in the order of the chain (D2). If a receiver closes meanwhile, its
+ * part goes to another one, behind that receiver's own part.
  *
  *     router ──► evc_balancer ──┬──► evc_mailbox 0
- *                (snapshot of   ├──► evc_mailbox 1
- *                 receivers)    └──► ...
+ *                 (snapshot of   ├──► evc_mailbox 1
+ *                  receivers)    └──► ...
  *
  * Synchronization:
  *   operation                       any number at once with       how
@@ -30,47 +30,47 @@ EVC_BEGIN_DECLS
 struct evc_balancer;
 
 /**
- * How many envelopes balancers have promised to one receiver, and whether they still may. One receiver
- * can have one load for many balancers (one for each key). All zero to begin with.
+ * The number of envelopes that balancers have promised to one receiver, and whether they may promise more.
+ * Several balancers (for example one for each key) can share the load of one receiver. Initialize it to zero.
  *
- * A balancer counts an envelope here before it posts it, so that the figure minus what the receiver has
- * handled is what waits or is on its way. It does not count what others post to the receiver.
+ * A balancer counts an envelope here before it posts it. The count minus what the receiver has handled is
+ * therefore what waits or is about to be posted. Posts of others are not counted.
  */
 struct evc_load {
-	/* Atomic; for the functions below alone. */
+	/* Atomic. Use the functions below. */
 	uint64_t word;
 };
 
 /**
- * How many envelopes were promised so far, those that were taken back not counted.
- * Threads: any. Progress: wait-free. Errors: none.
+ * Returns how many envelopes have been promised, without those that were withdrawn. Threads: any. Progress:
+ * wait-free.
  */
 EVC_API uint64_t evc_load_promised(const struct evc_load *load);
 
 /**
- * Ends the promises: no balancer chooses this receiver from now on, whatever snapshot it works on.
+ * Ends the promises: no balancer chooses this receiver any more, whichever snapshot it works on.
  *
- * @return how many envelopes were promised in all. Once the receiver has handled so many, none is on its
- *         way any more, and it can close without losing one.
+ * @return how many envelopes were promised in all. Once the receiver has handled that many, none is on its
+ *         way any more, and it can close without losing an event.
  *
- * Threads: any, once for each load. Progress: wait-free. Errors: none.
+ * Threads: any, once for each load. Progress: wait-free.
  */
 EVC_API uint64_t evc_load_retire(struct evc_load *load);
 
-/** What `choose` is asked. Valid during the call. */
+/** The question that `choose` answers. Valid during the call. */
 struct evc_balancer_choice {
-	/** The envelope; the caller's, for reading. */
+	/** The envelope, for reading only. */
 	struct evc_envelope *envelope;
-	/** How many receivers there are to choose from; at least 2. */
+	/** The number of receivers to choose from; at least 2. */
 	uint32_t count;
-	/* Where the pointers to the loads lie; see evc_balancer_choice_load. */
+	/* Private; see evc_balancer_choice_load. */
 	uint32_t stride;
 	const void *loads;
 };
 
 /**
- * The load of one receiver of a choice. Threads: the one that was asked. Progress: wait-free. Ownership: whoever
- * gave it to `evc_balancer_add`. Errors: none.
+ * Returns the load of the receiver with this index. Threads: the one that called `choose`. Progress:
+ * wait-free. Ownership: whoever passed it to `evc_balancer_add`.
  */
 static inline struct evc_load *
 evc_balancer_choice_load(const struct evc_balancer_choice *choice, uint32_t index)
@@ -79,25 +79,25 @@ evc_balancer_choice_load(const struct evc_balancer_choice *choice, uint32_t inde
 							 (size_t)choice->stride * index);
 }
 
-/** How a balancer is made. All zero is a round robin over payloads that need no ending. */
+/** Options of a balancer. All zero: round robin, for payloads without `drop`. */
 struct evc_balancer_options {
 	/**
-	 * Chooses a receiver: a number below `choice->count`, which a larger one is reduced to. NULL takes
-	 * them in turn. Called by whoever posts, on any thread and on several at once, outside of every
-	 * lock and read section; it must not wait.
+	 * Chooses a receiver: returns an index below `choice->count`; a larger number is reduced modulo that
+	 * count. NULL: round robin. Every posting thread calls it, also several threads at once, outside of
+	 * locks and read sections. It must not wait.
 	 */
 	uint32_t (*choose)(void *context, const struct evc_balancer_choice *choice);
-	/** Ends a payload that no receiver was left for; NULL if payloads need no ending. Any thread. */
+	/** Ends a payload for which no receiver was left; NULL if payloads need no ending. Any thread. */
 	void (*drop)(void *context, void *payload);
 	/** Called once, when the balancer is freed; may be NULL. Any thread. */
 	void (*finalize)(void *context);
-	/** Handed to the functions above. */
+	/** Passed to the functions above. */
 	void *context;
 	/**
-	 * Where to count the turns, if there is no `choose`: balancers that share it take turns over all of
-	 * their events. Any number to begin with, and the remainder by the number of receivers is the next
-	 * one. It has to be there as long as the balancer, whose end `finalize` tells, and is written atomically
-	 * by whoever posts, so keep it apart from what others read. NULL: a counter of the balancer's own.
+	 * The round robin's counter, used if `choose` is NULL. Balancers that share a counter take turns over
+	 * all of their events. It may start with any number: modulo the number of receivers it is the index
+	 * of the next one. It must live until `finalize` is called. Every posting thread writes it
+	 * atomically, so keep it on a cache line of its own. NULL: the balancer's own counter.
 	 */
 	uint32_t *turn;
 };
@@ -105,39 +105,42 @@ struct evc_balancer_options {
 /**
  * Makes a balancer without receivers, with one reference.
  *
- * Threads: any. Progress: as the allocator. Ownership: the caller holds the reference and gives it up
- * with `evc_balancer_release`. Errors: EVC_OUT_OF_MEMORY, EVC_INVALID_ARGUMENT.
+ * @param options NULL: all zero
+ * @param out receives the balancer
+ *
+ * Threads: any. Progress: as the allocator. Ownership: the caller holds the reference and gives it up with
+ * `evc_balancer_release`. Errors: EVC_OUT_OF_MEMORY, EVC_INVALID_ARGUMENT.
  */
 EVC_API EVC_MUST_USE enum evc_status
 evc_balancer_create(const struct evc_balancer_options *options, struct evc_balancer **out);
 
-/** Adds a reference. Threads: any. Progress: wait-free. Errors: none. */
+/** Adds a reference. Threads: any. Progress: wait-free. */
 EVC_API void evc_balancer_retain(struct evc_balancer *balancer);
 
 /**
- * Drops a reference. The last one gives up the receivers and frees the balancer.
+ * Gives up a reference. The last one releases the receivers and frees the balancer.
  *
- * Threads: any. Progress: wait-free but for the last. Ownership: ends the caller's. Errors: none.
+ * Threads: any. Progress: wait-free, except for the last reference. Ownership: ends the caller's.
  */
 EVC_API void evc_balancer_release(struct evc_balancer *balancer);
 
 /**
- * The subscription to give to a router: what is addressed to it goes to one of the receivers.
- * Threads: any. Progress: wait-free. Ownership: part of the balancer. Errors: none.
+ * Returns the subscription to give to a router: an envelope that is addressed to it goes to one of the
+ * receivers. Threads: any. Progress: wait-free. Ownership: part of the balancer.
  */
 EVC_API struct evc_subscription *evc_balancer_subscription(struct evc_balancer *balancer);
 
 /**
- * Adds a receiver, or replaces what is known about one that is there.
+ * Adds a receiver, or replaces the settings of one that was added before.
  *
- * @param subscription of the receiver; not of a balancer that leads back here
- * @param generation   travels in each envelope, in place of the balancer's own
- * @param timed        true if the receiver wants the time of dispatch. The router is to be told too, or
- *                     the time is read here, in the same dispatch
- * @param load         counts what is promised to it; lives as long as the subscription
+ * @param subscription of the receiver; not of a balancer that leads back to this one
+ * @param generation written into each envelope, in place of the balancer's own
+ * @param timed true if the receiver needs the time of dispatch. Tell the router too; otherwise the balancer
+ *         reads the clock itself, during the same dispatch.
+ * @param load counts what is promised to the receiver; must live as long as the subscription
  *
- * Threads: any. Progress: blocking (a mutex, and the allocator); who posts does not notice. Ownership:
- * the balancer holds a reference of the subscription's sink until it is removed. Errors:
+ * Threads: any. Progress: blocking (a mutex, and the allocator); posting threads are not held up. Ownership:
+ * the balancer holds a reference of the subscription's sink until the receiver is removed. Errors:
  * EVC_OUT_OF_MEMORY, EVC_INVALID_ARGUMENT.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_balancer_add(struct evc_balancer *balancer,
@@ -146,26 +149,26 @@ EVC_API EVC_MUST_USE enum evc_status evc_balancer_add(struct evc_balancer *balan
 						      struct evc_load *load);
 
 /**
- * Removes a receiver. A post that began before may still reach it; `evc_load_retire` tells when none
- * does any more.
+ * Removes a receiver. A post that began earlier may still reach it; use `evc_load_retire` to find out when
+ * none is left.
  *
- * Threads: any. Progress: blocking, as `evc_balancer_add`. Errors: EVC_NOT_FOUND, EVC_OUT_OF_MEMORY
- * (then it is still there), EVC_INVALID_ARGUMENT.
+ * Threads: any. Progress: blocking, as `evc_balancer_add`. Errors: EVC_NOT_FOUND; EVC_OUT_OF_MEMORY (the
+ * receiver then stays); EVC_INVALID_ARGUMENT.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_balancer_remove(struct evc_balancer *balancer,
 							 struct evc_subscription *subscription);
 
-/** How many receivers it has. Threads: any. Progress: lock-free. Errors: none. */
+/** Returns the number of receivers. Threads: any. Progress: lock-free. */
 EVC_API uint32_t evc_balancer_count(struct evc_balancer *balancer);
 
 /**
- * How many envelopes it refused, since no receiver was left. Threads: any. Progress: wait-free. Errors: none.
+ * Returns how many envelopes were refused because no receiver was left. Threads: any. Progress: wait-free.
  */
 EVC_API uint64_t evc_balancer_refused(struct evc_balancer *balancer);
 
 /**
- * How many envelopes it freed, since no receiver was left for them after others of their chain had been
- * placed: it has accepted those. Threads: any. Progress: wait-free. Errors: none.
+ * Returns how many envelopes were accepted and then freed, because other envelopes of their chain had found a
+ * receiver and none was left for them. Threads: any. Progress: wait-free.
  */
 EVC_API uint64_t evc_balancer_dropped(struct evc_balancer *balancer);
 

@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 /**
  * @file base.h
- * What every other header needs: result values, lanes, and the few compiler conditionals.
+ * What every other header needs: status values, lanes, and the few compiler conditionals.
  */
 #ifndef EVENTCORE_BASE_H
 #define EVENTCORE_BASE_H
@@ -21,12 +21,12 @@
 
 /** A symbol of the public interface. */
 #define EVC_API __attribute__((visibility("default")))
-/** The caller has to look at the result. */
+/** The compiler warns a caller that ignores the result. */
 #define EVC_MUST_USE __attribute__((warn_unused_result))
 
 /**
- * What a call came to. Anything but EVC_OK left the state as it was, and the caller still owns what
- * it passed, unless the function says otherwise.
+ * The result of a call. After anything but EVC_OK the state is unchanged, and the caller still owns what it
+ * passed, unless the function says otherwise.
  */
 enum evc_status {
 	EVC_OK = 0,
@@ -34,17 +34,17 @@ enum evc_status {
 	EVC_EMPTY,
 	/** The mailbox takes no more envelopes. */
 	EVC_CLOSED,
-	/** The time that the caller gave is over. */
+	/** The time limit has passed. */
 	EVC_TIMED_OUT,
-	/** Memory could not be had; nothing that was accepted before is lost. */
+	/** No memory was available; nothing that was accepted before is lost. */
 	EVC_OUT_OF_MEMORY,
 	/** An argument breaks a rule that the function states: a key of 0, a null sink, a lane of 10. */
 	EVC_INVALID_ARGUMENT,
-	/** What was named is not there. */
+	/** The object that was named does not exist. */
 	EVC_NOT_FOUND,
-	/** The system refuses, or the caller is the one who may not ask (a thread that joins itself). */
+	/** The system refuses, or this caller may not do it (for example a thread that joins itself). */
 	EVC_NOT_PERMITTED,
-	/** The system has no such thing (an affinity, a priority). */
+	/** The system does not offer this (an affinity, a priority). */
 	EVC_UNSUPPORTED
 };
 
@@ -69,7 +69,7 @@ enum evc_lane {
 #define EVC_LANE_COUNT 10u
 /** The first lane that is a queue; those before it are stacks. */
 #define EVC_LANE_FIRST_QUEUE 5u
-/** What is kept on separate cache lines is this far apart, in bytes. */
+/** Data that belongs on separate cache lines is this far apart, in bytes. */
 #define EVC_CACHE_LINE 64
 /** "No time limit", where a function takes nanoseconds. */
 #define EVC_FOREVER UINT64_MAX
@@ -77,27 +77,29 @@ enum evc_lane {
 EVC_BEGIN_DECLS
 
 /**
- * Names a status in words, for a log or a trap message.
+ * Describes a status in words, for a log or an error message.
  *
- * Threads: any. Progress: wait-free. Ownership: the text is static. Errors: an unknown value is
- * answered with a text that says so.
+ * Threads: any. Progress: wait-free. Ownership: the text is static. Errors: for an unknown value the text
+ * says so.
  */
 EVC_API const char *evc_status_text(enum evc_status status);
 
 /**
- * The clock of the core: nanoseconds of CLOCK_MONOTONIC, the same scale as DispatchTime's uptime.
+ * Returns the time of the core's clock: nanoseconds of CLOCK_MONOTONIC, the scale of DispatchTime's uptime.
  *
- * Threads: any. Progress: wait-free. Errors: none.
+ * Threads: any. Progress: wait-free.
  */
 EVC_API uint64_t evc_clock_now(void);
 
 /**
- * A full memory barrier on every running thread of the process (membarrier on Linux), so that the
- * frequent side of a store-then-load race needs none of its own.
+ * Executes a full memory barrier on every running thread of the process (membarrier on Linux), so that the
+ * frequent side of a store-then-load race needs no barrier of its own.
  *
- * Threads: any. Progress: blocking for a few microseconds. Errors: false if the system has no such
- * call; then nothing was ordered, and it is false each time. A call that the system takes away after it has worked
- * ends the program: others rely on it.
+ * @return false if the system has no such call. Then no thread was ordered, and every later call returns
+ *         false too.
+ *
+ * Threads: any. Progress: blocking for a few microseconds. Errors: if the system refuses the call after it
+ * has worked once, the program ends, since other threads rely on it.
  */
 EVC_API EVC_MUST_USE bool evc_barrier_everywhere(void);
 

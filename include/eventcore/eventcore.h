@@ -9,14 +9,17 @@
  *                       per key)                                 a loop of yours)
  *
  * Threads: any thread may dispatch, post, subscribe, unsubscribe, close and interrupt; it needs no
- * registration. One thread at a time consumes a mailbox.
+ * registration. A mailbox is consumed by one thread at a time.
  *
- * Errors are values of `enum evc_status`; nothing is printed. Given NULL for what it is about, a function that ends it
- * (release, destroy, drop, end, abandon) does nothing, as free; one that returns a status returns EVC_INVALID_ARGUMENT;
- * all others, as retain, close and those that read a figure, trap: the program ends there, by a fault of memory. A child of fork may go on using the core if
- * no other thread was inside one of its functions at the fork; event threads stay in the parent. What the core's
- * own thread was ending at the fork (a `finalize`) is not ended in the child. The fork waits for that thread for some
- * milliseconds at most, and not for what it calls.
+ * Errors are values of `enum evc_status`; nothing is printed. A function that names no errors has none. If
+ * the object that a function is about is NULL: a function that ends the object (release, destroy, drop, end,
+ * abandon) does nothing, as free(NULL); a function that returns a status returns EVC_INVALID_ARGUMENT; every
+ * other function (for example retain, close, or one that reads a count) crashes with a memory fault.
+ *
+ * Fork: a child may go on using the core if no other thread was inside one of its functions at the fork.
+ * Event threads stay in the parent. An object that the core's callback thread was finalizing at the fork is
+ * not finalized in the child. A fork waits for that thread for some milliseconds at most, and never for user
+ * code that it runs.
  *
  * Licence: the core is MIT and calls liburcu (LGPL 2.1) as a shared library.
  */

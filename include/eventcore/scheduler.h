@@ -2,20 +2,21 @@
 /* Copyright the EventCore authors */
 /**
  * @file scheduler.h
- * A scheduler calls functions at given times, in the order of their deadlines and never early.
+ * A scheduler calls functions at given times, in the order of their deadlines, and never early.
  *
  *     evc_scheduler_add ──► heap of deadlines ──► fire(context), on the scheduler's thread
  *
- * It has a thread of its own, which sleeps until the earliest deadline; or it is driven: then the caller
- * asks it what is due. It knows nothing of events: `fire` dispatches one, or does what else is wanted,
- * and must not wait, since the timers behind it wait with it.
+ * Either it has a thread of its own, which sleeps until the earliest deadline, or it is driven: the caller
+ * then calls evc_scheduler_run_due. It knows nothing of events: `fire` dispatches one, or does anything else.
+ * `fire` must not wait, since the timers behind it would wait too.
  *
- * Order: earlier deadlines first; equal ones in the order in which they were added. Never early: no
+ * Order: earlier deadlines first; timers with equal deadlines in the order in which they were added. No
  * `fire` begins before the scheduler's clock has reached its deadline.
  *
- * Memory: 80 bytes a timer, from blocks that double and are freed with the scheduler; nothing is
- * allocated while no more timers are pending than ever were. A few that were cancelled (fewer than twenty,
- * if one thread at a time uses it) keep their place until more are; their contexts are the caller's at once.
+ * Memory: 80 bytes for each timer, in blocks of doubling size that are freed with the scheduler. Nothing is
+ * allocated while no more timers are pending than ever before. Cancelled timers keep their slots until
+ * sixteen can be removed together (a few more if several threads use the scheduler); their contexts belong to
+ * the caller at once.
  */
 #ifndef EVENTCORE_SCHEDULER_H
 #define EVENTCORE_SCHEDULER_H
@@ -27,103 +28,117 @@ EVC_BEGIN_DECLS
 
 struct evc_scheduler;
 
-/** How many timers may be pending in one scheduler. */
+/** The largest number of timers that may be pending in one scheduler. */
 #define EVC_TIMER_MAX ((UINT32_C(1) << 29) - 4)
 
-/** What a timer does; usually static, shared by all timers of a kind, and alive as long as they are. */
+/** What a timer does. Usually static and shared by all timers of a kind; must live as long as they do. */
 struct evc_timer_ops {
 	/**
-	 * The deadline has come. Called on the scheduler's thread (or inside evc_scheduler_run_due), one
-	 * timer at a time, with no lock held; it may add, cancel and close.
+	 * Called when the deadline has come: on the scheduler's thread (or inside evc_scheduler_run_due), one
+	 * timer at a time, with no lock held. It may add, cancel and close.
 	 *
-	 * @param deadline the one the timer was set to
-	 * @return a later deadline, for which the timer is set again under the same id (in the past is
-	 *         allowed: it is then due at once); anything not later than `deadline`, such as 0, ends
-	 *         the timer, and the context is no longer the scheduler's
+	 * @param deadline the deadline that the timer was set to
+	 * @return a later deadline, for which the timer is set again under the same id; if that time has
+	 *         already passed, it fires again at once. Anything not later than `deadline`, such as 0, ends
+	 *         the timer; the scheduler then no longer uses the context.
 	 */
 	uint64_t (*fire)(void *context, uint64_t deadline);
-	/** Ends a context whose timer will not fire: the scheduler closed. NULL if there is nothing to end. */
+	/**
+	 * Ends the context of a timer that will not fire, because the scheduler closed. NULL if contexts need
+	 * no ending.
+	 */
 	void (*drop)(void *context);
 	/**
-	 * What evc_scheduler_add does with a deadline that is not in the future. False: refuse it with
-	 * EVC_TIMED_OUT. True: take it; it is due at once, on the scheduler's thread.
+	 * What evc_scheduler_add does if the deadline has already passed. False: it returns EVC_TIMED_OUT.
+	 * True: it adds the timer, which fires at once, on the scheduler's thread.
 	 */
 	bool takes_late;
 };
 
-/** Time and sleep, as a table so that a test can put its own in their place. */
+/** Time and sleep, as a table that a test can replace. */
 struct evc_scheduler_clock {
-	/** Handed to both functions. */
+	/** Passed to both functions. */
 	void *context;
-	/** The time in nanoseconds; never goes back. Any thread. */
+	/** Returns the time in nanoseconds; must never go back. Any thread. */
 	uint64_t (*now)(void *context);
 	/**
-	 * Sleeps until `now` reaches `deadline` (EVC_FOREVER: no limit) or the parker is woken, by
-	 * `evc_parker_wait(parker, ticket, ...)`. May return early for no reason. The scheduler's thread.
+	 * Sleeps until `now` reaches `deadline` (EVC_FOREVER: no limit) or the parker is woken, by means of
+	 * `evc_parker_wait(parker, ticket, ...)`. May return early without a reason. The scheduler's thread.
 	 */
 	void (*sleep)(void *context, struct evc_parker *parker, uint32_t ticket, uint64_t deadline);
 };
 
-/** How a scheduler is made. All zero is a good default. */
+/** Options of a scheduler. All zero is a good default. */
 struct evc_scheduler_options {
 	/** NULL: evc_clock_now and the system's sleep. Copied; its context must outlive the scheduler. */
 	const struct evc_scheduler_clock *clock;
-	/** The system calls of the thread's parker; NULL takes the best. Must outlive the scheduler. */
+	/**
+	 * The system calls of the thread's parker; NULL selects the best that the system offers. Must outlive
+	 * the scheduler.
+	 */
 	const struct evc_parker_ops *parker;
-	/** The thread's name, at most 15 bytes; NULL: "evc-scheduler". */
+	/** The thread's name, cut to 15 bytes; NULL: "evc-scheduler". */
 	const char *name;
-	/** No thread: the caller calls evc_scheduler_run_due. */
+	/** True: the scheduler has no thread, and the caller calls evc_scheduler_run_due. */
 	bool driven;
 	/**
-	 * Driven only, may be NULL: a timer was added that is due before the time that the last
-	 * evc_scheduler_run_due told. Called by evc_scheduler_add on its thread; may be called more often
-	 * than needed; must not call the scheduler.
+	 * For a driven scheduler; may be NULL. Called when a timer was added that is due before the time that
+	 * the last evc_scheduler_run_due returned in `*next`. Called on the thread of evc_scheduler_add; may
+	 * be called more often than needed; must not call the scheduler.
 	 */
 	void (*wake)(void *context);
-	/** Handed to `wake`. */
+	/** Passed to `wake`. */
 	void *wake_context;
 };
 
-/** A reading of a scheduler; exact while nothing moves. */
+/** A reading of a scheduler's counters; exact while nothing changes. */
 struct evc_scheduler_statistics {
 	/** Timers that wait for their deadline. */
 	uint64_t pending;
-	/** Calls of `fire` so far. */
+	/** The number of calls of `fire`. */
 	uint64_t fired;
-	/** Timers cancelled in time (EVC_OK). */
+	/** Timers that were cancelled in time (EVC_OK). */
 	uint64_t cancelled;
-	/** Timers that the close ended. */
+	/** Timers that ended because the scheduler closed. */
 	uint64_t dropped;
 };
 
 /**
  * Makes a scheduler and, unless it is driven, starts its thread.
  *
- * @param options NULL is all zero
+ * @param options NULL: all zero
+ * @param out receives the scheduler
  *
  * Threads: any. Progress: as the allocator. Ownership: the caller holds one reference; end with
- * `evc_scheduler_close`, then `evc_scheduler_release`. Errors: EVC_OUT_OF_MEMORY,
- * EVC_INVALID_ARGUMENT; then no thread runs.
+ * `evc_scheduler_close`, then `evc_scheduler_release`. Errors: EVC_OUT_OF_MEMORY, EVC_INVALID_ARGUMENT; no
+ * thread runs then.
  */
 EVC_API EVC_MUST_USE enum evc_status
 evc_scheduler_create(const struct evc_scheduler_options *options, struct evc_scheduler **out);
 
 /**
- * Has `ops->fire(context)` called when the time has come.
+ * Adds a timer: `ops->fire(context)` is called when the time has come.
  *
  * @param deadline on the scheduler's clock; EVC_FOREVER never comes
- * @param id names the timer for `evc_scheduler_cancel`, inside `fire` or once this call has returned; no
- *        other timer gets the same (until one place was used 2^32 times). NULL if nobody will cancel.
- * @return EVC_OK: the context is the scheduler's. EVC_TIMED_OUT: the deadline is not in the future and
- *         nothing was added: do now, on this thread, what the timer would have done (unless
- *         `takes_late`). EVC_CLOSED, EVC_OUT_OF_MEMORY, EVC_INVALID_ARGUMENT.
+ * @param ops what the timer does; must outlive it
+ * @param context passed to `fire` and `drop`
+ * @param id receives the timer's name for `evc_scheduler_cancel`, valid inside `fire` and after this call has
+ *         returned. No other timer gets the same name (until its slot has been used 2^32 times). NULL if the
+ *         timer will not be cancelled.
+ * @return EVC_OK: the context is the scheduler's. EVC_TIMED_OUT: the deadline has passed and nothing was
+ *         added (unless `takes_late`): do the timer's work now, on this thread. EVC_CLOSED,
+ *         EVC_OUT_OF_MEMORY, EVC_INVALID_ARGUMENT.
  *
- * Threads: any, also inside `fire`. Order: of two calls with equal deadlines, of which one returned
- * before the other began, the first fires first. Progress: lock-free, O(log pending), plus the work
- * that others left who found the heap in use (at most about a thousand changes: who leaves more waits for
- * them, and helps); no system call unless the thread sleeps past this deadline or waits for the heap, or that wait
- * is long; no allocation once warm. Ownership: of the context, the scheduler's with EVC_OK until `fire` or `drop` has had it for
- * the last time. Errors: as returned.
+ * Threads: any, also inside `fire`. Order: of two timers with equal deadlines, the one whose add returned
+ * before the other's began fires first.
+ *
+ * Progress: O(log pending). It does not wait for other threads: if the heap is in use, it leaves the timer in
+ * a list, and the thread that next has the heap also applies the changes in that list. Only if 1,024 changes
+ * are already in the list does it wait for the heap and apply them. No allocation once warm; a system call
+ * only to wake the scheduler's thread, or while it waits as above.
+ *
+ * Ownership: with EVC_OK the context is the scheduler's until the last call of `fire` or `drop`. Errors: as
+ * returned.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_scheduler_add(struct evc_scheduler *scheduler,
 						       uint64_t deadline,
@@ -131,64 +146,64 @@ EVC_API EVC_MUST_USE enum evc_status evc_scheduler_add(struct evc_scheduler *sch
 						       void *context, uint64_t *id);
 
 /**
- * Ends a timer.
+ * Cancels a timer.
  *
- * @return EVC_OK: in time: `fire` will never be called (again), and the context is the caller's again.
- *         EVC_TIMED_OUT: `fire` is running: it is the last call; if it asks for another, `drop` is called
- *         instead. EVC_NOT_FOUND: it has fired, or was cancelled or dropped before.
+ * @return EVC_OK: in time: `fire` will not be called (again), and the context is the caller's again.
+ *         EVC_TIMED_OUT: `fire` is running, for the last time; if it asks to be set again, `drop` is called
+ *         instead. EVC_NOT_FOUND: the timer has fired, or was cancelled or dropped before.
  *
- * Threads: any, also inside `fire`, also of this timer. Progress: as evc_scheduler_add; no system call but to wake the
- * scheduler's thread where it waits for this call to let go of the heap, which one in sixteen works on, or where a
- * thousand changes wait to be dealt and that is long. Errors: as returned.
+ * Threads: any, also inside `fire`, also for the timer that fires. Progress: as evc_scheduler_add. Every
+ * sixteenth cancel removes the cancelled timers from the heap; it makes a system call if the scheduler's
+ * thread waits for the heap meanwhile. Errors: as returned.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_scheduler_cancel(struct evc_scheduler *scheduler,
 							  uint64_t id);
 
 /**
  * Fires what is due at `now`, in order, on the calling thread. What becomes due meanwhile is left for the
- * next call.
+ * next call. For a driven scheduler; another one does nothing here.
  *
- * @param now the time that decides; not before that of the last call
- * @param next set to the earliest deadline that is left, EVC_FOREVER if there is none; may be NULL
- * @return how many were fired; 0 if another thread, or a `fire` of this one, is inside already (then
- *         `*next` is EVC_FOREVER)
+ * @param now the time up to which timers fire; not before that of the last call
+ * @param next receives the earliest deadline that is left, EVC_FOREVER if there is none; may be NULL
+ * @return how many timers fired; 0, with `*next` EVC_FOREVER, if another thread or a `fire` of this one is
+ *         already inside
  *
- * Threads: any, for a driven scheduler; another one has its own thread for it, and fires nothing here.
- * Progress: that of the `fire` functions. Errors: none.
+ * Threads: any. Progress: that of the `fire` functions.
  */
 EVC_API size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *next);
 
 /**
- * Ends the scheduler: it takes no more timers, those that are pending are dropped and counted, its thread
- * ends. A `fire` that runs is finished; one that its thread was about to call may still be called.
- * Driven: what is pending is dropped before the return, unless evc_scheduler_run_due is running, which
- * then does it.
+ * Closes the scheduler: it accepts no more timers, drops and counts those that are pending, and its thread
+ * ends. A running `fire` is finished; one that its thread was about to call may still be called. A driven
+ * scheduler drops its timers before this call returns, unless evc_scheduler_run_due is running, which then
+ * does it.
  *
- * Threads: any, also inside `fire`; more than once is allowed. Progress: lock-free, one system call; driven:
- * that of the `drop` functions. Errors: none.
+ * Threads: any, also inside `fire`; may be called more than once. Progress: lock-free, one system call; of a
+ * driven scheduler that of the `drop` functions.
  */
 EVC_API void evc_scheduler_close(struct evc_scheduler *scheduler);
 
 /**
- * Waits until a closed scheduler's thread has dropped what was pending and no `fire` or `drop` runs or
- * follows. Does not close. Returns at once for a driven one.
+ * Waits until the thread of a closed scheduler has dropped what was pending and no `fire` or `drop` runs or
+ * follows. Does not close it. Returns at once for a driven scheduler.
  *
- * Threads: any but the scheduler's own. Progress: blocking. Errors: EVC_NOT_PERMITTED on its own thread.
+ * Threads: any but the scheduler's own. Progress: blocking. Errors: EVC_NOT_PERMITTED on its own thread;
+ * EVC_INVALID_ARGUMENT.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_scheduler_join(struct evc_scheduler *scheduler);
 
-/** Adds a reference. Threads: any. Progress: wait-free. Errors: none. */
+/** Adds a reference. Threads: any. Progress: wait-free. */
 EVC_API void evc_scheduler_retain(struct evc_scheduler *scheduler);
 
 /**
- * Drops a reference. The last one frees the scheduler; its thread holds one until it ends, so that a
- * scheduler which was not closed lives on. A driven one that was not closed drops what is pending here.
+ * Gives up a reference. The last one frees the scheduler. Its thread holds one until it ends, so that a
+ * scheduler that was not closed lives on. A driven one that was not closed drops its pending timers here.
  *
- * Threads: any. Progress: wait-free but for the last. Ownership: the caller's reference ends. Errors: none.
+ * Threads: any. Progress: wait-free, except for the last reference. Ownership: ends the caller's.
  */
 EVC_API void evc_scheduler_release(struct evc_scheduler *scheduler);
 
-/** Reads the counts. Threads: any. Progress: wait-free. Errors: none. */
+/** Reads the counters. Threads: any. Progress: wait-free. */
 EVC_API void evc_scheduler_read_statistics(const struct evc_scheduler *scheduler,
 					   struct evc_scheduler_statistics *out);
 

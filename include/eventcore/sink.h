@@ -2,8 +2,8 @@
 /* Copyright the EventCore authors */
 /**
  * @file sink.h
- * A sink accepts envelopes. It is the joint which keeps the flow one-way: a router knows sinks and no
- * mailbox, a mailbox is a sink and knows no router.
+ * A sink accepts envelopes. It keeps the flow one-way: a router knows sinks but no mailbox; a mailbox is a sink
+ * and knows no router.
  */
 #ifndef EVENTCORE_SINK_H
 #define EVENTCORE_SINK_H
@@ -12,66 +12,68 @@
 
 EVC_BEGIN_DECLS
 
-/**
- * Something that accepts envelopes. Embed it as the first member of your own structure.
- */
+/** Something that accepts envelopes. Embed it as the first member of your own structure. */
 struct evc_sink {
 	/**
-	 * Takes a chain over. Called on any thread, also on several at once; must not wait and must
-	 * run no user code. EVC_OK: the sink owns the chain. EVC_CLOSED, EVC_OUT_OF_MEMORY: the
-	 * caller still owns it.
+	 * Takes a chain over. Any thread calls it, also several at once; it must not wait and must run no
+	 * user code. EVC_OK: the sink owns the chain. EVC_CLOSED, EVC_OUT_OF_MEMORY: the caller still owns
+	 * it.
 	 */
 	enum evc_status (*accept)(struct evc_sink *sink, const struct evc_chain *chain);
-	/** Adds a reference. Called on any thread. */
+	/** Adds a reference. Any thread calls it. */
 	void (*retain)(struct evc_sink *sink);
-	/** Drops a reference; the last one may free the sink. Called on any thread. */
+	/** Gives up a reference; the last one may free the sink. Any thread calls it. */
 	void (*release)(struct evc_sink *sink);
-	/** True if an envelope may stand for several events (`evc_mailbox_options.batches`). */
+	/** True if an envelope may hold several events (`evc_mailbox_options.batches`). */
 	bool takes_batches;
-	/** 0. What a post to sinks of the core may need, set aside by the dispatch before it posts. */
+	/**
+	 * Set it to 0. In the core's own sinks: the memory that a post may need, which the dispatch sets
+	 * aside before it posts.
+	 */
 	uint8_t needs;
 	/**
-	 * Takes one envelope over that is one event, without a chain around it. Called, and the envelope owned, as
-	 * with `accept`, which is called instead if this is NULL or `needs` is not 0.
+	 * Takes over a single envelope that holds one event, without a chain around it. Called, and the
+	 * envelope owned, as with `accept`. `accept` is called instead if this is NULL or `needs` is not 0.
 	 */
 	enum evc_status (*accept_one)(struct evc_sink *sink, struct evc_envelope *envelope);
 };
 
-/** A batch on its way through `deliver_batch`: several events that came in one envelope. */
+/** A batch while it is delivered: several events that came in one envelope. */
 struct evc_batch_walk;
 
 /**
- * The payload of the next event of a batch, which is then taken. NULL, from then on: the batch has ended, or the
- * consumer first looks for what is more urgent, for what it was told, or at how many events it may take. What is
- * left comes by a later call of `deliver_batch`, or is ended by `drop` if the consumer ends.
+ * Takes the next event of a batch and returns its payload. NULL, from then on, if the batch has ended, or if
+ * the consumer must first look at more urgent events, an interrupt, or its limit of events. What is left
+ * comes with a later call of `deliver_batch`, or `drop` ends it if the consumer ends.
  *
- * Threads: the consumer's, inside `deliver_batch`. Progress: wait-free. Errors: none.
+ * Threads: the consumer's, inside `deliver_batch`. Progress: wait-free. Ownership: the payload is the
+ * caller's.
  */
 EVC_API void *evc_batch_next(struct evc_batch_walk *walk);
 
 /** What a subscription does with the envelopes that reach it. */
 struct evc_subscription_options {
-	/** Handed to the functions below. */
+	/** Passed to the functions below. */
 	void *context;
 	/**
 	 * Handles one envelope, on the consumer's thread, one call at a time.
 	 *
-	 * @param owned true if nobody else reads this payload, so that it may be moved out
+	 * @param owned true if no other receiver reads this payload, so that it may be moved out
 	 * @return true if the payload was moved out; then `drop` is not called for it
 	 */
 	bool (*deliver)(void *context, void *payload, const struct evc_envelope *envelope, bool owned);
 	/**
-	 * Ends a payload that nobody moved out; NULL if payloads need no ending, which a balancer may then
-	 * move by copying their bytes. Any thread.
+	 * Ends a payload that was not moved out; NULL if payloads need no ending, which also lets a balancer
+	 * copy their bytes. Any thread.
 	 */
 	void (*drop)(void *context, void *payload);
 	/** Called once, when the subscription's sink frees it; may be NULL. Any thread. */
 	void (*finalize)(void *context);
 	/**
-	 * Handles events of a batch: the one with this payload, and each that `evc_batch_next` gives until that
-	 * returns NULL; if it returns before, it is called again for the next. It owns the payloads, and has to
-	 * move each out or to end it. Saves the calls and looks that are the same for all of them. NULL:
-	 * `deliver` is called for each.
+	 * Handles events of a batch: the one with this payload, and each one that `evc_batch_next` returns,
+	 * until that returns NULL. If it returns earlier, it is called again for the next event. It owns
+	 * these payloads and must move out or end each of them. Saves the work that is the same for all of
+	 * them. NULL: `deliver` is called for each event.
 	 */
 	void (*deliver_batch)(void *context, void *payload, const struct evc_envelope *envelope,
 			      struct evc_batch_walk *walk);

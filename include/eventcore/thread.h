@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 /**
  * @file thread.h
- * Threads that consume a mailbox: started, woken at once by cancel, joined.
+ * Threads that consume a mailbox.
  */
 #ifndef EVENTCORE_THREAD_H
 #define EVENTCORE_THREAD_H
@@ -13,42 +13,48 @@ EVC_BEGIN_DECLS
 
 struct evc_thread;
 
-/** How a thread is made. All zero is a good default. */
+/** Options of a thread. All zero is a good default. */
 struct evc_thread_options {
-	/** Its name in debuggers and `top`; cut to what the system takes (15 bytes on Linux). */
+	/**
+	 * The name that debuggers and `top` show; cut to the system's limit (15 bytes on Linux). NULL: none.
+	 */
 	const char *name;
-	/** Real-time priority (SCHED_FIFO), 1 and up; 0 leaves the default. Needs the right to it. */
+	/** Real-time priority (SCHED_FIFO) from 1 up; 0 keeps the default. Needs the privilege for it. */
 	int realtime_priority;
-	/** The processor that it stays on, counted from 1; 0 leaves the choice to the system. */
+	/** The processor that the thread stays on, counted from 1; 0 leaves the choice to the system. */
 	unsigned processor;
-	/** Stack size in bytes; 0 leaves the default. */
+	/** Stack size in bytes; 0 keeps the default. */
 	size_t stack_size;
 };
 
 /**
  * Starts a thread that runs `evc_mailbox_run(mailbox)`.
  *
- * Threads: any. Progress: blocking until the thread is set up. Ownership: the thread holds a reference
- * of the mailbox; the caller ends `*out` with `evc_thread_join`. Errors: EVC_OUT_OF_MEMORY;
- * EVC_NOT_PERMITTED if the priority is refused; EVC_UNSUPPORTED if the system knows no affinity;
- * EVC_INVALID_ARGUMENT. With an error no thread runs.
+ * @param options NULL: all zero
+ * @param out receives the thread
+ *
+ * Threads: any. Progress: blocking until the thread exists. Ownership: the thread holds a reference of the
+ * mailbox; the caller ends `*out` with `evc_thread_join`. Errors: EVC_OUT_OF_MEMORY; EVC_NOT_PERMITTED if the
+ * priority is refused; EVC_UNSUPPORTED if the system knows no affinity; EVC_INVALID_ARGUMENT. After an error
+ * no thread runs.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_thread_start(const struct evc_thread_options *options,
 						      struct evc_mailbox *mailbox,
 						      struct evc_thread **out);
 
 /**
- * Closes the thread's mailbox, which wakes the thread at once; it ends after the handler that runs.
+ * Closes the thread's mailbox, which wakes the thread at once. The thread ends after the handler that is
+ * running.
  *
- * Threads: any, also the thread itself. Progress: wait-free. Errors: none.
+ * Threads: any, also the thread itself. Progress: wait-free.
  */
 EVC_API void evc_thread_cancel(struct evc_thread *thread);
 
 /**
- * Waits for the end of the thread and frees it. Does not cancel.
+ * Waits until the thread has ended, and frees it. Does not cancel it.
  *
- * Threads: any but the thread itself. Progress: blocking. Ownership: ends here. Errors:
- * EVC_NOT_PERMITTED on the thread itself.
+ * Threads: any but the thread itself. Progress: blocking. Ownership: ends here. Errors: EVC_NOT_PERMITTED on
+ * the thread itself; EVC_INVALID_ARGUMENT.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_thread_join(struct evc_thread *thread);
 

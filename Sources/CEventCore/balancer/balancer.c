@@ -2,14 +2,36 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * A balancer's life, and its receivers: a snapshot, which a change replaces under the mutex, and which posts
- * read without it (balancer_post.c).
+ * A balancer's creation and end, its loads, and its receivers: a snapshot, which changes replace under the
+ * mutex and posts read without it (balancer_post.c).
  */
 #include "balancer/balancer_private.h"
 
+#include "balancer/load.h"
 #include "platform/allocator.h"
 
-/* Life */
+/* Loads */
+
+uint64_t evc_load_promised(const struct evc_load *load)
+{
+	/*
+	 * Pairs with evc_load_promise: if a watcher sees nothing promised, the next promise sees the watcher.
+	 */
+	return atomic_load_explicit(evc_load_word(load), memory_order_seq_cst) & ~EVC_LOAD_RETIRED;
+}
+
+uint64_t evc_load_retire(struct evc_load *load)
+{
+	/*
+	 * Release, pairs with evc_load_promise: the receiver was removed before. The order of changes decides
+	 * (load.h).
+	 */
+	return atomic_fetch_or_explicit(evc_load_word(load), EVC_LOAD_RETIRED,
+					memory_order_release) &
+	       ~EVC_LOAD_RETIRED;
+}
+
+/* Creation and end */
 
 static void retain(struct evc_sink *sink)
 {
@@ -21,7 +43,7 @@ static void release(struct evc_sink *sink)
 	evc_balancer_release(evc_balancer_of(sink));
 }
 
-/* Nothing is handled under the balancer's own address: what arrives is readdressed or refused. */
+/* Never called: envelopes are readdressed or refused before a consumer sees them. */
 static bool deliver(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
 {
 	(void)context, (void)payload, (void)envelope, (void)owned;
@@ -76,7 +98,10 @@ void evc_balancer_release(struct evc_balancer *balancer)
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&balancer->references, 1, memory_order_acq_rel) != 1)
 		return;
-	/* Whoever posts holds a reference of the balancer, so that no section reads this any more. Relaxed: we are last. */
+	/*
+	 * A posting thread holds a reference of the balancer, so that no section reads this any more.
+	 * Relaxed: this is the last holder.
+	 */
 	receivers = atomic_load_explicit(&balancer->current, memory_order_relaxed);
 	if (receivers != NULL)
 		evc_snapshot_release(receivers);

@@ -4,9 +4,9 @@
 /*
  * A post to a balancer: choose a receiver, promise (load.h), readdress, post to the receiver's sink.
  *
- * The snapshot of the receivers is found in a read section, and kept by a reference from there on, since
- * `choose` and the end of a payload may be the user's. A thread keeps no such reference beyond the post:
- * a receiver that was removed is let go as soon as the posts that saw it are done.
+ * The snapshot of the receivers is found in a read section and kept by a reference afterwards, since `choose`
+ * and the end of a payload may run user code. A thread holds that reference only during the post: a removed
+ * receiver is released as soon as the posts that saw it are done.
  */
 #include "balancer/balancer_private.h"
 
@@ -14,10 +14,10 @@
 #include "balancer/load.h"
 #include "memory/spares.h"
 
-/* Chains are placed so many envelopes at a time, and for so many receivers at a time. */
+/* How many envelopes of a chain, and how many receivers, are handled at a time. */
 #define SLICE 64u
 
-/* The index of the receiver for an envelope. Runs the user's code. */
+/* The index of the receiver for an envelope. Runs user code. */
 static uint32_t choose(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
 		       struct evc_envelope *envelope)
 {
@@ -27,7 +27,7 @@ static uint32_t choose(struct evc_balancer *balancer, const struct evc_snapshot 
 	if (receivers->count == 1)
 		return 0;
 	if (balancer->choose == NULL) {
-		/* Relaxed: only the number counts, here and in EventPoolRoundRobinBalancer.swift. */
+		/* Relaxed: only the number matters, here and in Swift's round robin balancer. */
 		index = atomic_fetch_add_explicit(balancer->turn, 1, memory_order_relaxed);
 		return index % receivers->count;
 	}
@@ -46,13 +46,19 @@ static void readdress(const struct evc_chain *chain, const struct evc_snapshot_e
 	for (uint32_t i = 0; i < chain->count; i++, envelope = evc_slot_next(envelope)) {
 		envelope->subscription = entry->subscription;
 		envelope->generation = entry->generation;
-		/* Nobody asked for the time when the dispatch began; it has not returned yet (D8). */
+		/*
+		 * No subscription of the router asked for the time when the dispatch began; the dispatch is
+		 * still running (D8).
+		 */
 		if (evc_unlikely(entry->timed && envelope->time == 0))
 			envelope->time = evc_clock_now();
 	}
 }
 
-/* The receiver from `index` on that takes a promise of `count`; receivers->count = none does. */
+/*
+ * Promises `count` envelopes to the first receiver from `index` on that accepts; receivers->count if none
+ * does.
+ */
 static uint32_t promise(const struct evc_snapshot *receivers, uint32_t index, uint32_t count)
 {
 	for (uint32_t turn = 0; turn < receivers->count; turn++) {
@@ -63,7 +69,10 @@ static uint32_t promise(const struct evc_snapshot *receivers, uint32_t index, ui
 	return receivers->count;
 }
 
-/* Posts a chain that is promised to `index`, or to another if that one has closed. False = all have. */
+/*
+ * Posts a chain that is promised to `index`, or to another receiver if that one has closed. False: all have
+ * closed.
+ */
 static bool post(struct evc_balancer *balancer, const struct evc_snapshot *receivers, uint32_t index,
 		 const struct evc_chain *chain)
 {
@@ -82,25 +91,14 @@ static bool post(struct evc_balancer *balancer, const struct evc_snapshot *recei
 	}
 	if (index < receivers->count)
 		evc_load_withdraw(receivers->entries[index].load, chain->count);
-	/* What holds the envelopes now may not hold a receiver. */
+	/* The envelopes may outlive the receivers from here on. */
 	readdress(chain, &own);
 	return false;
 }
 
-static void drop(struct evc_balancer *balancer, const struct evc_chain *chain)
-{
-	struct evc_envelope *envelope = chain->first, *next;
-
-	atomic_fetch_add_explicit(&balancer->dropped, chain->count, memory_order_relaxed);
-	for (uint32_t i = 0; i < chain->count; i++, envelope = next) {
-		next = evc_slot_next(envelope);
-		evc_envelope_end(envelope, false, NULL);
-	}
-}
-
 /*
- * Places up to SLICE envelopes, each where `choose` says, with one post for each receiver that gets some.
- * Returns the number that found one; what did not is unlinked and still addressed to the balancer.
+ * Posts up to SLICE envelopes, each to the receiver that `choose` selects, with one post for each receiver.
+ * Returns how many were accepted; the others are appended to `left`, addressed to the balancer.
  */
 static uint32_t place_slice(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
 			    struct evc_envelope *const *envelopes, uint32_t count,
@@ -145,7 +143,7 @@ static uint32_t place_slice(struct evc_balancer *balancer, const struct evc_snap
 	return placed;
 }
 
-/* Links envelopes as they came, so that the poster finds its chain again. */
+/* Links envelopes in their original order, so that the poster gets its chain back unchanged. */
 static void link_again(struct evc_envelope *const *envelopes, uint32_t count,
 		       struct evc_envelope *rest)
 {
@@ -154,8 +152,8 @@ static void link_again(struct evc_envelope *const *envelopes, uint32_t count,
 }
 
 /*
- * Places a chain. What is left over stays in `rest`, addressed to the balancer. As long as nothing was
- * placed (`*any`), that is the whole chain as it came.
+ * Posts a chain. What no receiver accepts stays in `rest`, addressed to the balancer. As long as nothing was
+ * accepted (`*any`), that is the whole chain in its original order.
  */
 static void place_many(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
 		       struct evc_chain *rest, bool *any)
@@ -175,7 +173,7 @@ static void place_many(struct evc_balancer *balancer, const struct evc_snapshot 
 		remaining -= count;
 		*any |= place_slice(balancer, receivers, envelopes, count, &left) > 0;
 		if (!*any) {
-			/* All of these receivers have closed, which does not change. */
+			/* All of these receivers have closed, which is final. */
 			link_again(envelopes, count, next);
 			return;
 		}
@@ -210,7 +208,7 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 		if (evc_unlikely(receivers == NULL))
 			break;
 		needs = receivers->needs;
-		/* Before the first promise, which only a post redeems. */
+		/* Before the first promise, which only a post can fulfil. */
 		if (evc_unlikely(needs != 0) &&
 		    (record == NULL || !evc_spares_reserve(record, needs, reserved = rest.count))) {
 			evc_snapshot_release(receivers);
@@ -224,9 +222,10 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 		if (evc_unlikely(needs != 0))
 			evc_spares_unreserve(record, needs, reserved);
 		/*
-		 * All that this snapshot knew may have gone while others came: a receiver is taken off
-		 * before it is retired or closed, so that the current snapshot knows better. The fence
-		 * acquires it: from the promise that was not taken (load.h), or from CLOSED (mailbox_close.c).
+		 * All receivers of this snapshot may have closed while others were added. A receiver is
+		 * removed before it is retired or closed, so that the current snapshot is newer. The fence
+		 * acquires it: from the promise that was not accepted (load.h), or from CLOSED
+		 * (mailbox_close.c).
 		 */
 		changed = false;
 		if (evc_unlikely(rest.count > 0)) {
@@ -242,8 +241,12 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 		atomic_fetch_add_explicit(&balancer->refused, chain->count, memory_order_relaxed);
 		return status;
 	}
-	/* Some were placed, so the chain is the balancer's, and what is left ends here (D4: counted). */
-	drop(balancer, &rest);
+	/*
+	 * Some envelopes were accepted, so the chain belongs to the balancer, and what is left ends here (D4:
+	 * counted).
+	 */
+	atomic_fetch_add_explicit(&balancer->dropped, rest.count, memory_order_relaxed);
+	evc_chain_end(&rest);
 	return EVC_OK;
 }
 #endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * A balancer: the receivers, and who may change them (balancer.c); the way of a chain to them
- * (balancer_post.c).
- */
+/* A balancer: its receivers and their changes (balancer.c); how a chain reaches them (balancer_post.c). */
 #ifndef EVC_BALANCER_PRIVATE_H
 #define EVC_BALANCER_PRIVATE_H
 
@@ -19,10 +16,10 @@
 
 struct evc_balancer {
 	struct evc_sink sink;
-	/* What routers know; envelopes that nobody takes go back to it. */
+	/* What routers refer to; envelopes that no receiver takes are addressed to it again. */
 	struct evc_subscription subscription;
 	uint32_t (*choose)(void *context, const struct evc_balancer_choice *choice);
-	/* Relaxed: written by every poster if there is no `choose`. `own_turn`, or the maker's. */
+	/* Relaxed: written by every posting thread if there is no `choose`. `own_turn`, or the caller's. */
 	_Atomic uint32_t *turn;
 	/* Read: any thread, in a section. Written: under `mutex`. NULL = no receivers. */
 	evc_current_snapshot current;
@@ -31,7 +28,7 @@ struct evc_balancer {
 	/* Relaxed: statistics. */
 	_Atomic uint64_t refused;
 	_Atomic uint64_t dropped;
-	/* Away from what all posters read. */
+	/* On another line than what all posting threads read. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t own_turn;
 };
 

@@ -26,7 +26,7 @@ static void ref(struct evc_latest *latest)
 	atomic_fetch_add_explicit(&latest->references, 1, memory_order_relaxed);
 }
 
-/* The mailbox is still there: the caller holds it, or is its consumer, or one of its workers, or its end. */
+/* The mailbox still exists: the caller holds it, or is its consumer, one of its workers, or its end. */
 static void unref(struct evc_latest *latest)
 {
 	struct evc_subscription_list *list = latest->list;
@@ -34,7 +34,10 @@ static void unref(struct evc_latest *latest)
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&latest->references, 1, memory_order_acq_rel) != 1)
 		return;
-	/* The slot is empty, and counts nothing: what it held had a token to come, which held a reference (claim 2). */
+	/*
+	 * The slot is empty and counts nothing: for an envelope in it there would be a token, which holds a
+	 * reference (claim 2).
+	 */
 	pthread_mutex_lock(&list->mutex);
 	*latest->link = latest->next;
 	if (latest->next != NULL)
@@ -77,46 +80,108 @@ void evc_latest_subscription_release(struct evc_subscription *subscription)
 
 /* Producers */
 
-struct evc_envelope *evc_latest_claim(struct evc_latest *latest, unsigned lane,
-				      struct evc_thread_record *record)
+static struct evc_envelope *envelope_in(uintptr_t slot)
+{
+	return (struct evc_envelope *)(slot & ~(EVC_LATEST_LANE | EVC_LATEST_COUNT));
+}
+
+static void count(struct evc_latest *latest, uint32_t superseded)
+{
+	atomic_fetch_add_explicit(&latest->superseded, superseded, memory_order_relaxed);
+}
+
+/* Moves the count out of the full bits of a slot that was read as `old`. Returns its present value. */
+static uintptr_t carry(struct evc_latest *latest, uintptr_t old)
+{
+	/* It orders nothing: the caller's P1 is still to come. */
+	if (!atomic_compare_exchange_strong_explicit(&latest->slot, &old, old & ~EVC_LATEST_COUNT,
+						     memory_order_relaxed, memory_order_relaxed))
+		return old;
+	count(latest, count_in(EVC_LATEST_COUNT));
+	return old & ~EVC_LATEST_COUNT;
+}
+
+/* P1. Returns the superseded envelope, if any, which it counts by P1 itself or before, never after (claim 3). */
+static inline struct evc_envelope *put(struct evc_latest *latest, struct evc_envelope *newest, unsigned lane)
+{
+	uintptr_t old = atomic_load_explicit(&latest->slot, memory_order_relaxed);
+	uintptr_t superseded;
+
+	do {
+		while (evc_unlikely((old & EVC_LATEST_COUNT) == EVC_LATEST_COUNT))
+			old = carry(latest, old);
+		superseded = old == 0 ? 0 : (old & EVC_LATEST_COUNT) + EVC_LATEST_COUNT_ONE;
+		/* Releases the envelope, and acquires the one that is superseded. */
+	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &old,
+							(uintptr_t)newest | superseded | lane,
+							memory_order_seq_cst, memory_order_relaxed));
+	return envelope_in(old);
+}
+
+/* The rest of P2, for a state that was not POSTED: posts a token, unless the one in the mailbox suffices. */
+static void post_token(struct evc_latest *latest, unsigned lane, struct evc_thread_record *record)
 {
 	uint64_t number = evc_token_claim(&latest->state[lane]);
 	struct evc_envelope *token;
 
 	if (number == 0)
-		return NULL;
-	/* Not NULL: there is a spare. */
+		return;
+	/* Not NULL: a spare was set aside. */
 	token = evc_token_create(record, &latest->subscription, lane);
 	token->time = number;
 	/* The token's reference. */
 	ref(latest);
-	return token;
+	latest->how->put(latest->mailbox, lane, token);
+	evc_token_settle(&latest->state[lane], number);
 }
 
-uintptr_t evc_latest_carry(struct evc_latest *latest, uintptr_t old)
-{
-	/* Nothing is ordered by it: the caller's P1 is still to come. */
-	if (!atomic_compare_exchange_strong_explicit(&latest->slot, &old, old & ~EVC_LATEST_COUNT,
-						     memory_order_relaxed, memory_order_relaxed))
-		return old;
-	evc_latest_count(latest, count_in(EVC_LATEST_COUNT));
-	return old & ~EVC_LATEST_COUNT;
-}
-
-void evc_latest_supersede_chain(const struct evc_chain *chain)
+/* Ends all envelopes of a chain but the last, which supersedes them. */
+static void supersede_chain(const struct evc_chain *chain)
 {
 	struct evc_envelope *envelope = chain->first, *next;
 
-	/* Not up to `last`, which may have been handled already. */
+	/* Not including `last`, which may have been handled already. */
 	for (uint32_t left = chain->count - 1; left > 0; left--, envelope = next) {
 		next = evc_slot_next(envelope);
 		evc_envelope_supersede(envelope);
 	}
 }
 
-/* Takers, and whoever drops */
+static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
+	struct evc_thread_record *record = evc_thread_record();
+	struct evc_envelope *superseded;
+	unsigned lane;
 
-/* K1, and the end of the token's slot. `cache` may be NULL. */
+	if (evc_unlikely(chain->last == NULL))
+		return EVC_INVALID_ARGUMENT;
+	if (evc_unlikely(latest->how->is_closed(latest->mailbox)))
+		return EVC_CLOSED;
+	/* Before P1, after which nothing may fail. A dispatch has set spares aside already. */
+	if (evc_unlikely(record == NULL || !evc_spares_ready(record, sink->needs)))
+		return EVC_OUT_OF_MEMORY;
+	lane = chain->last->lane;
+	/* Before P1: claim 3. */
+	if (evc_unlikely(chain->count > 1))
+		count(latest, chain->count - 1);
+	superseded = put(latest, chain->last, lane);
+	/* P2; acquires the post of the token that is in the mailbox. */
+	if ((atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) & EVC_TOKEN_WHERE) != EVC_TOKEN_POSTED)
+		post_token(latest, lane, record);
+	/* P3. The producer that put the token may be held up before it tells. */
+	latest->how->tell(latest->mailbox, lane);
+	/* P4. Last, since ending a payload runs user code, which may dispatch. */
+	if (evc_unlikely(chain->count > 1))
+		supersede_chain(chain);
+	if (superseded != NULL)
+		evc_envelope_supersede(superseded);
+	return EVC_OK;
+}
+
+/* Taking and dropping */
+
+/* K1, and gives the token's slot back. `cache` may be NULL. */
 static void give_token(struct evc_latest *latest, struct evc_envelope *token,
 		       struct evc_return_cache *cache)
 {
@@ -124,7 +189,7 @@ static void give_token(struct evc_latest *latest, struct evc_envelope *token,
 	evc_return_cache_give_any(cache, token);
 }
 
-/* K2. The envelope, unless it is of a lane after `lane`; counts what it superseded. */
+/* K2. Takes the envelope, unless its lane comes after `lane`; counts what it superseded. */
 static struct evc_envelope *take(struct evc_latest *latest, unsigned lane)
 {
 	/* Pairs with P1. */
@@ -133,12 +198,15 @@ static struct evc_envelope *take(struct evc_latest *latest, unsigned lane)
 	do {
 		if (slot == 0 || (slot & EVC_LATEST_LANE) > lane)
 			return NULL;
-		/* Acquires the envelope. Relaxed where it fails: that is newer than what was loaded, which is in the order. */
+		/*
+		 * Acquires the envelope. Relaxed on failure: the value is newer than the one that was loaded,
+		 * which is in the single order.
+		 */
 	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &slot, 0, memory_order_acquire,
 							memory_order_relaxed));
 	if (count_in(slot) > 0)
-		evc_latest_count(latest, count_in(slot));
-	return evc_latest_envelope(slot);
+		count(latest, count_in(slot));
+	return envelope_in(slot);
 }
 
 struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_return_cache *cache)
@@ -150,7 +218,7 @@ struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_retu
 	give_token(latest, token, cache);
 	envelope = take(latest, lane);
 	if (evc_likely(envelope != NULL))
-		/* The token's reference goes with it. */
+		/* The envelope inherits the token's reference. */
 		envelope->flags |= EVC_ENVELOPE_HOLDS;
 	else
 		unref(latest);
@@ -170,23 +238,22 @@ bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache)
 	return envelope != NULL;
 }
 
-/* Making and looking */
+/* Creating and reading */
 
 enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *list,
-				  enum evc_status (*accept)(struct evc_sink *sink,
-							    const struct evc_chain *chain),
-				  uint8_t needs, struct evc_subscription **out)
+				  const struct evc_latest_mailbox *how, struct evc_subscription **out)
 {
 	struct evc_latest *latest = evc_allocate(sizeof(*latest), _Alignof(struct evc_latest));
 
 	if (latest == NULL)
 		return EVC_OUT_OF_MEMORY;
 	memset(latest, 0, sizeof(*latest));
-	latest->sink = (struct evc_sink){ accept, retain, release, false, needs, NULL };
+	latest->sink = (struct evc_sink){ accept, retain, release, false, how->needs, NULL };
 	latest->subscription = *as;
 	latest->subscription.sink = &latest->sink;
 	latest->mailbox = as->sink;
 	latest->list = list;
+	latest->how = how;
 	atomic_init(&latest->references, 1);
 	latest->mailbox->retain(latest->mailbox);
 	pthread_mutex_lock(&list->mutex);
@@ -200,7 +267,10 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 	return EVC_OK;
 }
 
-/* What was superseded so far; exact while nobody dispatches. Neither twice nor not at all what is being carried. */
+/*
+ * How many were superseded so far; exact while no thread dispatches. A count that is being carried is
+ * included exactly once.
+ */
 static uint64_t read_superseded(struct evc_latest *latest)
 {
 	uint64_t before, counted = atomic_load_explicit(&latest->superseded, memory_order_relaxed);
@@ -208,7 +278,7 @@ static uint64_t read_superseded(struct evc_latest *latest)
 
 	do {
 		before = counted;
-		/* Acquire: pairs with nothing but itself, so that the second look at the figure comes after the slot. */
+		/* Acquire: so that the second load of the figure comes after that of the slot. */
 		slot = atomic_load_explicit(&latest->slot, memory_order_acquire);
 		counted = atomic_load_explicit(&latest->superseded, memory_order_acquire);
 	} while (counted != before);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The tokens of latest-only subscriptions, their states, and how a superseded envelope ends. The steps are named as
- * in latest.h.
+ * The tokens of latest-only subscriptions, their states, and the end of a superseded envelope. The steps are
+ * named as in latest.h.
  */
 #ifndef EVC_TOKEN_H
 #define EVC_TOKEN_H
@@ -11,8 +11,8 @@
 #include "memory/spares.h"
 
 /*
- * The state of a lane's token: which it is, by a number that is never used twice, and where. It comes from NONE to
- * CLAIMED (a producer is about to post it) to POSTED (it is in the mailbox) to NONE of the same number.
+ * The state of a lane's token: its number, which never repeats, and where it is. A number goes from CLAIMED
+ * (a producer is about to post the token) to POSTED (it is in the mailbox) to NONE.
  */
 enum {
 	EVC_TOKEN_NONE,
@@ -23,14 +23,14 @@ enum {
 #define EVC_TOKEN_ONE 4u
 
 /*
- * P2: the number of the token that the caller is to post; 0 if the one that is in the mailbox does. A producer that
- * has claimed and not posted yet may be held up: its claim is taken over.
+ * P2: claims the token and returns its new number; 0 if the token in the mailbox suffices. A claim whose
+ * producer has not posted yet is taken over, since that producer may be held up.
  */
 static inline uint64_t evc_token_claim(_Atomic uint64_t *state)
 {
 	/*
-	 * Acquires the post of the token that is there. Not in the single order: the caller's load before it is, and
-	 * found that it was not there; so its post follows that load.
+	 * Acquires the post of the token that is in the mailbox. Not in the single order: the caller's
+	 * earlier load is, and did not find the token posted; so the post follows that load.
 	 */
 	uint64_t seen = atomic_load_explicit(state, memory_order_acquire), next;
 
@@ -44,8 +44,8 @@ static inline uint64_t evc_token_claim(_Atomic uint64_t *state)
 }
 
 /*
- * P2: the claimed token has been posted: release, pairs with P2 of others. Another producer may have taken over, or the
- * consumer the token.
+ * P2: the claimed token has been posted. Release, pairs with P2 of others. It does nothing if another
+ * producer has taken the claim over, or the consumer has taken the token.
  */
 static inline void evc_token_settle(_Atomic uint64_t *state, uint64_t number)
 {
@@ -55,7 +55,10 @@ static inline void evc_token_settle(_Atomic uint64_t *state, uint64_t number)
 						memory_order_release, memory_order_relaxed);
 }
 
-/* K1, by whoever took the token out of the lanes; nothing if another one took over. */
+/*
+ * K1, by the thread that took the token out of the lanes. It does nothing if another producer has taken the
+ * claim over.
+ */
 static inline void evc_token_taken(_Atomic uint64_t *state, uint64_t number)
 {
 	uint64_t seen = atomic_load_explicit(state, memory_order_relaxed);
@@ -66,7 +69,7 @@ static inline void evc_token_taken(_Atomic uint64_t *state, uint64_t number)
 		;
 }
 
-/* A token to post. NULL = out of memory, for who has reserved none. */
+/* Makes a token to post. NULL = out of memory, if the caller has reserved no spare. */
 static inline struct evc_envelope *evc_token_create(struct evc_thread_record *record,
 						    struct evc_subscription *subscription,
 						    unsigned lane)
@@ -83,8 +86,8 @@ static inline struct evc_envelope *evc_token_create(struct evc_thread_record *re
 }
 
 /*
- * Ends an envelope that a newer one took the place of. Nearly always it is of this thread's own pool, and taken a
- * moment ago: then it is the next to be used.
+ * Ends a superseded envelope. Nearly always it comes from this thread's own slab pool and was taken a moment
+ * ago; it is then the next to be used.
  */
 static inline void evc_envelope_supersede(struct evc_envelope *envelope)
 {
@@ -93,7 +96,7 @@ static inline void evc_envelope_supersede(struct evc_envelope *envelope)
 	if (evc_likely(envelope->flags == 0 && record != NULL)) {
 		struct evc_subscription *subscription = envelope->subscription;
 
-		/* User code, which may dispatch: the slot must not be free before. */
+		/* User code, which may dispatch: the slot must not be free before it returns. */
 		if (subscription->drop != NULL)
 			subscription->drop(subscription->context, envelope->bytes);
 		evc_envelope_untake(record, envelope);

@@ -6,6 +6,11 @@
 #include "latest/latest.h"
 #include "platform/allocator.h"
 
+/* How often a depth is read again because the consumer has taken something meanwhile. */
+#define DEPTH_ATTEMPTS 8u
+/* The count of posted events has 32 bits, in units of 64 events. */
+#define POSTED_BITS 38
+
 static struct evc_mailbox *mailbox_of(struct evc_sink *sink)
 {
 	return evc_container_of(sink, struct evc_mailbox, sink);
@@ -38,7 +43,7 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	};
 	if (options != NULL)
 		mailbox->options = *options;
-	/* Armed: the first post has it pumped. */
+	/* A new mailbox is armed: its first post calls `wake`. */
 	if (mailbox->options.wake != NULL)
 		atomic_init(&mailbox->attention, EVC_ATTENTION_SLEEP);
 	status = evc_parker_create(mailbox->options.parker, &mailbox->parker);
@@ -71,7 +76,7 @@ void evc_mailbox_release(struct evc_mailbox *mailbox)
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&mailbox->references, 1, memory_order_acq_rel) != 1)
 		return;
-	/* Nobody else knows the mailbox any more, so that this thread is its consumer now. */
+	/* No other thread knows the mailbox any more, so that this thread is its consumer now. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	(void)evc_mailbox_end(mailbox);
 	evc_subscription_list_close(&mailbox->subscriptions);
@@ -104,38 +109,42 @@ void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelope *envel
 	evc_envelope_end(envelope, payload_moved, &mailbox->returns);
 }
 
-/* What was posted to a lane so far. */
+/* The number of events that were posted to a lane. */
 static uint64_t posted_to(struct evc_mailbox *mailbox, unsigned lane)
 {
 	struct evc_inbox *inbox = &mailbox->inboxes[lane >= EVC_LANE_FIRST_QUEUE];
 	/*
-	 * None is counted twice: what was moved from the head to one of these two is not found in the head any more.
-	 * Acquire, pairs with grab and evc_mailbox_count_posted; and what has left, which is read next, is not older.
+	 * None is counted twice: an event that was moved from the head's count to one of these two is no
+	 * longer in the head. Acquire, pairs with `drain` and evc_mailbox_count_posted; and `left`, which is
+	 * read next, is not older.
 	 */
-	uint64_t grabbed = atomic_load_explicit(&mailbox->grabbed[lane], memory_order_acquire);
+	uint64_t drained = atomic_load_explicit(&mailbox->drained[lane], memory_order_acquire);
 	uint64_t posted = atomic_load_explicit(&inbox->posted[lane % EVC_LANE_FIRST_QUEUE],
 					       memory_order_acquire);
 	uintptr_t head = atomic_load_explicit(evc_mailbox_head(mailbox, lane), memory_order_acquire);
 
-	return posted * (EVC_HEAD_COUNT + 1) + grabbed + (head & EVC_HEAD_COUNT);
+	return posted * (EVC_HEAD_COUNT + 1) + drained + (head & EVC_HEAD_COUNT);
 }
 
-/* Of one moment, if the consumer leaves one; otherwise too low rather than too high: never more than was there. */
+/*
+ * The depth of a lane at one moment, if the consumer takes nothing meanwhile. Otherwise too low rather than
+ * too high.
+ */
 static int64_t depth_of(struct evc_mailbox *mailbox, unsigned lane)
 {
-	/* Relaxed: a figure that the acquire loads above stand before. */
+	/* Relaxed: the acquire loads of posted_to order it. */
 	uint64_t before, left = atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed);
 	uint64_t posted;
 
-	for (unsigned attempt = 0; attempt < 8; attempt++) {
+	for (unsigned attempt = 0; attempt < DEPTH_ATTEMPTS; attempt++) {
 		before = left;
 		posted = posted_to(mailbox, lane);
 		left = atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed);
 		if (left == before)
 			break;
 	}
-	/* `posted` comes round at 2^38 events; and an event may be counted out before it is counted in. */
-	return (int64_t)((posted - left) << 26) >> 26;
+	/* An event may be counted out before it is counted in. */
+	return (int64_t)((posted - left) << (64 - POSTED_BITS)) >> (64 - POSTED_BITS);
 }
 
 void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT])
@@ -150,7 +159,7 @@ void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_CO
 
 void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox_statistics *out)
 {
-	/* Those that are taken off come first, so that they are not more than what they are taken off. */
+	/* What is subtracted is read first, so that the difference does not fall below 0. */
 	uint64_t empty = atomic_load_explicit(&mailbox->empty, memory_order_acquire);
 
 	out->dropped = atomic_load_explicit(&mailbox->dropped, memory_order_acquire);

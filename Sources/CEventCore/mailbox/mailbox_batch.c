@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-#include "mailbox/mailbox_deliver.h"
+#include "mailbox/mailbox_private.h"
 
-/* How many events ahead of the one that is handled the next line is fetched. */
+/* How many events ahead of the one that is handled a line is prefetched. */
 #define BATCH_AHEAD 8
 
 struct evc_batch_walk {
 	struct evc_mailbox *mailbox;
 	struct evc_envelope *envelope;
-	/* Of a queue whose earlier lanes have the alarm: how many more may be taken before the last; else 0. */
+	/*
+	 * How many events may be taken without further checks, on a queue for whose earlier lanes the
+	 * consumer relies on the alarm; does not include the last event. Otherwise 0.
+	 */
 	uint32_t at_hand;
-	/* How many may be taken beside these. */
+	/* How many more may be taken. */
 	uint64_t limit;
-	/* Nothing more is taken in this walk. */
+	/* No more events are taken in this walk. */
 	bool is_over;
 };
 
-/* What is at hand is taken as evc_mailbox_next would take it, if the signal is down (C3): `relied` changes in takes. */
+/*
+ * Events at hand are taken as evc_mailbox_next would take them while the signal is down (C3): `relied`
+ * changes only in takes.
+ */
 static void count_at_hand(struct evc_batch_walk *walk)
 {
 	const struct evc_envelope *envelope = walk->envelope;
@@ -31,8 +37,8 @@ static void count_at_hand(struct evc_batch_walk *walk)
 }
 
 /*
- * Takes the next event of a batch if that is what evc_mailbox_next would take: the consumer relies on the alarm for
- * all lanes before it, the signal is down (C3), and the batch is still the first of its lane.
+ * Takes the next event of a batch if evc_mailbox_next would take it: the consumer relies on the alarm for all
+ * earlier lanes, the signal is down (C3), and the batch is still the first of its lane.
  */
 static bool take_again(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
 {
@@ -54,7 +60,7 @@ static bool take_again(struct evc_mailbox *mailbox, struct evc_envelope *envelop
 static inline void advance(struct evc_batch *batch)
 {
 	batch->payload += batch->step;
-	/* Written by another processor: on its way while those before it are handled. */
+	/* Another processor wrote it: fetched while the events before it are handled. */
 	__builtin_prefetch(batch->payload + BATCH_AHEAD * batch->step);
 }
 
@@ -66,7 +72,7 @@ static __attribute__((noinline)) void *take_carefully(struct evc_batch_walk *wal
 	walk->is_over = true;
 	if (is_over || batch->left == 0)
 		return NULL;
-	/* Not lost: it may be that the signal is up. */
+	/* These were not taken, since the signal may be up. */
 	walk->limit += walk->at_hand;
 	walk->at_hand = 0;
 	advance(batch);
@@ -78,7 +84,7 @@ static __attribute__((noinline)) void *take_carefully(struct evc_batch_walk *wal
 	return batch->payload;
 }
 
-/* The payload of the next event, which is then taken, after the one before was delivered. */
+/* Takes the next event, after the one before was delivered, and returns its payload. */
 static inline void *take_next(struct evc_batch_walk *walk)
 {
 	struct evc_mailbox *mailbox = walk->mailbox;
@@ -100,7 +106,10 @@ void *evc_batch_next(struct evc_batch_walk *walk)
 	return take_next(walk);
 }
 
-/* A batch of a queue stays the first of its lane until its last event is taken; of a stack it was not taken off. */
+/*
+ * Puts a batch back: on a queue it stays the first of its lane until its last event is taken; from a stack it
+ * was never removed.
+ */
 static void put_back(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
 {
 	struct evc_lane_list *list = &mailbox->lists[envelope->lane - EVC_LANE_FIRST_QUEUE];
@@ -115,7 +124,7 @@ uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envel
 {
 	struct evc_subscription *subscription = envelope->subscription;
 	struct evc_batch *batch = &envelope->batch;
-	/* The first is taken. */
+	/* The first event is taken. */
 	struct evc_batch_walk walk = { mailbox, envelope, 0, limit - 1, false };
 	uint32_t left = batch->left;
 	void *payload = batch->payload;
@@ -129,7 +138,7 @@ uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envel
 		else if (!subscription->deliver(subscription->context, payload, envelope, true) &&
 			 subscription->drop != NULL)
 			subscription->drop(subscription->context, payload);
-		/* For who has not walked to the end, too. */
+		/* Also for a deliver_batch that did not take all of them. */
 	} while ((payload = take_next(&walk)) != NULL);
 	left -= batch->left;
 	if (batch->left == 0)

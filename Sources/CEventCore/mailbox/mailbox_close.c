@@ -2,9 +2,9 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * The end of a mailbox. States: open; closed (CLOSED in `attention`: posts are refused, the consumer may still
- * handle or drop); ended (ENDED: the consumer handles nothing more, and whoever has posted after that frees what
- * is there).
+ * The end of a mailbox. States: open; closed (CLOSED in `attention`: posts are refused, the consumer may
+ * still handle or drop); ended (ENDED: the consumer handles nothing more, and a producer that posts
+ * afterwards frees what is there).
  */
 #include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
@@ -14,11 +14,13 @@ static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
 	uint32_t attention;
 
 	/*
-	 * CLOSED first: a post that begins after this function sees it; for the others there is ENDED. Release, pairs
-	 * with the balancer's fence: whoever is refused sees what the closer did before.
+	 * CLOSED first: a post that begins after this function sees it; ENDED serves the others. Release,
+	 * pairs with the balancer's fence: a producer that is refused sees what the closer did before.
 	 */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_CLOSED, memory_order_release);
-	/* Release, pairs with evc_mailbox_end: what was posted before. Seq_cst, then: the sleep protocol. */
+	/*
+	 * Release, pairs with evc_mailbox_end: earlier posts. Sequentially consistent for the sleep protocol.
+	 */
 	atomic_fetch_or_explicit(&mailbox->signal, signal, memory_order_seq_cst);
 	attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 	if (attention & EVC_ATTENTION_SLEEP)
@@ -37,7 +39,10 @@ void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox)
 
 void evc_mailbox_interrupt(struct evc_mailbox *mailbox)
 {
-	/* Pairs with attend: what the caller did before. Seq_cst: the "publish" of the sleep protocol. */
+	/*
+	 * Pairs with evc_mailbox_attend: what the caller did before. Sequentially consistent: the "publish"
+	 * of the sleep protocol.
+	 */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CONTROL, memory_order_seq_cst);
 	if (atomic_load_explicit(&mailbox->attention, memory_order_seq_cst) & EVC_ATTENTION_SLEEP)
 		evc_mailbox_wake_consumer(mailbox);
@@ -77,12 +82,15 @@ static void drop_list(struct evc_mailbox *mailbox, struct evc_envelope *envelope
 void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cache *cache)
 {
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-		/* Acquire, pairs with P1. Seq_cst: after ENDED in the single order, as the claim has it. */
+		/*
+		 * Acquire, pairs with P1. Sequentially consistent: after ENDED in the single order, as the
+		 * claim requires.
+		 */
 		uintptr_t head = atomic_exchange_explicit(evc_mailbox_head(mailbox, lane), 0,
 							  memory_order_seq_cst);
 
-		/* Several may do so here. Release, as in grab. */
-		atomic_fetch_add_explicit(&mailbox->grabbed[lane], head & EVC_HEAD_COUNT,
+		/* Several threads may do this here. Release, as in `drain`. */
+		atomic_fetch_add_explicit(&mailbox->drained[lane], head & EVC_HEAD_COUNT,
 					  memory_order_release);
 		drop_list(mailbox, evc_head_envelope(head), cache);
 	}
@@ -90,14 +98,14 @@ void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cach
 
 bool evc_mailbox_end(struct evc_mailbox *mailbox)
 {
-	/* Acquire, pairs with the close: what was posted before is seen here, relaxed. */
+	/* Acquire, pairs with the close: posts before it are seen by the relaxed loads here. */
 	if (!(atomic_load_explicit(&mailbox->signal, memory_order_acquire) & EVC_SIGNAL_CLOSE) &&
 	    evc_mailbox_has_mail(mailbox))
 		return false;
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_ENDED, memory_order_seq_cst);
-	/* No more takes, whatever comes. Relaxed: for this thread. */
+	/* Nothing is taken any more. Relaxed: for this thread. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
-	mailbox->occupied = mailbox->turning = 0;
+	mailbox->occupied = mailbox->sorting = 0;
 	for (unsigned i = 0; i < EVC_QUEUE_LANES; i++) {
 		struct evc_lane_list list = mailbox->lists[i];
 
@@ -105,14 +113,14 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 		drop_list(mailbox, list.first, &mailbox->returns);
 		if (list.rest != NULL) {
 			drop_list(mailbox, list.rest, &mailbox->returns);
-			drop_list(mailbox, list.turned, &mailbox->returns);
+			drop_list(mailbox, list.sorted, &mailbox->returns);
 		}
 	}
 	evc_mailbox_drop_posted(mailbox, &mailbox->returns);
 	evc_return_cache_flush(&mailbox->returns);
 	/*
-	 * Release, pairs with the same above by the last release, which ends the mailbox once more: what the consumer
-	 * did, by whatever way its holder let go of it.
+	 * Release, pairs with the same operation above when the last release ends the mailbox once more: it
+	 * sees what the consumer did, however that gave up its reference.
 	 */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_ENDED, memory_order_release);
 	return true;

@@ -1,32 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/*
- * The latest-only subscriptions of a mailbox: latest.h, with its lanes and its consumer.
- */
+/* The latest-only subscriptions of a mailbox: latest.h, for its lanes and its consumer. */
 #include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
 
-static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
+static bool is_closed(struct evc_sink *sink)
 {
-	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
-	struct evc_mailbox *mailbox = evc_container_of(latest->mailbox, struct evc_mailbox, sink);
 	/* Relaxed: as in evc_mailbox_post. */
-	bool is_closed = atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
-			 EVC_ATTENTION_CLOSED;
-	struct evc_latest_dispatch dispatch;
-	enum evc_status status = evc_latest_begin(latest, chain, is_closed, &dispatch);
+	return atomic_load_explicit(&evc_container_of(sink, struct evc_mailbox, sink)->attention,
+				    memory_order_relaxed) & EVC_ATTENTION_CLOSED;
+}
 
-	if (evc_unlikely(status != EVC_OK))
-		return status;
-	if (dispatch.token != NULL) {
-		evc_mailbox_put(mailbox, dispatch.lane, dispatch.token, dispatch.token, 1);
-		evc_latest_settle(latest, &dispatch);
-	}
-	/* P3. Whoever put the token may be held up before it tells. */
-	evc_mailbox_tell(mailbox, dispatch.lane);
-	evc_latest_end(chain, &dispatch);
-	return EVC_OK;
+static void put(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
+{
+	evc_mailbox_put(evc_container_of(sink, struct evc_mailbox, sink), lane, token, token, 1);
+}
+
+static void tell(struct evc_sink *sink, unsigned lane)
+{
+	evc_mailbox_tell(evc_container_of(sink, struct evc_mailbox, sink), lane);
 }
 
 struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token)
@@ -34,7 +27,7 @@ struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct
 	struct evc_envelope *envelope = evc_latest_take(token, &mailbox->returns);
 
 	if (envelope == NULL)
-		/* Release, pairs with evc_mailbox_read_statistics: counted as taken before. */
+		/* Release, pairs with evc_mailbox_read_statistics: it was counted as taken before. */
 		atomic_fetch_add_explicit(&mailbox->empty, 1, memory_order_release);
 	return envelope;
 }
@@ -44,11 +37,12 @@ evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 				    const struct evc_subscription_options *options,
 				    struct evc_subscription **out)
 {
+	static const struct evc_latest_mailbox how = { EVC_NEEDS_TOKEN, is_closed, put, tell };
 	struct evc_subscription subscription;
 
 	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
 		return EVC_INVALID_ARGUMENT;
 	subscription = evc_mailbox_subscription(mailbox, options);
-	return evc_latest_create(&subscription, &mailbox->subscriptions, accept, EVC_NEEDS_TOKEN, out);
+	return evc_latest_create(&subscription, &mailbox->subscriptions, &how, out);
 }
 #endif

@@ -8,7 +8,7 @@
 
 void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes)
 {
-	/* P3: skipped if the alarm is up, since its clearing (C4) is then still to come. */
+	/* P3: skipped if the alarm is up, since it will be cleared by a later C4. */
 	if ((attention & lanes) != 0 &&
 	    !(atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) & EVC_SIGNAL_ALARM))
 		/* Release, pairs with C4: the post. */
@@ -23,12 +23,12 @@ void evc_mailbox_count_posted(struct evc_mailbox *mailbox, unsigned lane, uintpt
 {
 	struct evc_inbox *inbox = &mailbox->inboxes[lane >= EVC_LANE_FIRST_QUEUE];
 
-	/* Release, pairs with evc_mailbox_depths: they have left the head. */
+	/* Release, pairs with evc_mailbox_depths: they were subtracted from the head's count before. */
 	atomic_fetch_add_explicit(&inbox->posted[lane % EVC_LANE_FIRST_QUEUE],
 				  (uint32_t)(events / (EVC_HEAD_COUNT + 1)), memory_order_release);
 }
 
-/* A chain of several envelopes: for each lane one push, those of the most urgent lane first. */
+/* Posts a chain of several envelopes: one push for each lane, the most urgent lane first. */
 static __attribute__((noinline)) void push_chain(struct evc_mailbox *mailbox,
 						 const struct evc_chain *chain)
 {
@@ -63,7 +63,7 @@ static __attribute__((noinline)) void push_chain(struct evc_mailbox *mailbox,
 
 static inline bool is_closed(struct evc_mailbox *mailbox)
 {
-	/* Relaxed: a post that misses a close at this moment may have come before it. */
+	/* Relaxed: a post that misses a simultaneous close counts as earlier. */
 	return atomic_load_explicit(&mailbox->attention, memory_order_relaxed) & EVC_ATTENTION_CLOSED;
 }
 
@@ -100,7 +100,7 @@ enum evc_status evc_mailbox_accept_one(struct evc_sink *sink, struct evc_envelop
 
 	if (evc_unlikely(is_closed(mailbox)))
 		return EVC_CLOSED;
-	/* Whoever calls this has made it for one event: not read from the envelope, whose line was just written. */
+	/* 1 event, by the contract of accept_one. Not read from the envelope, whose line was just written. */
 	evc_mailbox_push(mailbox, envelope->lane, envelope, envelope, 1);
 	return EVC_OK;
 }

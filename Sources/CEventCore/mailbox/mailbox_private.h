@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A mailbox: for each lane an inbox that producers push to, and behind the queues' inboxes lists that only the
- * consumer touches.
+ * A mailbox: for each lane an inbox that producers push to, and for each queue lane a sorted list that only
+ * the consumer touches.
  *
  * An inbox is a stack (R. K. Treiber, IBM RJ 5118, 1986), linked through the envelopes: a post is one
- * compare-and-swap of the lane's head. There is nothing between two steps of a post that others could wait for: a
- * producer that the system takes away has posted, or has not. From a stack lane the consumer pops the
- * newest. A queue lane's inbox it grabs whole, by an exchange, and turns round, which is the order of the
- * compare-and-swaps: one order for all producers (D2). Only the consumer takes envelopes off, so that a head that
- * has not changed means that nothing was posted: there is no ABA.
+ * compare-and-swap of the lane's head. A post has no intermediate state that others could wait for: a
+ * producer that is preempted has posted, or has not. From a stack lane the consumer pops the newest envelope.
+ * A queue lane's inbox it drains as a whole, by an exchange, and sorts by reversing it, which gives the order
+ * of the compare-and-swaps: one order for all producers (D2). Only the consumer takes envelopes off, so that
+ * an unchanged head means that nothing was posted: there is no ABA.
  *
- * A head counts, in the six bits that an envelope's alignment leaves free, the events posted since the last
- * grab; who makes them overflow adds to `posted`. So the depth of a lane is read without a walk.
+ * A head counts the events posted since the last drain, in the six bits that an envelope's alignment leaves
+ * free. A producer whose addition overflows them adds the excess to `posted`. The depth of a lane is
+ * therefore read without following the list.
  *
  * How a take keeps D1 without looking at ten inboxes:
  *
- * Of the lanes before `relied` the consumer knows that they are empty, unless the alarm is up; it has published them
- * in `attention`. The lanes from there on to the one that it takes from it looks at before each take.
+ * The consumer knows that the lanes before `relied` are empty unless the alarm is up; it has published these
+ * lanes in `attention`. It looks at the lanes from `relied` up to the one that it takes from before each
+ * take.
  *
  *   producer                                    consumer
  *   P1 CAS the lane's head         seq_cst      C1 add lanes to attention         seq_cst RMW
@@ -28,36 +30,41 @@
  *                                                  becomes the first that is not empty      seq_cst loads
  *                                               C6 look at the heads from `relied` on       acquire
  *                                               C7 take: pop, or from the list of a queue   acquire RMW
- *   An envelope that C7 takes was in the consumer's view before its C3 and C6: a queue is grabbed first, then C3 and
- *   C6 come again; of a stack C7 pops only what the head was before them.
+ * An envelope that C7 takes was in the consumer's view before its C3 and C6: after a queue is drained, C3 and
+ * C6 are repeated; from a stack C7 pops only if the head is what it was before them.
  *
- * Claim: no post that happened before the take lies on a lane before the one that is taken from, or, of a stack, is
- * newer than what is taken.
- *   Let p be such a post. It happened before the taken envelope came into the consumer's view, or otherwise before
- *   C3; nothing that C3 or C6 themselves read brings more, since C6 reads heads that the consumer wrote, and
- *   C3 a signal that is down.
- *   - p's lane is at `relied` or after: C6 sees p's P1 by coherence, unless the consumer has taken p already.
- *   - p's lane is before `relied`. Let C1 be the one that published the lane last. Either p's P2 came before it in the
- *     single order of seq_cst operations: then so did P1, and the look C2 or a later C5 saw it, and `relied` did not
- *     go beyond the lane. Or P2 saw the lane in `attention`: then P3 raised the alarm before the post returned, or
- *     found it up. C3 read it down, so that a C4 came after that raise; if P3 found it up, the C4 that cleared it
- *     is after P3's load in the single order. Either way P1 precedes C4, and C5, which follows it, saw it.
- *   - p is newer on the same stack: C7 fails, since the head has changed.
- * The order of posts on one lane is that of their P1; a post that returned before another began comes before it.
- * Tests/Models/mailbox.pml checks this over all interleavings of small cases.
+ * Claim: no post that happened before the take lies on an earlier lane than the one that is taken from, and
+ * on a stack none is newer than what is taken.
  *
- * How long an urgent post may wait: for the end of the running handler, and while the consumer turns round what it
- * has grabbed. It grabs only lanes that it is about to take from, and a turn looks at the signal every
- * EVC_TURN_AT_ONCE envelopes: what is sooner is taken first, and the turn goes on later.
+ * Let p be such a post. It happened before the taken envelope came into the consumer's view, or else before
+ * C3. What C3 and C6 themselves read adds nothing to that, since C6 reads heads that the consumer wrote, and
+ * C3 a signal that is down.
+ * - p's lane is `relied` or a later one: C6 sees p's P1 by coherence, unless the consumer has taken p
+ *   already.
+ * - p's lane is before `relied`. Let C1 be the one that published the lane last. If p's P2 came before it in
+ *   the single order of seq_cst operations, so did P1; then the look C2 or a later C5 saw p, and `relied` did
+ *   not move beyond the lane. Otherwise P2 saw the lane in `attention`. Then P3 raised the alarm before the
+ *   post returned, or found it up. C3 read it down, so that a C4 came after that raise; if P3 found it up,
+ *   the C4 that cleared it follows P3's load in the single order. Either way P1 precedes C4, and the C5 that
+ *   follows it saw p.
+ * - p is newer on the same stack: C7 fails, since the head has changed.
+ * The order of posts on one lane is that of their P1; a post that returned before another began comes before
+ * it. Tests/Models/mailbox.pml checks this over all interleavings of small cases.
  *
- * Sleeping uses the same two steps: set SLEEP (C1), look (C2); a producer that sees SLEEP in P2 wakes. A mailbox
- * that is pumped is armed by the same bit: mailbox_pump.c.
+ * How long an urgent post may wait: until the running handler ends, and while the consumer sorts what it has
+ * drained. The consumer drains only lanes that it is about to take from, and while it sorts it looks at the
+ * signal every EVC_SORT_AT_ONCE envelopes: more urgent events are taken first, and sorting goes on later.
  *
- * Closing: CLOSED in `attention` refuses later posts. When the consumer ends, it sets ENDED (a seq_cst RMW), and
- * grabs all inboxes. A post that began before CLOSED either precedes ENDED in the single order, so that this grab
- * finds it, or sees ENDED in P2, and grabs all inboxes itself. An exchange gives each envelope to one of them.
+ * Sleeping uses the same two steps: set SLEEP (C1), look (C2); a producer that sees SLEEP in P2 wakes the
+ * consumer. A mailbox that is pumped is armed by the same bit: mailbox_pump.c.
  *
- * Progress: a post is lock-free: its compare-and-swap is repeated if another on the same lane has succeeded.
+ * Closing: CLOSED in `attention` refuses later posts. When the consumer ends, it sets ENDED (a seq_cst RMW)
+ * and drains all inboxes. A post that began before CLOSED either precedes ENDED in the single order, so that
+ * the consumer's drain finds it, or sees ENDED in P2 and drains all inboxes itself. The exchange gives each
+ * envelope to one of the two.
+ *
+ * Progress: a post is lock-free: its compare-and-swap is repeated if another one on the same lane has
+ * succeeded.
  */
 #ifndef EVC_MAILBOX_PRIVATE_H
 #define EVC_MAILBOX_PRIVATE_H
@@ -78,29 +85,31 @@
 #define EVC_SIGNAL_CLOSE 8u
 
 #define EVC_QUEUE_LANES (EVC_LANE_COUNT - EVC_LANE_FIRST_QUEUE)
-/* What the low bits of a head count. */
+/* The low bits of a head, which count. */
 #define EVC_HEAD_COUNT ((uintptr_t)63)
-/* So many takes in a row from one lane, and the consumer relies on the alarm for those before it. */
+/* After this many successive takes from one lane the consumer relies on the alarm for the lanes before it. */
 #define EVC_RUN 16u
-/* So many envelopes are turned round before the next look at what is sooner: some four microseconds. */
-#define EVC_TURN_AT_ONCE 1024u
-/* Turns of a spin loop between two looks of who is in no hurry: about half a microsecond. */
+/* How many envelopes are sorted between two looks at the signal: some four microseconds. */
+#define EVC_SORT_AT_ONCE 1024u
+/* Iterations of a spin loop between two looks that are not urgent: about half a microsecond. */
 #define EVC_PAUSES 16u
 
 /* Lanes that are likely to be posted to together share a line: the stacks, and the queues. */
 struct evc_inbox {
 	_Alignas(EVC_CACHE_LINE) _Atomic uintptr_t heads[EVC_LANE_FIRST_QUEUE];
-	/* Events in units of 64; those since the last grab, below 64, are counted by the head. */
+	/* Events in units of 64; the remainder since the last drain is counted by the head. */
 	_Atomic uint32_t posted[EVC_LANE_FIRST_QUEUE];
 };
 
-/* Of a queue lane. */
+/* The list of a queue lane. */
 struct evc_lane_list {
-	/* Oldest first; NULL, or all that is left of what was grabbed before `rest`. */
+	/* The sorted envelopes, oldest first; NULL while `rest` is being sorted. */
 	struct evc_envelope *first;
-	/* Grabbed, newest first, and what was turned round of it, which is newer still. */
+	/*
+	 * What was drained and is not sorted yet, newest first; and its newer part, which is sorted already.
+	 */
 	struct evc_envelope *rest;
-	struct evc_envelope *turned;
+	struct evc_envelope *sorted;
 };
 
 struct evc_mailbox {
@@ -108,9 +117,9 @@ struct evc_mailbox {
 	struct evc_mailbox_options options;
 	struct evc_parker *parker;
 	/*
-	 * Lanes and SLEEP: written by the consumer, and SLEEP of a pumped one cleared by whoever wakes it.
-	 * CLOSED: by whoever closes. Read by producers after every post, so it shares its line only with what
-	 * seldom changes.
+	 * Lanes and SLEEP: written by the consumer; SLEEP of a pumped mailbox is cleared by whoever wakes it.
+	 * CLOSED: written by the closer. Producers read it after every post, so that it shares its line only
+	 * with fields that seldom change.
 	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t attention;
 	_Atomic uint32_t references;
@@ -118,36 +127,44 @@ struct evc_mailbox {
 	/* Stacks, queues. Written by producers at each post, and by the consumer that takes. */
 	struct evc_inbox inboxes[2];
 
-	/* Written by producers that raise the alarm and by controllers; read before every take. */
+	/* Written by producers that raise the alarm, by interrupts and closes; read before every take. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t signal;
 
-	/* From here on the consumer's, unless it says otherwise. */
+	/* From here on the consumer's, unless stated otherwise. */
 	_Alignas(EVC_CACHE_LINE) struct evc_lane_list lists[EVC_QUEUE_LANES];
-	/* One bit for each queue lane whose list has a first, and for each that is being turned. */
+	/* One bit for each queue lane whose list has a first envelope, and for each that is being sorted. */
 	uint32_t occupied;
-	uint32_t turning;
-	/* The lanes before it are empty unless the alarm is up. None of them is in the two above. */
+	uint32_t sorting;
+	/* The lanes before it are empty unless the alarm is up. None of them is in the two masks above. */
 	uint32_t relied;
-	/* The lane of the last take by a look, and how many there were in a row. */
+	/*
+	 * The lane of the last take that looked at the inboxes, and how many such takes followed one another.
+	 */
 	uint32_t run_lane;
 	uint32_t run_length;
-	/* evc_mailbox_run: whether and how long to pause before a look that would find little; 0: not once. */
+	/*
+	 * evc_mailbox_run: whether, and for how many iterations, to pause before a drain that would find
+	 * little. 0: no pause before the next one.
+	 */
 	bool paces;
 	uint32_t pace;
-	/* EVC_WAIT_PARK: how many more spins before a sleep may be in vain. */
+	/* EVC_WAIT_PARK: how many more fruitless spins are allowed before a sleep. */
 	uint32_t grace_left;
 	struct evc_return_cache returns;
-	/* Events that have left each lane, and those of `posted` below 64 at each grab. Read by anybody: relaxed. */
+	/*
+	 * Events that have left each lane, and the counts of the heads at each drain. Any thread reads them:
+	 * relaxed.
+	 */
 	_Atomic uint64_t left[EVC_LANE_COUNT];
-	_Atomic uint64_t grabbed[EVC_LANE_COUNT];
+	_Atomic uint64_t drained[EVC_LANE_COUNT];
 
-	/* Off the hot path. Relaxed: statistics. Events that were dropped; tokens that stood for nothing. */
+	/* Off the hot path. Relaxed: statistics. Dropped events; tokens that stood for no event. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t dropped;
 	_Atomic uint64_t empty;
 	struct evc_subscription_list subscriptions;
 };
 
-/* What a subscription of the mailbox is. */
+/* The value of a subscription of this mailbox. */
 static inline struct evc_subscription
 evc_mailbox_subscription(struct evc_mailbox *mailbox, const struct evc_subscription_options *options)
 {
@@ -176,18 +193,18 @@ static inline struct evc_envelope *evc_head_envelope(uintptr_t head)
 /* mailbox_post.c: the sink's functions. */
 enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain);
 enum evc_status evc_mailbox_accept_one(struct evc_sink *sink, struct evc_envelope *envelope);
-/* mailbox_post.c: what a post has to do beside posting: seldom anything. */
+/* mailbox_post.c: the rare part of a post: alarm, wake-up, ended mailbox. */
 void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes);
 /* mailbox_post.c: adds what overflowed the head's count. */
 void evc_mailbox_count_posted(struct evc_mailbox *mailbox, unsigned lane, uintptr_t events);
 
-/* P1 for envelopes of one lane, linked from the newest to the oldest, which are so many events. */
+/* P1 for envelopes of one lane, linked from the newest to the oldest, which hold `events` events. */
 static inline void evc_mailbox_put(struct evc_mailbox *mailbox, unsigned lane,
 				   struct evc_envelope *newest, struct evc_envelope *oldest,
 				   uint32_t events)
 {
 	_Atomic uintptr_t *head = evc_mailbox_head(mailbox, lane);
-	/* Relaxed: the envelope is not looked at, only its address. */
+	/* Relaxed: only the envelope's address is used. */
 	uintptr_t old = atomic_load_explicit(head, memory_order_relaxed), count;
 
 	for (;;) {
@@ -199,8 +216,9 @@ static inline void evc_mailbox_put(struct evc_mailbox *mailbox, unsigned lane,
 			    memory_order_seq_cst, memory_order_relaxed)))
 			break;
 		/*
-		 * Another processor has the line, and most likely posts on: who took it back at once would lose it
-		 * at once. Two producers: 22 instead of 31 ns an event, four 28 instead of 32.
+		 * Another processor has the line, and most likely goes on posting: taking the line back at
+		 * once would mean losing it at once. Two producers: 22 instead of 31 ns an event, four 28
+		 * instead of 32.
 		 */
 		for (unsigned i = 0; i < EVC_PAUSES; i++)
 			evc_pause();
@@ -211,7 +229,7 @@ static inline void evc_mailbox_put(struct evc_mailbox *mailbox, unsigned lane,
 }
 
 /*
- * P2 and P3. The mailbox must still be there although the envelopes may be gone by now: whoever posts holds a
+ * P2 and P3. The envelopes may be gone by now, but the mailbox is still there: a posting thread holds a
  * reference, directly or through the route cache.
  */
 static inline void evc_mailbox_tell(struct evc_mailbox *mailbox, unsigned lane)
@@ -222,7 +240,7 @@ static inline void evc_mailbox_tell(struct evc_mailbox *mailbox, unsigned lane)
 		evc_mailbox_attend_to_post(mailbox, attention, 1u << lane);
 }
 
-/* A post, which is accepted whether the mailbox is closed or not: as if it had come before the close. */
+/* A post. It is accepted even if the mailbox has closed, as if it had come before the close. */
 static inline void evc_mailbox_push(struct evc_mailbox *mailbox, unsigned lane,
 				    struct evc_envelope *newest, struct evc_envelope *oldest,
 				    uint32_t events)
@@ -231,34 +249,55 @@ static inline void evc_mailbox_push(struct evc_mailbox *mailbox, unsigned lane,
 	evc_mailbox_tell(mailbox, lane);
 }
 
-/* mailbox_take.c: the envelope that is next, where that needs more than a look at the signal. */
+/* mailbox_take.c: the slow path of evc_mailbox_next. */
 struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox);
 /*
- * mailbox_take.c: the signal is up. Clears ALARM and CONTROL of it, and obeys the latter. Returns what it was, or
- * has become meanwhile.
+ * mailbox_take.c: the signal is up. Clears ALARM and CONTROL, and calls `control` for the latter. Returns the
+ * signal, including bits that were set meanwhile.
  */
 uint32_t evc_mailbox_attend(struct evc_mailbox *mailbox);
-/* mailbox_take.c: goes on after a token was taken, as evc_mailbox_next. */
+/* mailbox_take.c: as evc_mailbox_next, for the case that the take found a token. */
 struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 					       struct evc_envelope *token);
 /*
- * mailbox_take.c: the first lane that holds something, of those before `limit`; EVC_LANE_COUNT if none does. And
- * the envelope that is next there, or NULL: a newer one came, look again. By C6 and C7 alone, for a consumer that
- * relies on no alarm.
+ * mailbox_take.c: the first lane that is not empty; EVC_LANE_COUNT if all are. And takes its next envelope;
+ * NULL if a newer one came: look again. They use C6 and C7 alone, for a consumer that relies on no alarm.
  */
 unsigned evc_mailbox_first(struct evc_mailbox *mailbox, struct evc_envelope **top);
 struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigned lane,
 					    struct evc_envelope *top);
-/* mailbox_latest.c: the event that a token stands for, which was taken; NULL if that was no event. */
+/* mailbox_latest.c: exchanges a taken token for its event; NULL if it stands for none. */
 struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token);
-/* mailbox_close.c: the consumer's end. False if it has to handle more first. */
+/* mailbox_close.c: ends the consumer. False if it has to handle more envelopes first. */
 bool evc_mailbox_end(struct evc_mailbox *mailbox);
-/* mailbox_close.c: drops what lies in the inboxes, after the consumer's end. Any thread. */
+/* mailbox_close.c: drops everything in the inboxes, after the consumer's end. Any thread. */
 void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cache *cache);
 /* mailbox_pump.c: SLEEP was seen in `attention`. */
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
+/*
+ * mailbox_batch.c: delivers the events of a batch, of which evc_mailbox_next has taken the first: one by one,
+ * as long as they are next, and at most `limit`. Returns how many were delivered.
+ */
+uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
+				   uint64_t limit);
 
-/* True if something lies in an inbox. Any thread. */
+/* How a waiting consumer looks for news, and what it does around a sleep. All but `has_news` may be NULL. */
+struct evc_waiter {
+	void *context;
+	/* The look of the sleep protocol (C2): sequentially consistent. */
+	bool (*has_news)(void *context);
+	void (*begin_spin)(void *context);
+	void (*prepare_wait)(void *context);
+	void (*finish_wait)(void *context);
+};
+
+/*
+ * mailbox_wait.c: waits by the mailbox's strategy, on its parker. False if the time limit has passed. The
+ * consumer.
+ */
+bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t timeout);
+
+/* True if an inbox is not empty. Any thread. */
 static inline bool evc_mailbox_has_posts(struct evc_mailbox *mailbox, memory_order order)
 {
 	uintptr_t any = 0;
@@ -268,29 +307,29 @@ static inline bool evc_mailbox_has_posts(struct evc_mailbox *mailbox, memory_ord
 	return evc_head_envelope(any) != NULL;
 }
 
-/* True if something waits: in an inbox, or already off it. Consumer only. */
+/* True if an envelope waits, in an inbox or drained from it. Consumer only. */
 static inline bool evc_mailbox_has_mail(struct evc_mailbox *mailbox)
 {
-	return mailbox->occupied != 0 || mailbox->turning != 0 ||
+	return mailbox->occupied != 0 || mailbox->sorting != 0 ||
 	       evc_mailbox_has_posts(mailbox, memory_order_seq_cst);
 }
 
-/* True if the consumer is spoken to: evc_mailbox_attend. */
+/* True if the signal is up: call evc_mailbox_attend. */
 static inline bool evc_mailbox_is_signalled(struct evc_mailbox *mailbox)
 {
 	/* C3. Acquire, pairs with the raises in evc_mailbox_attend_to_post, _interrupt and _close. */
 	return atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0;
 }
 
-/* C2: something waits, or the consumer is spoken to. Consumer only. */
+/* C2: an envelope waits, or the signal is up. Consumer only. */
 static inline bool evc_mailbox_has_news(struct evc_mailbox *mailbox)
 {
 	return atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) != 0 ||
 	       evc_mailbox_has_mail(mailbox);
 }
 
-/* True if it is to end, at once or when nothing is left. */
-static inline bool evc_mailbox_closes(struct evc_mailbox *mailbox)
+/* True if the mailbox is to end, at once or when it is empty. */
+static inline bool evc_mailbox_is_closing(struct evc_mailbox *mailbox)
 {
 	/* Acquire, pairs with close_with: what the closer did before. */
 	return (atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
@@ -303,20 +342,20 @@ static inline void evc_mailbox_unpark(struct evc_mailbox *mailbox)
 	(void)evc_parker_wake(mailbox->parker);
 }
 
-/* For what the consumer ends. Consumer only. */
+/* The cache for slots of envelopes that the consumer ends. Consumer only. */
 static inline struct evc_return_cache *evc_mailbox_returns(struct evc_mailbox *mailbox)
 {
 	return &mailbox->returns;
 }
 
-/* Nothing is left. Consumer only. */
-static inline void evc_mailbox_say_idle(struct evc_mailbox *mailbox)
+/* Calls `idle`: nothing is left. Consumer only. */
+static inline void evc_mailbox_call_idle(struct evc_mailbox *mailbox)
 {
 	if (mailbox->options.idle != NULL)
 		mailbox->options.idle(mailbox->options.context);
 }
 
-/* Counts an event that leaves its lane. Relaxed: only the consumer writes it. */
+/* Counts events that leave their lane. Relaxed: only the consumer writes it. */
 static inline void evc_mailbox_count_left(struct evc_mailbox *mailbox, unsigned lane, uint64_t events)
 {
 	atomic_store_explicit(&mailbox->left[lane],
@@ -325,7 +364,7 @@ static inline void evc_mailbox_count_left(struct evc_mailbox *mailbox, unsigned 
 			      memory_order_relaxed);
 }
 
-/* Takes the oldest of a queue whose list holds one. */
+/* Takes the oldest envelope of a queue whose list is not empty. */
 static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *mailbox, unsigned lane)
 {
 	struct evc_lane_list *list = &mailbox->lists[lane - EVC_LANE_FIRST_QUEUE];
@@ -333,7 +372,7 @@ static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *m
 	struct evc_envelope *next = evc_slot_next(envelope);
 
 	list->first = next;
-	/* Behind a backlog it may be far away: fetch it while this one is handled. */
+	/* In a backlog it may be far away: fetch it while this one is handled. */
 	__builtin_prefetch(next, 1);
 	if (next == NULL)
 		mailbox->occupied &= ~(1u << lane);
@@ -344,7 +383,7 @@ static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *m
 /* The envelope that is next, or NULL if none is or the mailbox ends. Consumer only. */
 static inline struct evc_envelope *evc_mailbox_next(struct evc_mailbox *mailbox)
 {
-	/* C3. Relaxed: if it is up, C4 acquires; if not, this thread has cleared it. */
+	/* C3. Relaxed: if the signal is up, C4 acquires; if not, this thread has cleared it. */
 	if (evc_likely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) == 0 &&
 		       (mailbox->occupied >> mailbox->relied) & 1u)) {
 		struct evc_envelope *envelope = evc_mailbox_take_listed(mailbox, mailbox->relied);

@@ -2,12 +2,14 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * A mailbox whose consumer is driven by somebody else: a pump call delivers some envelopes on whatever
- * thread it is made on, and when nothing is left it arms the mailbox and returns instead of sleeping.
+ * The two consumers that deliver: a thread (evc_mailbox_run), and a pump.
  *
- * Armed is the bit SLEEP of `attention`, and the two steps are those of a consumer that goes to sleep
- * (C1, C2 and P1, P2 in mailbox_private.h). What differs is who clears the bit. A sleeping consumer
- * clears it itself; here whoever clears it has the right and the duty to see to the next pump:
+ * A pump is a consumer that is driven from outside: each call delivers some envelopes on the calling thread.
+ * When nothing is left it arms the mailbox and returns, instead of sleeping.
+ *
+ * Armed is the bit SLEEP of `attention`, and the two steps are those of a consumer that goes to sleep (C1, C2
+ * and P1, P2 in mailbox_private.h). What differs is who clears the bit. A sleeping consumer clears it itself.
+ * Here the thread that clears it has the right and the duty to cause the next pump:
  *
  *   poster, interrupter, closer                pump
  *   P1 publish (post, signal)     seq_cst      C1 set SLEEP                   seq_cst RMW
@@ -15,20 +17,20 @@
  *   P4 if SLEEP: clear it         acquire RMW  C6 if there is news: clear it  acquire RMW
  *   P5 if P4 found it set: wake                C7 if C6 found it set: go on; else leave
  *
- * - No wake-up is lost: of P1 and C1 one precedes the other in the single order of seq_cst operations, so
- *   that P2 sees SLEEP or C2 sees the news. A P2 that misses SLEEP because another one's P4 had cleared it
- *   precedes the C1 of the pump that this other one woke, whose C2 then sees the news.
- * - One wake-up for each arming, and one consumer at a time: the bit that C1 set is cleared once, by a P4
- *   or by C6, since both are read-modify-write. From C1 on the pump touches nothing that is the consumer's
- *   until C6 has won the bit back: the next pump may be running by then.
- * - What one pump did happens before the next: C1 releases, P4 acquires (the read-modify-writes between
- *   them keep the release sequence), and the wake function orders itself before the pump it causes. C6
- *   acquires, too: between C1 and C6 another pump may have run and armed the mailbox again, and then it
- *   is that one's bit which C6 clears.
+ * - No wake-up is lost: one of P1 and C1 precedes the other in the single order of seq_cst operations, so
+ *   that P2 sees SLEEP or C2 sees the news. If P2 misses SLEEP because another thread's P4 had cleared it, it
+ *   precedes the C1 of the pump that this P4 caused, whose C2 then sees the news.
+ * - One wake-up for each arming, and one consumer at a time: the bit that C1 set is cleared once, by a P4 or
+ *   by C6, since both are read-modify-write. From C1 on the pump touches nothing that belongs to the consumer
+ *   until C6 has won the bit back: the next pump may already be running.
+ * - One pump happens before the next: C1 releases, P4 acquires (the read-modify-writes between them continue
+ *   the release sequence), and the wake function orders itself before the pump that it causes. C6 acquires
+ *   too: between C1 and C6 another pump may have run and armed the mailbox again, and then C6 clears the bit
+ *   of that pump.
  *
  * Tests/Models/pump.pml checks this over all interleavings of small cases.
  */
-#include "mailbox/mailbox_deliver.h"
+#include "mailbox/mailbox_private.h"
 
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox)
 {
@@ -36,28 +38,87 @@ void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox)
 		evc_mailbox_unpark(mailbox);
 		return;
 	}
-	/* P4, P5; acquire pairs with C1: what the last pump did, before the next. */
+	/* P4, P5. Acquire, pairs with C1: the last pump happens before the next. */
 	if (atomic_fetch_and_explicit(&mailbox->attention, ~EVC_ATTENTION_SLEEP,
 				      memory_order_acquire) &
 	    EVC_ATTENTION_SLEEP)
 		mailbox->options.wake(mailbox->options.context);
 }
 
-/* What anybody may have done to a mailbox that has run dry. Touches nothing of the consumer's. */
+/* Delivers what evc_mailbox_next has taken. Returns the number of events, at most `limit`. */
+static inline uint64_t deliver(struct evc_mailbox *mailbox, struct evc_envelope *envelope, uint64_t limit)
+{
+	struct evc_subscription *subscription = envelope->subscription;
+	void *payload = envelope->bytes;
+	bool owned = true, moved;
+
+	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_BOXED)) {
+		if (envelope->flags & EVC_ENVELOPE_BATCH)
+			return evc_mailbox_deliver_batch(mailbox, envelope, limit);
+		payload = evc_box_payload(envelope->box);
+		owned = evc_envelope_owns_payload(envelope);
+	}
+	moved = subscription->deliver(subscription->context, payload, envelope, owned);
+	evc_envelope_end(envelope, moved, &mailbox->returns);
+	return 1;
+}
+
+/*
+ * The loop of a consumer that delivers. It counts `*limit` down and returns EVC_OK when that is 0, EVC_CLOSED
+ * when the mailbox has ended, and EVC_EMPTY after `idle` when nothing is left.
+ */
+static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, uint64_t *limit)
+{
+	for (;;) {
+		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
+
+		if (evc_likely(envelope != NULL)) {
+			*limit -= deliver(mailbox, envelope, *limit);
+			if (evc_unlikely(*limit == 0))
+				return EVC_OK;
+			continue;
+		}
+		if (evc_likely(!evc_mailbox_is_closing(mailbox))) {
+			evc_mailbox_call_idle(mailbox);
+			return EVC_EMPTY;
+		}
+		if (evc_mailbox_end(mailbox))
+			return EVC_CLOSED;
+	}
+}
+
+enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
+{
+	uint64_t no_limit = UINT64_MAX;
+
+	if (mailbox == NULL || mailbox->options.wake != NULL)
+		return EVC_INVALID_ARGUMENT;
+	/* A spinning consumer is for the shortest latency; for the others a microsecond does not matter. */
+	mailbox->paces = mailbox->options.strategy != EVC_WAIT_SPIN;
+	mailbox->pace = EVC_PAUSES;
+	while (deliver_all(mailbox, &no_limit) != EVC_CLOSED)
+		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
+	return EVC_CLOSED;
+}
+
+/*
+ * True if any thread has posted, interrupted or closed since the mailbox was empty. Touches nothing that
+ * belongs to the consumer.
+ */
 static inline bool has_news(struct evc_mailbox *mailbox)
 {
 	return atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) != 0 ||
 	       evc_mailbox_has_posts(mailbox, memory_order_seq_cst);
 }
 
-/* Nothing is left. True if the caller is not the consumer any more. */
+/* Arms the mailbox, since nothing is left. True if the caller is not the consumer any more. */
 static bool arm(struct evc_mailbox *mailbox)
 {
 	/* C1, then C2. */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_SLEEP, memory_order_seq_cst);
 	if (!has_news(mailbox))
 		return true;
-	/* C6, C7. Acquire: pairs with C1, of whichever pump it was. */
+	/* C6, C7. Acquire: pairs with the C1 of whichever pump it was. */
 	return !(atomic_fetch_and_explicit(&mailbox->attention, ~EVC_ATTENTION_SLEEP,
 					   memory_order_acquire) &
 		 EVC_ATTENTION_SLEEP);
@@ -68,11 +129,14 @@ enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbox, uint64_t limit)
 	if (mailbox == NULL || limit == 0)
 		return EVC_INVALID_ARGUMENT;
 	for (;;) {
-		enum evc_status status = evc_mailbox_deliver_all(mailbox, &limit);
+		enum evc_status status = deliver_all(mailbox, &limit);
 
 		if (status != EVC_EMPTY)
 			return status;
-		/* What is of no use to anybody until the next pump. Before C1, after which it may be that one's. */
+		/*
+		 * Slots that are not needed until the next pump. Before C1, after which the cache may belong
+		 * to that pump.
+		 */
 		evc_return_cache_flush(&mailbox->returns);
 		if (mailbox->options.wake == NULL ? !has_news(mailbox) : arm(mailbox))
 			return EVC_EMPTY;

@@ -2,30 +2,32 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * What a consumer does while nothing waits: that of a mailbox, and a worker, which looks in two places
- * (shared/worker_wait.c).
+ * What a consumer does while nothing waits: the consumer of a mailbox, and a worker, which looks in two
+ * places (shared/worker_wait.c).
  */
-#include "mailbox/mailbox_wait.h"
+#include "mailbox/mailbox_private.h"
 #include "platform/clock.h"
 
 #include <sched.h>
 #include <unistd.h>
 
 /*
- * Sleeping and being woken costs the producer a system call and the consumer tens of microseconds, so
- * that even the parking strategy first looks for about as long as a producer at full speed might pause:
- * while that has paid lately. A consumer whose events come seldom sleeps at once, which also lets the
- * system run it where its producer runs (woken in 5 instead of 14 us here).
+ * A sleep and its wake-up cost the producer a system call and the consumer tens of microseconds. The parking
+ * strategy therefore first looks for about as long as a producer at full speed might pause, as long as such
+ * looks have recently been successful. A consumer whose events are rare sleeps at once, which also lets the
+ * system run it on its producer's processor (woken in 5 instead of 14 us here).
  */
 #define GRACE_NS 4000u
-/* So many spins in vain end it; a sleep as short as this begins it again. */
+/* After this many fruitless spins it sleeps at once; a sleep as short as this allows them again. */
 #define GRACE_TRIES 4u
 #define SHORT_SLEEP_NS 20000u
+/* A spinning consumer reads the clock once in this many looks. */
+#define LOOKS_PER_CLOCK 16u
 
 /*
- * Looks for at most `limit` nanoseconds. True if there is news. `pauses` is how long the wait between two looks may
- * become: each look takes lines from the producers, so that looking too soon makes both sides pay for a single
- * envelope.
+ * Looks for at most `limit` nanoseconds. True if there is news. `pauses` is the number of evc_pause between
+ * two looks: each look takes lines from the producers, so that looking too soon makes both sides pay for a
+ * single envelope.
  */
 static bool spin(const struct evc_waiter *waiter, uint64_t limit, unsigned pauses, bool yield)
 {
@@ -40,8 +42,11 @@ static bool spin(const struct evc_waiter *waiter, uint64_t limit, unsigned pause
 			return true;
 		if (yield)
 			sched_yield();
-		/* The clock costs as much as many looks: seldom, and not at all without a limit. */
-		if (turn % 16 == 0 && limit != EVC_FOREVER) {
+		/*
+		 * Reading the clock costs as much as many looks: do it rarely, and not at all without a
+		 * limit.
+		 */
+		if (turn % LOOKS_PER_CLOCK == 0 && limit != EVC_FOREVER) {
 			uint64_t now = evc_clock_now();
 
 			if (start == 0)
@@ -54,7 +59,9 @@ static bool spin(const struct evc_waiter *waiter, uint64_t limit, unsigned pause
 
 static uint64_t grace(void)
 {
-	/* On one processor nobody can post while we spin. Relaxed: whoever asks first finds the same. */
+	/*
+	 * With one processor no thread can post while we spin. Relaxed: every thread computes the same value.
+	 */
 	static _Atomic int processors;
 	int n = atomic_load_explicit(&processors, memory_order_relaxed);
 
@@ -70,7 +77,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Sleeps until woken or the time is over. True if there is news. */
+/* Sleeps until woken or the time limit has passed. True if there is news. */
 static bool sleep_once(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t limit)
 {
 	uint32_t ticket = evc_parker_prepare(mailbox->parker);
@@ -78,8 +85,8 @@ static bool sleep_once(struct evc_mailbox *mailbox, const struct evc_waiter *wai
 
 	/* C1, then C2: see mailbox_private.h. */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_SLEEP, memory_order_seq_cst);
-	if (waiter->lie_down != NULL)
-		waiter->lie_down(waiter->context);
+	if (waiter->prepare_wait != NULL)
+		waiter->prepare_wait(waiter->context);
 	news = waiter->has_news(waiter->context);
 	if (!news) {
 		uint64_t since = evc_clock_now();
@@ -87,12 +94,12 @@ static bool sleep_once(struct evc_mailbox *mailbox, const struct evc_waiter *wai
 		if (evc_parker_wait(mailbox->parker, ticket, limit) == EVC_OK &&
 		    evc_clock_now() - since < SHORT_SLEEP_NS)
 			mailbox->grace_left = GRACE_TRIES;
-		/* Whoever was woken takes what there is at once. */
+		/* A consumer that was woken drains without a pause. */
 		mailbox->pace = 0;
 	}
-	if (waiter->get_up != NULL)
-		waiter->get_up(waiter->context);
-	/* Relaxed: a wake-up too many does no harm. */
+	if (waiter->finish_wait != NULL)
+		waiter->finish_wait(waiter->context);
+	/* Relaxed: a superfluous wake-up does no harm. */
 	atomic_fetch_and_explicit(&mailbox->attention, ~EVC_ATTENTION_SLEEP, memory_order_relaxed);
 	return news || waiter->has_news(waiter->context);
 }
@@ -101,7 +108,7 @@ static bool park(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, u
 {
 	uint64_t end = evc_clock_after(timeout), limit = timeout;
 
-	/* Slots of this mailbox are of no use to anybody while we sleep. */
+	/* The cached slots would be unused while we sleep. */
 	evc_return_cache_flush(&mailbox->returns);
 	while (!sleep_once(mailbox, waiter, limit)) {
 		uint64_t now;
@@ -134,8 +141,9 @@ bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint
 		if (mailbox->grace_left == 0)
 			break;
 		/*
-		 * A producer may be kept from its processor. Eight mailboxes on two processors: 38 instead of 78 ns a
-		 * delivery. A consumer that sleeps long does not come here: woken, it would be 8 us later.
+		 * A producer may be waiting for this processor. Eight mailboxes on two processors: 38 instead
+		 * of 78 ns a delivery. A consumer that sleeps for long does not come here: it would be woken
+		 * 8 us later.
 		 */
 		sched_yield();
 		if (waiter->has_news(waiter->context) ||
@@ -149,7 +157,7 @@ bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint
 	return park(mailbox, waiter, timeout);
 }
 
-/* Something waits, or the mailbox is spoken to. Consumer only. */
+/* An envelope waits, or the signal is up. Consumer only. */
 static bool has_news(void *context)
 {
 	return evc_mailbox_has_news(context);

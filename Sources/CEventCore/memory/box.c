@@ -5,7 +5,7 @@
 
 #include "platform/allocator.h"
 
-/* The pool class for a block of this size, or 0 if no pool has it. */
+/* The slab pool's class for a block of this size, or 0 if none is large enough. */
 static size_t class_for(uint64_t size)
 {
 	size_t index = 1;
@@ -27,11 +27,11 @@ struct evc_box *evc_box_create(struct evc_thread_record *record, size_t size, si
 		return NULL;
 	index = class_for(total);
 #ifdef EVC_ADDRESS_SANITIZER
-	/* Blocks of the pools are aligned to 64 there, not to their size. */
+	/* Blocks of the slab pools are aligned to 64 bytes there, not to their size. */
 	if (alignment > 64)
 		index = 0;
 #endif
-	/* A pooled block is aligned to its size, which is more than the payload's alignment. */
+	/* A pooled block is aligned to its size, which is at least the payload's alignment. */
 	box = index != 0 ? evc_pool_take(&record->pools[index], &record->boxes[index])
 			 : evc_allocate(total, offset);
 	if (box == NULL)

@@ -11,7 +11,7 @@ enum evc_status evc_envelope_create(struct evc_subscription *subscription, enum 
 	struct evc_box *box = NULL;
 
 	if (subscription == NULL || out == NULL || (unsigned)lane >= EVC_LANE_COUNT ||
-	    (alignment & (alignment - 1)) != 0 || alignment > 4096)
+	    (alignment & (alignment - 1)) != 0 || alignment > EVC_ALIGNMENT_MAX)
 		return EVC_INVALID_ARGUMENT;
 	record = evc_thread_record();
 	if (record == NULL)
@@ -48,6 +48,16 @@ void evc_chain_append(struct evc_chain *chain, struct evc_envelope *envelope)
 	chain->last = envelope;
 	chain->count++;
 	chain->lanes |= 1u << envelope->lane;
+}
+
+void evc_chain_end(const struct evc_chain *chain)
+{
+	struct evc_envelope *envelope = chain->first, *next;
+
+	for (uint32_t i = 0; i < chain->count; i++, envelope = next) {
+		next = evc_slot_next(envelope);
+		evc_envelope_end(envelope, false, NULL);
+	}
 }
 
 void *evc_envelope_payload(struct evc_envelope *envelope)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * Making and ending envelopes, for the files that hold them.
- */
+/* Making and ending envelopes, for the files that hold them. */
 #ifndef EVC_ENVELOPE_PRIVATE_H
 #define EVC_ENVELOPE_PRIVATE_H
 
-#include "memory/batch.h"
 #include "memory/box.h"
 #include "memory/subscription.h"
 #include "memory/thread_record.h"
@@ -24,15 +21,18 @@ static inline void *evc_envelope_payload_inline(struct evc_envelope *envelope)
 						    : evc_box_payload(envelope->box);
 }
 
+/* Ends the payloads of a batch that were not taken, and gives the box back. `cache` may be NULL. */
+void evc_batch_end(struct evc_envelope *envelope, struct evc_return_cache *cache);
+
 /* True if no other envelope shares the payload. */
 static inline bool evc_envelope_owns_payload(struct evc_envelope *envelope)
 {
-	/* Acquire, pairs with evc_envelope_end's count-down: the others' reads before our move. */
+	/* Acquire, pairs with the countdown in evc_envelope_end: the others' reads come before our move. */
 	return !(envelope->flags & EVC_ENVELOPE_BOXED) ||
 	       atomic_load_explicit(&envelope->box->references, memory_order_acquire) == 1;
 }
 
-/* Ends the payload unless it was moved out, and gives the box and the slot back. `cache` may be NULL. */
+/* Ends the payload unless it was moved out, and returns box and slot. `cache` may be NULL. */
 static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_moved,
 				    struct evc_return_cache *cache)
 {
@@ -47,7 +47,7 @@ static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_
 	} else {
 		struct evc_box *box = envelope->box;
 
-		/* Pairs with itself and evc_envelope_owns_payload. */
+		/* Pairs with itself and with evc_envelope_owns_payload. */
 		if (atomic_fetch_sub_explicit(&box->references, 1, memory_order_acq_rel) == 1) {
 			if (!payload_moved && subscription->drop != NULL)
 				subscription->drop(subscription->context, evc_box_payload(box));
@@ -61,5 +61,8 @@ static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_
 	if (evc_unlikely(holds))
 		evc_envelope_let_go(subscription);
 }
+
+/* Ends the envelopes of a chain, and their payloads. */
+void evc_chain_end(const struct evc_chain *chain);
 
 #endif

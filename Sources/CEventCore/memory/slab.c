@@ -25,8 +25,8 @@ void evc_pool_init(struct evc_pool *pool, unsigned class_index)
 #ifdef EVC_ADDRESS_SANITIZER
 
 /*
- * A taker of a shared mailbox may still look at the link of a slot that is being freed, so the block itself waits
- * for a grace period; the payload is poisoned at once.
+ * A taker of a shared mailbox may still read the link of a slot that is being freed. The block itself
+ * therefore waits for a grace period; the payload is poisoned at once.
  */
 #define HEADER 64u
 
@@ -89,8 +89,9 @@ void evc_pool_list(struct evc_pool *pool, struct evc_segment *first, struct evc_
 	do {
 		last->next = head;
 		/*
-		 * Release, pairs with the exchanges of evc_pool_refill and the trim: the links. Acquire, pairs with the
-		 * trim's: what it has not taken finds the timer's flag down (slab_trim.c).
+		 * Release, pairs with the exchanges of evc_pool_refill and of the trim: the links. Acquire,
+		 * pairs with the trim's exchange: a segment that the trim has not taken finds the timer's
+		 * flag cleared (slab_trim.c).
 		 */
 	} while (!atomic_compare_exchange_weak_explicit(&pool->returned, &head, first,
 							memory_order_acq_rel,
@@ -100,22 +101,23 @@ void evc_pool_list(struct evc_pool *pool, struct evc_segment *first, struct evc_
 void evc_segment_give(struct evc_segment *segment, uint64_t slots)
 {
 	struct evc_pool *pool = evc_slab_of(segment)->pool;
-	/* Looked at before G1, after which the pool may go. */
+	/* Read before G1, after which the pool may be gone. */
 	uint64_t all = evc_pool_all_free(pool);
 	/*
-	 * G1. Release, pairs with G3 and the trim: all uses of the slots. Acquire, for the listing that this makes:
-	 * who had it before is done with its fields (G3); and, pairs with the trim's look, as in evc_pool_list.
+	 * G1. Release, pairs with G3 and the trim: all uses of the slots. Acquire, for the listing that this
+	 * makes: its last holder is done with the fields (G3); and, pairs with the trim's look, as in
+	 * evc_pool_list.
 	 */
 	uint64_t before = atomic_fetch_or_explicit(&segment->free, slots, memory_order_acq_rel);
 
 	if (before == 0)
 		evc_pool_list(pool, segment, segment);
-	/* Also where it was listed when a part of it came back, and could not go. */
+	/* Also if the segment was listed earlier, when only a part of it was free and it could not go. */
 	if (before == 0 || (before | slots) == all)
 		evc_pool_note_return();
 }
 
-/* The next segment of the slab that is being used for the first time. NULL = out of memory. */
+/* The next segment of the slab whose segments are used for the first time. NULL = out of memory. */
 static struct evc_segment *take_fresh(struct evc_pool *pool)
 {
 	struct evc_slab *slab = pool->fresh;
@@ -141,7 +143,7 @@ static struct evc_segment *take_fresh(struct evc_pool *pool)
 		evc_pool_grow(pool, EVC_SLAB_HEADER);
 	}
 	evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
-	/* The trim may unmap a slab of which all was used. */
+	/* From here on the trim may unmap the slab: all of its segments are in use. */
 	if (++pool->fresh_used == evc_slab_capacity(slab))
 		pool->fresh = NULL;
 	return evc_slab_segment(slab, pool->fresh_used);
@@ -152,16 +154,19 @@ static struct evc_segment *take_returned(struct evc_pool *pool)
 {
 	struct evc_segment *segment = NULL;
 
-	/* Looked at first: an exchange would take the line from the givers even when there is nothing. */
+	/* Read first: an exchange would take the line from the givers even if there is nothing to take. */
 	if (atomic_load_explicit(&pool->reserve, memory_order_relaxed) != NULL)
-		/* Relaxed: what is there the owner has stored itself, below. */
+		/* Relaxed: the owner itself stored what is there, below. */
 		segment = atomic_exchange_explicit(&pool->reserve, NULL, memory_order_relaxed);
 	if (segment == NULL &&
 	    atomic_load_explicit(&pool->returned, memory_order_relaxed) != NULL)
-		/* Acquire, pairs with evc_pool_list, through the trim too. */
+		/* Acquire, pairs with evc_pool_list, also through the trim. */
 		segment = atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
 	if (segment != NULL && segment->next != NULL)
-		/* The others stay within the trim's reach. Release, pairs with its exchange: their links. */
+		/*
+		 * The other segments stay where the trim can find them. Release, pairs with its exchange:
+		 * their links.
+		 */
 		atomic_store_explicit(&pool->reserve, segment->next, memory_order_release);
 	return segment;
 }
@@ -175,7 +180,10 @@ void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 			segment->is_released = false;
 			evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
 		}
-		/* G3. The fields above before the listing is given up: release, for who makes the next one. */
+		/*
+		 * G3. Release: the fields above are written before the listing is given up to whoever makes
+		 * the next one.
+		 */
 		cursor->free = atomic_exchange_explicit(&segment->free, 0, memory_order_acq_rel);
 	} else {
 		segment = take_fresh(pool);
@@ -184,7 +192,7 @@ void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 		cursor->free = evc_pool_all_free(pool);
 	}
 	cursor->memory = evc_segment_memory(segment);
-	/* Relaxed: a statistic, which the trim sets back. */
+	/* Relaxed: a statistic, which the trim resets. */
 	atomic_fetch_add_explicit(&pool->taken, 1, memory_order_relaxed);
 	return evc_pool_take(pool, cursor);
 }
@@ -245,7 +253,7 @@ void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor)
 
 void evc_pool_end(struct evc_pool *pool)
 {
-	/* What was never used is free. */
+	/* Segments that were never used are free. */
 	while (pool->fresh != NULL)
 		evc_segment_give(take_fresh(pool), evc_pool_all_free(pool));
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Slots of fixed sizes for envelopes and boxes. Each thread that dispatches has a pool for each size; it
- * takes, and any thread gives back.
+ * Slots of fixed sizes for envelopes and boxes. Each thread that dispatches has a slab pool for each size;
+ * only that thread takes slots, and any thread gives them back.
  *
  *   slab      256 KiB, aligned to its size. Its first 4 KiB are its header: a descriptor for each segment.
  *   segment   4 KiB of slots of one size, and 32 KiB of the largest. Its descriptor has a bit for each slot
  *             that was given back.
  *   slot      64 bytes to 8 KiB, a power of two, at a multiple of its size.
  *
- * A slot that is given back is one bit in its segment's descriptor. So the taker reads nothing of the slot,
- * whose line is still with the thread that gave it; whatever waits keeps its own slot and no other; and
- * a segment goes round with whichever slots it has.
+ * Giving a slot back sets one bit in its segment's descriptor. The taker therefore reads nothing of the slot,
+ * whose line is still in the cache of the thread that gave it back; an envelope that waits keeps its own slot
+ * and no other; and a segment is used again with whichever slots are free.
  *
  * Synchronization:
  *   field             owner thread      giving threads          trim
@@ -19,18 +19,19 @@
  *   pool->returned    exchange NULL     G2 push, CAS            exchange NULL, then push
  *   pool->reserve     exchange, store   -                       exchange NULL
  *   cursor, bump      read, write       -                       of a thread that has ended
- * A segment has one listing: it belongs to whoever has taken it off a list, from there to G3, and to nobody
- * while `free` is 0. G1 that finds `free` 0 makes one, by G2; so a segment with a bit set is on one list or in
- * one hand, and is on no list twice. G1 releases what was done with the slot, G3 acquires it. Only the owner
- * stores into `reserve`, and only after it has emptied it, so that a plain store loses nothing. Both lists
- * are taken whole: there is no ABA. Tests/Models/slab.pml models G1 to G3 beside a trim.
+ * A segment has one listing. The listing belongs to whoever has taken the segment off a list, from there to
+ * G3, and to nobody while `free` is 0. A G1 that finds `free` 0 makes a listing by G2. So a segment with a
+ * bit set is on one list or with one holder, and never on a list twice. G1 releases what was done with the
+ * slot, G3 acquires it. Only the owner stores into `reserve`, and only after it has emptied it, so that a
+ * plain store loses nothing. Both lists are taken whole, so that there is no ABA. Tests/Models/slab.pml
+ * models G1 to G3 beside a trim.
  *
- * Progress: taking is wait-free while a segment has a slot; the next segment costs an exchange or two, or, if
- * nothing came back, fresh memory. Giving is lock-free: a fetch-or for up to 64 slots through a cache.
- * Ownership: a slot has one holder: its pool, a return cache, or the user.
+ * Progress: taking is wait-free while a segment has a slot. The next segment costs one or two exchanges, or
+ * fresh memory if no slot was returned. Giving back is lock-free: a fetch-or for up to 64 slots through a
+ * cache. Ownership: a slot has one holder: its slab pool, a return cache, or the user.
  *
- * J. Bonwick's slabs (USENIX 1994), with the free list a word of bits. Measured beside chains of free slots and
- * beside streams of slots for each receiver: Benchmarks/README.md, "Choices".
+ * J. Bonwick's slabs (USENIX 1994), with a word of bits as the free list. Measured against chains of free
+ * slots and against streams of slots for each receiver: Documentation/Choices.md.
  */
 #ifndef EVC_SLAB_H
 #define EVC_SLAB_H
@@ -55,7 +56,7 @@ struct evc_segment {
 	_Atomic uint64_t free;
 	/* The rest belongs to the holder of the listing. */
 	struct evc_segment *next;
-	/* Its pages went back to the system, and come again when they are written to. */
+	/* Its pages were given back to the system, which supplies new ones when they are written to. */
 	bool is_released;
 };
 
@@ -66,48 +67,56 @@ struct evc_slab {
 			struct evc_pool *pool;
 			uint8_t segment_shift;
 			uint8_t slot_shift;
-			/* Trim only: how many of its segments it holds free as a whole, and what of that is not released. */
+			/*
+			 * Trim only: how many of its segments the trim holds that are entirely free, and how
+			 * many of their bytes are not released.
+			 */
 			uint32_t held;
 			size_t held_bytes;
 			bool is_doomed;
 			struct evc_domain_head retired;
 		};
-		/* Where the descriptor of the first segment would be, which is the header itself. */
+		/* The position of the first segment's descriptor, where the header itself lies. */
 		_Alignas(EVC_CACHE_LINE) unsigned char header[EVC_CACHE_LINE];
 	};
-	/* Number n is that of the memory at n << segment_shift; from 1. */
+	/* Number n describes the memory at n << segment_shift; numbers begin at 1. */
 	struct {
 		_Alignas(EVC_CACHE_LINE) struct evc_segment segment;
 	} segments[];
 };
 
-/* What a thread takes slots from at the moment. */
+/* The free slots that a thread takes from at the moment. */
 struct evc_cursor {
 	char *memory;
 	uint64_t free;
 };
 
 struct evc_pool {
-	/* The owner's: the slab that has segments which were never used, or NULL, and how many were. */
+	/*
+	 * The owner's: the slab with segments that were never used, or NULL, and how many of them are in use.
+	 */
 	struct evc_slab *fresh;
 	uint32_t fresh_used;
 	/* Constant. */
 	uint8_t slot_shift;
 	uint8_t segment_shift;
-	/* Segments taken since the last trim: a busy pool. Owner and trim; relaxed, a statistic. */
+	/*
+	 * Segments taken since the last trim; not 0: the slab pool is busy. Owner and trim; relaxed, a
+	 * statistic.
+	 */
 	_Atomic uint32_t taken;
 	/*
-	 * Headers, and segments that are in use or free and not released. Owner and trim; relaxed, since it need
-	 * be exact only after the owner has ended.
+	 * Bytes of headers, and of segments that are in use, or free and not released. Owner and trim;
+	 * relaxed, since it must be exact only after the owner has ended.
 	 */
 	_Atomic size_t bytes;
 
-	/* On a line of its own: others write here while the owner works above. */
+	/* On a line of its own: other threads write here while the owner works above. */
 	_Alignas(EVC_CACHE_LINE) _Atomic(struct evc_segment *) returned;
 	_Atomic(struct evc_segment *) reserve;
 };
 
-/* Slots that were given and not told to their segments yet. One holder, no atomics. */
+/* Slots that were given back and not yet marked in their segments. One holder, no atomics. */
 #define EVC_RETURN_WAYS 16u
 struct evc_return_cache {
 	struct {
@@ -119,35 +128,35 @@ struct evc_return_cache {
 
 void evc_pool_init(struct evc_pool *pool, unsigned class_index);
 
-/* The part of take that finds another segment for the cursor. NULL = out of memory. */
+/* The slow path of evc_pool_take: finds another segment for the cursor. NULL = out of memory. */
 void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor);
 
-/* Gives all back that the owner had in hand, which ends. */
+/* Gives back everything that an ending owner holds. */
 void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor);
 void evc_pool_end(struct evc_pool *pool);
 
-/* Tells the segments of all that a cache holds. The cache's holder only. */
+/* Marks all slots of a cache in their segments. The cache's holder only. */
 void evc_return_cache_flush(struct evc_return_cache *cache);
 
 /* Gives one slot back without a cache. Any thread. */
 void evc_pool_give(void *slot);
 
-/* G2, for several that are linked. */
+/* G2, for several linked segments. */
 void evc_pool_list(struct evc_pool *pool, struct evc_segment *first, struct evc_segment *last);
 
-/* slab_trim.c: the pool uses so many bytes more. The owner. */
+/* slab_trim.c: the slab pool uses `bytes` more. The owner. */
 void evc_pool_grow(struct evc_pool *pool, size_t bytes);
 /*
- * slab_trim.c: gives what is free beyond `floor` bytes back to the system, unless the pool is busy: true. The one
- * thread that trims.
+ * slab_trim.c: gives free memory beyond `floor` bytes back to the system. True if the slab pool is busy and
+ * was left alone. The one thread that trims.
  */
 bool evc_pool_let_go(struct evc_pool *pool, size_t floor);
-/* slab_trim.c: a segment came back: is there something for the system? Lock-free. */
+/* slab_trim.c: a segment was returned; arms the trim if there may be something for the system. Lock-free. */
 void evc_pool_note_return(void);
-/* slab_trim.c: a thread has ended, whose pools keep nothing. Lock-free. */
+/* slab_trim.c: a thread has ended; its slab pools keep nothing. Lock-free. */
 void evc_pool_note_end(void);
 
-/* The word of a segment of which each slot is free. */
+/* The value of `free` of a segment whose slots are all free. */
 static inline uint64_t evc_pool_all_free(const struct evc_pool *pool)
 {
 	return UINT64_MAX >> (64u - (1u << (pool->segment_shift - pool->slot_shift)));
@@ -199,7 +208,7 @@ static inline void *evc_pool_take(struct evc_pool *pool, struct evc_cursor *curs
 }
 
 #ifdef EVC_ADDRESS_SANITIZER
-/* Every slot is a block of its own, freed for good. */
+/* Every slot is a block of its own, which is really freed. */
 static inline void evc_return_cache_give_any(struct evc_return_cache *cache, void *slot)
 {
 	(void)cache;
@@ -214,12 +223,13 @@ static inline void evc_return_cache_give_smallest(struct evc_return_cache *cache
 #else
 /* G1, and G2 if it makes the listing. */
 void evc_segment_give(struct evc_segment *segment, uint64_t slots);
-/* Gives a slot of any pool back. `cache` may be NULL. */
+/* Gives back a slot of any slab pool. `cache` may be NULL. */
 void evc_return_cache_give_any(struct evc_return_cache *cache, void *slot);
 
 /*
- * The same for a slot of the first class, and a cache that is there: most are of the segment of the one before. Slots
- * are taken in the order of their bits, and mostly end so: after the last of a segment it is told.
+ * The same for a slot of the first class; `cache` is not NULL. Mostly the slot is in the same segment as the
+ * one before. Slots are taken in the order of their bits and mostly end in that order, so that the cache
+ * marks a segment's slots after its last slot.
  */
 static inline void evc_return_cache_give_smallest(struct evc_return_cache *cache, void *slot)
 {

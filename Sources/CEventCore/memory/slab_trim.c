@@ -2,16 +2,17 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * Giving memory back after a burst, by the rule in include/eventcore/pool.h.
+ * Gives memory back after a burst, by the rule in include/eventcore/pool.h.
  *
- * A trim takes the lists of a pool, so that for a moment it holds the listing of each segment in them, and
- * nobody else knows their free slots. Slabs that are free as a whole it retires: a taker of a shared mailbox
- * may still look at a stale link there, hence the grace period. Of other slabs it gives the pages of free
- * segments to the system, which brings them again, zeroed, when they are used. The rest goes back on the list.
+ * A trim takes the lists of a slab pool, so that for a moment it holds the listing of each segment in them,
+ * and no other thread knows their free slots. It retires slabs that are entirely free: a taker of a shared
+ * mailbox may still read a stale link there, hence the grace period. Of other slabs it gives the pages of
+ * free segments to the system, which supplies new, zeroed ones when they are used. The rest goes back on the
+ * list.
  *
- * When: on the callback thread, every EVC_POOL_REST_NS, from the moment that a slab is mapped, or that a segment
- * comes back while there is more than the floors, until a trim finds nothing that may go later. An idle program
- * has no timer.
+ * When: on the callback thread, every EVC_POOL_REST_NS, from the moment that a slab is mapped, or that a
+ * segment is returned while there is more than the floors, until a trim finds nothing that can be released
+ * later. An idle program has no timer.
  */
 #include "eventcore/pool.h"
 #include "memory/slab.h"
@@ -32,19 +33,21 @@ void evc_pool_read_statistics(struct evc_pool_statistics *out)
 }
 
 /*
- * Not 0: a pool has more than its floor, as far as the last trim knows, or has grown since, which adds 1: a trim sets
- * it back only if none has grown meanwhile, so that what comes back while it runs is not forgotten.
+ * Not 0 if a slab pool has more than its floor, as far as the last trim knows, or has grown since. Each
+ * growth adds 1, and a trim resets it only if no pool has grown meanwhile, so that what is returned while it
+ * runs is not forgotten.
  */
 static _Atomic uint64_t surplus;
-/* Whether the callback thread will trim. */
+/* True if a trim is scheduled on the callback thread. */
 static _Atomic bool is_armed;
 
 static void tick(void)
 {
 	/*
-	 * Before the look: who grows or returns after it arms anew. Relaxed: whoever lists or fills a segment after the
-	 * trim has taken the list or looked at the segment acquires that (take_all, is_free), and so finds the flag
-	 * down; a pool that has grown unnoticed has left `surplus` up.
+	 * Before the trim: a thread that grows or returns afterwards arms it anew. Relaxed: a thread that
+	 * lists or fills a segment after the trim has taken the list or read the segment acquires that
+	 * (take_all, is_free), and therefore finds the flag cleared; a pool that has grown unnoticed has left
+	 * `surplus` not 0.
 	 */
 	atomic_store_explicit(&is_armed, false, memory_order_relaxed);
 	evc_pool_trim();
@@ -59,14 +62,17 @@ static void arm(void)
 
 void evc_pool_note_end(void)
 {
-	/* Its floor has gone. Relaxed: a trim that sees this has yet to take the mutex under which the thread has ended. */
+	/*
+	 * Its floor no longer counts. Relaxed: a trim that sees this has yet to take the mutex under which
+	 * the thread has ended.
+	 */
 	atomic_fetch_add_explicit(&surplus, 1, memory_order_relaxed);
 	arm();
 }
 
 void evc_pool_note_return(void)
 {
-	/* Relaxed: what a return that is too early for the flag brings goes with the next one. */
+	/* Relaxed: memory whose return is too early to see the flag is trimmed with the next return. */
 	if (evc_unlikely(atomic_load_explicit(&surplus, memory_order_relaxed) != 0))
 		arm();
 }
@@ -97,8 +103,8 @@ static void destroy(struct evc_domain_head *head)
 static struct evc_segment *take_all(_Atomic(struct evc_segment *) *list)
 {
 	/*
-	 * Acquire, pairs with the release operations that list segments (slab.c). Release, pairs with `list` there: what
-	 * it lists later finds the flag down that tick has lowered.
+	 * Acquire, pairs with the release operations that list segments (slab.c). Release, pairs with
+	 * evc_pool_list: what it lists later finds the flag cleared by `tick`.
 	 */
 	return atomic_exchange_explicit(list, NULL, memory_order_acq_rel);
 }
@@ -118,8 +124,8 @@ static struct evc_segment *join(struct evc_segment *a, struct evc_segment *b)
 static bool is_free(const struct evc_pool *pool, struct evc_segment *segment)
 {
 	/*
-	 * Acquire, pairs with G1: all uses of the slots. A read-modify-write, and release, for the G1 that it does not
-	 * see: that one comes after it, and finds the flag down that tick has lowered.
+	 * Acquire, pairs with G1: all uses of the slots. A read-modify-write with release, for a G1 that it
+	 * does not see: that one comes after it and finds the flag cleared by `tick`.
 	 */
 	return atomic_fetch_or_explicit(&segment->free, 0, memory_order_acq_rel) == evc_pool_all_free(pool);
 }
@@ -135,7 +141,10 @@ static size_t segment_size(const struct evc_pool *pool)
 	return (size_t)1 << pool->segment_shift;
 }
 
-/* What the trim holds of a pool, how many bytes of that are free and not released, and how many of those stay. */
+/*
+ * The segments of a slab pool that the trim holds, how many of their bytes are free and not released, and how
+ * many bytes stay.
+ */
 struct holding {
 	struct evc_pool *pool;
 	struct evc_segment *first;
@@ -156,7 +165,10 @@ static void count(struct holding *holding)
 	}
 }
 
-/* Whether the slab goes as a whole. A segment that was not free at the count is in none that does. */
+/*
+ * Tells whether the whole slab is freed. A slab with a segment that was not free when they were counted is
+ * not.
+ */
 static bool is_doomed(struct holding *holding, struct evc_slab *slab)
 {
 	size_t size = slab->held_bytes;
@@ -192,7 +204,7 @@ static bool release(struct evc_pool *pool, struct evc_segment *segment)
 	return true;
 }
 
-/* Takes apart what is held, and lists again what stays. */
+/* Releases what the floor does not need of the held segments, and lists the others again. */
 static void let_go(struct holding *holding)
 {
 	struct evc_segment *kept = NULL, **link = &kept, *last = NULL, *next;
@@ -225,7 +237,10 @@ bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
 	struct holding holding = { .pool = pool, .floor = floor };
 	bool is_busy = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed) != 0;
 
-	/* A busy pool would map new slabs while its lists are here. Its memory goes back when it is quiet. */
+	/*
+	 * A busy slab pool would map new slabs while the trim holds its lists. Its memory is released when it
+	 * is quiet.
+	 */
 	if (!is_busy) {
 		holding.first = join(take_all(&pool->reserve), take_all(&pool->returned));
 		count(&holding);
@@ -254,7 +269,10 @@ void evc_pool_trim(void)
 
 	if (pthread_mutex_trylock(&trim_mutex) != 0)
 		return;
-	/* Acquire, pairs with evc_pool_grow: what has grown before is seen below, and otherwise `surplus` has changed. */
+	/*
+	 * Acquire, pairs with evc_pool_grow: growth before this is seen below; later growth changes
+	 * `surplus`.
+	 */
 	before = atomic_load_explicit(&surplus, memory_order_acquire);
 	evc_thread_records_trim(&trim);
 	atomic_fetch_add_explicit(&trims, 1, memory_order_relaxed);

@@ -10,13 +10,13 @@
  *   24      generation
  *   28      lane
  *   29      flags
- *   30      of a batch: how many events it had; 1 of others
+ *   30      how many events the batch had; 1 for other envelopes
  *   32      payload, or the pointer to its box, or a batch
  *
- * `next` is atomic because a taker of a shared mailbox may look at the link of an envelope that another has
- * taken, and throws the reading away (shared/shared_stack.h). All other fields belong to the holder alone.
+ * `next` is atomic because a taker of a shared mailbox may read the link of an envelope that another has
+ * taken; it then discards what it read (shared/shared_stack.h). All other fields belong to the holder alone.
  *
- * Sources/EventCore/Core/EnvelopeLayout.swift mirrors the offsets; a test compares them.
+ * Sources/EventCore/Routing/EnvelopeLayout.swift mirrors the offsets; a test compares them.
  */
 #ifndef EVC_SLOT_H
 #define EVC_SLOT_H
@@ -29,14 +29,25 @@
 
 struct evc_box;
 
-/* Several events of one subscription and lane, whose payloads lie side by side in a box (batch.h). */
+/*
+ * A batch: several events of one subscription and lane in one envelope, whose payloads lie side by side in a box. It
+ * is one post, and the consumer takes its events one by one: after each it decides anew which is next (D1), so that
+ * more urgent ones come between. The envelope's holder owns the payloads that were not taken.
+ *
+ * Why: an envelope for each event moves a cache line of 64 bytes for, say, 24, and both sides pay for the slot. In
+ * batches of 64 a 24-byte event costs 25 lines instead of 64.
+ *
+ * Only a mailbox that says so gets batches (`evc_mailbox_options.batches`), since its consumer does not get an
+ * envelope for each event that it could keep. Events for several receivers, and payloads that do not fit into a pooled
+ * box together, travel in an envelope each.
+ */
 struct evc_batch {
 	struct evc_box *box;
-	/* Of the event that is taken next, or was taken last and is being delivered. */
+	/* The payload of the event that is taken next, or that was taken last and is being delivered. */
 	unsigned char *payload;
-	/* From one payload to the next to be taken, in bytes: backwards on a stack. */
+	/* The distance to the next payload, in bytes; negative on a stack. */
 	int32_t step;
-	/* How many have not been taken. */
+	/* How many events have not been taken. */
 	uint32_t left;
 };
 
@@ -57,11 +68,14 @@ struct evc_envelope {
 
 /* The payload lies in a box. */
 #define EVC_ENVELOPE_BOXED 1u
-/* No event: a place in the lanes of a latest-only subscription's event (latest.h). Inside a mailbox only. */
+/*
+ * Not an event, but a token: the position in the lanes of a latest-only subscription's event (latest.h).
+ * Inside a mailbox only.
+ */
 #define EVC_ENVELOPE_TOKEN 2u
-/* Holds a reference of its latest-only subscription, to be let go at its end. */
+/* Holds a reference of its latest-only subscription, which is released when the envelope ends. */
 #define EVC_ENVELOPE_HOLDS 4u
-/* Several events. Always with BOXED, so that who looks for that alone finds it. */
+/* Several events. Set together with BOXED, so that code that tests BOXED alone finds it. */
 #define EVC_ENVELOPE_BATCH 8u
 
 static_assert(sizeof(struct evc_envelope) == 64, "a slot is one cache line");
@@ -72,7 +86,7 @@ static_assert(offsetof(struct evc_envelope, lane) == 28, "see EnvelopeLayout.swi
 static_assert(offsetof(struct evc_envelope, batch.box) == offsetof(struct evc_envelope, box),
 	      "a batch is boxed");
 
-/* Relaxed: the link is published by whoever publishes the envelope (mailbox_private.h). */
+/* Relaxed: the link is published together with the envelope (mailbox_private.h). */
 static inline struct evc_envelope *evc_slot_next(struct evc_envelope *slot)
 {
 	return atomic_load_explicit(&slot->next, memory_order_relaxed);
@@ -83,14 +97,17 @@ static inline void evc_slot_set_next(struct evc_envelope *slot, struct evc_envel
 	atomic_store_explicit(&slot->next, next, memory_order_relaxed);
 }
 
+/* How many slots ahead a line is prefetched. */
+#define EVC_SLOTS_AHEAD 4
+
 /*
- * The slot that is needed soon lies a little further on, for the most part. A wrong guess costs nothing. For
- * writing: it was written last on the other core, and will be written here. In phases of 64 events a dispatch
- * from C takes 19 instead of 31 ns.
+ * Fetches the line of the slot that is probably needed soon: it mostly lies a little further on, and a wrong
+ * guess costs nothing. For writing: the other core wrote it last, and it will be written here. In phases of
+ * 64 events a dispatch from C takes 19 instead of 31 ns.
  */
 static inline void evc_slot_prefetch(const struct evc_envelope *slot)
 {
-	evc_prefetch_write((const char *)slot + 4 * sizeof(struct evc_envelope));
+	evc_prefetch_write((const char *)slot + EVC_SLOTS_AHEAD * sizeof(struct evc_envelope));
 }
 
 #endif

@@ -4,8 +4,8 @@
 #include "memory/spares.h"
 
 /*
- * The first word of a slot that lies in the list. Atomic because a token's slot may have been an envelope of a shared
- * stack, and a taker that is late may still read this word as that envelope's link (shared_stack.h, U2): its
+ * The first word of a slot in the list. Atomic because a token's slot may have been an envelope of a shared
+ * stack, and a late taker may still read this word as that envelope's link (shared_stack.h, U2); its
  * compare-and-swap then fails. Relaxed: the list belongs to one thread.
  */
 struct spare {
@@ -49,7 +49,7 @@ void evc_spare_give(struct evc_thread_record *record, unsigned class_index, void
 	spares->count++;
 }
 
-/* Has so many spares at least. */
+/* Sets slots aside until there are at least `count`. False = out of memory. */
 static bool fill(struct evc_thread_record *record, unsigned class_index, uint32_t count)
 {
 	while (spares_of(record, class_index)->count < count) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Slots that a thread has set aside, so that a post has what it may need and cannot run out of memory half way: the
- * token of a latest-only subscription, the next segment of a shared queue. A dispatch reserves them before it posts
- * to anybody. All of it on the record's thread.
+ * Spares: slots that a thread has set aside, so that a post has what it may need and cannot run out of memory
+ * half way: the token of a latest-only subscription, the next segment of a shared queue. A dispatch reserves
+ * spares before its first post. Everything here runs on the record's thread.
  */
 #ifndef EVC_SPARES_H
 #define EVC_SPARES_H
@@ -16,10 +16,10 @@
 #define EVC_TOKEN_CLASS 0u
 #define EVC_QUEUE_CLASS 6u
 
-/* Sets slots aside until there are so many. False = out of memory. */
+/* Sets slots aside until there are this many. False = out of memory. */
 bool evc_spares_fill(struct evc_thread_record *record, uint32_t tokens, uint32_t segments);
 
-/* Reserves `count` of what is needed, if so many lie there. */
+/* Reserves `count` spares of each kind in `needs`, if that many are set aside. */
 static inline bool evc_spares_reserve_there(struct evc_thread_record *record, unsigned needs,
 					    uint32_t count)
 {
@@ -33,7 +33,7 @@ static inline bool evc_spares_reserve_there(struct evc_thread_record *record, un
 	return true;
 }
 
-/* Reserves `count` of what is needed. False = out of memory: then nothing is. */
+/* Reserves `count` spares of each kind in `needs`. False = out of memory: then nothing is reserved. */
 static inline bool evc_spares_reserve(struct evc_thread_record *record, unsigned needs, uint32_t count)
 {
 	return evc_likely(evc_spares_reserve_there(record, needs, count)) ||
@@ -43,7 +43,7 @@ static inline bool evc_spares_reserve(struct evc_thread_record *record, unsigned
 		evc_spares_reserve_there(record, needs, count));
 }
 
-/* Ends a reservation: the posts are done, or will not be. */
+/* Ends a reservation: the posts are done, or will not be made. */
 static inline void evc_spares_unreserve(struct evc_thread_record *record, unsigned needs,
 					uint32_t count)
 {
@@ -51,7 +51,7 @@ static inline void evc_spares_unreserve(struct evc_thread_record *record, unsign
 	record->segments.reserved -= needs & EVC_NEEDS_SEGMENT ? count : 0;
 }
 
-/* True if there is one of what is needed, for a post that is about to begin. False = out of memory. */
+/* Sets aside one spare of each kind in `needs`, for a post that is about to begin. False = out of memory. */
 static inline bool evc_spares_ready(struct evc_thread_record *record, unsigned needs)
 {
 	uint32_t tokens = needs & EVC_NEEDS_TOKEN ? 1 : 0, segments = needs & EVC_NEEDS_SEGMENT ? 1 : 0;
@@ -60,12 +60,12 @@ static inline bool evc_spares_ready(struct evc_thread_record *record, unsigned n
 	       evc_spares_fill(record, tokens, segments);
 }
 
-/* A spare, or, for who has reserved none, a fresh slot. NULL = out of memory. */
+/* A spare, or a fresh slot if the caller has reserved none. NULL = out of memory. */
 void *evc_spare_take(struct evc_thread_record *record, unsigned class_index);
-/* Gives one back that was not needed. */
+/* Returns a spare that was not needed. */
 void evc_spare_give(struct evc_thread_record *record, unsigned class_index, void *slot);
 
-/* Gives all back to their pools: the end of the thread. */
+/* Returns all spares to their slab pools, at the end of the thread. */
 void evc_spares_end(struct evc_thread_record *record);
 
 #endif

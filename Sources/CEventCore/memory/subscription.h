@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What happens with the envelopes of one kind at one sink. Written before it is published, then
- * constant: any thread reads it. The sink owns it.
+ * A subscription: what happens with the envelopes of one kind at one sink. It is written before it is
+ * published and constant afterwards; any thread reads it. The sink owns it.
  */
 #ifndef EVC_SUBSCRIPTION_H
 #define EVC_SUBSCRIPTION_H
@@ -14,7 +14,7 @@ struct evc_subscription {
 	union {
 		bool (*deliver)(void *context, void *payload, const struct evc_envelope *envelope,
 				bool owned);
-		/* If `is_shared`: of a shared mailbox, whose handlers are the worker's. */
+		/* If `is_shared`: of a shared mailbox, whose handlers get the worker's context too. */
 		bool (*deliver_by_worker)(void *worker_context, void *context, void *payload,
 					  struct evc_envelope *envelope, bool owned);
 	};
@@ -23,7 +23,7 @@ struct evc_subscription {
 			      struct evc_batch_walk *walk);
 	void *context;
 	void (*finalize)(void *context);
-	/* Of the sink's list; guarded by the sink's mutex. */
+	/* The next one in the sink's list; guarded by the sink's mutex. */
 	struct evc_subscription *next;
 	bool is_shared;
 };

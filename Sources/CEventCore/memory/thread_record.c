@@ -15,7 +15,7 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool key_available;
 
-/* Guards both lists, at a thread's start and end; the trim holds it for a moment for each record. */
+/* Guards both lists, at a thread's start and end; the trim takes it for a moment for each record. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct evc_thread_record *all, *orphans;
 
@@ -43,9 +43,9 @@ static void orphan(void *memory)
 	struct evc_thread_record *record = memory;
 
 	evc_route_cache_clear(record);
-	/* A later destructor of this thread may dispatch: it gets a record anew. */
+	/* A later destructor of this thread may dispatch; it then gets a new record. */
 	evc_thread_record_current = NULL;
-	/* Of a dispatch that the thread began and did not end. */
+	/* The thread may have begun a dispatch that it did not end. */
 	record->pins = 0;
 	evc_spares_end(record);
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
@@ -103,7 +103,7 @@ struct evc_thread_record *evc_thread_record_attach(void)
 		record = create();
 	if (record == NULL)
 		return NULL;
-	/* Without a key nobody would get the record at the thread's end: refuse rather than leak. */
+	/* Without a key the record would be lost at the thread's end: refuse rather than leak. */
 	if (!key_available || pthread_setspecific(key, record) != 0) {
 		orphan(record);
 		return NULL;
@@ -112,7 +112,7 @@ struct evc_thread_record *evc_thread_record_attach(void)
 	return record;
 }
 
-/* Takes a record without a thread out of the others' reach. */
+/* Takes a record without a thread out of other threads' reach. False if it has one. */
 static bool claim_orphan(struct evc_thread_record *record)
 {
 	bool is_orphan;
@@ -148,12 +148,15 @@ static bool is_empty(struct evc_thread_record *record)
 	return bytes == 0;
 }
 
-/* A claimed record without a slab, and the one before it in the list of all, or NULL if it was the first. */
+/*
+ * Frees a claimed record without slabs. `before` is the one before it in the list of all, or NULL if it was
+ * the first.
+ */
 static void free_record(struct evc_thread_record *record, struct evc_thread_record *before)
 {
 	struct evc_thread_record **link = before != NULL ? &before->next : &all;
 
-	/* Others add at the head meanwhile. */
+	/* Other threads add at the head meanwhile. */
 	pthread_mutex_lock(&mutex);
 	while (*link != record)
 		link = &(*link)->next;
@@ -169,7 +172,7 @@ void evc_thread_records_trim(struct evc_trim *trim)
 	pthread_mutex_lock(&mutex);
 	record = all;
 	pthread_mutex_unlock(&mutex);
-	/* Only a trim takes records off the list, so that the links can be followed without the mutex. */
+	/* Only a trim removes records from the list, so that the links can be followed without the mutex. */
 	for (; record != NULL; record = next) {
 		bool is_claimed = claim_orphan(record);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What the core keeps for each thread that dispatches: its pools and its route cache.
+ * What the core keeps for each thread that dispatches: its slab pools and its route cache.
  *
- * A record is made at the thread's first dispatch. When the thread ends, a pthread key's destructor empties the
- * route cache and leaves the record, with its pools, to the next thread that needs one; the mutex of the records
- * orders the two. A record that nobody needed is freed by the trim that has given the last of its slabs back:
- * until then each slab names its pool.
+ * A record is made at the thread's first dispatch. When the thread ends, a pthread key's destructor empties
+ * the route cache and leaves the record, with its slab pools, to the next thread that needs one; the records'
+ * mutex orders the two threads. A record that no thread needed is freed by the trim that has released the
+ * last of its slabs: until then each slab refers to its pool.
  */
 #ifndef EVC_THREAD_RECORD_H
 #define EVC_THREAD_RECORD_H
@@ -21,15 +21,15 @@ struct evc_snapshot;
 #define EVC_ENVELOPE_SHIFT 6u
 
 struct evc_route_cache_entry {
-	/* 0 = empty: routers are counted from 1. */
+	/* 0 = empty: routers are numbered from 1. */
 	uint64_t router_number;
 	uint64_t key;
 	struct evc_route *route;
-	/* With a reference, or NULL for a key that had no subscription. */
+	/* Holds a reference; NULL for a key without subscriptions. */
 	struct evc_snapshot *snapshot;
 };
 
-/* Slots set aside, by their first words: spares.h. */
+/* Slots that are set aside, linked by their first words: spares.h. */
 struct evc_spares {
 	void *first;
 	uint32_t count;
@@ -38,22 +38,23 @@ struct evc_spares {
 
 struct evc_thread_record {
 	/*
-	 * Where its next envelopes come from: for each lane, so that what waits on a less urgent one lies together
-	 * and keeps no segment of what has long been handled.
+	 * Where the thread's next envelopes come from. One cursor for each lane, so that envelopes that wait
+	 * on a less urgent lane lie together and do not keep segments of envelopes that were handled long
+	 * ago.
 	 */
 	struct evc_cursor envelopes[EVC_LANE_COUNT];
 	struct evc_cursor boxes[EVC_CLASS_COUNT];
 	struct evc_route_cache_entry routes[EVC_ROUTE_CACHE_SIZE];
-	/* Dispatches between begin and commit: their snapshots must not leave the cache. */
+	/* The number of dispatches between begin and commit: their snapshots must not leave the cache. */
 	uint32_t pins;
 	struct evc_spares tokens, segments;
 	struct evc_pool pools[EVC_CLASS_COUNT];
-	/* Of the list of all. The rest is guarded by the records' mutex. */
+	/* Of the list of all records. The rest is guarded by the records' mutex. */
 	struct evc_thread_record *next;
 	struct evc_thread_record *next_orphan, **orphan_link;
 };
 
-/* Mapped by itself, so that it goes back to the system when its thread is gone. */
+/* Mapped separately, so that it returns to the system when its thread has ended. */
 #define EVC_THREAD_RECORD_SIZE ((size_t)4096)
 #ifdef EVC_ADDRESS_SANITIZER
 /* In the heap, where the leak checker finds what it refers to. */
@@ -75,21 +76,21 @@ static inline struct evc_thread_record *evc_thread_record(void)
 	return evc_likely(record != NULL) ? record : evc_thread_record_attach();
 }
 
-/* What a trim has found out. */
+/* The findings of a trim. */
 struct evc_trim {
-	/* A pool was in use, and left alone. */
+	/* A slab pool was busy and was left alone. */
 	bool is_busy;
-	/* A pool has more than its floor. */
+	/* A slab pool has more than its floor. */
 	bool has_surplus;
 };
 
-/* Trims the pools of all records, and frees those that nobody needs. One thread at a time. */
+/* Trims the slab pools of all records, and frees records that no thread needs. One thread at a time. */
 void evc_thread_records_trim(struct evc_trim *trim);
 
-/* Drops what a thread that ends holds in its route cache (router.c). */
+/* Releases what an ending thread holds in its route cache (router.c). */
 void evc_route_cache_clear(struct evc_thread_record *record);
 
-/* The slot of an envelope for this lane. NULL = out of memory. The record's thread. */
+/* A slot for an envelope of this lane. NULL = out of memory. The record's thread. */
 static inline struct evc_envelope *evc_envelope_take(struct evc_thread_record *record, unsigned lane)
 {
 	struct evc_envelope *envelope = evc_pool_take(&record->pools[0], &record->envelopes[lane]);
@@ -99,7 +100,7 @@ static inline struct evc_envelope *evc_envelope_take(struct evc_thread_record *r
 	return envelope;
 }
 
-/* The same without a call, if evc_envelope_is_in_hand. */
+/* The same without a function call; only if evc_envelope_is_in_hand. */
 static inline struct evc_envelope *evc_envelope_take_in_hand(struct evc_thread_record *record,
 							     unsigned lane)
 {
@@ -116,7 +117,7 @@ static inline bool evc_envelope_is_in_hand(struct evc_thread_record *record, uns
 }
 
 /*
- * Gives a slot back that the thread took, most likely a moment ago: then it is the next that is taken. The record's
+ * Gives back a slot that this thread has most likely taken a moment ago; it is then taken next. The record's
  * thread.
  */
 static inline void evc_envelope_untake(struct evc_thread_record *record, struct evc_envelope *envelope)

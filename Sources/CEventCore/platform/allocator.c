@@ -13,9 +13,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* From this alignment on memory is mapped, so that freeing it gives it back to the system. */
+/* Blocks with at least this alignment are mapped, so that freeing them gives them back to the system. */
 #define MAP_FROM ((size_t)4096)
-/* And from this size on: the leak checker does not look into what is mapped, but slabs are none of its business. */
+/*
+ * And with at least this size: the leak checker does not search mapped memory for pointers, and slabs hold
+ * none that it needs.
+ */
 #ifdef EVC_ADDRESS_SANITIZER
 #define MAP_SIZE ((size_t)1 << 17)
 #else
@@ -27,7 +30,7 @@ static bool is_mapped(size_t size, size_t alignment)
 	return alignment >= MAP_FROM && size >= MAP_SIZE;
 }
 
-/* Maps more than asked for and cuts both ends, if it is to be aligned to more than a page. */
+/* Maps memory. For an alignment larger than a page it maps more than was asked for and unmaps both ends. */
 static void *map_aligned(size_t size, size_t alignment)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -119,7 +122,7 @@ void evc_deallocate(void *memory, size_t size, size_t alignment)
 
 bool evc_release_pages(void *memory, size_t size)
 {
-	/* Another allocator may have other plans with its pages. Relaxed: only the address counts. */
+	/* Another allocator may use its pages differently. Relaxed: only the address is compared. */
 	return atomic_load_explicit(&installed, memory_order_relaxed) == &default_allocator &&
 	       size % (size_t)sysconf(_SC_PAGESIZE) == 0 &&
 	       madvise(memory, size, MADV_DONTNEED) == 0;

@@ -15,8 +15,8 @@ void *evc_allocate(size_t size, size_t alignment);
 void evc_deallocate(void *memory, size_t size, size_t alignment);
 
 /*
- * Gives pages that hold nothing back to the system until they are written to again. False: they stay, since they
- * are no whole pages here, or come from an installed allocator.
+ * Gives the pages of unused memory back to the system until they are written to again. False: the pages stay,
+ * because they are not whole pages on this system or come from an installed allocator.
  */
 bool evc_release_pages(void *memory, size_t size);
 

@@ -8,7 +8,7 @@
 
 #include "eventcore/base.h"
 
-/* The time `timeout` nanoseconds from now; EVC_FOREVER if that is beyond the clock. */
+/* The time `timeout` nanoseconds from now; EVC_FOREVER if the clock cannot represent it. */
 static inline uint64_t evc_clock_after(uint64_t timeout)
 {
 	uint64_t now;

@@ -13,7 +13,7 @@
 #define evc_container_of(pointer, type, member)                                                    \
 	((type *)((char *)(pointer) - offsetof(type, member)))
 
-/* Under AddressSanitizer slots are not recycled, so that it sees a use after the release. */
+/* Under AddressSanitizer slots are not recycled, so that it detects a use after the release. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define EVC_ADDRESS_SANITIZER 1
@@ -31,8 +31,8 @@
 #endif
 
 /*
- * Makes the sequentially consistent exchange before it a full barrier, also for weaker operations
- * around it. On x86 it is one by itself.
+ * Makes the exchange before it a full barrier, also for weaker operations around it. On x86 an exchange is
+ * one by itself.
  */
 #if defined(__x86_64__) || defined(__i386__)
 #define evc_fence_after_exchange() atomic_signal_fence(memory_order_seq_cst)
@@ -41,10 +41,10 @@
 #endif
 
 /*
- * Of a variable that each thread has, and each dispatch reads: it is found without a call, which a function would keep
- * a stack frame for although the linker takes it out of programs. A library that is loaded while the program runs
- * has to fit into what glibc leaves for such variables: 16 bytes of 1,664. Elsewhere such a library could not be
- * loaded.
+ * For a thread-local variable that every dispatch reads: it is found without a function call, for which the
+ * caller would need a stack frame, although the linker removes that call in programs. A library that is
+ * loaded at run time must fit into the space that glibc reserves for such variables: these take 16 of 1,664
+ * bytes. On other systems such a library could not be loaded.
  */
 #if defined(__ELF__) && defined(__GLIBC__) && !defined(_Thread_local)
 #define EVC_FOUND_AT_START __attribute__((tls_model("initial-exec")))
@@ -52,7 +52,7 @@
 #define EVC_FOUND_AT_START
 #endif
 
-/* One turn of a spin loop. */
+/* One iteration of a spin loop. */
 static inline void evc_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -63,8 +63,9 @@ static inline void evc_pause(void)
 }
 
 /*
- * Has a line fetched for writing. Not __builtin_prefetch: for a baseline x86-64 that fetches it for reading,
- * and the write still has to take it from the other core. (Processors without the instruction ignore it.)
+ * Fetches a cache line for writing. Not __builtin_prefetch: on a baseline x86-64 that fetches the line for
+ * reading, and the write still has to take it from the other core. (Processors without the instruction ignore
+ * it.)
  */
 static inline void evc_prefetch_write(const void *address)
 {

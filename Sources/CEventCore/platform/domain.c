@@ -43,8 +43,9 @@ static bool membarrier(int command)
 }
 
 /*
- * Whoever was told once that there is such a call has left out its own fence since then, and there is no other way to
- * make up for it: to go on would be to call handlers that were removed (D6). liburcu ends the program, too.
+ * A caller that has once found the system call working has left out its own fences since then, and nothing
+ * else can replace them: going on would mean calling handlers that were removed (D6). liburcu ends the
+ * program too.
  */
 static _Noreturn void end_without_barrier(void)
 {
@@ -78,10 +79,11 @@ void evc_domain_enter(void)
 }
 
 /*
- * liburcu orders what was read in a section before the end of a grace period that waits for it; but
- * ThreadSanitizer does not see inside it. The stamp is the same edge in C11 atomics. One location for all is
- * enough, as an edge too many harms nobody; sections, which are many, pay for it only where the sanitizer
- * looks. (It sees no missing grace period, with or without; AddressSanitizer does.)
+ * liburcu orders what was read in a section before the end of a grace period that waits for it, but
+ * ThreadSanitizer does not see inside liburcu. The stamp expresses the same edge in C11 atomics. One stamp
+ * for all sections is enough: a superfluous edge does no harm. Sections, which are frequent, pay for it only
+ * under the sanitizer. (With or without the stamp it does not detect a missing grace period; AddressSanitizer
+ * does.)
  */
 static _Atomic unsigned leave_stamp;
 
@@ -107,7 +109,10 @@ bool evc_barrier_everywhere(void)
 #if defined(__linux__)
 	if (!barrier_available)
 		return false;
-	/* The second takes milliseconds, and neither memory nor a registration, for want of which the first may fail. */
+	/*
+	 * The second call takes milliseconds, but needs neither memory nor a registration, for lack of which
+	 * the first may fail.
+	 */
 	if (evc_unlikely(!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) && !membarrier(MEMBARRIER_CMD_SHARED)))
 		end_without_barrier();
 	return true;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Our whole view of RCU. domain.c is the only file that includes liburcu.
+ * The core's entire view of RCU. Only domain.c includes liburcu.
  *
  * Who reclaims, and when: reclaimer.c.
  *
- * Flavour: urcu-bp ("bulletproof"), because it registers threads by itself and callers are anybody's
- * threads (GCD, the cooperative pool, plain pthreads). Its functions are called, not inlined, unless
- * the trait LGPLInline is on: 9 ns for a section instead of 1, on paths that run when a thread's route
- * cache misses, and for every post and take of a shared mailbox.
+ * Flavour: urcu-bp ("bulletproof"), because it registers threads by itself and any thread may call the core
+ * (GCD, the cooperative pool, plain pthreads). Its functions are called, not inlined, unless the trait
+ * LGPLInline is on: a section costs 9 ns instead of 1. That price is paid when a thread's route cache misses,
+ * and by every post and take of a shared mailbox.
  *
  * What RCU protects here:
  *   reader                                          reclaimer
@@ -16,12 +16,12 @@
  *     a reference is taken                            base reference of the one they replaced
  *   balancer: the same for its receivers             evc_balancer_add and _remove, likewise
  *   shared mailbox: envelopes whose link a taker     evc_pool_trim retires a slab before unmapping it
- *     looks at while another takes them
- *   shared mailbox: segments of its queues, in       evc_shared_queue_advance retires a segment that
- *     which others may still be looking                it has taken out of the queue
+ *     reads while another takes them
+ *   shared mailbox: segments of its queues that      evc_shared_queue_advance retires a segment that
+ *     others may still be reading                      it has taken out of the queue
  *
- * Nothing waits, calls user code or allocates inside a section. Trees have sections of their own, whose
- * memory comes back at once: tree_reclaim.h says why.
+ * Inside a section no code waits, calls user code or allocates. Trees have sections of their own, whose
+ * memory is freed at once; tree_reclaim.h gives the reason.
  */
 #ifndef EVC_DOMAIN_H
 #define EVC_DOMAIN_H
@@ -29,46 +29,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The domain's own from its retirement to its reclaim. */
+/* Belongs to the domain from the retirement to the reclaim. */
 struct evc_domain_head {
 	struct evc_domain_head *next;
 	void (*reclaim)(struct evc_domain_head *head);
 };
 
-/* Opens and closes a read section. Threads: any. Progress: wait-free. Sections nest. */
+/* Begin and end a read section. Threads: any. Progress: wait-free. Sections nest. */
 void evc_domain_enter(void);
 void evc_domain_leave(void);
 
 /*
- * Calls `reclaim(head)` on the callback thread, after every section that is open now has closed: some ten
- * milliseconds later, and after all that was retired before.
- * Threads: any, also inside a section. Progress: lock-free, but the first call starts the thread.
- * Ownership: `head` is the domain's until then.
+ * Retires `head`: calls `reclaim(head)` on the callback thread after a grace period, some ten milliseconds
+ * later, and after everything that was retired before. Threads: any, also inside a section. Progress:
+ * lock-free, except that the first call starts the thread. Ownership: `head` is the domain's until `reclaim`
+ * is called.
  */
 void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_domain_head *));
 
 /*
- * The same for what may wait, in no order among themselves: 50 ms, unless something is to be reclaimed sooner,
- * or a megabyte waits.
- * `bytes`: what it keeps, about.
+ * Retires `head` if its memory may wait longer: 50 ms, unless something urgent is reclaimed sooner or a
+ * megabyte waits. Such items are reclaimed in no particular order. `bytes`: roughly the memory that `head`
+ * keeps.
  */
 void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,
 				 void (*reclaim)(struct evc_domain_head *));
 
 /*
- * Calls `call()` on the callback thread, once, after so many nanoseconds: one call at a time is in waiting, a
- * later one takes its place. Threads: any. Progress: lock-free, but the first call starts the thread.
+ * Calls `call()` once on the callback thread, after `after` nanoseconds. Only one call is scheduled at a
+ * time; a later one replaces it. Threads: any. Progress: lock-free, except that the first call starts the
+ * thread.
  */
 void evc_domain_call_later(uint64_t after, void (*call)(void));
 
 /*
- * Calls what a user gave us, and what may take the user's locks: a fork does not wait for it. Whoever may run in
- * a reclaim calls it by this.
- * Threads: any, with no lock of the core held. Progress: that of `call`, and in a reclaim a fork's.
+ * Runs user code, which may take the user's locks: a fork does not wait for it. Everything that a reclaim may
+ * run must call user code through this function. Threads: any, with no lock of the core held. Progress: that
+ * of `call`, and in a reclaim that of a fork.
  */
 void evc_domain_run_user_code(void (*call)(void *context), void *context);
 
-/* For the callback thread: before it starts. Threads: any. Progress: blocking, the first time. */
+/* For the callback thread, before it starts. Threads: any. Progress: blocking, the first time. */
 void evc_domain_prepare(void);
 
 /*

@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * The event count over any table of system calls.
+ * The event count, over any table of system calls.
  *
  * `word`: bit 0 says that the sleeper sleeps or is about to; the other bits count changes.
  *
@@ -13,16 +13,16 @@
  *   S4 system wait while word == ticket | 1     W4 word: what W2 made → without bit 0  CAS, once
  *   S5 if bit 0 is set: clear it, add 2  CAS
  *
- * No wake-up is lost: if W2 comes before S3, S3 fails; if it comes after, W2 finds bit 0 and W3 wakes,
- * and S4 returns because the word has changed, whether it slept already or not. W4 clears the bit of no later
- * sleep: such a sleep has a ticket that is larger than what W2 made, since S5 has added 2 or W4 was done. That the
- * sleeper's look S2 and the waker's news W1 cannot both miss is the caller's "publish, then look" (mailbox_private.h),
- * or, for a waker that always calls, this: W1 precedes W2; if W2 precedes S1 the acquire shows the news,
- * else S3 fails or W3 wakes.
+ * No wake-up is lost. If W2 comes before S3, S3 fails. If it comes after, W2 finds bit 0 set and W3 wakes,
+ * and S4 returns because the word has changed, whether the sleeper slept already or not. W4 never clears the
+ * bit of a later sleep: the ticket of such a sleep is larger than the word that W2 made, since S5 has added 2
+ * or W4 was done. That the look S2 and the news W1 cannot miss each other is guaranteed by the caller's
+ * "publish, then look" (mailbox_private.h), or, for a waker that always calls, as follows: W1 precedes W2; if
+ * W2 precedes S1, the acquire shows the news; otherwise S3 fails or W3 wakes.
  *
- * Nobody relies on a waker that has not made its system call yet and may be held up there: bit 0 stands until one
- * has (W4), or the sleeper is up (S5), and until then each waker makes its own. Tests/Models/parker.pml models these
- * lines.
+ * The sleeper does not depend on a waker that is held up before its system call: bit 0 stays set until some
+ * waker has made the call (W4) or the sleeper is awake (S5), and until then every waker makes a call of its
+ * own. Tests/Models/parker.pml models these lines.
  */
 #include "platform/parker_private.h"
 
@@ -83,8 +83,8 @@ uint32_t evc_parker_prepare(struct evc_parker *parker)
 	return atomic_load_explicit(&parker->word, memory_order_acquire) & ~1u;
 }
 
-/* S5. Nobody acquires what the sleeper did, here and in S3. */
-static void get_up(struct evc_parker *parker)
+/* S5. No thread acquires what the sleeper did, here and in S3. */
+static void finish_wait(struct evc_parker *parker)
 {
 	/* Acquire: pairs with the W2 that has ended the sleep, whose news the caller looks for next. */
 	uint32_t word = atomic_load_explicit(&parker->word, memory_order_acquire);
@@ -125,14 +125,14 @@ enum evc_status evc_parker_wait(struct evc_parker *parker, uint32_t ticket, uint
 			continue;
 		}
 		expected = ticket | 1u;
-		/* Withdraw bit 0, unless a wake-up is on its way. Relaxed: then S5 looks again. */
+		/* Withdraws bit 0, unless a wake-up is on its way. Relaxed: in that case S5 looks again. */
 		if (atomic_compare_exchange_strong_explicit(&parker->word, &expected, ticket,
 							    memory_order_relaxed,
 							    memory_order_relaxed))
 			return EVC_TIMED_OUT;
 		break;
 	}
-	get_up(parker);
+	finish_wait(parker);
 	return EVC_OK;
 }
 

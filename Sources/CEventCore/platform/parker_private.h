@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * What a parker is made of, for those who have one inside of something else (parker.c).
- */
+/* The structure of a parker, for those that embed one (parker.c). */
 #ifndef EVC_PARKER_PRIVATE_H
 #define EVC_PARKER_PRIVATE_H
 
@@ -16,7 +14,7 @@ struct evc_parker {
 	void *state;
 };
 
-/* As evc_parker_create, in memory of the caller's, which is not touched if that fails. */
+/* As evc_parker_create, in the caller's memory, which is unchanged after an error. */
 enum evc_status evc_parker_init(struct evc_parker *parker, const struct evc_parker_ops *ops);
 
 #endif

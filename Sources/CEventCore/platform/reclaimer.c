@@ -3,48 +3,52 @@
 /*
  * The callback thread: frees what was retired (domain.h), after a grace period.
  *
- * Why not liburcu's call_rcu: it wakes its thread every 10 ms as long as anything is retired, and a turn
- * (two barriers on all processors, the callbacks of 10 ms) takes 100 us of a processor. In a program
- * that keeps all of them busy, that made the 99th percentile of a stream of events while somebody
- * subscribes. What may wait, which is the snapshots of routers and balancers, waits five times as long here, in
- * fewer turns (Benchmarks/README.md, "Choices").
+ * Why not liburcu's call_rcu: it wakes its thread every 10 ms as long as anything is retired, and each turn
+ * (two barriers on all processors, and the callbacks of 10 ms) takes 100 us of processor time. In a program
+ * that keeps all processors busy, this determined the 99th percentile of the latency of events while a thread
+ * subscribes. Snapshots of routers and balancers may wait: here they wait five times as long, in fewer turns
+ * (Documentation/Choices.md).
  *
- *   whoever retires                               the thread
- *   R1 push the item to its list    CAS acq_rel   T1 ticket = evc_parker_prepare
- *   R2 its flag = true: `is_urgent`, exchange     T2 no flag? wait without limit, T1 again
- *      or `is_patient`                            T3 begin = now
- *      was it false?                              T4 ticket; if urgent or many, wait until begin + 10 ms,
- *   R3 patient: a megabyte by now?                   otherwise until begin + 50 ms; woken: T4 again
- *   R4 any of these: evc_parker_wake              T5 both flags = false             store
- *                                                 T6 take all lists, the urgent one first   exchange acq_rel
- *                                                 T7 a grace period; reclaim, the urgent ones last
- * What has no order here is relaxed: T6 and R1 order it. R2 may leave out the exchange if it reads true.
+ *   retiring thread                              callback thread
+ *   R1 push the item to its list    CAS acq_rel  T1 ticket = evc_parker_prepare
+ *   R2 its flag = true: `is_urgent`, exchange    T2 no flag? wait without limit, T1 again
+ *      or `is_patient`                           T3 begin = now
+ *      was it false?                             T4 ticket; if urgent or many, wait until begin + 10 ms,
+ *   R3 patient: a megabyte by now?                  otherwise until begin + 50 ms; woken: T4 again
+ *   R4 any of these: evc_parker_wake             T5 both flags = false             store
+ *                                                T6 take all lists, the urgent one first   exchange acq_rel
+ *                                                T7 a grace period; reclaim, the urgent ones last
+ * Operations without an order here are relaxed: T6 and R1 order them. R2 may skip the exchange if it reads
+ * true.
  *
- * Nothing is forgotten: an item is there at T6, or its R1 comes after that and acquires it, so that T5 happens before
- * its R2. Then its flag is true from R2 on, until the T5 of a turn which finds it: if the R1 came after the T6 of that
- * turn too, R2 would not have read what its T5 replaced. And T2 sees the flag, or the R4 of the R2 which found
- * it false ends the wait, and T1 acquires that (parker.c). And what is urgent does not wait for what is patient: of
- * such an item R2 comes before the T5 of its turn, and T4 sees it (R4), or after, and then it waits for nothing: T6
- * has taken it. (The flag is true too early for the next turn then, which is no harm.)
- * Tests/Models/reclaimer.pml models these lines, but for R3.
+ * No item is forgotten. Either it is in its list at T6, or its R1 comes after T6 and acquires it, so that T5
+ * happens before its R2. In the second case its flag is true from R2 until the T5 of a turn that finds the
+ * item: if the R1 came after the T6 of that turn too, R2 would have read what that T5 stored. T2 sees the
+ * flag, or the R4 that belongs to the R2 that found it false ends the wait, and T1 acquires that (parker.c).
+ * An urgent item does not wait for patient ones: if its R2 comes before the T5 of its turn, T4 sees the flag
+ * (R4); if it comes after, T6 has taken the item already. (The flag is then true too early for the next turn,
+ * which does no harm.) Tests/Models/reclaimer.pml models these lines, except R3.
  *
- * An urgent item comes after all that was retired before it: that was in its list at T6, since the R1 of the
- * urgent one happens before the T6 that takes it, and that before the others.
+ * An urgent item is reclaimed after everything that was retired before it: those items were in their lists at
+ * T6, since the R1 of the urgent one happens before the exchange that takes it, which precedes the other
+ * exchanges.
  *
- * Patient items lie in eight lists, so that the next ones of all are fetched while one is reclaimed: they come
- * from the caches of other processors, and one by one that was most of a turn (0.6 ms of 2,000).
+ * Patient items are spread over eight lists, so that the next items of all lists are prefetched while one is
+ * reclaimed. They come from the caches of other processors; one after the other this was most of a turn (0.6
+ * ms for 2,000).
  *
- * A grace period that begins after T6 covers all items of the turn, each of which was out of reach before R1.
+ * A grace period that begins after T6 covers all items of the turn, since each was unreachable before R1.
  *
- * Progress: retiring is lock-free, but that the first has to start the thread. If that cannot be, each tries
- * again, and items wait until one can.
+ * Progress: retiring is lock-free, except that the first call starts the thread. If it cannot be started,
+ * each call tries again, and items wait until one succeeds.
  *
- * Fork: it waits for `turn`, so that in the child nothing of the core is half done. The thread has that during a
- * turn, but not while it runs a user's code (evc_domain_run_user_code): so fork waits for a grace period at most,
- * and for nothing of the user's, whatever locks its caller has. The child has no thread, and starts one when it
- * retires something, which begins with what was left of the parent's turn (`due`); what the parent's thread was
- * ending at the fork is not ended there. Locks, in this order: `turn`; `starting`, which whoever starts the thread
- * has, and whoever retires something if there is none: in a reclaim there is.
+ * Fork: it waits for `turn`, so that no operation of the core is half done in the child. The thread holds
+ * `turn` during a turn, but not while it runs user code (evc_domain_run_user_code). A fork therefore waits
+ * for a grace period at most, and never for user code, whatever locks its caller holds. The child has no
+ * callback thread; it starts one when it retires something, and that thread begins with the rest of the
+ * parent's turn (`due`). What the parent's thread was finalizing at the fork is not finalized in the child.
+ * Locks, in this order: `turn`; `starting`, which is held by whoever starts the thread, and by whoever
+ * retires something while there is no thread, which is never the case in a reclaim.
  */
 #ifdef EVC_URCU
 #ifndef _GNU_SOURCE
@@ -61,20 +65,20 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-/* Nanoseconds from the thread's look at the first item to its turn: if one is urgent, and otherwise. */
+/* Nanoseconds from the thread's look at the first item to its turn: if an item is urgent, and otherwise. */
 #define GATHERING UINT64_C(10000000)
 #define PATIENCE UINT64_C(50000000)
-/* So many bytes of patient ones are urgent. */
+/* Patient items of this many bytes are treated as urgent. */
 #define MANY (UINT64_C(1) << 20)
 
 #define LISTS 8u
 
 static _Alignas(EVC_CACHE_LINE) _Atomic(struct evc_domain_head *) patient[LISTS];
 static _Alignas(EVC_CACHE_LINE) _Atomic(struct evc_domain_head *) urgent;
-/* Bytes of the patient ones that are pending, about: a limit of memory. */
+/* Bytes of the pending patient items, roughly: limits the memory. */
 static _Atomic uint64_t weight;
 static _Atomic bool is_urgent, is_patient;
-/* When `later` is to be called; 0 = never. */
+/* When to call `later`; 0 = never. */
 static _Atomic uint64_t call_at;
 static void (*_Atomic later)(void);
 /* Constant once `is_running`, which stays. Both change under the mutex `starting`. */
@@ -82,10 +86,10 @@ static struct evc_parker parker;
 static _Atomic bool is_running;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
-/* Held during a turn, but for user code. */
+/* Held during a turn, except while user code runs. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool has_turn;
-/* Under `turn`: what is still to be reclaimed in it. Its grace period is over. */
+/* Under `turn`: what is still to be reclaimed in it; its grace period is over. */
 static struct {
 	struct evc_domain_head *patient[LISTS], *urgent;
 } due;
@@ -104,7 +108,10 @@ static struct evc_domain_head *in_order(struct evc_domain_head *last)
 	return first;
 }
 
-/* Reclaims the next of a list, if there is one. It leaves the list before that: a child of fork leaves it alone. */
+/*
+ * Reclaims the next item of a list, if there is one. The item leaves the list first, so that a child of fork
+ * does not reclaim it again.
+ */
 static bool reclaim_next(struct evc_domain_head **list)
 {
 	struct evc_domain_head *head = *list;
@@ -113,7 +120,7 @@ static bool reclaim_next(struct evc_domain_head **list)
 		return false;
 	*list = head->next;
 	__builtin_prefetch(head->next);
-	/* It is gone after that. */
+	/* The item must not be touched after this. */
 	head->reclaim(head);
 	return true;
 }
@@ -135,12 +142,12 @@ static void take_turn(void)
 {
 	pthread_mutex_lock(&turn);
 	has_turn = true;
-	/* Of a turn into which a fork came. */
+	/* The rest of a turn that was interrupted by a fork. */
 	reclaim_due();
 	/* T5. Relaxed: T6 releases it. */
 	atomic_store_explicit(&is_urgent, false, memory_order_relaxed);
 	atomic_store_explicit(&is_patient, false, memory_order_relaxed);
-	/* Relaxed: a limit of memory, which need not be exact. */
+	/* Relaxed: an approximate limit. */
 	atomic_store_explicit(&weight, 0, memory_order_relaxed);
 	/* T6. Pairs with R1: its items, and T5. */
 	due.urgent = in_order(atomic_exchange_explicit(&urgent, NULL, memory_order_acq_rel));
@@ -153,7 +160,7 @@ static void take_turn(void)
 	pthread_mutex_unlock(&turn);
 }
 
-/* Calls what is due. Returns how long the next wait may be. */
+/* Makes the scheduled call if it is due. Returns how long the next wait may be. */
 static uint64_t call_later_if_due(void)
 {
 	/* Relaxed: looked at again below. */
@@ -166,7 +173,7 @@ static uint64_t call_later_if_due(void)
 	if (when == 0 || !atomic_compare_exchange_strong_explicit(&call_at, &when, 0, memory_order_acquire,
 								  memory_order_relaxed))
 		return EVC_FOREVER;
-	/* As a turn, for fork. */
+	/* Under `turn`, like a turn, for the sake of fork. */
 	pthread_mutex_lock(&turn);
 	atomic_load_explicit(&later, memory_order_relaxed)();
 	pthread_mutex_unlock(&turn);
@@ -189,7 +196,7 @@ void evc_domain_run_user_code(void (*call)(void *context), void *context)
 static void *run(void *opaque)
 {
 	(void)opaque;
-	/* Before a turn, in which a reclaim may retire something: it starts no thread. */
+	/* Before the first turn, in which a reclaim may retire something: it then starts no thread. */
 	atomic_store_explicit(&is_running, true, memory_order_release);
 #ifdef __APPLE__
 	pthread_setname_np("evc-reclaimer");
@@ -200,7 +207,7 @@ static void *run(void *opaque)
 		uint32_t ticket = evc_parker_prepare(&parker);
 		uint64_t begin, age, wait = call_later_if_due();
 
-		/* T2. Relaxed, as in T4: T1 acquires what R4 has told of. */
+		/* T2. Relaxed, as in T4: T1 acquires what R4 announced. */
 		if (!atomic_load_explicit(&is_urgent, memory_order_relaxed) &&
 		    !atomic_load_explicit(&is_patient, memory_order_relaxed)) {
 			if (wait != 0)
@@ -228,7 +235,7 @@ static void *run(void *opaque)
 
 static void before_fork(void)
 {
-	/* In the order of the thread, of which a reclaim may retire something. */
+	/* In the thread's order: a reclaim may retire something. */
 	pthread_mutex_lock(&turn);
 	pthread_mutex_lock(&starting);
 }
@@ -241,36 +248,39 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	/* The parent's thread, and what it may have been about to do with its parker, are not here. */
+	/* The parent's thread, and whatever it was about to do with its parker, do not exist here. */
 	atomic_store_explicit(&is_running, false, memory_order_relaxed);
 	parker.ops = NULL;
-	/* For what is due, once there is a thread. */
+	/* So that a new thread reclaims what is due. */
 	atomic_store_explicit(&is_urgent, true, memory_order_relaxed);
 	after_fork_parent();
 }
 
 static void prepare(void)
 {
-	/* In this order, so that a fork comes by us first, and waits for the end of a grace period with the turn. */
+	/*
+	 * In this order, so that a fork calls our handler first and waits for the end of a grace period by
+	 * means of `turn`.
+	 */
 	evc_domain_prepare();
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-/* Starts the thread, unless another has done so, or it cannot be: false. */
+/* Starts the thread, unless another call has done so. False if it cannot be started. */
 static __attribute__((noinline, cold)) bool start(void)
 {
-	/* Of what a reclaim does: for the program's own handlers, which tell what was wrong. */
+	/* Faults of a reclaim are left to the program's own handlers, which can report them. */
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS };
 	pthread_t thread;
 	sigset_t others, before;
 	bool is_there;
 
-	/* First, so that a child of fork is told. */
+	/* First, so that a child of fork is prepared. */
 	pthread_once(&prepared, prepare);
 	pthread_mutex_lock(&starting);
 	is_there = atomic_load_explicit(&is_running, memory_order_relaxed);
 	if (!is_there && (parker.ops != NULL || evc_parker_init(&parker, NULL) == EVC_OK)) {
-		/* All other signals are for the program's own threads. */
+		/* All other signals are left to the program's own threads. */
 		sigfillset(&others);
 		for (unsigned i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 			sigdelset(&others, faults[i]);
@@ -279,7 +289,7 @@ static __attribute__((noinline, cold)) bool start(void)
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		if (is_there) {
 			pthread_detach(thread);
-			/* Also by the thread itself. Release: the parker. */
+			/* The thread does this too. Release: the parker. */
 			atomic_store_explicit(&is_running, true, memory_order_release);
 		}
 	}
@@ -290,7 +300,7 @@ static __attribute__((noinline, cold)) bool start(void)
 /* R1. */
 static void push(_Atomic(struct evc_domain_head *) *list, struct evc_domain_head *head)
 {
-	/* Relaxed: the item is not looked at, only its address. */
+	/* Relaxed: only the item's address is used. */
 	struct evc_domain_head *last = atomic_load_explicit(list, memory_order_relaxed);
 
 	do
@@ -300,7 +310,7 @@ static void push(_Atomic(struct evc_domain_head *) *list, struct evc_domain_head
 						      memory_order_relaxed));
 }
 
-/* R2: whether it was false. Relaxed: R1 comes before it, R4 after it. */
+/* R2: tells whether it was false. Relaxed: R1 comes before it, R4 after it. */
 static bool raise_flag(_Atomic bool *flag)
 {
 	return !atomic_load_explicit(flag, memory_order_relaxed) &&

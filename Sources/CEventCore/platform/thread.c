@@ -16,7 +16,7 @@
 struct evc_thread {
 	pthread_t handle;
 	struct evc_mailbox *mailbox;
-	/* Whose mailbox that is, or NULL. */
+	/* The worker whose mailbox that is, or NULL. */
 	struct evc_worker *worker;
 	char name[16];
 };

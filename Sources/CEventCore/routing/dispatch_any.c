@@ -2,12 +2,12 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * The long way of a dispatch, from the router's snapshot to the receivers' sinks in two steps (router.h): any number
- * of receivers and events, boxes, a route that is not cached.
+ * The general path of a dispatch, from the router's snapshot to the receivers' sinks in two steps (router.h):
+ * any number of receivers and events, boxes, a route that is not cached.
  *
- * Between the steps the envelopes are linked in one list, by receiver and then by event. They belong to the
- * dispatching thread until their sink accepts them. All of them are made before the first is posted, so
- * that running out of memory reaches nobody half.
+ * Between the steps the envelopes are linked in one list, ordered by receiver and then by event. They belong
+ * to the dispatching thread until their sink accepts them. All of them are made before the first is posted,
+ * so that either all receivers get the events or, if memory runs out, none does.
  */
 #include "routing/dispatch_private.h"
 
@@ -29,7 +29,7 @@ static void free_boxes(struct evc_envelope *envelope, uint32_t count)
 	}
 }
 
-/* Gives all envelopes of a list back, whose payloads were not written. */
+/* Gives back all envelopes of a list; their payloads were not written. */
 static void unmake(struct evc_thread_record *record, struct evc_envelope *envelope)
 {
 	struct evc_envelope *next;
@@ -40,7 +40,7 @@ static void unmake(struct evc_thread_record *record, struct evc_envelope *envelo
 	}
 }
 
-/* Makes `count` boxes for the first envelopes of the list. False = out of memory, and no box is left. */
+/* Makes boxes for the first receiver's envelopes. False = out of memory, and no box is left. */
 static bool make_boxes(struct evc_thread_record *record, struct evc_envelope *first,
 		       const struct form *form)
 {
@@ -57,7 +57,7 @@ static bool make_boxes(struct evc_thread_record *record, struct evc_envelope *fi
 	return true;
 }
 
-/* The list of all envelopes; NULL = out of memory, and nothing is left over. */
+/* Makes the list of all envelopes. NULL = out of memory, and nothing is left over. */
 static struct evc_envelope *make(struct evc_thread_record *record,
 				 const struct evc_snapshot *snapshot, const struct form *form)
 {
@@ -84,7 +84,7 @@ static struct evc_envelope *make(struct evc_thread_record *record,
 		unmake(record, first);
 		return NULL;
 	}
-	/* The others share the first receiver's boxes. */
+	/* The other receivers share the first receiver's boxes. */
 	envelope = share = first;
 	for (uint32_t e = 0; e < form->events; e++)
 		envelope = evc_slot_next(envelope);
@@ -132,7 +132,7 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 
 	if (evc_unlikely(router == NULL || key == 0 || (unsigned)lane >= EVC_LANE_COUNT ||
 			 events == 0 || events > EVC_DISPATCH_MAX || out == NULL ||
-			 (alignment & (alignment - 1)) != 0 || alignment > 4096))
+			 (alignment & (alignment - 1)) != 0 || alignment > EVC_ALIGNMENT_MAX))
 		return EVC_INVALID_ARGUMENT;
 	record = evc_thread_record();
 	if (evc_unlikely(record == NULL))
@@ -166,16 +166,6 @@ struct evc_envelope *evc_dispatch_next(struct evc_envelope *envelope)
 	return evc_slot_next(envelope);
 }
 
-void evc_dispatch_refuse(const struct evc_chain *chain)
-{
-	struct evc_envelope *envelope = chain->first, *next;
-
-	for (uint32_t i = 0; i < chain->count; i++, envelope = next) {
-		next = evc_slot_next(envelope);
-		evc_envelope_end(envelope, false, NULL);
-	}
-}
-
 static void end(struct evc_dispatch *dispatch)
 {
 	struct evc_thread_record *record = dispatch->record;
@@ -199,7 +189,7 @@ uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch)
 		const struct evc_sink *sink = next->subscription->sink;
 		uint32_t receivers = 0;
 
-		/* One post for all that have the same sink: they stand side by side (snapshot.c). */
+		/* One post for all receivers with the same sink; they are adjacent (snapshot.c). */
 		do {
 			for (uint32_t e = 0; e < dispatch->events; e++) {
 				chain.last = next;

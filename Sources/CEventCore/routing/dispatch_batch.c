@@ -2,12 +2,12 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * The short way of a dispatch of several events: one receiver, which takes batches. They go in one envelope
- * (batch.h).
+ * The fast path of a dispatch of several events: one receiver, which takes batches. The events travel in one
+ * envelope (memory/slot.h).
  */
 #include "routing/dispatch_private.h"
 
-/* The bytes from one payload to the next. */
+/* The distance from one payload to the next, in bytes. */
 static inline size_t stride_of(size_t size, size_t alignment)
 {
 	if (size == 0)
@@ -67,7 +67,7 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 		.receivers = 1,
 		.payloads = events,
 		.lane = (uint8_t)lane,
-		/* Envelopes. */
+		/* The number of envelopes. */
 		.events = 1,
 		.record = record,
 		.array = evc_box_payload(box),

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * The steps that the ways of a dispatch (dispatch.c, dispatch_batch.c, dispatch_any.c) have in common.
- */
+/* The steps that the paths of a dispatch (dispatch.c, dispatch_batch.c, dispatch_any.c) share. */
 #ifndef EVC_DISPATCH_PRIVATE_H
 #define EVC_DISPATCH_PRIVATE_H
 
@@ -10,12 +8,10 @@
 #include "memory/spares.h"
 #include "routing/router_private.h"
 
-/* The receiver has closed: ends the envelopes of the chain, and their payloads. */
-void evc_dispatch_refuse(const struct evc_chain *chain);
-
 /*
- * Posts a chain to the sink of its envelopes. Not by way of the mailbox's header: a router knows sinks only. A
- * direct call of the one sink that nearly all subscriptions have would save 1 ns; it is not worth the knowledge.
+ * Posts a chain to the sink of its envelopes. False: the receiver has closed, and the envelopes have ended.
+ * It does not use the mailbox's header: a router knows sinks only. A direct call of the sink function that
+ * nearly all subscriptions have would save 1 ns, which does not justify that dependency.
  */
 static inline bool evc_dispatch_post(const struct evc_chain *chain)
 {
@@ -23,7 +19,7 @@ static inline bool evc_dispatch_post(const struct evc_chain *chain)
 
 	if (evc_likely(sink->accept(sink, chain) == EVC_OK))
 		return true;
-	evc_dispatch_refuse(chain);
+	evc_chain_end(chain);
 	return false;
 }
 

@@ -28,7 +28,7 @@ static struct evc_route_table *create_table(size_t capacity, struct evc_route_ta
 	return table;
 }
 
-/* The slot that holds the key, or the free one where it belongs. Linear probing. */
+/* Finds the slot that holds the key, or the free slot where it belongs, by linear probing. */
 static _Atomic(struct evc_route *) *find_slot(struct evc_route_table *table, uint64_t key,
 					      struct evc_route **route)
 {
@@ -69,7 +69,7 @@ enum evc_status evc_router_create(struct evc_router **out)
 		evc_deallocate(router, sizeof(*router), _Alignof(struct evc_router));
 		return EVC_OUT_OF_MEMORY;
 	}
-	/* Relaxed: only the number counts. From 1: 0 is an empty cache entry. */
+	/* Relaxed: it only has to be unique. From 1: 0 marks an empty cache entry. */
 	router->number = atomic_fetch_add_explicit(&router_number, 1, memory_order_relaxed) + 1;
 	atomic_init(&router->table, table);
 	router->route_count = 0;
@@ -83,7 +83,7 @@ void evc_router_destroy(struct evc_router *router)
 
 	if (router == NULL)
 		return;
-	/* Relaxed, all: the caller has made sure that all others are done; see the declaration. */
+	/* Relaxed, here and below: no other thread uses the router any more; see the declaration. */
 	table = atomic_load_explicit(&router->table, memory_order_relaxed);
 	for (size_t i = 0; i < table->capacity; i++) {
 		struct evc_route *route =
@@ -103,7 +103,7 @@ void evc_router_destroy(struct evc_router *router)
 	evc_deallocate(router, sizeof(*router), _Alignof(struct evc_router));
 }
 
-/* Under the mutex. False = out of memory; then the old table stands. */
+/* Makes room for one more route. Under the mutex. False = out of memory; the old table stays. */
 static bool grow(struct evc_router *router)
 {
 	struct evc_route_table *old = atomic_load_explicit(&router->table, memory_order_relaxed);
@@ -115,7 +115,7 @@ static bool grow(struct evc_router *router)
 	if (table == NULL)
 		return false;
 	for (size_t i = 0; i < old->capacity; i++) {
-		/* Relaxed: written under the mutex that the caller has. */
+		/* Relaxed: written under the mutex, which the caller holds. */
 		struct evc_route *route = atomic_load_explicit(&old->slots[i], memory_order_relaxed);
 		struct evc_route *none;
 
@@ -128,7 +128,7 @@ static bool grow(struct evc_router *router)
 	return true;
 }
 
-/* Under the mutex. The route of a key, made if it is new. NULL = out of memory. */
+/* The route of a key, made if it is new. Under the mutex. NULL = out of memory. */
 static struct evc_route *add_route(struct evc_router *router, uint64_t key)
 {
 	struct evc_route *route = find_route(router, key);
@@ -144,7 +144,7 @@ static struct evc_route *add_route(struct evc_router *router, uint64_t key)
 	atomic_init(&route->current, NULL);
 	route->key = key;
 	router->route_count++;
-	/* Relaxed: written under the mutex that the caller has. */
+	/* Relaxed: written under the mutex, which the caller holds. */
 	table = atomic_load_explicit(&router->table, memory_order_relaxed);
 	{
 		struct evc_route *none;
@@ -205,7 +205,9 @@ enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 	struct evc_snapshot *evicted;
 
 	if (route == NULL) {
-		/* Nobody has subscribed yet: a route of its own lets the next dispatch hit the cache. */
+		/*
+		 * The key has no subscription yet. With a route of its own the next dispatch hits the cache.
+		 */
 		pthread_mutex_lock(&router->mutex);
 		route = add_route(router, key);
 		pthread_mutex_unlock(&router->mutex);
@@ -213,7 +215,9 @@ enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 			return EVC_OUT_OF_MEMORY;
 	}
 	*snapshot = evc_snapshot_acquire(&route->current);
-	/* A dispatch that has begun on this thread may use what the cache holds. */
+	/*
+	 * If this thread is between begin and commit of another dispatch, that may use what the cache holds.
+	 */
 	*owned = record->pins != 0;
 	if (*owned)
 		return EVC_OK;

@@ -8,12 +8,12 @@
  *   table            load                          replace by a larger one       acquire, release
  *   table->slots     load                          NULL → route, once            acquire, release
  *   route->current   load, in a section if new     exchange                      acquire, release
- * Routes and outgrown tables stay until the router ends, so that only the snapshots need RCU: a reader
- * whose cache misses loads `current` in a section and takes a reference there. A reader whose cache
- * hits compares `current` with the snapshot it holds: an address it holds a reference of cannot have
- * been reused, so equality means "still current".
+ * Routes and outgrown tables stay until the router ends, so that only the snapshots need RCU. A reader whose
+ * cache misses loads `current` in a section and takes a reference there. A reader whose cache hits compares
+ * `current` with the snapshot it holds: the address of an object that it holds a reference of cannot have
+ * been reused, so that equality means "still current".
  *
- * Lock order: `mutex`, then a sink's own locks (retain, release take none).
+ * Lock order: `mutex`, then a sink's own locks (retain and release take none).
  */
 #ifndef EVC_ROUTER_PRIVATE_H
 #define EVC_ROUTER_PRIVATE_H
@@ -31,13 +31,13 @@ struct evc_route {
 
 struct evc_route_table {
 	struct evc_route_table *outgrown;
-	/* A power of two; at most half of it is used. */
+	/* A power of two; at most half of the slots are used. */
 	size_t capacity;
 	_Atomic(struct evc_route *) slots[];
 };
 
 struct evc_router {
-	/* Never used twice in a process: tells a cached route of a freed router from one of a new one. */
+	/* Unique in the process: distinguishes a cached route of a freed router from one of a new router. */
 	uint64_t number;
 	_Atomic(struct evc_route_table *) table;
 	pthread_mutex_t mutex;
@@ -46,8 +46,8 @@ struct evc_router {
 };
 
 /*
- * The part of a lookup that finds the route and takes a reference. With `*owned` the caller has to
- * release the snapshot after use; otherwise the record's cache holds it.
+ * The slow path of evc_router_snapshot: finds the route and takes a reference of its snapshot. With `*owned`
+ * the caller must release the snapshot after use; otherwise the record's cache holds it.
  */
 enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 				   struct evc_thread_record *record,
@@ -70,7 +70,10 @@ static inline struct evc_route_cache_entry *evc_route_cache_entry_for(struct evc
 static inline bool evc_route_cache_hits(const struct evc_route_cache_entry *entry,
 					struct evc_router *router, uint64_t key)
 {
-	/* Relaxed: what it is equal to we hold, and acquired when we took it; of NULL nothing is read. */
+	/*
+	 * Relaxed: if they are equal, we hold that snapshot and acquired it earlier; through NULL nothing is
+	 * read.
+	 */
 	return entry->router_number == router->number && entry->key == key &&
 	       atomic_load_explicit(&entry->route->current, memory_order_relaxed) ==
 		       entry->snapshot;

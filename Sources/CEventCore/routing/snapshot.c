@@ -38,7 +38,7 @@ static void append(struct evc_snapshot *snapshot, struct evc_snapshot_entry entr
 	snapshot->is_plain = snapshot->count == 1 && !entry.timed && sink->needs == 0;
 }
 
-/* Where a subscription stands, or would be added: behind the last one of the same sink. */
+/* The index of a subscription, or where it would be added: behind the last one of the same sink. */
 static uint32_t place_of(const struct evc_snapshot *snapshot, uint32_t count,
 			 const struct evc_subscription *subscription, bool *is_there)
 {
@@ -93,7 +93,7 @@ static void release_sink(void *sink)
 	((struct evc_sink *)sink)->release(sink);
 }
 
-/* The callback thread. The end of a sink may run a user's code, for which a fork does not wait. */
+/* On the callback thread. Releasing a sink may run user code, for which a fork does not wait. */
 static void end(struct evc_domain_head *head)
 {
 	struct evc_snapshot *snapshot = evc_container_of(head, struct evc_snapshot, retired);
@@ -115,7 +115,7 @@ void evc_snapshot_release(struct evc_snapshot *snapshot)
 		evc_domain_retire_patiently(&snapshot->retired, size_for(snapshot->count), end);
 }
 
-/* On the callback thread already. */
+/* Runs on the callback thread, so that the snapshot can end at once. */
 static void release_retired(struct evc_domain_head *head)
 {
 	if (drop_reference(evc_container_of(head, struct evc_snapshot, retired)))
@@ -138,7 +138,7 @@ static void publish(evc_current_snapshot *current, struct evc_snapshot *snapshot
 
 enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry)
 {
-	/* Relaxed, here and below: written under the mutex that the caller has. */
+	/* Relaxed, here and below: written under the mutex, which the caller holds. */
 	struct evc_snapshot *snapshot =
 		with(atomic_load_explicit(current, memory_order_relaxed), entry);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A snapshot: the subscriptions of one key at one moment, as a router or a balancer has them. Immutable
- * once published, counted.
+ * A snapshot: the subscriptions of one key at one moment, as a router or a balancer has them. Immutable once
+ * published; reference counted.
  *
  * Synchronization:
- *   Whoever changes something replaces the current snapshot of the key under its owner's mutex (exchange, release);
- *   readers load it (acquire), in a section: the entries before the pointer.
- *   Its router or balancer holds one reference of the current snapshot, dropped after a grace period
- *   (domain.h), so that a reader inside a section may take one more: the count cannot reach 0 under it.
- *   From then on only the count keeps the snapshot, in a route cache even across dispatches. Each
+ * - A writer replaces the current snapshot of the key under its owner's mutex (exchange, release). Readers
+ *   load it (acquire) in a section: they see the entries that were written before the pointer.
+ * - The router or balancer holds one reference of the current snapshot, which it drops after a grace period
+ *   (domain.h). A reader inside a section may therefore take another reference: the count cannot reach 0
+ *   meanwhile. From then on the count alone keeps the snapshot, in a route cache even across dispatches. Each
  *   holder's release (acquire-release) orders its reads before the end.
  * Ownership: a snapshot holds a reference of the sink of each of its entries.
  */
@@ -27,18 +27,21 @@ struct evc_snapshot_entry {
 	struct evc_subscription *subscription;
 	uint32_t generation;
 	bool timed;
-	/* Of a balancer's receiver; NULL in a router. Lives as long as the subscription. */
+	/* The load of a balancer's receiver; NULL in a router. Lives as long as the subscription. */
 	struct evc_load *load;
 };
 
 struct evc_snapshot {
 	_Atomic uint32_t references;
 	uint32_t count;
-	/* True if an entry is. */
+	/* True if an entry is timed. */
 	bool timed;
-	/* One entry, which is not timed, and whose sink needs nothing. */
+	/* True for a single entry that is not timed and whose sink needs nothing. */
 	bool is_plain;
-	/* What sinks of the entries need, and how many of them do. Those with the same sink stand side by side. */
+	/*
+	 * What the entries' sinks need for a post, and how many entries have such a sink. Entries with the
+	 * same sink are adjacent.
+	 */
 	uint8_t needs;
 	uint32_t needing;
 	struct evc_domain_head retired;
@@ -50,16 +53,18 @@ typedef _Atomic(struct evc_snapshot *) evc_current_snapshot;
 
 /* Adds an entry, or replaces that of its subscription. Under the owner's mutex. EVC_OUT_OF_MEMORY or EVC_OK. */
 enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry);
-/* Takes the entry of a subscription out. Under the owner's mutex. EVC_NOT_FOUND, EVC_OUT_OF_MEMORY or EVC_OK. */
+/*
+ * Removes the entry of a subscription. Under the owner's mutex. EVC_NOT_FOUND, EVC_OUT_OF_MEMORY or EVC_OK.
+ */
 enum evc_status evc_snapshot_remove(evc_current_snapshot *current,
 				    const struct evc_subscription *subscription);
 
-/* The snapshot of now, with a reference for the caller; or NULL. Any thread, in no section. */
+/* The current snapshot, with a reference for the caller, or NULL. Any thread, outside of sections. */
 struct evc_snapshot *evc_snapshot_acquire(evc_current_snapshot *current);
-/* How many entries there are now. As above. */
+/* The current number of entries. Any thread, outside of sections. */
 uint32_t evc_snapshot_count(evc_current_snapshot *current);
 
-/* The last release ends the snapshot on the callback thread, since the end of a sink may run user code. */
+/* The last release ends the snapshot on the callback thread, since releasing its sinks may run user code. */
 void evc_snapshot_release(struct evc_snapshot *snapshot);
 
 /* Drops the owner's reference after a grace period. `snapshot` may be NULL. */

@@ -31,20 +31,18 @@ static const struct evc_scheduler_clock real_clock = { NULL, real_now, real_slee
 
 static void destroy(struct evc_scheduler *scheduler)
 {
-	if (scheduler->lock_parker != NULL)
-		evc_parker_destroy(scheduler->lock_parker);
-	if (scheduler->parker != NULL)
-		evc_parker_destroy(scheduler->parker);
+	evc_parker_destroy(scheduler->parker);
 	evc_timer_store_close(&scheduler->store);
 	pthread_cond_destroy(&scheduler->condition);
 	pthread_mutex_destroy(&scheduler->mutex);
+	pthread_mutex_destroy(&scheduler->heap_mutex);
 	evc_deallocate(scheduler, sizeof(*scheduler), _Alignof(struct evc_scheduler));
 }
 
 static void init(struct evc_scheduler *scheduler, const struct evc_scheduler_options *options)
 {
 	scheduler->clock = options->clock != NULL ? *options->clock : real_clock;
-	scheduler->parker = scheduler->lock_parker = NULL;
+	scheduler->parker = NULL;
 	scheduler->driven = options->driven;
 	scheduler->wake = options->wake;
 	scheduler->wake_context = options->wake_context;
@@ -52,14 +50,17 @@ static void init(struct evc_scheduler *scheduler, const struct evc_scheduler_opt
 		sizeof(scheduler->name) - 1);
 	scheduler->name[sizeof(scheduler->name) - 1] = '\0';
 	evc_timer_store_init(&scheduler->store);
-	atomic_init(&scheduler->lock, 0);
+	pthread_mutex_init(&scheduler->heap_mutex, NULL);
 	atomic_init(&scheduler->added, NULL);
 	atomic_init(&scheduler->cancelled, NULL);
 	atomic_init(&scheduler->backlog, 0);
 	atomic_init(&scheduler->count_added, 0);
 	atomic_init(&scheduler->count_cancelled, 0);
 	evc_timer_heap_init(&scheduler->heap);
-	/* Nobody has looked yet: a driven scheduler's first timer wakes its caller. */
+	/*
+	 * No call of evc_scheduler_run_due has told the caller a time yet: a driven scheduler's first timer
+	 * wakes it.
+	 */
 	atomic_init(&scheduler->sleeps_until, options->driven ? EVC_FOREVER : 0);
 	atomic_init(&scheduler->closed, false);
 	atomic_init(&scheduler->running, false);
@@ -90,9 +91,6 @@ enum evc_status evc_scheduler_create(const struct evc_scheduler_options *options
 		return EVC_OUT_OF_MEMORY;
 	init(scheduler, options);
 	status = evc_parker_create(options->parker, &scheduler->parker);
-	/* With the system's own calls: a test's parker counts the sleeps until a deadline. */
-	if (status == EVC_OK)
-		status = evc_parker_create(NULL, &scheduler->lock_parker);
 	if (status == EVC_OK && !options->driven)
 		status = evc_scheduler_start(scheduler);
 	if (status != EVC_OK) {
@@ -113,36 +111,38 @@ void evc_scheduler_release(struct evc_scheduler *scheduler)
 {
 	if (scheduler == NULL)
 		return;
-	/* Release and acquire: what the others did with it comes before its end. */
+	/* Release and acquire: what other holders did with it comes before its end. */
 	if (atomic_fetch_sub_explicit(&scheduler->references, 1, memory_order_acq_rel) != 1)
 		return;
-	/* Alone. A driven one may still hold timers. */
+	/* This thread is the last holder. A driven scheduler may still hold timers. */
 	atomic_store_explicit(&scheduler->closed, true, memory_order_relaxed);
 	evc_scheduler_drop_all(scheduler);
 	destroy(scheduler);
 }
 
-/* One more change is left to others. Returns how many are. Before the push, so that it counts less than none
-   at no time. */
+/*
+ * Counts a change that is left to the next holder of the lock, and returns how many are. Before the push, so
+ * that the count is never too low.
+ */
 static uint32_t count_left(struct evc_scheduler *scheduler)
 {
 	/* Relaxed: it orders nothing. */
 	return atomic_fetch_add_explicit(&scheduler->backlog, 1, memory_order_relaxed) + 1;
 }
 
-/* A1 to A3, without the look at `closed`. */
+/* A1 to A3; the caller looks at `closed`. */
 static void publish(struct evc_scheduler *scheduler, struct evc_timer *timer, uint64_t deadline)
 {
 	bool too_many = false;
 
 	if (evc_scheduler_try_lock(scheduler)) {
 		/*
-		 * Relaxed: a timer whose add returned before this one began is seen, and others have no order. The
-		 * number is a hint; the cancelled are dealt only if there are enough of them.
+		 * Relaxed: a timer whose add returned before this one began is seen, and others have no
+		 * order. The count is a hint; cancelled timers are removed only if there are enough of them.
 		 */
 		if (atomic_load_explicit(&scheduler->added, memory_order_relaxed) != NULL ||
 		    atomic_load_explicit(&scheduler->backlog, memory_order_relaxed) >= EVC_SCHEDULER_BATCH)
-			evc_scheduler_deal(scheduler);
+			evc_scheduler_apply(scheduler);
 		evc_timer_heap_insert(&scheduler->heap, &scheduler->store, timer);
 		evc_scheduler_unlock(scheduler);
 	} else {
@@ -152,12 +152,12 @@ static void publish(struct evc_scheduler *scheduler, struct evc_timer *timer, ui
 		too_many = count_left(scheduler) >= EVC_SCHEDULER_BACKLOG;
 		do {
 			atomic_store_explicit(&timer->link, (uintptr_t)first, memory_order_relaxed);
-			/* A1. Release: pairs with deal_added; and see the head of scheduler_private.h. */
+			/* A1. Release: pairs with apply_added; and see the head of scheduler_private.h. */
 		} while (!atomic_compare_exchange_weak_explicit(&scheduler->added, &first, timer,
 								memory_order_seq_cst,
 								memory_order_relaxed));
 	}
-	/* From here on the timer may have fired and be another's. A2, A3. */
+	/* From here on the timer may have fired and been used again. A2, A3. */
 	if (deadline < atomic_load_explicit(&scheduler->sleeps_until, memory_order_seq_cst)) {
 		if (!scheduler->driven)
 			(void)evc_parker_wake(scheduler->parker);
@@ -165,10 +165,10 @@ static void publish(struct evc_scheduler *scheduler, struct evc_timer *timer, ui
 			scheduler->wake(scheduler->wake_context);
 	}
 	if (evc_unlikely(too_many))
-		evc_scheduler_await_deal(scheduler);
+		evc_scheduler_apply_backlog(scheduler);
 }
 
-/* Leaves a cancelled timer to be taken out; takes all out if there are enough. */
+/* Puts a cancelled timer into the list; removes all of them from the heap if there are enough. */
 static void discard(struct evc_scheduler *scheduler, struct evc_timer *timer)
 {
 	struct evc_timer *first =
@@ -177,21 +177,21 @@ static void discard(struct evc_scheduler *scheduler, struct evc_timer *timer)
 
 	do {
 		timer->next_cancelled = first;
-		/* Release: pairs with evc_scheduler_deal. */
+		/* Release: pairs with evc_scheduler_apply. */
 	} while (!atomic_compare_exchange_weak_explicit(&scheduler->cancelled, &first, timer,
 							memory_order_release,
 							memory_order_relaxed));
 	if (left < EVC_SCHEDULER_BATCH)
 		return;
 	if (evc_scheduler_try_lock(scheduler)) {
-		evc_scheduler_deal(scheduler);
+		evc_scheduler_apply(scheduler);
 		evc_scheduler_unlock(scheduler);
 	} else if (evc_unlikely(left >= EVC_SCHEDULER_BACKLOG)) {
-		evc_scheduler_await_deal(scheduler);
+		evc_scheduler_apply_backlog(scheduler);
 	}
 }
 
-/* evc_scheduler_cancel without its count. */
+/* evc_scheduler_cancel without counting. */
 static enum evc_status withdraw(struct evc_scheduler *scheduler, uint64_t id)
 {
 	const uint64_t firing = evc_timer_with_state(id, EVC_TIMER_FIRING);
@@ -207,8 +207,8 @@ static enum evc_status withdraw(struct evc_scheduler *scheduler, uint64_t id)
 	for (;;) {
 		/*
 		 * Acquire, pairs with settle: the context comes back with what `fire` did to it in an earlier
-		 * round. What the caller did before goes to whoever reuses the timer by way of discard. Relaxed
-		 * otherwise: then nothing of the timer is the caller's.
+		 * round. What the caller did before reaches the next user of the timer by way of discard.
+		 * Relaxed otherwise: then nothing of the timer is the caller's.
 		 */
 		if (atomic_compare_exchange_strong_explicit(
 			    &timer->word, &word, evc_timer_with_state(id, EVC_TIMER_CANCELLED),
@@ -219,7 +219,7 @@ static enum evc_status withdraw(struct evc_scheduler *scheduler, uint64_t id)
 			    &timer->word, &word, evc_timer_with_state(id, EVC_TIMER_LAST),
 			    memory_order_relaxed, memory_order_relaxed))
 			return EVC_TIMED_OUT;
-		/* Set again between the two: once more. */
+		/* It was set again between the two: try again. */
 		if (word != id && word != firing)
 			return EVC_NOT_FOUND;
 		word = id;
@@ -249,7 +249,7 @@ enum evc_status evc_scheduler_add(struct evc_scheduler *scheduler, uint64_t dead
 
 	if (scheduler == NULL || ops == NULL || ops->fire == NULL)
 		return EVC_INVALID_ARGUMENT;
-	/* Relaxed: seen again below. */
+	/* Relaxed: loaded again below. */
 	if (atomic_load_explicit(&scheduler->closed, memory_order_relaxed))
 		return EVC_CLOSED;
 	if (!ops->takes_late && deadline <= scheduler->clock.now(scheduler->clock.context))
@@ -266,10 +266,12 @@ enum evc_status evc_scheduler_add(struct evc_scheduler *scheduler, uint64_t dead
 	atomic_store_explicit(&timer->word, word, memory_order_relaxed);
 	if (id != NULL)
 		*id = word;
-	/* Relaxed: a count. Before the timer can end, so that no reading finds more ended than added. */
+	/* Relaxed: a count. Before the timer can end, so that a reader never finds more ended than added. */
 	atomic_fetch_add_explicit(&scheduler->count_added, 1, memory_order_relaxed);
 	publish(scheduler, timer, deadline);
-	/* Sequentially consistent: after the publication (A1), as the runner's look (R4) is after the close. */
+	/*
+	 * Sequentially consistent: after the publication (A1), as the runner's look (R4) is after the close.
+	 */
 	if (evc_unlikely(atomic_load_explicit(&scheduler->closed, memory_order_seq_cst)) &&
 	    withdraw(scheduler, word) == EVC_OK) {
 		atomic_fetch_sub_explicit(&scheduler->count_added, 1, memory_order_relaxed);
@@ -283,12 +285,14 @@ void evc_scheduler_read_statistics(const struct evc_scheduler *scheduler,
 {
 	uint64_t ended, added;
 
-	/* What is taken away is read first, with acquire, so that the difference does not fall below 0:
-	   pairs with the release of each count, which comes after the timer was added. */
+	/*
+	 * What is subtracted is read first, with acquire, so that the difference does not fall below 0: pairs
+	 * with the release of each count, which follows the add of its timer.
+	 */
 	ended = atomic_load_explicit(&scheduler->count_ended, memory_order_acquire);
 	out->fired = atomic_load_explicit(&scheduler->count_fired, memory_order_relaxed);
 	out->cancelled = atomic_load_explicit(&scheduler->count_cancelled, memory_order_acquire);
-	/* Relaxed: once it is closed, nothing is going to be pending. */
+	/* Relaxed: once it is closed, no timer is added. */
 	out->dropped = atomic_load_explicit(&scheduler->count_dropped, memory_order_relaxed);
 	added = atomic_load_explicit(&scheduler->count_added, memory_order_relaxed);
 	ended += out->cancelled + out->dropped;

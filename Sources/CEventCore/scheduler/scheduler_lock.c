@@ -1,52 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "scheduler/scheduler_private.h"
 
-#include <sched.h>
-#include <time.h>
-
-/* How often the runner looks before it sleeps: about as long as another's step in the heap takes. */
-#define RUNNER_SPINS 64u
-
-bool evc_scheduler_try_lock(struct evc_scheduler *scheduler)
-{
-	uint32_t free = 0;
-
-	/* Acquire: pairs with the unlock: the heap as the last holder left it. */
-	return atomic_compare_exchange_strong_explicit(&scheduler->lock, &free, 1,
-						       memory_order_acquire,
-						       memory_order_relaxed);
-}
+/* How often the runner tries the lock before it sleeps: about as long as one change of the heap takes. */
+#define RUNNER_TRIES 64u
 
 void evc_scheduler_lock(struct evc_scheduler *scheduler)
 {
-	for (unsigned i = 0; i < RUNNER_SPINS; i++) {
+	for (unsigned i = 0; i < RUNNER_TRIES; i++) {
 		if (evc_scheduler_try_lock(scheduler))
 			return;
 		evc_pause();
 	}
-	for (;;) {
-		uint32_t ticket = evc_parker_prepare(scheduler->lock_parker);
-
-		/* Acquire: as above. The holder that finds 2 at its unlock wakes. */
-		if (atomic_exchange_explicit(&scheduler->lock, 2, memory_order_acquire) == 0)
-			return;
-		(void)evc_parker_wait(scheduler->lock_parker, ticket, EVC_FOREVER);
-	}
+	pthread_mutex_lock(&scheduler->heap_mutex);
 }
 
-void evc_scheduler_unlock(struct evc_scheduler *scheduler)
-{
-	/* Release: pairs with the two above. */
-	if (atomic_exchange_explicit(&scheduler->lock, 0, memory_order_release) == 2)
-		(void)evc_parker_wake(scheduler->lock_parker);
-}
-
-/* Into the order in which they were added. */
+/* Reverses a list, into the order in which the timers were added. */
 static struct evc_timer *reversed(struct evc_timer *timer)
 {
 	struct evc_timer *first = NULL;
@@ -63,31 +33,34 @@ static struct evc_timer *reversed(struct evc_timer *timer)
 	return first;
 }
 
-static uint32_t deal_added(struct evc_scheduler *scheduler)
+static uint32_t apply_added(struct evc_scheduler *scheduler)
 {
 	struct evc_timer *timer;
-	uint32_t dealt = 0;
+	uint32_t applied = 0;
 
-	/* Acquire: pairs with the push in evc_scheduler_add: the fields of the timers. The look before it is R4. */
+	/* Acquire: pairs with the push in evc_scheduler_add: the timers' fields. The load before it is R4. */
 	timer = reversed(
 		atomic_exchange_explicit(&scheduler->added, NULL, memory_order_acquire));
 	while (timer != NULL) {
 		struct evc_timer *next = (struct evc_timer *)atomic_load_explicit(
 			&timer->link, memory_order_relaxed);
 
-		/* One that was cancelled already goes into the heap too: its canceller takes it out. */
+		/*
+		 * A timer that is cancelled already goes into the heap too: the list of cancelled timers
+		 * takes it out.
+		 */
 		evc_timer_heap_insert(&scheduler->heap, &scheduler->store, timer);
 		timer = next;
-		dealt++;
+		applied++;
 	}
-	return dealt;
+	return applied;
 }
 
-/* Takes the timers of a list of cancelled ones out of the heap, and gives them back. */
-static uint32_t deal_cancelled(struct evc_scheduler *scheduler, struct evc_timer *timer)
+/* Removes the timers of a list of cancelled ones from the heap, and frees them. */
+static uint32_t apply_cancelled(struct evc_scheduler *scheduler, struct evc_timer *timer)
 {
 	struct evc_timer *batch[EVC_SCHEDULER_BATCH];
-	uint32_t dealt = 0;
+	uint32_t applied = 0;
 
 	while (timer != NULL) {
 		uint32_t count = 0;
@@ -97,62 +70,46 @@ static uint32_t deal_cancelled(struct evc_scheduler *scheduler, struct evc_timer
 			batch[count++] = timer;
 		}
 		for (uint32_t i = 0; i < count; i++)
-			/* Nowhere: it was due, and passed over. */
+			/* EVC_TIMER_NOWHERE: it was due and was skipped. */
 			if (batch[i]->position != EVC_TIMER_NOWHERE)
 				evc_timer_heap_remove(&scheduler->heap, &scheduler->store, batch[i]);
 		evc_timer_give_all(&scheduler->store, batch, count);
-		dealt += count;
+		applied += count;
 	}
-	return dealt;
+	return applied;
 }
 
-void evc_scheduler_deal(struct evc_scheduler *scheduler)
+void evc_scheduler_apply(struct evc_scheduler *scheduler)
 {
 	struct evc_timer *timer = NULL;
-	uint32_t dealt = 0;
+	uint32_t applied = 0;
 
 	/*
-	 * First the cancelled: each was added before, so that it is in the heap when the added ones are
-	 * dealt after this. The look spares an exchange; one that comes later waits for the next deal.
+	 * First take the cancelled timers: each of them was added before, so that it is in the heap once the
+	 * added ones are applied after this. The relaxed load saves an exchange; a timer that comes later
+	 * waits for the next time.
 	 */
 	if (atomic_load_explicit(&scheduler->cancelled, memory_order_relaxed) != NULL)
 		/* Acquire: pairs with the push in evc_scheduler_cancel. */
 		timer = atomic_exchange_explicit(&scheduler->cancelled, NULL, memory_order_acquire);
 	/* R4: sequentially consistent. */
 	if (atomic_load_explicit(&scheduler->added, memory_order_seq_cst) != NULL)
-		dealt = deal_added(scheduler);
-	dealt += deal_cancelled(scheduler, timer);
-	if (dealt != 0)
+		applied = apply_added(scheduler);
+	applied += apply_cancelled(scheduler, timer);
+	if (applied != 0)
 		/* Relaxed: it orders nothing. */
-		atomic_fetch_sub_explicit(&scheduler->backlog, dealt, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&scheduler->backlog, applied, memory_order_relaxed);
 }
 
-/* Waits for another thread that is a few instructions away, unless it was preempted: longer with each turn. */
-static void back_off(unsigned turn)
+void evc_scheduler_apply_backlog(struct evc_scheduler *scheduler)
 {
-	if (turn < 100) {
-		evc_pause();
-	} else if (turn < 200) {
-		sched_yield();
-	} else {
-		/* A real-time thread has to sleep to let a preempted one run. */
-		struct timespec nap = { 0, 20000 };
-
-		nanosleep(&nap, NULL);
-	}
-}
-
-void evc_scheduler_await_deal(struct evc_scheduler *scheduler)
-{
-	for (unsigned turn = 0; atomic_load_explicit(&scheduler->backlog, memory_order_relaxed) >=
-				EVC_SCHEDULER_BACKLOG;
-	     turn++) {
-		if (evc_scheduler_try_lock(scheduler)) {
-			evc_scheduler_deal(scheduler);
-			evc_scheduler_unlock(scheduler);
-			return;
-		}
-		back_off(turn);
-	}
+	pthread_mutex_lock(&scheduler->heap_mutex);
+	/*
+	 * Relaxed, like all of its uses. Another thread that waited here may have applied the changes
+	 * meanwhile.
+	 */
+	if (atomic_load_explicit(&scheduler->backlog, memory_order_relaxed) >= EVC_SCHEDULER_BACKLOG)
+		evc_scheduler_apply(scheduler);
+	evc_scheduler_unlock(scheduler);
 }
 #endif

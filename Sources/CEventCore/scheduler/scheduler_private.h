@@ -1,44 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A scheduler: a heap under a lock that only its runner ever waits for.
+ * A scheduler: a heap under a lock for which, as a rule, only its runner waits.
  *
- * The runner is the scheduler's thread, or whoever is inside evc_scheduler_run_due. Everybody else tries
- * the lock once. Who gets it deals what others left and does its own work on the heap; who does not
- * leaves its timer in a list and goes on:
+ * The runner is the scheduler's thread, or the thread inside evc_scheduler_run_due. Every other thread tries
+ * the lock once. A thread that gets it applies the changes that others left, and makes its own change to the
+ * heap. A thread that does not get it leaves its timer in a list and goes on:
  *
  *   adder                                        runner
  *   A1 put the timer into the heap (lock), or    R1 ticket of the parker
  *      into `added` (seq_cst)                    R2 lock
  *   A2 load `sleeps_until` (seq_cst)             R3 `sleeps_until` = EVC_FOREVER (seq_cst)
- *   A3 if its deadline is earlier: wake          R4 look at `added` (seq_cst), deal it to the heap
+ *   A3 if its deadline is earlier: wake          R4 look at `added` (seq_cst), apply it to the heap
  *                                                R5 `sleeps_until` = earliest deadline; unlock
  *                                                R6 sleep until then, with the ticket
  *                                                R7 `sleeps_until` = 0
  *
- * No timer is slept through: if A2 comes before R3, A1 does too, and R4 finds the timer unless it is in the
- * heap already. (Whoever took it from `added` put it into the heap before unlocking, and R2 came after
- * that, or R4 would have found it.) If A2 comes after R3 it reads EVC_FOREVER or the earliest deadline,
- * and wakes the runner, whose ticket is older, if the timer is earlier than what it sleeps for; or it
- * reads the 0 of R7, and the next R3 is still to come. A timer that is not earlier may stay in `added`: the
- * runner finds it when it wakes, which is early enough. Tests/Models/scheduler.pml models these lines.
+ * The runner does not sleep past a deadline. If A2 comes before R3, so does A1, and R4 finds the timer unless
+ * it is in the heap already. (The thread that took it from `added` put it into the heap before unlocking, and
+ * R2 came after that, or R4 would have found it.) If A2 comes after R3, it reads EVC_FOREVER or the earliest
+ * deadline, and, if the timer is earlier, wakes the runner, whose ticket is older; or it reads the 0 of R7,
+ * and the next R3 is still to come. A timer that is not earlier may stay in `added`: the runner finds it when
+ * it wakes, which is early enough. Tests/Models/scheduler.pml models these lines.
  *
- * The lock: 0 free, 1 held, 2 held and the runner waits for it. A holder runs no user code. So whoever lets go of it
- * may have to wake the runner, a cancel included, and makes no other system call. A runner that looks again and again
- * instead, with yields and naps of 20 us, seems to fire later: beside four threads that add and cancel, on two
- * processors that had other work too, 12, 14 and 142 ms in the mean of a run where this one took 4, 6 and 19.
+ * The lock is a mutex, and its holder runs no user code. A thread that unlocks it may have to wake the
+ * runner, which sleeps on it; this is the only system call that a cancel may make. A runner that looked again
+ * and again instead, with yields and naps of 20 us, fired later: beside four threads that add and cancel, on
+ * two processors with other work too, the mean of a run was 12, 14 and 142 ms late, against 4, 6 and 19 for a
+ * runner that sleeps.
  *
- * What others left is bounded: threads that add and cancel without pause outrun whoever deals (a step in
- * the heap costs more than a step in a list), and then nothing would fire any more. Whoever leaves the
- * EVC_SCHEDULER_BACKLOG-th or a later change waits until they are dealt, or deals them.
+ * The number of changes that are left is bounded: threads that add and cancel without pause are faster than
+ * the one that applies the changes (a change of the heap costs more than a change of a list), and nothing
+ * would fire any more. A thread that leaves the EVC_SCHEDULER_BACKLOG-th or a later change waits for the
+ * lock, and applies them unless another thread has done so.
  *
- * Cancelled timers are left in a list as well, by everybody, and taken out of the heap together once
- * there are EVC_SCHEDULER_BATCH: the lines of the heap that they need are then fetched at the same
- * time. What is cancelled and still in the heap is passed over when it is due; its context went back to
- * the canceller before.
+ * Cancelled timers are always left in a list and are removed from the heap together once there are
+ * EVC_SCHEDULER_BATCH: the lines of the heap that they need are then fetched at the same time. A cancelled
+ * timer that is still in the heap is skipped when it is due; its context went back to the canceller before.
  *
- * Closing is the same pattern: `closed` is set (seq_cst), then the runner takes what is there (R4); an adder
- * publishes its timer (A1), then looks at `closed` (seq_cst), and takes the timer back.
+ * Closing follows the same pattern: `closed` is set (seq_cst), then the runner takes what is there (R4); an
+ * adder publishes its timer (A1), then looks at `closed` (seq_cst), and takes the timer back.
  */
 #ifndef EVC_SCHEDULER_PRIVATE_H
 #define EVC_SCHEDULER_PRIVATE_H
@@ -47,17 +48,16 @@
 
 #include <pthread.h>
 
-/* So many changes may wait to be dealt: about 0.2 ms of work. */
+/* The largest number of changes that may wait to be applied: about 0.2 ms of work. */
 #define EVC_SCHEDULER_BACKLOG 1024u
-/* So many cancelled timers may stay in the heap, and are then taken out together. */
+/* The number of cancelled timers that are removed from the heap together. */
 #define EVC_SCHEDULER_BATCH 16u
 
 struct evc_scheduler {
 	/* Constant. */
 	struct evc_scheduler_clock clock;
-	/* The runner sleeps on the first until a deadline, on the second until the lock is free. */
+	/* The runner sleeps on it until a deadline. */
 	struct evc_parker *parker;
-	struct evc_parker *lock_parker;
 	bool driven;
 	void (*wake)(void *context);
 	void *wake_context;
@@ -65,12 +65,12 @@ struct evc_scheduler {
 
 	struct evc_timer_store store;
 
-	/* Callers and runner. */
-	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t lock;
-	/* Stacks; the last added or cancelled first. */
+	/* Used by callers and the runner. */
+	_Alignas(EVC_CACHE_LINE) pthread_mutex_t heap_mutex;
+	/* Stacks: the last one that was added or cancelled is the first. */
 	_Atomic(struct evc_timer *) added;
 	_Atomic(struct evc_timer *) cancelled;
-	/* How many are in the two, or about to be. */
+	/* How many timers are in the two lists, or about to be. */
 	_Atomic uint32_t backlog;
 	_Atomic uint64_t count_added;
 	_Atomic uint64_t count_cancelled;
@@ -80,7 +80,7 @@ struct evc_scheduler {
 	/* Written by the runner, read by every add. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t sleeps_until;
 	_Atomic bool closed;
-	/* Somebody is the runner. */
+	/* True if some thread is the runner. */
 	_Atomic bool running;
 	/* Written by the runner. */
 	_Atomic uint64_t count_fired;
@@ -94,14 +94,23 @@ struct evc_scheduler {
 	bool ended;
 };
 
-/* The lock of the heap. */
-bool evc_scheduler_try_lock(struct evc_scheduler *scheduler);
-void evc_scheduler_lock(struct evc_scheduler *scheduler); /* the runner alone */
-void evc_scheduler_unlock(struct evc_scheduler *scheduler);
-/* Deals what others left in `added` and `cancelled`. Under the lock. */
-void evc_scheduler_deal(struct evc_scheduler *scheduler);
-/* Returns when fewer than EVC_SCHEDULER_BACKLOG changes wait; helps if it can. Not under the lock. */
-void evc_scheduler_await_deal(struct evc_scheduler *scheduler);
+/* The lock of the heap. Only the runner waits for it, and a thread that leaves one change too many. */
+static inline bool evc_scheduler_try_lock(struct evc_scheduler *scheduler)
+{
+	return pthread_mutex_trylock(&scheduler->heap_mutex) == 0;
+}
+
+static inline void evc_scheduler_unlock(struct evc_scheduler *scheduler)
+{
+	pthread_mutex_unlock(&scheduler->heap_mutex);
+}
+
+/* The runner. */
+void evc_scheduler_lock(struct evc_scheduler *scheduler);
+/* Applies what others left in `added` and `cancelled`. Under the lock. */
+void evc_scheduler_apply(struct evc_scheduler *scheduler);
+/* Waits for the lock, and applies what others left if EVC_SCHEDULER_BACKLOG or more changes wait. */
+void evc_scheduler_apply_backlog(struct evc_scheduler *scheduler);
 
 /* Starts the thread of a scheduler that is not driven; it takes a reference. */
 enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler);

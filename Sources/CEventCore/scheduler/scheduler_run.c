@@ -13,36 +13,42 @@
 /* The scheduler whose thread this is. */
 static _Thread_local struct evc_scheduler *thread_of;
 
-/* Becomes the runner; false if somebody is. */
+/* Makes this thread the runner; false if there is one. */
 static bool begin(struct evc_scheduler *scheduler)
 {
-	/* Release, pairs with end: that it is closed. What the last runner did comes with the lock. */
+	/*
+	 * Release, pairs with end: that the scheduler is closed. What the last runner did comes with the
+	 * lock.
+	 */
 	return !atomic_exchange_explicit(&scheduler->running, true, memory_order_release);
 }
 
 static void end(struct evc_scheduler *scheduler)
 {
 	/*
-	 * Acquire, pairs with begin, and a read-modify-write: a close that found us running comes before
-	 * this, and the look at `closed` that follows sees it.
+	 * Acquire, pairs with begin, and a read-modify-write: a close that found this thread running comes
+	 * before this, and the following look at `closed` sees it.
 	 */
 	(void)atomic_exchange_explicit(&scheduler->running, false, memory_order_acquire);
 }
 
 static bool is_closed(struct evc_scheduler *scheduler)
 {
-	/* Acquire, pairs with the close: it comes before the R4 that follows, as an adder's look relies on. */
+	/*
+	 * Acquire, pairs with the close: it comes before the R4 that follows, on which an adder's look
+	 * relies.
+	 */
 	return atomic_load_explicit(&scheduler->closed, memory_order_acquire);
 }
 
-/* One more in a count that the runner alone writes. Release: pairs with evc_scheduler_read_statistics. */
+/* Increments a count that the runner alone writes. Release: pairs with evc_scheduler_read_statistics. */
 static void count(_Atomic uint64_t *counter)
 {
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
 			      memory_order_release);
 }
 
-/* The earliest timer, out of the heap and in `state`; NULL if none is due. Under the lock. */
+/* Takes the earliest timer out of the heap and sets its state; NULL if none is due. Under the lock. */
 static struct evc_timer *take_due(struct evc_scheduler *scheduler, uint64_t now,
 				  enum evc_timer_state state)
 {
@@ -54,8 +60,8 @@ static struct evc_timer *take_due(struct evc_scheduler *scheduler, uint64_t now,
 
 		evc_timer_heap_remove(&scheduler->heap, &scheduler->store, timer);
 		/*
-		 * One of the two gets the context, this or a cancel. Relaxed: its adder's and its last fire's part came
-		 * with the lock.
+		 * Either this thread or a cancel gets the context. Relaxed: what the adder and the last fire
+		 * did came with the lock.
 		 */
 		if (evc_timer_state(word) == EVC_TIMER_PENDING &&
 		    atomic_compare_exchange_strong_explicit(&timer->word, &word,
@@ -63,14 +69,14 @@ static struct evc_timer *take_due(struct evc_scheduler *scheduler, uint64_t now,
 							    memory_order_relaxed,
 							    memory_order_relaxed))
 			return timer;
-		/* Cancelled: its canceller gives it back. */
+		/* Cancelled: the list of cancelled timers frees it. */
 	}
 	return NULL;
 }
 
 /*
- * After `fire`, under the lock: sets the timer again, or gives it back. True if its context is to be
- * dropped, because it was cancelled while it fired and wanted to be set again.
+ * After `fire`, under the lock: sets the timer again, or frees it. True if its context is to be dropped,
+ * because it was cancelled while it fired and wanted to be set again.
  */
 static bool settle(struct evc_scheduler *scheduler, struct evc_timer *timer, uint64_t next)
 {
@@ -94,7 +100,7 @@ static bool settle(struct evc_scheduler *scheduler, struct evc_timer *timer, uin
 	return again;
 }
 
-/* Fires what is due and tells the next deadline. The runner. */
+/* Fires what is due and sets `*next` to the next deadline. The runner. */
 static size_t fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *next)
 {
 	const struct evc_timer_ops *ops = NULL;
@@ -114,11 +120,11 @@ static size_t fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *
 			atomic_store_explicit(&scheduler->sleeps_until, EVC_FOREVER,
 					      memory_order_seq_cst);
 			/* R4. */
-			evc_scheduler_deal(scheduler);
+			evc_scheduler_apply(scheduler);
 			timer = take_due(scheduler, now, EVC_TIMER_FIRING);
 			if (timer == NULL)
 				break;
-			/* R7: awake. */
+			/* R7: it is awake. */
 			atomic_store_explicit(&scheduler->sleeps_until, 0, memory_order_relaxed);
 		}
 		evc_scheduler_unlock(scheduler);
@@ -138,7 +144,7 @@ static size_t fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *
 	}
 	timer = evc_timer_heap_first(&scheduler->heap, &scheduler->store);
 	*next = timer != NULL ? timer->deadline : EVC_FOREVER;
-	/* R5. Relaxed, as R7: who reads either comes before the next R3. */
+	/* R5. Relaxed, as R7: a thread that reads either comes before the next R3. */
 	atomic_store_explicit(&scheduler->sleeps_until, *next, memory_order_relaxed);
 	evc_scheduler_unlock(scheduler);
 	return fired;
@@ -152,7 +158,7 @@ void evc_scheduler_drop_all(struct evc_scheduler *scheduler)
 		void *context;
 
 		evc_scheduler_lock(scheduler);
-		evc_scheduler_deal(scheduler);
+		evc_scheduler_apply(scheduler);
 		timer = take_due(scheduler, EVC_FOREVER, EVC_TIMER_FREE);
 		if (timer != NULL) {
 			ops = timer->ops;
@@ -185,7 +191,7 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 			break;
 		}
 		end(scheduler);
-		/* A close that found us running left the rest to us. */
+		/* A close that found this thread running left the rest to it. */
 		if (!is_closed(scheduler))
 			break;
 	}
@@ -215,7 +221,7 @@ static void *run(void *opaque)
 	pthread_setname_np(pthread_self(), scheduler->name);
 #endif
 #ifdef __linux__
-	/* The system may add 50 us to every sleep to save wake-ups; ours are deadlines. */
+	/* The system may delay every sleep by 50 us to save wake-ups; these sleeps end at deadlines. */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 #endif
 	while (!is_closed(scheduler)) {
@@ -225,7 +231,7 @@ static void *run(void *opaque)
 		uint64_t next;
 
 		(void)fire_due(scheduler, now, &next);
-		/* R6, unless it was closed meanwhile; a close that comes later is later than the ticket. */
+		/* R6, unless it was closed meanwhile; a later close comes after the ticket. */
 		if (!is_closed(scheduler))
 			scheduler->clock.sleep(scheduler->clock.context, scheduler->parker, ticket,
 					       next);

@@ -5,7 +5,7 @@
 
 #include "platform/allocator.h"
 
-/* One more in the counter of the free list. */
+/* Increments the counter of the free list. */
 #define FREE_COUNT (UINT64_C(1) << 32)
 
 static size_t block_bytes(uint32_t block)
@@ -14,7 +14,7 @@ static size_t block_bytes(uint32_t block)
 	       (sizeof(struct evc_timer) + sizeof(struct evc_timer_entry));
 }
 
-/* Whole pages for what is larger than one, so that the default allocator maps it. */
+/* Whole pages for a block that is larger than one, so that the default allocator maps it. */
 static size_t block_alignment(uint32_t block)
 {
 	return block_bytes(block) < 4096 ? EVC_CACHE_LINE : 4096;
@@ -31,7 +31,7 @@ void evc_timer_store_init(struct evc_timer_store *store)
 void evc_timer_store_close(struct evc_timer_store *store)
 {
 	for (uint32_t i = 0; i < EVC_TIMER_BLOCKS; i++) {
-		/* Relaxed: whoever closes comes after all users. */
+		/* Relaxed: no other thread uses the store any more. */
 		struct evc_timer *timers =
 			atomic_load_explicit(&store->blocks[i], memory_order_relaxed);
 
@@ -40,7 +40,7 @@ void evc_timer_store_close(struct evc_timer_store *store)
 	}
 }
 
-/* False if memory is out. */
+/* Makes sure that a block exists. False = out of memory. */
 static bool provide_block(struct evc_timer_store *store, uint32_t block)
 {
 	struct evc_timer *expected = NULL;
@@ -49,7 +49,7 @@ static bool provide_block(struct evc_timer_store *store, uint32_t block)
 	/* Relaxed: evc_timer_at looks again. */
 	if (evc_likely(atomic_load_explicit(&store->blocks[block], memory_order_relaxed) != NULL))
 		return true;
-	/* Not touched here: the pages come one by one, as the timers are used. */
+	/* Not written here: the system supplies its pages one by one, as the timers are used. */
 	timers = evc_allocate(block_bytes(block), block_alignment(block));
 	if (timers == NULL)
 		return false;
@@ -62,7 +62,7 @@ static bool provide_block(struct evc_timer_store *store, uint32_t block)
 
 static struct evc_timer *take_fresh(struct evc_timer_store *store)
 {
-	/* Relaxed: the number alone counts, and who gets it owns the timer. */
+	/* Relaxed: only the number matters, and the thread that gets it owns the timer. */
 	uint32_t index = atomic_load_explicit(&store->fresh, memory_order_relaxed);
 	struct evc_timer *timer;
 
@@ -70,7 +70,7 @@ static struct evc_timer *take_fresh(struct evc_timer_store *store)
 		if (index - EVC_TIMER_FIRST >= EVC_TIMER_MAX ||
 		    !provide_block(store, evc_timer_block(index)))
 			return NULL;
-		/* Release: pairs with evc_scheduler_cancel, which looks whether an id can be. */
+		/* Release: pairs with evc_scheduler_cancel, which checks whether an id can exist. */
 	} while (!atomic_compare_exchange_weak_explicit(&store->fresh, &index, index + 1,
 							memory_order_release, memory_order_relaxed));
 	timer = evc_timer_at(store, index);
@@ -87,15 +87,17 @@ struct evc_timer *evc_timer_take(struct evc_timer_store *store)
 
 	while ((uint32_t)head != 0) {
 		struct evc_timer *timer = evc_timer_at(store, (uint32_t)head);
-		/* Relaxed: may be anything if another thread has taken the timer meanwhile; then the
-		   counter has moved on and the exchange fails. */
+		/*
+		 * Relaxed: arbitrary if another thread has taken the timer meanwhile; then the counter has
+		 * changed and the exchange fails.
+		 */
 		uint64_t next = (uint32_t)atomic_load_explicit(&timer->link, memory_order_relaxed);
 
 		next |= (head & ~(uint64_t)UINT32_MAX) + FREE_COUNT;
 		if (atomic_compare_exchange_weak_explicit(&store->free, &head, next,
 							  memory_order_acquire,
 							  memory_order_acquire)) {
-			/* The next one to be had; where a million are pending it is in no cache. */
+			/* The next free timer; if a million are pending it is in no cache. */
 			if ((uint32_t)next != 0)
 				__builtin_prefetch(evc_timer_at(store, (uint32_t)next), 1);
 			return timer;
@@ -116,7 +118,7 @@ void evc_timer_give_all(struct evc_timer_store *store, struct evc_timer *const *
 		/* Relaxed: the giver owns the timer. */
 		uint64_t word = atomic_load_explicit(&timer->word, memory_order_relaxed);
 
-		/* A new generation: from here on every id of the timer is an old one. */
+		/* A new generation: from here on every id of the timer is outdated. */
 		word = evc_timer_with_state(word, EVC_TIMER_FREE) + EVC_TIMER_GENERATION;
 		atomic_store_explicit(&timer->word, word, memory_order_relaxed);
 		atomic_store_explicit(&timer->link, behind, memory_order_relaxed);

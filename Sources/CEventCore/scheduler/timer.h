@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Timers and where they live: blocks that double, found by an index, never moved, freed together.
+ * Timers and their memory: blocks of doubling size, found by an index, never moved, freed together.
  *
- * Beside each timer lies room for one entry of the heap (timer_heap.h), so that a timer that could be had
+ * Beside each timer lies room for one entry of the heap (timer_heap.h), so that a timer that was allocated
  * can always be put into the heap.
  *
  * `word` of a timer: generation (32 bits) | index (29) | state (3). The id that the user holds is the word as
- * it was when the timer was pending, so that a cancel is one compare-and-swap and an old id, whose
- * generation is over, fails it.
+ * it was when the timer was pending. A cancel is therefore one compare-and-swap, which fails for an id of an
+ * earlier generation.
  *
  *   FREE ──take──► PENDING ──runner──► FIRING ──set again──► PENDING
  *                    │ cancel             │ cancel
  *                    ▼                    ▼
  *                 CANCELLED            LAST (fires for the last time)
- *   and all of the last four, under the lock, to FREE of the next generation.
+ *   and from any of the last four, under the lock, to FREE of the next generation.
  *
- * Taking is lock-free: a list of free timers with a counter against the ABA problem (R. K. Treiber,
- * "Systems programming: coping with parallelism", IBM RJ 5118, 1986), then fresh ones by a counter.
+ * Taking is lock-free: a list of free timers with a counter against the ABA problem (R. K. Treiber, "Systems
+ * programming: coping with parallelism", IBM RJ 5118, 1986), then unused ones by a counter.
  */
 #ifndef EVC_TIMER_H
 #define EVC_TIMER_H
@@ -42,7 +42,9 @@ enum evc_timer_state {
 /* Positions in the heap begin at 3 (timer_heap.h), and so do indices: one entry for each timer. */
 #define EVC_TIMER_FIRST 3u
 #define EVC_TIMER_NOWHERE 0u
-/* The first block has 128 timers, the second as many, each further one twice as many as the last. */
+/*
+ * The first block has 128 timers, the second one too; each further block has twice as many as the one before.
+ */
 #define EVC_TIMER_BLOCKS 23u
 
 struct evc_timer {
@@ -69,7 +71,7 @@ struct evc_timer_entry {
 };
 
 struct evc_timer_store {
-	/* Each written once, by whoever needs the block first; read by all. */
+	/* Each is written once, by the thread that needs the block first; read by all. */
 	_Atomic(struct evc_timer *) blocks[EVC_TIMER_BLOCKS];
 	/* Counter (32 bits) | index of the first free timer, 0 = none. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t free;
@@ -108,7 +110,7 @@ static inline uint32_t evc_timer_block_size(uint32_t block)
 	return block == 0 ? 128 : UINT32_C(64) << block;
 }
 
-/* The timer of an index that was handed out. */
+/* The timer of an index that is in use. */
 static inline struct evc_timer *evc_timer_at(struct evc_timer_store *store, uint32_t index)
 {
 	uint32_t block = evc_timer_block(index);
@@ -131,13 +133,12 @@ static inline struct evc_timer_entry *evc_timer_entry(struct evc_timer_store *st
 }
 
 void evc_timer_store_init(struct evc_timer_store *store);
-/* Frees the blocks. Nobody uses the store any more. */
+/* Frees the blocks. No thread uses the store any more. */
 void evc_timer_store_close(struct evc_timer_store *store);
 
-/* A timer in the state FREE, or NULL if memory is out. Any thread; lock-free. */
+/* Takes a timer in the state FREE; NULL = out of memory. Any thread; lock-free. */
 struct evc_timer *evc_timer_take(struct evc_timer_store *store);
-/* Gives timers back, in any state; the first is the first to be had again. Any thread that owns them;
-   lock-free. */
+/* Frees timers, in any state; the first is taken again first. Any thread that owns them; lock-free. */
 void evc_timer_give_all(struct evc_timer_store *store, struct evc_timer *const *timers,
 			uint32_t count);
 

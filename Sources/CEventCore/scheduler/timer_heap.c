@@ -87,7 +87,7 @@ void evc_timer_heap_prefetch(const struct evc_timer_heap *heap, struct evc_timer
 		__builtin_prefetch(evc_timer_entry(store, parent_of(position)), 0);
 	if (first_child_of(position) <= heap->last)
 		__builtin_prefetch(evc_timer_entry(store, first_child_of(position)), 0);
-	/* The last entry's, which will move. */
+	/* The timer of the last entry, which will move. */
 	if (heap->last >= EVC_TIMER_FIRST + before)
 		__builtin_prefetch(evc_timer_entry(store, heap->last - before)->timer, 1);
 }
@@ -101,9 +101,9 @@ void evc_timer_heap_remove(struct evc_timer_heap *heap, struct evc_timer_store *
 	timer->position = EVC_TIMER_NOWHERE;
 	if (last.timer == timer)
 		return;
-	/* Its position will be written, and with a million timers it is in no cache. */
+	/* Its position will be written; with a million timers it is in no cache. */
 	__builtin_prefetch(last.timer, 1);
-	/* The last entry fills the hole; it may be earlier than the hole's parent, or later than a child. */
+	/* The last entry fills the hole. It may be earlier than the hole's parent, or later than a child. */
 	if (position > EVC_TIMER_FIRST && is_before(&last, evc_timer_entry(store, parent_of(position))))
 		sift_up(store, position, last);
 	else

@@ -2,33 +2,28 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * The latest-only subscriptions of a shared mailbox: latest.h, with its lanes. One slot for all workers; whichever
- * takes a token takes the event.
+ * The latest-only subscriptions of a shared mailbox: latest.h, for its lanes. All workers share one slot; the
+ * worker that takes a token takes the event.
  */
 #include "latest/latest.h"
 #include "shared/shared_mailbox_private.h"
 
-static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
+static bool is_closed(struct evc_sink *sink)
 {
-	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
-	struct evc_shared_mailbox *mailbox =
-		evc_container_of(latest->mailbox, struct evc_shared_mailbox, sink);
 	/* Relaxed: as in evc_shared_mailbox_post. */
-	bool is_closed = atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
-			 EVC_SHARED_CLOSED;
-	struct evc_latest_dispatch dispatch;
-	enum evc_status status = evc_latest_begin(latest, chain, is_closed, &dispatch);
+	return atomic_load_explicit(&evc_container_of(sink, struct evc_shared_mailbox, sink)->attention,
+				    memory_order_relaxed) & EVC_SHARED_CLOSED;
+}
 
-	if (evc_unlikely(status != EVC_OK))
-		return status;
-	if (dispatch.token != NULL) {
-		evc_shared_put_token(mailbox, dispatch.token, dispatch.lane);
-		evc_latest_settle(latest, &dispatch);
-	}
-	/* P3. Whoever put the token may be held up before it tells. */
-	evc_shared_tell(mailbox);
-	evc_latest_end(chain, &dispatch);
-	return EVC_OK;
+static void put(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
+{
+	evc_shared_put_token(evc_container_of(sink, struct evc_shared_mailbox, sink), token, lane);
+}
+
+static void tell(struct evc_sink *sink, unsigned lane)
+{
+	(void)lane;
+	evc_shared_tell(evc_container_of(sink, struct evc_shared_mailbox, sink));
 }
 
 enum evc_status
@@ -36,22 +31,14 @@ evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
 					   const struct evc_shared_subscription_options *options,
 					   struct evc_subscription **out)
 {
+	static const struct evc_latest_mailbox how = {
+		EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, is_closed, put, tell
+	};
 	struct evc_subscription subscription;
 
 	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
 		return EVC_INVALID_ARGUMENT;
 	subscription = evc_shared_subscription(mailbox, options);
-	return evc_latest_create(&subscription, &mailbox->subscriptions, accept,
-				 EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, out);
-}
-
-void evc_shared_latest_subscription_release(struct evc_subscription *subscription)
-{
-	evc_latest_subscription_release(subscription);
-}
-
-uint64_t evc_shared_latest_subscription_superseded(struct evc_subscription *subscription)
-{
-	return evc_latest_subscription_superseded(subscription);
+	return evc_latest_create(&subscription, &mailbox->subscriptions, &how, out);
 }
 #endif

@@ -136,14 +136,14 @@ static inline bool put(struct evc_shared_mailbox *mailbox, unsigned lane,
 		evc_domain_leave();
 		if (evc_likely(is_put))
 			return true;
-		/* Out of the section: this may ask the system for memory. */
+		/* Outside of the section: this may ask the system for memory. */
 		*spare = evc_queue_segment_create();
 		if (*spare == NULL)
 			return false;
 	}
 }
 
-/* Sorts a chain into one for each lane, in its order. */
+/* Sorts a chain into one chain for each lane, keeping its order. */
 static void split(struct evc_envelope *envelope, struct evc_chain lanes[EVC_LANE_COUNT])
 {
 	struct evc_envelope *next;
@@ -154,7 +154,7 @@ static void split(struct evc_envelope *envelope, struct evc_chain lanes[EVC_LANE
 	}
 }
 
-/* The spare segment that was not used goes back to where it was. */
+/* Returns a spare segment that was not used. */
 static void give_spare(struct evc_queue_segment *spare)
 {
 	if (evc_unlikely(spare != NULL))
@@ -169,7 +169,7 @@ static __attribute__((noinline)) bool put_several_lanes(struct evc_shared_mailbo
 	struct evc_chain lanes[EVC_LANE_COUNT] = { EVC_CHAIN_EMPTY };
 	bool has_memory = true;
 
-	/* First whatever may be needed, so that nothing fails half way. */
+	/* First all memory that may be needed, so that nothing fails half way. */
 	for (unsigned lane = EVC_LANE_FIRST_QUEUE; lane < EVC_LANE_COUNT && has_memory; lane++) {
 		if (!((chain->lanes >> lane) & 1u))
 			continue;
@@ -195,8 +195,8 @@ void evc_shared_tell(struct evc_shared_mailbox *mailbox)
 	if (evc_unlikely(attention >= EVC_SHARED_SLEEPER))
 		evc_shared_wake_one(mailbox);
 	/*
-	 * A second look, since the workers may have ended while this one was looking for a sleeper. Relaxed: if they
-	 * did so after P2 in the single order, their last look follows P1.
+	 * A second look, since the workers may have ended while this thread was looking for a sleeper.
+	 * Relaxed: if they ended after P2 in the single order, their last look follows P1.
 	 */
 	if (evc_unlikely(attention & EVC_SHARED_CLOSED) &&
 	    (atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
@@ -209,7 +209,7 @@ void evc_shared_put_token(struct evc_shared_mailbox *mailbox, struct evc_envelop
 	struct evc_queue_segment *spare = NULL;
 
 	evc_slot_set_next(token, NULL);
-	/* True: a segment is set aside. */
+	/* Always true: a segment is set aside. */
 	(void)put(mailbox, lane, token, 1, &spare);
 	give_spare(spare);
 }
@@ -221,7 +221,7 @@ static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc
 
 	if (evc_unlikely(chain->first == NULL))
 		return EVC_INVALID_ARGUMENT;
-	/* Relaxed: a post that misses a close at this moment sees it below. */
+	/* Relaxed: a post that misses a simultaneous close sees it below. */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
 			 EVC_SHARED_CLOSED))
 		return EVC_CLOSED;
@@ -253,7 +253,7 @@ static void sum_taken(struct evc_shared_mailbox *mailbox, uint64_t taken[EVC_LAN
 		taken[lane] = mailbox->taken_by_others[lane];
 	for (unsigned i = 0; i < EVC_WORKERS_MAX; i++)
 		for (unsigned lane = 0; mailbox->workers[i] != NULL && lane < EVC_LANE_COUNT; lane++)
-			/* Acquire: the count of what was posted is not behind it. */
+			/* Acquire: the count of posts, which is read later, is not older. */
 			taken[lane] += atomic_load_explicit(&mailbox->workers[i]->taken[lane],
 							    memory_order_acquire);
 	pthread_mutex_unlock(&mailbox->worker_mutex);
@@ -265,7 +265,7 @@ void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t dept
 
 	sum_taken(mailbox, taken);
 	for (unsigned lane = 0; lane < EVC_LANE_FIRST_QUEUE; lane++) {
-		/* Acquire, as above, and first. Modulo the size of `posted`, where that has 32 bits. */
+		/* Acquire, as above, and read first. Modulo the size of `posted`, where that has 32 bits. */
 		uintptr_t dropped = (uintptr_t)atomic_load_explicit(&mailbox->dropped[lane], memory_order_acquire);
 
 		depths[lane] = (uintptr_t)(evc_shared_stack_posted(&mailbox->stacks[lane]) -
@@ -284,7 +284,7 @@ void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
 	uint64_t taken[EVC_LANE_COUNT];
 
 	*out = (struct evc_mailbox_statistics){
-		/* Acquire: what they were counted in, which is read next, is not behind them. */
+		/* Acquire: the counts that they were added to, which are read later, are not older. */
 		.taken = 0 - atomic_load_explicit(&mailbox->taken_empty, memory_order_acquire),
 		.dropped = 0 - atomic_load_explicit(&mailbox->dropped_empty, memory_order_acquire),
 		.superseded = evc_latest_superseded(&mailbox->subscriptions),

@@ -9,7 +9,7 @@
 
 static void close_with(struct evc_shared_mailbox *mailbox, uint32_t bits)
 {
-	/* Seq_cst: the "publish" that a worker's look before its sleep (W4) must not miss. */
+	/* Sequentially consistent: the "publish" that a worker's look before its sleep (W4) must not miss. */
 	atomic_fetch_or_explicit(&mailbox->attention, bits, memory_order_seq_cst);
 	while (evc_shared_wake_any(mailbox))
 		;
@@ -30,13 +30,13 @@ void evc_shared_mailbox_drop(struct evc_shared_mailbox *mailbox)
 	if (mailbox == NULL)
 		return;
 	/*
-	 * Held meanwhile, so that whoever releases it last sees that this is done by the mailbox's own count: a caller
-	 * may keep its reference in a way that a sanitizer does not know of, as Swift's.
+	 * Held meanwhile, so that the last release is ordered after this by the mailbox's own count: a caller
+	 * may hold its reference in a way that a sanitizer does not understand, as Swift does.
 	 */
 	evc_shared_mailbox_retain(mailbox);
 	/*
-	 * As by a last worker: a post that began before the close and comes after this drops itself. Relaxed, and the
-	 * fence: any other is found now.
+	 * As a last worker does: a post that began before the close and comes after this drops its envelopes
+	 * itself. Relaxed, and the fence: any other post is found now.
 	 */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_SHARED_ENDED, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
@@ -52,7 +52,7 @@ void evc_shared_drop_all(struct evc_shared_mailbox *mailbox)
 	while ((envelope = evc_shared_take(mailbox, EVC_LANE_COUNT, &lane)) != NULL) {
 		/* Release, pairs with evc_shared_mailbox_depths: the take before its count. */
 		atomic_fetch_add_explicit(&mailbox->dropped[lane], 1, memory_order_release);
-		/* Outside of the section: the end of a payload is user code. */
+		/* Outside of the section: ending a payload runs user code. */
 		if (evc_likely(!(envelope->flags & EVC_ENVELOPE_TOKEN)))
 			evc_envelope_end(envelope, false, NULL);
 		else if (!evc_latest_drop(envelope, NULL))

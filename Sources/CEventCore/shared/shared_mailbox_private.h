@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A shared mailbox: ten lanes that producers and workers meet on, and the set of its workers.
+ * A shared mailbox: ten lanes that producers and workers share, and the set of its workers.
  *
- * A take looks at the lanes from the most urgent on, up to the first lane of the worker's own mailbox. That
- * is D1 by itself: each look finds a lane empty only if it was at a moment after the take began
- * (shared_queue.h, shared_stack.h), and a worker's own lanes were looked at after it began as well. A mask of
- * lanes that may hold something would save looks, but clearing a bit races with the post that finds it
- * set; with a second bit, "being cleared", and a version it can be proved, and costs each
- * transition two more locked operations. The looks take 5 to 8 ns in all.
+ * A take looks at the lanes from the most urgent on, up to the first non-empty lane of the worker's own
+ * mailbox. This is D1: a look finds a lane empty only if it was empty at a moment after the take began
+ * (shared_queue.h, shared_stack.h), and the worker's own lanes were looked at after the take began as well. A
+ * mask of possibly non-empty lanes would save looks, but clearing a bit races with a post that finds it set.
+ * With a second bit, "being cleared", and a version, it can be proved correct, but costs each transition two
+ * more locked operations. The looks take 5 to 8 ns in all.
  *
- * Sleeping. `attention` counts the workers that sleep or are about to; `looking` counts those that are
- * about to look at all lanes: woken and on their way, or spinning before a sleep.
+ * Sleeping. `attention` counts the workers that sleep or are about to; `looking` counts those that are about
+ * to look at all lanes: woken and on their way, or spinning before a sleep.
  *
  *   producer                                       worker W
  *   P1 put                           seq_cst       W1 add 1 to attention, set its bit    relaxed, release
  *   P2 load attention                seq_cst       W2 subtract 1 from looking, if it is  relaxed
- *   P3 nobody sleeps: done                         W3 fence                              seq_cst
+ *   P3 no worker sleeps: done                      W3 fence                              seq_cst
  *   P4 load looking; if > 0: done    seq_cst       W4 look at all lanes; if any: W6
  *      load the bits; if none: done  seq_cst
  *   P5 CAS looking: 0 → 1, else done relaxed       W5 sleep until woken
@@ -28,24 +28,25 @@
  *                                                  W8 take; if it was looking, or comes
  *                                                     from W6, and more waits: P4
  *
- * Claim: when a post has returned and its envelope still waits, then some worker is awake and will look
- * at all lanes before it sleeps, or a wake-up is under way to one, or there is no worker.
- *   P2 or P4 found no sleeper: whoever sleeps later has its W3 after that in the single order of seq_cst
+ * Claim: when a post has returned and its envelope still waits, then some worker is awake and will look at
+ * all lanes before it sleeps, or a wake-up of one is under way, or there is no worker.
+ * - P2 or P4 found no sleeper: the W3 of a worker that sleeps later follows in the single order of seq_cst
  *   operations, hence its W4 follows P1 and finds the envelope.
- *   P4 or P5 found somebody looking, and not its W2 or W7: the fence after that follows in the order, and W4 or
- *   W8's take follows that; or it was another producer at P5 without a sleeper, whose fence and look at P7 follow.
- *   P6 woke one: it comes to W7 and takes.
- * And if one worker stays in its handler, another one comes for what waits, if any sleeps: whoever
- * takes after a look that posts may have relied on (W7, or W4 by way of W6) wakes the next one if more
- * waits. A worker that ends does so too. Tests/Models/shared_wake.pml checks all of this.
+ * - P4 or P5 found a worker looking, before its W2 or W7: the fence after that step follows in the order, and
+ *   W4 or W8's take follows the fence. Or the count was that of another producer at P5 that found no sleeper,
+ *   whose fence and look at P7 follow.
+ * - P6 woke a worker: it comes to W7 and takes.
+ * If one worker is busy in its handler, another one comes for what waits, if any sleeps: a worker that takes
+ * after a look that posts may have relied on (W7, or W4 by way of W6) wakes the next one if more waits. So
+ * does a worker that ends. Tests/Models/shared_wake.pml checks all of this.
  *
- * So a post makes at most one system call, and none while somebody is on the way: a burst wakes
+ * A post therefore makes at most one system call, and none while a worker is on its way: a burst wakes
  * workers one after the other, each by the one before it, until one finds nothing left.
  *
- * Closing. CLOSED refuses later posts. DROP: workers end at once, and what waits is dropped. Without it
- * they end when nothing waits: the first that finds it so sets ENDED, and looks once more. A post
- * that began before CLOSED and sees it in P2 drops what waits itself if DROP or ENDED is set; otherwise
- * its P1 precedes the fence after ENDED in the single order, and so that last look. What is left when no worker is there
+ * Closing. CLOSED refuses later posts. DROP: workers end at once, and what waits is dropped. Without DROP
+ * they end when nothing waits: the first that finds it so sets ENDED and looks once more. A post that began
+ * before CLOSED and sees it in P2 drops what waits itself if DROP or ENDED is set; otherwise its P1 precedes
+ * the fence after ENDED in the single order, and hence that last look. What is left when there is no worker
  * goes with the last release.
  */
 #ifndef EVC_SHARED_MAILBOX_PRIVATE_H
@@ -71,20 +72,25 @@ struct evc_worker {
 	struct evc_shared_mailbox *shared;
 	struct evc_mailbox *mailbox;
 	void *context;
-	/* Its place in `workers`, its bit in `asleep`. */
+	/* Its index in `workers`, and its bit in `asleep`. */
 	unsigned slot;
 	/*
-	 * The worker's thread only: it is counted in `looking`; the next take has to wake another worker if
-	 * more waits; how often another has cleared its bit.
+	 * The worker's thread only: whether it is counted in `looking`; whether the next take has to wake
+	 * another worker if more waits; how often another thread has cleared its bit.
 	 */
 	bool is_looking;
 	bool passes_on;
 	uint32_t claims;
-	/* It takes from its own mailbox alone: cleared by evc_worker_admit, read by its thread until then. */
+	/* True while it takes from its own mailbox alone: cleared by evc_worker_admit, read by its thread. */
 	_Atomic bool is_held;
-	/* How often one that cleared its bit is done with it: written by those, read before it is freed. */
+	/*
+	 * How many of the threads that cleared its bit have finished waking it: written by them, read before
+	 * it is freed.
+	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t wakes;
-	/* How many it took of each lane of the shared mailbox: written by it, read by anybody. */
+	/*
+	 * How many it took from each lane of the shared mailbox: written by the worker, read by any thread.
+	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t taken[EVC_LANE_COUNT];
 };
 
@@ -92,7 +98,9 @@ struct evc_shared_mailbox {
 	struct evc_sink sink;
 	/* Read after every post and before every take; written when a worker sleeps or wakes, and at the end. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t attention;
-	/* Of those below: written by workers that run dry, and by those that wake. */
+	/*
+	 * About sleeping workers: written by workers that find nothing left, and by threads that wake them.
+	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t looking;
 	_Atomic uint64_t asleep[EVC_SLEEPER_WORDS];
 
@@ -102,18 +110,21 @@ struct evc_shared_mailbox {
 	/* Off the hot path. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t references;
 	_Atomic uint64_t dropped[EVC_LANE_COUNT];
-	/* Guards `workers` and `taken_by_others`, but for the look at a worker whose bit one has cleared. */
+	/*
+	 * Guards `workers` and `taken_by_others`, except when a thread that has cleared a worker's bit reads
+	 * that worker.
+	 */
 	pthread_mutex_t worker_mutex;
 	struct evc_worker *workers[EVC_WORKERS_MAX];
-	/* What workers took that are gone. */
+	/* What workers took that have ended. */
 	uint64_t taken_by_others[EVC_LANE_COUNT];
-	/* Tokens that were taken, and dropped, and stood for nothing (latest.h). Relaxed: statistics. */
+	/* Tokens that stood for no event when they were taken or dropped (latest.h). Relaxed: statistics. */
 	_Atomic uint64_t taken_empty;
 	_Atomic uint64_t dropped_empty;
 	struct evc_subscription_list subscriptions;
 };
 
-/* What a subscription of the mailbox is. */
+/* The value of a subscription of this mailbox. */
 static inline struct evc_subscription
 evc_shared_subscription(struct evc_shared_mailbox *mailbox,
 			const struct evc_shared_subscription_options *options)
@@ -128,7 +139,10 @@ evc_shared_subscription(struct evc_shared_mailbox *mailbox,
 	};
 }
 
-/* Takes the first envelope of the lanes before `limit`, and tells its lane; NULL if there is none. */
+/*
+ * Takes the first envelope of the lanes before `limit`, and returns its lane in `*lane`; NULL if they are
+ * empty.
+ */
 static inline struct evc_envelope *evc_shared_take(struct evc_shared_mailbox *mailbox,
 						   unsigned limit, unsigned *lane)
 {
@@ -153,33 +167,37 @@ found:
 }
 
 /*
- * shared_mailbox.c: P1 for a token, whether the mailbox is closed or not. The thread has a segment set aside (spares.h).
+ * shared_mailbox.c: P1 for a token, even if the mailbox has closed. The thread has a segment set aside
+ * (spares.h).
  */
 void evc_shared_put_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token, unsigned lane);
-/* shared_mailbox.c: P2 and what follows. The mailbox is still there: whoever posts holds a reference. */
+/* shared_mailbox.c: P2 and what follows. The mailbox is still there: a posting thread holds a reference. */
 void evc_shared_tell(struct evc_shared_mailbox *mailbox);
 
-/* shared_mailbox.c: true unless each lane was empty at a moment during the call; see shared_queue.h. */
+/* shared_mailbox.c: true unless each lane was empty at some moment during the call; see shared_queue.h. */
 bool evc_shared_has_some(struct evc_shared_mailbox *mailbox);
 
 /* shared_mailbox_close.c: frees what waits, and counts it. */
 void evc_shared_drop_all(struct evc_shared_mailbox *mailbox);
 
 /* shared_mailbox_wake.c */
-/* P4 to P7: after a put, or by a worker that leaves something. */
+/* P4 to P7: after a put, or by a worker that leaves envelopes behind. */
 void evc_shared_wake_one(struct evc_shared_mailbox *mailbox);
-/* Wakes one that sleeps, whoever is looking. False if none sleeps. */
+/* Wakes a worker that sleeps, even if another is looking. False if none sleeps. */
 bool evc_shared_wake_any(struct evc_shared_mailbox *mailbox);
-/* W1, and W6. The worker's thread. */
-void evc_worker_lie_down(struct evc_worker *worker);
-void evc_worker_get_up(struct evc_worker *worker);
+/*
+ * The functions of a worker's evc_waiter, on its thread: W1 to W3, before the look W4; and W6, after the
+ * sleep W5.
+ */
+void evc_worker_prepare_wait(void *worker);
+void evc_worker_finish_wait(void *worker);
 /* W2, W7. The worker's thread. */
 void evc_worker_stop_looking(struct evc_worker *worker);
 /* Counts the worker among those looking. The worker's thread. */
 void evc_worker_begin_looking(struct evc_worker *worker);
-/* The worker will not look for a while: another one is to come for what waits. Its thread. */
+/* The worker will not look for a while: wakes another one for what waits. Its thread. */
 void evc_worker_pass_on(struct evc_worker *worker);
-/* The worker ends: passes on, and waits for those that are waking it. */
+/* The worker ends: as evc_worker_pass_on, and then waits for threads that are waking it. */
 void evc_worker_leave(struct evc_worker *worker);
 
 #endif

@@ -2,9 +2,9 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * Who sleeps, who is looking, and whom a post wakes. The protocol and its proof are in
- * shared_mailbox_private.h; P1 to P7 and W1 to W8 below name its steps. All of this is off the path of a post
- * that finds nobody asleep.
+ * Which workers sleep, which are looking, and which one a post wakes. The protocol and its proof are in
+ * shared_mailbox_private.h; P1 to P7 and W1 to W8 below name its steps. None of this is on the path of a post
+ * that finds no sleeping worker.
  */
 #include "mailbox/mailbox_private.h"
 #include "shared/shared_mailbox_private.h"
@@ -22,19 +22,19 @@ static bool claim(struct evc_shared_mailbox *mailbox)
 			struct evc_worker *worker;
 
 			/*
-			 * P6. Acquire, pairs with W1: the worker in its slot. Release, pairs with W6: that it is counted
-			 * as looking, before it takes that back.
+			 * P6. Acquire, pairs with W1: the worker in its slot. Release, pairs with W6: the
+			 * worker is counted as looking before it subtracts itself.
 			 */
 			bits = atomic_fetch_and_explicit(&mailbox->asleep[word], ~bit,
 							 memory_order_acq_rel);
 			if (!(bits & bit))
 				continue;
-			/* Relaxed: a count, behind the W1 that has raised it. */
+			/* Relaxed: a count; it follows the W1 that added to it. */
 			atomic_fetch_sub_explicit(&mailbox->attention, EVC_SHARED_SLEEPER,
 						  memory_order_relaxed);
 			worker = mailbox->workers[word * 64 + (unsigned)__builtin_ctzll(bit)];
 			evc_mailbox_unpark(worker->mailbox);
-			/* The last touch. Release, pairs with evc_worker_leave. */
+			/* The last access to the worker. Release, pairs with evc_worker_leave. */
 			atomic_fetch_add_explicit(&worker->wakes, 1, memory_order_release);
 			return true;
 		}
@@ -45,18 +45,18 @@ static bool claim(struct evc_shared_mailbox *mailbox)
 bool evc_shared_wake_any(struct evc_shared_mailbox *mailbox)
 {
 	/*
-	 * P5 without its condition: one that looks already does not keep another from being woken. Relaxed: the bit
-	 * that is cleared releases it.
+	 * P5 without its condition: another worker is woken even if one is looking. Relaxed: clearing the bit
+	 * releases it.
 	 */
 	atomic_fetch_add_explicit(&mailbox->looking, 1, memory_order_relaxed);
 	if (claim(mailbox))
 		return true;
-	/* P7, without a look: the mailbox is closed, and whoever is about to sleep finds it so. */
+	/* P7, without a look: the mailbox is closed, and a worker that is about to sleep sees that. */
 	atomic_fetch_sub_explicit(&mailbox->looking, 1, memory_order_relaxed);
 	return false;
 }
 
-/* By the bits: one that is counted and has no bit yet is before its look W4. */
+/* Tells by the bits: a worker that is counted and has no bit yet has not reached its look W4. */
 static bool nobody_sleeps(struct evc_shared_mailbox *mailbox)
 {
 	uint64_t bits = 0;
@@ -76,8 +76,8 @@ void evc_shared_wake_one(struct evc_shared_mailbox *mailbox)
 		    nobody_sleeps(mailbox))
 			return;
 		/*
-		 * P5. Relaxed, also where it fails: whoever it finds looking has come after P4's load, which is in the
-		 * single order, and so looks later than that. The bit that is cleared releases it.
+		 * P5. Relaxed, also on failure: a worker that it finds looking began after P4's load, which
+		 * is in the single order, and therefore looks later. Clearing the bit releases it.
 		 */
 		if (!atomic_compare_exchange_strong_explicit(&mailbox->looking, &nobody, 1,
 							     memory_order_relaxed,
@@ -93,13 +93,14 @@ void evc_shared_wake_one(struct evc_shared_mailbox *mailbox)
 	}
 }
 
-void evc_worker_lie_down(struct evc_worker *worker)
+void evc_worker_prepare_wait(void *context)
 {
+	struct evc_worker *worker = context;
 	struct evc_shared_mailbox *mailbox = worker->shared;
 
 	/*
-	 * W1. The count first: a bit that is set is counted, so that the count never falls below zero. Release, pairs
-	 * with P6: that order, and the worker in its slot. W3 has both seen.
+	 * W1. The count first: each set bit is counted, so that the count never falls below zero. Release,
+	 * pairs with P6: that order, and the worker in its slot. W3 makes both visible.
 	 */
 	atomic_fetch_add_explicit(&mailbox->attention, EVC_SHARED_SLEEPER, memory_order_relaxed);
 	atomic_fetch_or_explicit(&mailbox->asleep[worker->slot / 64],
@@ -110,8 +111,9 @@ void evc_worker_lie_down(struct evc_worker *worker)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-void evc_worker_get_up(struct evc_worker *worker)
+void evc_worker_finish_wait(void *context)
 {
+	struct evc_worker *worker = context;
 	struct evc_shared_mailbox *mailbox = worker->shared;
 	uint64_t bit = UINT64_C(1) << worker->slot % 64;
 
@@ -126,7 +128,7 @@ void evc_worker_get_up(struct evc_worker *worker)
 		worker->claims++;
 		worker->is_looking = true;
 	}
-	/* W8. Also by itself: a post may have relied on its looking, before W2. */
+	/* W8. Also if it woke by itself: a post may have relied on its looking, before W2. */
 	worker->passes_on = true;
 }
 
@@ -136,7 +138,10 @@ void evc_worker_begin_looking(struct evc_worker *worker)
 		return;
 	worker->is_looking = true;
 	worker->passes_on = true;
-	/* A post whose P4 sees it relies on the look that follows W2. Relaxed: only this thread takes it back. */
+	/*
+	 * A post whose P4 sees it relies on the look that follows W2. Relaxed: only this thread subtracts it
+	 * again.
+	 */
 	atomic_fetch_add_explicit(&worker->shared->looking, 1, memory_order_relaxed);
 }
 
@@ -145,7 +150,7 @@ void evc_worker_stop_looking(struct evc_worker *worker)
 	if (!worker->is_looking)
 		return;
 	worker->is_looking = false;
-	/* W2: pairs with P4. Relaxed: a fence follows at each caller's, before it looks. */
+	/* W2: pairs with P4. Relaxed: each caller executes a fence before it looks. */
 	atomic_fetch_sub_explicit(&worker->shared->looking, 1, memory_order_relaxed);
 }
 
@@ -153,7 +158,7 @@ void evc_worker_pass_on(struct evc_worker *worker)
 {
 	evc_worker_stop_looking(worker);
 	worker->passes_on = false;
-	/* As W3: pairs with P4 and P5 of those who relied on its looking. */
+	/* As W3: pairs with P4 and P5 of posts that relied on its looking. */
 	atomic_thread_fence(memory_order_seq_cst);
 	/* W8. */
 	if (!nobody_sleeps(worker->shared) && evc_shared_has_some(worker->shared))

@@ -24,7 +24,7 @@ struct evc_queue_segment *evc_queue_segment_create(void)
 
 void evc_queue_segment_untake(struct evc_queue_segment *segment)
 {
-	/* The record is there: the segment came from it. */
+	/* The thread has a record: the segment came from it. */
 	evc_spare_give(evc_thread_record(), EVC_QUEUE_CLASS, segment);
 }
 
@@ -47,7 +47,7 @@ bool evc_shared_queue_open(struct evc_shared_queue *queue)
 
 void evc_shared_queue_close(struct evc_shared_queue *queue)
 {
-	/* Relaxed: the caller has made sure that all others are done, so that no section has seen it. */
+	/* Relaxed: no other thread uses the queue any more, so that no section has seen it. */
 	struct evc_queue_segment *segment =
 		atomic_load_explicit(&queue->head, memory_order_relaxed);
 	struct evc_queue_segment *next;
@@ -71,7 +71,7 @@ bool evc_shared_queue_append(struct evc_shared_queue *queue, struct evc_queue_se
 		/* Relaxed: Q4 publishes them. */
 		atomic_store_explicit(&segment->cells[0], cell, memory_order_relaxed);
 		atomic_store_explicit(&segment->tail, 1, memory_order_relaxed);
-		/* Q4. Acquire on failure: the other's segment. */
+		/* Q4. Acquire on failure: the other producer's segment. */
 		is_put = atomic_compare_exchange_strong_explicit(&full->next, &next, segment,
 								 memory_order_seq_cst,
 								 memory_order_acquire);
@@ -83,7 +83,7 @@ bool evc_shared_queue_append(struct evc_shared_queue *queue, struct evc_queue_se
 			atomic_store_explicit(&segment->tail, 0, memory_order_relaxed);
 		}
 	}
-	/* Q5: whoever is first. */
+	/* Q5: by whichever producer is first. */
 	atomic_compare_exchange_strong_explicit(&queue->tail, &full, next, memory_order_release,
 						memory_order_relaxed);
 	return is_put;
@@ -111,14 +111,14 @@ bool evc_shared_queue_advance(struct evc_shared_queue *queue, struct evc_queue_s
 
 uint64_t evc_shared_queue_depth(struct evc_shared_queue *queue)
 {
-	/* The head first: its segment is not ahead of that of the tail, which is read after it (T7). */
+	/* The head first: its segment is not behind that of the tail, which is read after it (T7). */
 	struct evc_queue_segment *first = atomic_load_explicit(&queue->head, memory_order_acquire);
-	/* Relaxed: how far it is within the segment is compared below. */
+	/* Relaxed: its position within the segment is compared below. */
 	uint64_t head = atomic_load_explicit(&first->head, memory_order_relaxed);
 	struct evc_queue_segment *last = atomic_load_explicit(&queue->tail, memory_order_acquire);
 	uint64_t tail = atomic_load_explicit(&last->tail, memory_order_relaxed);
 
-	/* The hint may be behind. */
+	/* The hint may be too low. */
 	if (last == first && tail < head)
 		tail = head;
 	while (tail < EVC_QUEUE_CELLS &&

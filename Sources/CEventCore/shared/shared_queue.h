@@ -3,10 +3,10 @@
 /*
  * A queue lane of a shared mailbox: many producers, many takers, first in first out, unbounded.
  *
- * M. M. Michael and M. L. Scott's queue (PODC 1996) with segments of EVC_QUEUE_CELLS cells in place of
- * single nodes: the next free cell is filled by a compare-and-swap, the oldest is taken by advancing `head`,
- * and a segment is left when all its cells were taken. A cell holds the first envelope of a chain that was
- * posted as one, and takers replace it by the next until the last, so that nobody's post comes in between.
+ * M. M. Michael and M. L. Scott's queue (PODC 1996) with segments of EVC_QUEUE_CELLS cells in place of single
+ * nodes: a compare-and-swap fills the next free cell, advancing `head` takes the oldest, and a segment is
+ * left when all its cells were taken. A cell holds the first envelope of a chain that was posted as one;
+ * takers replace it by the next one until the last, so that no other post comes in between.
  *
  * Synchronization, all within a read section of the domain:
  *   producer: evc_shared_queue_put              taker: evc_shared_queue_take
@@ -19,38 +19,38 @@
  *   Q4 CAS next: NULL → segment  seq_cst        T7 CAS lane tail, then lane head: old → next   release
  *      whose first cell is filled
  *   Q5 CAS lane tail: old → next release
- *   Q3, Q4 pair with T3, T6: the envelopes before they are seen. Q5, T7 pair with Q1, T1.
- *   T2, T4 and T5 tell takers from each other alone: what a chain is was written before its Q3, which T3 acquires,
- *   also by way of the T5 of others (read-modify-writes, which continue what Q3 has released). Q3 and Q4 are
- *   sequentially consistent for the mailbox's "publish, then look" alone (shared_mailbox_private.h).
+ * Q3, Q4 pair with T3, T6: the envelopes before they are seen. Q5, T7 pair with Q1, T1. T2, T4 and T5 only
+ * distinguish takers from each other: the content of a chain was written before its Q3, which T3 acquires,
+ * also by way of the T5 of others (read-modify-writes, which continue what Q3 has released). Q3 and Q4 are
+ * sequentially consistent only for the mailbox's "publish, then look" (shared_mailbox_private.h).
  *
  * Linearization: a put at its Q3 or Q4, a take at its T4 or T5, a take from an empty queue at its T3 or T6.
- *  - Filled without a gap: a producer passes filled cells only, and the hint never lies beyond the first
- *    empty one; Q3 succeeds at an empty cell only. A segment gets a next one only when it is full. So the
- *    filled cells are those before some point, and each put adds the one after it.
- *  - Order: cells are taken in the order in which they were filled, and T4 at h succeeds only while all before
- *    h were taken. A chain's envelopes succeed each other in one cell.
- *  - Once: a cell changes from empty to a chain, then along it; never back. A cell whose chain is at its last
- *    envelope is final, so that T4, of which one taker succeeds for each h, gives that envelope to one
- *    taker. T5 succeeds only while the envelope is the cell's.
- *  - Empty: at T3 the cell at h is empty, so that no cell after it is filled; all before it were taken, since
- *    `head` was h (T2). Or at T6 no segment follows one whose cells were all taken.
- * A take that follows a put (the put happened before) finds it, or that it was taken: by coherence T1 to T6
- * see at least what the put wrote, and the filled cells before it: those that it has found filled, and those that the
- * hint made it pass, which is why Q2 acquires it.
+ * - Filled without a gap: a producer passes only filled cells, and the hint is never beyond the first empty
+ *   one; Q3 succeeds only at an empty cell. A segment gets a next one only when it is full. So the filled
+ *   cells are those before some point, and each put adds the one after it.
+ * - Order: cells are taken in the order in which they were filled, and T4 at h succeeds only if all before h
+ *   were taken. A chain's envelopes follow each other in one cell.
+ * - Once: a cell changes from empty to a chain, then along it, and never back. A cell whose chain is at its
+ *   last envelope does not change any more, so that T4, which succeeds for one taker at each h, gives that
+ *   envelope to one taker. T5 succeeds only while the envelope is the cell's.
+ * - Empty: at T3 the cell at h is empty, so that no cell after it is filled; all before it were taken, since
+ *   `head` was h (T2). Or at T6 no segment follows one whose cells were all taken.
+ * If a put happened before a take, the take finds its envelope, or that it was taken: by coherence T1 to T6
+ * see at least what the put wrote, and the filled cells before it: those that the put has found filled, and
+ * those that the hint made it pass, which is why Q2 acquires it.
  *
- * Progress: lock-free: Q3 and Q4 fail only if another put, T4, T5 and T7 only if another take has succeeded.
+ * Progress: lock-free: Q3 and Q4 fail only if another put has succeeded, T4, T5 and T7 only if another take
+ * has.
  *
- * Reclamation: T7 takes the tail off a segment before the head, so that nobody finds it from then on; who
- * is still in it is in a section, and it goes back to its pool a grace period later. An envelope that T3
- * read may be taken and used anew while this taker looks at its link for T5: the link is then any slot that
- * was in use after the section began, whose memory the section keeps, and T5 fails. Envelopes themselves need
- * no grace period.
+ * Reclamation: T7 moves the tail off a segment before the head, so that no thread finds it from then on.
+ * Threads that are still in it are in a section, and it returns to its slab pool a grace period later. An
+ * envelope that T3 read may be taken and used again while this taker reads its link for T5: the link is then
+ * that of any slot that was in use after the section began, whose memory the section keeps, and T5 fails.
+ * Envelopes themselves need no grace period.
  *
- * Measured beside nodes of their own for each envelope (the same algorithm with segments of one cell),
- * liburcu's rculfqueue, and tickets drawn by fetch-and-add (P. Ramalhete and A. Correia's
- * FAAArrayQueue, after LCRQ): see Benchmarks/README.md, "Choices". Tests/Models/shared_queue.pml models
- * these lines.
+ * Measured against single nodes for each envelope (the same algorithm with segments of one cell), liburcu's
+ * rculfqueue, and tickets drawn by fetch-and-add (P. Ramalhete and A. Correia's FAAArrayQueue, after LCRQ):
+ * Documentation/Choices.md. Tests/Models/shared_queue.pml models these lines.
  */
 #ifndef EVC_SHARED_QUEUE_H
 #define EVC_SHARED_QUEUE_H
@@ -58,22 +58,25 @@
 #include "platform/domain.h"
 #include "memory/spares.h"
 
-/* A segment is a slot of EVC_QUEUE_CLASS: 4096 bytes, of which 192 are not cells. */
+/* A segment is a slot of EVC_QUEUE_CLASS: 4096 bytes, of which cells take all but 192. */
 #define EVC_QUEUE_CELLS 488u
 
-/* A cell holds 0, or the address of an envelope and in its lowest bit whether more of its chain follow. */
+/*
+ * A cell holds 0, or the address of an envelope, and in its lowest bit whether more envelopes of its chain
+ * follow.
+ */
 #define EVC_CELL_MORE ((uintptr_t)1)
 
 struct evc_queue_segment {
-	/* Takers. */
+	/* Written by takers. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t head;
 	_Atomic(struct evc_queue_segment *) next;
-	/* Counts the segments of a lane; constant. */
+	/* The segment's ordinal in its lane; constant. */
 	uint64_t number;
 	struct evc_domain_head retired;
-	/* Producers: the first empty cell, or a filled one before it. */
+	/* Written by producers: the first empty cell, or a filled one before it. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t tail;
-	/* Each written by its producer once, then by takers if it is a chain. */
+	/* Each is written by its producer once, then by takers if it is a chain. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uintptr_t cells[EVC_QUEUE_CELLS];
 };
 
@@ -82,34 +85,34 @@ static_assert(sizeof(struct evc_queue_segment) <= 64u << EVC_QUEUE_CLASS, "a seg
 struct evc_shared_queue {
 	_Alignas(EVC_CACHE_LINE) _Atomic(struct evc_queue_segment *) head;
 	_Alignas(EVC_CACHE_LINE) _Atomic(struct evc_queue_segment *) tail;
-	/* Envelopes in chains beyond one for each cell. */
+	/* The envelopes of chains, without the first of each cell. */
 	_Atomic uint64_t extra;
 };
 
 /* False = out of memory. */
 bool evc_shared_queue_open(struct evc_shared_queue *queue);
-/* Of an empty queue that nobody uses any more. */
+/* The queue is empty and no longer used. */
 void evc_shared_queue_close(struct evc_shared_queue *queue);
 
 /*
- * A segment for evc_shared_queue_put, and back if it was not used. NULL = out of memory. The thread that
- * puts, outside of sections: it may allocate.
+ * Makes a segment for evc_shared_queue_put, and returns one that was not used. NULL = out of memory. The
+ * thread that puts, outside of sections: it may allocate.
  */
 struct evc_queue_segment *evc_queue_segment_create(void);
 void evc_queue_segment_untake(struct evc_queue_segment *segment);
 
 /*
- * Q4 and Q5: true if the chain was put into `*spare`, which is NULL then. `*spare` may be NULL if the full
- * segment has a next one already.
+ * Q4 and Q5: true if the chain was put into `*spare`, which is then NULL. `*spare` may be NULL if the full
+ * segment already has a next one.
  */
 bool evc_shared_queue_append(struct evc_shared_queue *queue, struct evc_queue_segment *full,
 			     uintptr_t cell, struct evc_queue_segment **spare);
-/* T6 and T7: leaves a segment that is all taken. False if it is the last: the queue is empty. */
+/* T6 and T7: leaves a segment whose cells were all taken. False if it is the last one: the queue is empty. */
 bool evc_shared_queue_advance(struct evc_shared_queue *queue, struct evc_queue_segment *done);
 
 /*
- * Puts the chain that begins with `first` and has `count` envelopes. False if it takes a new segment and
- * `*spare` is NULL: then nothing was put. Within a section.
+ * Puts the chain of `count` envelopes that begins with `first`. False if it needs a new segment and `*spare`
+ * is NULL: then nothing was put. Within a section.
  */
 static inline bool evc_shared_queue_put(struct evc_shared_queue *queue, struct evc_envelope *first,
 					uint32_t count, struct evc_queue_segment **spare)
@@ -117,13 +120,16 @@ static inline bool evc_shared_queue_put(struct evc_shared_queue *queue, struct e
 	uintptr_t value = (uintptr_t)first | (count > 1 ? EVC_CELL_MORE : 0);
 
 	if (evc_unlikely(count > 1))
-		/* Relaxed: a statistic; before the put, so that it never falls below zero. */
+		/* Relaxed: a statistic. Before the put, so that it never falls below zero. */
 		atomic_fetch_add_explicit(&queue->extra, count - 1, memory_order_relaxed);
 	for (;;) {
 		/* Q1. */
 		struct evc_queue_segment *segment =
 			atomic_load_explicit(&queue->tail, memory_order_acquire);
-		/* Q2. Acquire, pairs with Q3 of others: the cells that are passed by it are filled to whoever sees ours. */
+		/*
+		 * Q2. Acquire, pairs with Q3 of others: a thread that sees our cell also sees the skipped
+		 * cells filled.
+		 */
 		uint64_t cell = atomic_load_explicit(&segment->tail, memory_order_acquire);
 
 		for (; cell < EVC_QUEUE_CELLS; cell++) {
@@ -179,7 +185,7 @@ static inline struct evc_envelope *evc_shared_queue_take(struct evc_shared_queue
 				return envelope;
 			continue;
 		}
-		/* T5. Relaxed: the links were written by the producer before Q3; see "Reclamation" for stale ones. */
+		/* T5. Relaxed: the producer wrote the links before Q3; for stale ones see "Reclamation". */
 		next = evc_slot_next(envelope);
 		if (evc_unlikely(next == NULL))
 			continue;
@@ -193,7 +199,7 @@ static inline struct evc_envelope *evc_shared_queue_take(struct evc_shared_queue
 	}
 }
 
-/* True unless the queue was empty at a moment during the call. Within a section. Wait-free. */
+/* True unless the queue was empty at some moment during the call. Within a section. Wait-free. */
 static inline bool evc_shared_queue_has_some(struct evc_shared_queue *queue)
 {
 	/* T1, T2. */
@@ -206,8 +212,10 @@ static inline bool evc_shared_queue_has_some(struct evc_shared_queue *queue)
 	return atomic_load_explicit(&segment->cells[head], memory_order_relaxed) != 0;
 }
 
-/* How many envelopes wait: exact while nothing moves. Within a section. Takes time in proportion to
- * how far the hint is behind. */
+/*
+ * The number of envelopes that wait: exact while nothing is put or taken. Within a section. Takes time in
+ * proportion to the difference between the hint and the first empty cell.
+ */
 uint64_t evc_shared_queue_depth(struct evc_shared_queue *queue);
 
 #endif

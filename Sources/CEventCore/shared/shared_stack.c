@@ -54,7 +54,7 @@ DOUBLE_WIDTH void evc_shared_stack_put(struct evc_shared_stack *stack, struct ev
 	struct evc_envelope *newest = first, *next;
 	evc_stack_words found, expected;
 
-	/* Turn the chain round: what comes later in it is newer. */
+	/* Reverse the chain: later envelopes are newer. */
 	next = evc_slot_next(first);
 	for (uint32_t i = 1; i < count; i++) {
 		struct evc_envelope *envelope = next;

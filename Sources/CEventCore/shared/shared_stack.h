@@ -3,10 +3,10 @@
 /*
  * A stack lane of a shared mailbox: many producers, many takers, last in first out, unbounded.
  *
- * R. K. Treiber's stack (IBM RJ 5118, 1986), linked through the envelopes themselves. Beside the pointer
- * to the newest envelope lies the count of all that were ever put, and both change by one double-width
- * compare-and-swap: that is the protection against ABA (an envelope that was taken, used anew and put again
- * while a taker was looking at its link), and the depth of the lane for nothing.
+ * R. K. Treiber's stack (IBM RJ 5118, 1986), linked through the envelopes themselves. Beside the pointer to
+ * the newest envelope lies the count of all that were ever put; one double-width compare-and-swap changes
+ * both. The count protects against ABA (an envelope that was taken, used again and put again while a taker
+ * was reading its link), and also yields the depth of the lane.
  *
  * Synchronization, takers within a read section of the domain:
  *   producer: evc_shared_stack_put             taker: evc_shared_stack_take
@@ -14,20 +14,19 @@
  *   S2 link the oldest to `newest`   relaxed   U2 load the newest's link           relaxed
  *   S3 CAS (newest, posted) →        seq_cst   U3 CAS (newest, posted) →           seq_cst
  *      (mine, posted + n)                         (its link, posted)
- *   S3 pairs with U1: the envelopes, with their links, before they are seen.
+ * S3 pairs with U1: the envelopes, with their links, before they are seen.
  *
- * Linearization: S3; U3; for an empty stack U1's load of `newest`, which is NULL.
- *   U3 succeeds only if `posted` is what U1 read, so that nothing was put since. Then the newest of U1 was
- *   the newest all the time (takes alone never bring an envelope back), and U2 read its link as it stands.
- *   `posted` has 64 bits: it does not come round.
- * Progress: lock-free; S3 and U3 fail only if another has succeeded.
+ * Linearization: S3; U3; for an empty stack U1's load of `newest`, which is NULL. U3 succeeds only if
+ * `posted` is what U1 read, so that nothing was put since. Then the newest of U1 was the newest all the time
+ * (takes alone never bring an envelope back), and U2 read its current link. `posted` has 64 bits and does not
+ * wrap around. Progress: lock-free; S3 and U3 fail only if another has succeeded.
  *
- * Reclamation: an envelope that was taken may be used anew at once; U2 then reads any link, and U3
- * fails. Its memory is there: a slab is unmapped a grace period after its last slot was free
- * (slab_trim.c), and the taker's section holds that up. Holding each envelope back for a grace period
- * instead, with a CAS of single width, was measured: as fast (50 to 100 ns against 36 to 165), but with
- * 60 to 130 MB in waiting at 10 million events a second, since a grace period takes tens of
- * milliseconds (Benchmarks/README.md).
+ * Reclamation: an envelope that was taken may be used again at once; U2 then reads an arbitrary link, and U3
+ * fails. Its memory is still there: a slab is unmapped a grace period after its last slot was freed
+ * (slab_trim.c), and the taker's section delays that. The alternative, holding each envelope back for a grace
+ * period and a CAS of single width, was measured: as fast (50 to 100 ns against 36 to 165), but with 60 to
+ * 130 MB waiting at 10 million events a second, since a grace period takes tens of milliseconds
+ * (Documentation/Choices.md).
  *
  * Tests/Models/shared_stack.pml models these lines.
  */
@@ -47,7 +46,7 @@ struct evc_shared_stack {
 	union {
 		_Alignas(EVC_CACHE_LINE) struct {
 			_Atomic(struct evc_envelope *) newest;
-			/* How many envelopes were ever put. */
+			/* The number of envelopes that were ever put. */
 			_Atomic(uintptr_t) posted;
 		};
 		evc_stack_words words;
@@ -57,18 +56,18 @@ struct evc_shared_stack {
 void evc_shared_stack_open(struct evc_shared_stack *stack);
 
 /*
- * Puts the chain that begins with `first` and has `count` envelopes, the last of which becomes the
- * newest. Lock-free. Needs no section: it looks at no envelope but its own.
+ * Puts the chain of `count` envelopes that begins with `first`; its last envelope becomes the newest.
+ * Lock-free. Needs no section: it reads no envelope but its own.
  */
 void evc_shared_stack_put(struct evc_shared_stack *stack, struct evc_envelope *first,
 			  uint32_t count);
 
-/* The part of take that finds the stack not empty. */
+/* The part of evc_shared_stack_take for a stack that is not empty. */
 struct evc_envelope *evc_shared_stack_pop(struct evc_shared_stack *stack);
 
 static inline bool evc_shared_stack_is_empty(struct evc_shared_stack *stack)
 {
-	/* Relaxed: who takes loads it again, by U1. */
+	/* Relaxed: a taker loads it again, by U1. */
 	return atomic_load_explicit(&stack->newest, memory_order_relaxed) == NULL;
 }
 
@@ -78,7 +77,7 @@ static inline struct evc_envelope *evc_shared_stack_take(struct evc_shared_stack
 	return evc_shared_stack_is_empty(stack) ? NULL : evc_shared_stack_pop(stack);
 }
 
-/* How many envelopes were ever put. */
+/* The number of envelopes that were ever put. */
 static inline uintptr_t evc_shared_stack_posted(struct evc_shared_stack *stack)
 {
 	return atomic_load_explicit(&stack->posted, memory_order_acquire);

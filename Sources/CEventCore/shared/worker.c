@@ -2,15 +2,15 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * A worker: a consumer of its own mailbox and of a shared one. In its own mailbox it relies on no alarm
- * (mailbox_private.h), since little comes that way.
+ * A worker: a consumer of its own mailbox and of a shared one. In its own mailbox, which gets few events, it
+ * relies on no alarm (mailbox_private.h).
  */
 #include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
 #include "platform/allocator.h"
 #include "shared/shared_mailbox_private.h"
 
-/* Finds a slot. False if all are taken. */
+/* Finds a slot in `workers`. False if all are in use. */
 static bool join(struct evc_shared_mailbox *shared, struct evc_worker *worker)
 {
 	unsigned slot = 0;
@@ -25,7 +25,7 @@ static bool join(struct evc_shared_mailbox *shared, struct evc_worker *worker)
 	return slot < EVC_WORKERS_MAX;
 }
 
-/* It takes and sleeps no more. Gives its slot back; the first time. */
+/* Gives the worker's slot back, the first time; it takes and sleeps no more. */
 static void part(struct evc_worker *worker)
 {
 	struct evc_shared_mailbox *shared = worker->shared;
@@ -58,7 +58,7 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 		.shared = shared,
 		.context = options != NULL ? options->context : NULL,
 	};
-	/* It delivers by itself, and its own mailbox gets little. */
+	/* It delivers by itself, and its own mailbox gets few events. */
 	if (options != NULL)
 		own = *options;
 	own.batches = false;
@@ -84,7 +84,7 @@ void evc_worker_destroy(struct evc_worker *worker)
 		return;
 	shared = worker->shared;
 	part(worker);
-	/* Nobody consumes it any more: posts that others may still make are refused and dropped. */
+	/* It has no consumer any more: posts that others may still make are refused and dropped. */
 	evc_mailbox_close(worker->mailbox);
 	(void)evc_mailbox_end(worker->mailbox);
 	evc_mailbox_release(worker->mailbox);
@@ -97,7 +97,7 @@ struct evc_mailbox *evc_worker_mailbox(struct evc_worker *worker)
 	return worker->mailbox;
 }
 
-/* W8: it came because of one post: if more waits, the next one has to come as well. */
+/* W8: it was woken for one post; if more waits, it wakes the next worker. */
 static __attribute__((noinline)) void wake_next(struct evc_worker *worker)
 {
 	if (atomic_load_explicit(&worker->shared->attention, memory_order_relaxed) >=
@@ -106,7 +106,7 @@ static __attribute__((noinline)) void wake_next(struct evc_worker *worker)
 		evc_shared_wake_one(worker->shared);
 }
 
-/* The event that a token stands for, which was taken; NULL if that was no event. */
+/* Exchanges a taken token for its event; NULL if it stands for none. */
 static __attribute__((noinline)) struct evc_envelope *event_of(struct evc_worker *worker,
 							       struct evc_envelope *token)
 {
@@ -122,8 +122,8 @@ static __attribute__((noinline)) struct evc_envelope *event_of(struct evc_worker
 }
 
 /*
- * The envelope or token that is next, or NULL if none is, or the worker has to end. `is_held`: of its own mailbox
- * alone.
+ * The next envelope or token; NULL if there is none, or the worker has to end. `is_held`: from its own
+ * mailbox alone.
  */
 static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool is_held, bool passes_on)
 {
@@ -135,15 +135,15 @@ static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool i
 
 	/* Pairs with the raises in evc_mailbox_interrupt and _close. */
 	if (evc_unlikely(evc_mailbox_is_signalled(mailbox))) {
-		/* Before what may take a while. */
+		/* Before `control`, which may take a while. */
 		if (passes_on)
 			wake_next(worker);
 		if (evc_mailbox_attend(mailbox) & EVC_SIGNAL_CLOSE)
 			return NULL;
-		/* It retires when its own is empty. */
-		takes_shared &= !evc_mailbox_closes(mailbox);
+		/* It retires when its own mailbox is empty. */
+		takes_shared &= !evc_mailbox_is_closing(mailbox);
 	}
-	/* Relaxed: end_if_closed comes next, and acquires. */
+	/* Relaxed: end_if_closed comes next and acquires. */
 	if (evc_unlikely(!is_held && (atomic_load_explicit(&shared->attention, memory_order_relaxed) &
 				      EVC_SHARED_DROP)))
 		return NULL;
@@ -167,16 +167,16 @@ look:
 	return envelope;
 }
 
-/* The event that is next, or NULL if none is, or the worker has to end. */
+/* The next event; NULL if there is none, or the worker has to end. */
 static inline struct evc_envelope *next(struct evc_worker *worker, bool is_held)
 {
 	struct evc_envelope *envelope;
-	/* One that is held is neither asleep nor looking to the others: see run_held. */
+	/* A worker that is held is neither asleep nor looking: see evc_worker_run. */
 	bool passes_on = !is_held && worker->passes_on;
 
 	if (evc_unlikely(passes_on)) {
 		worker->passes_on = false;
-		/* W7. The fence keeps the looks of the take behind it: a post may rely on them (P4). */
+		/* W7. The fence keeps the take's looks after it: a post may rely on them (P4). */
 		evc_worker_stop_looking(worker);
 		atomic_thread_fence(memory_order_seq_cst);
 	}
@@ -185,7 +185,7 @@ static inline struct evc_envelope *next(struct evc_worker *worker, bool is_held)
 		envelope = event_of(worker, envelope);
 		if (envelope != NULL)
 			break;
-		/* Decided anew: another lane may be first by now. */
+		/* Look again: another lane may be first by now. */
 		envelope = next_of_any(worker, is_held, passes_on);
 	}
 	if (evc_unlikely(passes_on) && envelope != NULL)
@@ -194,14 +194,14 @@ static inline struct evc_envelope *next(struct evc_worker *worker, bool is_held)
 }
 
 /*
- * There was nothing to take. True if the worker has ended; `*closes` tells whether it has to do so, or might
- * wait.
+ * Called when there was nothing to take. True if the worker has ended; `*closes` tells whether it has to end
+ * soon, or may wait.
  */
 static bool end_if_closed(struct evc_worker *worker, bool *closes)
 {
 	struct evc_mailbox *mailbox = worker->mailbox;
 	struct evc_shared_mailbox *shared = worker->shared;
-	bool retires = evc_mailbox_closes(mailbox);
+	bool retires = evc_mailbox_is_closing(mailbox);
 	/* Acquire, pairs with close_with: what the closer did before. */
 	uint32_t attention = atomic_load_explicit(&shared->attention, memory_order_acquire);
 
@@ -212,12 +212,12 @@ static bool end_if_closed(struct evc_worker *worker, bool *closes)
 		evc_mailbox_close(mailbox);
 	} else if (!retires) {
 		/*
-		 * What was posted before the close happened before it was read, and is found here: a late post
-		 * that finds the mailbox ended drops all that there is.
+		 * Posts before the close happened before it was read, and are found here: a late post that
+		 * finds the mailbox ended drops everything that is there.
 		 */
 		if (evc_shared_has_some(shared))
 			return false;
-		/* From here on late posts look after themselves; those before are still to be seen. */
+		/* From here on late posts drop themselves; earlier ones are still to be found. */
 		atomic_fetch_or_explicit(&shared->attention, EVC_SHARED_ENDED, memory_order_relaxed);
 		atomic_thread_fence(memory_order_seq_cst);
 		if (evc_shared_has_some(shared))
@@ -246,7 +246,7 @@ enum evc_status evc_worker_take(struct evc_worker *worker, struct evc_envelope *
 			return EVC_OK;
 		if (end_if_closed(worker, &closes))
 			return EVC_CLOSED;
-		/* A post to its own mailbox that came meanwhile. */
+		/* A post to its own mailbox may have come meanwhile. */
 		if (!closes && !evc_mailbox_has_mail(worker->mailbox))
 			return EVC_EMPTY;
 	}
@@ -280,63 +280,50 @@ void evc_worker_hold(struct evc_worker *worker)
 
 void evc_worker_admit(struct evc_worker *worker)
 {
-	/* Release, pairs with run_held: what was registered for the worker. Before the interrupt. */
+	/* Release, pairs with evc_worker_run: what was registered for the worker. Before the interrupt. */
 	atomic_store_explicit(&worker->is_held, false, memory_order_release);
 	evc_mailbox_interrupt(worker->mailbox);
 }
 
-/*
- * A loop of its own, so that the loop over both asks for nothing more. To the others there is no such worker
- * yet: it is neither asleep nor looking (shared_mailbox_private.h), so that no post relies on it. False if it
- * has ended.
- */
-static bool run_held(struct evc_worker *worker)
+static bool is_held(struct evc_worker *worker)
 {
-	struct evc_mailbox *mailbox = worker->mailbox;
+	/* Acquire, pairs with evc_worker_admit. */
+	return atomic_load_explicit(&worker->is_held, memory_order_acquire);
+}
 
-	for (;;) {
-		struct evc_envelope *envelope = next(worker, true);
-		bool closes = evc_mailbox_closes(mailbox);
-
-		if (envelope != NULL)
-			deliver(worker, envelope);
-		else if (closes && evc_mailbox_end(mailbox))
-			return false;
-		/* Acquire, pairs with evc_worker_admit; after the look, which may have cleared its interrupt. */
-		if (!atomic_load_explicit(&worker->is_held, memory_order_acquire))
-			return true;
-		if (envelope != NULL || closes)
-			continue;
-		evc_mailbox_say_idle(mailbox);
-		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
-	}
+/* As end_if_closed, for a worker that is held: only its own mailbox matters. */
+static bool end_if_own_closed(struct evc_worker *worker, bool *closes)
+{
+	*closes = evc_mailbox_is_closing(worker->mailbox);
+	return *closes && evc_mailbox_end(worker->mailbox);
 }
 
 enum evc_status evc_worker_run(struct evc_worker *worker)
 {
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
-	/* Acquire: as in run_held. */
-	if (atomic_load_explicit(&worker->is_held, memory_order_acquire) && !run_held(worker)) {
-		part(worker);
-		return EVC_CLOSED;
-	}
 	for (;;) {
-		struct evc_envelope *envelope = next(worker, false);
-		bool closes;
+		/*
+		 * While a worker is held, it does not exist for the others: it is neither asleep nor looking
+		 * (shared_mailbox_private.h), so that no post relies on it.
+		 */
+		bool held = is_held(worker), closes;
+		struct evc_envelope *envelope = next(worker, held);
 
 		if (evc_likely(envelope != NULL)) {
 			deliver(worker, envelope);
 			continue;
 		}
-		if (end_if_closed(worker, &closes)) {
+		if (held ? end_if_own_closed(worker, &closes) : end_if_closed(worker, &closes)) {
 			part(worker);
 			return EVC_CLOSED;
 		}
-		if (closes)
+		/* Read again, since `next` may have cleared the interrupt of an admission. */
+		if (closes || held != is_held(worker))
 			continue;
-		evc_mailbox_say_idle(worker->mailbox);
-		(void)evc_worker_wait(worker, EVC_FOREVER);
+		evc_mailbox_call_idle(worker->mailbox);
+		(void)(held ? evc_mailbox_wait(worker->mailbox, EVC_FOREVER)
+			    : evc_worker_wait(worker, EVC_FOREVER));
 	}
 }
 #endif

@@ -2,18 +2,21 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * What a worker does while nothing waits in its own mailbox nor in the shared one: mailbox_wait.c, with the lanes of
- * both to look at and one parker for both.
+ * What a worker does while nothing waits in its own mailbox or the shared one: mailbox_wait.c, with the lanes
+ * of both to look at and one parker.
  */
-#include "mailbox/mailbox_wait.h"
+#include "mailbox/mailbox_private.h"
 #include "shared/shared_mailbox_private.h"
 
-/* Something waits, or the worker is spoken to. */
+/* An envelope waits in either mailbox, or the worker's signal is up. */
 static bool has_news(void *context)
 {
 	struct evc_worker *worker = context;
 
-	/* Relaxed: before a sleep it comes after W3, which has a close seen; who ends acquires it later. */
+	/*
+	 * Relaxed: before a sleep it follows W3, which makes a close visible; a worker that ends acquires it
+	 * later.
+	 */
 	return evc_mailbox_has_news(worker->mailbox) ||
 	       (atomic_load_explicit(&worker->shared->attention, memory_order_relaxed) &
 		EVC_SHARED_CLOSED) ||
@@ -24,33 +27,21 @@ static void begin_spin(void *context)
 {
 	struct evc_worker *worker = context;
 
-	/* Whoever posts need not wake another one meanwhile. */
+	/* Posts need not wake another worker meanwhile. */
 	if (atomic_load_explicit(&worker->shared->attention, memory_order_relaxed) >=
 	    EVC_SHARED_SLEEPER)
 		evc_worker_begin_looking(worker);
 }
 
-/* W1 to W3; the look is W4, the sleep W5. */
-static void lie_down(void *context)
-{
-	evc_worker_lie_down(context);
-}
-
-/* W6. */
-static void get_up(void *context)
-{
-	evc_worker_get_up(context);
-}
-
 enum evc_status evc_worker_wait(struct evc_worker *worker, uint64_t timeout)
 {
-	struct evc_waiter waiter = { worker, has_news, begin_spin, lie_down, get_up };
+	struct evc_waiter waiter = { worker, has_news, begin_spin, evc_worker_prepare_wait, evc_worker_finish_wait };
 
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
 	if (evc_wait(worker->mailbox, &waiter, timeout))
 		return EVC_OK;
-	/* The caller may do anything now: nobody may rely on its looking. */
+	/* The caller may do anything now: no post may rely on its looking. */
 	evc_worker_pass_on(worker);
 	return EVC_TIMED_OUT;
 }

@@ -8,7 +8,7 @@
 #include "tree/tree_walker.h"
 
 struct evc_tree_domain evc_tree = {
-	/* A walk that finds a time of 0 has found none. */
+	/* A cached time of 0 means that nothing is cached, so the clock never has that value. */
 	.clock = 1,
 	.mutex = PTHREAD_MUTEX_INITIALIZER,
 };
@@ -33,23 +33,11 @@ static struct evc_node *parent_of(const struct evc_node *node)
 {
 	struct evc_link *link = link_of(node);
 
-	/* A node that has ended may have outlived its link, if a walk has it. */
+	/* A node that has ended may have outlived its link, if a walk holds it. */
 	if (link == NULL || evc_node_has_ended(node) ||
 	    (atomic_load_explicit(&link->item.stamp, memory_order_relaxed) & EVC_UNLINKED))
 		return NULL;
 	return link->parent;
-}
-
-static void init_item(struct evc_tree_item *item, enum evc_tree_item_kind kind, void *object)
-{
-	atomic_init(&item->state, 0);
-	item->modes = 0;
-	item->kind = (uint8_t)kind;
-	atomic_init(&item->parts, 0);
-	item->is_pinned = false;
-	item->object = object;
-	atomic_init(&item->stamp, EVC_UNLINKED);
-	item->previous = NULL;
 }
 
 enum evc_status evc_node_create(const struct evc_node_options *options, struct evc_node **out)
@@ -61,7 +49,7 @@ enum evc_status evc_node_create(const struct evc_node_options *options, struct e
 	node = evc_tree_allocate(sizeof(*node));
 	if (node == NULL)
 		return EVC_OUT_OF_MEMORY;
-	init_item(&node->first_link.item, EVC_ITEM_NODE, node);
+	evc_tree_init_item(&node->first_link.item, EVC_ITEM_NODE, node);
 	atomic_init(&node->first_link.next, NULL);
 	node->first_link.parent = NULL;
 	atomic_init(&node->subtree, 0);
@@ -89,7 +77,7 @@ void evc_tree_add_bits(struct evc_node *node, uint64_t bits)
 	}
 }
 
-/* What the node's own handlers need; false if there are too many to look at. */
+/* The bits of the node's own handlers; false if there are too many to look at. */
 static bool handler_bits(const struct evc_node *node, uint64_t *own, uint64_t *subtree)
 {
 	struct evc_handler *handler =
@@ -115,7 +103,7 @@ void evc_tree_drop_bits(struct evc_node *node)
 
 		if (!handler_bits(node, &own, &subtree))
 			return;
-		/* Relaxed, as all of these: whoever needs a bit that goes has left before. */
+		/* Relaxed, like all of these: the handler that needed the bit has left before. */
 		atomic_store_explicit(&node->own, own, memory_order_relaxed);
 		for (struct evc_link *child = first_child(node); child != NULL;
 		     child = next_link(child)) {
@@ -131,7 +119,7 @@ void evc_tree_drop_bits(struct evc_node *node)
 	}
 }
 
-/* Takes a link out of its list. Walks that stand on it go on by its `next`. To be followed by mark_unlinked. */
+/* Removes a link from its list. Walks that stand on it go on by its `next`. Followed by mark_unlinked. */
 static void take_from_list(struct evc_link *link)
 {
 	struct evc_link *previous = (struct evc_link *)link->item.previous;
@@ -147,9 +135,9 @@ static void take_from_list(struct evc_link *link)
 }
 
 /*
- * A walk that does not see it goes on as if this came later. In a move it comes after the node's new
- * link: release, S, pairs with a climb, which takes a node for a root only if its link is still this
- * one (tree_collect.c).
+ * A walk that does not see this goes on as if the change came later. In a move this comes after the node's
+ * new link: release, S, pairs with a climb, which takes a node for a root only if its link is still this one
+ * (tree_collect.c).
  */
 static void mark_unlinked(struct evc_link *link, uint64_t now)
 {
@@ -166,15 +154,19 @@ static void link_last(struct evc_link *link, struct evc_node *node, struct evc_n
 	atomic_store_explicit(&link->item.stamp, now, memory_order_relaxed);
 	link->item.previous = last != NULL ? &last->item : NULL;
 	link->parent = parent;
-	/* L: pairs with walks. First for those who come from above, then for those who climb: a walk that
-	 * takes its beginning from a link that it climbs by (evc_walk_begin) must find all of the change. */
+	/*
+	 * L: pairs with walks. First for walks that come from above, then for those that climb: a walk whose
+	 * start is taken from a link that it climbs by (evc_walk_begin) must find all of the change.
+	 */
 	atomic_store_explicit(last != NULL ? &last->next : &parent->first_child, link,
 			      memory_order_release);
 	parent->last_child = link;
 	atomic_store_explicit(&node->link, link, memory_order_release);
 }
 
-/* Takes a node out of its parent's list, if it has one. Under the mutex; its link is to be marked afterwards. */
+/*
+ * Removes a node from its parent's list, if it has a parent. Under the mutex; the caller then marks its link.
+ */
 static struct evc_node *leave_list(struct evc_node *node)
 {
 	struct evc_node *parent = parent_of(node);
@@ -188,7 +180,7 @@ static struct evc_node *leave_list(struct evc_node *node)
 	return parent;
 }
 
-/* Takes a node away from its parent, if it has one. Under the mutex. */
+/* Detaches a node from its parent, if it has one. Under the mutex. */
 static struct evc_node *leave_parent(struct evc_node *node, uint64_t now)
 {
 	struct evc_node *parent = leave_list(node);
@@ -200,7 +192,7 @@ static struct evc_node *leave_parent(struct evc_node *node, uint64_t now)
 
 static bool is_at_or_above(const struct evc_node *node, const struct evc_node *other)
 {
-	/* Without children it is above nobody. */
+	/* A node without children is above no other. */
 	if (first_child(node) == NULL)
 		return node == other;
 	while (other != NULL && other != node)
@@ -210,12 +202,12 @@ static bool is_at_or_above(const struct evc_node *node, const struct evc_node *o
 
 static void retire_link(struct evc_link *link, uint64_t now)
 {
-	/* The first one is part of its node. */
+	/* The first link is part of its node. */
 	if (link != NULL && link->item.kind == EVC_ITEM_LINK)
 		evc_tree_retire(&link->item, now);
 }
 
-/* Under the mutex. A node that had a parent before needs `*spare`, and takes it. */
+/* Attaches a node. Under the mutex. A node that had a parent before needs `*spare`, and takes it. */
 static enum evc_status attach(struct evc_node *node, struct evc_node *parent,
 			      struct evc_link **spare, struct evc_node **former)
 {
@@ -225,17 +217,17 @@ static enum evc_status attach(struct evc_node *node, struct evc_node *parent,
 	if (is_at_or_above(node, parent))
 		return EVC_NOT_PERMITTED;
 	if (before != NULL) {
-		/* Not again by the same: a walk may stand on it. */
+		/* Not by the same link again: a walk may stand on it. */
 		if (*spare == NULL)
 			return EVC_OUT_OF_MEMORY;
 		link = *spare;
 		*spare = NULL;
-		init_item(&link->item, EVC_ITEM_LINK, node);
+		evc_tree_init_item(&link->item, EVC_ITEM_LINK, node);
 	}
 	*former = leave_list(node);
 	evc_tree_add_bits(parent, atomic_load_explicit(&node->subtree, memory_order_relaxed));
 	link_last(link, node, parent, now);
-	/* Only now: whoever climbs meanwhile comes to the one parent or to the other. */
+	/* Only now: a walk that climbs meanwhile comes to one of the two parents. */
 	if (before != NULL)
 		mark_unlinked(before, now);
 	retire_link(before, now);
@@ -308,7 +300,10 @@ void *evc_node_end(struct evc_node *node)
 	former = leave_parent(node, now);
 	if (former != NULL)
 		owner = former->owner;
-	/* In this order: whoever climbs and finds the link retired finds that the node has ended (tree_depth.c). */
+	/*
+	 * In this order: a thread that climbs and finds the link retired also finds that the node has ended
+	 * (tree_depth.c).
+	 */
 	evc_tree_retire(&node->first_link.item, now);
 	retire_link(link_of(node), now);
 	evc_tree_count_change(now);

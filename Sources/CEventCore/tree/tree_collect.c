@@ -16,7 +16,7 @@ void evc_collector_use_window(struct evc_collector *to)
 	to->room = window->capacity;
 }
 
-/* Whether a handler was called before; they are asked for in their order. */
+/* True if a handler was called before; handlers are asked for in their order. */
 static bool was_called(struct evc_collector *to, const struct evc_handler *handler)
 {
 	for (uint32_t i = to->called; i < to->called_end; i++) {
@@ -35,7 +35,10 @@ static inline void put(struct evc_collector *to, struct evc_handler *handler)
 	__atomic_store_n(&to->handlers[to->count++], handler, __ATOMIC_RELAXED);
 }
 
-/* Collects a handler where that is not all: some were called before, or the window is full. False = out of memory. */
+/*
+ * The slow path of collecting a handler: some were called before, or the window is full. False = out of
+ * memory.
+ */
 static __attribute__((noinline, cold)) bool collect_slowly(struct evc_collector *to,
 							   struct evc_handler *handler)
 {
@@ -52,9 +55,9 @@ static __attribute__((noinline, cold)) bool collect_slowly(struct evc_collector 
 }
 
 /*
- * Collects the handlers of a node. False = out of memory. Inlined, and the collector copied for the
- * rare call, so that its fields are in registers: as memory which others may know of they would be read
- * again after each acquire, which takes half as long again.
+ * Collects the handlers of a node. False = out of memory. Inlined, and the collector copied for the slow
+ * path, so that its fields stay in registers: if its address escaped, they would be read again after each
+ * acquire, which takes half as long again.
  */
 static inline __attribute__((always_inline)) bool visit(struct evc_collector *to, const struct evc_node *node)
 {
@@ -65,8 +68,8 @@ static inline __attribute__((always_inline)) bool visit(struct evc_collector *to
 	for (; handler != NULL;
 	     handler = atomic_load_explicit(&handler->next, memory_order_acquire)) {
 		/*
-		 * Relaxed: what is removed now gets a stamp after the start, too, and is seen by its state before
-		 * the call at the latest.
+		 * Relaxed: a handler that is removed now gets a stamp after the start too, and at the latest
+		 * its state is seen before the call.
 		 */
 		if (handler->key != to->key || !(handler->item.modes & to->phase) ||
 		    atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) > to->start)
@@ -87,7 +90,7 @@ static inline __attribute__((always_inline)) bool visit(struct evc_collector *to
 
 static inline bool may_match(const _Atomic uint64_t *mask, uint64_t bit)
 {
-	/* Relaxed, M: a walk that is to find a handler has seen it counted. */
+	/* Relaxed, M: a walk that must find a handler has seen it counted. */
 	return (atomic_load_explicit(mask, memory_order_relaxed) & bit) != 0;
 }
 
@@ -119,7 +122,7 @@ static inline struct evc_link *find_link(const struct evc_node *node, uint64_t *
 		*stamp = atomic_load_explicit(&link->item.stamp, memory_order_acquire);
 		if (evc_likely(!(*stamp & EVC_UNLINKED)))
 			return link;
-		/* Moved, not detached, if there is another. */
+		/* If there is another link, the node was moved, not detached. */
 		link = atomic_load_explicit(&node->link, memory_order_acquire);
 		if (link == old)
 			return NULL;
@@ -128,8 +131,8 @@ static inline struct evc_link *find_link(const struct evc_node *node, uint64_t *
 }
 
 /*
- * Collects from a node up to the root, and finds that. EVC_COLLECT_AGAIN: a link came after the start;
- * the walk begins anew, and with it.
+ * Collects from a node up to the root, and sets `*top` to the root. EVC_COLLECT_AGAIN: a link was added after
+ * the start; the walk begins again, with that link.
  */
 static inline __attribute__((always_inline)) enum evc_collected
 climb_in(struct evc_collector *to, struct evc_node *node, uint8_t phase, struct evc_node **top)
@@ -152,7 +155,7 @@ climb_in(struct evc_collector *to, struct evc_node *node, uint8_t phase, struct 
 		if (link == NULL)
 			break;
 		if (evc_unlikely(stamp > to->start)) {
-			/* All of that change can be seen, so its time is one to begin at. */
+			/* All of that change is visible, so that its time can be the start. */
 			to->start = stamp;
 			return EVC_COLLECT_AGAIN;
 		}
@@ -175,18 +178,18 @@ static enum evc_collected climb(struct evc_collector *to, struct evc_node *node,
 }
 
 /*
- * The links on the way from the root which had siblings behind them when the walk came by, the
- * innermost last; of more than there is room for, the innermost. What has none then gets none that the
- * walk may find. So it need not climb back node by node: what follows a subtree is the next sibling of
- * the last of these.
+ * The links on the way from the root that had later siblings when the walk passed them, the innermost last;
+ * if there are too many, the innermost ones. A link that had no later sibling then gets none that the walk
+ * may find. So the walk need not climb back node by node: a subtree is followed by the next sibling of the
+ * last of these links.
  */
 struct way {
 	struct evc_link *links[WAY];
-	/* How many there were. */
+	/* How many were added. */
 	uint32_t end;
 	/* How many of them are kept. */
 	uint32_t count;
-	/* There are no others. */
+	/* True if none was dropped. */
 	bool is_whole;
 };
 
@@ -200,9 +203,9 @@ static inline __attribute__((always_inline)) void way_add(struct way *way, struc
 }
 
 /*
- * Collects in preorder from what follows `link`, or from the root if that is NULL, until there are
- * `until`; then `*position` is where it stands. EVC_COLLECT_AGAIN: an ancestor was moved or detached
- * under it.
+ * Collects in preorder from the successor of `link`, or from the root if that is NULL, until there are
+ * `until` handlers; then `*position` is where it stands. EVC_COLLECT_AGAIN: an ancestor was moved or detached
+ * meanwhile.
  */
 static inline __attribute__((always_inline)) enum evc_collected
 propagate_in(struct evc_collector *to, struct evc_link *link, uint32_t until,
@@ -239,7 +242,9 @@ propagate_in(struct evc_collector *to, struct evc_link *link, uint32_t until,
 			while (next == NULL) {
 				if (way.count > 0) {
 					way.count--;
-					/* Unlinked or not: its `next` leads back to the list. */
+					/*
+					 * Whether or not it is unlinked, its `next` leads back to the list.
+					 */
 					link = way.links[--way.end % WAY];
 					next = atomic_load_explicit(&link->next,
 								    memory_order_acquire);
@@ -278,7 +283,7 @@ static enum evc_collected propagate(struct evc_collector *to, struct evc_link *l
 	return outcome;
 }
 
-/* Where the walk can go on: its position, if that is where it was, or NULL: from the root. */
+/* Where the walk can go on: its position if the link is still in place, or NULL: from the root. */
 static struct evc_link *find_position(struct evc_tree_walk *walk, uint64_t clock,
 				      struct evc_collector *to)
 {
@@ -290,10 +295,10 @@ static struct evc_link *find_position(struct evc_tree_walk *walk, uint64_t clock
 	to->called = to->called_end = 0;
 	if (position == NULL || position == &root->first_link || clock == walk->position_clock)
 		return position;
-	/* The link is ours to look at. Its node is there as long as it is linked. */
+	/* The walk holds the link. Its node exists as long as it is linked. */
 	if (!evc_link_came_later(position, walk->start) &&
 	    evc_node_is_under(walk, position->parent, root, root, &steps)) {
-		/* A deep tree: so that the climbs do not cost more than the handlers. */
+		/* The tree is deep: larger chunks, so that the climbs do not cost more than the handlers. */
 		if (walk->limit < steps)
 			walk->limit = steps < LARGEST_CHUNK ? steps : LARGEST_CHUNK;
 		return position;
@@ -313,7 +318,9 @@ enum evc_collected evc_collect_chunk(struct evc_tree_walk *walk, struct evc_coll
 
 	walk->chunk = to->count;
 	do {
-		/* Acquire, pairs with C, and after W2: if it is still the same next time, nothing was freed. */
+		/*
+		 * Acquire, pairs with C, and after W2: if the clock is the same next time, nothing was freed.
+		 */
 		uint64_t clock = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
 		struct evc_link *from = find_position(walk, clock, to);
 
@@ -321,7 +328,7 @@ enum evc_collected evc_collect_chunk(struct evc_tree_walk *walk, struct evc_coll
 		outcome = propagate(to, from, walk->chunk + walk->limit, &position);
 		if (outcome != EVC_COLLECT_AGAIN && outcome != EVC_COLLECT_NO_MEMORY)
 			walk->position_clock = clock;
-		/* As if nothing had been found, so that the next look is at the clock of now. */
+		/* As if no position had been found, so that the next look uses the current clock. */
 		else
 			walk->position_clock = 0;
 	} while (evc_unlikely(outcome == EVC_COLLECT_AGAIN));
@@ -332,9 +339,9 @@ enum evc_collected evc_collect_chunk(struct evc_tree_walk *walk, struct evc_coll
 	}
 	walk->limit = walk->limit < EVC_CHUNK ? EVC_CHUNK : walk->limit;
 	walk->is_over = outcome == EVC_COLLECTED_ALL;
-	/* W4. Release: what was read of the link before it. */
+	/* W4. Release: what was read of the previous link. */
 	atomic_store_explicit(&walk->position, position, memory_order_release);
-	/* Only if all of it was collected at one time of the clock. */
+	/* Valid only if everything was collected at one time of the clock. */
 	if (walk->position_clock != walk->cached_clock)
 		walk->cached_clock = 0;
 	walk->cached_end = to->count;
@@ -362,7 +369,7 @@ enum evc_status evc_collect_first(struct evc_tree_walk *walk, struct evc_node *n
 			outcome = climb(to, node, 0, &top);
 		else
 			top = captured;
-		/* Detached between the two: once more. */
+		/* It was detached between the two climbs: repeat them. */
 		if (outcome == EVC_COLLECTED_ALL && captured != NULL && captured != top)
 			outcome = EVC_COLLECT_AGAIN;
 	} while (evc_unlikely(outcome == EVC_COLLECT_AGAIN));
@@ -377,7 +384,7 @@ enum evc_status evc_collect_first(struct evc_tree_walk *walk, struct evc_node *n
 	walk->is_over = !(scope & EVC_WALK_PROPAGATE) || !may_match(&node->subtree, walk->bit);
 	if (to->count == 0 && walk->is_over)
 		return EVC_EMPTY;
-	/* W4. Release: what the last walk read of its own root. `top` is never looked at. */
+	/* W4. Release: what the last walk read of its own root. `top` is never dereferenced. */
 	atomic_store_explicit(&walk->top, top, memory_order_relaxed);
 	atomic_store_explicit(&walk->root, node, memory_order_release);
 	walk->cached_top = top;

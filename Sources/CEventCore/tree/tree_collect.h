@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Collecting: from the nodes of a tree into a walk's window, while its walker is inside a section
+ * Collecting handlers from the nodes of a tree into a walk's window, while its walker is inside a section
  * (tree_reclaim.h).
  */
 #ifndef EVC_TREE_COLLECT_H
@@ -15,15 +15,15 @@
 
 enum evc_collected { EVC_COLLECTED_CHUNK, EVC_COLLECTED_ALL, EVC_COLLECT_AGAIN, EVC_COLLECT_NO_MEMORY };
 
-/* Where handlers are collected to. */
+/* The destination of collected handlers. */
 struct evc_collector {
 	struct evc_tree_walk *walk;
 	struct evc_handler **handlers;
 	void **objects;
 	uint32_t count;
-	/* Up to where handlers are just put there; 0 while some are to be passed over. */
+	/* Handlers are simply appended up to this count; 0 while some must be skipped. */
 	uint32_t room;
-	/* What of the window is to be passed over. */
+	/* The part of the window whose handlers must be skipped. */
 	uint32_t called;
 	uint32_t called_end;
 	uint64_t key;
@@ -31,21 +31,27 @@ struct evc_collector {
 	uint8_t phase;
 };
 
-/* Before handlers are collected, and when the window has grown. */
+/* Called before handlers are collected, and when the window has grown. */
 void evc_collector_use_window(struct evc_collector *to);
-/* Collects what a walk begins with. EVC_OK: some handlers, and the rest of the walk is set up. While collecting. */
+/*
+ * Collects the first handlers of a walk. EVC_OK: there are some, and the rest of the walk is set up. While
+ * collecting.
+ */
 enum evc_status evc_collect_first(struct evc_tree_walk *walk, struct evc_node *node, uint32_t scope,
 			      struct evc_collector *to);
-/* Collects the next chunk of propagating behind what the window has. While collecting. */
+/* Collects the next chunk of the propagation behind the handlers in the window. While collecting. */
 enum evc_collected evc_collect_chunk(struct evc_tree_walk *walk, struct evc_collector *to);
 
 static inline bool evc_link_came_later(const struct evc_link *link, uint64_t start)
 {
-	/* Relaxed, S: unlinked or not, what it leads to is there. */
+	/* Relaxed, S: whether or not it is unlinked, what it leads to exists. */
 	return atomic_load_explicit(&link->item.stamp, memory_order_relaxed) > start;
 }
 
-/* Whether a node is under `root` by links from before the walk. `*steps` counts the climb. */
+/*
+ * True if a node is under `root` by links that are older than the walk. Adds the length of the climb to
+ * `*steps`.
+ */
 static inline bool evc_node_is_under(const struct evc_tree_walk *walk, struct evc_node *node,
 				     const struct evc_node *root, const struct evc_node *known,
 				     uint32_t *steps)

@@ -5,11 +5,12 @@
 #include "tree/tree_walker.h"
 
 /*
- * How many nodes were above this one at one moment since `start`. In a section, or under the mutex.
+ * The number of nodes above this one at one moment since `start`. In a section, or under the mutex.
  *
- * Each link on the way came before `start` and was there when it was read, so that all of them were when the first
- * was; and where the way ends, the node had no parent since `start`. If something on the way came or went later, all
- * of that change can be seen, and the climb begins anew with its time.
+ * Each link on the way was added before `start` and was in place when it was read, so that all of them were
+ * in place when the first one was read. Where the way ends, the node has had no parent since `start`. If a
+ * link on the way was added or removed later, all of that change is visible, and the climb begins again with
+ * its time.
  */
 static size_t climb(const struct evc_node *from, uint64_t start)
 {
@@ -21,7 +22,9 @@ static size_t climb(const struct evc_node *from, uint64_t start)
 		struct evc_link *link = atomic_load_explicit(&node->link, memory_order_acquire);
 		uint64_t stamp, time;
 
-		/* Relaxed: that the node has ended is seen with its link's stamp, from then on (evc_node_end). */
+		/*
+		 * Relaxed: that the node has ended is visible together with its link's stamp (evc_node_end).
+		 */
 		if (link == NULL ||
 		    (node == from &&
 		     atomic_load_explicit(&from->first_link.item.state, memory_order_relaxed) != 0))
@@ -55,7 +58,7 @@ size_t evc_node_depth(const struct evc_node *node)
 	}
 	depth = climb(node, evc_walker_collect(walker));
 	if (evc_unlikely(evc_walker_leave(walker)))
-		evc_tree_go_over();
+		evc_tree_reclaim();
 	return depth;
 }
 #endif

@@ -9,12 +9,9 @@
 static void init_handler(struct evc_handler *handler, struct evc_node *node, uint64_t key,
 			 uint8_t modes, void *object, bool is_kept)
 {
-	atomic_init(&handler->item.state, 0);
+	evc_tree_init_item(&handler->item, EVC_ITEM_HANDLER, object);
 	handler->item.modes = modes;
-	handler->item.kind = EVC_ITEM_HANDLER;
 	atomic_init(&handler->item.parts, is_kept ? 0 : EVC_PART_CALLER);
-	handler->item.is_pinned = false;
-	handler->item.object = object;
 	handler->key = key;
 	atomic_init(&handler->next, NULL);
 	handler->node = node;
@@ -65,9 +62,11 @@ static void retire(struct evc_handler *handler, uint64_t now)
 
 	/* Relaxed: R publishes it, for evc_handler_is_active. */
 	atomic_store_explicit(&handler->item.stamp, now, memory_order_relaxed);
-	/* R: pairs with evc_handler_is_active. To walks it is known by what tells them of the removal (tree_wait.h). */
+	/*
+	 * R: pairs with evc_handler_is_active. Walks learn of it by what announces the removal (tree_wait.h).
+	 */
 	atomic_store_explicit(&handler->item.state, 1, memory_order_release);
-	/* L: what follows was there already. */
+	/* L: the next handler was there already. */
 	atomic_store_explicit(previous != NULL ? &previous->next : &node->first_handler, next,
 			      memory_order_release);
 	if (next != NULL)
@@ -111,7 +110,7 @@ size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t mod
 	return count;
 }
 
-/* Under the mutex. False: it was removed before. */
+/* Under the mutex. False if it was removed before. */
 static bool remove_handler(struct evc_handler *handler)
 {
 	uint64_t now = evc_tree_now();
@@ -143,8 +142,9 @@ bool evc_handler_is_active(const struct evc_handler *handler)
 	if (atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0)
 		return true;
 	/*
-	 * As long as calls are not told of the removal a walk may call it: who was told that it has ended, and tells
-	 * a walk's thread, has that see E. Relaxed: that thread finds no older value than was found here.
+	 * Until the removal is announced, a walk may still call the handler. A thread that was told that it
+	 * is removed and communicates with a walk's thread makes that see E. Relaxed: that thread finds no
+	 * older value than this one.
 	 */
 	return atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) >
 	       atomic_load_explicit(&evc_tree.last_removal, memory_order_relaxed);

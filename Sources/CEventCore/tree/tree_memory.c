@@ -31,35 +31,35 @@ void evc_tree_give_back(void)
 
 #define WORDS (EVC_TREE_SLAB / EVC_TREE_SMALL / 64)
 
-/* A free one that a thread keeps. */
+/* A free slot that a thread keeps. */
 struct slot {
 	struct slot *next;
 };
 
 /*
- * Which slots are free is told by bits, not by links in the slots themselves: to follow those is to wait
- * for one line after the other, of slots that have long left the caches.
+ * Bits tell which slots are free, not links in the slots themselves: following those would mean waiting for
+ * one line after the other, of slots that have long left the caches.
  */
 struct slab {
-	/* In the list of those with free slots. */
+	/* Links in the list of slabs with free slots. */
 	struct slab *next, *previous;
-	/* How many are out. */
+	/* How many slots are in use. */
 	uint32_t used;
-	/* The words before this one have no bit. */
+	/* All words before this one are 0. */
 	uint32_t first;
 	/* A bit for each free slot. */
 	uint64_t free[WORDS];
 };
 
-/* The slots of one size. All of it, and of its slabs, under the mutex. */
+/* The slots of one size. All of it, and its slabs, are used under the mutex. */
 struct pool {
-	/* Taken with no other. */
+	/* Held together with no other mutex. */
 	pthread_mutex_t mutex;
-	/* Slabs with free slots; the empty ones behind the others. */
+	/* Slabs with free slots; those without a used slot are at the end. */
 	struct slab *first, *last;
-	/* How many of those are empty, and how many slots are out. */
+	/* How many of those have no used slot, and how many slots are in use. */
 	size_t empty, used;
-	/* The logarithm of their size, and how many a slab has. */
+	/* The logarithm of the slots' size, and how many a slab has. */
 	const uint32_t shift, slots;
 };
 
@@ -70,7 +70,7 @@ static struct pool pools[SIZES] = {
 	{ .mutex = PTHREAD_MUTEX_INITIALIZER, .shift = 7, .slots = SLOTS_OF(7) },
 };
 
-/* What a thread keeps of one size. */
+/* The free slots of one size that a thread keeps. */
 struct kept {
 	struct slot *first;
 	uint32_t count;
@@ -134,7 +134,7 @@ static void init_slab(const struct pool *pool, struct slab *slab)
 	}
 }
 
-/* Takes up to a batch from the first slab, in the order of their addresses. */
+/* Takes up to a batch of slots from the first slab, in the order of their addresses. */
 static void take(struct pool *pool, struct kept *to)
 {
 	struct slab *slab = pool->first;
@@ -174,7 +174,7 @@ static void give_slot(const struct pool *pool, struct slab *slab, const struct s
 		slab->first = word;
 }
 
-/* Gives slots back. Returns the slabs that are to be freed, linked by `next`. */
+/* Gives slots back. Returns the slabs to be freed, linked by `next`. */
 static struct slab *give(struct pool *pool, struct slot *slots)
 {
 	struct slab *dead = NULL;
@@ -259,7 +259,7 @@ void evc_tree_give_back(void)
 	}
 }
 
-/* The thread ends. A later destructor may end nodes: then this one comes again. */
+/* The thread ends. A later destructor may end nodes; then this one is called again. */
 static void at_thread_end(void *unused)
 {
 	(void)unused;
@@ -272,7 +272,7 @@ static void make_key(void)
 	key_available = pthread_key_create(&key, at_thread_end) == 0;
 }
 
-/* Whether the thread may keep slots: only if they go back when it ends. */
+/* True if the thread may keep slots: only if they are given back when it ends. */
 static bool may_keep(void)
 {
 	if (evc_likely(will_give_back))
@@ -317,7 +317,7 @@ void evc_tree_free(void *memory, size_t size)
 	to->first = slot;
 	if (evc_likely(++to->count < 2 * EVC_TREE_BATCH))
 		return;
-	/* Those that were given up last stay: their lines are here. */
+	/* Those that were freed last stay: their lines are in this processor's caches. */
 	for (uint32_t i = 1; i < EVC_TREE_BATCH; i++)
 		slot = slot->next;
 	to->count = EVC_TREE_BATCH;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Whether a collected handler is still to be called: it is there, and this thread has not taken its
- * node out of its place since it was collected.
+ * Whether a collected handler may still be called: it exists, and this thread has not moved its node since it
+ * was collected.
  */
 #ifdef EVC_URCU
 #include "tree/tree_collect.h"
@@ -10,9 +10,9 @@
 #include "tree/tree_wait.h"
 
 /*
- * Of the handlers on the path, whose nodes are each above or below the next, those that have lost their
- * place with that of `handler`: up to where the path is cut, or all that is below. For good, since no
- * link from before the walk comes back. While collecting.
+ * The handlers on the path that have lost their places together with `handler`. Each node on the path is
+ * above or below the next one, so that these are all up to the point where the path is cut, or all below it.
+ * This is final, since no link that is older than the walk comes back. While collecting.
  */
 static uint32_t find_lost(const struct evc_tree_walk *walk, const struct evc_handler *handler,
 			  uint32_t index)
@@ -36,7 +36,7 @@ static uint32_t find_lost(const struct evc_tree_walk *walk, const struct evc_han
 	}
 }
 
-/* Whether a handler's node is where it was when the walk began. While collecting, at the time `clock`. */
+/* True if a handler's node is where it was when the walk began. While collecting, at the time `clock`. */
 static bool is_where_it_was(struct evc_tree_walk *walk, struct evc_handler *handler,
 			    const struct evc_node *root, uint64_t clock)
 {
@@ -49,7 +49,7 @@ static bool is_where_it_was(struct evc_tree_walk *walk, struct evc_handler *hand
 	if (clock != walk->verified_clock)
 		walk->verified = NULL;
 	walk->verified_clock = clock;
-	/* Raising, `verified` was found by a climb through this node, or is it. */
+	/* In the raise phase `verified` was found by a climb through this node, or is this node. */
 	if ((walk->head.phase != EVC_WALK_RAISE || walk->verified == NULL) &&
 	    !evc_node_is_under(walk, handler->node, root,
 		      walk->verified != NULL ? walk->verified : root, &steps)) {
@@ -61,7 +61,9 @@ static bool is_where_it_was(struct evc_tree_walk *walk, struct evc_handler *hand
 	return true;
 }
 
-/* The part of evc_walk_will_call after this thread has changed the tree: is the handler's node in its place? */
+/*
+ * The part of evc_walk_will_call for a thread that has changed the tree: is the handler's node in its place?
+ */
 static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *walk, struct evc_handler *handler)
 {
 	struct evc_walker *walker = walk->walker;
@@ -78,19 +80,22 @@ static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *wa
 		changes = walker->changes;
 		(void)evc_walker_collect(walker);
 		/*
-		 * Relaxed, and after W2: if it is still the same, this thread has not moved `verified`. What others
-		 * move meanwhile may be found at either place.
+		 * Relaxed, and after W2: if the clock is still the same, this thread has not moved
+		 * `verified`. A node that others move meanwhile may be found at either place.
 		 */
 		clock = atomic_load_explicit(&evc_tree.clock, memory_order_relaxed);
-		/* If the handler is there, its node is, until we leave. Relaxed: behind W2 (tree_reclaim.h). */
+		/*
+		 * If the handler exists, so does its node, until the section ends. Relaxed: behind W2
+		 * (tree_reclaim.h).
+		 */
 		is_there = atomic_load_explicit(&handler->item.state, memory_order_relaxed) == 0 &&
 			   is_where_it_was(walk, handler, root, clock);
 		if (evc_unlikely(evc_walker_leave(walker))) {
-			/* What is released there is not inside of the handler. */
+			/* A `release` that runs there is not inside the handler. */
 			atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 			evc_walk_went_on(walk);
-			evc_tree_go_over();
-			/* V1; a fence before V2, which comes once more. */
+			evc_tree_reclaim();
+			/* V1, and a fence before V2, which is repeated. */
 			atomic_store_explicit(&walk->calling, handler, memory_order_release);
 			atomic_thread_fence(memory_order_seq_cst);
 		}
@@ -99,11 +104,11 @@ static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *wa
 	return is_there && atomic_load_explicit(&handler->item.state, memory_order_relaxed) == 0;
 }
 
-/* The rest of evc_walk_will_call, where there is more to do than the plain thing. */
+/* The slow path of evc_walk_will_call. */
 static __attribute__((noinline, cold)) bool will_call_with_attention(struct evc_tree_walk *walk,
 								     struct evc_handler *handler)
 {
-	/* V3; before it, where V1 needs one, a fence. */
+	/* V3; before it a fence, where V1 needs one. */
 	evc_walk_tell(walk);
 	/* V2, R. Relaxed, as in evc_walk_will_call. */
 	if (atomic_load_explicit(&handler->item.state, memory_order_relaxed) != 0)
@@ -122,11 +127,11 @@ bool evc_walk_will_call(struct evc_walk *head, uint32_t index)
 	atomic_store_explicit(&walk->current, walk->chunk + index, memory_order_release);
 	/* V1. */
 	atomic_store_explicit(&walk->calling, handler, memory_order_release);
-	/* Before V2 and V3 for the compiler; for the processor: by V4 and V7, or a fence. */
+	/* Before V2 and V3 for the compiler; for the processor V4 and V7 do this, or a fence. */
 	atomic_signal_fence(memory_order_seq_cst);
 	/*
-	 * V3, relaxed: ordered so. V2, E and R, relaxed: whoever knows of the removal has R before it, by a release
-	 * of whoever removed, and has this thread see it; and V4 orders the rest.
+	 * V3, relaxed: ordered as just said. V2, E and R, relaxed: a thread that knows of the removal has R
+	 * before it, by the remover's release, and passes that on to this thread; V4 orders the rest.
 	 */
 	if (evc_likely(atomic_load_explicit(&walk->attention, memory_order_relaxed) == 0)) {
 		if (evc_likely(atomic_load_explicit(&evc_tree.last_removal, memory_order_relaxed) ==
@@ -136,7 +141,7 @@ bool evc_walk_will_call(struct evc_walk *head, uint32_t index)
 	} else if (will_call_with_attention(walk, handler)) {
 		return true;
 	}
-	/* Without V3: the next call, or step, comes at once. */
+	/* V3 is left to the next call, or step, which follows at once. */
 	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 	return false;
 }

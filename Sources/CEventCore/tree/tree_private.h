@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Nodes, the links by which they are children, and handlers. All trees of a process are one domain, since
- * trees merge: one mutex for those who change something, one clock, one list of who walks (tree_walker.h).
+ * Nodes, the links by which they are children, and handlers. All trees of a process share one mutex for
+ * changes, one clock, and one list of walking threads (tree_walker.h), since trees can be joined.
  *
- * The clock counts changes. A link and a handler carry the time at which they came (`stamp`), so that a walk
- * passes over what came after it began, and whoever leaves gets a time of leaving, so that it is known
- * which walks may still look at it (tree_reclaim.h).
+ * The clock counts changes. A link and a handler carry the time at which they were added (`stamp`), so that a
+ * walk skips what was added after it began. What is removed gets the time of its removal, which tells which
+ * walks may still use it (tree_reclaim.h).
  *
  * Synchronization:
  *   field                      writers (under the mutex)          walks, while they collect
@@ -30,29 +30,28 @@
  *   last_removal               E  store (relaxed), after the C    load (acquire), before it is collected,
  *                                 of a change that removed          (relaxed) before each call
  *                                 handlers
- *   handler->parts             fetch-or (acq_rel), anybody        -
+ *   handler->parts             fetch-or (acq_rel), any thread     -
  *   all else of node, link     read, write                        -
  *
- * Why a walk misses nothing that stays where it is: new siblings and handlers come last, so that the
- * order of the others never changes; what leaves keeps its `next`, so that a walk which stands on it
- * comes back to the list, and to all that followed; and a node that is attached again gets another
- * link, so that nobody who stands on the old one is led into another list. So a walk also comes back to
- * a link that it went down by, and goes on behind it, whatever became of it meanwhile; and need not
- * come back to one that had no `next` then, since all that comes behind that is later than the walk.
- * Where it has not noted the links (it goes on from the position of the last chunk, or they were too
- * many), it climbs by node->link. If the link found there came after the walk began, or is unlinked, an
- * ancestor of the position was moved or detached under the walk, and this part of it is done again
- * (tree_collect.c).
+ * Why a walk misses nothing that stays in place: new siblings and handlers are added last, so that the order
+ * of the others never changes. What is removed keeps its `next`, so that a walk that stands on it comes back
+ * to the list and to everything that followed. A node that is attached again gets another link, so that a
+ * walk that stands on the old link is not led into another list. A walk therefore also comes back to a link
+ * that it went down by, and goes on behind it, even if that link was removed meanwhile; and it need not come
+ * back to a link that had no `next` then, since everything added behind that is later than the walk. If it
+ * has not noted these links (it goes on from the position of the last chunk, or there were too many), it
+ * climbs by node->link. If a link found there was added after the walk began, or is unlinked, an ancestor of
+ * the position was moved or detached during the walk, and this part of it is repeated (tree_collect.c).
  *
- * Why it finds nothing too early: C follows L in the writer; a walk that read the clock before C passes over
- * the link by S, and one that read it after sees all of the change, masks included.
+ * Why it finds nothing too early: C follows L in the writer. A walk that read the clock before C skips the
+ * link by S; one that read it afterwards sees all of the change, masks included.
  *
- * Masks: a bit for each hash of a key. `own` is for all handlers of the node, `subtree` for the
- * propagate handlers of the node and all below it; a bit too many costs time alone. Bits are added
- * upwards at once; they are taken away where it is cheap: for up to EVC_MASK_LEVELS levels, of nodes
- * with up to EVC_MASK_CHILDREN children. Measured: Benchmarks/README.md, "Choices".
+ * Masks: a bit for each hash of a key. `own` covers all handlers of the node, `subtree` the propagate
+ * handlers of the node and of all nodes below it; a superfluous bit only costs time. Bits are added upwards
+ * at once. They are removed where that is cheap: for up to EVC_MASK_LEVELS levels, of nodes with up to
+ * EVC_MASK_CHILDREN children. Measured: Documentation/Choices.md.
  *
- * Lock order: the mutex is the last; nothing is called under it but the C library.
+ * Lock order: the mutex is innermost; only the C library is called under it.
  */
 #ifndef EVC_TREE_PRIVATE_H
 #define EVC_TREE_PRIVATE_H
@@ -65,38 +64,40 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Of a link's stamp: it has left, at the time in the other bits. */
+/* In a link's stamp: it was removed, at the time in the other bits. */
 #define EVC_UNLINKED (UINT64_C(1) << 63)
 #define EVC_MASK_CHILDREN 8u
 #define EVC_MASK_LEVELS 16u
 #define EVC_HANDLER_PHASES (EVC_HANDLER_RAISE | EVC_HANDLER_PROPAGATE | EVC_HANDLER_CAPTURE)
 
-/* The memory of a handler has two owners: the tree, and whoever keeps the pointer from adding it. */
+/* The memory of a handler has two owners: the tree, and the caller that keeps the pointer from adding it. */
 #define EVC_PART_TREE 1u
 #define EVC_PART_CALLER 2u
 
 enum evc_tree_item_kind { EVC_ITEM_HANDLER, EVC_ITEM_LINK, EVC_ITEM_NODE };
 
 /*
- * What links, nodes and handlers begin with: what can be retired. Swift reads `state` and `object` of a
- * handler by offset, and both cores have this layout; tests compare.
+ * The common head of links, nodes and handlers: what can be retired. Swift reads `state` and `object` of a
+ * handler by offset, and both of its cores have this layout; tests compare.
  */
 struct evc_tree_item {
-	/* Handlers: 0 while it is there. Written by R, read before a call if E has moved (tree_wait.h). */
+	/*
+	 * Handlers: 0 until it is removed. Written by R, read before a call if E has changed (tree_wait.h).
+	 */
 	_Atomic uint32_t state;
 	/* Handlers: evc_handler_mode. Constant. */
 	uint8_t modes;
 	/* evc_tree_item_kind. Constant. */
 	uint8_t kind;
-	/* Handlers: EVC_PART_*, who has let go. */
+	/* Handlers: EVC_PART_*, the owners that have released it. */
 	_Atomic uint8_t parts;
 	/* Reclaiming; under the mutex. */
 	bool is_pinned;
 	/* Handlers: what the caller calls. Links: the node. Constant. */
 	void *object;
-	/* When it came; once it is retired, when it left. */
+	/* The time when it was added; once it is retired, when it was removed. */
 	_Atomic uint64_t stamp;
-	/* Under the mutex: the one before it in its list; once it is retired, the next one that is. */
+	/* Under the mutex: its predecessor in its list; once it is retired, the next retired item. */
 	struct evc_tree_item *previous;
 };
 
@@ -107,15 +108,15 @@ struct evc_link {
 	struct evc_node *parent;
 };
 
-/* What a walk reads of a node without matching handlers is its first 64 bytes. */
+/* The first 64 bytes are what a walk reads of a node without matching handlers. */
 struct evc_node {
-	/* For its first parent. Its item stands for the node when that is retired. */
+	/* The link to its first parent. Its item stands for the node when that is retired. */
 	struct evc_link first_link;
 	_Atomic uint64_t subtree;
 	_Atomic(struct evc_link *) first_child;
 	_Atomic uint64_t own;
 	_Atomic(struct evc_handler *) first_handler;
-	/* The link by which it is a child, or was (EVC_UNLINKED); NULL if it never was. */
+	/* The link by which it is a child, or was one (EVC_UNLINKED); NULL if it never was. */
 	_Atomic(struct evc_link *) link;
 	/* Under the mutex. */
 	struct evc_link *last_child;
@@ -129,7 +130,7 @@ struct evc_handler {
 	struct evc_tree_item item;
 	uint64_t key;
 	_Atomic(struct evc_handler *) next;
-	/* Constant. Valid while the handler is there, for those who look as tree_walker.h says. */
+	/* Constant. Valid while the handler exists, for readers that follow tree_walker.h. */
 	struct evc_node *node;
 	void (*release)(void *object);
 };
@@ -138,15 +139,24 @@ struct evc_handler {
 struct evc_tree_domain {
 	/* Read by every walk, written by every change: a line of its own. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t clock;
-	/* When a handler was removed last. Read before every call: a line that attaching and detaching leave alone. */
+	/*
+	 * The time of the last removal of a handler. Read before every call: on a line that attaching and
+	 * detaching do not write.
+	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t last_removal;
 	_Alignas(EVC_CACHE_LINE) pthread_mutex_t mutex;
-	/* Somebody wants the deferred items gone over and did not get the mutex (tree_reclaim.h). */
+	/* A thread wants the deferred items to be reclaimed and did not get the mutex (tree_reclaim.h). */
 	_Atomic bool is_requested;
-	/* Under the mutex: those of the change that is being made, and those that a walk may look at. */
+	/*
+	 * Under the mutex: retired items, of the change that is being made, and those that a walk may still
+	 * use.
+	 */
 	struct evc_tree_item *fresh;
 	struct evc_tree_item *deferred;
-	/* Under the mutex: who may be in a walk, with those who have joined since (tree_walker.h). */
+	/*
+	 * Under the mutex: the walkers that may be in a walk; and those that have joined since
+	 * (tree_walker.h).
+	 */
 	struct evc_walker *walkers;
 	_Atomic(struct evc_walker *) joined;
 };
@@ -161,8 +171,8 @@ static inline uint64_t evc_tree_now(void)
 }
 
 /*
- * C: counts the change that was made: release, pairs with those who find the same time twice (tree_collect.c). And
- * a full barrier: see tree_reclaim.h. Under the mutex.
+ * C: counts the change that was made: release, pairs with walks that find the same time twice
+ * (tree_collect.c). And a full barrier: see tree_reclaim.h. Under the mutex.
  */
 static inline void evc_tree_count_change(uint64_t now)
 {
@@ -170,10 +180,13 @@ static inline void evc_tree_count_change(uint64_t now)
 	evc_fence_after_exchange();
 }
 
-/* E: tells the calls of a removal of handlers that was counted. Under the mutex, before it is let go. */
+/* E: announces a counted removal of handlers to walks. Under the mutex, before it is unlocked. */
 static inline void evc_tree_tell_removal(uint64_t now)
 {
-	/* Relaxed, behind the barrier of C: pairs with walks, so that who sees this finds the removed ones nowhere. */
+	/*
+	 * Relaxed, behind the barrier of C: pairs with walks: one that sees this finds the removed handlers
+	 * nowhere.
+	 */
 	atomic_store_explicit(&evc_tree.last_removal, now, memory_order_relaxed);
 }
 
@@ -186,17 +199,29 @@ static inline uint64_t evc_tree_bit(uint64_t key)
 
 static inline struct evc_node *evc_link_node(struct evc_link *link)
 {
-	/* Mostly the node's own. A branch, and not a load on which the next one depends. */
+	/* Mostly the node's own link. A branch, instead of a load that the next one depends on. */
 	if (evc_likely(link->item.kind == EVC_ITEM_NODE))
 		return (struct evc_node *)(void *)link;
 	return link->item.object;
 }
 
+static inline void evc_tree_init_item(struct evc_tree_item *item, enum evc_tree_item_kind kind, void *object)
+{
+	atomic_init(&item->state, 0);
+	item->modes = 0;
+	item->kind = (uint8_t)kind;
+	atomic_init(&item->parts, 0);
+	item->is_pinned = false;
+	item->object = object;
+	atomic_init(&item->stamp, EVC_UNLINKED);
+	item->previous = NULL;
+}
+
 /* Adds bits to the masks of a node and of all above it. Under the mutex. */
 void evc_tree_add_bits(struct evc_node *node, uint64_t bits);
-/* Takes bits away that a node and those above it need no more, where that is cheap. Under the mutex. */
+/* Removes bits that a node and the nodes above it need no more, where that is cheap. Under the mutex. */
 void evc_tree_drop_bits(struct evc_node *node);
-/* Marks all handlers of a node as removed and retires them. False: there are none. Under the mutex. */
+/* Removes and retires all handlers of a node. False if there are none. Under the mutex. */
 bool evc_node_retire_handlers(struct evc_node *node, uint64_t now);
 
 static_assert(sizeof(struct evc_handler) <= EVC_TREE_SMALL, "one cache line");

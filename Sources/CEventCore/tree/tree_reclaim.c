@@ -6,31 +6,37 @@
 
 #include "tree/tree_walker.h"
 
-/* Up to so many items are compared one by one with what a walk holds, which reads nothing of the handlers. */
+/* Up to this many items are compared one by one with what a walk holds, without reading the handlers. */
 #define FEW 4u
 
 struct items {
 	struct evc_tree_item *first;
 	bool are_few;
-	/* There is one: whoever has found it held need not look on. */
+	/* A single item: once a walk is found to hold it, the search can stop. */
 	bool is_one;
 	bool has_nodes;
-	/* Nothing but links: of a walk only its position may be one of them. */
+	/* Only links: of a walk only its position may be one of them. */
 	bool are_links;
 };
 
 void evc_tree_retire(struct evc_tree_item *item, uint64_t now)
 {
-	/* Of a handler it says so already. Relaxed: of the others only holders of the mutex read it. */
+	/* A handler's state is set already. Relaxed: of the others only holders of the mutex read it. */
 	if (item->kind != EVC_ITEM_HANDLER)
 		atomic_store_explicit(&item->state, 1, memory_order_relaxed);
-	/* Release, pairs with climb (tree_collect.c): the node's new link before the old one's new stamp. */
+	/*
+	 * Release, pairs with climb (tree_collect.c): the node's new link comes before the old one's new
+	 * stamp.
+	 */
 	atomic_store_explicit(&item->stamp, now, memory_order_release);
 	item->previous = evc_tree.fresh;
 	evc_tree.fresh = item;
 }
 
-/* An item that a walk holds: is it one of these? Several: it is if it is retired, and is marked. */
+/*
+ * True if an item that a walk holds is one of these. If there are several, a retired one counts as one of
+ * them, and is marked if `marks`.
+ */
 static bool hold(const struct items *items, struct evc_tree_item *held, bool marks)
 {
 	if (held == NULL)
@@ -44,7 +50,7 @@ static bool hold(const struct items *items, struct evc_tree_item *held, bool mar
 		}
 		return false;
 	}
-	/* Relaxed: retired under the mutex, and read under it. */
+	/* Relaxed: written and read under the mutex. */
 	if (atomic_load_explicit(&held->state, memory_order_relaxed) == 0)
 		return false;
 	if (marks)
@@ -55,7 +61,10 @@ static bool hold(const struct items *items, struct evc_tree_item *held, bool mar
 static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, const struct items *items,
 		       bool marks)
 {
-	/* Relaxed: the word tells what was published, and nobody looks at it but by links that are there. */
+	/*
+	 * Relaxed: the word says what was published, and the pointer is dereferenced only through existing
+	 * links.
+	 */
 	struct evc_node *top = atomic_load_explicit(&walk->top, memory_order_relaxed);
 	/* Acquire: pairs with W4, all reads of the link that the walk stood on before. */
 	struct evc_link *position = atomic_load_explicit(&walk->position, memory_order_acquire);
@@ -67,7 +76,7 @@ static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, const 
 
 	if (position != NULL)
 		any |= hold(items, &position->item, marks);
-	/* Who attaches and detaches leaves the line alone that the walk writes at each call. */
+	/* Attaching and detaching do not read the line that the walk writes at each call. */
 	if (items->are_links)
 		return any;
 	any |= hold(items, &root->first_link.item, marks);
@@ -82,14 +91,16 @@ static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, const 
 			__atomic_load_n(&window->handlers[current], __ATOMIC_RELAXED);
 
 		any |= hold(items, &handler->item, marks);
-		/* The caller may ask for it during the call. It is there, since it was never let go of. */
+		/*
+		 * The caller may ask for the node during the call. It exists, since it was held all the time.
+		 */
 		if (items->has_nodes)
 			any |= hold(items, &handler->node->first_link.item, marks);
 	}
 	return any;
 }
 
-/* U4, U5: whether a walker whose word was that holds any of these; they are marked if so wished. */
+/* U4, U5: true if a walker with this word holds any of these items; marks those if `marks`. */
 static bool walker_holds(struct evc_walker *walker, uint64_t word, const struct items *items, bool marks)
 {
 	struct evc_tree_walk *walk;
@@ -108,8 +119,8 @@ static bool walker_holds(struct evc_walker *walker, uint64_t word, const struct 
 	/* Relaxed: made before J. */
 	walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
 	/*
-	 * The walks inside of one that is not under way are not either. Acquire: pairs with the end of a walk, which has
-	 * looked at its root before.
+	 * A walk that is not under way has no inner walks under way. Acquire: pairs with the end of a walk,
+	 * which has read its root before.
 	 */
 	while (walk != NULL &&
 	       (root = atomic_load_explicit(&walk->root, memory_order_acquire)) != NULL) {
@@ -124,27 +135,30 @@ static bool walker_holds(struct evc_walker *walker, uint64_t word, const struct 
 static void look_at(struct evc_walker *walker, uint64_t word, const struct items *items)
 {
 	if (walker == evc_walker_current) {
-		/* Ourselves, in a handler: what we hold is gone over when our chunk ends. */
+		/* This thread itself, in a handler: what it holds is reclaimed when its chunk ends. */
 		walker->holds |= walker_holds(walker, word, items, true);
 		return;
 	}
 	if (evc_likely(!walker_holds(walker, word, items, false)))
 		return;
-	/* U6. Acquire: pairs with W5 and W8, one of which it has read, or which will read it. */
+	/* U6. Acquire: pairs with W5 and W8, one of which it has read or will be read by. */
 	word = atomic_fetch_or_explicit(&walker->word, EVC_WALKER_WANTED, memory_order_acquire);
 	(void)walker_holds(walker, word, items, true);
 }
 
-/* A: whether a walker that is in no walk has become absent. */
+/* A: makes a walker absent that is in no walk and has not looked at a tree for long. False if it stays. */
 static bool becomes_absent(struct evc_walker *walker, uint64_t word)
 {
-	/* Release: pairs with W2, what we did with it before J writes it; and with the end of its thread. */
+	/*
+	 * Release: pairs with W2, so that what was done with the walker comes before J writes it; and with
+	 * the end of its thread.
+	 */
 	return evc_tree_now() - word / EVC_WALKER_EPOCH > EVC_WALKER_PATIENCE &&
 	       atomic_compare_exchange_strong_explicit(&walker->word, &word, EVC_WALKER_ABSENT,
 						       memory_order_release, memory_order_relaxed);
 }
 
-/* Defers those of a list that a walk may look at, and returns the others. After a full barrier. */
+/* Defers the items of a list that a walk may use, and adds the others to `dead`. After a full barrier. */
 static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_item *dead)
 {
 	struct items items = {
@@ -191,7 +205,7 @@ static struct evc_tree_item *sift_deferred(struct evc_tree_item *dead)
 {
 	struct evc_tree_item *deferred = evc_tree.deferred;
 
-	/* Each was followed by the barrier of its U2, by somebody who had the mutex before. */
+	/* Each was followed by the barrier of its U2, in a thread that held the mutex before. */
 	evc_tree.deferred = NULL;
 	return sift(deferred, dead);
 }
@@ -230,20 +244,20 @@ void evc_tree_lock(void)
 
 void evc_tree_unlock(void)
 {
-	/* What is fresh was followed by a full barrier: evc_tree_count_change. */
+	/* The fresh items were followed by a full barrier: evc_tree_count_change. */
 	struct evc_tree_item *dead = sift(evc_tree.fresh, NULL);
 
 	evc_tree.fresh = NULL;
 	do {
-		/* Relaxed, both: what was let go of by whoever asks is seen by U6 at the latest. */
+		/* Relaxed, both: U6 sees what the requesting thread has released at the latest. */
 		while (atomic_load_explicit(&evc_tree.is_requested, memory_order_relaxed) &&
 		       atomic_exchange_explicit(&evc_tree.is_requested, false,
 						memory_order_relaxed))
 			dead = sift_deferred(dead);
 		pthread_mutex_unlock(&evc_tree.mutex);
 		/*
-		 * Whoever left word while we had the mutex relies on this look; see tree_reclaim.h. Unlocking is
-		 * an exchange where that matters here.
+		 * A thread that made a request while this one had the mutex relies on this look; see
+		 * tree_reclaim.h. Unlocking is an exchange where that matters here.
 		 */
 		evc_fence_after_exchange();
 	} while (evc_unlikely(atomic_load_explicit(&evc_tree.is_requested,
@@ -252,11 +266,11 @@ void evc_tree_unlock(void)
 	free_items(dead);
 }
 
-void evc_tree_go_over(void)
+void evc_tree_reclaim(void)
 {
 	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
-	/* Who has it will do it. */
+	/* Otherwise the holder of the mutex does it. */
 	if (pthread_mutex_trylock(&evc_tree.mutex) == 0)
 		evc_tree_unlock();
 }

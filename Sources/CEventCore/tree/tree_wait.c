@@ -5,11 +5,11 @@
 
 #include "platform/domain.h"
 
-/* Lock order: nobody has this mutex and that of the trees at once. */
+/* Lock order: no thread holds this mutex and that of the trees at once. */
 static struct {
 	pthread_mutex_t mutex;
 	pthread_cond_t condition;
-	/* How often those who wait were told to look again. Under the mutex. */
+	/* How often the waiting threads were told to look again. Under the mutex. */
 	uint64_t wakes;
 } waiting = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
 
@@ -36,7 +36,7 @@ void evc_walk_tell(struct evc_tree_walk *walk)
 
 void evc_tree_forget_waiters(void)
 {
-	/* Those who slept on it are not there, and it may remember them. */
+	/* The threads that slept on it do not exist in the child, but it may remember them. */
 	waiting.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	waiting.condition = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
@@ -69,12 +69,14 @@ static void barrier(void)
 		atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* The walk of a walker that is inside of the handler, from `walk` inwards, or NULL. */
+/* The innermost-going walk, from `walk` inwards, that is inside the handler, or NULL. */
 static struct evc_tree_walk *find_calling(struct evc_tree_walk *walk,
 					  const struct evc_handler *handler)
 {
-	/* Both acquire: pair with V1 of the next call, or the walk's end: all the handler did before; and with
-	 * evc_walker_add_walk. */
+	/*
+	 * Both acquire: pair with V1 of the next call, or the walk's end: everything that the handler did;
+	 * and with evc_walker_add_walk.
+	 */
 	while (walk != NULL &&
 	       atomic_load_explicit(&walk->calling, memory_order_acquire) != handler)
 		walk = atomic_load_explicit(&walk->inner, memory_order_acquire);
@@ -92,7 +94,7 @@ bool evc_walker_is_calling(struct evc_walker *walker, const struct evc_handler *
 	return find_calling(outermost(walker), handler) != NULL;
 }
 
-/* V6: asks each walk that is inside of the handler to tell when it goes on. Under the mutex. */
+/* V6: asks each walk that is inside the handler to tell when it leaves it. Under the mutex. */
 static bool ask_walks(const struct evc_handler *handler, bool *any_is_new)
 {
 	bool any = false;

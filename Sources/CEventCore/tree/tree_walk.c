@@ -4,33 +4,35 @@
  * A walk collects handlers chunk by chunk into its window, one after the other, and keeps those that were
  * called: 16 bytes each, with its object, in the order of the walk.
  *
- * The handlers on the path to the root are collected at the beginning, all at once. Propagating goes on
- * where the last chunk ended, if that node is still where it was: nothing has changed since (the clock
- * says so), or a climb to the root finds none but links from before the walk. Else it goes through the
- * tree once more and passes over what was called. Those are a prefix of what is to be met: what stays
- * keeps its order, and what came since the walk began is passed over by its stamp, also where it has
- * taken the address of something that was called. So one forward search in the window tells them, and
- * the first handler that is not there is where to go on. Chunks grow after that, up to a point, since
- * it costs as much as was called, while what a chunk holds cannot be freed.
+ * The handlers on the path to the root are collected at the beginning, all at once. The propagation goes on
+ * where the last chunk ended if that node is still where it was: either nothing has changed since (the clock
+ * says so), or a climb to the root finds only links that are older than the walk. Otherwise it goes through
+ * the tree again and skips the handlers that were called. These are a prefix of the handlers that it meets:
+ * what stays keeps its order, and what was added since the walk began is skipped by its stamp, even if it has
+ * the address of a handler that was called. One forward search in the window therefore finds them, and the
+ * first handler that is not there is where to go on. Chunks grow after that, up to a limit, since the
+ * repetition costs as much as was called, while the handlers of a chunk cannot be freed.
  *
- * What a walk has collected stays in the window when it ends, and the next walk of this thread for the
- * same node, key and scope takes it up, chunk by chunk, as long as the clock says that no tree has
- * changed since: one look while collecting, as for the position. Only what was published is held, so
- * that between two chunks nothing in the window may be looked at but with the clock's word that it is
- * all still there. That there was nothing is kept as well; then the clock is all that is looked at, and no
- * section is entered. Measured: Benchmarks/README.md, "Choices".
+ * What a walk has collected stays in the window when it ends. The next walk of this thread with the same
+ * node, key and scope uses it again, chunk by chunk, as long as the clock says that no tree has changed
+ * since: one look while collecting, as for the position. Only what is published is held, so that between two
+ * chunks the window may be read only if the clock says that everything in it still exists. An empty result is
+ * kept as well; then only the clock is read, and no section is entered. Measured: Documentation/Choices.md.
  */
 #ifdef EVC_URCU
 #include "tree/tree_collect.h"
 #include "tree/tree_reclaim.h"
 #include "tree/tree_wait.h"
 
-/* More handlers than this, and what they use, do not stay in a core's caches from one walk to the next. */
+/*
+ * With more handlers than this, they and what they use do not stay in a core's caches from one walk to the
+ * next.
+ */
 #define MANY 8192u
 
 /*
- * The objects of the next chunk, and what take_cached reads of the handlers where that one ends: too many of
- * them for the caches to have them still.
+ * Prefetches the objects of the next chunk, and what take_cached reads of the handlers at its end, if there
+ * are too many of them to stay in the caches.
  */
 static __attribute__((noinline)) void fetch_ahead(struct evc_window *window, uint32_t from, uint32_t end)
 {
@@ -46,7 +48,10 @@ static __attribute__((noinline)) void fetch_ahead(struct evc_window *window, uin
 	__builtin_prefetch(&window->handlers[last]->node);
 }
 
-/* The next chunk from the cache, from `from` on; returns its end. While collecting, if the clock is the cache's. */
+/*
+ * Takes the next chunk from the cache, from `from` on; returns its end. While collecting, if the clock is the
+ * cache's.
+ */
 static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
 {
 	/* Relaxed: only this thread writes it. */
@@ -72,20 +77,23 @@ static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
 	walk->position_clock = walk->cached_clock;
 	if (evc_unlikely(walk->cached_end > MANY))
 		fetch_ahead(window, from, walk->cached_end);
-	/* W4. Relaxed: the link before it was not looked at in this section. */
+	/* W4. Relaxed: the previous link was not read in this section. */
 	atomic_store_explicit(&walk->position, position, memory_order_relaxed);
 	return end;
 }
 
-/* Whether no tree has changed since what the last walk found. While collecting, if that is to be looked at. */
+/* True if no tree has changed since the cached walk. While collecting, if the result will be used. */
 static bool has_cached(const struct evc_tree_walk *walk)
 {
-	/* After W2: if it is still the same, nothing was freed. Relaxed: this time was acquired when it was cached. */
+	/*
+	 * After W2: if the clock is still the same, nothing was freed. Relaxed: this time was acquired when
+	 * it was cached.
+	 */
 	return walk->cached_clock ==
 	       atomic_load_explicit(&evc_tree.clock, memory_order_relaxed);
 }
 
-/* Hands a part of the window to the caller. */
+/* Shows a part of the window to the caller. */
 static void show(struct evc_tree_walk *walk, uint32_t from, uint32_t to, uint32_t phase)
 {
 	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
@@ -116,8 +124,8 @@ static inline uint32_t begin_cached(struct evc_tree_walk *walk)
 {
 	walk->start = walk->cached_clock;
 	/*
-	 * W4. Relaxed, the root as well, since it is the one of the last walk: who has ended it has counted that, and
-	 * either W2 was seen, or this is no cache.
+	 * W4. Relaxed, also for the root, since it is that of the last walk: a thread that has ended it has
+	 * counted that, and either it saw W2, or the cache is not used.
 	 */
 	atomic_store_explicit(&walk->top, walk->cached_top, memory_order_relaxed);
 	atomic_store_explicit(&walk->root, walk->cached_root, memory_order_relaxed);
@@ -127,8 +135,8 @@ static inline uint32_t begin_cached(struct evc_tree_walk *walk)
 }
 
 /*
- * Begins with what there is now, for the walk's node, key and scope. As evc_collect_first. Out of line, so that
- * a walk which finds what the last one found sets nothing up for it.
+ * Begins by collecting, for the walk's node, key and scope. As evc_collect_first. Out of line, so that a walk
+ * that uses the cache prepares nothing for it.
  */
 static __attribute__((noinline)) enum evc_status begin_anew(struct evc_tree_walk *walk,
 							    uint64_t start, uint32_t *count)
@@ -138,7 +146,7 @@ static __attribute__((noinline)) enum evc_status begin_anew(struct evc_tree_walk
 
 	walk->limit = EVC_FIRST_CHUNK;
 	evc_collector_use_window(&to);
-	/* Not with a later start than the clock of now: see climb. */
+	/* Not with a later start than the current clock: see climb. */
 	walk->cached_clock = start;
 	status = evc_collect_first(walk, walk->cached_node, walk->cached_scope, &to);
 	walk->cached_is_none = status == EVC_EMPTY;
@@ -149,10 +157,13 @@ static __attribute__((noinline)) enum evc_status begin_anew(struct evc_tree_walk
 	return status;
 }
 
-/* Nothing of the walk is held any more. */
+/* The walk holds nothing any more. */
 static void withdraw(struct evc_tree_walk *walk)
 {
-	/* Release: what the walk did with them, before they are freed (tree_reclaim.c). It never looks at `top`. */
+	/*
+	 * Release: what the walk did with them, before they are freed (tree_reclaim.c). It never dereferences
+	 * `top`.
+	 */
 	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 	atomic_store_explicit(&walk->current,
 			      atomic_load_explicit(&walk->published, memory_order_relaxed),
@@ -189,15 +200,15 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	}
 	is_same = walk->cached_node == node && walk->key == key && walk->cached_scope == scope;
 	/*
-	 * Nobody was to hear the last one, and no tree has changed since: neither are they to hear this one. No
-	 * section is entered, since nothing of a tree is looked at. A node that has the address of one that has
-	 * ended since gets its first handler, or a parent, by a change.
+	 * The last walk found no handler, and no tree has changed since: neither would this one. No section
+	 * is entered, since nothing of a tree is read. A node with the address of one that has ended gets its
+	 * first handler, or a parent, by a change.
 	 */
 	if (is_same && walk->cached_is_none && has_cached(walk))
 		return EVC_EMPTY;
 	/*
-	 * In this order, pairs with those who go over: whoever sees the new start does not see the old end. And whoever
-	 * sees that there is no chunk sees all that was called before.
+	 * In this order, pairs with threads that reclaim: one that sees the new start does not see the old
+	 * end, and one that sees that there is no chunk sees everything that was called before.
 	 */
 	atomic_store_explicit(&walk->published, 0, memory_order_release);
 	atomic_store_explicit(&walk->current, 0, memory_order_release);
@@ -231,7 +242,7 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 		*out = &walk->head;
 	}
 	if (evc_unlikely(is_wanted))
-		evc_tree_go_over();
+		evc_tree_reclaim();
 	return status;
 }
 
@@ -248,12 +259,12 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	published = atomic_load_explicit(&walk->published, memory_order_relaxed);
 	end = walk->chunk + head->count;
 	assert(walk->walker->innermost == walk);
-	/* Release: the calls before, before their handlers are freed or a remover returns. */
+	/* Release: the earlier calls, before their handlers are freed or a remover returns. */
 	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 	atomic_store_explicit(&walk->current, end, memory_order_release);
 	evc_walk_went_on(walk);
 	if (end < published) {
-		/* Of the other direction. */
+		/* The handlers of the next phase are collected already. */
 		walk->verified_clock = 0;
 		show_next(walk);
 		return EVC_OK;
@@ -280,7 +291,7 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	if (to.count > end)
 		show_next(walk);
 	if (evc_unlikely(evc_walker_has_let_go(walk->walker, is_wanted)))
-		evc_tree_go_over();
+		evc_tree_reclaim();
 	if (outcome == EVC_COLLECT_NO_MEMORY)
 		return EVC_OUT_OF_MEMORY;
 	return to.count > end ? EVC_OK : EVC_EMPTY;
@@ -313,7 +324,7 @@ void evc_walk_end(struct evc_walk *head)
 		evc_walk_forget_changes(walk);
 	}
 	if (evc_unlikely(evc_walker_has_let_go(walker, is_wanted)))
-		evc_tree_go_over();
+		evc_tree_reclaim();
 	if (evc_unlikely(atomic_load_explicit(&walk->window, memory_order_relaxed)->outgrown != NULL))
 		evc_tree_walk_trim(walk);
 }

@@ -21,7 +21,7 @@ static size_t window_size(uint32_t capacity)
 	       capacity * (sizeof(struct evc_handler *) + sizeof(void *));
 }
 
-/* A walk and its first window are one block, of whole lines, as some allocators want it. */
+/* A walk and its first window are one block of whole cache lines, which some allocators require. */
 static size_t walk_size(void)
 {
 	const size_t size = sizeof(struct evc_tree_walk) + window_size(EVC_WINDOW_FIRST);
@@ -34,7 +34,7 @@ static struct evc_window *first_window(struct evc_tree_walk *walk)
 	return (struct evc_window *)(void *)(walk + 1);
 }
 
-/* Windows that were replaced. Nobody else reads them any more. */
+/* Frees windows that were replaced; no other thread reads them any more. */
 static void free_outgrown(struct evc_tree_walk *walk, struct evc_window *outgrown)
 {
 	while (outgrown != NULL) {
@@ -47,20 +47,20 @@ static void free_outgrown(struct evc_tree_walk *walk, struct evc_window *outgrow
 	}
 }
 
-/* Whether it is on a list. The thread. */
+/* True if it is on a list. The walker's thread. */
 static bool is_present(const struct evc_walker *walker)
 {
-	/* Acquire, pairs with A: whoever made it absent is done with it. */
+	/* Acquire, pairs with A: the thread that made it absent is done with it. */
 	return !(atomic_load_explicit(&walker->word, memory_order_acquire) & EVC_WALKER_ABSENT);
 }
 
-/* The thread ends: its walks are over. */
+/* The thread ends, and with it its walks. */
 static void destroy(void *memory)
 {
 	struct evc_walker *walker = memory;
 	struct evc_tree_walk *walk, *inner;
 
-	/* A later destructor of this thread may walk: it gets a walker anew. */
+	/* A later destructor of this thread may walk; it then gets a new walker. */
 	evc_walker_current = NULL;
 	if (is_present(walker)) {
 		evc_tree_lock();
@@ -73,10 +73,10 @@ static void destroy(void *memory)
 				place = &(*place)->next;
 			*place = walker->next;
 		}
-		/* A thread that ended inside of a walk held something. */
+		/* A thread that ended inside a walk held something. */
 		atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
 		evc_tree_unlock();
-		/* And those who wait for what it was calling do not find it any more. */
+		/* And threads that wait for the handler that it was calling look again and do not find it. */
 		evc_tree_wake_waiters();
 	}
 	/* Relaxed: this thread made them. */
@@ -96,8 +96,8 @@ static void destroy(void *memory)
 }
 
 /*
- * A child of fork has this thread only: what others were calling is called by nobody there. Their
- * walkers' memory stays, as their stacks do. No lock: nobody was inside of the core (eventcore.h).
+ * A child of fork has only this thread: no handler is being called by another one. The other walkers' memory
+ * stays, as their stacks do. No lock: no thread was inside the core (eventcore.h).
  */
 static void after_fork_child(void)
 {
@@ -111,7 +111,7 @@ static void after_fork_child(void)
 		evc_tree.walkers = walker;
 	}
 	evc_tree_forget_waiters();
-	/* What they held. */
+	/* Reclaims what they held. */
 	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
 }
 
@@ -137,7 +137,7 @@ struct evc_walker *evc_walker_attach(void)
 	walker->holds = false;
 	walker->changes = 0;
 	walker->innermost = NULL;
-	/* Without it nobody would free the walker at the thread's end: refuse rather than leak. */
+	/* Without it the walker would leak at the thread's end: refuse. */
 	if (pthread_setspecific(key, walker) != 0) {
 		evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
 		return NULL;
@@ -151,7 +151,7 @@ void evc_walker_attend(struct evc_walker *walker, uint64_t before)
 	if (before & EVC_WALKER_WANTED)
 		walker->holds = true;
 	if (before & EVC_WALKER_ABSENT) {
-		/* Relaxed: only the address. */
+		/* Relaxed: only the address is used. */
 		struct evc_walker *first =
 			atomic_load_explicit(&evc_tree.joined, memory_order_relaxed);
 
@@ -169,7 +169,10 @@ struct evc_walker *evc_walkers(void)
 {
 	struct evc_walker *first, *last;
 
-	/* The look spares the exchange. Relaxed: after the caller's barrier, so that J is seen or sees its U1. */
+	/*
+	 * The load saves the exchange. Relaxed: after the caller's barrier, so that it sees J, or J's walk
+	 * sees the caller's U1.
+	 */
 	if (atomic_load_explicit(&evc_tree.joined, memory_order_relaxed) != NULL) {
 		/* Acquire: pairs with J. */
 		first = atomic_exchange_explicit(&evc_tree.joined, NULL, memory_order_acquire);
@@ -208,7 +211,10 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 	walk->cached_is_none = false;
 	walk->walker = walker;
 	walk->outer = outer;
-	/* Pairs with those who go over: the walk's fields before the pointer to an inner one. The outermost by J. */
+	/*
+	 * Release, pairs with threads that reclaim: the walk's fields before the pointer to an inner one. The
+	 * outermost one is published by J.
+	 */
 	atomic_store_explicit(outer == NULL ? &walker->outermost : &outer->inner, walk,
 			      memory_order_release);
 	return walk;
@@ -228,7 +234,7 @@ bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count)
 	larger->capacity = window->capacity * 4;
 	memcpy(larger->handlers, window->handlers, count * sizeof(larger->handlers[0]));
 	memcpy(evc_window_objects(larger), evc_window_objects(window), count * sizeof(void *));
-	/* Pairs with those who go over: the handlers before the pointer. */
+	/* Release, pairs with threads that reclaim: the handlers before the pointer. */
 	atomic_store_explicit(&walk->window, larger, memory_order_release);
 	return true;
 }
@@ -238,7 +244,7 @@ void evc_tree_walk_trim(struct evc_tree_walk *walk)
 	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
 	struct evc_window *outgrown = window->outgrown;
 
-	/* Whoever gets the mutex after this finds the new window only. */
+	/* A thread that gets the mutex after this finds only the new window. */
 	if (pthread_mutex_trylock(&evc_tree.mutex) != 0)
 		return;
 	window->outgrown = NULL;

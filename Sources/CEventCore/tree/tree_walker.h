@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A walker: the walks of one thread, the innermost on top, and what others have to know of them.
+ * A walker: the walks of one thread, the innermost on top, and what other threads must know of them.
  *
- * Those who change a tree look at the walkers that are present. A walker is absent at first; its first walk
- * makes it present (J), and it becomes absent again when it is in no walk and EVC_WALKER_PATIENCE changes have
- * been made since it last looked at a tree (A). So a change costs nothing for threads that do not walk any more,
- * however many they are, and a thread that walks now and then does not come and go each time.
+ * Threads that change a tree look at the walkers that are present. A walker is absent at first; its first
+ * walk makes it present (J). It becomes absent again when it is in no walk and EVC_WALKER_PATIENCE changes
+ * have been made since it last looked at a tree (A). A change therefore costs nothing for threads that no
+ * longer walk, however many there are, and a thread that walks now and then does not join and leave each
+ * time.
  *
  * Synchronization (letters: tree_reclaim.h):
  *   field                     the thread                          others, under the mutex
@@ -25,16 +26,17 @@
  *   its objects, walk->seen   read, write                         -
  *   next                      before J; then not until A          read, write; before A of this walker
  *
- * A chunk is the part of the window from `current` to `published`. When a walk begins, `published`
- * falls before `current` does, so that no reader sees the old end with the new start; it reads
- * `current` first.
+ * A chunk is the part of the window from `current` to `published`. When a walk begins, `published` is reset
+ * before `current` is, and a reader loads `current` first, so that no reader sees the old end with the new
+ * start.
  *
  * Waiting until a handler does not run, and the letters V: tree_wait.h.
  *
- * Windows only grow, and replaced ones stay until somebody who has the mutex frees them, since others
+ * Windows only grow. Replaced ones stay until a thread that has the mutex frees them, since other threads
  * read them.
  *
- * Progress: all the thread does is wait-free, but for memory, and for J, which is lock-free.
+ * Progress: everything that the thread does is wait-free, except for allocating, and for J, which is
+ * lock-free.
  *
  * Ownership: a walker, its walks and windows are freed when its thread ends.
  */
@@ -45,23 +47,23 @@
 
 #define EVC_WINDOW_FIRST 64u
 
-/* What evc_walk_will_call has to do more than the plain thing: bits of `attention`. */
-/* Since the chunk was collected this thread has detached, moved or ended a node; or calls need a fence. */
+/* Bits of `attention`: why evc_walk_will_call must take its slow path. */
+/* This thread has detached, moved or ended a node since the chunk was collected; or calls need a fence. */
 #define EVC_WALK_CAREFUL 1u
-/* Somebody waits until the handler that is being called does not run. */
+/* A thread waits until the handler that is being called does not run. */
 #define EVC_WALK_AWAITED 2u
 
-/* What a walker's word says beside the epoch: bits, and what one of the epoch is. */
+/* Bits of a walker's word, and the unit of its epoch above them. */
 #define EVC_WALKER_COLLECTS 1u
 /* A walk is under way. */
 #define EVC_WALKER_WALKS 2u
-/* Somebody wants the deferred items gone over when the chunk is let go. */
+/* A thread wants the deferred items to be reclaimed when the chunk is released. */
 #define EVC_WALKER_WANTED 4u
 /* It is on no list. */
 #define EVC_WALKER_ABSENT 8u
 #define EVC_WALKER_EPOCH 16u
 
-/* So many changes after its last look at a tree a walker that is in no walk becomes absent. */
+/* After this many changes since its last look at a tree a walker that is in no walk becomes absent. */
 #define EVC_WALKER_PATIENCE 16u
 
 struct evc_walker;
@@ -69,11 +71,11 @@ struct evc_walker;
 struct evc_window {
 	struct evc_window *outgrown;
 	uint32_t capacity;
-	/* Atomically, all of them. Behind them as many objects, which are the thread's alone. */
+	/* All accessed atomically. They are followed by as many objects, which belong to the thread alone. */
 	struct evc_handler *handlers[];
 };
 
-/* The objects of the window's handlers: side by side, so that a call need not read the handler. */
+/* The objects of the window's handlers, side by side, so that a call need not read the handler. */
 static inline void **evc_window_objects(struct evc_window *window)
 {
 	return (void **)(void *)&window->handlers[window->capacity];
@@ -87,18 +89,22 @@ struct evc_tree_walk {
 	_Atomic uint32_t current;
 	_Atomic uint32_t published;
 	_Atomic(struct evc_handler *) calling;
-	/* The thread's alone, here because Swift does by offset what evc_walk_will_call does. */
-	/* Where the chunk begins in the window. */
+	/* The thread's alone; here because Swift does by offset what evc_walk_will_call does. */
+	/* The index in the window where the chunk begins. */
 	uint32_t chunk;
-	/* EVC_WALK_*. The thread alone but for EVC_WALK_AWAITED, which others set under the mutex. */
+	/*
+	 * EVC_WALK_* bits. Written by the thread, except EVC_WALK_AWAITED, which others set under the mutex.
+	 */
 	_Atomic uint8_t attention;
-	/* Where removals are told, constant; and what it said before the chunk was collected (tree_wait.h). */
+	/*
+	 * Where removals are announced, constant; and its value before the chunk was collected (tree_wait.h).
+	 */
 	const _Atomic uint64_t *last_removal;
 	uint64_t seen;
 
-	/* Others read these, at each change: not in the line that the thread writes at each call. */
+	/* Others read these at each change: not on the line that the thread writes at each call. */
 	_Atomic(struct evc_window *) window;
-	/* Where propagating begins, and the root of all; NULL if the walk is none. */
+	/* Where the propagation begins, and the root of the tree; NULL if no walk is under way. */
 	_Atomic(struct evc_node *) root;
 	_Atomic(struct evc_node *) top;
 	/* The last node that was visited: the link, or the root's first_link for the root. */
@@ -115,45 +121,45 @@ struct evc_tree_walk {
 	/* The clock when the position was found. */
 	uint64_t position_clock;
 	/*
-	 * What was collected since `cached_clock` for the same node, key and scope, which is in the window: as long
-	 * as the clock shows that nothing has changed, the next walk finds the same.
+	 * The cache: what was collected at `cached_clock` for this node, key and scope, which is in the
+	 * window. As long as the clock shows that nothing has changed, the next walk finds the same.
 	 */
 	uint64_t cached_clock;
 	struct evc_node *cached_node;
 	struct evc_node *cached_top;
 	struct evc_node *cached_root;
-	/* Where to go on collecting, if that is not all. */
+	/* Where collecting goes on, if not everything is cached. */
 	struct evc_link *cached_position;
 	uint32_t cached_end;
 	uint32_t cached_scope;
 	bool cached_is_all;
-	/* There was no handler at `cached_clock`: what is said here of the window means nothing then. */
+	/* No handler was found at `cached_clock`; the fields about the window are then meaningless. */
 	bool cached_is_none;
-	/* A node that was under the root at that time of the clock. */
+	/* A node that was under the root at `verified_clock`. */
 	struct evc_node *verified;
 	uint64_t verified_clock;
-	/* Up to where in the window the handlers on the path have lost their places. */
+	/* The end of the part of the window whose handlers, on the path, have lost their places. */
 	uint32_t lost;
-	/* Where the window's parts end: capture, raise, propagate. */
+	/* The ends of the window's parts: capture, raise; then propagate. */
 	uint32_t capture_end;
 	uint32_t raise_end;
-	/* How many handlers the next chunk may have, about. */
+	/* Roughly the number of handlers of the next chunk. */
 	uint32_t limit;
 	bool is_over;
 };
 
 struct evc_walker {
-	/* The clock when it last looked at a tree, and EVC_WALKER_*. */
+	/* The clock when it last looked at a tree, and EVC_WALKER_* bits. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t word;
-	/* The thread's alone: it holds what somebody wants freed, maybe itself. */
+	/* The thread's alone: it may hold an item that some thread, maybe itself, wants freed. */
 	bool holds;
 	/* The thread's alone: how often it has detached, moved or ended a node. */
 	uint64_t changes;
 	/* The innermost walk. */
 	struct evc_tree_walk *innermost;
-	/* The outermost, whether it is under way or not. */
+	/* The outermost walk, whether or not it is under way. */
 	_Atomic(struct evc_tree_walk *) outermost;
-	/* Unless it is absent. */
+	/* The next walker on its list, unless it is absent. */
 	struct evc_walker *next;
 };
 
@@ -167,7 +173,7 @@ static_assert(offsetof(struct evc_tree_walk, window) == EVC_CACHE_LINE, "a line 
 
 extern _Thread_local EVC_FOUND_AT_START struct evc_walker *evc_walker_current;
 
-/* False where V1 needs a fence after it (tree_wait.h). Set before the first walk. */
+/* False if V1 needs a fence after it (tree_wait.h). Set before the first walk. */
 extern bool evc_walker_has_barrier;
 
 /* Makes a walker for this thread. NULL = out of memory. */
@@ -180,27 +186,33 @@ static inline struct evc_walker *evc_walker(void)
 	return evc_likely(walker != NULL) ? walker : evc_walker_attach();
 }
 
-/* Makes the walk that is to be inside `outer` (NULL: the first). NULL = out of memory. The thread. */
+/* Makes a walk inside `outer` (NULL: the outermost). NULL = out of memory. The thread. */
 struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_tree_walk *outer);
 
-/* Makes room for more than `count` handlers and keeps these. False = out of memory. The thread. */
+/* Makes room for more than `count` handlers and keeps those. False = out of memory. The thread. */
 bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count);
 
-/* Frees the windows that were replaced, if nobody has the mutex. The thread. */
+/* Frees the windows that were replaced, if no other thread has the mutex. The thread. */
 void evc_tree_walk_trim(struct evc_tree_walk *walk);
 
-/* All that are present, linked by `next`; the list is evc_tree.walkers then. Under the mutex, after a full barrier. */
+/*
+ * All walkers that are present, linked by `next`; afterwards the list is evc_tree.walkers. Under the mutex,
+ * after a full barrier.
+ */
 struct evc_walker *evc_walkers(void);
 
-/* After W2, where it has found more than the epoch of before: J, or what is wanted is noted. The thread. */
+/* After W2, if it has found more than the last epoch: J, or notes that an item is wanted. The thread. */
 void evc_walker_attend(struct evc_walker *walker, uint64_t before);
 
 /* W1, W2. */
 static inline uint64_t evc_walker_collect(struct evc_walker *walker)
 {
-	/* Relaxed, and before the barrier: pairs with evc_tree_count_change, what was unlinked before. */
+	/* Relaxed, and before the barrier: pairs with evc_tree_count_change: what was unlinked before. */
 	uint64_t epoch = atomic_load_explicit(&evc_tree.clock, memory_order_relaxed);
-	/* Acquire: pairs with A. What the walk has let go of before is released by W5 and W8, which this follows. */
+	/*
+	 * Acquire: pairs with A. What the walk has released before is released by W5 and W8, which precede
+	 * this.
+	 */
 	uint64_t before = atomic_exchange_explicit(&walker->word,
 						   epoch * EVC_WALKER_EPOCH | EVC_WALKER_COLLECTS,
 						   memory_order_acquire);
@@ -211,29 +223,32 @@ static inline uint64_t evc_walker_collect(struct evc_walker *walker)
 	return epoch;
 }
 
-/* While collecting, before the chunk is looked for, also in the cache. The thread. */
+/* Notes the last removal. While collecting, before the chunk is looked for, also in the cache. The thread. */
 static inline void evc_walk_see_removals(struct evc_tree_walk *walk)
 {
 	/* Acquire, pairs with E: what was removed then is not in the chunk (tree_wait.h). */
 	walk->seen = atomic_load_explicit(&evc_tree.last_removal, memory_order_acquire);
 }
 
-/* W5, W8: collects no more, and is in no walk if there is none. True: somebody wants the deferred items gone over (W6). */
+/*
+ * W5, W8: ends the section; the walker is in no walk if there is none. True if a thread wants the deferred
+ * items to be reclaimed (W6).
+ */
 static inline bool evc_walker_leave(struct evc_walker *walker)
 {
-	/* Relaxed: of the epoch, which only this thread writes. */
+	/* Relaxed: reads the epoch, which only this thread writes. */
 	uint64_t epoch = atomic_load_explicit(&walker->word, memory_order_relaxed) &
 			 ~(uint64_t)(EVC_WALKER_EPOCH - 1);
 	uint64_t before;
 
-	/* Release: pairs with those who go over: all reads of the section before they free. */
+	/* Release: pairs with threads that reclaim: all reads of the section, before they free. */
 	before = atomic_exchange_explicit(&walker->word,
 					  walker->innermost != NULL ? epoch | EVC_WALKER_WALKS : epoch,
 					  memory_order_release);
 	return (before & EVC_WALKER_WANTED) != 0;
 }
 
-/* This thread has detached, moved or ended a node. */
+/* Notes that this thread has detached, moved or ended a node. */
 static inline void evc_walker_note_change(void)
 {
 	struct evc_walker *walker = evc_walker_current;
@@ -246,7 +261,7 @@ static inline void evc_walker_note_change(void)
 		atomic_fetch_or_explicit(&walk->attention, EVC_WALK_CAREFUL, memory_order_relaxed);
 }
 
-/* A chunk is being collected, or the walk is over: nothing has changed since. The thread. */
+/* Forgets this thread's changes: a chunk is being collected, or the walk is over. The thread. */
 static inline void evc_walk_forget_changes(struct evc_tree_walk *walk)
 {
 	/* Relaxed: only this thread writes that bit. */
@@ -257,7 +272,7 @@ static inline void evc_walk_forget_changes(struct evc_tree_walk *walk)
 					  memory_order_relaxed);
 }
 
-/* A chunk was let go: whether to go over the deferred items. The thread. */
+/* Called when a chunk was released: tells whether to reclaim the deferred items. The thread. */
 static inline bool evc_walker_has_let_go(struct evc_walker *walker, bool is_wanted)
 {
 	if (evc_likely(!is_wanted && !walker->holds))

@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 /**
  * @file CEventCoreSuite.h
- * The tests of the C core as a table, so that whatever test runner there is can name and run each.
+ * The tests of the C core as a table, so that any test runner can list and run them.
  */
 #ifndef CEVENTCORE_SUITE_H
 #define CEVENTCORE_SUITE_H
@@ -14,11 +14,11 @@ extern "C" {
 #endif
 
 struct evc_suite_test {
-	/** A sentence that says what holds, with the letter of the guarantee. */
+	/** A sentence that states what holds, with the letter of the guarantee. */
 	const char *name;
 	/**
-	 * NULL if it holds, otherwise what was expected and what was found; the text belongs to the
-	 * calling thread until its next test. Run one test at a time: some replace the allocator.
+	 * NULL if it holds, otherwise what was expected and what was found. The text belongs to the calling
+	 * thread until its next test. Run one test at a time: some replace the allocator.
 	 */
 	const char *(*run)(void);
 };

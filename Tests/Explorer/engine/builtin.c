@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The compiler's own atomic operations (__atomic and __sync), which -fsanitize=thread turns into calls of these. They
- * have no place in the source: a trace looks it up by the caller's address, which stands for the line.
+ * The compiler's own atomic operations (__atomic and __sync), which -fsanitize=thread turns into calls of
+ * these functions. They have no source location: a trace looks it up by the caller's address, which is used
+ * in place of the line.
  */
 #include "engine.h"
 

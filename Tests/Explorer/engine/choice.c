@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * An execution is its choices. 0 is what would happen on an idle machine with strong memory; every other choice
- * deviates. Searching goes through all executions with at most so many deviations, deepest choice first.
+ * An execution is determined by its choices. 0 is what would happen on an idle machine with strong memory;
+ * every other choice is a deviation. A search goes through all executions with a limited number of
+ * deviations, deepest choice first.
  */
 #include "engine.h"
 
@@ -12,22 +13,22 @@ enum { RANDOM, SEARCH, REPLAY };
 
 struct taken {
 	uint32_t value;
-	/* How many ways there were for the search; 1: none, since there had been deviations enough. */
+	/* The number of alternatives that the search had; 1: none, since the deviations were used up. */
 	uint32_t count;
 };
 
 static KEPT int mode;
 static KEPT struct taken *taken;
 static KEPT size_t count_taken, capacity;
-/* Of a search: the choices that are given, and how many deviations are left. */
+/* In a search: the given choices, and how many deviations are left. */
 static KEPT size_t given;
 static KEPT unsigned depth, left;
 static KEPT uint64_t random_state;
-/* One in so many choices of a kind deviates. */
+/* One in this many choices of a kind deviates. */
 static KEPT unsigned rarity[CHOICE_KINDS];
-/* Who yields goes on nevertheless, most times. */
+/* A fiber that yields mostly goes on nevertheless. */
 static KEPT bool is_stubborn;
-/* So many more loads read old stores often: an order was weakened here. */
+/* For this many more loads old stores are read often: an order was weakened here. */
 static KEPT unsigned heat;
 static KEPT uint32_t *replayed;
 static KEPT size_t replayed_count;
@@ -177,7 +178,7 @@ static bool fails_with(const uint32_t *values, size_t count, bool (*still_fails)
 	return fails;
 }
 
-/* Sets runs of choices to 0 that are not needed for the failure: long runs first, then shorter ones. */
+/* Sets sequences of choices to 0 that the failure does not need: long ones first, then shorter ones. */
 char *choice_simplify(bool (*still_fails)(const char *list))
 {
 	size_t count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Vector clocks: how far into each fiber what is known reaches. `at[n] >= t` says that what fiber n did at its
- * tick t happens before. A sequentially consistent fence that happens before is known by its number, and with it
- * all that was before it.
+ * Vector clocks: how much of each fiber is known. `at[n] >= t` says that what fiber n did at its tick t
+ * happens before. A sequentially consistent fence that happens before is identified by its number, which
+ * covers everything before it.
  */
 #ifndef EXPLORER_CLOCK_H
 #define EXPLORER_CLOCK_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The core's domain.c without liburcu: sections and grace periods as they are promised, and no stronger.
+ * The core's domain.c without liburcu: sections and grace periods exactly as promised, and no stronger.
  *
  * A grace period ends when all sections that were open at its beginning have ended, and what they did happens
- * before its end. At both ends there is a fence on all threads: a section that begins later sees what came before
- * the grace period.
+ * before its end. At both ends there is a fence on all threads: a section that begins later sees what came
+ * before the grace period.
  */
 #include "engine.h"
 
@@ -13,9 +13,12 @@
 #include "eventcore/base.h"
 
 static KEPT unsigned depth[FIBERS];
-/* The section that a fiber is in, counted over all; 0 = none. */
+/* The ordinal of the section that a fiber is in; 0 = none. */
 static KEPT uint64_t section[FIBERS], sections;
-/* What all sections that have ended did; and, for who waits for a grace period, those that it waits for. */
+/*
+ * What all ended sections did; and, for a fiber that waits for a grace period, the sections that it waits
+ * for.
+ */
 static KEPT struct clock left, left_for[FIBERS];
 static KEPT uint64_t waits_until[FIBERS];
 static KEPT bool has_no_barrier;

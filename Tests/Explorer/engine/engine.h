@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What the parts of the engine know of each other.
+ * The interfaces between the parts of the engine.
  *
- *   choice.c   which of several ways an execution takes: drawn, searched, or replayed
+ *   choice.c   which alternative an execution takes: drawn, searched, or replayed
  *   fiber.c    fibers in place of threads, the scheduler, the clock
  *   clock.h    vector clocks: what happens before what
  *   memory.c   atomic objects: which store a load reads
  *   plain.c    all other accesses: data races, use of freed memory
  *   builtin.c  atomic operations that are not written with <stdatomic.h>
- *   heap.c     the allocator of the core, which never gives a block twice
+ *   heap.c     the allocator of the core, which never returns a block twice
  *   pthread.c  mutexes, conditions, futexes, keys
  *   domain.c   read sections and grace periods
- *   trace.c    what happened, for those who read it
+ *   trace.c    the steps of an execution, for a reader
  *   main.c     runs scenarios, and reports
  */
 #ifndef EXPLORER_ENGINE_H
@@ -22,18 +22,18 @@
 #include "explorer.h"
 
 /*
- * Static variables of the program are put back before each execution; those of the engine that outlive one are
- * in this section, which is not.
+ * Static variables of the program are reset before each execution. Those of the engine that outlive an
+ * execution are in this section, which is not reset.
  */
 #define KEPT __attribute__((section("explorer_kept")))
 
 /* choice.c */
 enum choice {
-	/* 0: this fiber goes on. Otherwise another runs, or time passes. */
+	/* 0: this fiber goes on. Otherwise another one runs, or time passes. */
 	CHOICE_PREEMPT,
-	/* This fiber cannot go on, or lets the others run: which one does. */
+	/* This fiber cannot go on, or yields: which one does. */
 	CHOICE_NEXT,
-	/* The same, but the last one goes on itself. */
+	/* The same, but the last alternative is to go on. */
 	CHOICE_AFTER_YIELD,
 	/* 0: the newest store; 1: the one before ... */
 	CHOICE_LOAD,
@@ -45,10 +45,10 @@ enum choice {
 };
 
 unsigned choose(enum choice kind, unsigned count);
-/* Draws old stores for the next loads more often: they are what matters. */
+/* Draws old stores for the next loads more often, since they are what matters there. */
 void choice_heat(void);
 
-/* How the next execution chooses: from a seed; by the list; or the next one of the search. */
+/* How the next execution chooses: from a seed; by the list; or as the next one of the search. */
 void choice_begin_random(uint64_t seed);
 void choice_begin_replay(const char *list);
 /* Searches executions with at most `depth` choices that are not the first of their kind. */
@@ -56,8 +56,8 @@ void choice_begin_search(unsigned depth);
 /* False when there is none left. */
 bool choice_next_search(void);
 /*
- * The choices of the last execution that were not 0, as text for --replay, without those that it fails without. In
- * memory of malloc.
+ * The choices of the last execution that were not 0, as text for --replay, without those that the failure
+ * does not need. Allocated by malloc.
  */
 char *choice_simplify(bool (*still_fails)(const char *list));
 
@@ -67,12 +67,12 @@ extern struct fiber *current;
 
 /* Runs `function` as the first fiber until it returns. */
 void fiber_run_all(void (*function)(void));
-/* Before each operation that others can see. */
+/* Before each operation that other fibers can see. */
 void fiber_point(void);
 void fiber_yield(void);
-/* Sleeps until fiber_wake(object) or `deadline`: false if that was it. */
+/* Sleeps until fiber_wake(object) or `deadline`: false in the second case. */
 bool fiber_sleep(const void *object, uint64_t deadline);
-/* Wakes those that sleep for `object`, `count` at most; how many there were. */
+/* Wakes at most `count` fibers that sleep for `object`; returns how many there were. */
 unsigned fiber_wake(const void *object, unsigned count);
 unsigned fiber_number(void);
 struct clock *fiber_clock(unsigned number);
@@ -86,13 +86,13 @@ _Noreturn void fiber_abandon(void);
 
 /* memory.c */
 void memory_reset(void);
-/* A plain write to where an atomic object may be: it begins anew with that value. */
+/* A plain write to memory where an atomic object may lie: the object starts again with that value. */
 void memory_overwrite(uintptr_t address, size_t size);
 void memory_fence(int order);
 /* A sequentially consistent fence on all fibers (membarrier). */
 void memory_fence_everywhere(void);
 
-/* Two objects of 8 bytes side by side that change as one. */
+/* Two adjacent objects of 8 bytes that change as one. */
 bool explorer_compare_pair(struct explorer_site *site, void *at, uint64_t expected[2], const uint64_t value[2]);
 
 /* plain.c */
@@ -111,7 +111,7 @@ void plain_free(uintptr_t address, size_t size);
 extern uint32_t heap_touched[HEAP_SIZE / HEAP_PAGE];
 void heap_reset(void);
 void heap_install(void);
-/* Fails if the address lies in a block that was freed. */
+/* Fails if the address is in a block that was freed. */
 void heap_check(uintptr_t address, uintptr_t program_counter);
 
 /* pthread.c, domain.c */
@@ -123,7 +123,7 @@ bool domain_is_inside(void);
 /* trace.c */
 extern bool trace_is_on;
 void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Where an address of the program is, in words; in a buffer that the next call but three writes. */
+/* Describes an address of the program, in a buffer that the fourth call after this one overwrites. */
 const char *trace_place(uintptr_t program_counter);
 const char *trace_order(int order);
 /* Of an atomic operation; without a file its line is an address of the program (builtin.c). */

@@ -3,8 +3,8 @@
 /*
  * Fibers in place of threads, one at a time on one thread of the system, and the clock that they see.
  *
- * A fiber goes on until it cannot, yields, or a choice takes its turn away. Time passes with each look at the
- * clock, when nobody can go on until some limit is over, and by a choice: a thread may be preempted for long.
+ * A fiber runs until it cannot go on, yields, or is preempted by a choice. Time passes with each look at the
+ * clock, when no fiber can go on before some time limit, and by a choice: a thread may be preempted for long.
  */
 #include "engine.h"
 
@@ -15,7 +15,7 @@
 
 #define STACK_SIZE ((size_t)256 * 1024)
 #define FOREVER UINT64_MAX
-/* A fiber that does so much in a row waits for another by looking again and again. */
+/* A fiber that executes this many operations in a row is polling for another one. */
 #define STEPS_IN_A_ROW 300u
 #define STEPS_MAX 400000u
 #define NANOSECONDS_A_LOOK 100u
@@ -31,7 +31,7 @@ struct fiber {
 	void *(*function)(void *);
 	void *argument, *result;
 	struct clock clock;
-	/* Its thread-local variables while another runs. */
+	/* Its thread-local variables while another fiber runs. */
 	char *locals;
 	char *stack;
 };
@@ -149,7 +149,10 @@ static void run(struct fiber *next)
 	switch_to(next);
 }
 
-/* The others that can go on, from the next one round; with `sleepers`, those for which time would have to pass. */
+/*
+ * The other fibers that can go on, from the next one on; with `sleepers`, those for which time would have to
+ * pass.
+ */
 static unsigned others(struct fiber **found, bool sleepers, bool yielded)
 {
 	unsigned n = 0, self = fiber_number();
@@ -210,7 +213,7 @@ static void run_another(void)
 	next = earliest_sleeper();
 	if (next == NULL)
 		fail_asleep("all sleep, for ever");
-	/* If a choice let time pass, who sleeps may do so too long: it had looked at the clock before. */
+	/* If a choice let time pass, a fiber may sleep too long: it had looked at the clock before. */
 	if (next->deadline > idle_limit && (idle_limit == 0 || !has_jumped))
 		fail_asleep("all sleep until a time limit is over");
 	run(next);
@@ -254,7 +257,7 @@ void fiber_yield(void)
 			fibers[i].has_yielded = false;
 		n = others(found, false, true);
 	}
-	/* The last choice: nobody is waiting for a processor, and it goes on at once. */
+	/* The last alternative: no other fiber waits for a processor, and it goes on at once. */
 	found[n] = current;
 	run(found[choose(CHOICE_AFTER_YIELD, n + 1)]);
 	in_a_row = 0;
@@ -263,7 +266,7 @@ void fiber_yield(void)
 
 bool fiber_sleep(const void *object, uint64_t deadline)
 {
-	/* Who sleeps again and again for what never comes has no end either. */
+	/* A fiber that sleeps again and again for something that never happens must end too. */
 	count_step();
 	current->object = object;
 	current->deadline = deadline;
@@ -301,7 +304,10 @@ unsigned fiber_create(void *(*function)(void *), void *argument)
 	if (count == FIBERS)
 		explorer_fail("more than %u threads", FIBERS);
 	if (fiber->stack == NULL) {
-		/* At the same address in each run of the program, as all that a schedule may depend on. */
+		/*
+		 * At the same address in each run of the program, like everything that a schedule may depend
+		 * on.
+		 */
 		void *place = (void *)(uintptr_t)(0x300000000000u + count * 2 * STACK_SIZE);
 
 		fiber->stack = mmap(place, STACK_SIZE, PROT_READ | PROT_WRITE,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The core's allocator: each block has pages of its own, at the same address in each execution, and nobody gets
- * it again.
+ * The core's allocator: each block has pages of its own, at the same address in each execution, and is never
+ * returned twice.
  */
 #include "engine.h"
 
@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Blocks up to this size count as written by who allocates them, a byte in so many. */
+/*
+ * Blocks up to this size count as written by the fiber that allocates them; one byte in this many is marked.
+ */
 #define WRITTEN ((size_t)32 << 10)
 #define WRITTEN_EACH 64u
 
@@ -40,7 +42,7 @@ static void mark(uintptr_t address, size_t size, enum page page)
 	memset(&pages[(address - HEAP_BASE) / HEAP_PAGE], page, (size + HEAP_PAGE - 1) / HEAP_PAGE);
 }
 
-/* What was never written is not to be relied on, and is the same in each execution. */
+/* Memory that was never written has no reliable content, but the same one in each execution. */
 static void fill(uintptr_t address, uintptr_t end)
 {
 	for (; address < end; address += HEAP_PAGE) {
@@ -69,7 +71,7 @@ static void *allocate(void *context, size_t size, size_t alignment)
 	mark(address, size, LIVE);
 	live_blocks++;
 	fill(address, next);
-	/* Whoever had the memory before is not there, but wrote to it: who uses it comes after this. */
+	/* The former owner of the memory is not simulated, but wrote to it: a user must come after this. */
 	for (uintptr_t at = address; size <= WRITTEN && at < address + size; at += WRITTEN_EACH)
 		plain_access(at, 1, ACCESS_WRITE, (uintptr_t)__builtin_return_address(0));
 	return (void *)address;

@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 /*
  * Runs scenarios: first all schedules with no deviation, then with one, two ..., for half of the time; then
- * schedules that are drawn. A failure is made as simple as it can be, shown step by step, and ends the run.
+ * random schedules. A failure is simplified as far as possible, shown step by step, and ends the run.
  */
 #include "engine.h"
 
@@ -42,7 +42,7 @@ static double seconds(void)
 	struct timespec now;
 	int __real_clock_gettime(clockid_t clock, struct timespec *time);
 
-	/* Of the processor: the same search whatever else the machine does. */
+	/* Processor time: the same search whatever else the machine does. */
 	__real_clock_gettime(options.processor_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
@@ -113,10 +113,10 @@ void explorer_outcome(const char *format, ...)
 	outcome_counts[i]++;
 }
 
-/* Static variables as they were before the first execution, but for those of the engine. */
+/* The static variables before the first execution, without those of the engine. */
 static void restore(void)
 {
-	/* Sites lie with the kept ones, in sections that the linker puts side by side or not. */
+	/* Sites are in the kept sections, which the linker may or may not place side by side. */
 	struct {
 		char *from, *to;
 	} keep[2] = { { __start_explorer_kept, __stop_explorer_kept },
@@ -226,7 +226,7 @@ static bool misses_outcomes(void)
 	return misses;
 }
 
-/* A scenario that is wrong on purpose: the engine has to find it. */
+/* A scenario that is wrong on purpose: the engine must find the error. */
 static bool fails_as_it_should(void)
 {
 	const char *wanted = scenario->outcomes + 2;

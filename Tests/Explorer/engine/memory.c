@@ -30,14 +30,14 @@
 
 struct store {
 	uint64_t value;
-	/* What who acquires it knows. */
+	/* What a fiber that acquires it learns. */
 	struct clock released;
 	uint32_t position;
 	bool is_modify;
 	uint8_t fiber;
 };
 
-/* From `time` on, the object was seen with this store or a newer one. */
+/* From `time` on the object was seen with this store or a newer one. */
 struct seen {
 	uint32_t time;
 	struct store *store;
@@ -58,7 +58,7 @@ struct object {
 	struct seen_list by[FIBERS], in_s;
 };
 
-/* What a fiber would release or has yet to acquire by its fences. */
+/* What the fiber's fences will release, and what they have yet to acquire. */
 struct pending {
 	struct clock released, acquired;
 };
@@ -73,7 +73,7 @@ static KEPT uint32_t execution;
 static KEPT struct pending pending[FIBERS];
 static KEPT struct view *views;
 static KEPT uint32_t view_count, view_capacity;
-/* How many seq_cst operations there were: the next one's place in S. */
+/* The number of seq_cst operations so far: the next one's position in S. */
 static KEPT uint32_t places;
 /* Memory for one execution. */
 static KEPT char *arena;
@@ -237,7 +237,7 @@ void memory_overwrite(uintptr_t address, size_t size)
 	for (size_t i = 0; i < size; i++) {
 		struct object *object = slot_of(address + i);
 
-		/* Its value is not there yet: it is read at the next access. */
+		/* Its value is not known yet: it is read at the next access. */
 		if (object->execution == execution)
 			object->count = 0;
 	}
@@ -250,7 +250,7 @@ static struct object *enter(const volatile void *at, size_t size, enum access ac
 	return find((uintptr_t)at, size);
 }
 
-/* After an operation: what follows it is later than what it may have released. */
+/* After an operation: what follows is later than what it may have released. */
 static void leave(void)
 {
 	unsigned number = fiber_number();
@@ -340,7 +340,10 @@ void explorer_store(struct explorer_site *site, volatile void *at, size_t size, 
 
 	order = order_of(site, 0, order);
 	floor = floor_of(object, order == __ATOMIC_SEQ_CST);
-	/* One before another down to the floor, but never between a read-modify-write and what it read. */
+	/*
+	 * Before another store, down to the floor, but never between a read-modify-write and the store that
+	 * it read.
+	 */
 	while (last > floor && !object->order[last]->is_modify) {
 		last--;
 		places_there++;
@@ -402,7 +405,7 @@ uint64_t explorer_modify(struct explorer_site *site, volatile void *at, size_t s
 	return before->value;
 }
 
-/* A failed compare-and-swap is a load, of any store that differs; only the newest one can succeed. */
+/* A failed compare-and-swap is a load of any store that differs; only the newest one can succeed. */
 static struct store *compared(struct object *object, uint64_t wanted, bool is_weak, bool *succeeds,
 			      bool is_seq_cst)
 {
@@ -426,7 +429,10 @@ bool explorer_compare(struct explorer_site *site, volatile void *at, size_t size
 	struct store *store;
 	bool succeeds;
 
-	/* The failure is weakened by itself, and with the success that would be weaker otherwise. */
+	/*
+	 * The order of the failure is weakened separately, and together with a success that would otherwise
+	 * be weaker.
+	 */
 	store = compared(object, wanted, site->operation == EXPLORER_COMPARE_WEAK, &succeeds,
 			 failure == __ATOMIC_SEQ_CST);
 	success = order_of(site, 0, success);
@@ -519,7 +525,7 @@ void memory_fence_everywhere(void)
 
 void explorer_init(volatile void *at, size_t size, uint64_t value)
 {
-	/* No atomic operation, by the standard: who reads it must come after. */
+	/* By the standard not an atomic operation: a reader must come after it. */
 	plain_access((uintptr_t)at, size, ACCESS_WRITE, CALLER);
 	memcpy((void *)at, &value, size);
 }

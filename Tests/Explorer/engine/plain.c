@@ -2,10 +2,10 @@
 /* Copyright the EventCore authors */
 /*
  * All accesses that are not atomic: the compiler announces them as it would to ThreadSanitizer
- * (-fsanitize=thread), whose runtime is not linked; these functions are in its place.
+ * (-fsanitize=thread), whose runtime is not linked; these functions replace it.
  *
- * Two accesses of which neither happens before the other are a data race, if one writes and one is not atomic. This
- * is how a release or acquire that is missing shows: what was published is read in whatever order one likes.
+ * Two accesses of which neither happens before the other are a data race if at least one writes and at least
+ * one is not atomic. This is how a missing release or acquire shows: published data is read without order.
  */
 #include "engine.h"
 
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 
 #define CELLS (1u << 14)
-/* So many that a cell is one line of the cache; if there are more, the oldest is forgotten. */
+/* This many, so that a cell is one cache line; if there are more, the oldest is forgotten. */
 #define RECORDS 4u
 #define ACCESSES_MAX 5000000u
 
@@ -33,7 +33,7 @@ struct cell {
 
 extern char __start_explorer_locals[], __stop_explorer_locals[];
 
-/* Of the heap in the order of its addresses; of all else, which is little, by a hash. */
+/* Cells of the heap are ordered by address; all others, which are few, are found by a hash. */
 static KEPT struct cell *heap_cells, *other_cells;
 static KEPT uint32_t execution = HEAP_FRESH, accesses;
 
@@ -96,7 +96,7 @@ static bool conflict(enum access a, enum access b)
 	return ((a | b) & ACCESS_WRITE) && !(a & b & ACCESS_ATOMIC);
 }
 
-/* Whatever is in conflict with `old` is so with `new`. */
+/* Whatever conflicts with `old` also conflicts with `new`. */
 static bool stands_for(enum access new, enum access old)
 {
 	return (new & ACCESS_WRITE) >= (old & ACCESS_WRITE) &&
@@ -154,7 +154,7 @@ void plain_access(uintptr_t address, size_t size, enum access access, uintptr_t 
 				      address < (uintptr_t)__stop_explorer_locals))
 		return;
 	heap_check(address, program_counter);
-	/* A loop without atomic operations has to end as well. */
+	/* A loop without atomic operations must end as well. */
 	if (++accesses > ACCESSES_MAX)
 		explorer_fail("no end: %u accesses, and still no result", accesses);
 	access_all(address, size, access, program_counter, true);
@@ -219,8 +219,8 @@ void __tsan_func_exit(void)
 }
 
 /*
- * GCC says nothing of what these touch, so that the core and the scenarios are compiled to call them by another name;
- * clang has names of its own for the copies that it makes itself.
+ * GCC does not announce what these functions access, so the core and the scenarios are compiled to call them
+ * by another name; clang uses names of its own for the copies that it makes itself.
  */
 #define MEMORY_FUNCTIONS(prefix)                                                                   \
 	void *prefix##memcpy(void *to, const void *from, size_t size);                             \

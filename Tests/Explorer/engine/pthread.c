@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The system's calls that the core makes, for fibers. The linker puts them in the place of the system's (--wrap).
- * What is said of a mutex, condition, once or key is found by its address.
+ * The system calls that the core makes, for fibers. The linker puts them in place of the system's (--wrap).
+ * The state of a mutex, condition, once or key is found by its address.
  */
 #define _GNU_SOURCE
 #include "engine.h"
@@ -330,7 +330,7 @@ WRAP(long, sysconf, int name)
 }
 
 /*
- * The kernel looks at the word between two full barriers of its own: it sees the newest store. It orders nothing
+ * The kernel reads the word between two full barriers of its own: it sees the newest store. It orders nothing
  * else that the C standard knows of.
  */
 static long futex(const uint32_t *word, int operation, uint32_t value, const struct timespec *limit)

@@ -37,7 +37,7 @@ const char *trace_place(uintptr_t program_counter)
 	FILE *pipe;
 
 	snprintf(buffer, sizeof(buffers[0]), "at %lx", program_counter);
-	/* It takes a process of its own: only for those who read it. */
+	/* It takes a process of its own: done only for a trace that is shown. */
 	if (!trace_is_on)
 		return buffer;
 	snprintf(command, sizeof(command), "addr2line -s -f -e /proc/%d/exe %lx", getpid(),

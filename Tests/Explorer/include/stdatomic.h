@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The <stdatomic.h> that the explorer compiles the core against: the same names, and each operation goes to
- * the simulated memory (engine/memory.c) with the place in the source that it stands at.
+ * The <stdatomic.h> that the explorer compiles the core against: the same names; each operation goes to the
+ * simulated memory (engine/memory.c) with its source location.
  *
- * Objects keep their type and layout; what the simulation knows of one is found by its address.
+ * Objects keep their type and layout; the simulation finds its data about an object by its address.
  */
 #ifndef EXPLORER_STDATOMIC_H
 #define EXPLORER_STDATOMIC_H
@@ -37,19 +37,21 @@ enum explorer_operation {
 	EXPLORER_INIT
 };
 
-/* One atomic operation in the source. All of them lie in a section of their own, so that they can be listed. */
+/*
+ * One atomic operation in the source. All of them are in a section of their own, so that they can be listed.
+ */
 struct explorer_site {
 	const char *file;
 	int line;
 	enum explorer_operation operation;
-	/* As written, if they are constants; [1]: the order of a compare-and-swap that fails. */
+	/* The orders as written, if they are constants; [1]: the order of a failing compare-and-swap. */
 	uint8_t literal[2];
-	/* Bit n: it was done with order n. */
+	/* Bit n: it was executed with order n. */
 	uint8_t orders[2];
 	/* From the command line (--weaken): the order `from` becomes `to`. */
 	bool is_weakened[2];
 	uint8_t from[2], to[2];
-	/* So that they lie side by side in their section, whatever the compiler likes to align. */
+	/* So that they are adjacent in their section, whatever alignment the compiler prefers. */
 } __attribute__((aligned(32)));
 
 uint64_t explorer_load(struct explorer_site *site, const volatile void *at, size_t size, int order);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Does the engine find what it is there to find? Each of these programs is wrong, and has to fail with the text
- * that its scenario names.
+ * Does the engine find what it must find? Each of these programs is wrong, and must fail with the text that
+ * its scenario names.
  */
 #include "explorer.h"
 
@@ -183,7 +183,7 @@ LITMUS(waits_for_nobody, "! no end")
 		;
 }
 
-/* Who finds an object by its address must have been handed what atomic_init wrote. */
+/* A thread that finds an object by its address must have received what atomic_init wrote. */
 static void *find_object(void *unused)
 {
 	struct counted *seen = atomic_load_explicit(&shared, memory_order_acquire);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Does the engine simulate C11? Small programs whose outcomes the standard tells, under the names that the
- * literature has for them. Each outcome must be found, and none but those.
+ * Does the engine simulate C11? Small programs whose outcomes the standard defines, under their names in the
+ * literature. Each outcome must be found, and no other.
  *
- * Not here: load buffering (LB), whose odd outcome the engine leaves out (engine/memory.c).
+ * Not here: load buffering (LB), whose surprising outcome the engine leaves out (engine/memory.c).
  */
 #include "explorer.h"
 
@@ -58,7 +58,7 @@ STORE_BUFFERING(sb_store_seq_cst_alone, seq_cst, acquire, NOTHING, "0,0 0,1 1,0 
 STORE_BUFFERING(sb_fences, relaxed, relaxed, FENCE(seq_cst), "0,1 1,0 1,1")
 STORE_BUFFERING(sb_fences_acq_rel, relaxed, relaxed, FENCE(acq_rel), "0,0 0,1 1,0 1,1")
 
-/* A read-modify-write that is seq_cst is no fence for what is weaker around it. */
+/* A seq_cst read-modify-write is no fence for weaker operations around it. */
 THREAD(sb_rmw_1, STORE(x, 1, relaxed); ADD(z, seq_cst); r[0] = LOAD(y, relaxed))
 THREAD(sb_rmw_2, STORE(y, 1, relaxed); FENCE(seq_cst); r[1] = LOAD(x, relaxed))
 LITMUS(sb_exchange_is_no_fence, "0,0 0,1 1,0 1,1")
@@ -97,7 +97,7 @@ MESSAGE_PASSING(mp_fence_before_alone, FENCE(release), relaxed, relaxed, NOTHING
 MESSAGE_PASSING(mp_wrong_fence, FENCE(acquire), relaxed, relaxed, FENCE(acquire), "0,0 0,1 1,0 1,1")
 MESSAGE_PASSING(mp_fences_seq_cst, FENCE(seq_cst), relaxed, relaxed, FENCE(seq_cst), "0,0 0,1 1,1")
 
-/* The message is no atomic object: a race, unless it is passed. */
+/* The message is not an atomic object: a race, unless it is passed by the flag. */
 #define PLAIN_MESSAGE(name, store, load, outcomes)                                                 \
 	THREAD(name##_1, plain = 1; STORE(y, 1, store))                                            \
 	THREAD(name##_2, r[0] = LOAD(y, load); r[1] = r[0] ? plain : -1)                           \
@@ -110,7 +110,7 @@ PLAIN_MESSAGE(mp_plain, release, acquire, "0,-1 1,1")
 PLAIN_MESSAGE(mp_plain_store_relaxed, relaxed, acquire, "! data race")
 PLAIN_MESSAGE(mp_plain_load_relaxed, release, relaxed, "! data race")
 
-/* Release sequences: a read-modify-write of another thread goes on with it, a store of any thread ends it. */
+/* Release sequences: a read-modify-write of another thread continues one, a store of any thread ends it. */
 THREAD(rs_1, STORE(x, 1, relaxed); STORE(y, 1, release))
 THREAD(rs_2, ADD(y, relaxed))
 THREAD(rs_3, r[0] = LOAD(y, acquire); r[1] = LOAD(x, relaxed))
@@ -200,7 +200,7 @@ LITMUS(s_acquire, "0,1 0,2 1,1")
 	explorer_outcome("%d,%d", r[0], LOAD(x, relaxed));
 }
 
-/* Happens-before goes on through others: write to read causality. */
+/* Happens-before is transitive: write to read causality. */
 THREAD(wrc_1, STORE(x, 1, relaxed); STORE(y, 1, release))
 THREAD(wrc_2, r[0] = LOAD(y, acquire); if (r[0] != 0) STORE(z, 1, release))
 THREAD(wrc_3, r[1] = LOAD(z, acquire); r[2] = r[1] ? LOAD(x, relaxed) : 9)
@@ -219,7 +219,7 @@ LITMUS(modify_is_atomic, "0,1,2 1,0,2")
 	explorer_outcome("%d,%d,%d", r[0], r[1], LOAD(x, relaxed));
 }
 
-/* A weak compare-and-swap may fail for no reason, a strong one only if it finds another value. */
+/* A weak compare-and-swap may fail without a reason, a strong one only if it finds another value. */
 static void compare(bool weak)
 {
 	int expected = 0;
@@ -241,7 +241,7 @@ LITMUS(compare_strong, "1,0")
 	compare(false);
 }
 
-/* One that fails is a load, also of what is no longer the newest. */
+/* A failing one is a load, also of a store that is not the newest. */
 THREAD(cas_1, STORE(x, 1, relaxed); STORE(x, 2, relaxed))
 THREAD(cas_2, int expected = 2; r[0] = atomic_compare_exchange_strong_explicit(
 				       &x, &expected, 3, memory_order_relaxed, memory_order_relaxed);
@@ -252,7 +252,7 @@ LITMUS(compare_reads_old, "0,0 0,1 1,2")
 	explorer_outcome("%d,%d", r[0], r[1]);
 }
 
-/* A mutex orders, and one waits for the other. */
+/* A mutex orders, and one thread waits for the other. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int counter;
 THREAD(mutex_1, pthread_mutex_lock(&mutex); r[0] = counter++; pthread_mutex_unlock(&mutex))
@@ -263,7 +263,7 @@ LITMUS(mutex_excludes, "0,1 1,0")
 	explorer_outcome("%d,%d", r[0], r[1]);
 }
 
-/* The compiler's builtins go the same way. */
+/* The compiler's builtins behave in the same way. */
 static int with_builtins;
 
 static void *add_with_builtins(void *unused)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A balancer: each event to one receiver, and what is promised to one that retires still reaches it.
+ * A balancer: each event goes to one receiver, and what is promised to a retiring receiver still reaches it.
  */
 #include "post.h"
 
@@ -109,7 +109,7 @@ SCENARIO(balancer_replace)
 	tear_down();
 }
 
-/* A receiver comes late, another closes unasked: each event is handled, refused or dropped, once. */
+/* A receiver is added late, another one closes by itself: each event is handled, refused or dropped, once. */
 SCENARIO(balancer_change)
 {
 	pthread_t threads[2];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Latest-only: one event waits at most, the newest is delivered, none is lost without a newer one.
+ * Latest-only: at most one event waits, the newest is delivered, and none is lost unless a newer one
+ * supersedes it.
  */
 #include "post.h"
 
@@ -83,8 +84,8 @@ SCENARIO(latest_two_lanes)
 }
 
 /*
- * Tokens of two lanes, so that some find an envelope of the other one and put it back, which is then superseded and
- * its memory used again; and statistics are read, of which none is negative.
+ * Tokens of two lanes, so that some find an envelope of the other lane, which is then superseded and its
+ * memory used again; and statistics are read, none of which is negative.
  */
 SCENARIO(latest_put_back)
 {
@@ -105,7 +106,7 @@ SCENARIO(latest_put_back)
 	tear_down();
 }
 
-/* Two tokens and one event are taken or dropped: what was taken is never less than none. */
+/* Two tokens and one event are taken or dropped: the count of taken events is never negative. */
 static void *read_statistics(void *unused)
 {
 	struct evc_mailbox_statistics statistics;
@@ -164,7 +165,7 @@ SCENARIO(latest_two_producers)
 	tear_down();
 }
 
-/* What waits is one, whoever is in the middle of a post. */
+/* At most one event waits, whichever producer is in the middle of a post. */
 SCENARIO(latest_one_waits)
 {
 	pthread_t threads[2];

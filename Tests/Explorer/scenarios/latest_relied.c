@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Latest-only: a dispatch that relies on the token of another producer, who is held up before it tells anybody of that.
- * When the dispatch has returned the event is there for whoever takes next (D1).
+ * Latest-only: a dispatch that relies on the token of another producer, which is held up before it tells the
+ * consumer. When the dispatch has returned, the event can be taken (D1).
  */
 #include "post.h"
 
@@ -23,7 +23,7 @@ static void *post_and_say(void *unused)
 	return unused;
 }
 
-/* The other one goes on at the end, so that nothing is told by it before. */
+/* The other producer goes on at the end, so that it does not tell the consumer before. */
 static void start(pthread_t threads[2])
 {
 	subscribe(router, subscription);

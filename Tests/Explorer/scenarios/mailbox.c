@@ -5,7 +5,10 @@
  */
 #include "mailbox.h"
 
-/* Two producers, one queue lane: each event once, each producer's in order (D2, D4), and nobody sleeps on. */
+/*
+ * Two producers, one queue lane: each event once, each producer's in order (D2, D4), and the consumer does
+ * not sleep while one waits.
+ */
 SCENARIO(mailbox_post_take)
 {
 	pthread_t threads[2];
@@ -22,7 +25,7 @@ SCENARIO(mailbox_post_take)
 	tear_down();
 }
 
-/* Stack lanes among them: what one producer has posted to a stack and to a queue comes, each once. */
+/* Stack lanes too: the events of one producer on a stack and a queue are each taken once. */
 SCENARIO(mailbox_stacks)
 {
 	pthread_t threads[2];
@@ -36,7 +39,7 @@ SCENARIO(mailbox_stacks)
 		threads[i] = explorer_start(produce, &producers[i]);
 	for (unsigned i = 0; i < 2; i++)
 		explorer_join(threads[i]);
-	/* All posts have returned: the stack before the queue (D1), what one posted last first (D3). */
+	/* All posts have returned: the stack before the queue (D1), a producer's last event first (D3). */
 	take_until(mailbox, 5);
 	CHECK(tally.handled_at[1] < tally.handled_at[0]);
 	CHECK(tally.handled_at[0] < tally.handled_at[2] && tally.handled_at[5] < tally.handled_at[2]);
@@ -79,7 +82,7 @@ SCENARIO(mailbox_yield)
 	sleep_and_wake(EVC_WAIT_YIELD);
 }
 
-/* A wait that ends by its limit, against the post: the event is there afterwards. */
+/* A wait that ends by its time limit, against the post: the event can be taken afterwards. */
 SCENARIO(mailbox_wait_limit)
 {
 	pthread_t thread;
@@ -95,10 +98,13 @@ SCENARIO(mailbox_wait_limit)
 	tear_down();
 }
 
-/* Its post has returned when the mailbox is closed. */
+/* The post has returned before the mailbox is closed. */
 #define BEFORE 11u
 
-/* Close against post: what was accepted is handled or dropped, once; what was not is still its producer's. */
+/*
+ * Close against post: accepted events are handled or dropped, once; a refused one still belongs to its
+ * producer.
+ */
 static void close_against_post(void (*close)(struct evc_mailbox *))
 {
 	pthread_t consumer, threads[2];
@@ -148,7 +154,7 @@ SCENARIO(mailbox_end_of_thread)
 	tear_down();
 }
 
-/* The mailbox goes while a thread that has posted ends: its memory goes once. */
+/* The mailbox is freed while a thread that has posted ends: its memory is freed once. */
 SCENARIO(mailbox_end_of_both)
 {
 	pthread_t threads[2];
@@ -166,7 +172,7 @@ SCENARIO(mailbox_end_of_both)
 	tally_check_once(0, EVENTS);
 }
 
-/* Several at once against single ones: they stay together (D2). */
+/* Chains against single events: a chain stays together (D2). */
 static void *post_three(void *unused)
 {
 	post_together(router, 8, 3, EVC_LANE_QUEUE_NORMAL);
@@ -189,7 +195,7 @@ SCENARIO(mailbox_together)
 	tear_down();
 }
 
-/* So many that the producer's memory is used up, and what was taken is used again. */
+/* So many that the producer's memory is used up, and slots of taken events are used again. */
 SCENARIO(mailbox_end_of_segment)
 {
 	pthread_t thread;
@@ -204,7 +210,7 @@ SCENARIO(mailbox_end_of_segment)
 	tear_down();
 }
 
-/* A close reaches a consumer that is about to sleep, and no post does. */
+/* A close, without a post, reaches a consumer that is about to sleep. */
 SCENARIO(mailbox_close_of_sleeper)
 {
 	pthread_t consumer;

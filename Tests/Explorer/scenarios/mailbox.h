@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * What the scenarios of a mailbox begin and end with. Each of their files has its own.
- */
+/* Shared by the scenarios of a mailbox: their beginning and end. Each file has its own copy. */
 #ifndef EXPLORER_MAILBOX_H
 #define EXPLORER_MAILBOX_H
 

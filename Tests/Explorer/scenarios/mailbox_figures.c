@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * A mailbox: depths and statistics while events come and go. None is more than there can be.
- */
+/* A mailbox: depths and statistics while events are posted and taken. None is more than possible. */
 #include "mailbox.h"
 
-/* Depths are read while events come and go, and their memory with them. */
+/* Depths are read while events are posted and taken, and their memory is reused. */
 static void *read_depths(void *unused)
 {
 	uint64_t depths[EVC_LANE_COUNT];
@@ -34,7 +32,7 @@ SCENARIO(mailbox_depths)
 	tear_down();
 }
 
-/* Never more than was there, however events are counted: in the heads, beside them, or as grabbed. */
+/* Never more than was there, wherever events are counted: in the heads, beside them, or as drained. */
 static uint64_t most;
 
 static void *read_most(void *unused)
@@ -93,7 +91,7 @@ SCENARIO(mailbox_depth_beside_head)
 	tear_down();
 }
 
-/* What was taken is never more than what was posted, while a close drops the rest. */
+/* The count of taken events never exceeds that of posts, while a close drops the rest. */
 static void *read_statistics(void *unused)
 {
 	struct evc_mailbox_statistics statistics;

@@ -31,7 +31,7 @@ SCENARIO(mailbox_interrupt)
 	tear_down();
 }
 
-/* A mailbox that is pumped: `wake` starts the next pump, and it is never forgotten. */
+/* A mailbox that is pumped: `wake` starts the next pump, and is never forgotten. */
 static _Atomic uint32_t wanted;
 static _Atomic int is_over;
 
@@ -80,7 +80,7 @@ SCENARIO(mailbox_pump)
 	tear_down();
 }
 
-/* Two threads pump in turn: whoever takes the wake-up. What the last one left is there. */
+/* Two threads pump alternately: whichever takes the wake-up. What the last pump did is visible. */
 static void *pump_if_wanted(void *unused)
 {
 	for (;;) {
@@ -132,7 +132,7 @@ SCENARIO(mailbox_pump_closes)
 	pump_in_turn(true);
 }
 
-/* An interrupt that comes while a pump arms the mailbox: that one sees it, or the next. */
+/* An interrupt while a pump arms the mailbox: this pump sees it, or the next one. */
 static void note_control(void *unused)
 {
 	(void)unused;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A mailbox: what is urgent is next (D1), in a backlog, in a batch, whether the consumer relies on the alarm or looks.
+ * A mailbox: an urgent event is next (D1), in a backlog and in a batch, whether the consumer relies on the
+ * alarm or looks.
  */
 #include "mailbox.h"
 
@@ -9,7 +10,7 @@
 
 static _Atomic int flag;
 
-/* Posts an urgent event, then one that is not: whoever takes the second has taken the first (D1). */
+/* Posts an urgent event, then one that is not: a consumer that takes the second has taken the first (D1). */
 static void *urgent_then_low(void *unused)
 {
 	(void)post(router, 8, EVC_LANE_STACK_HIGHEST);
@@ -26,7 +27,7 @@ static void check_urgent(void)
 
 /*
  * A consumer that works on a backlog: once it knows of the urgent post, the next event is that one (D1). It
- * waits for the last of all, so that none is lost.
+ * waits for the last event, so that none is lost.
  */
 SCENARIO(mailbox_alarm)
 {
@@ -55,7 +56,7 @@ SCENARIO(mailbox_alarm)
 }
 
 /*
- * A backlog that is so long that the consumer relies on the alarm (EVC_RUN): of two urgent posts each is next once
+ * A backlog so long that the consumer relies on the alarm (EVC_RUN): each of two urgent events is next once
  * its flag is known.
  */
 #define LONG 18u
@@ -172,7 +173,7 @@ SCENARIO(mailbox_alarm_two_producers)
 	tear_down();
 }
 
-/* A batch in one envelope: what is more urgent comes between its events, and what ends it drops the rest. */
+/* A batch in one envelope: more urgent events are taken between its events, and a close drops the rest. */
 static void post_batch(uint32_t first, uint32_t count, enum evc_lane lane)
 {
 	struct evc_dispatch dispatch;
@@ -195,7 +196,7 @@ static bool deliver_batched(void *context, void *payload, const struct evc_envel
 
 	(void)context, (void)envelope, (void)owned;
 	CHECK(event->number == event->again);
-	/* Known before this was taken: the flag was up when the one before was handled. */
+	/* Known before this one was taken: the flag was up when the one before was handled. */
 	if (is_due && event->number != 31 && !tally_was_handled(31))
 		explorer_fail("event %u is taken before event 31 (D1)", event->number);
 	tally_handled(event);
@@ -216,7 +217,7 @@ SCENARIO(mailbox_batch)
 	mailbox = make_mailbox(&options);
 	CHECK(evc_mailbox_add_subscription(mailbox, &receiver, &subscription) == EVC_OK);
 	subscribe(router, subscription);
-	/* The route is cached from here on, so that batches go in one envelope. */
+	/* The route is cached from here on, so that batches travel in one envelope. */
 	for (uint32_t i = 0; i < LONG; i++)
 		(void)post(router, i, EVC_LANE_QUEUE_LOWEST);
 	post_batch(40, LONG, EVC_LANE_QUEUE_LOWEST);

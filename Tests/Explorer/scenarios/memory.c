@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Memory: slots that go round between their owner, those who give them back and the trim; boxes of several
- * receivers; a new allocator.
+ * Memory: slots that circulate between their owner, the threads that return them, and the trim; boxes of
+ * several receivers; a new allocator.
  */
 #include "post.h"
 
@@ -25,7 +25,7 @@ static struct evc_pool pool;
 static struct evc_cursor cursor;
 static _Atomic(char *) handed[SLOTS];
 
-/* A slot in use; whoever has it next must come after. */
+/* A slot in use; its next user must come after. */
 static void hand_out(unsigned which)
 {
 	char *slot = evc_pool_take(&pool, &cursor);
@@ -70,7 +70,7 @@ SCENARIO(memory_slots)
 	evc_cursor_end(&pool, &cursor);
 }
 
-/* The trim has a look at the lists while they are taken and filled. */
+/* The trim runs while the lists are taken and filled. */
 SCENARIO(memory_slots_and_trim)
 {
 	pthread_t giver, trim;
@@ -87,7 +87,7 @@ SCENARIO(memory_slots_and_trim)
 	evc_cursor_end(&pool, &cursor);
 }
 
-/* A slab is given to the system as soon as its last slot comes back, and not before. */
+/* A slab is given to the system as soon as its last slot is returned, and not before. */
 SCENARIO(memory_slab_goes)
 {
 	pthread_t giver, trim;
@@ -107,7 +107,7 @@ SCENARIO(memory_slab_goes)
 	explorer_settle();
 }
 
-/* What threads leave behind when they end goes by itself, whenever they end. */
+/* What ended threads leave behind is released without further calls, whenever they end. */
 static void *use_memory(void *unused)
 {
 	struct evc_thread_record *record = evc_thread_record();
@@ -130,7 +130,7 @@ SCENARIO(memory_of_threads_goes)
 	CHECK(statistics.slab_bytes == 0);
 }
 
-/* So does what comes back later, whether a trim has just been or is about to. */
+/* So is what is returned later, whether a trim has just run or is about to. */
 static void *hand_out_and_end(void *unused)
 {
 	struct evc_thread_record *record = evc_thread_record();
@@ -151,7 +151,7 @@ SCENARIO(memory_that_comes_back_goes)
 	CHECK(statistics.slab_bytes == 0);
 }
 
-/* The same for a segment of which all comes back at once. */
+/* The same for a segment whose slots are all returned at once. */
 static void *take_segment_and_end(void *unused)
 {
 	struct evc_thread_record *record = evc_thread_record();
@@ -176,7 +176,7 @@ SCENARIO(memory_segment_that_comes_back_goes)
 	CHECK(statistics.slab_bytes == 0);
 }
 
-/* What a thread that goes on has beyond its floor goes when it comes back, however late that is. */
+/* What a running thread has beyond its floor is released when it is returned, however late. */
 SCENARIO(memory_beyond_floor_goes)
 {
 	static struct evc_return_cache cache;
@@ -193,7 +193,7 @@ SCENARIO(memory_beyond_floor_goes)
 	CHECK(statistics.slab_bytes <= EVC_POOL_FLOOR_BYTES / 4 + EVC_SLAB_HEADER);
 }
 
-/* Also if they had been idle for so long that no trim would have come again. */
+/* Also if they had been idle for so long that no trim was scheduled. */
 static struct evc_parker *parker;
 static _Atomic bool is_over;
 
@@ -293,20 +293,20 @@ static void box_of_two(void *(*receive)(void *))
 	explorer_join(thread);
 }
 
-/* A receiver that finds itself the last one has the payload to itself, and may change it. */
+/* A receiver that finds itself the last one owns the payload, and may change it. */
 SCENARIO(memory_box_is_owned)
 {
 	box_of_two(run);
 	CHECK(tally.handled[0] == 2);
 }
 
-/* Whose end it is ends the payload, after all others have read it. */
+/* The last receiver ends the payload, after all others have read it. */
 SCENARIO(memory_box_ends)
 {
 	box_of_two(take_and_end);
 }
 
-/* Another allocator is installed while memory is asked for: its table is whole. */
+/* Another allocator is installed while memory is allocated: its table is complete. */
 static struct evc_allocator table;
 
 static void *allocate_none(void *context, size_t size, size_t alignment)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * The parker: no wake-up is lost, and what a waker wrote before is there after it.
- */
+/* The parker: no wake-up is lost, and what a waker wrote before is visible after it. */
 #include "explorer.h"
 
 #include "eventcore/parker.h"
@@ -11,7 +9,7 @@ static struct evc_parker *parker;
 static _Atomic int news;
 static int message;
 
-/* Publishes with no order of its own: the parker's has to do (parker.c). */
+/* Publishes without an order: that of the parker must suffice (parker.c). */
 static void *publish_and_wake(void *count)
 {
 	for (int i = 0; i < *(int *)count; i++) {
@@ -59,7 +57,7 @@ static void *write_and_wake(void *unused)
 	return unused;
 }
 
-/* A wait that was ended by the wake-up sees what came before that. */
+/* A wait that a wake-up ended sees what came before that. */
 static void message_before_wake(const struct evc_parker_ops *ops, uint64_t limit)
 {
 	pthread_t thread;

@@ -36,7 +36,7 @@ UNSEEN bool tally_was_handled(uint32_t number)
 
 UNSEEN void tally_check_once(uint32_t first, uint32_t count)
 {
-	/* What was refused is dropped as well, by the dispatch itself, if there was a receiver. */
+	/* A refused event is dropped as well, by the dispatch itself, if there was a receiver. */
 	for (uint32_t i = first; i < first + count; i++)
 		if (tally.accepted[i] > 0
 			    ? tally.handled[i] + tally.dropped[i] != tally.accepted[i]
@@ -75,7 +75,7 @@ void post_together(struct evc_router *router, uint32_t first, uint32_t count, en
 	for (uint32_t i = 0; i < dispatch.payloads; i++, envelope = evc_dispatch_next(envelope))
 		*(struct event *)evc_envelope_payload(envelope) =
 			(struct event){ first + i % count, first + i % count };
-	/* Of all or of none: there is one receiver at most. */
+	/* All of them or none: there is one receiver at most. */
 	for (uint32_t accepted = evc_dispatch_commit(&dispatch); number < first + count; number++)
 		tally_accepted(number, accepted);
 }

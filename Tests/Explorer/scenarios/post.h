@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What the scenarios with mailboxes share: events with a number, producers that post some, and a tally of what
- * became of each. Through the public interface alone.
+ * Shared by the scenarios with mailboxes: events with a number, producers that post some, and a tally of how
+ * each ended. Uses the public interface alone.
  */
 #ifndef EXPLORER_POST_H
 #define EXPLORER_POST_H
@@ -16,18 +16,18 @@
 
 struct event {
 	uint32_t number;
-	/* To be found whole: a race with the producer shows here. */
+	/* Must be complete: a race with the producer shows here. */
 	uint32_t again;
 };
 
-/* A producer of events `first` to `first + count - 1`, in four lanes in turn. */
+/* A producer of events `first` to `first + count - 1`, in four alternating lanes. */
 struct producer {
 	struct evc_router *router;
 	uint32_t first, count;
 	enum evc_lane lanes[4];
 };
 
-/* What became of the events: how often each was posted, handled and dropped, and when, counted over all. */
+/* How the events ended: how often each was posted, handled and dropped, and in which order. */
 struct tally {
 	uint32_t accepted[EVENTS], handled[EVENTS], dropped[EVENTS];
 	uint32_t handled_at[EVENTS];
@@ -36,11 +36,11 @@ struct tally {
 
 extern struct tally tally;
 
-/* Posts one event to whoever listens to KEY; how many accepted it. */
+/* Posts one event to the subscribers of KEY; returns how many accepted it. */
 uint32_t post(struct evc_router *router, uint32_t number, enum evc_lane lane);
 /* Posts several at once, which stay together. */
 void post_together(struct evc_router *router, uint32_t first, uint32_t count, enum evc_lane lane);
-/* A thread that posts all of a producer's. */
+/* A thread that posts all events of a producer. */
 void *produce(void *producer);
 
 /* A subscription of the mailbox that tallies, for KEY. */

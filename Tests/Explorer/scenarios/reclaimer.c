@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * The reclaimer: what is retired is reclaimed once, after a grace period, and never forgotten.
- */
+/* The reclaimer: each retired item is reclaimed once, after a grace period, and none is forgotten. */
 #include "explorer.h"
 
 #include "platform/allocator.h"
@@ -166,7 +164,7 @@ SCENARIO(reclaimer_starts_mixed)
 	retire_at_once(true, false);
 }
 
-/* An urgent item comes after all that were retired before it (domain.h). */
+/* An urgent item is reclaimed after all that were retired before it (domain.h). */
 SCENARIO(reclaimer_order)
 {
 	struct item *items[ITEMS];
@@ -182,7 +180,7 @@ SCENARIO(reclaimer_order)
 	CHECK(moment[0] < moment[1] && moment[1] < moment[3] && moment[2] < moment[3]);
 }
 
-/* A call that is due later is made, by the thread, whether it runs already or not. */
+/* A scheduled call is made by the thread, whether it is already running or not. */
 static uint32_t calls;
 
 UNSEEN static void note_call(void)

@@ -35,7 +35,7 @@ static void set_up(void)
 	}
 }
 
-/* Routes are cached by this thread until it ends: its mailbox may not go before, and has to go then. */
+/* This thread caches routes until it ends: its mailbox must not be freed before, and must be freed then. */
 static void tear_down(void)
 {
 	evc_router_destroy(router);
@@ -55,7 +55,7 @@ static void *dispatch_to_both(void *unused)
 	return unused;
 }
 
-/* A subscriber that comes late gets what is dispatched afterwards. */
+/* A late subscriber gets what is dispatched afterwards. */
 static void *count_twice(void *unused)
 {
 	uint32_t first = evc_router_count(router, KEY);
@@ -84,8 +84,8 @@ SCENARIO(routing_subscribe)
 }
 
 /*
- * After an unsubscribe has returned, no dispatch that begins later finds it; the mailbox goes when the last
- * cache has let go of it, and not before.
+ * After an unsubscribe has returned, no later dispatch finds the subscription; the mailbox is freed when the
+ * last cache has released it, and not before.
  */
 static void *dispatch_and_tell(void *unused)
 {
@@ -115,7 +115,7 @@ static void unsubscribe_against(unsigned dispatchers)
 	for (unsigned i = 0; i < dispatchers; i++)
 		explorer_join(threads[i]);
 	tear_down();
-	/* All threads with a cache have ended, but this one, which has none. */
+	/* All threads with a cache have ended, except this one, which has none. */
 	CHECK(finalized == 2);
 	tally_check_once(0, EVENTS);
 }
@@ -130,7 +130,7 @@ SCENARIO(routing_unsubscribe_two)
 	unsubscribe_against(2);
 }
 
-/* Another key is added while one is dispatched: the table grows under who reads it. */
+/* Another key is added while one is dispatched: the table grows while it is read. */
 static void *add_keys(void *unused)
 {
 	for (uint64_t key = 100; key < 120; key++)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * The scheduler: a timer fires once or is cancelled, never early, and none is slept through.
- */
+/* The scheduler: a timer fires once or is cancelled, never early, and the thread sleeps past no deadline. */
 #include "scheduler.h"
 
 static _Atomic int stage;
@@ -45,7 +43,9 @@ static void *add_two(void *unused)
 	return unused;
 }
 
-/* Earlier and earlier deadlines from two threads: the sleeper is told of each, and sleeps past none. */
+/*
+ * Earlier and earlier deadlines from two threads: the sleeping thread learns of each, and sleeps past none.
+ */
 SCENARIO(scheduler_add)
 {
 	struct timespec long_enough = { 1, 0 };
@@ -90,7 +90,7 @@ SCENARIO(scheduler_close)
 	tear_down();
 }
 
-/* The same of a driven one, which the closer ends itself. */
+/* The same for a driven scheduler, which the closing thread ends itself. */
 SCENARIO(scheduler_close_driven)
 {
 	pthread_t thread;
@@ -106,7 +106,7 @@ SCENARIO(scheduler_close_driven)
 	tear_down();
 }
 
-/* One timer is pending all the time, whatever else comes and goes. */
+/* One timer is always pending, whatever others are added and end. */
 static void *read_pending(void *unused)
 {
 	struct evc_scheduler_statistics statistics;
@@ -157,7 +157,9 @@ SCENARIO(scheduler_again)
 	CHECK(contexts[1].fired + contexts[1].dropped + contexts[1].cancelled == 1);
 }
 
-/* Driven: two callers come by at once, one of them fires; a close that finds it leaves the rest to it. */
+/*
+ * Driven: two threads run it at once, one of them fires; a close that finds it running leaves the rest to it.
+ */
 SCENARIO(scheduler_driven)
 {
 	pthread_t threads[2];
@@ -172,12 +174,12 @@ SCENARIO(scheduler_driven)
 	evc_scheduler_close(scheduler);
 	for (unsigned i = 0; i < 2; i++)
 		explorer_join(threads[i]);
-	/* The close has dropped it, or the run that it found under way. */
+	/* The close has dropped it, or the run that was under way has. */
 	CHECK(contexts[2].dropped == 1);
 	tear_down();
 }
 
-/* Driven, with `wake`: whoever adds a timer that is due before the known one has us come by. */
+/* Driven, with `wake`: adding a timer that is due before the known one calls it. */
 static void wake(void *unused)
 {
 	(void)unused;
@@ -201,7 +203,7 @@ SCENARIO(scheduler_driven_wake)
 	thread = explorer_start(add_one, NULL);
 	(void)evc_scheduler_run_due(scheduler, evc_clock_now(), &next);
 	explorer_join(thread);
-	/* It has fired, or we know of it, or were woken for it. */
+	/* It has fired, or its deadline is known, or `wake` was called for it. */
 	CHECK(contexts[0].fired == 1 || next != EVC_FOREVER ||
 	      atomic_load_explicit(&stage, memory_order_acquire) > 0);
 	tear_down();

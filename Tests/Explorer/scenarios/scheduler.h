@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What the scenarios of the scheduler have in common: timers whose contexts have one owner at a time, and the end, where
- * each has fired, was dropped or was cancelled once. Each file of scenarios has its own.
+ * Shared by the scenarios of the scheduler: timers whose contexts have one owner at a time, and the end,
+ * where each has fired, was dropped or was cancelled once. Each file of scenarios has its own copy.
  */
 #ifndef EXPLORER_SCHEDULER_H
 #define EXPLORER_SCHEDULER_H
@@ -16,7 +16,10 @@
 #define TIMERS 24u
 
 struct context {
-	/* Plain: it belongs to one at a time, and goes from the adder to the one that fires or cancels. */
+	/*
+	 * Not atomic: it has one owner at a time, and passes from the adder to the thread that fires or
+	 * cancels.
+	 */
 	uint32_t owners, fired, dropped, cancelled;
 	uint64_t again;
 };
@@ -28,7 +31,7 @@ static struct evc_timer_ops ops;
 /* Deadlines of timers that were added and have not fired. */
 static uint64_t deadlines[TIMERS];
 
-/* Nobody sleeps past the earliest of them. */
+/* The thread sleeps past none of them. */
 UNSEEN static void expect(unsigned which, uint64_t deadline)
 {
 	uint64_t earliest = UINT64_MAX;
@@ -37,7 +40,7 @@ UNSEEN static void expect(unsigned which, uint64_t deadline)
 	for (unsigned i = 0; i < TIMERS; i++)
 		if (deadlines[i] != 0 && deadlines[i] < earliest)
 			earliest = deadlines[i];
-	/* Its sleep ends a little later than it should. */
+	/* A sleep ends a little later than asked for. */
 	explorer_forbid_idling_past(earliest == UINT64_MAX ? earliest : earliest + 10000);
 }
 
@@ -97,7 +100,7 @@ static inline enum evc_status cancel(unsigned which)
 {
 	enum evc_status status = evc_scheduler_cancel(scheduler, ids[which]);
 
-	/* The context is ours again. */
+	/* The context belongs to this thread again. */
 	if (status == EVC_OK) {
 		contexts[which].owners++;
 		contexts[which].cancelled++;

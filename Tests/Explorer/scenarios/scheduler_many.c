@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The scheduler with many timers: what is taken out of the heap together, places that are used again, and blocks that
- * two threads make at once.
+ * The scheduler with many timers: those that are removed from the heap together, slots that are used again,
+ * and blocks that two threads make at once.
  */
 #include "scheduler.h"
 
-/* So many are cancelled that they are taken out of the heap together, by whoever gets the lock. */
+/* Enough are cancelled to be removed from the heap together, by the thread that gets the lock. */
 static void *cancel_half(void *first)
 {
 	for (unsigned i = *(unsigned *)first; i < *(unsigned *)first + 9; i++)
@@ -35,7 +35,7 @@ static void cancel_many(bool driven)
 	for (unsigned i = 0; i < 2; i++)
 		threads[i] = explorer_start(cancel_half, &halves[i]);
 	threads[2] = explorer_start(driven ? run_due : read_statistics, NULL);
-	/* In the places of those that were cancelled. */
+	/* In the slots of those that were cancelled. */
 	for (unsigned i = 18; i < 20; i++)
 		add(i, 2000);
 	for (unsigned i = 0; i < 3; i++)
@@ -53,7 +53,7 @@ SCENARIO(scheduler_cancel_many_driven)
 	cancel_many(true);
 }
 
-/* Places are given back and taken again by several threads; what was an id stays one that is not found. */
+/* Slots are freed and taken again by several threads; an old id is never found again. */
 static void *add_and_cancel(void *first)
 {
 	for (unsigned i = *(unsigned *)first; i < *(unsigned *)first + 3; i++) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * A shared mailbox: several workers, each event to one of them, and none sleeps while something waits.
- */
+/* A shared mailbox: several workers, each event goes to one of them, and none sleeps while an event waits. */
 #include "post.h"
 
 static struct evc_router *router;
@@ -29,7 +27,7 @@ static void drop_unhandled(void *context, void *payload)
 {
 	const struct event *event = payload;
 
-	/* Also of what was handled and not moved out. */
+	/* Also for events that were handled and not moved out. */
 	if (!tally_was_handled(event->number))
 		tally_options().drop(context, payload);
 }
@@ -125,7 +123,7 @@ SCENARIO(shared_close_when_empty)
 	tear_down();
 }
 
-/* Between its take and its note: what it has taken may be what another one misses. */
+/* Between a worker's take and its note: another worker may miss what it has taken. */
 static bool is_taking[2];
 
 UNSEEN static void note_taking(struct evc_worker *worker, bool is)
@@ -173,8 +171,8 @@ static void *take_two(void *worker)
 }
 
 /*
- * A post that sees a worker `looking` (P4) relies on the look that follows its W7: without the fence there, which keeps
- * the loads of the take behind it, a worker took one event, missed the next, and all slept.
+ * A post that sees a worker `looking` (P4) relies on the look that follows its W7. Without the fence there,
+ * which keeps the loads of the take behind it, a worker took one event, missed the next, and all slept.
  */
 SCENARIO(shared_take)
 {
@@ -205,7 +203,7 @@ SCENARIO(shared_park)
 	tear_down();
 }
 
-/* Several at once, taken one by one by two workers, while somebody counts what waits. */
+/* A chain, taken one by one by two workers, while another thread counts what waits. */
 static void *post_three(void *unused)
 {
 	post_together(router, 8, 3, EVC_LANE_QUEUE_NORMAL);
@@ -244,7 +242,7 @@ SCENARIO(shared_queue_together)
 	tear_down();
 }
 
-/* Urgent events overtake (D1), whichever worker takes; each sees what happened before its take. */
+/* Urgent events overtake (D1), whichever worker takes them; each sees what happened before its take. */
 static void *urgent_then_low(void *unused)
 {
 	(void)post(router, 8, EVC_LANE_STACK_HIGHEST);
@@ -294,7 +292,7 @@ SCENARIO(shared_alarm)
 	tear_down();
 }
 
-/* A worker retires while events come: the other one has them. */
+/* A worker retires while events are posted: the other one takes them. */
 SCENARIO(shared_retire)
 {
 	pthread_t threads[3];
@@ -359,7 +357,7 @@ SCENARIO(shared_hold)
 	tear_down();
 }
 
-/* Latest-only for several workers: the last is handled, whoever takes it. */
+/* Latest-only for several workers: the last event is handled, whichever worker takes it. */
 static void latest(bool early)
 {
 	set_up(true);
@@ -367,7 +365,7 @@ static void latest(bool early)
 	if (!early)
 		CHECK(tally_was_handled(1) || tally_was_handled(5));
 	CHECK(evc_router_unsubscribe(router, KEY, subscription) == EVC_OK);
-	evc_shared_latest_subscription_release(subscription);
+	evc_latest_subscription_release(subscription);
 	tear_down();
 }
 

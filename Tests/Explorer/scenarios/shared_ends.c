@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The ends of a shared mailbox and of its workers, and their beginnings: what comes too late is not left lying, and
- * what was done before an end, or before a worker was admitted, is seen after it.
+ * The ends of a shared mailbox and of its workers, and their beginnings: late events are not left behind, and
+ * what was done before an end, or before a worker was admitted, is visible after it.
  */
 #include "shared_pair.h"
 
-/* Plain: whoever reads it comes after. */
+/* Not atomic: its readers come after. */
 static uint32_t said;
 static bool is_said;
 
@@ -36,7 +36,7 @@ static void *post_one_to_stack(void *unused)
 	return unused;
 }
 
-/* Nothing waits any more: each was handled, dropped or refused, and not kept for the last release. */
+/* Nothing waits any more: each event was handled, dropped or refused, and not kept for the last release. */
 static void check_nothing_waits(void)
 {
 	uint64_t depths[EVC_LANE_COUNT];
@@ -80,7 +80,7 @@ SCENARIO(shared_close_when_empty_leaves_no_stack)
 	post_against_end(evc_shared_mailbox_close_when_empty, post_one_to_stack);
 }
 
-/* The same where all workers are gone already. */
+/* The same if all workers are gone already. */
 static void drop_against_post(void *(*post)(void *))
 {
 	pthread_t thread;
@@ -104,7 +104,7 @@ SCENARIO(shared_drop_from_stack)
 	drop_against_post(post_one_to_stack);
 }
 
-/* What is dropped was posted, to who counts. */
+/* To a thread that reads the counts, a dropped event was posted before. */
 static void *count(void *unused)
 {
 	uint64_t depths[EVC_LANE_COUNT];
@@ -129,7 +129,7 @@ SCENARIO(shared_drop_and_count)
 	tear_down(0);
 }
 
-/* What was done before the close is seen by whom it has ended. */
+/* What was done before the close is visible to the workers that it ends. */
 static void *run_and_read(void *worker)
 {
 	CHECK(evc_worker_run(worker) == EVC_CLOSED);
@@ -159,7 +159,7 @@ SCENARIO(shared_close_when_empty_after_words)
 	say_before(evc_shared_mailbox_close_when_empty);
 }
 
-/* What was done before a worker was admitted is seen by all that it handles for others. */
+/* What was done before a worker was admitted is visible when it handles shared events. */
 SCENARIO(shared_hold_after_words)
 {
 	pthread_t threads[2];
@@ -178,7 +178,7 @@ SCENARIO(shared_hold_after_words)
 	tear_down(1);
 }
 
-/* A worker that comes while others post: whoever wakes it finds it. */
+/* A worker that is made while others post: the thread that wakes it finds it. */
 static void *join_and_take(void *unused)
 {
 	struct evc_envelope *envelope;
@@ -204,8 +204,8 @@ SCENARIO(shared_park_of_late)
 }
 
 /*
- * One wakes because its time is over, while a post relies on its looking: another one has to come. That one ends with
- * the one event that it takes, and nobody closes.
+ * One worker wakes because its time limit has passed, while a post relies on its looking: another one must
+ * wake. That one ends with the one event that it takes, and there is no close.
  */
 static void *take_last(void *worker)
 {
@@ -238,8 +238,8 @@ SCENARIO(shared_park_until_late)
 }
 
 /*
- * Who posts behind another one, who is held up, has its event there when its post has returned (D1): the lane has no
- * gap before it, to nobody who knows of the post.
+ * A post behind that of another producer which is held up: its event can be taken when the post has returned
+ * (D1). The lane has no gap before it for any thread that knows of the post.
  */
 static _Atomic bool has_returned;
 
@@ -269,7 +269,7 @@ SCENARIO(shared_take_behind)
 	tear_down(1);
 }
 
-/* Envelopes that are used again, while another one has found them where they were (stack). */
+/* Envelopes that are used again while another taker still reads them on the stack. */
 static _Atomic bool has_posted;
 
 static void *take_and_post_again(void *unused)

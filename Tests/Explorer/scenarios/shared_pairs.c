@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A shared mailbox again, two parties at a time, so that the search gets far: one that sleeps against one that posts
- * or closes, two that take, one that reads figures.
+ * A shared mailbox with two threads at a time, so that the search gets far: one that sleeps against one that
+ * posts or closes, two that take, one that reads counts.
  */
 #include "shared_pair.h"
 
@@ -18,7 +18,7 @@ static void set_up(unsigned count, const struct evc_mailbox_options *options, bo
 	open_pair(count, options, latest, deliver);
 }
 
-/* A close reaches a worker that is about to sleep, and no post does. */
+/* A close, without a post, reaches a worker that is about to sleep. */
 static void close_of_sleeper(void (*close)(struct evc_shared_mailbox *))
 {
 	pthread_t thread;
@@ -41,7 +41,7 @@ SCENARIO(shared_close_when_empty_of_sleeper)
 	close_of_sleeper(evc_shared_mailbox_close_when_empty);
 }
 
-/* So does a post, a second one while the worker is up, and what both are is handled before the close. */
+/* So does a post, and a second one while the worker is awake; both are handled before the close. */
 SCENARIO(shared_park_one)
 {
 	pthread_t thread;
@@ -76,7 +76,7 @@ static void post_against_end(void (*close)(struct evc_shared_mailbox *))
 	pthread_t thread;
 
 	set_up(1, NULL, false);
-	/* Not by this thread, whose cached route would keep the mailbox, with which the last of all is dropped. */
+	/* Not by this thread, whose cached route would keep the mailbox, and with it what its end drops. */
 	explorer_join(explorer_start(post_low, NULL));
 	thread = explorer_start(post_one, NULL);
 	close(mailbox);
@@ -99,7 +99,7 @@ SCENARIO(shared_post_against_close_when_empty)
 	CHECK(tally_was_handled(1));
 }
 
-/* Two take from several events that were posted as one, while one more comes. */
+/* Two workers take from a chain, while one more event is posted. */
 static void *take_all(void *worker)
 {
 	struct evc_envelope *envelope;
@@ -145,7 +145,7 @@ SCENARIO(shared_take_by_two_from_stack)
 	take_by_two(EVC_LANE_STACK_NORMAL);
 }
 
-/* Figures while events come, go, and are dropped: none falls below zero. */
+/* Counts while events are posted, taken and dropped: none falls below zero. */
 static void *read_figures(void *unused)
 {
 	struct evc_mailbox_statistics statistics;
@@ -176,7 +176,7 @@ static void figures(bool latest, bool close, enum evc_lane first, enum evc_lane 
 	explorer_join(thread);
 	if (latest) {
 		CHECK(evc_router_unsubscribe(router, KEY, subscription) == EVC_OK);
-		evc_shared_latest_subscription_release(subscription);
+		evc_latest_subscription_release(subscription);
 	}
 	tear_down(1);
 }
@@ -201,7 +201,7 @@ SCENARIO(shared_latest_figures_of_dropped)
 	figures(true, true, EVC_LANE_QUEUE_NORMAL, EVC_LANE_STACK_NORMAL);
 }
 
-/* Control of a worker, which closes its mailbox: it is called once for it, and ends. */
+/* The `control` of a worker, which closes its mailbox: it is called once for it, and ends. */
 static void close_own(void *unused)
 {
 	(void)unused;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Lanes of more than a segment (488 cells) of a shared mailbox, so that segments are appended, left and reclaimed under
- * those who put, take, look and count.
+ * Lanes of more than a segment (488 cells) of a shared mailbox: segments are appended, left and reclaimed
+ * while other threads put, take, look and count.
  */
 #include "post.h"
 
@@ -43,7 +43,7 @@ static void post_many(uint32_t first, uint32_t count)
 	}
 }
 
-/* How many of `count` tries took one. */
+/* How many of `count` attempts took an event. */
 static uint32_t take_some(struct evc_worker *worker, uint32_t count)
 {
 	struct evc_envelope *envelope;
@@ -113,7 +113,7 @@ SCENARIO(shared_segments)
 	tear_down(SEGMENT + 4);
 }
 
-/* Two that need the next segment at once: one of them appends its own, the other finds that. */
+/* Two producers need the next segment at once: one of them appends its own, the other finds that. */
 static void *post_one_more(void *first)
 {
 	post_many(*(uint32_t *)first, 1);
@@ -136,7 +136,7 @@ SCENARIO(shared_segments_append)
 	tear_down(SEGMENT + 2);
 }
 
-/* Who sleeps at the end of a segment hears of the next one. */
+/* A worker that sleeps at the end of a segment learns of the next one. */
 static void *take_one_more(void *worker)
 {
 	while (take_some(worker, 1) == 0)
@@ -158,7 +158,7 @@ SCENARIO(shared_segments_park)
 	tear_down(SEGMENT + 1);
 }
 
-/* Who counts, and who looks, while segments come and go. */
+/* Threads that count and look while segments are appended and reclaimed. */
 static void *count_and_look(void *unused)
 {
 	uint64_t depths[EVC_LANE_COUNT];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Trees: a walk finds what was there when it began, each once and in order, whatever changes meanwhile; what is
- * removed is not called any more; objects are released once.
+ * Trees: a walk finds what existed when it began, each once and in order, whatever changes meanwhile; removed
+ * handlers are not called any more; objects are released once.
  */
 #include "tree.h"
 
 static uint32_t others = 1u << 0 | 1u << 1;
 
-/* A handler is removed under a walk. */
+/* A handler is removed during a walk. */
 SCENARIO(tree_remove)
 {
 	pthread_t thread;
@@ -21,7 +21,7 @@ SCENARIO(tree_remove)
 	tear_down(3, 3);
 }
 
-/* After remove_and_wait no call is running either: what the handler used may go. */
+/* After remove_and_wait no call is running either: what the handler used may be freed. */
 static void *use_object(void *number)
 {
 	uint32_t called[OBJECTS] = { 0 };
@@ -73,7 +73,7 @@ SCENARIO(tree_remove_and_wait_two_no_barrier)
 	remove_and_wait(2);
 }
 
-/* A node is detached, and one ended, under a walk. */
+/* A node is detached, and one ended, during a walk. */
 SCENARIO(tree_detach)
 {
 	pthread_t thread;
@@ -114,7 +114,7 @@ SCENARIO(tree_move)
 	tear_down(4, 4);
 }
 
-/* Raised while the way to the root changes: a node of the walk's goes below another one. */
+/* An event is raised while the way to the root changes: a node on the way moves below another one. */
 static uint32_t own = 1u << 1;
 
 SCENARIO(tree_raise)
@@ -129,7 +129,7 @@ SCENARIO(tree_raise)
 	tear_down(3, 3);
 }
 
-/* Added meanwhile: found by the walk or not, but never half made. */
+/* Added meanwhile: found by the walk or not, but never incomplete. */
 SCENARIO(tree_add)
 {
 	pthread_t thread;
@@ -145,7 +145,7 @@ SCENARIO(tree_add)
 	tear_down(4, 5);
 }
 
-/* Who finds that a handler has ended knows that no later call begins. */
+/* A thread that finds a handler inactive knows that no later call begins. */
 static void *look_and_walk(void *unused)
 {
 	uint32_t called[OBJECTS] = { 0 };
@@ -173,7 +173,7 @@ SCENARIO(tree_is_active)
 	tear_down(3, 3);
 }
 
-/* The handle is dropped while the tree frees the handler: the memory goes once, after both. */
+/* The pointer is dropped while the tree frees the handler: the memory is freed once, after both. */
 static void *drop_third(void *unused)
 {
 	CHECK(evc_handler_object(handlers[2]) == &objects[2]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What the scenarios of trees have in common: nodes, handlers, walks that note whom they call, and the end, where each
- * object was released once. Each file of scenarios has its own.
+ * Shared by the scenarios of trees: nodes, handlers, walks that note which handlers they call, and the end,
+ * where each object was released once. Each file of scenarios has its own copy.
  */
 #ifndef EXPLORER_TREE_H
 #define EXPLORER_TREE_H
@@ -17,7 +17,10 @@
 struct object {
 	uint32_t number;
 	uint32_t is_alive;
-	/* Plain, by each walk: a call that runs when it is said to be over is a race with what follows. */
+	/*
+	 * Not atomic, written by each walk: a call that runs after it is said to be over is a race with what
+	 * follows.
+	 */
 	uint32_t called[2];
 };
 
@@ -85,7 +88,7 @@ static inline void start_other_at(uint32_t number, void *(*function)(void *))
 	meanwhile_at = number;
 }
 
-/* Which of two walks at once this thread's is. */
+/* Which of two simultaneous walks this thread's is. */
 static _Thread_local unsigned walk_number;
 
 /* A handler whose removal has returned is not called (D6). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A handler changes the tree under its own walk, which looks from then on before each call whether the next handler is
- * still in its place; and another thread changes it as well.
+ * A handler changes the tree during its own walk, which from then on checks before each call whether the next
+ * handler is still in its place; and another thread changes the tree as well.
  */
 #include "tree.h"
 
@@ -42,8 +42,8 @@ SCENARIO(tree_careful_raise)
 }
 
 /*
- * What is not to be called any more is let go of while the walk looks for places, between the handler that is waited
- * for and the next one.
+ * A handler that must not be called any more is released while the walk checks places, between the handler
+ * that is waited for and the next one.
  */
 static void *remove_and_wait(void *unused)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Walks of more than one chunk: the first one is that of a node with four handlers, where the walk goes on afterwards
- * whatever became of the node, of those above it, and of those beside it. The change begins with the last call of that
- * chunk.
+ * Walks of more than one chunk. The first chunk is that of a node with four handlers, where the walk
+ * continues afterwards, whatever happened to the node, to those above it, and to those beside it. The change
+ * begins with the last call of that chunk.
  */
 #include "tree.h"
 
@@ -56,7 +56,7 @@ SCENARIO(tree_chunks_move)
 	tear_down(4, 5);
 }
 
-/* The one above ends: whoever goes on from below it must not look at it. */
+/* The one above ends: a walk that continues from below must not read it. */
 static void *end_above(void *unused)
 {
 	(void)evc_node_end(nodes[3]);
@@ -138,7 +138,10 @@ SCENARIO(tree_chunks_end_root)
 	tear_down(4, 5);
 }
 
-/* As the walk raises already: the first chunk of those below, and where the next one begins, are found meanwhile. */
+/*
+ * While the walk still raises: the first chunk of the propagation, and where the next one begins, are found
+ * meanwhile.
+ */
 SCENARIO(tree_chunks_end_above_early)
 {
 	uint32_t called[OBJECTS] = { 0 };
@@ -152,7 +155,7 @@ SCENARIO(tree_chunks_end_above_early)
 	tear_down(4, 6);
 }
 
-/* The second chunk makes the window grow, while others look into the one before. */
+/* The second chunk makes the window grow, while other threads read the former one. */
 #define MANY 66u
 
 static struct object many[MANY];
@@ -214,7 +217,7 @@ SCENARIO(tree_chunks_grow)
 	tear_down_many();
 }
 
-/* The next walk takes what this one has found, chunk by chunk, while the node where a chunk ends moves. */
+/* The next walk reuses what this one has found, chunk by chunk, while the node where a chunk ends moves. */
 static void *move_many(void *unused)
 {
 	CHECK(evc_node_attach(with_many, nodes[0], NULL) == EVC_OK);

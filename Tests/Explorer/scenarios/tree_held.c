@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What a walk holds: it is released when the walk has let it go, not before, and not later than by whoever is last.
+ * What a walk holds is released when the walk has released it, not before, and at the latest by the last
+ * thread that is involved.
  */
 #include "tree.h"
 
@@ -10,7 +11,7 @@ static uint32_t own = 1u << 1;
 static uint32_t last = 1u << 2;
 static _Atomic bool is_walked, may_end;
 
-/* The first of a chunk is let go of while others of it are called. */
+/* The first handler of a chunk is released while others of it are called. */
 SCENARIO(tree_remove_first)
 {
 	pthread_t thread;
@@ -32,7 +33,7 @@ static void *walk_all_again(void *those)
 	return NULL;
 }
 
-/* The same, and the next walk begins with what the window still has. */
+/* The same, and the next walk begins with what is still in the window. */
 static void *remove_first_and_end(void *unused)
 {
 	CHECK(evc_handler_remove(handlers[0]) == EVC_OK);
@@ -94,7 +95,7 @@ SCENARIO(tree_end_root_of_raise)
 	end_root(walk_up, &own);
 }
 
-/* One root after the other: what comes instead of a root says that the walk is done with it. */
+/* One root after the other: a new root says that the walk is done with the former one. */
 static void *walk_down_again(void *those)
 {
 	for (unsigned i = 0; i < 2; i++)
@@ -133,7 +134,7 @@ SCENARIO(tree_end_root_above)
 	end_root(walk_from_here, NULL);
 }
 
-/* Walks, and lives on: its end would have all gone over. */
+/* Walks, and does not end: its end would reclaim everything. */
 static void *walk_and_stay(void *those)
 {
 	(void)walk_all(those);
@@ -162,8 +163,8 @@ SCENARIO(tree_release_in_time)
 }
 
 /*
- * A walker that does not walk for a while is left out, and comes back, or ends. What it waits for gives no order: only
- * that it finds itself left out.
+ * A walker that does not walk for a while becomes absent, and joins again, or ends. What it waits for creates
+ * no order, except that it finds itself absent.
  */
 static _Atomic bool is_changed;
 

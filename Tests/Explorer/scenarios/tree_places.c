@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * Places in a tree: who comes gets the place of who leaves, and nodes move, while a walk comes by.
- */
+/* Places in a tree: a new node or handler takes the place of a removed one, and nodes move, during a walk. */
 #include "tree.h"
 
 static uint32_t at_root = 1u << 0;
 static uint32_t at_root_and_own = 1u << 0 | 1u << 1;
 
 /*
- * The node before the new one leaves, so that the walk finds that in the former's place. Another thread has added it,
- * whose barrier is not that of the thread that takes the former away.
+ * The node before the new one is removed, so that the walk finds the new one in its place. Another thread has
+ * added it, whose barrier is not that of the thread that removes the former.
  */
 static void *add_third(void *unused)
 {
@@ -71,8 +69,8 @@ SCENARIO(tree_add_and_remove)
 }
 
 /*
- * A node leaves another one, which goes below a third afterwards: the node was never below that, nor do its events
- * come there. Its link is a second one, which is retired by itself.
+ * A node is detached from another one, which afterwards moves below a third: the first node was never below
+ * the third, and neither do its events get there. Its link is a second one, which is retired by itself.
  */
 static void set_up_to_leave(void)
 {
@@ -120,7 +118,7 @@ SCENARIO(tree_raise_from_here_and_leave)
 	raise_and_leave(EVC_WALK_RAISE | EVC_WALK_FROM_HERE);
 }
 
-/* Captured on the way down, raised on the way up: it is one way. */
+/* Captured on the way down, raised on the way up: both use the same path. */
 static struct object both[4];
 
 static void add_handler_of_both(unsigned node)
@@ -179,7 +177,7 @@ SCENARIO(tree_depth_and_leave)
 	tear_down(4, 4);
 }
 
-/* A node goes from one tree to another and back: the walk of its events ends at one of the two roots. */
+/* A node moves from one tree to another and back: the walk of its events ends at one of the two roots. */
 static void *raise_to_one_root(void *unused)
 {
 	uint32_t called[OBJECTS] = { 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Waiting for handlers that others follow, that a walk passes over, and by a walk whose thread lives on: its end would
- * wake those who wait.
+ * Waiting for handlers that others follow, for handlers that a walk skips, and for a walk whose thread does
+ * not end: its end would wake the waiting threads.
  */
 #include "tree.h"
 
@@ -36,7 +36,7 @@ SCENARIO(tree_wait_for_first)
 	tear_down(3, 3);
 }
 
-/* The one behind it is passed over. */
+/* The one behind it is skipped. */
 static void *wait_and_skip(void *unused)
 {
 	CHECK(evc_handler_remove(handlers[1]) == EVC_OK);
@@ -93,7 +93,7 @@ SCENARIO(tree_wait_in_time_for_last_no_barrier)
 	wait_for(2);
 }
 
-/* What is told to be over is over for all walks, also if others were removed before. */
+/* A handler that is said to have ended has ended for all walks, also if others were removed before. */
 static void *look_and_walk(void *unused)
 {
 	uint32_t called[OBJECTS] = { 0 };
@@ -116,7 +116,7 @@ SCENARIO(tree_is_active_after_another)
 	add_handler(0, 1);
 	add_handler(0, 0);
 	CHECK(evc_handler_remove(handlers[0]) == EVC_OK);
-	/* The first walk of all tries the barrier, which would give an order. */
+	/* The very first walk tries the barrier, which would create an order. */
 	(void)walk_all_once(NULL);
 	thread = explorer_start(look_and_walk, NULL);
 	CHECK(evc_handler_remove(handlers[1]) == EVC_OK);
@@ -124,7 +124,7 @@ SCENARIO(tree_is_active_after_another)
 	tear_down(1, 2);
 }
 
-/* Who is told so tells the thread of a walk. */
+/* A thread that learns this tells the walk's thread. */
 static pthread_t remover;
 
 static void *remove_it(void *unused)

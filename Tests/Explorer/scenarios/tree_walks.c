@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * Several walks: at once, one after the other, one inside of the other.
- */
+/* Several walks: simultaneous, one after the other, one inside the other. */
 #include "tree.h"
 
 static uint32_t others = 1u << 0 | 1u << 1;
 static uint32_t own = 1u << 1;
 
-/* Two walks, and changes that hand memory from one walk to the next. */
+/* Two walks, and changes that pass memory from one walk to the next. */
 static void *walk_up_too(void *unused)
 {
 	walk_number = 1;
@@ -34,7 +32,7 @@ SCENARIO(tree_two_walks)
 	tear_down(4, 4);
 }
 
-/* Walks one after the other in one thread, while nodes come and go: memory that is used again. */
+/* Walks one after the other in one thread, while nodes are made and ended: memory that is used again. */
 static void *walk_twice(void *unused)
 {
 	uint32_t called[OBJECTS] = { 0 }, again[OBJECTS] = { 0 };
@@ -66,7 +64,7 @@ SCENARIO(tree_reuse)
 	tear_down(3, 5);
 }
 
-/* A walk inside of a call of another one, while handlers of both are removed. */
+/* A walk inside a call of another one, while handlers of both are removed. */
 static void *walk_in_walk(void *unused)
 {
 	uint32_t inner[OBJECTS] = { 0 };
@@ -107,7 +105,10 @@ SCENARIO(tree_walk_in_walk)
 	tear_down(3, 3);
 }
 
-/* A walk of a tree that has not changed since the last one takes what that found, unless a change comes meanwhile. */
+/*
+ * A walk of a tree that has not changed since the last one reuses what that found, unless a change comes
+ * meanwhile.
+ */
 static void *walk_again(void *those)
 {
 	for (unsigned i = 0; i < 3; i++)

@@ -28,7 +28,7 @@
     }
 
     func removeLatestSubscription(_ subscription: Subscription) {
-      evc_shared_latest_subscription_release(OpaquePointer(subscription.pointer))
+      evc_latest_subscription_release(OpaquePointer(subscription.pointer))
     }
 
     var supersededCount: UInt64 { statistics.superseded }
