@@ -28,6 +28,7 @@ package struct LazyReference<Object: AnyObject>: ~Copyable, @unchecked Sendable 
   }
 
   /// Gives the object to a closure, without a retain; nil if it has never been needed.
+  @inline(__always)
   func withValue<Result>(_ body: (Object) -> Result) -> Result? {
     // Acquiring: as above.
     object(at: address.load(ordering: .acquiring))?._withUnsafeGuaranteedRef(body)
@@ -47,6 +48,7 @@ package struct LazyReference<Object: AnyObject>: ~Copyable, @unchecked Sendable 
   }
 
   @inlinable
+  @inline(__always)
   func object(at address: UInt) -> Unmanaged<Object>? {
     UnsafeRawPointer(bitPattern: address).map { Unmanaged.fromOpaque($0) }
   }
