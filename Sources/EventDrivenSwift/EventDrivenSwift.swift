@@ -40,7 +40,7 @@ public typealias EventFilterCallback = (
 
 extension EventThread {
   /// What ends a callback, by its name in EventDrivenSwift.
-  public typealias EventCallbackHandler = EventCallbackHandle
+  public typealias EventCallbackHandler = any EventListenerHandling
 }
 
 extension Eventable {

@@ -23,7 +23,7 @@ struct StaticMembers {
       capacity: 2, balancer: .byKey { (order: Order) in order.customer }, scaler: .dynamic(2...8),
       on: central) { _ in EventThread(on: central) }
     #expect(pool.capacity == 2)
-    #expect(EventPool<EventThread>(balancer: .lowestLoad, scaler: .fixed).capacity == 1)
+    #expect(EventPool<EventThread>(balancer: .lowestLoad).capacity == 1)
     #expect(await pool.drain())
   }
 

@@ -188,7 +188,7 @@ struct SymbolExamplesTree {
     withExtendedLifetime(recorder) {}
   }
 
-  @Test("EventNode.diagram(as:)")
+  @Test("EventNode.diagram()")
   func diagram() {
     let app = EventNode(name: "app")
     let cart = EventNode(parent: app, name: "cart")

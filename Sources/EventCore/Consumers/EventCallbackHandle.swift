@@ -5,7 +5,7 @@
 ///
 /// Letting go of the handle changes nothing: the callback stays until it is removed or its thread
 /// ends.
-public final class EventCallbackHandle: Sendable {
+final class EventCallbackHandle: Sendable {
   private let handler: HandlerState
   let consumer: Consumer
   private let receiver: Receiver?

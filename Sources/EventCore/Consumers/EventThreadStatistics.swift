@@ -1,19 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// How many events wait in each of a thread's ten lanes, at one moment.
-public struct EventLaneCounts: Sendable, Equatable {
-  let counts: [Int]
-
-  /// How many wait in one lane.
-  public subscript(method: EventDispatchMethod, priority: EventPriority) -> Int {
-    counts[Int(Lane(method, priority).index)]
-  }
-
-  /// How many wait in all.
-  public var total: Int { counts.reduce(0, +) }
-}
-
 /// What an event thread has done so far. Once nothing waits, the three add up to the events that it
 /// accepted.
 public struct EventThreadStatistics: Sendable, Equatable {

@@ -27,7 +27,7 @@ extension EventCoordinator {
   @discardableResult
   public final func intercept<E: CoordinateEvents>(
     _ type: E.Type = E.self, _ body: @escaping (_ event: E) -> EventInterception
-  ) -> EventInterceptionHandle {
+  ) -> any EventRegistration {
     add(ObjectIdentifier(type)) { payload in
       body(payload.assumingMemoryBound(to: E.self).pointee)
     }
@@ -48,7 +48,7 @@ extension EventCoordinator {
   @discardableResult
   public final func intercept<Owner: EventCoordinator, E: CoordinateEvents>(
     _ method: @escaping (Owner) -> (_ event: E) -> EventInterception
-  ) -> EventInterceptionHandle {
+  ) -> any EventRegistration {
     require(
       self is Owner,
       """

@@ -139,7 +139,7 @@ open class EventCoordinator: EventResponder {
   @usableFromInline
   final func add(
     _ key: ObjectIdentifier, _ body: @escaping (UnsafeRawPointer) -> EventInterception
-  ) -> EventInterceptionHandle {
+  ) -> any EventRegistration {
     let handle = EventInterceptionHandle(key: key, coordinator: self, body: body)
     interceptors.append(handle)
     return handle

@@ -6,7 +6,7 @@
 /// gone.
 ///
 /// **Threads**: that of its coordinator.
-public final class EventInterceptionHandle: EventRegistration {
+final class EventInterceptionHandle: EventRegistration {
   /// Which type it is for (D11: the exact one).
   let key: ObjectIdentifier
   /// Gets the address of the event, whose type is that of the key. Nil once it is removed.

@@ -43,7 +43,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   ///   - capacity: How many threads; at least 1.
   ///   - balancer: Chooses the thread that gets an event: `.roundRobin`, `.lowestLoad`, `.byKey`,
   ///     `.shared`, or one of your own.
-  ///   - scaler: Changes the number of threads: `.fixed` does not, `.dynamic(2...8)` does by load.
+  ///   - scaler: Changes the number of threads: `.dynamic(2...8)` by load. Left out, nothing does but ``capacity``.
   ///   - central: Where the events are dispatched. The threads get theirs through the pool, and
   ///     need not name it.
   ///   - name: How debuggers show the threads, with the index behind it; nil takes the name of the
@@ -55,7 +55,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// **Threads**: any. Makes `capacity` threads before it returns.
   public init(
     capacity: Int = 1, balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
-    scaler: any EventPoolScaling = EventPoolStaticScaler(), on central: EventCentral = .shared,
+    scaler: any EventPoolScaling = FixedScaler(), on central: EventCentral = .shared,
     name: String? = nil, make: @escaping @Sendable (_ index: Int) -> Thread
   ) {
     require(
@@ -74,7 +74,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// ``init(capacity:balancer:scaler:on:name:make:)``.
   public convenience init(
     capacity: Int = 1, balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
-    scaler: any EventPoolScaling = EventPoolStaticScaler(), on central: EventCentral = .shared,
+    scaler: any EventPoolScaling = FixedScaler(), on central: EventCentral = .shared,
     name: String? = nil
   ) {
     self.init(

@@ -16,21 +16,15 @@
 /// asked (Little's law), so that no event pays for a clock; if nothing was handled and something
 /// waits, it counts as too long. Give each pool a scaler of its own.
 public final class EventPoolDynamicScaler: EventPoolScaling {
-  /// When a pool is too small or too large.
-  public struct Limits: Sendable {
-    /// Too small: events wait longer than this, by the estimate.
-    public var growWait: Duration = .milliseconds(20)
-    /// Too small: more than this many events wait for each thread.
-    public var growDepth = 32
-    /// How long a pool has to be too small before a thread is added.
-    public var growAfter: Duration = .milliseconds(100)
-    /// Too large: a thread is idle, and at most this many events wait for each thread.
-    public var shrinkDepth = 1
-    /// How long a pool has to be too large before a thread is retired.
-    public var shrinkAfter: Duration = .seconds(5)
+  /// When a pool is too small or too large; the parameters of the initialiser say what each means.
+  package struct Limits: Sendable {
+    package var growWait: Duration = .milliseconds(20)
+    package var growDepth = 32
+    package var growAfter: Duration = .milliseconds(100)
+    package var shrinkDepth = 1
+    package var shrinkAfter: Duration = .seconds(5)
 
-    /// The limits as they are by default.
-    public init() {}
+    package init() {}
 
     /// Whether what is too small is never too large, too.
     var isOrdered: Bool {
@@ -49,8 +43,7 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
   public let minimum: Int
   /// The most threads that the pool is to have.
   public let maximum: Int
-  /// When the pool is too small or too large.
-  public let limits: Limits
+  package let limits: Limits
   /// How often the pool asks while it is busy; nil for never by itself.
   public let interval: Duration?
   private let now: @Sendable () -> Duration
@@ -61,13 +54,28 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
   /// - Parameters:
   ///   - minimum: The least threads; at least 1.
   ///   - maximum: The most threads.
-  ///   - limits: When the pool is too small or too large: `shrinkDepth` at least 0 and no more than
-  ///     `growDepth`, no time negative.
+  ///   - growWait: The pool is too small if events wait longer than this, by the estimate.
+  ///   - growDepth: It is also too small if more than this many events wait for each thread.
+  ///   - growAfter: How long it has to be too small before a thread is added.
+  ///   - shrinkDepth: The pool is too large if a thread is idle and at most this many events wait for each
+  ///     thread; at least 0, and no more than `growDepth`.
+  ///   - shrinkAfter: How long it has to be too large before a thread is retired.
   ///   - interval: How often the pool asks while it is busy. Nil: never by itself; see
   ///     ``EventPool/rescale()``.
   ///   - now: A clock that never goes back, from any origin; nil takes the system's. For tests.
-  public init(
-    minimum: Int = 1, maximum: Int, limits: Limits = Limits(),
+  public convenience init(
+    minimum: Int = 1, maximum: Int, growWait: Duration = .milliseconds(20), growDepth: Int = 32,
+    growAfter: Duration = .milliseconds(100), shrinkDepth: Int = 1, shrinkAfter: Duration = .seconds(5),
+    interval: Duration? = .milliseconds(20), now: (@Sendable () -> Duration)? = nil
+  ) {
+    var limits = Limits()
+    (limits.growWait, limits.growDepth, limits.growAfter) = (growWait, growDepth, growAfter)
+    (limits.shrinkDepth, limits.shrinkAfter) = (shrinkDepth, shrinkAfter)
+    self.init(minimum: minimum, maximum: maximum, limits: limits, interval: interval, now: now)
+  }
+
+  package init(
+    minimum: Int = 1, maximum: Int, limits: Limits,
     interval: Duration? = .milliseconds(20), now: (@Sendable () -> Duration)? = nil
   ) {
     require(
@@ -158,14 +166,10 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
 
 extension EventPoolScaling where Self == EventPoolDynamicScaler {
   /// Keeps the pool between two numbers of threads by what waits: `.dynamic(2...8)`.
+  /// ``EventPoolDynamicScaler`` itself has more to set.
   ///
-  /// - Parameters:
-  ///   - threads: The least, at least 1, and the most.
-  ///   - limits: When the pool is too small or too large.
-  public static func dynamic(
-    _ threads: ClosedRange<Int>, limits: EventPoolDynamicScaler.Limits = .init()
-  ) -> EventPoolDynamicScaler {
-    EventPoolDynamicScaler(
-      minimum: threads.lowerBound, maximum: threads.upperBound, limits: limits)
+  /// - Parameter threads: The least, at least 1, and the most.
+  public static func dynamic(_ threads: ClosedRange<Int>) -> EventPoolDynamicScaler {
+    EventPoolDynamicScaler(minimum: threads.lowerBound, maximum: threads.upperBound)
   }
 }

@@ -61,20 +61,15 @@ public struct EventPoolReading: Sendable, Equatable {
   }
 }
 
-/// Leaves a pool as it was made, or as ``EventPool/capacity`` was set. The default.
-public struct EventPoolStaticScaler: EventPoolScaling {
-  /// Makes one; it keeps no state.
-  public init() {}
+/// Leaves a pool as it was made, or as ``EventPool/capacity`` was set: what a pool does without a scaler.
+@usableFromInline
+package struct FixedScaler: EventPoolScaling {
+  @usableFromInline
+  package init() {}
 
   /// The pool never asks.
-  public var interval: Duration? { nil }
+  @usableFromInline package var interval: Duration? { nil }
   /// Unused, since the pool never asks.
-  public var restingCapacity: Int { 1 }
-  /// As many as there are asked for.
-  public func capacity(for reading: EventPoolReading) -> Int { reading.capacity }
-}
-
-extension EventPoolScaling where Self == EventPoolStaticScaler {
-  /// Leaves the pool as it was made.
-  public static var fixed: EventPoolStaticScaler { EventPoolStaticScaler() }
+  @usableFromInline package var restingCapacity: Int { 1 }
+  @usableFromInline package func capacity(for reading: EventPoolReading) -> Int { reading.capacity }
 }

@@ -29,21 +29,17 @@ import Dispatch
 @propertyWrapper
 public struct EventMethod<Owner: AnyObject, Event: Eventable> {
   /// What is called: with the object, the event, its priority and the time of its dispatch.
-  public typealias Callback = (
-    _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
-  ) -> Void
-  /// What judges an event: with the object, before the callback would be called.
-  public typealias Filter = (
-    _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
-  ) -> Bool
-
-  /// The closure.
-  public let wrappedValue: Callback
+  public let wrappedValue:
+    (_ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Void
   /// Nil: where it is registered, or the thread whose property it is.
   private let executeOn: ExecuteEventOn?
   private let interest: HandlerInterest<Event>
+  /// What judges an event: with the object, before the callback would be called.
   private let filter: Filter?
   private let registration = EventMethodRegistration()
+
+  private typealias Callback = (Owner, Event, EventPriority, DispatchTime) -> Void
+  private typealias Filter = (Owner, Event, EventPriority, DispatchTime) -> Bool
 
   /// Called by the compiler for the property, whose closure is called where it is registered: for an
   /// ``EventThread`` on that thread, for an actor on that actor.
@@ -54,9 +50,15 @@ public struct EventMethod<Owner: AnyObject, Event: Eventable> {
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
   ///   - customFilter: With `.custom`: returns true for an event that it wants.
   public init(
-    wrappedValue: @escaping Callback,
+    wrappedValue: @escaping (
+      _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
+    ) -> Void,
     interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
-    customFilter: Filter? = nil
+    customFilter: (
+      (
+        _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Bool
+    )? = nil
   ) {
     self.init(wrappedValue, nil, interest, maximumAge, customFilter)
   }
@@ -117,7 +119,9 @@ private final class EventMethodRegistration: Sendable {
 }
 
 /// An `EventMethod` whose types are not known.
-protocol AnyEventMethod {
+package protocol AnyEventMethod {
+  /// The handle of the registered handler; nil before it is registered.
+  var projectedValue: (any EventListenerHandling)? { get }
   /// Registers it as a listener of `owner`. `actor`: which the caller is on, if it says so.
   func register(owner: AnyObject, on listener: EventListener, _ actor: (any Actor)?)
   /// Registers it as a callback of a thread, which is its owner.
@@ -125,7 +129,7 @@ protocol AnyEventMethod {
 }
 
 extension EventMethod: AnyEventMethod {
-  func register(owner: AnyObject, on listener: EventListener, _ actor: (any Actor)?) {
+  package func register(owner: AnyObject, on listener: EventListener, _ actor: (any Actor)?) {
     requireOwner(owner)
     registration.register {
       // An actor's own handlers are called on it, also if its initialiser registers them.
@@ -135,7 +139,7 @@ extension EventMethod: AnyEventMethod {
     }
   }
 
-  func register(thread: EventThread) {
+  package func register(thread: EventThread) {
     switch executeOn {
     case nil, .requesterThread: break
     default:
@@ -159,7 +163,7 @@ extension EventMethod: AnyEventMethod {
 }
 
 /// The event methods among an object's properties, those of its base classes first.
-func eventMethods(of object: AnyObject) -> [any AnyEventMethod] {
+package func eventMethods(of object: AnyObject) -> [any AnyEventMethod] {
   var found: [[any AnyEventMethod]] = []
   var mirror: Mirror? = Mirror(reflecting: object)
   while let level = mirror {

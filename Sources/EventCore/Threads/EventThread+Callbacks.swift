@@ -12,7 +12,7 @@ extension EventThread {
   ///     bound method or a closure over this thread keeps the thread alive until ``cancel()``.
   ///   - type: The exact type of event.
   ///   - interest: Which of these events it wants; the others are skipped and counted
-  ///     (``EventCallbackHandle/skippedCount``).
+  ///     (``EventListenerHandling/skippedCount``).
   ///   - maximumAge: With `.youngerThan`: from how many nanoseconds on an event is too old, judged
   ///     when the callback would run.
   ///   - customFilter: With `.custom`: returns true for an event that the callback wants. It runs
@@ -37,7 +37,7 @@ extension EventThread {
     customFilter: (
       @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil
-  ) -> EventCallbackHandle {
+  ) -> any EventListenerHandling {
     add(
       HandlerCallback(callback),
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter))
@@ -54,7 +54,7 @@ extension EventThread {
     customFilter: (
       @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil
-  ) -> EventCallbackHandle {
+  ) -> any EventListenerHandling {
     add(
       HandlerCallback(callback),
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter))
@@ -79,7 +79,7 @@ extension EventThread {
     customFilter: (
       @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil
-  ) -> EventCallbackHandle {
+  ) -> any EventListenerHandling {
     requireOwner(Owner.self)
     return add(
       HandlerCallback(method),
@@ -103,7 +103,7 @@ extension EventThread {
     customFilter: (
       @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
     )? = nil
-  ) -> EventCallbackHandle {
+  ) -> any EventListenerHandling {
     requireOwner(Owner.self)
     return add(
       HandlerCallback(method),
@@ -113,12 +113,12 @@ extension EventThread {
   @inlinable
   func add<E: Eventable>(
     _ callback: HandlerCallback<E>, _ interest: HandlerInterest<E>
-  ) -> EventCallbackHandle {
+  ) -> any EventListenerHandling {
     addHandler(TypedHandler(callback, interest), eventTypeActions(E.self))
   }
 
   @usableFromInline
-  func addHandler(_ handler: EventHandler, _ type: EventTypeActions) -> EventCallbackHandle {
+  func addHandler(_ handler: EventHandler, _ type: EventTypeActions) -> any EventListenerHandling {
     EventCallbackHandle(handler.state, consumer, consumer.registry.add(handler, type))
   }
 

@@ -246,10 +246,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
   ///
   /// **Complexity**: O(callbacks of the thread that want the latest event only).
-  public var eventCount: Int { eventCounts.total }
-
-  /// How many events wait in each lane. As ``eventCount``.
-  public var eventCounts: EventLaneCounts { EventLaneCounts(counts: consumer.mailbox.depths()) }
+  public var eventCount: Int { consumer.mailbox.depths().reduce(0, +) }
 
   /// How many events wait in one lane.
   ///
@@ -260,7 +257,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**, **Complexity**: as ``eventCount``.
   public func eventCount(priority: EventPriority, method: EventDispatchMethod) -> Int {
-    eventCounts[method, priority]
+    consumer.mailbox.depths()[Int(Lane(method, priority).index)]
   }
 
   /// What this thread has done so far. **Threads**: any.

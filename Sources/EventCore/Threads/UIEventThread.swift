@@ -122,7 +122,7 @@ extension UIEventThread {
         _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
       ) -> Bool
     )? = nil
-  ) -> EventCallbackHandle {
+  ) -> any EventListenerHandling {
     add(
       HandlerCallback(onMain: callback),
       HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter))
@@ -143,7 +143,7 @@ extension UIEventThread {
         _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
       ) -> Bool
     )? = nil
-  ) -> EventCallbackHandle {
+  ) -> any EventListenerHandling {
     add(
       HandlerCallback(onMain: callback),
       HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter))
@@ -165,7 +165,7 @@ extension UIEventThread {
         _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
       ) -> Bool
     )? = nil
-  ) -> EventCallbackHandle {
+  ) -> any EventListenerHandling {
     requireOwner(Owner.self)
     return add(
       HandlerCallback(onMain: method),
@@ -192,7 +192,7 @@ extension UIEventThread {
         _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
       ) -> Bool
     )? = nil
-  ) -> EventCallbackHandle {
+  ) -> any EventListenerHandling {
     requireOwner(Owner.self)
     return add(
       HandlerCallback(onMain: method),

@@ -27,7 +27,7 @@ import Testing
       let thread = EventThread(on: central)
       let calls = Log<Int>()
       let gate = Gate()
-      let handles = Log<EventCallbackHandle>()
+      let handles = Log<any EventListenerHandling>()
       for index in 0..<4 {
         let handle = thread.addEventCallback { (event: Number) in
           calls.append(event.value * 10 + index)
@@ -142,7 +142,7 @@ import Testing
       let central = EventCentral(core: core)
       let thread = EventThread(on: central)
       let calls = Log<Int>()
-      let handles = Log<EventCallbackHandle>()
+      let handles = Log<any EventListenerHandling>()
       handles.append(
         thread.addEventCallback { (event: Carrying) in
           calls.append(event.value)

@@ -27,7 +27,7 @@ final class TestWorker: Sendable {
 
   @discardableResult
   func add<E: Eventable>(isTimed: Bool = false, _ body: @escaping @Sendable (E) -> Void)
-    -> EventCallbackHandle
+    -> any EventListenerHandling
   {
     let handler = TypedHandler<E>(HandlerState(isTimed: isTimed)) { event, _, _, _ in
       body(event)

@@ -25,7 +25,7 @@ struct WaitingCountTests {
         Ping().dispatch(lane, on: central)
         #expect(thread.eventCount == 1 + others)
         #expect(
-          TestLane.all.map { thread.eventCounts[$0.method, $0.priority] }
+          TestLane.all.map { thread.eventCount(priority: $0.priority, method: $0.method) }
             == TestLane.all.map { ($0 == lane ? 1 : 0) + others / 10 })
       }
       for lane in lanes { Other().dispatch(lane, on: central) }

@@ -120,7 +120,7 @@ struct ChainMutationTests {
   @Test("an interceptor added on the way begins with the next event, a removed one is not asked")
   func interceptors() {
     let shop = Shop()
-    var second: EventInterceptionHandle?
+    var second: (any EventRegistration)?
     let journal = shop.journal
     shop.shop.intercept(Teams.self) { [unowned desk = shop.shop, journal] _ in
       guard let handle = second else { return .pass }
@@ -148,7 +148,7 @@ struct ChainMutationTests {
     let screen = Screen()
     coordinator.rootResponder = screen
     let journal = Journal()
-    var handle: EventInterceptionHandle?
+    var handle: (any EventRegistration)?
     handle = coordinator.intercept(Teams.self) { [journal] _ in
       handle?.remove()
       journal.entries.append("goes on")

@@ -143,7 +143,7 @@ struct PoolDispatchTests {
     let log = Log<Handled>()
     #expect(Ping().queue(on: jobs.central) == 0)
     let threads = jobs.pool.withThreads { $0 }
-    func listen(_ index: Int) -> EventCallbackHandle {
+    func listen(_ index: Int) -> any EventListenerHandling {
       threads[index].addEventCallback { (event: Ping) in
         log.append(Handled(thread: index, number: event.number))
       }

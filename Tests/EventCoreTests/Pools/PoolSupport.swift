@@ -91,7 +91,7 @@ struct JobPool: Sendable {
   init(
     _ core: EventCentral.Core, _ capacity: Int,
     _ balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
-    scaler: any EventPoolScaling = EventPoolStaticScaler(),
+    scaler: any EventPoolScaling = FixedScaler(),
     body: (@Sendable (JobThread, Job) -> Void)? = nil,
     complete: (@Sendable (JobThread) -> Void)? = nil
   ) {

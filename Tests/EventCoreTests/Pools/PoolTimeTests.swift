@@ -39,9 +39,9 @@ struct PoolTimeTests {
   /// A pool of two threads whose callbacks are as that of `add`.
   private static func pool(
     _ kind: (EventCentral.Core, Balance),
-    add: @escaping @Sendable (EventThread) -> EventCallbackHandle
-  ) -> (EventPool<EventThread>, Log<EventCallbackHandle>) {
-    let handles = Log<EventCallbackHandle>()
+    add: @escaping @Sendable (EventThread) -> any EventListenerHandling
+  ) -> (EventPool<EventThread>, Log<any EventListenerHandling>) {
+    let handles = Log<any EventListenerHandling>()
     let pool = EventPool<EventThread>(
       capacity: 2, balancer: kind.1.make(), on: EventCentral(core: kind.0)
     ) { _ in

@@ -56,7 +56,7 @@ struct SharedCallbackTests {
     "D4: a callback that takes the place of all that have ended gets nothing that waited for them",
     arguments: cores, [EventListenerInterest.all, .latestOnly])
   func replacedCallback(core: EventCentral.Core, interest: EventListenerInterest) {
-    let (log, handles) = (Log<String>(), Log<EventCallbackHandle>())
+    let (log, handles) = (Log<String>(), Log<any EventListenerHandling>())
     let pool = EventPool<EventThread>(
       capacity: 2, balancer: EventPoolSharedBalancer(), on: EventCentral(core: core)
     ) { _ in

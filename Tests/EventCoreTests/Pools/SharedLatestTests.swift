@@ -255,7 +255,7 @@ struct SharedLatestTests {
     arguments: cores)
   func removal(core: EventCentral.Core) {
     let log = Log<Int>()
-    let handles = Log<EventCallbackHandle>()
+    let handles = Log<any EventListenerHandling>()
     let add: @Sendable (EventThread) -> Void = { thread in
       handles.append(
         thread.addEventCallback(

@@ -69,7 +69,7 @@ struct ScheduleTests {
     }
     world.clock.advance(by: .nanoseconds(1))
     for lane in TestLane.all {
-      #expect(world.thread.eventCounts[lane.method, lane.priority] == 3)
+      #expect(world.thread.eventCount(priority: lane.priority, method: lane.method) == 3)
     }
     hold.letGo()
     #expect(world.finish().count == 30)

@@ -157,7 +157,7 @@ struct HandlerTests {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
     let log = Log<String>()
-    let handles = Log<EventCallbackHandle>()
+    let handles = Log<any EventListenerHandling>()
     let first = thread.addEventCallback { [unowned thread] (event: Ping) in
       log.append("ping \(event.number)")
       // A new event, not a nested call: it comes after this handler, and to the callback added now.
@@ -232,8 +232,8 @@ struct HandlerTests {
     #expect(thread.eventCount(priority: .normal, method: .queue) == 10_000)
     #expect(thread.eventCount(priority: .normal, method: .stack) == 0)
     #expect([Ping(), Ping()].stack(priority: .low, on: central) == 2)
-    #expect(thread.eventCounts[.stack, .low] == 2)
-    #expect(thread.eventCounts.total == 10_002)
+    #expect(thread.eventCount(priority: .low, method: .stack) == 2)
+    #expect(thread.eventCount == 10_002)
     held.letGo()
     #expect(log.entries(atLeast: 10_002).count == 10_002)
     #expect(waitUntil { thread.eventCount == 0 })
@@ -254,9 +254,9 @@ struct HandlerTests {
   @Test("D6: the end of an event is in no handler, and may wait for one", arguments: cores)
   func eventEndWaits(core: EventCentral.Core) {
     final class Parting: Sendable {
-      let handle: Guarded<EventCallbackHandle?>
+      let handle: Guarded<(any EventListenerHandling)?>
       let done: Gate
-      init(_ handle: Guarded<EventCallbackHandle?>, _ done: Gate) {
+      init(_ handle: Guarded<(any EventListenerHandling)?>, _ done: Gate) {
         (self.handle, self.done) = (handle, done)
       }
       deinit {
@@ -266,7 +266,7 @@ struct HandlerTests {
     }
     struct Last: Eventable { let parting: Parting }
     let thread = EventThread(on: EventCentral(core: core))
-    let last = Guarded<EventCallbackHandle?>(nil)
+    let last = Guarded<(any EventListenerHandling)?>(nil)
     let done = Gate()
     // With a time, so that it is called in the general way on both cores.
     let handle = thread.addEventCallback { (_: Last, _: EventPriority, _: DispatchTime) in }

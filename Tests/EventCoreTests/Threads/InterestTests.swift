@@ -180,7 +180,7 @@ struct InterestTests {
   func filterRemoves(core: EventCentral.Core) {
     let owner = Owner(on: EventCentral(core: core))
     let (log, asked) = (Log<Int>(), Log<Int>())
-    let handles = Log<EventCallbackHandle>()
+    let handles = Log<any EventListenerHandling>()
     let remove: @Sendable (Int, Ping) -> Bool = { index, event in
       asked.append(index)
       // The first lets one event pass.
@@ -216,7 +216,7 @@ struct InterestTests {
   @Test("D6: a handler that removes the next one is the last that is called", arguments: cores)
   func removesTheNext(core: EventCentral.Core) {
     let thread = EventThread(on: EventCentral(core: core))
-    let (log, handles) = (Log<String>(), Log<EventCallbackHandle>())
+    let (log, handles) = (Log<String>(), Log<any EventListenerHandling>())
     thread.addEventCallback { (event: Ping) in
       log.append("first \(event.number)")
       if event.number == 2 { handles.entries[0].remove() }

@@ -284,8 +284,8 @@ struct LatestOnlyTests {
     "D10: a callback that is removed while its thread frees what waits is freed", arguments: cores)
   func removedByAnEndingEvent(core: EventCentral.Core) {
     final class Parting: Sendable {
-      let handle: EventCallbackHandle
-      init(_ handle: EventCallbackHandle) { self.handle = handle }
+      let handle: any EventListenerHandling
+      init(_ handle: any EventListenerHandling) { self.handle = handle }
       deinit { handle.remove() }
     }
     struct Last: Eventable { let parting: Parting }

@@ -17,7 +17,7 @@ struct TrapTests {
       processExitsWith: .failure, observing: [\.standardErrorContent]
     ) {
       let thread = EventThread(on: EventCentral())
-      let handles = Log<EventCallbackHandle>()
+      let handles = Log<any EventListenerHandling>()
       let registered = Gate()
       let handle = thread.addEventCallback { (_: Ping) in
         registered.pass()

@@ -141,7 +141,7 @@ struct TreeShapeTests {
 
         """)
     #expect(
-      cart.diagram(as: .graphviz) == #"""
+      cart.graphvizDiagram() == #"""
         digraph EventTree {
           node [shape=box];
           n0 [label="app\nNote: onPropagate"];
@@ -155,7 +155,7 @@ struct TreeShapeTests {
 
         """#)
     #expect(
-      cart.diagram(as: .mermaid) == """
+      cart.mermaidDiagram() == """
         graph TD
           classDef here stroke-width:4px
           n0["app<br/>Note: onPropagate"]

@@ -85,6 +85,25 @@ enum SeedMigration {
         for handler in handler.take() { handler.remove() }
     }
   }
+
+  // A thread with a wrapped method, as its users end and prepare it.
+  class WrappedProcessor: EventThread, @unchecked Sendable {
+    struct Event: Eventable { var number = 0 }
+    let heard = Log<Int>()
+
+    @EventThread.EventMethod<WrappedProcessor, Event>
+    private var onEvent = { (self, event: Event, priority: EventPriority, dispatchTime: DispatchTime) in
+      self.heard.append(event.number)
+    }
+
+    func unregisterAllListenersNow() {
+        unregisterWrappedListeners()
+    }
+
+    func reg() {
+        _onEvent.prepare(owner: self)
+    }
+  }
 }
 
 #if swift(>=6)
@@ -202,5 +221,21 @@ struct SeedMigrationTests {
     #expect(SeedMigration.Retained.Event().queue() == 1)
     handle?.removeAndWait()
     #expect(waitUntil { weakModel == nil })
+  }
+
+  @Test("a thread's wrapped methods are unregistered, and prepared again")
+  func wrappedMethods() async {
+    await offThePool {
+      let processor = SeedMigration.WrappedProcessor()
+      #expect(SeedMigration.WrappedProcessor.Event(number: 1).queue() == 1)
+      #expect(processor.heard.entries(atLeast: 1) == [1])
+      processor.unregisterAllListenersNow()
+      #expect(SeedMigration.WrappedProcessor.Event(number: 2).queue() == 0)
+      processor.reg()
+      processor.reg()
+      SeedMigration.WrappedProcessor.Event(number: 3).queue()
+      #expect(processor.heard.entries(atLeast: 2) == [1, 3])
+      processor.cancel()
+    }
   }
 }

@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// How a tree is written down.
-public enum EventTreeFormat: CaseIterable, Sendable {
-  /// Lines with branches, for a terminal.
-  case text
-  /// A `digraph` in the language of Graphviz.
-  case graphviz
-  /// A `graph` in the language of Mermaid, which many Markdown viewers draw.
-  case mermaid
-}
-
 extension EventNode {
-  /// The whole tree of this node, with all handlers, and this node marked.
+  /// The whole tree of this node as lines with branches, with all handlers, and this node marked.
   ///
   /// ```
   /// app  [ThemeChanged: onPropagate]
@@ -21,26 +11,29 @@ extension EventNode {
   /// └─ badge  [ItemAdded: onPropagate @ listenerThread]
   /// ```
   ///
-  /// As text, nodes deeper than 32 have their depth in front instead of a branch.
+  /// Nodes deeper than 32 have their depth in front instead of a branch.
   ///
   /// **Threads**: any. The tree as it was at one moment; nobody can change trees or look at them
   /// meanwhile. Raising goes on on the lock-free core.
   ///
   /// **Complexity**: O(nodes and handlers of the tree), in time and memory.
-  public final func diagram(as format: EventTreeFormat = .text) -> String {
-    let nodes = TreeSnapshot(around: self).nodes
-    switch format {
-    case .text: return textDiagram(nodes)
-    case .graphviz: return graphvizDiagram(nodes)
-    case .mermaid: return mermaidDiagram(nodes)
-    }
+  public final func diagram() -> String { text(TreeSnapshot(around: self).nodes) }
+
+  /// The same as a `digraph` in the language of Graphviz.
+  public final func graphvizDiagram() -> String {
+    graphviz(TreeSnapshot(around: self).nodes)
+  }
+
+  /// The same as a `graph` in the language of Mermaid, which many Markdown viewers draw.
+  public final func mermaidDiagram() -> String {
+    mermaid(TreeSnapshot(around: self).nodes)
   }
 }
 
 /// How deep branches are drawn: each line repeats those of the nodes above it.
 private let deepestBranch = 32
 
-private func textDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
+private func text(_ nodes: [TreeSnapshot.Node]) -> String {
   var text = ""
   // What stands on the left of a node's children, by the node's depth.
   var indents = [""]
@@ -62,7 +55,7 @@ private func textDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
   return text
 }
 
-private func graphvizDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
+private func graphviz(_ nodes: [TreeSnapshot.Node]) -> String {
   var text = "digraph EventTree {\n  node [shape=box];\n"
   for (index, node) in nodes.enumerated() {
     let label = label(of: node, between: "\\n", ["\\": "\\\\", "\"": "\\\"", "\n": "\\n"])
@@ -72,7 +65,7 @@ private func graphvizDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
   return text + "}\n"
 }
 
-private func mermaidDiagram(_ nodes: [TreeSnapshot.Node]) -> String {
+private func mermaid(_ nodes: [TreeSnapshot.Node]) -> String {
   var text = "graph TD\n  classDef here stroke-width:4px\n"
   for (index, node) in nodes.enumerated() {
     let label = label(
