@@ -135,7 +135,10 @@ enum LockingTree: TreeCore {
   private static func end(_ cell: LockingCellPointer, _ state: inout State) {
     // Sequentially consistent: the first half of "end, then look" (`isCalling`).
     cell.face.pointee.state.store(1, ordering: .sequentiallyConsistent)
-    cell.face.pointee.node.pointee.cells.remove(cell)
+    // The node by itself: as a part of a longer access its cell's face would count as changed, which
+    // walks read meanwhile.
+    let node = cell.face.pointee.node
+    node.pointee.cells.remove(cell)
     letGo(cell, &state)
   }
 
