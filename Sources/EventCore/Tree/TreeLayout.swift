@@ -42,12 +42,7 @@ struct TreeWalk {
   /// The walking thread's alone.
   @usableFromInline var seen: UInt64 = 0
 
-  // The locking core's own, all of it the walking thread's alone.
-
-  /// How many changes there had been when it was last looked where the cells are.
-  var changes: UInt64 = 0
-  /// Of each cell: it was not where it had been, then.
-  var isCut: UnsafeMutablePointer<Bool>?
+  /// The locking core's own. Constant.
   var own: Unmanaged<AnyObject>?
 
   init(lastRemoval: UnsafeMutablePointer<Atomic<UInt64>>) {

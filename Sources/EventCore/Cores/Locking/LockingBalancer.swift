@@ -26,100 +26,57 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
   // MARK: Posting
 
   override func post(_ run: LockingRun) -> Int? {
-    var rest = run
-    var isAnyPlaced = false
+    var left = 0
+    for index in 0..<run.count where !place(run[index..<index + 1]) {
+      // The caller ends the first ones.
+      run[left].address.copyMemory(from: run[index].address, byteCount: run.length)
+      left += 1
+    }
+    // Relaxed, both: statistics.
+    guard left < run.count else {
+      refusals.wrappingAdd(UInt64(left), ordering: .relaxed)
+      return nil
+    }
+    // Accepted, with those that nobody was left for (D4: counted).
+    if left > 0 { drops.wrappingAdd(UInt64(left), ordering: .relaxed) }
+    return left
+  }
+
+  /// Has a thread chosen for a record, and posts it there, or to the next one that has not closed.
+  /// False if all have.
+  private func place(_ run: LockingRun) -> Bool {
     while let snapshot = threads.withLock({ $0 }) {
-      rest.count = place(rest, snapshot, &isAnyPlaced)
-      if rest.count == 0 { return 0 }
+      let entries = snapshot.entries
+      let chosen = choose(run.first, snapshot)
+      for turn in 0..<entries.count {
+        let entry = entries[(chosen + turn) % entries.count]
+        // A thread of a pool has one.
+        let load = entry.load.unsafelyUnwrapped
+        guard load.promise(1) else { continue }
+        readdress(run.first, entry)
+        if let left = entry.sink._withUnsafeGuaranteedRef({ $0.post(run) }) {
+          if left > 0 { run.first.end(payloadMoved: false, chooser.drop) }
+          return true
+        }
+        load.withdraw(1)
+      }
       // All that this snapshot knew may have gone while others came: a thread is taken off before
       // it is retired, so that the current snapshot knows better.
       if threads.withLock({ $0 === snapshot }) { break }
     }
-    // Relaxed, both: statistics.
-    guard isAnyPlaced else {
-      refusals.wrappingAdd(UInt64(rest.count), ordering: .relaxed)
-      return nil
-    }
-    // Accepted, and the caller ends them (D4: counted).
-    drops.wrappingAdd(UInt64(rest.count), ordering: .relaxed)
-    return rest.count
+    return false
   }
 
-  /// Has a thread chosen for each record, and posts; those for one thread that follow each other
-  /// stay together. Returns how many are left, which then are the first.
-  private func place(
-    _ run: LockingRun, _ snapshot: LockingSnapshot, _ isAnyPlaced: inout Bool
-  ) -> Int {
-    var left = 0
-    var begin = 0
-    var chosen = choose(run.first, snapshot)
-    while begin < run.count {
-      var end = begin + 1
-      var next = chosen
-      while end < run.count {
-        next = choose(run[end], snapshot)
-        if next != chosen { break }
-        end += 1
-      }
-      let part = run[begin..<end]
-      if post(part, to: chosen, snapshot) {
-        isAnyPlaced = true
-      } else {
-        run[left].address.copyMemory(
-          from: part.first.address, byteCount: part.count * run.length)
-        left += part.count
-      }
-      begin = end
-      chosen = next
-    }
-    return left
-  }
-
-  /// The thread for a record, with a promise of one; the number of threads if none takes it. Runs
-  /// the user's code.
+  /// The number of the thread for a record. Runs the user's code.
   private func choose(_ record: LockingRecord, _ snapshot: LockingSnapshot) -> Int {
     let entries = snapshot.entries
-    guard entries.count > 1, let first = entries.baseAddress else {
-      return promise(1, from: 0, snapshot)
-    }
+    guard entries.count > 1, let first = entries.baseAddress else { return 0 }
     // An optional pointer has the layout of a pointer, and a stored property an offset.
     let loads =
       UnsafeRawPointer(first)
       + MemoryLayout<LockingSnapshot.Entry>.offset(of: \.load).unsafelyUnwrapped
     let stride = MemoryLayout<LockingSnapshot.Entry>.stride
-    let index = chooser.choose(record.address, loads, stride: stride, count: entries.count)
-    return promise(1, from: index, snapshot)
-  }
-
-  /// The thread from `index` on that takes a promise; the number of threads if none does.
-  private func promise(_ count: Int, from index: Int, _ snapshot: LockingSnapshot) -> Int {
-    let threads = snapshot.entries.count
-    for turn in 0..<threads {
-      let candidate = (index + turn) % threads
-      if snapshot.entries[candidate].load.unsafelyUnwrapped.promise(count) { return candidate }
-    }
-    return threads
-  }
-
-  /// Posts a run that is promised to a thread, or to another if that one has closed. False if all
-  /// have.
-  private func post(_ run: LockingRun, to chosen: Int, _ snapshot: LockingSnapshot) -> Bool {
-    var index = chosen
-    for _ in snapshot.entries {
-      guard index < snapshot.entries.count else { return false }
-      let entry = snapshot.entries[index]
-      for number in 0..<run.count { readdress(run[number], entry) }
-      if let left = entry.sink._withUnsafeGuaranteedRef({ $0.post(run) }) {
-        run.end(first: left, chooser.drop)
-        return true
-      }
-      entry.load.unsafelyUnwrapped.withdraw(run.count)
-      index = promise(run.count, from: index + 1, snapshot)
-    }
-    if index < snapshot.entries.count {
-      snapshot.entries[index].load.unsafelyUnwrapped.withdraw(run.count)
-    }
-    return false
+    return chooser.choose(record.address, loads, stride: stride, count: entries.count)
   }
 
   private func readdress(_ record: LockingRecord, _ entry: LockingSnapshot.Entry) {
@@ -134,18 +91,19 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
   // MARK: Threads
 
   func add(_ subscription: Subscription, generation: UInt32, timed: Bool, load: EventLoad) {
-    change(subscription, to: .init(generation: generation, timed: timed, load: load))
+    change(
+      subscription, to: .init(subscription, generation: generation, timed: timed, load: load))
   }
 
   func remove(_ subscription: Subscription) {
     change(subscription, to: nil)
   }
 
-  private func change(_ subscription: Subscription, to figures: LockingSnapshot.Figures?) {
+  private func change(_ subscription: Subscription, to entry: LockingSnapshot.Entry?) {
     // What the old snapshot held may end with it: outside the mutex.
     let old = threads.withLock { threads in
       let old = threads
-      threads = .changing(old, subscription, to: figures, keepsSubscriptions: true)
+      threads = .changing(old, subscription, to: entry, keepsSubscriptions: true)
       return old
     }
     withExtendedLifetime(old) {}

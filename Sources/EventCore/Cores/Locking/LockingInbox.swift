@@ -8,98 +8,83 @@ import Synchronization
 /// It is apart from the mailbox since routes that threads remember keep it: after the end there is
 /// nothing in it, and it refuses.
 ///
-/// Who touches what: `state` with the mutex held, in which no code of the user's runs; `urgent` and
-/// `taken` are atomic.
+/// Who touches what: `hot`, `lanes` and `state` with the mutex held, in which no code of the user's runs;
+/// `urgent` and `taken` are atomic.
 final class LockingInbox: LockingSink, @unchecked Sendable {
-  struct State: ~Copyable {
-    var lanes: LockingLanes
+  /// What a post looks at, beside the mutex and the lane of most events: each line more would have to
+  /// come over from the consumer after each of its looks.
+  struct Hot {
+    /// One bit for each lane that holds something.
+    var occupied: UInt16 = 0
+    /// A post to a lane before this one concerns who takes.
+    var first = UInt8(Lane.count)
+    /// Whether those who take have been told so.
+    var isTold = false
+    var refuses = false
+    var hasSleepers = false
+
+    /// The first lane that holds something, or `Lane.count`.
+    var firstLane: Int { occupied == 0 ? Lane.count : occupied.trailingZeroBitCount }
+  }
+
+  struct State {
     var closes = false
     var isInterrupted = false
     /// Of a worker's: until `admit`.
     var isHeld = false
     /// Who sleeps and is to be woken, the one that came last at the end: its cache is warmest.
-    private var asleep: [LockingBed] = []
-    var dropped = 0
+    var asleep: [LockingBed] = []
+    var dropped: UInt64 = 0
     var superseded: UInt64 = 0
-    /// Tokens that were taken and stood for nothing,
-    var empty = 0
-    /// and those in each lane that do.
-    var idle = [Int](repeating: 0, count: Lane.count)
     var subscriptions: [LockingSubscription] = []
     /// By their subscriptions.
     var latests: [UnsafeMutableRawPointer: LockingLatest] = [:]
-
-    init(_ hot: UnsafeMutablePointer<LockingLanes.Hot>) {
-      lanes = LockingLanes(hot)
-    }
-
-    var refuses: Bool {
-      get { lanes.hot.pointee.refuses }
-      nonmutating set { lanes.hot.pointee.refuses = newValue }
-    }
-
-    mutating func lieDown(_ bed: LockingBed) {
-      asleep.append(bed)
-      lanes.hot.pointee.hasSleepers = true
-    }
-
-    mutating func getUp(_ bed: LockingBed) {
-      asleep.removeAll { $0 === bed }
-      lanes.hot.pointee.hasSleepers = !asleep.isEmpty
-    }
-
-    /// Who is to be woken, with the mutex open.
-    mutating func nextSleeper() -> LockingBed? {
-      defer { lanes.hot.pointee.hasSleepers = !asleep.isEmpty }
-      while let bed = asleep.popLast() {
-        // It may have been woken by its other inbox.
-        guard bed.isAsleep else { continue }
-        bed.isAsleep = false
-        return bed
-      }
-      return nil
-    }
   }
 
   let mutex: SystemMutex
   /// Whose mutex it is, if it is not this one's.
   private let owner: LockingInbox?
   private let memory: UnsafeMutableRawPointer
-  private let hot: UnsafeMutablePointer<LockingLanes.Hot>
+  let hot: UnsafeMutablePointer<Hot>
+  let lanes: LockingLanes
   let state: UnsafeMutablePointer<State>
   /// Something has come that concerns who takes. Written with the mutex held.
   let urgent: UnsafeMutablePointer<Atomic<Bool>>
-  /// How many records were taken from each lane: written by the one who takes, read by anybody.
-  private let taken: UnsafeMutablePointer<Atomic<Int>>
+  /// How many events were taken from each lane: written by the one who takes, read by anybody.
+  private let taken: UnsafeMutablePointer<Atomic<UInt64>>
 
   /// - Parameter owner: Whose mutex guards this one too: a worker sees both at one moment (D1).
   init(sharing owner: LockingInbox? = nil) {
-    // The mutex with what a post touches; what those who take look at for each event, and count;
-    // the rest. Apart by two lines, since processors fetch two at once.
-    memory = .allocate(byteCount: 256 + MemoryLayout<State>.size, alignment: 128)
-    hot = (memory + SystemMutex.size)
-      .bindMemory(to: LockingLanes.Hot.self, capacity: 1)
-    urgent = (memory + 128).bindMemory(to: Atomic<Bool>.self, capacity: 1)
+    // What those who take look at for each event, and count; the mutex with what a post touches; the
+    // rest. The first is apart by two lines, since processors fetch two at once.
+    let hotOffset = 128 + SystemMutex.size
+    let stateOffset = (hotOffset + 8 + LockingLanes.size + 63) & -64
+    memory = .allocate(byteCount: stateOffset + MemoryLayout<State>.size, alignment: 128)
+    urgent = memory.bindMemory(to: Atomic<Bool>.self, capacity: 1)
     urgent.initialize(to: Atomic(false))
-    taken = (memory + 136).bindMemory(to: Atomic<Int>.self, capacity: Lane.count)
+    taken = (memory + 8).bindMemory(to: Atomic<UInt64>.self, capacity: Lane.count)
     for lane in 0..<Lane.count { (taken + lane).initialize(to: Atomic(0)) }
-    state = (memory + 256).bindMemory(to: State.self, capacity: 1)
-    state.initialize(to: State(hot))
-    mutex = owner?.mutex ?? SystemMutex(at: memory)
+    mutex = owner?.mutex ?? SystemMutex(at: memory + 128)
     self.owner = owner
+    hot = (memory + hotOffset).bindMemory(to: Hot.self, capacity: 1)
+    hot.initialize(to: Hot())
+    lanes = LockingLanes(at: memory + hotOffset + 8)
+    state = (memory + stateOffset).bindMemory(to: State.self, capacity: 1)
+    state.initialize(to: State())
   }
 
   deinit {
     if owner == nil { mutex.end() }
+    for block in lanes.takeMemory(over: 0) { block.deallocate() }
     state.deinitialize(count: 1)
     memory.deallocate()
   }
 
   @inline(__always)
-  func withLock<R>(_ body: (inout State) -> R) -> R {
+  func withLock<R>(_ body: () -> R) -> R {
     mutex.lock()
     defer { mutex.unlock() }
-    return body(&state.pointee)
+    return body()
   }
 
   // MARK: Any thread
@@ -119,10 +104,11 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   /// Puts records into their lane. Locked. Returns who is to be woken then, with the mutex open.
   @inline(__always)
   func append(_ run: LockingRun) -> LockingBed? {
-    let lane = run.first.header.pointee.lane
-    state.pointee.lanes.append(run, lane)
+    let lane = run.first.lane
+    lanes[lane].pointee.append(run, isStack: LockingLane.isStack(lane))
+    hot.pointee.occupied |= 1 << UInt16(truncatingIfNeeded: lane)
     if lane < hot.pointee.first, !hot.pointee.isTold { setUrgent() }
-    return hot.pointee.hasSleepers ? state.pointee.nextSleeper() : nil
+    return hot.pointee.hasSleepers ? nextSleeper() : nil
   }
 
   /// Has those who take look. Locked.
@@ -142,17 +128,17 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   /// Changes what those who take have to do, and wakes them.
   func tell(_ change: (inout State) -> Void) {
     var asleep: [LockingBed] = []
-    withLock { state in
-      change(&state)
+    withLock {
+      change(&state.pointee)
       setUrgent()
-      while let bed = state.nextSleeper() { asleep.append(bed) }
+      while let bed = nextSleeper() { asleep.append(bed) }
     }
     for bed in asleep { bed.wake() }
   }
 
   func close(drops: Bool) {
     tell { state in
-      state.refuses = true
+      hot.pointee.refuses = true
       state.closes = state.closes || drops
     }
   }
@@ -161,7 +147,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     _ target: AnyObject, drop: ((UnsafeMutableRawPointer) -> Void)?
   ) -> Subscription {
     let subscription = LockingSubscription(target, drop: drop, self)
-    withLock { $0.subscriptions.append(subscription) }
+    withLock { state.pointee.subscriptions.append(subscription) }
     return subscription.name
   }
 
@@ -170,22 +156,22 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   ) -> Subscription {
     let latest = LockingLatest(target, drop: drop, self)
     let subscription = latest.subscription.name
-    withLock { $0.latests[subscription.pointer] = latest }
+    withLock { state.pointee.latests[subscription.pointer] = latest }
     return subscription
   }
 
   func depths() -> [Int] {
-    let posted = withLock { state in
-      (0..<Lane.count).map { state.lanes.posted($0) - state.idle[$0] }
-    }
+    let posted = withLock { (0..<Lane.count).map { lanes[$0].pointee.posted } }
     // Relaxed: a momentary figure. Read after `posted`, so it may be ahead of it by a little.
-    return (0..<Lane.count).map { max(0, posted[$0] - taken[$0].load(ordering: .relaxed)) }
+    return posted.enumerated().map { lane, posted in
+      max(0, posted - Int(taken[lane].load(ordering: .relaxed)))
+    }
   }
 
   func counts() -> (taken: UInt64, dropped: UInt64) {
-    let (dropped, empty) = withLock { ($0.dropped, $0.empty) }
+    let dropped = withLock { state.pointee.dropped }
     let all = (0..<Lane.count).reduce(0) { $0 + taken[$1].load(ordering: .relaxed) }
-    return (UInt64(max(0, all - dropped - empty)), UInt64(dropped))
+    return (all - dropped, dropped)
   }
 
   // MARK: Who takes
@@ -198,67 +184,91 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
 
   /// Takes the next record of a lane out, into memory of the caller's. Locked.
   func take(_ lane: Int, into buffer: inout LockingBuffer) -> LockingRecord {
-    countTaken(lane)
-    return state.pointee.lanes.take(lane, into: &buffer)
+    let record = buffer.copy(lanes[lane].pointee.take(isStack: LockingLane.isStack(lane)))
+    if lanes[lane].pointee.isEmpty { hot.pointee.occupied &= ~(1 << UInt16(lane)) }
+    return record
   }
+
+  typealias Event = (event: LockingRecord?, slot: Unmanaged<LockingLatest>?)
 
   /// The event that a taken record is, or that it is the token of; nil if there is none any more.
   /// Locked. A token's slot is to be released when the event has ended.
   func event(
     of record: LockingRecord, into buffer: inout LockingBuffer, anyLane: Bool = false
-  ) -> (event: LockingRecord?, slot: Unmanaged<LockingLatest>?) {
-    guard record.isToken else { return (record, nil) }
-    let slot = Unmanaged<LockingLatest>.fromOpaque(record.pointer)
-    let event = slot._withUnsafeGuaranteedRef {
-      $0.take(record.lane, anyLane: anyLane, into: &buffer, &state.pointee)
+  ) -> Event {
+    guard record.isToken else {
+      countTaken(record.lane)
+      return (record, nil)
     }
-    if event == nil { state.pointee.empty += 1 }
-    return (event, slot)
+    let slot = Unmanaged<LockingLatest>.fromOpaque(record.pointer)
+    return (slot._withUnsafeGuaranteedRef { $0.take(record.lane, anyLane, into: &buffer) }, slot)
   }
 
-  /// Frees what waits: one by one and outside the lock, since the end of a payload is user code.
+  /// Has a bed woken when there is something to take. Locked, as the two below.
+  func lieDown(_ bed: LockingBed) {
+    state.pointee.asleep.append(bed)
+    hot.pointee.hasSleepers = true
+  }
+
+  func getUp(_ bed: LockingBed) {
+    state.pointee.asleep.removeAll { $0 === bed }
+    hot.pointee.hasSleepers = !state.pointee.asleep.isEmpty
+  }
+
+  /// Who is to be woken, with the mutex open.
+  func nextSleeper() -> LockingBed? {
+    defer { hot.pointee.hasSleepers = !state.pointee.asleep.isEmpty }
+    while let bed = state.pointee.asleep.popLast() {
+      // It may have been woken by its other inbox.
+      guard bed.isAsleep else { continue }
+      bed.isAsleep = false
+      return bed
+    }
+    return nil
+  }
+
+  /// Frees what a taken record stands for, and counts it. Not locked, since the end of a payload is
+  /// user code.
+  func drop(_ record: LockingRecord, _ buffer: inout LockingBuffer) {
+    let (event, slot): Event = withLock {
+      let found = self.event(of: record, into: &buffer, anyLane: true)
+      if found.event != nil { state.pointee.dropped += 1 }
+      return found
+    }
+    if let event {
+      let subscription = event.header.pointee.subscription
+      event.end(payloadMoved: false, subscription._withUnsafeGuaranteedRef { $0.drop })
+    }
+    slot?.release()
+  }
+
+  /// Frees what waits.
   func dropAll() {
     var buffer = LockingBuffer()
     while true {
-      typealias Next = (event: LockingRecord?, slot: Unmanaged<LockingLatest>?)
-      let next = withLock { state -> Next? in
-        let lane = state.lanes.firstLane
-        guard lane < Lane.count else { return nil }
-        let record = take(lane, into: &buffer)
-        let next = event(of: record, into: &buffer, anyLane: true)
-        if next.event != nil { state.dropped += 1 }
-        return next
+      let record: LockingRecord? = withLock {
+        hot.pointee.occupied == 0 ? nil : take(hot.pointee.firstLane, into: &buffer)
       }
-      guard let next else { return }
-      if let event = next.event {
-        let subscription = event.header.pointee.subscription
-        event.end(payloadMoved: false, subscription._withUnsafeGuaranteedRef { $0.drop })
-      }
-      next.slot?.release()
+      guard let record else { return }
+      drop(record, &buffer)
     }
-  }
-
-  /// Gives unused chunks back to the system, all but so many.
-  func trim(to kept: Int) {
-    var chunks = withLock { $0.lanes.free.removeAll(but: kept) }
-    chunks.deallocateAll()
   }
 
   /// After the last event.
   func end() {
     close(drops: true)
     dropAll()
-    trim(to: 0)
   }
 
   /// The end of its mailbox: what it held goes, though threads may remember it for a while.
   func forgetAll() {
     end()
-    let held = withLock { state in
-      defer { (state.subscriptions, state.latests) = ([], [:]) }
-      return (state.subscriptions, state.latests)
+    let (subscriptions, latests, blocks) = withLock {
+      defer { (state.pointee.subscriptions, state.pointee.latests) = ([], [:]) }
+      return (state.pointee.subscriptions, state.pointee.latests, lanes.takeMemory(over: 0))
     }
-    withExtendedLifetime(held) {}
+    for block in blocks { block.deallocate() }
+    withExtendedLifetime((subscriptions, latests)) {}
   }
 }
 
@@ -277,27 +287,5 @@ final class LockingBed: @unchecked Sendable {
 
   func wake() {
     if let pump { pump.wake() } else { monitor.wake() }
-  }
-}
-
-/// Memory for the record that a consumer works on.
-struct LockingBuffer: ~Copyable {
-  private var memory: UnsafeMutableRawPointer?
-  private var size = 0
-
-  deinit {
-    memory?.deallocate()
-  }
-
-  mutating func copy(_ record: LockingRecord) -> LockingRecord {
-    let length = record.length
-    if length > size {
-      memory?.deallocate()
-      memory = .allocate(byteCount: length, alignment: 64)
-      size = length
-    }
-    let place = memory.unsafelyUnwrapped
-    place.copyMemory(from: record.address, byteCount: length)
-    return LockingRecord(address: place)
   }
 }

@@ -12,12 +12,10 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   private let gate = LockingGate()
   private let inbox: LockingInbox
   private(set) var superseded: UInt64 = 0
-  private var event: LockingBuffer
+  private var event = LockingBuffer()
   private var waits: LockingRecord?
-  /// One bit for each lane whose token is in the inbox,
+  /// One bit for each lane whose token is in the inbox.
   private var posted: UInt32 = 0
-  /// and of these for each whose token stands for nothing.
-  private var idle: UInt32 = 0
   private let token: LockingRecord
 
   init(
@@ -25,15 +23,13 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   ) {
     self.inbox = inbox
     subscription = LockingSubscription(target, drop: drop, gate)
-    event = LockingBuffer()
-    token = LockingRecord(
-      address: .allocate(byteCount: LockingRecord.boxedLength, alignment: 16))
+    let length = LockingRecord.boxedLength
+    token = LockingRecord(address: .allocate(byteCount: length, alignment: 16))
     super.init()
     token.header.initialize(
       to: LockingRecord.Header(
         link: nil, subscription: .passUnretained(subscription), time: 0, generation: 0, lane: 0,
-        flags: EnvelopeLayout.token,
-        steps: UInt16(LockingRecord.boxedLength / LockingRecord.step)))
+        flags: EnvelopeLayout.token, steps: UInt16(length / LockingRecord.step)))
     token.pointer = Unmanaged.passUnretained(self).toOpaque()
     gate.sink = self
   }
@@ -47,15 +43,20 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
     var left: Int? = nil
     var sleeper: LockingBed?
     let lane = run.first.lane
-    inbox.withLock { state in
-      guard !state.refuses else { return }
-      left = replace(run)
-      superseded += UInt64(left.unsafelyUnwrapped)
-      state.superseded += UInt64(left.unsafelyUnwrapped)
-      let isPosted = posted & 1 << lane != 0
+    inbox.withLock {
+      guard !inbox.hot.pointee.refuses else { return }
+      let former = waits?.lane
+      let count = replace(run)
+      left = count
+      superseded += UInt64(count)
+      inbox.state.pointee.superseded += UInt64(count)
+      // What waits counts once, in its own lane, whatever tokens there are.
+      if let former, former != lane { inbox.lanes[former].pointee.countPosted(-1) }
+      guard posted & 1 << lane == 0 else {
+        if former != lane { inbox.lanes[lane].pointee.countPosted(1) }
+        return
+      }
       posted |= 1 << lane
-      countIdle(&state)
-      guard !isPosted else { return }
       token.header.pointee.lane = UInt8(lane)
       // Ended by whoever takes the token, when the event has ended.
       _ = Unmanaged.passRetained(self)
@@ -87,24 +88,12 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   ///
   /// `anyLane`: also an event of a later lane, which otherwise waits for its own token.
   func take(
-    _ lane: Int, anyLane: Bool, into buffer: inout LockingBuffer, _ state: inout LockingInbox.State
+    _ lane: Int, _ anyLane: Bool, into buffer: inout LockingBuffer
   ) -> LockingRecord? {
     posted &= ~(1 << lane)
-    defer { countIdle(&state) }
     guard let event = waits, anyLane || event.lane <= lane else { return nil }
     waits = nil
+    inbox.countTaken(event.lane)
     return buffer.copy(event)
-  }
-
-  /// The tokens or what waits have changed. Locked.
-  private func countIdle(_ state: inout LockingInbox.State) {
-    let now = posted & ~(waits.map { 1 << UInt32($0.lane) } ?? 0)
-    var changed = now ^ idle
-    idle = now
-    while changed != 0 {
-      let lane = changed.trailingZeroBitCount
-      changed &= changed - 1
-      state.idle[lane] += now & 1 << lane != 0 ? 1 : -1
-    }
   }
 }

@@ -12,50 +12,26 @@ import Synchronization
 #endif
 
 /// The mailbox in pure Swift: an inbox under a mutex, of which the consumer takes over the whole
-/// lane that is next.
+/// queue that is next.
 ///
-/// It then takes one after the other without the mutex, until that lane is dry, or `urgent` is set:
+/// It then takes one after the other without the mutex, until that queue is dry, or `urgent` is set:
 /// a post does so before it returns if it comes before what the consumer works on (D1). Of a stack
 /// it takes one at a time, since each post comes before the others (D3).
 ///
 /// A worker of a shared mailbox takes from there too; both inboxes have one mutex, and it takes one
 /// at a time.
 ///
-/// Who touches what: `own` the consumer's thread only.
+/// Who touches what: `own` and `lanes` the consumer's thread only.
 final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable {
   private struct Own: ~Copyable {
-    /// The queue that it works on, which it has taken over.
-    var lane = Lane.count
-    var chunks = LockingChunkList()
-    /// The next record in the first of these chunks, and where they end.
-    var next = LockingRecord.nowhere
-    var end = LockingRecord.nowhere
-    /// Chunks to give back.
-    var free = LockingChunkList()
+    /// The queue of `lanes` that it works on; otherwise one that is always empty, so that the next
+    /// step looks.
+    var lane = 0
     var buffer = LockingBuffer()
     /// Events since the last look.
     var sinceLook = 0
     /// As of the last look.
     var looksAtShared = false
-
-    deinit {
-      var (chunks, free) = (chunks, free)
-      chunks.deallocateAll()
-      free.deallocateAll()
-    }
-
-    /// Makes the first of the chunks the one that is worked on.
-    mutating func open() {
-      next = chunks.first?.pointee.begin ?? LockingRecord.nowhere
-      end = chunks.first?.pointee.end ?? LockingRecord.nowhere
-    }
-
-    @inline(__always)
-    mutating func takeNext() -> LockingRecord {
-      let record = LockingRecord(address: next)
-      next += record.length
-      return record
-    }
   }
 
   let inbox: LockingInbox
@@ -63,6 +39,11 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   private let sharedMailbox: LockingSharedMailbox?
   private let shared: LockingInbox?
   private let own: UnsafeMutablePointer<Own>
+  /// The queues that it has taken over. What is in one of them came before all that is in the same
+  /// lane of the inbox.
+  private let laneMemory = UnsafeMutableRawPointer.allocate(
+    byteCount: LockingLanes.size, alignment: 64)
+  private let lanes: LockingLanes
   private let bed: LockingBed
   private let strategy: EventWaitStrategy
   /// Woken in place of a thread; nil if the consumer has one.
@@ -70,9 +51,9 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   /// What a worker took from the shared mailbox. Written by its thread.
   private let takenShared = Atomic<UInt64>(0)
 
-  /// How many chunks an idle mailbox keeps, 64 KiB, and how long it keeps what a burst has left: it
+  /// How many bytes an idle mailbox keeps in a lane, and how long it keeps what a burst has left: it
   /// may soon be needed again.
-  private static let keptChunks = 8
+  private static let keptBytes = 32_768
   private static let keptNanoseconds: UInt64 = 1_000_000_000
 
   init(
@@ -89,6 +70,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       byteCount: (MemoryLayout<Own>.size + 127) & -128, alignment: 128
     ).bindMemory(to: Own.self, capacity: 1)
     own.initialize(to: Own())
+    lanes = LockingLanes(at: laneMemory)
     inbox.state.pointee.isHeld = shared != nil
     // Armed: the first post has it pumped.
     if pump != nil { lieDown() }
@@ -98,6 +80,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     // Nobody else knows the mailbox any more: this thread is its consumer now.
     end()
     inbox.forgetAll()
+    laneMemory.deallocate()
     own.deinitialize(count: 1)
     own.deallocate()
   }
@@ -180,32 +163,17 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   /// nothing.
   @inline(__always)
   private func nextStep(_ afterControl: Bool) -> Step {
+    let lane = lanes[own.pointee.lane]
     // Acquiring: pairs with the post that set it; the data itself is ordered by the mutex.
-    if own.pointee.next != own.pointee.end || openNextChunk(),
-      !inbox.urgent.pointee.load(ordering: .acquiring)
-    {
-      let record = own.pointee.takeNext()
-      if !record.isToken {
-        inbox.countTaken(own.pointee.lane)
-        own.pointee.sinceLook &+= 1
-        return .event(record, nil, isShared: false)
-      }
-      return inbox.withLock { _ in
-        inbox.countTaken(own.pointee.lane)
-        return step(record)
-      }
+    guard !lane.pointee.isEmpty, !inbox.urgent.pointee.load(ordering: .acquiring)
+    else { return look(afterControl) }
+    own.pointee.sinceLook &+= 1
+    let record = lane.pointee.take(isStack: false)
+    guard record.isToken else {
+      inbox.countTaken(own.pointee.lane)
+      return .event(record, nil, isShared: false)
     }
-    return look(afterControl)
-  }
-
-  /// Goes on to the next chunk of the lane, once nobody needs the last record. False if there is
-  /// none, or many are to be given back.
-  @inline(never)
-  private func openNextChunk() -> Bool {
-    guard let done = own.pointee.chunks.removeFirst() else { return false }
-    own.pointee.free.prepend(done)
-    own.pointee.open()
-    return own.pointee.chunks.first != nil && own.pointee.free.count < Self.keptChunks
+    return inbox.withLock { step(record, inbox) }
   }
 
   @inline(never)
@@ -216,8 +184,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     // Who is to look after what is shared and waits still. A post wakes one worker, which may be
     // this one, and this one has something of its own to do, or comes upon more.
     var sleeper: LockingBed?
-    if let shared, shared.state.pointee.lanes.firstLane < Lane.count {
-      sleeper = shared.state.pointee.nextSleeper()
+    if let shared, shared.hot.pointee.occupied != 0 {
+      sleeper = shared.nextSleeper()
     }
     inbox.mutex.unlock()
     sleeper?.wake()
@@ -225,57 +193,38 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   }
 
   private func lockedLook(_ afterControl: Bool) -> Step {
-    let state = inbox.state
-    state.pointee.lanes.free.prependAll(of: &own.pointee.free)
+    let (state, hot) = (inbox.state, inbox.hot)
     inbox.didLook(stillUrgent: state.pointee.isInterrupted)
-    own.pointee.looksAtShared = shared != nil && !state.pointee.isHeld && !state.pointee.refuses
+    // A worker follows its shared mailbox once it is ready, and leaves what is in there to the others
+    // when it ends.
+    let followed = state.pointee.isHeld ? nil : shared
+    own.pointee.looksAtShared = followed != nil && !hot.pointee.refuses
     if state.pointee.isInterrupted, !afterControl {
       state.pointee.isInterrupted = false
       return .control
     }
-    let followsShared = shared != nil && !state.pointee.isHeld
-    if state.pointee.closes || followsShared && shared.unsafelyUnwrapped.state.pointee.closes {
-      return .end
+    if state.pointee.closes || followed?.state.pointee.closes == true { return .end }
+    let (first, firstQueue) = (hot.pointee.firstLane, Int(Lane.firstQueue))
+    let lane = (firstQueue..<max(first, firstQueue)).first { !lanes[$0].pointee.isEmpty } ?? first
+    own.pointee.lane = 0
+    hot.pointee.first = UInt8(Lane.count)
+    if own.pointee.looksAtShared, let shared, shared.hot.pointee.firstLane < lane {
+      return takeShared(shared.hot.pointee.firstLane, shared)
     }
-    let isAtWork = own.pointee.next != own.pointee.end
-    let lane = min(state.pointee.lanes.firstLane, isAtWork ? own.pointee.lane : Lane.count)
-    // A worker that ends, or is not ready, leaves what is shared to the others.
-    if own.pointee.looksAtShared, let shared {
-      let sharedLane = shared.state.pointee.lanes.firstLane
-      if sharedLane < lane { return takeShared(sharedLane, shared) }
-    }
-    let isOneByOne = shared != nil || lane < Int(Lane.firstQueue)
-    state.pointee.lanes.hot.pointee.first = UInt8(isOneByOne ? Lane.count : lane)
     guard lane < Lane.count else {
-      let isOver = followsShared && shared.unsafelyUnwrapped.state.pointee.refuses
-      return state.pointee.refuses || isOver ? .end : .dry
+      return hot.pointee.refuses || followed?.hot.pointee.refuses == true ? .end : .dry
     }
-    // So that the next step looks, too, if it takes one by one.
-    if own.pointee.lane != lane { putBack() }
-    if isOneByOne {
-      // The next look is due at once: there may be more.
-      defer { own.pointee.sinceLook = 0 }
-      return step(inbox.take(lane, into: &own.pointee.buffer))
+    if shared != nil || LockingLane.isStack(lane) {
+      return step(inbox.take(lane, into: &own.pointee.buffer), inbox)
     }
-    if own.pointee.next == own.pointee.end {
-      own.pointee.chunks = state.pointee.lanes.takeAll(lane)
-      own.pointee.lane = lane
-      own.pointee.open()
+    if lanes[lane].pointee.isEmpty {
+      lanes[lane].pointee.takeAll(of: &inbox.lanes[lane].pointee)
+      hot.pointee.occupied &= ~(1 << UInt16(lane))
     }
-    inbox.countTaken(lane)
-    return step(own.pointee.takeNext())
-  }
-
-  /// Leaves what it has not taken to a later look. Locked.
-  private func putBack() {
-    if own.pointee.next == own.pointee.end, let done = own.pointee.chunks.removeFirst() {
-      own.pointee.free.prepend(done)
-      own.pointee.open()
-    }
-    guard own.pointee.next != own.pointee.end, let chunk = own.pointee.chunks.first else { return }
-    chunk.pointee.begin = own.pointee.next
-    inbox.state.pointee.lanes.putBack(&own.pointee.chunks, own.pointee.lane)
-    own.pointee.open()
+    own.pointee.lane = lane
+    hot.pointee.first = UInt8(lane)
+    own.pointee.sinceLook = 1
+    return step(lanes[lane].pointee.take(isStack: false), inbox)
   }
 
   /// Locked.
@@ -283,27 +232,25 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     let record = shared.take(lane, into: &own.pointee.buffer)
     // Who spins looks as long as there is something.
     shared.didLook(
-      stillUrgent: shared.state.pointee.lanes.firstLane < Lane.count
-        || shared.state.pointee.refuses)
-    let (event, slot) = shared.event(of: record, into: &own.pointee.buffer)
-    if event != nil {
+      stillUrgent: shared.hot.pointee.occupied != 0 || shared.hot.pointee.refuses)
+    let step = step(record, shared)
+    if case .event(.some, _, _) = step {
       // Relaxed: a figure; only this thread writes it.
       takenShared.store(takenShared.load(ordering: .relaxed) + 1, ordering: .relaxed)
     }
-    return .event(event, slot, isShared: true)
+    return step
   }
 
-  /// What a record of its own comes to. Locked.
-  private func step(_ record: LockingRecord) -> Step {
-    own.pointee.sinceLook += 1
+  /// What a taken record comes to. Locked.
+  private func step(_ record: LockingRecord, _ inbox: LockingInbox) -> Step {
     let (event, slot) = inbox.event(of: record, into: &own.pointee.buffer)
-    return .event(event, slot, isShared: false)
+    return .event(event, slot, isShared: inbox === shared)
   }
 
   /// Dry, and the last look brought little: taking the lock from the producers, and with it the
   /// lines that they fill, costs both sides more than this wait does if it is for a few events.
   private func letThemGetAhead() {
-    if own.pointee.next == own.pointee.end, (1..<64).contains(own.pointee.sinceLook),
+    if lanes[own.pointee.lane].pointee.isEmpty, (1..<64).contains(own.pointee.sinceLook),
       strategy != .spin, pump == nil
     {
       let end = monotonicNanoseconds() + 1_000
@@ -313,14 +260,18 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   }
 
   private func end() {
-    inbox.withLock { state in
+    inbox.withLock {
       getUp()
-      state.refuses = true
-      // Back to where it came from, to be dropped with what came after it.
-      putBack()
+      inbox.hot.pointee.refuses = true
     }
-    if let shared, shared.withLock({ $0.closes }) { shared.dropAll() }
+    for lane in 0..<Lane.count {
+      while !lanes[lane].pointee.isEmpty {
+        inbox.drop(lanes[lane].pointee.take(isStack: false), &own.pointee.buffer)
+      }
+    }
+    if let shared, shared.withLock({ shared.state.pointee.closes }) { shared.dropAll() }
     inbox.end()
+    trim(to: 0)
   }
 
   // MARK: Waiting
@@ -335,21 +286,21 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   /// Has those who post wake this consumer. Locked.
   private func lieDown() {
     bed.isAsleep = true
-    inbox.state.pointee.lieDown(bed)
-    if own.pointee.looksAtShared { shared?.state.pointee.lieDown(bed) }
+    inbox.lieDown(bed)
+    if own.pointee.looksAtShared { shared?.lieDown(bed) }
   }
 
   private func getUp() {
     bed.isAsleep = false
-    inbox.state.pointee.getUp(bed)
-    shared?.state.pointee.getUp(bed)
+    inbox.getUp(bed)
+    shared?.getUp(bed)
   }
 
   /// False if there is something to do.
   private func arm() -> Bool {
-    inbox.trim(to: Self.keptChunks)
+    trim(to: Self.keptBytes)
     // Under the lock, so that a post either comes before and is seen, or finds it armed.
-    return inbox.withLock { _ in
+    return inbox.withLock {
       getUp()
       guard !hasNews else { return false }
       lieDown()
@@ -358,27 +309,34 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   }
 
   private func wait() {
-    if strategy.spinNanoseconds == nil { inbox.trim(to: Self.keptChunks) }
+    if strategy.spinNanoseconds == nil { trim(to: Self.keptBytes) }
     if spin() { return }
     var deadline: UInt64? = monotonicNanoseconds() + Self.keptNanoseconds
     while !sleep(until: deadline) {
-      inbox.trim(to: Self.keptChunks)
+      trim(to: Self.keptBytes)
       deadline = nil
     }
   }
 
   /// False if the time is over and nothing has come.
   private func sleep(until deadline: UInt64?) -> Bool {
-    inbox.withLock { state in
-      let deadline = state.lanes.free.count > Self.keptChunks ? deadline : nil
+    inbox.withLock {
+      let hasMuch =
+        lanes.contains(over: Self.keptBytes) || inbox.lanes.contains(over: Self.keptBytes)
       while !hasNews {
         lieDown()
-        let isInTime = bed.monitor.wait(until: deadline)
+        let isInTime = bed.monitor.wait(until: hasMuch ? deadline : nil)
         getUp()
         if !isInTime, !hasNews { return false }
       }
       return true
     }
+  }
+
+  /// Gives unused memory back to the system, but for so many bytes of each lane.
+  private func trim(to kept: Int) {
+    let blocks = lanes.takeMemory(over: kept) + inbox.withLock { inbox.lanes.takeMemory(over: kept) }
+    for block in blocks { block.deallocate() }
   }
 
   /// Looks for as long as the strategy says. True if there is news.

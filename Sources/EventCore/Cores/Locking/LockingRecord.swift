@@ -11,7 +11,7 @@ struct LockingRecord {
 
   /// Laid out as `EnvelopeLayout`; `LockingDispatchTests` compares them.
   struct Header {
-    /// The record after this one in a dispatch; the one before it in a stack.
+    /// The record after this one in a dispatch. In a stack the length of the one before it.
     var link: UnsafeMutableRawPointer?
     var subscription: Unmanaged<LockingSubscription>
     var time: UInt64
@@ -26,10 +26,6 @@ struct LockingRecord {
   /// The largest payload that lies in a record, and the strictest alignment.
   static let largestPayload = 4096
   static let step = 16
-  /// Where no record is.
-  static var nowhere: UnsafeMutableRawPointer {
-    UnsafeMutableRawPointer(bitPattern: step).unsafelyUnwrapped
-  }
 
   /// Whether such a payload needs no box.
   @inline(__always)

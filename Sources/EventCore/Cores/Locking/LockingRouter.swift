@@ -12,6 +12,13 @@ final class LockingSnapshot: @unchecked Sendable {
     let timed: Bool
     /// Of a thread of a pool; nil in a router.
     let load: EventLoad?
+
+    init(_ name: Subscription, generation: UInt32, timed: Bool, load: EventLoad? = nil) {
+      let subscription = LockingSubscription.of(name)
+      self.subscription = .passUnretained(subscription)
+      sink = .passUnretained(subscription.sink)
+      (self.generation, self.timed, self.load) = (generation, timed, load)
+    }
   }
 
   let entries: UnsafeBufferPointer<Entry>
@@ -44,30 +51,17 @@ final class LockingSnapshot: @unchecked Sendable {
     entries.deallocate()
   }
 
-  /// One with a subscription more or other figures for it, or without it; nil if it has none.
+  /// One with a new entry of a subscription, or without it; nil if it has none.
   static func changing(
-    _ old: LockingSnapshot?, _ subscription: Subscription, to figures: Figures?,
+    _ old: LockingSnapshot?, _ subscription: Subscription, to entry: Entry?,
     keepsSubscriptions: Bool = false
   ) -> LockingSnapshot? {
     var entries = old.map { Array($0.entries) } ?? []
     let index = entries.firstIndex { $0.subscription.toOpaque() == subscription.pointer }
-    if let figures {
-      let subscription = LockingSubscription.of(subscription)
-      let entry = Entry(
-        subscription: .passUnretained(subscription), sink: .passUnretained(subscription.sink),
-        generation: figures.generation, timed: figures.timed, load: figures.load)
-      if let index { entries[index] = entry } else { entries.append(entry) }
-    } else if let index {
-      entries.remove(at: index)
-    }
+    let place = index ?? entries.count
+    entries.replaceSubrange(place..<(index == nil ? place : place + 1), with: entry.map { [$0] } ?? [])
     return entries.isEmpty
       ? nil : LockingSnapshot(entries, keepsSubscriptions: keepsSubscriptions)
-  }
-
-  struct Figures {
-    let generation: UInt32
-    let timed: Bool
-    var load: EventLoad?
   }
 }
 
@@ -91,15 +85,13 @@ final class LockingRouter: RouterCore {
     let version = version.load(ordering: .acquiring)
     let route = thread.pointee.route(key, version) { look(key) }
     let length = LockingRecord.length(payload: size)
-    guard let only = route.pointee.only, LockingRecord.holds(size, alignment),
-      let memory = thread.pointee.takeMemory(length)
-    else { return nil }
-    let record = LockingRecord(address: memory)
+    guard let only = route.pointee.only, LockingRecord.holds(size, alignment) else { return nil }
+    let record = LockingRecord(address: thread.pointee.takeMemory(length))
     record.initialize(
       only, lane: lane, length: length, time: only.timed ? monotonicNanoseconds() : 0)
     // No other record follows it: the link tells `commitOne` the route.
     record.header.pointee.link = UnsafeMutableRawPointer(mutating: UnsafeRawPointer(route))
-    return memory + EnvelopeLayout.payload
+    return record.address + EnvelopeLayout.payload
   }
 
   func commitOne(_ payload: UnsafeMutableRawPointer) -> Int {
@@ -138,17 +130,9 @@ final class LockingRouter: RouterCore {
     let receivers = snapshot.entries.count
     let isBoxed = !LockingRecord.holds(size, alignment)
     let length = isBoxed ? LockingRecord.boxedLength : LockingRecord.length(payload: size)
-    let bytes = receivers * events * length
-    if let memory = thread.pointee.takeMemory(bytes) {
-      state.first = memory
-      state.record = UnsafeMutableRawPointer(thread)
-    } else {
-      // Memory of its own, and a reference: `commit` ends both.
-      state.first = .allocate(byteCount: bytes, alignment: 64)
-      _ = Unmanaged.passRetained(snapshot)
-    }
+    let first = thread.pointee.takeMemory(receivers * events * length)
     let time = snapshot.isTimed ? monotonicNanoseconds() : 0
-    var address = state.first.unsafelyUnwrapped
+    var address = first
     for entry in snapshot.entries {
       for _ in 0..<events {
         LockingRecord(address: address).initialize(
@@ -157,7 +141,8 @@ final class LockingRouter: RouterCore {
         address += length
       }
     }
-    if isBoxed { makeBoxes(size, alignment, events, receivers, length, state.first!) }
+    if isBoxed { makeBoxes(size, alignment, events, receivers, length, first) }
+    state.first = first
     state.receivers = UInt32(truncatingIfNeeded: receivers)
     state.payloads = UInt32(truncatingIfNeeded: isBoxed ? events : events * receivers)
     state.shared = isBoxed
@@ -192,12 +177,7 @@ final class LockingRouter: RouterCore {
         run.first = run[run.count]
       }
     }
-    if let thread = state.record {
-      thread.assumingMemoryBound(to: LockingThread.self).pointee.giveMemory(record.address)
-    } else {
-      record.address.deallocate()
-      snapshot.release()
-    }
+    LockingThread.current(threads).pointee.giveMemory(first)
     return accepted
   }
 
@@ -207,7 +187,7 @@ final class LockingRouter: RouterCore {
   }
 
   func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
-    change(key, subscription, to: .init(generation: generation, timed: timed))
+    change(key, subscription, to: .init(subscription, generation: generation, timed: timed))
   }
 
   func unsubscribe(_ key: UInt, _ subscription: Subscription) {
@@ -215,12 +195,12 @@ final class LockingRouter: RouterCore {
   }
 
   private func change(
-    _ key: UInt, _ subscription: Subscription, to figures: LockingSnapshot.Figures?
+    _ key: UInt, _ subscription: Subscription, to entry: LockingSnapshot.Entry?
   ) {
     // What the old snapshot held may end with it: outside the mutex.
     let old = snapshots.withLock { snapshots in
       let old = snapshots[key]
-      snapshots[key] = LockingSnapshot.changing(old, subscription, to: figures)
+      snapshots[key] = LockingSnapshot.changing(old, subscription, to: entry)
       let next = Self.versions.wrappingAdd(1, ordering: .relaxed).newValue
       // Releasing: pairs with `begin`, which then comes to see the snapshot under the mutex.
       version.store(next, ordering: .releasing)

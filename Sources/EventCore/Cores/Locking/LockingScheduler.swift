@@ -70,13 +70,10 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
   func runDue(at now: UInt64) {
     monitor.lock()
     // If somebody is in here already, that one goes on until nothing is left to do.
-    while !isRunning {
+    if !isRunning {
       isRunning = true
-      fireDue(at: now)
-      if isClosed { dropAll() }
+      work(at: now)
       isRunning = false
-      // A close that came meanwhile left the rest to us.
-      guard isClosed, heap.count > 0 else { break }
     }
     monitor.unlock()
   }
@@ -84,41 +81,35 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
   /// The thread's life.
   private func run() {
     monitor.lock()
-    while !isClosed {
-      fireDue(at: now)
+    while true {
+      work(at: now)
       if isClosed { break }
       let next = heap.firstDeadline ?? .max
       sleepsUntil = next
       _ = monitor.wait(until: next == .max ? nil : next)
       sleepsUntil = 0
     }
-    dropAll()
     monitor.unlock()
   }
 
-  /// Fires what is due, in order. The monitor is locked before and after, and open while one fires.
-  private func fireDue(at now: UInt64) {
-    while !isClosed, let deadline = heap.firstDeadline, deadline <= now {
+  /// Fires what is due, in order; drops all, once it is closed. The monitor is locked before and
+  /// after, and open meanwhile.
+  private func work(at now: UInt64) {
+    while let deadline = heap.firstDeadline, isClosed || deadline <= now {
       let timer = heap.remove(at: 0)
+      if isClosed {
+        monitor.unlock()
+        timer.drop()
+        monitor.lock()
+        continue
+      }
       firing = timer
       monitor.unlock()
       let next = timer.fire(deadline)
       monitor.lock()
       firing = nil
       // A handle that goes here has no event any more, so that nothing of the user's ends with it.
-      if next > deadline, !timer.isWithdrawn {
-        heap.insert(timer, at: next)
-      }
-    }
-  }
-
-  /// Drops what waits. The monitor is locked before and after.
-  private func dropAll() {
-    while heap.count > 0 {
-      let timer = heap.remove(at: 0)
-      monitor.unlock()
-      timer.drop()
-      monitor.lock()
+      if next > deadline, !timer.isWithdrawn { heap.insert(timer, at: next) }
     }
   }
 }

@@ -39,13 +39,13 @@ extension LockingInboxOwner {
 
   func removeLatestSubscription(_ subscription: Subscription) {
     // Ends outside the lock.
-    let latest = inbox.withLock { $0.latests.removeValue(forKey: subscription.pointer) }
+    let latest = inbox.withLock { inbox.state.pointee.latests.removeValue(forKey: subscription.pointer) }
     withExtendedLifetime(latest) {}
   }
 
   func supersededCount(of subscription: Subscription) -> UInt64 {
-    inbox.withLock { $0.latests[subscription.pointer]?.superseded ?? 0 }
+    inbox.withLock { inbox.state.pointee.latests[subscription.pointer]?.superseded ?? 0 }
   }
 
-  var supersededCount: UInt64 { inbox.withLock { $0.superseded } }
+  var supersededCount: UInt64 { inbox.withLock { inbox.state.pointee.superseded } }
 }

@@ -27,9 +27,10 @@ struct LockingThread {
 
   private static let routeCount = 8
   private let routes: UnsafeMutablePointer<Route>
-  /// Nil while a dispatch has it.
-  private var memory: UnsafeMutableRawPointer?
+  private var memory: UnsafeMutableRawPointer
   private var size = 8192
+  /// How many are inside of each other; the outermost has the memory.
+  private var dispatches = 0
   /// What was forgotten while a dispatch relied on it.
   private var forgotten: [LockingSnapshot] = []
   /// A larger batch has memory of its own.
@@ -52,7 +53,7 @@ struct LockingThread {
           thread.pointee.routes[route].snapshot?.release()
         }
         thread.pointee.routes.deallocate()
-        thread.pointee.memory?.deallocate()
+        thread.pointee.memory.deallocate()
         thread.deallocate()
       }, "pthread_key_create")
     return key
@@ -89,7 +90,7 @@ struct LockingThread {
     _ route: UnsafeMutablePointer<Route>, _ key: UInt,
     _ found: (snapshot: LockingSnapshot?, version: UInt64)
   ) {
-    if let old = route.pointee.snapshot?.takeRetainedValue(), memory == nil {
+    if let old = route.pointee.snapshot?.takeRetainedValue(), dispatches > 0 {
       forgotten.append(old)
     }
     let entries = found.snapshot?.entries
@@ -98,27 +99,30 @@ struct LockingThread {
       only: entries?.count == 1 ? entries?.first : nil)
   }
 
-  /// Memory for the records of a dispatch, until `giveMemory`. Nil if they are many, or inside of
-  /// another dispatch: a balancer of the user's dispatches, or the end of a payload.
+  /// Memory for the records of a dispatch, until `giveMemory`: the thread's, or memory of its own if
+  /// they are very many, or inside of another dispatch: a balancer of the user's dispatches, or the
+  /// end of a payload.
   @inline(__always)
-  mutating func takeMemory(_ bytes: Int) -> UnsafeMutableRawPointer? {
-    if bytes > size { grow(bytes) }
-    guard bytes <= size else { return nil }
-    defer { memory = nil }
-    return memory
+  mutating func takeMemory(_ bytes: Int) -> UnsafeMutableRawPointer {
+    dispatches &+= 1
+    return dispatches == 1 && bytes <= size ? memory : otherMemory(bytes)
   }
 
   @inline(never)
-  private mutating func grow(_ bytes: Int) {
-    guard bytes <= Self.largest, let old = memory else { return }
-    old.deallocate()
+  private mutating func otherMemory(_ bytes: Int) -> UnsafeMutableRawPointer {
+    guard dispatches == 1, bytes <= Self.largest else {
+      return .allocate(byteCount: bytes, alignment: 64)
+    }
+    memory.deallocate()
     size = max(bytes, min(2 * size, Self.largest))
     memory = .allocate(byteCount: size, alignment: 64)
+    return memory
   }
 
   @inline(__always)
-  mutating func giveMemory(_ memory: UnsafeMutableRawPointer) {
-    self.memory = memory
-    if !forgotten.isEmpty { forgotten.removeAll() }
+  mutating func giveMemory(_ given: UnsafeMutableRawPointer) {
+    dispatches &-= 1
+    if given != memory { given.deallocate() }
+    if dispatches == 0, !forgotten.isEmpty { forgotten.removeAll() }
   }
 }

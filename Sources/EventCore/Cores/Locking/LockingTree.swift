@@ -3,31 +3,37 @@
 
 import Synchronization
 
-/// The trees of the locking core: one lock for all, since trees merge. A walk collects the cells of
-/// a phase with the lock held, and its thread calls them without.
+/// The trees of the locking core: one lock for all, since trees merge. A walk collects cells with the
+/// lock held, and its thread calls them without.
 enum LockingTree: TreeCore {
-  // Everything but `changes` is under the lock. Lock order: nothing is locked within it; what is
-  // let go of by a change, is let go of after it.
+  // Lock order: nothing is locked within the lock; what a change lets go of, is let go of after it.
 
   private struct State {
     /// Counts what attaches and adds.
     var stamp: UInt64 = 0
     var walks: [LockingTreeWalk] = []
     var spare: [LockingTreeWalk] = []
-    /// Counts the looks of walks at what has changed.
-    var round: UInt64 = 0
-    /// Those who wait for a cell not to be called.
-    var waiting: [(cell: UInt, latch: Latch)] = []
+    /// Handlers that nobody needs any more, for `change`.
+    var unused: [UnsafeMutableRawPointer] = []
   }
   private static let state = Guarded(State())
-  /// Counts what may concern a walk: a node was detached, moved or ended, or somebody waits.
-  /// Written with the lock held, watched by walks.
-  private static let changes = Atomic<UInt64>(0)
+  /// Signalled when a walk goes on from a call that somebody waits for.
+  private static let progress = Monitor(state.mutex)
 
-  private static func noteChange() {
-    // A walk that sees it takes the lock, and finds the change. Sequentially consistent for
-    // `waitUntilDone`.
-    changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
+  /// Runs `body` with the lock held, and then lets go of handlers, which is user code.
+  private static func change<Result>(_ body: (inout State) -> Result) -> Result {
+    var unused: [UnsafeMutableRawPointer] = []
+    let result = state.withLock { state in
+      let result = body(&state)
+      if !state.unused.isEmpty { swap(&unused, &state.unused) }
+      return result
+    }
+    for object in unused { Unmanaged<TreeHandler>.fromOpaque(object).release() }
+    return result
+  }
+
+  private static func pointer(_ node: UnsafeMutableRawPointer) -> LockingNodePointer {
+    node.assumingMemoryBound(to: LockingTreeNode.self)
   }
 
   // MARK: Nodes
@@ -39,59 +45,50 @@ enum LockingTree: TreeCore {
   }
 
   static func endNode(_ raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-    let node = raw.assumingMemoryBound(to: LockingTreeNode.self)
-    var unused: [UnsafeMutableRawPointer] = []
-    let parent = state.withLock { state in
+    change { state in
+      let node = pointer(raw)
       let parent = unlink(node, &state)
-      var next = node.pointee.firstCell
-      while let cell = next {
-        next = cell.links.pointee.next
-        take(cell, &unused)
-      }
+      while let cell = node.pointee.cells.first { end(cell, &state) }
       node.pointee.hasEnded = true
-      let context = parent?.pointee.context
       LockingTreeNode.letGo(node)
-      noteChange()
-      return context
+      return parent?.pointee.context
     }
-    letGo(unused)
-    return parent
   }
 
   static func attach(
     _ raw: UnsafeMutableRawPointer, to other: UnsafeMutableRawPointer
   ) -> TreeAttachment {
-    let node = raw.assumingMemoryBound(to: LockingTreeNode.self)
-    let parent = other.assumingMemoryBound(to: LockingTreeNode.self)
+    let (node, parent) = (pointer(raw), pointer(other))
     return state.withLock { state in
-      if node.pointee.firstChild != nil || node == parent {
-        var above: LockingNodePointer? = parent
-        while let one = above, one != node { above = one.pointee.parent }
-        if above != nil { return .cycle }
-      }
+      var above: LockingNodePointer? = parent
+      if node != parent, node.pointee.children.first == nil { above = nil }
+      while let one = above, one != node { above = one.pointee.parent }
+      if above != nil { return .cycle }
       let previous = unlink(node, &state)
       state.stamp += 1
-      LockingTreeNode.link(node, under: parent, stamp: state.stamp)
-      if previous != nil { noteChange() }
+      node.pointee.stamp = state.stamp
+      node.pointee.parent = parent
+      parent.pointee.children.append(node)
       return .attached(previous: previous?.pointee.context)
     }
   }
 
-  static func detach(_ raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-    state.withLock { state in
-      let parent = unlink(raw.assumingMemoryBound(to: LockingTreeNode.self), &state)
-      if parent != nil { noteChange() }
-      return parent?.pointee.context
-    }
+  static func detach(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+    state.withLock { unlink(pointer(node), &$0)?.pointee.context }
   }
 
   /// Takes a node from its parent. Returns that one. With the lock held.
   private static func unlink(
     _ node: LockingNodePointer, _ state: inout State
   ) -> LockingNodePointer? {
-    guard node.pointee.parent != nil else { return nil }
-    for walk in state.walks { walk.collectRest() }
-    return LockingTreeNode.unlink(node)
+    guard let parent = node.pointee.parent else { return nil }
+    if !state.walks.isEmpty {
+      let thread = currentThreadNumber()
+      for walk in state.walks { walk.willTake(node, from: parent, by: thread) }
+    }
+    parent.pointee.children.remove(node)
+    node.pointee.parent = nil
+    return parent
   }
 
   // MARK: Handlers
@@ -99,82 +96,66 @@ enum LockingTree: TreeCore {
   static func add(
     _ raw: UnsafeMutableRawPointer, key: UInt, modes: UInt8, object: UnsafeMutableRawPointer
   ) -> UnsafeMutableRawPointer {
-    let node = raw.assumingMemoryBound(to: LockingTreeNode.self)
-    let cell = LockingCellPointer.allocate(capacity: 1)
     state.withLock { state in
       state.stamp += 1
-      cell.initialize(
-        to: LockingTreeCell(node, key: key, modes: modes, object: object, stamp: state.stamp))
-      LockingTreeNode.append(cell, to: node)
+      let node = pointer(raw)
+      let cell = LockingCellPointer.make(
+        node, key: key, modes: modes, object: object, stamp: state.stamp)
+      node.pointee.cells.append(cell)
+      return UnsafeMutableRawPointer(cell.face)
     }
-    return UnsafeMutableRawPointer(cell)
   }
 
   static func remove(_ raw: UnsafeMutableRawPointer) -> Bool {
-    let cell = raw.assumingMemoryBound(to: LockingTreeCell.self)
-    var unused: [UnsafeMutableRawPointer] = []
-    let isRemoved = state.withLock { _ in
-      guard cell.pointee.isAlive else { return false }
-      take(cell, &unused)
-      return true
+    change { state in
+      let isAlive = isActive(raw)
+      if isAlive { end(LockingCellPointer(face: raw), &state) }
+      return isAlive
     }
-    letGo(unused)
-    return isRemoved
   }
 
-  static func removeAll(_ raw: UnsafeMutableRawPointer, key: UInt, phases: UInt8) -> Int {
-    let node = raw.assumingMemoryBound(to: LockingTreeNode.self)
-    var unused: [UnsafeMutableRawPointer] = []
-    let count = state.withLock { _ in
+  static func removeAll(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8) -> Int {
+    change { state in
       var count = 0
-      var next = node.pointee.firstCell
+      var next = pointer(node).pointee.cells.first
       while let cell = next {
-        next = cell.links.pointee.next
-        let isMeant =
-          (key == 0 || cell.pointee.key == key)
-          && (phases == 0 || cell.pointee.modes & phases != 0)
-        if isMeant {
-          take(cell, &unused)
+        next = cell.pointee.links.next
+        if key == 0 || cell.pointee.key == key,
+          phases == 0 || cell.face.pointee.modes & phases != 0
+        {
+          end(cell, &state)
           count += 1
         }
       }
       return count
     }
-    letGo(unused)
-    return count
   }
 
-  /// Ends a cell and takes it from its node. With the lock held; `unused` is for `letGo`.
-  private static func take(_ cell: LockingCellPointer, _ unused: inout [UnsafeMutableRawPointer]) {
-    // Sequentially consistent: the first half of "write, then look" in `waitUntilDone`.
-    cell.pointee.state.store(1, ordering: .sequentiallyConsistent)
-    LockingTreeNode.take(cell, from: cell.pointee.node)
-    if cell.links.pointee.pins == 0 { retire(cell, &unused) }
+  /// Ends a handler and takes its cell from its node. With the lock held.
+  private static func end(_ cell: LockingCellPointer, _ state: inout State) {
+    // Sequentially consistent: the first half of "end, then look" (`isCalling`).
+    cell.face.pointee.state.store(1, ordering: .sequentiallyConsistent)
+    // The node by itself: as a part of a longer access its cell's face would count as changed, which
+    // walks read meanwhile.
+    let node = cell.face.pointee.node
+    node.pointee.cells.remove(cell)
+    letGo(cell, &state)
   }
 
-  /// After the last walk and the list. With the lock held; `unused` is for `letGo`.
-  private static func retire(_ cell: LockingCellPointer, _ unused: inout [UnsafeMutableRawPointer])
-  {
-    unused.append(cell.pointee.object)
-    LockingTreeNode.letGo(cell.pointee.node)
-    if !cell.links.pointee.isHandled { free(cell) }
-  }
-
-  /// Lets go of handlers, which is user code: with no lock held.
-  private static func letGo(_ objects: [UnsafeMutableRawPointer]) {
-    for object in objects { Unmanaged<TreeHandler>.fromOpaque(object).release() }
-  }
-
-  private static func free(_ cell: LockingCellPointer) {
-    cell.deinitialize(count: 1)
-    cell.deallocate()
+  /// One use of a cell less. With the lock held.
+  private static func letGo(_ cell: LockingCellPointer, _ state: inout State) {
+    cell.pointee.uses -= 1
+    guard cell.pointee.uses == 0 else { return }
+    state.unused.append(cell.face.pointee.object)
+    LockingTreeNode.letGo(cell.face.pointee.node)
+    if !cell.pointee.isHandled { cell.free() }
   }
 
   static func release(_ raw: UnsafeMutableRawPointer) {
-    let cell = raw.assumingMemoryBound(to: LockingTreeCell.self)
+    let cell = LockingCellPointer(face: raw)
     state.withLock { _ in
-      cell.links.pointee.isHandled = false
-      if !cell.links.pointee.isListed, cell.links.pointee.pins == 0 { free(cell) }
+      cell.pointee.isHandled = false
+      if cell.pointee.uses == 0 { cell.free() }
     }
   }
 
@@ -184,43 +165,26 @@ enum LockingTree: TreeCore {
   }
 
   static func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool {
-    let address = UInt(bitPattern: cell)
-    let latch = Latch()
     let thread = currentThreadNumber()
-    enum Found { case nowhere, here, elsewhere }
-    let found = state.withLock { state -> Found in
-      // Publish, then look; a walk does it the other way round (`mayCall`). A walk that goes on from
-      // this cell is seen to, or sees the change, and finds the latch once the lock is free.
-      noteChange()
-      let calling = state.walks.filter { isCalling($0, address) }
-      guard !calling.isEmpty else { return .nowhere }
-      guard !calling.contains(where: { $0.thread == thread }) else { return .here }
-      state.waiting.append((address, latch))
-      return .elsewhere
+    state.mutex.lock()
+    defer { state.mutex.unlock() }
+    while true {
+      let calling = state.value.pointee.walks.filter { isCalling($0, UInt(bitPattern: cell)) }
+      if calling.isEmpty { return true }
+      if calling.contains(where: { $0.thread == thread }) { return false }
+      _ = progress.wait(until: nil)
     }
-    if found == .elsewhere { latch.wait() }
-    return found != .here
   }
 
+  /// Whether a walk calls a cell that has ended; then it tells when it goes on. With the lock held.
   private static func isCalling(_ walk: LockingTreeWalk, _ cell: UInt) -> Bool {
-    // Sequentially consistent: the second half of the same.
-    treeCalling(of: walk.head).pointee.load(ordering: .sequentiallyConsistent) == cell
-  }
-
-  /// Those who need wait no longer. With the lock held; to be opened without.
-  private static func takeWaiting(_ state: inout State) -> [Latch] {
-    guard !state.waiting.isEmpty else { return [] }
-    let (still, done) = state.waiting.reduce(
-      into: ([(cell: UInt, latch: Latch)](), [Latch]())
-    ) { lists, entry in
-      if state.walks.contains(where: { isCalling($0, entry.cell) }) {
-        lists.0.append(entry)
-      } else {
-        lists.1.append(entry.latch)
-      }
-    }
-    state.waiting = still
-    return done
+    // Sequentially consistent, all three: pairs with `mayCall`, twice. Either that one finds the cell
+    // ended or we find it called; and it finds that it is to look, or we that it has gone on.
+    let calling = treeCalling(of: walk.head)
+    guard calling.pointee.load(ordering: .sequentiallyConsistent) == cell else { return false }
+    treeAttention(of: walk.head).pointee
+      .store(LockingTreeWalk.looks, ordering: .sequentiallyConsistent)
+    return calling.pointee.load(ordering: .sequentiallyConsistent) == cell
   }
 
   // MARK: Walks
@@ -230,69 +194,48 @@ enum LockingTree: TreeCore {
   {
     state.withLock { state in
       let own = state.spare.popLast() ?? LockingTreeWalk()
-      own.begin(
-        node.assumingMemoryBound(to: LockingTreeNode.self), key: key, phases: phases,
-        start: state.stamp)
       state.walks.append(own)
+      own.begin(pointer(node), key: key, phases: phases, start: state.stamp)
       return fill(own, &state) ? own.head : nil
     }
   }
 
   static func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool {
-    var unused: [UnsafeMutableRawPointer] = []
-    let (goesOn, done) = state.withLock { state in
+    change { state in
       let own = own(walk)
-      stopCalling(walk)
-      own.unpin(all: false) { retire($0, &unused) }
-      return (fill(own, &state), takeWaiting(&state))
+      leaveChunk(own, &state)
+      return fill(own, &state)
     }
-    for latch in done { latch.open() }
-    letGo(unused)
-    return goesOn
   }
 
   static func end(_ walk: UnsafeMutablePointer<TreeWalk>) {
-    var unused: [UnsafeMutableRawPointer] = []
-    let done = state.withLock { state in
+    change { state in
       let own = own(walk)
-      stopCalling(walk)
-      own.unpin(all: true) { retire($0, &unused) }
+      leaveChunk(own, &state)
       finish(own, &state)
-      return takeWaiting(&state)
     }
-    for latch in done { latch.open() }
-    letGo(unused)
   }
 
   static func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool {
-    // Shown by `fill`.
+    // Not nil: `fill` has set it.
     let cell = walk.pointee.cells.unsafelyUnwrapped[index]
-      .assumingMemoryBound(to: LockingTreeCell.self)
-    // Sequentially consistent, both: the other half of `waitUntilDone`.
+    // Sequentially consistent, all three: "publish, then look", the other half of `isCalling`.
     treeCalling(of: walk).pointee.store(UInt(bitPattern: cell), ordering: .sequentiallyConsistent)
-    guard cell.pointee.state.load(ordering: .sequentiallyConsistent) == 0 else { return false }
-    // The same with `noteChange`.
-    if changes.load(ordering: .sequentiallyConsistent) != walk.pointee.changes {
-      lookAgain(walk, from: index)
-    }
-    // Not nil: shown by `fill`.
-    return !walk.pointee.isCut.unsafelyUnwrapped[index]
+    guard treeState(of: cell).pointee.load(ordering: .sequentiallyConsistent) == 0
+    else { return false }
+    let attention = treeAttention(of: walk).pointee.load(ordering: .sequentiallyConsistent)
+    return attention == LockingTreeWalk.asks || lookAgain(walk, cell)
   }
 
-  /// Once for each change, not for each cell: others want the lock.
-  private static func lookAgain(_ walk: UnsafeMutablePointer<TreeWalk>, from index: Int) {
-    let done = state.withLock { state in
-      state.round += 1
-      own(walk).lookAgain(from: index, round: state.round)
-      let done = takeWaiting(&state)
-      // If somebody waits for the very cell that this walk stands at, it looks again at the next one.
-      // Relaxed, both: written by this thread; the lock orders the writers.
-      let calling = treeCalling(of: walk).pointee.load(ordering: .relaxed)
-      let isAwaited = state.waiting.contains { $0.cell == calling }
-      walk.pointee.changes = changes.load(ordering: .relaxed) &- (isAwaited ? 1 : 0)
-      return done
+  /// Whether a cell is where it was when the walk began. Tells those who wait for the one before it.
+  @inline(never)
+  private static func lookAgain(
+    _ walk: UnsafeMutablePointer<TreeWalk>, _ cell: UnsafeMutableRawPointer
+  ) -> Bool {
+    state.withLock { _ in
+      progress.wakeAll()
+      return own(walk).reaches(LockingCellPointer(face: cell).face.pointee.node)
     }
-    for latch in done { latch.open() }
   }
 
   private static func own(_ walk: UnsafeMutablePointer<TreeWalk>) -> LockingTreeWalk {
@@ -300,26 +243,22 @@ enum LockingTree: TreeCore {
     unsafeDowncast(walk.pointee.own.unsafelyUnwrapped.takeUnretainedValue(), to: LockingTreeWalk.self)
   }
 
-  private static func stopCalling(_ walk: UnsafeMutablePointer<TreeWalk>) {
+  /// After the last call of the chunk. With the lock held.
+  private static func leaveChunk(_ own: LockingTreeWalk, _ state: inout State) {
     // Releasing: what the handler did, before a waiter sees it done.
-    treeCalling(of: walk).pointee.store(0, ordering: .releasing)
+    treeCalling(of: own.head).pointee.store(0, ordering: .releasing)
+    // Relaxed: others write it under the lock.
+    if treeAttention(of: own.head).pointee.load(ordering: .relaxed) == LockingTreeWalk.looks {
+      progress.wakeAll()
+    }
+    own.unpin { letGo($0, &state) }
   }
 
   /// The next cells; ends the walk if there are none. With the lock held.
   private static func fill(_ own: LockingTreeWalk, _ state: inout State) -> Bool {
-    switch own.collect() {
-    case .nothing:
-      finish(own, &state)
-      return false
-    case .now:
-      // Relaxed: the lock orders the writers.
-      own.head.pointee.changes = changes.load(ordering: .relaxed)
-    case .earlier:
-      // Another than it is: to be looked at again before the first call.
-      own.head.pointee.changes = changes.load(ordering: .relaxed) &- 1
-    }
-    own.show()
-    return true
+    let isFilled = own.fill()
+    if !isFilled { finish(own, &state) }
+    return isFilled
   }
 
   private static func finish(_ own: LockingTreeWalk, _ state: inout State) {
@@ -333,19 +272,19 @@ enum LockingTree: TreeCore {
 
   // MARK: Looking
 
-  static func node(of raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+  static func node(of cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
     // Constant; a walk's cell holds it.
-    UnsafeMutableRawPointer(raw.assumingMemoryBound(to: LockingTreeCell.self).pointee.node)
+    UnsafeMutableRawPointer(LockingCellPointer(face: cell).face.pointee.node)
   }
 
   static func top(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutableRawPointer {
-    state.withLock { _ in UnsafeMutableRawPointer(own(walk).top) }
+    // Written by this thread, when the walk began.
+    UnsafeMutableRawPointer(own(walk).top)
   }
 
   static func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier {
     // An identifier is the address of an object, which may have ended since.
-    let node = node(of: cell).assumingMemoryBound(to: LockingTreeNode.self)
-    return unsafeBitCast(node.pointee.context, to: ObjectIdentifier.self)
+    unsafeBitCast(pointer(node(of: cell)).pointee.context, to: ObjectIdentifier.self)
   }
 
   static func withTrees(_ body: (any TreeReader) -> Void) {
@@ -353,33 +292,28 @@ enum LockingTree: TreeCore {
   }
 
   private struct Reader: TreeReader {
-    private func node(_ raw: UnsafeMutableRawPointer) -> LockingNodePointer {
-      raw.assumingMemoryBound(to: LockingTreeNode.self)
+    func parent(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+      UnsafeMutableRawPointer(pointer(node).pointee.parent)
     }
 
-    func parent(of raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-      UnsafeMutableRawPointer(node(raw).pointee.parent)
+    func firstChild(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+      UnsafeMutableRawPointer(pointer(node).pointee.children.first)
     }
 
-    func firstChild(of raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-      UnsafeMutableRawPointer(node(raw).pointee.firstChild)
+    func nextSibling(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+      UnsafeMutableRawPointer(pointer(node).pointee.links.next)
     }
 
-    func nextSibling(of raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-      UnsafeMutableRawPointer(node(raw).pointee.next)
+    func context(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+      pointer(node).pointee.hasEnded ? nil : pointer(node).pointee.context
     }
 
-    func context(of raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-      node(raw).pointee.hasEnded ? nil : node(raw).pointee.context
+    func firstCell(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+      (pointer(node).pointee.cells.first?.face).map { UnsafeMutableRawPointer($0) }
     }
 
-    func firstCell(of raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-      UnsafeMutableRawPointer(node(raw).pointee.firstCell)
-    }
-
-    func nextCell(after raw: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-      let cell = raw.assumingMemoryBound(to: LockingTreeCell.self)
-      return UnsafeMutableRawPointer(cell.links.pointee.next)
+    func nextCell(after cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+      (LockingCellPointer(face: cell).pointee.links.next?.face).map { UnsafeMutableRawPointer($0) }
     }
   }
 }

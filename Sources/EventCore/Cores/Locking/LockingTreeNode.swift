@@ -3,150 +3,59 @@
 
 import Synchronization
 
-// The memory of the locking core's trees: two kinds of block in intrusive lists, all of it touched
-// with the tree's lock held but for what the fields say.
+// The memory of the locking core's trees: nodes and cells, each in the list of its parent or of its
+// node. All of it is touched with the trees' lock held, but for a cell's face and the context of a
+// node, which are constant.
 
 typealias LockingNodePointer = UnsafeMutablePointer<LockingTreeNode>
 typealias LockingCellPointer = UnsafeMutablePointer<LockingTreeCell>
 
+/// A block that is in one of the lists.
+protocol LockingLinked {
+  var links: LockingLinks<Self> { get set }
+}
+
+struct LockingLinks<Block> {
+  var next: UnsafeMutablePointer<Block>?
+  var previous: UnsafeMutablePointer<Block>?
+}
+
+/// Blocks in the order in which they were appended, which is also that of their stamps.
+struct LockingList<Block: LockingLinked> {
+  private(set) var first: UnsafeMutablePointer<Block>?
+  private(set) var last: UnsafeMutablePointer<Block>?
+
+  mutating func append(_ block: UnsafeMutablePointer<Block>) {
+    block.pointee.links = LockingLinks(next: nil, previous: last)
+    if let last { last.pointee.links.next = block } else { first = block }
+    last = block
+  }
+
+  mutating func remove(_ block: UnsafeMutablePointer<Block>) {
+    let (next, previous) = (block.pointee.links.next, block.pointee.links.previous)
+    block.pointee.links = LockingLinks()
+    if let previous { previous.pointee.links.next = next } else { first = next }
+    if let next { next.pointee.links.previous = previous } else { last = previous }
+  }
+}
+
 /// A node.
-struct LockingTreeNode {
-  /// The `EventNode`. Constant.
-  let context: UnsafeMutableRawPointer
+struct LockingTreeNode: LockingLinked {
+  // Not the context first: ThreadSanitizer takes each change of a field for one of the first, too.
+  var links = LockingLinks<LockingTreeNode>()
   var parent: LockingNodePointer?
-  var firstChild: LockingNodePointer?
-  var lastChild: LockingNodePointer?
-  var next: LockingNodePointer?
-  var previous: LockingNodePointer?
+  var children = LockingList<LockingTreeNode>()
+  var cells = LockingList<LockingTreeCell>()
   /// When it was attached where it is.
   var stamp: UInt64 = 0
-  var firstCell: LockingCellPointer?
-  var lastCell: LockingCellPointer?
   var hasEnded = false
-  /// What the last walk to look has found: twice its round, and 1 if the node was under its top.
-  var found: UInt64 = 0
-  /// The node itself until it ends, its cells, the walks that began here or at a node below.
+  /// The node itself until it ends, its cells, and the walks that have it as their top.
   var references = 1
+  /// The `EventNode`.
+  let context: UnsafeMutableRawPointer
 
   init(_ context: UnsafeMutableRawPointer) {
     self.context = context
-  }
-}
-
-/// A registered handler. The first three fields lie as `TreeLayout.swift` says. All but the state
-/// is constant, since others read that without the lock; what changes under the lock is beside it.
-struct LockingTreeCell: ~Copyable {
-  /// 0 while the handler is alive. Written with the lock held, read by walks.
-  let state = Atomic<UInt32>(0)
-  let modes: UInt8
-  /// A retained `TreeHandler`, until the cell is neither listed nor pinned.
-  let object: UnsafeMutableRawPointer
-  let node: LockingNodePointer
-  let key: UInt
-  /// When it was added.
-  let stamp: UInt64
-  let links: UnsafeMutablePointer<Links>
-
-  struct Links {
-    var next: LockingCellPointer?
-    var previous: LockingCellPointer?
-    var isListed = true
-    /// How many walks have it.
-    var pins = 0
-    /// Whether a handle will ask for it.
-    var isHandled = true
-  }
-
-  init(
-    _ node: LockingNodePointer, key: UInt, modes: UInt8, object: UnsafeMutableRawPointer,
-    stamp: UInt64
-  ) {
-    self.node = node
-    self.key = key
-    self.modes = modes
-    self.object = object
-    self.stamp = stamp
-    links = .allocate(capacity: 1)
-    links.initialize(to: Links())
-  }
-
-  deinit {
-    links.deinitialize(count: 1)
-    links.deallocate()
-  }
-
-  var isAlive: Bool {
-    // Relaxed: the lock orders the writers.
-    state.load(ordering: .relaxed) == 0
-  }
-}
-
-extension UnsafeMutablePointer where Pointee == LockingTreeCell {
-  /// What changes under the lock. Read by itself: as a part of a longer access it would count as a
-  /// change of the cell, which others read meanwhile.
-  var links: UnsafeMutablePointer<LockingTreeCell.Links> {
-    let links = pointee.links
-    return links
-  }
-}
-
-extension LockingTreeNode {
-  /// Puts a node behind the children of another.
-  static func link(_ node: LockingNodePointer, under parent: LockingNodePointer, stamp: UInt64) {
-    node.pointee.parent = parent
-    node.pointee.previous = parent.pointee.lastChild
-    node.pointee.next = nil
-    node.pointee.stamp = stamp
-    if let last = parent.pointee.lastChild {
-      last.pointee.next = node
-    } else {
-      parent.pointee.firstChild = node
-    }
-    parent.pointee.lastChild = node
-  }
-
-  /// Takes a node from its parent. Returns that one.
-  static func unlink(_ node: LockingNodePointer) -> LockingNodePointer? {
-    guard let parent = node.pointee.parent else { return nil }
-    if let previous = node.pointee.previous {
-      previous.pointee.next = node.pointee.next
-    } else {
-      parent.pointee.firstChild = node.pointee.next
-    }
-    if let next = node.pointee.next {
-      next.pointee.previous = node.pointee.previous
-    } else {
-      parent.pointee.lastChild = node.pointee.previous
-    }
-    node.pointee.parent = nil
-    node.pointee.next = nil
-    node.pointee.previous = nil
-    return parent
-  }
-
-  static func append(_ cell: LockingCellPointer, to node: LockingNodePointer) {
-    cell.links.pointee.previous = node.pointee.lastCell
-    if let last = node.pointee.lastCell {
-      last.links.pointee.next = cell
-    } else {
-      node.pointee.firstCell = cell
-    }
-    node.pointee.lastCell = cell
-    node.pointee.references += 1
-  }
-
-  static func take(_ cell: LockingCellPointer, from node: LockingNodePointer) {
-    if let previous = cell.links.pointee.previous {
-      previous.links.pointee.next = cell.links.pointee.next
-    } else {
-      node.pointee.firstCell = cell.links.pointee.next
-    }
-    if let next = cell.links.pointee.next {
-      next.links.pointee.previous = cell.links.pointee.previous
-    } else {
-      node.pointee.lastCell = cell.links.pointee.previous
-    }
-    cell.links.pointee.isListed = false
   }
 
   /// One reference less; frees the memory after the last.
@@ -155,5 +64,64 @@ extension LockingTreeNode {
     guard node.pointee.references == 0 else { return }
     node.deinitialize(count: 1)
     node.deallocate()
+  }
+}
+
+/// What others than the lock's owner read of a cell: as `TreeLayout.swift` says, and its node. The
+/// module knows a cell by the address of its face; what changes under the lock lies behind it.
+struct LockingTreeFace: ~Copyable {
+  /// 0 while the handler is alive. Written with the lock held, read by walks.
+  let state = Atomic<UInt32>(0)
+  let modes: UInt8
+  /// A retained `TreeHandler`, as long as the cell is in use.
+  let object: UnsafeMutableRawPointer
+  let node: LockingNodePointer
+}
+
+/// A registered handler, behind its face.
+struct LockingTreeCell: LockingLinked {
+  var links = LockingLinks<LockingTreeCell>()
+  let key: UInt
+  /// When it was added.
+  let stamp: UInt64
+  /// Those of the node's list, while the handler is alive, and of each walk that is to call it.
+  var uses = 1
+  /// Whether a handle will ask for it.
+  var isHandled = true
+}
+
+extension UnsafeMutablePointer where Pointee == LockingTreeCell {
+  /// Makes a cell, which is a reference to its node.
+  static func make(
+    _ node: LockingNodePointer, key: UInt, modes: UInt8, object: UnsafeMutableRawPointer,
+    stamp: UInt64
+  ) -> LockingCellPointer {
+    let size = MemoryLayout<LockingTreeFace>.stride
+    let face = UnsafeMutableRawPointer.allocate(
+      byteCount: size + MemoryLayout<LockingTreeCell>.size, alignment: 16)
+    face.bindMemory(to: LockingTreeFace.self, capacity: 1)
+      .initialize(to: LockingTreeFace(modes: modes, object: object, node: node))
+    let cell = (face + size).bindMemory(to: LockingTreeCell.self, capacity: 1)
+    cell.initialize(to: LockingTreeCell(key: key, stamp: stamp))
+    node.pointee.references += 1
+    return cell
+  }
+
+  /// The cell that the module knows by an address.
+  init(face: UnsafeMutableRawPointer) {
+    self = (face + MemoryLayout<LockingTreeFace>.stride)
+      .assumingMemoryBound(to: LockingTreeCell.self)
+  }
+
+  var face: UnsafeMutablePointer<LockingTreeFace> {
+    (UnsafeMutableRawPointer(self) - MemoryLayout<LockingTreeFace>.stride)
+      .assumingMemoryBound(to: LockingTreeFace.self)
+  }
+
+  func free() {
+    let face = face
+    deinitialize(count: 1)
+    face.deinitialize(count: 1)
+    face.deallocate()
   }
 }
