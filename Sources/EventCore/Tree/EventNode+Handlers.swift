@@ -156,10 +156,10 @@ extension EventNode {
   final func add(
     _ handler: TreeHandler, _ mode: CaptureMode, key: UInt, _ handle: EventNodeHandle
   ) -> EventNodeHandle {
-    let cell = core.add(
+    let registration = core.add(
       node, key: key, modes: mode.rawValue | (handler.isChoosing ? TreeModes.choice : 0),
       object: Unmanaged.passRetained(handler).toOpaque())
-    handle.register(cell)
+    handle.register(registration)
     return handle
   }
 }

@@ -23,21 +23,21 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
   // Both are there for the length of the call, as is the source, which the caller of `raise` has.
   private let raiser: Unmanaged<EventNode>
   private let walk: UnsafeMutablePointer<TreeWalk>
-  private let cell: UnsafeMutableRawPointer
+  private let registration: UnsafeMutableRawPointer
 
   @usableFromInline
   init(
     _ event: E, _ source: EventNode, _ walk: UnsafeMutablePointer<TreeWalk>,
-    _ cell: UnsafeMutableRawPointer
+    _ registration: UnsafeMutableRawPointer
   ) {
     self.event = event
     raiser = .passUnretained(source)
     self.walk = walk
-    self.cell = cell
+    self.registration = registration
   }
 
   /// The core's node.
-  private var here: UnsafeMutableRawPointer { source.core.node(of: cell) }
+  private var here: UnsafeMutableRawPointer { source.core.node(of: registration) }
 
   /// The node that raised the event, or that propagates it.
   public var source: EventNode { raiser._withUnsafeGuaranteedRef { $0 } }

@@ -10,12 +10,12 @@ import Synchronization
 /// **Ownership**: letting go of the handle changes nothing: the handler stays until it is removed
 /// or its node ends. The handle keeps neither the node nor the handler's closure.
 public final class EventNodeHandle: EventRegistration, Sendable {
-  // Constant but for the atomics. `cell` is 0 until the handler is registered, and then never
+  // Constant but for the atomics. `registration` is 0 until the handler is registered, and then never
   // changes. The handler's own closure may hold the handle, and nothing that the core holds for the
   // handle holds the closure: there is no cycle.
 
   private let core: any TreeCore.Type
-  private let cell = Atomic<UInt>(0)
+  private let registration = Atomic<UInt>(0)
   /// How the handler comes to run elsewhere; nil on the thread that raises.
   let delivery: TreeDelivery?
 
@@ -25,19 +25,19 @@ public final class EventNodeHandle: EventRegistration, Sendable {
   }
 
   deinit {
-    if let cell = registered {
-      core.release(cell)
+    if let registration = registered {
+      core.release(registration)
     }
   }
 
-  /// The cell of the core's, once it is there. Releasing, pairs with `registered`: whoever finds it
+  /// The registration of the core's, once it is there. Releasing, pairs with `registered`: whoever finds it
   /// finds it whole.
-  func register(_ cell: UnsafeMutableRawPointer) {
-    self.cell.store(UInt(bitPattern: cell), ordering: .releasing)
+  func register(_ registration: UnsafeMutableRawPointer) {
+    self.registration.store(UInt(bitPattern: registration), ordering: .releasing)
   }
 
   private var registered: UnsafeMutableRawPointer? {
-    UnsafeMutableRawPointer(bitPattern: cell.load(ordering: .acquiring))
+    UnsafeMutableRawPointer(bitPattern: registration.load(ordering: .acquiring))
   }
 
   /// Where the handler runs; nil on the thread that raises.

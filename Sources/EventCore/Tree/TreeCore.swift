@@ -4,7 +4,7 @@
 /// The seam between the module and its two cores: nodes in trees, their handlers, and the walks of
 /// raised events.
 ///
-/// A node and a cell (one registered handler) are memory of the core's, which the module knows by
+/// A node and a registration (one registered handler) are memory of the core's, which the module knows by
 /// its address and by the layout in `TreeLayout.swift`. There is one core of each kind in a
 /// program, since trees merge: so a core is a type, and what it has to remember is static.
 ///
@@ -29,23 +29,23 @@ protocol TreeCore: SendableMetatype {
   static func detach(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
 
   /// Adds a handler behind the node's others. `object` is a retained `TreeHandler`, which the core
-  /// lets go of when the handler has ended and no walk needs it. The cell stays until `release`.
+  /// lets go of when the handler has ended and no walk needs it. The registration stays until `release`.
   static func add(
     _ node: UnsafeMutableRawPointer, key: UInt, modes: UInt8, object: UnsafeMutableRawPointer
   ) -> UnsafeMutableRawPointer
 
   /// Ends a handler: no call of it begins any more. False if it had ended already.
-  static func remove(_ cell: UnsafeMutableRawPointer) -> Bool
+  static func remove(_ registration: UnsafeMutableRawPointer) -> Bool
 
   /// Whether a handler may still be called; once this is false no call of it begins (D6).
-  static func isActive(_ cell: UnsafeMutableRawPointer) -> Bool
+  static func isActive(_ registration: UnsafeMutableRawPointer) -> Bool
 
   /// Returns when no call of a removed handler is running. False, at once, if the calling thread is
   /// inside one.
-  static func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool
+  static func waitUntilDone(_ registration: UnsafeMutableRawPointer) -> Bool
 
-  /// The caller needs the cell no longer.
-  static func release(_ cell: UnsafeMutableRawPointer)
+  /// The caller needs the registration no longer.
+  static func release(_ registration: UnsafeMutableRawPointer)
 
   /// Ends the handlers of a node with a key (0: every key) that are called in one of these phases
   /// (0: every phase). Returns how many.
@@ -60,28 +60,28 @@ protocol TreeCore: SendableMetatype {
   static func begin(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8)
     -> UnsafeMutablePointer<TreeWalk>?
 
-  /// Fills the walk with the cells to call next. False if there are none; then it has ended.
+  /// Fills the walk with the registrations to call next. False if there are none; then it has ended.
   static func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool
 
-  /// Whether a cell of the walk may still be called; asked when something has changed.
+  /// Whether a registration of the walk may still be called; asked when something has changed.
   static func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool
 
-  /// Ends a walk before its last cell.
+  /// Ends a walk before its last registration.
   static func end(_ walk: UnsafeMutablePointer<TreeWalk>)
 
   // MARK: Looking
 
-  /// The node of a cell of a walk. It may have ended, and then it is there until the walk goes on.
-  static func node(of cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer
+  /// The node of a registration of a walk. It may have ended, and then it is there until the walk goes on.
+  static func node(of registration: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer
 
   /// The node at which a walk's ways down begin and its way up ends. It may have ended.
   static func top(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutableRawPointer
 
-  /// The `EventNode` of a cell of a walk, which may have ended.
-  static func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier
+  /// The `EventNode` of a registration of a walk, which may have ended.
+  static func identifier(of registration: UnsafeMutableRawPointer) -> ObjectIdentifier
 
   /// How many nodes are above a node, at one moment during the call; 0 once it has ended, which the
-  /// cells of a walk may outlive.
+  /// registrations of a walk may outlive.
   static func depth(of node: UnsafeMutableRawPointer) -> Int
 
   /// Runs `body` while no tree changes. `body` runs no user code and lets go of nothing.
@@ -94,10 +94,10 @@ protocol TreeReader {
   func parent(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
   func firstChild(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
   func nextSibling(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
-  /// The `EventNode`; nil once it has ended, which the cells of a walk may outlive.
+  /// The `EventNode`; nil once it has ended, which the registrations of a walk may outlive.
   func context(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
-  func firstCell(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
-  func nextCell(after cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
+  func firstRegistration(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
+  func nextRegistration(after registration: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
 }
 
 /// The result of attaching a node.

@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 /// The part of a node's handler that does not depend on the type of its events; the subclasses add the
-/// closure. A cell retains it, and nobody else.
+/// closure. A registration retains it, and nobody else.
 ///
 /// It is made and called inside inlinable generics, where the type is known: calling it needs no
 /// box, no cast, no copy and no allocation. What a call reads of it lies in its first 40 bytes: of

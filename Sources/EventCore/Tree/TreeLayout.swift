@@ -3,40 +3,40 @@
 
 import Synchronization
 
-// What both cores lay out alike, so that one loop serves both: the first bytes of a cell (one
+// What both cores lay out alike, so that one loop serves both: the first bytes of a registration (one
 // registered handler), and those of a walk. The C core asserts them where it declares its
 // structures, TreeLayoutTests the walk of this file.
 //
-// | Offset | Of a cell |
+// | Offset | Of a registration |
 // |---|---|
 // | 0 | UInt32, 0 while the handler is alive. Written by the core under its lock, read by walks |
 // | 4 | UInt8, the bits of a `CaptureMode` and of `TreeModes`. Constant |
-// | 8 | the `TreeHandler`, which lives as long as a walk has the cell. Constant |
+// | 8 | the `TreeHandler`, which lives as long as a walk has the registration. Constant |
 
 /// A raise on its way, in memory of the core's.
 @usableFromInline
 struct TreeWalk {
-  /// The cells to call now, which are there until the next `next` or `end`.
-  @usableFromInline var cells: UnsafeMutablePointer<UnsafeMutableRawPointer>?
-  /// The `TreeHandler` of each: a call need not read its cell.
+  /// The registrations to call now, which are there until the next `next` or `end`.
+  @usableFromInline var registrations: UnsafeMutablePointer<UnsafeMutableRawPointer>?
+  /// The `TreeHandler` of each: a call need not read its registration.
   @usableFromInline var objects: UnsafeMutablePointer<UnsafeRawPointer>?
   @usableFromInline var count: UInt32 = 0
-  /// The phase of these cells, as an `EventPhase`.
+  /// The phase of these registrations, as an `EventPhase`.
   @usableFromInline var phase: UInt32 = 0
-  /// How far the walk is. Atomic: written by the walking thread, read by those who free cells.
+  /// How far the walk is. Atomic: written by the walking thread, read by those who free registrations.
   @usableFromInline var current: UInt32 = 0
   @usableFromInline var published: UInt32 = 0
-  /// The cell whose handler is being called. Atomic: written by the walking thread, read by those
+  /// The registration whose handler is being called. Atomic: written by the walking thread, read by those
   /// who wait for a handler.
   @usableFromInline var calling: UInt = 0
-  /// What `current` is at the first of the cells.
+  /// What `current` is at the first of the registrations.
   @usableFromInline var first: UInt32 = 0
   /// Not 0: the core wants to be asked before each call, since this thread has changed a tree after
-  /// the cells were found, or `calling` needs a fence, or somebody waits for the handler before.
+  /// the registrations were found, or `calling` needs a fence, or somebody waits for the handler before.
   /// Atomic: written by the walking thread and by those who wait for a handler.
   @usableFromInline var attention: UInt8 = 0
   /// Where the core tells when a handler was removed last, in any tree: written under its lock,
-  /// read by walks before each call. As long as it shows `seen`, none has ended since the cells
+  /// read by walks before each call. As long as it shows `seen`, none has ended since the registrations
   /// were found. The place is constant.
   @usableFromInline var lastRemoval: UnsafeMutablePointer<Atomic<UInt64>>
   /// The walking thread's alone.
@@ -50,7 +50,7 @@ struct TreeWalk {
   }
 }
 
-/// The bits of a cell's modes: those of a `CaptureMode`, and one more.
+/// The bits of a registration's modes: those of a `CaptureMode`, and one more.
 @usableFromInline
 enum TreeModes {
   /// The handler is given a context and decides for itself.
@@ -66,16 +66,16 @@ enum TreePhases {
 
 @inlinable
 @inline(__always)
-func treeState(of cell: UnsafeMutableRawPointer) -> UnsafeMutablePointer<Atomic<UInt32>> {
-  cell.assumingMemoryBound(to: Atomic<UInt32>.self)
+func treeState(of registration: UnsafeMutableRawPointer) -> UnsafeMutablePointer<Atomic<UInt32>> {
+  registration.assumingMemoryBound(to: Atomic<UInt32>.self)
 }
 
-func treeModes(of cell: UnsafeMutableRawPointer) -> UInt8 {
-  cell.load(fromByteOffset: 4, as: UInt8.self)
+func treeModes(of registration: UnsafeMutableRawPointer) -> UInt8 {
+  registration.load(fromByteOffset: 4, as: UInt8.self)
 }
 
-func treeObject(of cell: UnsafeMutableRawPointer) -> UnsafeRawPointer {
-  cell.load(fromByteOffset: 8, as: UnsafeRawPointer.self)
+func treeObject(of registration: UnsafeMutableRawPointer) -> UnsafeRawPointer {
+  registration.load(fromByteOffset: 8, as: UnsafeRawPointer.self)
 }
 
 @inlinable

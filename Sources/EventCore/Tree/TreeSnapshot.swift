@@ -83,17 +83,17 @@ struct TreeSnapshot {
       }
     }
     var handlers: [Handler] = []
-    var next = trees.firstCell(of: node)
-    while let cell = next {
-      // A cell in the list keeps its handler.
-      Unmanaged<TreeHandler>.fromOpaque(treeObject(of: cell))._withUnsafeGuaranteedRef { handler in
+    var next = trees.firstRegistration(of: node)
+    while let registration = next {
+      // A registration in the list keeps its handler.
+      Unmanaged<TreeHandler>.fromOpaque(treeObject(of: registration))._withUnsafeGuaranteedRef { handler in
         handlers.append(
           Handler(
             type: handler.eventType,
-            mode: CaptureMode(rawValue: treeModes(of: cell) & ~TreeModes.choice),
+            mode: CaptureMode(rawValue: treeModes(of: registration) & ~TreeModes.choice),
             place: handler.delivery?.place))
       }
-      next = trees.nextCell(after: cell)
+      next = trees.nextRegistration(after: registration)
     }
     nodes.append(
       Node(

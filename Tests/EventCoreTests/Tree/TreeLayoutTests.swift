@@ -11,7 +11,7 @@ struct TreeLayoutTests {
   // tree_walker.h).
   @Test("the fields of a walk lie where the C core asserts them")
   func walk() {
-    #expect(MemoryLayout<TreeWalk>.offset(of: \.cells) == 0)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.registrations) == 0)
     #expect(MemoryLayout<TreeWalk>.offset(of: \.objects) == 8)
     #expect(MemoryLayout<TreeWalk>.offset(of: \.count) == 16)
     #expect(MemoryLayout<TreeWalk>.offset(of: \.phase) == 20)

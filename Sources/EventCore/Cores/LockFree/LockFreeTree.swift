@@ -52,20 +52,20 @@
       return UnsafeMutableRawPointer(made.unsafelyUnwrapped)
     }
 
-    static func remove(_ cell: UnsafeMutableRawPointer) -> Bool {
-      evc_handler_remove(OpaquePointer(cell)) == EVC_OK
+    static func remove(_ registration: UnsafeMutableRawPointer) -> Bool {
+      evc_handler_remove(OpaquePointer(registration)) == EVC_OK
     }
 
-    static func isActive(_ cell: UnsafeMutableRawPointer) -> Bool {
-      evc_handler_is_active(OpaquePointer(cell))
+    static func isActive(_ registration: UnsafeMutableRawPointer) -> Bool {
+      evc_handler_is_active(OpaquePointer(registration))
     }
 
-    static func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool {
-      evc_handler_remove_and_wait(OpaquePointer(cell)) != EVC_NOT_PERMITTED
+    static func waitUntilDone(_ registration: UnsafeMutableRawPointer) -> Bool {
+      evc_handler_remove_and_wait(OpaquePointer(registration)) != EVC_NOT_PERMITTED
     }
 
-    static func release(_ cell: UnsafeMutableRawPointer) {
-      evc_handler_drop(OpaquePointer(cell))
+    static func release(_ registration: UnsafeMutableRawPointer) {
+      evc_handler_drop(OpaquePointer(registration))
     }
 
     static func removeAll(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8) -> Int {
@@ -117,19 +117,19 @@
 
     // MARK: Looking
 
-    static func node(of cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
-      UnsafeMutableRawPointer(evc_handler_node(OpaquePointer(cell)))
+    static func node(of registration: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+      UnsafeMutableRawPointer(evc_handler_node(OpaquePointer(registration)))
     }
 
     static func top(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutableRawPointer {
       UnsafeMutableRawPointer(evc_walk_top(head(walk)))
     }
 
-    static func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier {
+    static func identifier(of registration: UnsafeMutableRawPointer) -> ObjectIdentifier {
       // Not nil: every node here was made with an owner, which nobody changes. An identifier is the
       // address of that object, which may have ended since; the node is there.
       unsafeBitCast(
-        evc_node_owner(evc_handler_node(OpaquePointer(cell))).unsafelyUnwrapped,
+        evc_node_owner(evc_handler_node(OpaquePointer(registration))).unsafelyUnwrapped,
         to: ObjectIdentifier.self)
     }
 
@@ -160,12 +160,12 @@
         evc_node_has_ended(OpaquePointer(node)) ? nil : evc_node_owner(OpaquePointer(node))
       }
 
-      func firstCell(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+      func firstRegistration(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
         UnsafeMutableRawPointer(evc_node_first_handler(OpaquePointer(node)))
       }
 
-      func nextCell(after cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-        UnsafeMutableRawPointer(evc_handler_next(OpaquePointer(cell)))
+      func nextRegistration(after registration: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(evc_handler_next(OpaquePointer(registration)))
       }
     }
   }

@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// The trees of the locking core: one lock for all, since trees merge. A walk collects cells with the
+/// The trees of the locking core: one lock for all, since trees merge. A walk collects registrations with the
 /// lock held, and its thread calls them without.
 enum LockingTree: TreeCore {
   // Lock order: nothing is locked within the lock; what a change lets go of, is let go of after it.
@@ -48,7 +48,7 @@ enum LockingTree: TreeCore {
     change { state in
       let node = pointer(raw)
       let parent = unlink(node, &state)
-      while let cell = node.pointee.cells.first { end(cell, &state) }
+      while let registration = node.pointee.registrations.first { end(registration, &state) }
       node.pointee.hasEnded = true
       LockingTreeNode.letGo(node)
       return parent?.pointee.context
@@ -99,17 +99,17 @@ enum LockingTree: TreeCore {
     state.withLock { state in
       state.stamp += 1
       let node = pointer(raw)
-      let cell = LockingCellPointer.make(
+      let registration = LockingRegistrationPointer.make(
         node, key: key, modes: modes, object: object, stamp: state.stamp)
-      node.pointee.cells.append(cell)
-      return UnsafeMutableRawPointer(cell.face)
+      node.pointee.registrations.append(registration)
+      return UnsafeMutableRawPointer(registration.face)
     }
   }
 
   static func remove(_ raw: UnsafeMutableRawPointer) -> Bool {
     change { state in
       let isAlive = isActive(raw)
-      if isAlive { end(LockingCellPointer(face: raw), &state) }
+      if isAlive { end(LockingRegistrationPointer(face: raw), &state) }
       return isAlive
     }
   }
@@ -117,13 +117,13 @@ enum LockingTree: TreeCore {
   static func removeAll(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8) -> Int {
     change { state in
       var count = 0
-      var next = pointer(node).pointee.cells.first
-      while let cell = next {
-        next = cell.pointee.links.next
-        if key == 0 || cell.pointee.key == key,
-          phases == 0 || cell.face.pointee.modes & phases != 0
+      var next = pointer(node).pointee.registrations.first
+      while let registration = next {
+        next = registration.pointee.links.next
+        if key == 0 || registration.pointee.key == key,
+          phases == 0 || registration.face.pointee.modes & phases != 0
         {
-          end(cell, &state)
+          end(registration, &state)
           count += 1
         }
       }
@@ -131,60 +131,60 @@ enum LockingTree: TreeCore {
     }
   }
 
-  /// Ends a handler and takes its cell from its node. With the lock held.
-  private static func end(_ cell: LockingCellPointer, _ state: inout State) {
+  /// Ends a handler and takes its registration from its node. With the lock held.
+  private static func end(_ registration: LockingRegistrationPointer, _ state: inout State) {
     // Sequentially consistent: the first half of "end, then look" (`isCalling`).
-    cell.face.pointee.state.store(1, ordering: .sequentiallyConsistent)
-    // The node by itself: as a part of a longer access its cell's face would count as changed, which
+    registration.face.pointee.state.store(1, ordering: .sequentiallyConsistent)
+    // The node by itself: as a part of a longer access its registration's face would count as changed, which
     // walks read meanwhile.
-    let node = cell.face.pointee.node
-    node.pointee.cells.remove(cell)
-    letGo(cell, &state)
+    let node = registration.face.pointee.node
+    node.pointee.registrations.remove(registration)
+    letGo(registration, &state)
   }
 
-  /// One use of a cell less. With the lock held.
-  private static func letGo(_ cell: LockingCellPointer, _ state: inout State) {
-    cell.pointee.uses -= 1
-    guard cell.pointee.uses == 0 else { return }
-    state.unused.append(cell.face.pointee.object)
-    LockingTreeNode.letGo(cell.face.pointee.node)
-    if !cell.pointee.isHandled { cell.free() }
+  /// One use of a registration less. With the lock held.
+  private static func letGo(_ registration: LockingRegistrationPointer, _ state: inout State) {
+    registration.pointee.uses -= 1
+    guard registration.pointee.uses == 0 else { return }
+    state.unused.append(registration.face.pointee.object)
+    LockingTreeNode.letGo(registration.face.pointee.node)
+    if !registration.pointee.isHandled { registration.free() }
   }
 
   static func release(_ raw: UnsafeMutableRawPointer) {
-    let cell = LockingCellPointer(face: raw)
+    let registration = LockingRegistrationPointer(face: raw)
     state.withLock { _ in
-      cell.pointee.isHandled = false
-      if cell.pointee.uses == 0 { cell.free() }
+      registration.pointee.isHandled = false
+      if registration.pointee.uses == 0 { registration.free() }
     }
   }
 
-  static func isActive(_ cell: UnsafeMutableRawPointer) -> Bool {
+  static func isActive(_ registration: UnsafeMutableRawPointer) -> Bool {
     // Acquiring: pairs with whoever ended it, under the lock.
-    treeState(of: cell).pointee.load(ordering: .acquiring) == 0
+    treeState(of: registration).pointee.load(ordering: .acquiring) == 0
   }
 
-  static func waitUntilDone(_ cell: UnsafeMutableRawPointer) -> Bool {
+  static func waitUntilDone(_ registration: UnsafeMutableRawPointer) -> Bool {
     let thread = currentThreadNumber()
     state.mutex.lock()
     defer { state.mutex.unlock() }
     while true {
-      let calling = state.value.pointee.walks.filter { isCalling($0, UInt(bitPattern: cell)) }
+      let calling = state.value.pointee.walks.filter { isCalling($0, UInt(bitPattern: registration)) }
       if calling.isEmpty { return true }
       if calling.contains(where: { $0.thread == thread }) { return false }
       _ = progress.wait(until: nil)
     }
   }
 
-  /// Whether a walk calls a cell that has ended; then it tells when it goes on. With the lock held.
-  private static func isCalling(_ walk: LockingTreeWalk, _ cell: UInt) -> Bool {
-    // Sequentially consistent, all three: pairs with `mayCall`, twice. Either that one finds the cell
+  /// Whether a walk calls a registration that has ended; then it tells when it goes on. With the lock held.
+  private static func isCalling(_ walk: LockingTreeWalk, _ registration: UInt) -> Bool {
+    // Sequentially consistent, all three: pairs with `mayCall`, twice. Either that one finds the registration
     // ended or we find it called; and it finds that it is to look, or we that it has gone on.
     let calling = treeCalling(of: walk.head)
-    guard calling.pointee.load(ordering: .sequentiallyConsistent) == cell else { return false }
+    guard calling.pointee.load(ordering: .sequentiallyConsistent) == registration else { return false }
     treeAttention(of: walk.head).pointee
       .store(LockingTreeWalk.looks, ordering: .sequentiallyConsistent)
-    return calling.pointee.load(ordering: .sequentiallyConsistent) == cell
+    return calling.pointee.load(ordering: .sequentiallyConsistent) == registration
   }
 
   // MARK: Walks
@@ -218,23 +218,23 @@ enum LockingTree: TreeCore {
 
   static func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool {
     // Not nil: `fill` has set it.
-    let cell = walk.pointee.cells.unsafelyUnwrapped[index]
+    let registration = walk.pointee.registrations.unsafelyUnwrapped[index]
     // Sequentially consistent, all three: "publish, then look", the other half of `isCalling`.
-    treeCalling(of: walk).pointee.store(UInt(bitPattern: cell), ordering: .sequentiallyConsistent)
-    guard treeState(of: cell).pointee.load(ordering: .sequentiallyConsistent) == 0
+    treeCalling(of: walk).pointee.store(UInt(bitPattern: registration), ordering: .sequentiallyConsistent)
+    guard treeState(of: registration).pointee.load(ordering: .sequentiallyConsistent) == 0
     else { return false }
     let attention = treeAttention(of: walk).pointee.load(ordering: .sequentiallyConsistent)
-    return attention == LockingTreeWalk.asks || lookAgain(walk, cell)
+    return attention == LockingTreeWalk.asks || lookAgain(walk, registration)
   }
 
-  /// Whether a cell is where it was when the walk began. Tells those who wait for the one before it.
+  /// Whether a registration is where it was when the walk began. Tells those who wait for the one before it.
   @inline(never)
   private static func lookAgain(
-    _ walk: UnsafeMutablePointer<TreeWalk>, _ cell: UnsafeMutableRawPointer
+    _ walk: UnsafeMutablePointer<TreeWalk>, _ registration: UnsafeMutableRawPointer
   ) -> Bool {
     state.withLock { _ in
       progress.wakeAll()
-      return own(walk).reaches(LockingCellPointer(face: cell).face.pointee.node)
+      return own(walk).reaches(LockingRegistrationPointer(face: registration).face.pointee.node)
     }
   }
 
@@ -254,7 +254,7 @@ enum LockingTree: TreeCore {
     own.unpin { letGo($0, &state) }
   }
 
-  /// The next cells; ends the walk if there are none. With the lock held.
+  /// The next registrations; ends the walk if there are none. With the lock held.
   private static func fill(_ own: LockingTreeWalk, _ state: inout State) -> Bool {
     let isFilled = own.fill()
     if !isFilled { finish(own, &state) }
@@ -272,9 +272,9 @@ enum LockingTree: TreeCore {
 
   // MARK: Looking
 
-  static func node(of cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
-    // Constant; a walk's cell holds it.
-    UnsafeMutableRawPointer(LockingCellPointer(face: cell).face.pointee.node)
+  static func node(of registration: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+    // Constant; a walk's registration holds it.
+    UnsafeMutableRawPointer(LockingRegistrationPointer(face: registration).face.pointee.node)
   }
 
   static func top(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutableRawPointer {
@@ -282,9 +282,9 @@ enum LockingTree: TreeCore {
     UnsafeMutableRawPointer(own(walk).top)
   }
 
-  static func identifier(of cell: UnsafeMutableRawPointer) -> ObjectIdentifier {
+  static func identifier(of registration: UnsafeMutableRawPointer) -> ObjectIdentifier {
     // An identifier is the address of an object, which may have ended since.
-    unsafeBitCast(pointer(node(of: cell)).pointee.context, to: ObjectIdentifier.self)
+    unsafeBitCast(pointer(node(of: registration)).pointee.context, to: ObjectIdentifier.self)
   }
 
   static func withTrees(_ body: (any TreeReader) -> Void) {
@@ -308,12 +308,12 @@ enum LockingTree: TreeCore {
       pointer(node).pointee.hasEnded ? nil : pointer(node).pointee.context
     }
 
-    func firstCell(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-      (pointer(node).pointee.cells.first?.face).map { UnsafeMutableRawPointer($0) }
+    func firstRegistration(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+      (pointer(node).pointee.registrations.first?.face).map { UnsafeMutableRawPointer($0) }
     }
 
-    func nextCell(after cell: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-      (LockingCellPointer(face: cell).pointee.links.next?.face).map { UnsafeMutableRawPointer($0) }
+    func nextRegistration(after registration: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+      (LockingRegistrationPointer(face: registration).pointee.links.next?.face).map { UnsafeMutableRawPointer($0) }
     }
   }
 }

@@ -3,12 +3,12 @@
 
 import Synchronization
 
-// The memory of the locking core's trees: nodes and cells, each in the list of its parent or of its
-// node. All of it is touched with the trees' lock held, but for a cell's face and the context of a
+// The memory of the locking core's trees: nodes and registrations, each in the list of its parent or of its
+// node. All of it is touched with the trees' lock held, but for a registration's face and the context of a
 // node, which are constant.
 
 typealias LockingNodePointer = UnsafeMutablePointer<LockingTreeNode>
-typealias LockingCellPointer = UnsafeMutablePointer<LockingTreeCell>
+typealias LockingRegistrationPointer = UnsafeMutablePointer<LockingRegistration>
 
 /// A block that is in one of the lists.
 protocol LockingLinked {
@@ -45,11 +45,11 @@ struct LockingTreeNode: LockingLinked {
   var links = LockingLinks<LockingTreeNode>()
   var parent: LockingNodePointer?
   var children = LockingList<LockingTreeNode>()
-  var cells = LockingList<LockingTreeCell>()
+  var registrations = LockingList<LockingRegistration>()
   /// When it was attached where it is.
   var stamp: UInt64 = 0
   var hasEnded = false
-  /// The node itself until it ends, its cells, and the walks that have it as their top.
+  /// The node itself until it ends, its registrations, and the walks that have it as their top.
   var references = 1
   /// The `EventNode`.
   let context: UnsafeMutableRawPointer
@@ -67,20 +67,20 @@ struct LockingTreeNode: LockingLinked {
   }
 }
 
-/// What others than the lock's owner read of a cell: as `TreeLayout.swift` says, and its node. The
-/// module knows a cell by the address of its face; what changes under the lock lies behind it.
+/// What others than the lock's owner read of a registration: as `TreeLayout.swift` says, and its node. The
+/// module knows a registration by the address of its face; what changes under the lock lies behind it.
 struct LockingTreeFace: ~Copyable {
   /// 0 while the handler is alive. Written with the lock held, read by walks.
   let state = Atomic<UInt32>(0)
   let modes: UInt8
-  /// A retained `TreeHandler`, as long as the cell is in use.
+  /// A retained `TreeHandler`, as long as the registration is in use.
   let object: UnsafeMutableRawPointer
   let node: LockingNodePointer
 }
 
 /// A registered handler, behind its face.
-struct LockingTreeCell: LockingLinked {
-  var links = LockingLinks<LockingTreeCell>()
+struct LockingRegistration: LockingLinked {
+  var links = LockingLinks<LockingRegistration>()
   let key: UInt
   /// When it was added.
   let stamp: UInt64
@@ -90,27 +90,27 @@ struct LockingTreeCell: LockingLinked {
   var isHandled = true
 }
 
-extension UnsafeMutablePointer where Pointee == LockingTreeCell {
-  /// Makes a cell, which is a reference to its node.
+extension UnsafeMutablePointer where Pointee == LockingRegistration {
+  /// Makes a registration, which is a reference to its node.
   static func make(
     _ node: LockingNodePointer, key: UInt, modes: UInt8, object: UnsafeMutableRawPointer,
     stamp: UInt64
-  ) -> LockingCellPointer {
+  ) -> LockingRegistrationPointer {
     let size = MemoryLayout<LockingTreeFace>.stride
     let face = UnsafeMutableRawPointer.allocate(
-      byteCount: size + MemoryLayout<LockingTreeCell>.size, alignment: 16)
+      byteCount: size + MemoryLayout<LockingRegistration>.size, alignment: 16)
     face.bindMemory(to: LockingTreeFace.self, capacity: 1)
       .initialize(to: LockingTreeFace(modes: modes, object: object, node: node))
-    let cell = (face + size).bindMemory(to: LockingTreeCell.self, capacity: 1)
-    cell.initialize(to: LockingTreeCell(key: key, stamp: stamp))
+    let registration = (face + size).bindMemory(to: LockingRegistration.self, capacity: 1)
+    registration.initialize(to: LockingRegistration(key: key, stamp: stamp))
     node.pointee.references += 1
-    return cell
+    return registration
   }
 
-  /// The cell that the module knows by an address.
+  /// The registration that the module knows by an address.
   init(face: UnsafeMutableRawPointer) {
     self = (face + MemoryLayout<LockingTreeFace>.stride)
-      .assumingMemoryBound(to: LockingTreeCell.self)
+      .assumingMemoryBound(to: LockingRegistration.self)
   }
 
   var face: UnsafeMutablePointer<LockingTreeFace> {

@@ -5,7 +5,7 @@ import Synchronization
 
 /// What the locking core knows about a walk. Used again by later walks, with its memory.
 ///
-/// A walk collects the cells of a chunk with the trees' lock held, and its thread calls them without.
+/// A walk collects the registrations of a chunk with the trees' lock held, and its thread calls them without.
 /// Between two chunks it remembers the node that is next. That one is in its place as long as
 /// nobody takes it or a node above it from there, and whoever does tells all walks first
 /// (`willTake`): what they then pass over has left the tree. So a walk finds what was there when it
@@ -14,7 +14,7 @@ import Synchronization
 ///
 /// All of it is touched with the lock held, but for the head, and the memory that this points to.
 final class LockingTreeWalk {
-  /// How many cells are collected at a time, about: up to the last of a node. Fewer at first, since
+  /// How many registrations are collected at a time, about: up to the last of a node. Fewer at first, since
   /// an event may be consumed by the first of them.
   private static let (firstChunk, chunk) = (16, 64)
   /// What `TreeWalk.attention` is: the core is asked before each call, since the walk has to publish
@@ -23,7 +23,7 @@ final class LockingTreeWalk {
   /// and looks under the lock at the rest of the chunk, since this thread has changed a tree, or
   /// somebody waits for a call.
   static let looks: UInt8 = 2
-  /// Never what was seen: `LockingTree.mayCall` looks at the state of each cell.
+  /// Never what was seen: `LockingTree.mayCall` looks at the state of each registration.
   nonisolated(unsafe) private static let lastRemoval = {
     let place = UnsafeMutablePointer<Atomic<UInt64>>.allocate(capacity: 1)
     place.initialize(to: Atomic(.max))
@@ -32,7 +32,7 @@ final class LockingTreeWalk {
 
   /// What the walking thread reads. Never freed, as the walk itself.
   let head: UnsafeMutablePointer<TreeWalk>
-  /// Cells in the first half, their objects in the second. The cells are pinned: each is in use once
+  /// Cells in the first half, their objects in the second. The registrations are pinned: each is in use once
   /// more.
   private var memory: UnsafeMutablePointer<UnsafeMutableRawPointer>
   private var capacity = 32
@@ -76,12 +76,12 @@ final class LockingTreeWalk {
     (top, source, next) = (nil, nil, nil)
   }
 
-  /// Goes on to the next cells. False if there are none.
+  /// Goes on to the next registrations. False if there are none.
   func fill() -> Bool {
     let phase = collect()
     // Relaxed: this thread reads it, and others write it under the lock.
     treeAttention(of: head).pointee.store(Self.asks, ordering: .relaxed)
-    head.pointee.cells = memory
+    head.pointee.registrations = memory
     head.pointee.objects = UnsafeMutableRawPointer(memory + capacity)
       .assumingMemoryBound(to: UnsafeRawPointer.self)
     head.pointee.count = UInt32(count)
@@ -89,9 +89,9 @@ final class LockingTreeWalk {
     return count > 0
   }
 
-  /// Takes the chunk back. `release` is told its cells.
-  func unpin(_ release: (LockingCellPointer) -> Void) {
-    for index in 0..<count { release(LockingCellPointer(face: memory[index])) }
+  /// Takes the chunk back. `release` is told its registrations.
+  func unpin(_ release: (LockingRegistrationPointer) -> Void) {
+    for index in 0..<count { release(LockingRegistrationPointer(face: memory[index])) }
     count = 0
   }
 
@@ -126,15 +126,15 @@ final class LockingTreeWalk {
 
   // MARK: Collecting
 
-  /// The cells of the next phase that has any, which is returned.
+  /// The registrations of the next phase that has any, which is returned.
   private func collect() -> EventPhase {
     if take(.capture) {
-      // Upwards and each node's cells backwards, then turned round.
+      // Upwards and each node's registrations backwards, then turned round.
       forEachOfRoute { node in
-        var cell = node.pointee.cells.last
-        while let one = cell {
+        var registration = node.pointee.registrations.last
+        while let one = registration {
           append(one, for: .capture)
-          cell = one.pointee.links.previous
+          registration = one.pointee.links.previous
         }
       }
       reverse(memory)
@@ -142,14 +142,14 @@ final class LockingTreeWalk {
       if count > 0 { return .capture }
     }
     if take(.raise) {
-      forEachOfRoute { append(cellsOf: $0, for: .raise) }
+      forEachOfRoute { append(registrationsOf: $0, for: .raise) }
       if count > 0 { return .raise }
     }
     source = nil
     var limit = Self.chunk
     if take(.propagate) { (next, limit) = (top, Self.firstChunk) }
     while count < limit, let node = next {
-      append(cellsOf: node, for: .propagate)
+      append(registrationsOf: node, for: .propagate)
       next = ifEarly(node.pointee.children.first) ?? successor(behind: node)
     }
     return .propagate
@@ -189,25 +189,25 @@ final class LockingTreeWalk {
     node.flatMap { $0.pointee.stamp <= start ? $0 : nil }
   }
 
-  private func append(cellsOf node: LockingNodePointer, for phase: EventPhase) {
-    var cell = node.pointee.cells.first
-    while let one = cell {
+  private func append(registrationsOf node: LockingNodePointer, for phase: EventPhase) {
+    var registration = node.pointee.registrations.first
+    while let one = registration {
       append(one, for: phase)
-      cell = one.pointee.links.next
+      registration = one.pointee.links.next
     }
   }
 
-  /// Appends a cell, if this event is for it.
-  private func append(_ cell: LockingCellPointer, for phase: EventPhase) {
-    let face = cell.face
-    guard cell.pointee.key == key, cell.pointee.stamp <= start,
+  /// Appends a registration, if this event is for it.
+  private func append(_ registration: LockingRegistrationPointer, for phase: EventPhase) {
+    let face = registration.face
+    guard registration.pointee.key == key, registration.pointee.stamp <= start,
       face.pointee.modes & phase.rawValue != 0
     else { return }
     if count == capacity { grow() }
     memory[count] = UnsafeMutableRawPointer(face)
     memory[capacity + count] = face.pointee.object
     count += 1
-    cell.pointee.uses += 1
+    registration.pointee.uses += 1
   }
 
   private func grow() {
