@@ -40,24 +40,34 @@ extension Consumer {
   var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
   /// The object of a reference for one call, which `letGo` ends if it is held for that alone; nil
-  /// if it is gone.
+  /// if it is gone. It may leave the handler that was announced, to let go or to pause: then
+  /// `calls.running` is 0, and whoever calls announces the handler and asks whether it has ended anew.
   func hold(_ reference: SharedReference) -> HeldObject? {
     if reference.isHeld(by: address), let object = reference.held {
       return HeldObject(object: object, isForOneCall: false)
     }
     // It is gone, or all who hold it are to let go for a moment.
     letGoOfRun(reference)
-    if reference.hold(by: address) {
-      held.pointee.append(reference)
-      if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
-      // It went while it was loaded.
-      letGoOfRun(reference)
-    } else if reference.enter(isForCall: true) {
-      // Nil if it is held by others alone, perhaps by one that stands in another's handler.
-      if let object = reference.held { return HeldObject(object: object, isForOneCall: true) }
-      letGo(reference)
+    while true {
+      switch reference.enter(by: address) {
+      case .heldOverRun:
+        held.pointee.append(reference)
+        if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
+        // It went while it was loaded.
+        letGoOfRun(reference)
+        return nil
+      case .heldOverCall:
+        // Nil if it is held by others alone, perhaps by one that stands in another's handler.
+        if let object = reference.held { return HeldObject(object: object, isForOneCall: true) }
+        letGo(reference)
+        return nil
+      case .gone:
+        return nil
+      case .pause(let deadline):
+        calls.didLeaveHandler()
+        reference.pause(until: deadline)
+      }
     }
-    return nil
   }
 
   /// Lets go of the object if it is held over a run. Its end may wait for its handlers to be done.

@@ -68,8 +68,16 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   /// listener ends.
   @usableFromInline
   func holdRequester() -> HeldObject? {
-    if let requester, let held = context.consumer.hold(requester) { return held }
-    remove()
+    let consumer = context.consumer
+    guard let requester, let held = consumer.hold(requester) else {
+      remove()
+      return nil
+    }
+    // Relaxed: this thread writes it. 0: `hold` has left the handler, and may have paused (D6).
+    if consumer.calls.running.load(ordering: .relaxed) != 0 { return held }
+    consumer.calls.willCall(at: state.address)
+    if state.isValid(at: .max - 1) { return held }
+    if held.isForOneCall { letGoOfRequester() }
     return nil
   }
 

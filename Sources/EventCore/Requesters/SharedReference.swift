@@ -68,7 +68,7 @@ final class SharedReference: @unchecked Sendable {
   var isGone: Bool {
     // Acquiring, pairs with `end`; only to tell sooner what the look would.
     if hasEnded.load(ordering: .acquiring) { return true }
-    guard enter() else { return true }
+    guard holds.withLock({ join(&$0, isForRun: false) }) else { return true }
     defer { leave() }
     return held == nil
   }
@@ -84,41 +84,47 @@ final class SharedReference: @unchecked Sendable {
 
   // MARK: Counting, any thread
 
-  private enum Entry {
-    case entered, gone
+  /// How a consumer comes to call a handler of the object.
+  enum Entry {
+    /// It holds the object over a run, until `letGo`.
+    case heldOverRun
+    /// It holds the object over one call, until `leave`.
+    case heldOverCall
+    case gone
+    /// It is to pause, and to enter again.
     case pause(until: UInt64)
   }
 
-  /// Counts the caller among those that hold the object, until `leave`. False if it is gone.
-  /// `isForRun`: it looks at the object many times. `isForCall`: a call follows, before which the caller
-  /// may have to pause; it is between two calls, and holds nothing of this reference.
-  func enter(isForRun: Bool = false, isForCall: Bool = false) -> Bool {
-    while true {
-      let entry = holds.withLock { holds -> Entry in
-        // Acquiring: as in `isGone`.
-        guard !hasEnded.load(ordering: .acquiring) else { return .gone }
-        if holds.count == 0 {
-          guard let object = weakObject.retained() else { return .gone }
-          RequesterHold.begin(state, object.toOpaque(), isForRun: isForRun)
-        } else if isForCall, let deadline = holds.overlap.addCall() {
-          // The holder comes by the way of `hold` next, and lets go. Relaxed: it finds the pause under
-          // the mutex.
-          state.pointee.holder.store(0, ordering: .relaxed)
-          return .pause(until: deadline)
-        }
-        holds.count += 1
-        return .entered
+  /// Counts a consumer that is about to make a call among those that hold the object: over a run, if no
+  /// other does. It holds nothing of this reference yet.
+  func enter(by consumer: UInt) -> Entry {
+    holds.withLock { holds in
+      if holds.count > 0, !hasEnded.load(ordering: .acquiring), let deadline = holds.overlap.addCall() {
+        askHolder()
+        return .pause(until: deadline)
       }
-      switch entry {
-      case .entered: return true
-      case .gone: return false
-      case .pause(let deadline): pause(until: deadline)
-      }
+      let isForRun = isHeldOverRuns && state.pointee.holder.load(ordering: .relaxed) == 0
+      guard join(&holds, isForRun: isForRun) else { return .gone }
+      // Relaxed: the object itself comes with the mutex, under which nobody else becomes the holder.
+      if isForRun { state.pointee.holder.store(consumer, ordering: .relaxed) }
+      return isForRun ? .heldOverRun : .heldOverCall
     }
   }
 
+  /// One more holds the object. False if it is gone. Under the mutex.
+  private func join(_ holds: inout Holds, isForRun: Bool) -> Bool {
+    // Acquiring: as in `isGone`.
+    guard !hasEnded.load(ordering: .acquiring) else { return false }
+    if holds.count == 0 {
+      guard let object = weakObject.retained() else { return false }
+      RequesterHold.begin(state, object.toOpaque(), isForRun: isForRun)
+    }
+    holds.count += 1
+    return true
+  }
+
   /// Sleeps until nobody holds the object, or until the deadline.
-  private func pause(until deadline: UInt64) {
+  func pause(until deadline: UInt64) {
     Self.pauses.lock()
     defer { Self.pauses.unlock() }
     while holds.withLock({ $0.overlap.pauseEnd == deadline }) {
@@ -181,32 +187,28 @@ final class SharedReference: @unchecked Sendable {
 
   func isHeld(by consumer: UInt) -> Bool { state.pointee.isHeld(by: consumer) }
 
-  /// Becomes the holder. False if another consumer is, the object is gone, or it is not held over
-  /// runs.
-  func hold(by consumer: UInt) -> Bool {
-    // Acquiring, pairs with `end`: who becomes the holder after it finds the object gone. The object
-    // itself comes with `enter`, under its mutex.
-    guard
-      isHeldOverRuns,
-      state.pointee.holder.compareExchange(expected: 0, desired: consumer, ordering: .acquiring)
-        .exchanged
-    else { return false }
-    guard enter(isForRun: true, isForCall: true) else {
-      giveUpHold(consumer)
-      return false
-    }
-    return true
-  }
-
   /// A consumer that became the holder lets go. The object may end by that, which is user code.
   func letGo(by consumer: UInt) {
-    giveUpHold(consumer)
+    let holder = state.pointee.holder.compareExchange(
+      expected: consumer, desired: 0, ordering: .relaxed)
+    // Not a store: after `end` there is no holder. Relaxed: nothing is told by it.
+    if !holder.exchanged {
+      _ = state.pointee.holder.compareExchange(
+        expected: Self.askedToLetGo, desired: 0, ordering: .relaxed)
+    }
     leave()
   }
 
-  private func giveUpHold(_ consumer: UInt) {
-    // Not a store: after `end` another may be the holder. Relaxed: nothing is told by it.
-    _ = state.pointee.holder.compareExchange(expected: consumer, desired: 0, ordering: .relaxed)
+  /// In place of a holder that is to let go before its next call: no other becomes the holder until then.
+  private static var askedToLetGo: UInt { 1 }
+
+  /// Has the holder come by the way of `Consumer.hold` before its next call. Under the mutex.
+  private func askHolder() {
+    let holder = state.pointee.holder.load(ordering: .relaxed)
+    guard holder > Self.askedToLetGo else { return }
+    // It fails if the holder lets go just now. Relaxed: it finds the pause under the mutex.
+    _ = state.pointee.holder.compareExchange(
+      expected: holder, desired: Self.askedToLetGo, ordering: .relaxed)
   }
 }
 

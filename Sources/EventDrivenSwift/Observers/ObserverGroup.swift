@@ -22,14 +22,15 @@ final class ObserverGroup: Sendable {
   }
   private let state = Guarded(State())
 
-  /// Changes the entries. What was made of them may end user code: it ends out of the lock, as do entries
-  /// that `body` takes out and returns.
-  private func change<Result>(_ body: (inout State) -> Result) -> Result {
+  /// Changes the entries, unless `body` returns nil. What was made of them may end user code: it ends out of
+  /// the lock, as do entries that `body` takes out and returns.
+  private func change<Result>(_ body: (inout State) -> Result?) -> Result? {
     let (result, garbage) = state.withLock { state in
+      guard let result = body(&state) else { return (Result?.none, [(ObjectIdentifier, AnyObject)]()) }
       let garbage = state.views
       state.version &+= 1
       state.views = []
-      return (body(&state), garbage)
+      return (result, garbage)
     }
     return withExtendedLifetime(garbage) { result }
   }
@@ -46,18 +47,20 @@ final class ObserverGroup: Sendable {
       known.end()
     }
     let new = ObserverEntry(observer, context())
-    let (isOpen, isLarge, _) = change { state -> (Bool, Bool, ObserverEntry?) in
-      guard !state.isClosed else { return (false, false, nil) }
+    var isOpen = true
+    let added = change { state -> (isLarge: Bool, ended: ObserverEntry?)? in
+      isOpen = !state.isClosed
+      guard isOpen else { return nil }
       var ended: ObserverEntry?
       if let index = state.entries.firstIndex(where: { $0.id == id }) {
         // Another thread was faster.
-        if !state.entries[index].isEnded { return (true, false, nil) }
+        if !state.entries[index].isEnded { return nil }
         ended = state.entries.remove(at: index)
       }
       state.entries.append(new)
-      return (true, state.entries.count >= state.sweepAt, ended)
+      return (state.entries.count >= state.sweepAt, ended)
     }
-    if isLarge {
+    if added?.isLarge == true {
       sweep()
     }
     return isOpen
@@ -87,9 +90,11 @@ final class ObserverGroup: Sendable {
     for entry in gone {
       entry.end()
     }
-    change { state in
+    _ = change { state -> [ObserverEntry]? in
+      let ended = state.entries.filter(\.isEnded)
       state.entries.removeAll(where: \.isEnded)
       state.sweepAt = max(16, 2 * state.entries.count)
+      return ended.isEmpty ? nil : ended
     }
   }
 

@@ -75,6 +75,42 @@ struct RequesterOverlapTests {
     }
   }
 
+  // test                                   three places
+  // dispatches 200 events                  call the requester's listeners, each for 0.3 ms, and pause
+  // removes a listener and waits           are not inside it any more, and do not begin it again (D6)
+  @Test("D6: a listener that is removed beside pauses does not run any more", arguments: cores)
+  func removal(core: EventCentral.Core) async {
+    await offThePool {
+      for round in 0..<40 {
+        let central = EventCentral(core: core)
+        let places = (0..<3).map { EventListener(on: central, name: "place \($0)") }
+        let requester = Busy(Lifetime().token())
+        let (begun, broken) = (Busy.Shared(), Busy.Shared())
+        let removed = places.map { _ in Busy.Shared() }
+        let handles = zip(places, removed).map { place, removed in
+          Ping.addListener(
+            requester,
+            { [weak requester] event in
+              let isLate = removed.count.load(ordering: .sequentiallyConsistent)
+              begun.count.wrappingAdd(1, ordering: .relaxed)
+              requester?.onPing(event)
+              let isStill = removed.count.load(ordering: .sequentiallyConsistent)
+              if isLate + isStill > 0 { broken.count.wrappingAdd(1, ordering: .relaxed) }
+            }, executeOn: .listenerThread, on: place)
+        }
+        for number in 0..<200 { Ping(number: number).queue(on: central) }
+        // After the first pauses, and at another moment in each round.
+        #expect(waitUntil { begun.count.load(ordering: .relaxed) >= 150 + round })
+        for (handle, removed) in zip(handles, removed) {
+          handle.removeAndWait()
+          removed.count.store(1, ordering: .sequentiallyConsistent)
+        }
+        for place in places { place.end() }
+        #expect(broken.count.load(ordering: .relaxed) == 0, "in round \(round)")
+      }
+    }
+  }
+
   /// How often the listeners are called after the last reference has gone.
   private func furtherCalls(_ core: EventCentral.Core, _ form: Form) -> Int {
     let central = EventCentral(core: core)

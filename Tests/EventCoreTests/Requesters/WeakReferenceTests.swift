@@ -65,7 +65,9 @@ import Testing
     let found = Log<Bool>()
     var owner: Owner? = Owner(lifetime)
     let shared = SharedReference(owner!)
-    owner!.atEnd = { _ in found.append(shared.enter()) }
+    owner!.atEnd = { _ in
+      if case .gone = shared.enter(by: 8) { found.append(false) } else { found.append(true) }
+    }
     owner = nil
     #expect(found.entries == [false])
     #expect(shared.isGone)
