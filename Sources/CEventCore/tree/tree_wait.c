@@ -85,8 +85,8 @@ static struct evc_tree_walk *find_calling(struct evc_tree_walk *walk,
 
 static struct evc_tree_walk *outermost(struct evc_walker *walker)
 {
-	/* Relaxed: made before J. */
-	return atomic_load_explicit(&walker->outermost, memory_order_relaxed);
+	/* Acquire: pairs with evc_walker_add_walk, which comes after J if the thread has only read trees until then. */
+	return atomic_load_explicit(&walker->outermost, memory_order_acquire);
 }
 
 bool evc_walker_is_calling(struct evc_walker *walker, const struct evc_handler *handler)

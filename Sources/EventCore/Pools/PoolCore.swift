@@ -119,10 +119,13 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       return !state.isAdjusting
     }
     guard isFirst else { return }
-    while let step = nextStep() {
+    // The indices of threads that ended while they were made. Not replaced at once: the next may do the same.
+    var ended: Set<Int> = []
+    while let step = nextStep(but: ended) {
       switch step {
       case .add(let index):
-        admit(makeSlot(index))
+        let slot = makeSlot(index)
+        if slot.thread.consumer.ended.isOpen { ended.insert(index) } else { admit(slot) }
       case .retire(let slot):
         if shared == nil {
           slot.member.retire()
@@ -133,8 +136,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
         }
       }
     }
-    // Those that ended while they were made found no slot to leave. Not replaced at once: the next
-    // may do the same.
+    // Those that ended before they were admitted found no slot to leave.
     let present = slots
     for slot in present.active + present.retiring where slot.thread.consumer.ended.isOpen {
       didEnd(slot.member)
@@ -145,11 +147,11 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     }
   }
 
-  private func nextStep() -> Step? {
+  private func nextStep(but ended: Set<Int>) -> Step? {
     state.withLock { state in
-      if !state.isEnded, state.slots.count < state.capacity, hasRoom(state) {
+      if !state.isEnded, state.slots.count + ended.count < state.capacity, hasRoom(state) {
         // The lowest index that no thread has, also none that is about to end.
-        let taken = Set((state.slots + state.retiring).map(\.member.index))
+        let taken = ended.union((state.slots + state.retiring).map(\.member.index))
         return .add(index: (0...).first { !taken.contains($0) }!)
       }
       if !state.isEnded, state.slots.count > state.capacity {

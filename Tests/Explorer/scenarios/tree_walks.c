@@ -32,6 +32,39 @@ SCENARIO(tree_two_walks)
 	tear_down(4, 4);
 }
 
+/* The first walk of a thread that has only read the tree until then, beside a change that looks at what walks hold. */
+static void *read_then_walk(void *unused)
+{
+	CHECK(evc_node_depth(nodes[1]) == 1);
+	return walk_up_too(unused);
+}
+
+SCENARIO(tree_reads_then_walks)
+{
+	pthread_t thread;
+
+	set_up();
+	thread = explorer_start(read_then_walk, NULL);
+	(void)evc_node_end(nodes[2]);
+	nodes[2] = NULL;
+	mark_removed(2);
+	explorer_join(thread);
+	tear_down(3, 3);
+}
+
+/* The same beside one that waits for a handler. */
+SCENARIO(tree_reads_then_is_waited_for)
+{
+	pthread_t thread;
+
+	set_up();
+	thread = explorer_start(read_then_walk, NULL);
+	mark_removed(2);
+	CHECK(evc_handler_remove_and_wait(handlers[2]) == EVC_OK);
+	explorer_join(thread);
+	tear_down(3, 3);
+}
+
 /* Walks one after the other in one thread, while nodes are made and ended: memory that is used again. */
 static void *walk_twice(void *unused)
 {
