@@ -116,7 +116,10 @@ static bool walker_holds(struct evc_walker *walker, uint64_t word, const struct 
 			}
 		}
 	}
-	/* Acquire: pairs with evc_walker_add_walk, which comes after J if the thread has only read trees until then. */
+	/*
+	 * Acquire: pairs with evc_walker_add_walk, which comes after J if the thread has only read trees until
+	 * then.
+	 */
 	walk = atomic_load_explicit(&walker->outermost, memory_order_acquire);
 	/*
 	 * A walk that is not under way has no inner walks under way. Acquire: pairs with the end of a walk,

@@ -85,7 +85,7 @@ static struct evc_tree_walk *find_calling(struct evc_tree_walk *walk,
 
 static struct evc_tree_walk *outermost(struct evc_walker *walker)
 {
-	/* Acquire: pairs with evc_walker_add_walk, which comes after J if the thread has only read trees until then. */
+	/* Acquire: pairs with evc_walker_add_walk, as in walker_holds. */
 	return atomic_load_explicit(&walker->outermost, memory_order_acquire);
 }
 

@@ -211,7 +211,10 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 	walk->cached_is_none = false;
 	walk->walker = walker;
 	walk->outer = outer;
-	/* Release, pairs with walker_holds and with who waits for a handler: the walk's fields before the pointer to it. */
+	/*
+	 * Release, pairs with walker_holds and with who waits for a handler: the walk's fields before the pointer to
+	 * it.
+	 */
 	atomic_store_explicit(outer == NULL ? &walker->outermost : &outer->inner, walk,
 			      memory_order_release);
 	return walk;

@@ -17,6 +17,7 @@ import Synchronization
 /// Who touches what, beside what the parts say themselves:
 /// - `held`, `workerReceivers`: the consumer's thread only.
 /// - `thread`: written by the consumer's thread, read by anybody.
+/// - `registry` and `mailbox`: set once by the initialiser, which needs `self` for them; constant from then on.
 /// Lock order: `hasJobHandler`, then the registry's state, then a shared mailbox's state, then a router's
 /// mutex, then a receiver's `additions`.
 @usableFromInline

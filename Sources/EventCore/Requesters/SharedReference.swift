@@ -219,8 +219,9 @@ final class SharedReference: @unchecked Sendable {
 /// not hold the object over a run, or those of 2 ms, whichever is later. A pause ends as soon as the
 /// running calls have, and after 5 ms, or half of the time that the calls overlapped, at the latest: an
 /// event that waits behind it is late by that. Then the count begins anew. So, as long as somebody refers
-/// to the object, these consumers lose a 64th of their time if its calls are of one length, and a third if
-/// one of them never returns in time.
+/// to the object, these consumers lose some 2 % of their time if its calls are of one length (three places,
+/// 1,000 calls of 0.17 ms in each: 177 to 179 ms, and 174 to 175 without pauses), and a third if one of
+/// them never returns in time.
 struct Overlap {
   /// How many calls pass between two looks at the clock.
   private static var calls: UInt32 { 32 }

@@ -90,7 +90,11 @@ struct LockingLane {
       size = max(2 * size, used + bytes, Self.smallest)
       // Of large blocks the system moves the pages, and no bytes.
       guard let block = realloc(memory, size + Self.line) else {
-        fatalError("A mailbox needs \(size) bytes for what waits in it, and there is no memory.")
+        fatalError(
+          """
+          A mailbox keeps all events that wait, which takes \(size) bytes now, and the system gives it no more: \
+          give the process more memory, or handle the events faster than they come.
+          """)
       }
       from = block + offset
       memory = block

@@ -24,6 +24,7 @@ final class LockingTreeWalk {
   /// somebody waits for a call.
   static let looks: UInt8 = 2
   /// Never what was seen: `LockingTree.mayCall` looks at the state of each registration.
+  // An atomic at an address that never changes, made once and never freed: any thread may read it.
   nonisolated(unsafe) private static let lastRemoval = {
     let place = UnsafeMutablePointer<Atomic<UInt64>>.allocate(capacity: 1)
     place.initialize(to: Atomic(.max))
@@ -32,7 +33,7 @@ final class LockingTreeWalk {
 
   /// What the walking thread reads. Never freed, as the walk itself.
   let head: UnsafeMutablePointer<TreeWalk>
-  /// Cells in the first half, their objects in the second. The registrations are pinned: each is in use once
+  /// Registrations in the first half, their objects in the second. The registrations are pinned: each is in use once
   /// more.
   private var memory: UnsafeMutablePointer<UnsafeMutableRawPointer>
   private var capacity = 32
