@@ -79,7 +79,16 @@ final class ListenerList: @unchecked Sendable {
 
   private func endSpent(of chosen: [ListenerRegistration]) -> Int {
     // Outside of the lock: looking at a requester may turn out to hold the last reference to it.
-    let spent = chosen.filter(\.isSpent)
+    // One look for all listeners that an object has registered in succession: each takes a mutex that the
+    // consumers take for every run of events.
+    var requester: SharedReference?
+    var isGone = false
+    let spent = chosen.filter { registration in
+      if registration.isEnded { return true }
+      guard let next = registration.requester else { return false }
+      if next !== requester { (requester, isGone) = (next, next.isGone) }
+      return isGone
+    }
     for registration in spent {
       registration.endSpent()
     }

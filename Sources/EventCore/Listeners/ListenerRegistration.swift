@@ -99,8 +99,8 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
 
   // MARK: From the sweep
 
-  /// Whether nothing will call this listener again.
-  var isSpent: Bool { state.isEnded || requester?.isGone == true }
+  /// Whether it was removed; its requester may be gone without that.
+  var isEnded: Bool { state.isEnded }
 
   /// Ends what an ended listener still holds.
   func endSpent() {
