@@ -12,6 +12,8 @@
 /* The first chunk is small for events that the first handler consumes. */
 #define EVC_FIRST_CHUNK 4u
 #define EVC_CHUNK 64u
+/* The same of a chunk that is taken from the cache, where nothing has to be collected for it. */
+#define EVC_CACHED_CHUNK 256u
 
 enum evc_collected { EVC_COLLECTED_CHUNK, EVC_COLLECTED_ALL, EVC_COLLECT_AGAIN, EVC_COLLECT_NO_MEMORY };
 

@@ -37,7 +37,8 @@
 static __attribute__((noinline)) void fetch_ahead(struct evc_window *window, uint32_t from, uint32_t end)
 {
 	void *const *objects = evc_window_objects(window);
-	const uint32_t next = from + EVC_CHUNK, after = next + EVC_CHUNK, last = after + EVC_CHUNK;
+	const uint32_t next = from + EVC_CACHED_CHUNK, after = next + EVC_CACHED_CHUNK;
+	const uint32_t last = after + EVC_CACHED_CHUNK;
 
 	for (uint32_t i = next; i < after && i < end; i++)
 		__builtin_prefetch(objects[i]);
@@ -58,7 +59,7 @@ static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
 	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
 	struct evc_handler **handlers = window->handlers;
 	struct evc_link *position = walk->cached_position;
-	uint32_t end = from + EVC_CHUNK;
+	uint32_t end = from + EVC_CACHED_CHUNK;
 
 	/* Up to the last handler of a node, as a collected chunk. */
 	while (end < walk->cached_end && handlers[end]->node == handlers[end - 1]->node)
