@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import MachineSamples
 
 /// The monotonic clock, in nanoseconds: the scale of `DispatchTime.uptimeNanoseconds`.
 enum Clock {
@@ -23,7 +17,7 @@ enum Clock {
     return UInt64(time.tv_sec) * second + UInt64(time.tv_nsec)
   }
 
-  /// Sleeps until a time, not for a span: what happens before the call delays nothing.
+  /// Sleeps until a deadline, so that a delay before the call does not add up.
   static func sleep(until deadline: UInt64) {
     #if canImport(Darwin)
       while true {

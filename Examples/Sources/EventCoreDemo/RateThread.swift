@@ -6,13 +6,13 @@ import EventCore
 import MachineSamples
 import Synchronization
 
-/// Keeps the rates: takes every sample, and writes to the world what changed over the last tenth of
-/// a second. Takes alarms, burst and load too, so that their lanes compete for one thread.
+/// Computes rates over a tenth of a second from the samples, and writes them to the world. It also handles
+/// alarms, bursts and load, so that their lanes compete for one thread.
 final class RateThread: EventThread, @unchecked Sendable {
-  // The variables belong to the callbacks, which run on this thread alone.
+  // Only the callbacks, which run on this thread, use the variables.
   let meter = Meter()
   private let world: World
-  /// Burst and load events handled so far. This thread writes, the sensor thread reads.
+  /// How many events of bursts and load were handled so far. This thread writes, the sensor thread reads.
   private let fillersHandled = Atomic<UInt64>(0)
 
   private static let window: UInt64 = 100_000_000
@@ -80,10 +80,7 @@ final class RateThread: EventThread, @unchecked Sendable {
     let hard = interrupts.rate(at: event.time, counter: event.hard)
     let soft = softInterrupts.rate(at: event.time, counter: event.soft)
     guard let hard, let soft else { return }
-    world.update { state in
-      state.interrupts = hard
-      state.softInterrupts = soft
-    }
+    world.update { $0.interrupts = hard + soft }
   }
 
   private func onSwitches(
@@ -143,7 +140,7 @@ final class RateThread: EventThread, @unchecked Sendable {
   }
 
   private func countFiller() {
-    // Only this thread writes. Relaxed: the number alone is read.
+    // Only this thread writes. Relaxed: only the number is read.
     fillersHandled.store(fillersHandled.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
   }
 }

@@ -6,12 +6,12 @@ import EventCore
 import MachineSamples
 import Synchronization
 
-/// Finds spikes in the same samples, over windows of a twentieth of a second, and dispatches an
-/// alarm for each: from its handlers, through the stack, with `.highest`.
+/// Finds spikes in the samples, over windows of a twentieth of a second. For each spike its callbacks stack
+/// an alarm with `.highest`.
 final class SpikeThread: EventThread, @unchecked Sendable {
-  // The variables belong to the callbacks, which run on this thread alone.
+  // Only the callbacks, which run on this thread, use the variables.
   let meter = Meter()
-  /// Receivers that accepted an alarm. This thread writes; whoever has waited for its end reads.
+  /// How often a receiver accepted an alarm. This thread writes; it is read after the thread's end.
   private let accepted = Atomic<Int>(0)
 
   private static let window: UInt64 = 50_000_000
@@ -31,8 +31,8 @@ final class SpikeThread: EventThread, @unchecked Sendable {
     super.init(on: central, waitStrategy: waitStrategy, name: "spikes")
   }
 
-  @available(*, unavailable, message: "needs the world")
-  required init() { preconditionFailure("needs the world") }
+  @available(*, unavailable, message: "needs a central")
+  required init() { preconditionFailure("needs a central") }
 
   override func registerEventListeners() {
     addEventCallback(SpikeThread.onProcessor)
@@ -43,7 +43,7 @@ final class SpikeThread: EventThread, @unchecked Sendable {
     addEventCallback(SpikeThread.onDisk)
   }
 
-  /// How many receivers got an alarm. **Threads**: any.
+  /// How often a receiver accepted an alarm. **Threads**: any.
   var dispatched: Int { accepted.load(ordering: .relaxed) }
 
   private func onProcessor(_ event: CPUTimeEvent, _ priority: EventPriority, _ time: DispatchTime) {
@@ -60,7 +60,7 @@ final class SpikeThread: EventThread, @unchecked Sendable {
   private func onMemory(_ event: MemoryEvent, _ priority: EventPriority, _ time: DispatchTime) {
     meter.count(DemoLane(queue: priority), dispatchedAt: time)
     meter.check(.memory, event.time, event.total, event.available, event.dirty)
-    // What is taken counts: memory that is given back is no spike.
+    // Memory that is allocated may be a spike; memory that is freed is none.
     let used = event.total > event.available ? event.total - event.available : 0
     look(.memory, memory.rate(at: event.time, counter: used), event.time, &memorySpikes)
   }
