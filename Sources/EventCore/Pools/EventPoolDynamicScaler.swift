@@ -9,7 +9,7 @@
 /// ```
 ///
 /// It changes the number by one thread at a time, and does not oscillate: the limits for growing and
-/// shrinking lie apart, each has to be exceeded without a break for its time, and every change restarts
+/// shrinking lie apart, each condition has to hold without a break for its time, and every change restarts
 /// both times.
 ///
 /// The waiting time is estimated from the events that wait and those that were handled since the scaler

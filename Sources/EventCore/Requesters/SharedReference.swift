@@ -43,8 +43,8 @@ final class SharedReference: @unchecked Sendable {
   /// Whether a consumer has found the object gone. This is final, even if a weak reference of the user's
   /// makes the object strong again: once one handler of it was not called for this reason, none is.
   private let hasEnded = Atomic<Bool>(false)
-  /// The position of this reference in the holder's list (`Consumer.Held`). Relaxed: only the holder's
-  /// value matters, which the holder wrote; other consumers read it to see whether they are the holder.
+  /// The position of this reference in the holder's list (`Consumer.Held`). Relaxed: the holder reads what it
+  /// wrote, and another consumer finds a different reference, or none, at that position of its own list.
   let index = Atomic<Int>(0)
 
   init(_ object: AnyObject) {
