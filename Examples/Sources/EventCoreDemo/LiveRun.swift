@@ -75,7 +75,6 @@ struct LiveRun {
     }
     let state = engine.world.latest
     scene.step(towards: state)
-    telemetry.lookAtDepth(frame: counts.frames)
     // Ten times a second is enough for a reader.
     if counts.frames % (GameLoop.rate / 10) == 0 {
       telemetry.look(at: time)

@@ -29,16 +29,12 @@ struct Telemetry {
   var eventsPerSecond: Double { Double(all.count) / seconds }
   var depth: Int { depths.reduce(0, +) }
 
-  /// Reads the depth of one lane, another one in each frame.
-  mutating func lookAtDepth(frame: Int) {
-    let lane = DemoLane.allCases[frame % DemoLane.allCases.count]
-    depths[lane.rawValue] =
-      engine.rates.eventCount(priority: lane.priority, method: lane.method)
-      + engine.spikes.eventCount(priority: lane.priority, method: lane.method)
-  }
-
-  /// Updates the figures of the last second.
+  /// Updates the depths, and the figures of the last second.
   mutating func look(at time: UInt64) {
+    depths = DemoLane.allCases.map { lane in
+      engine.rates.eventCount(priority: lane.priority, method: lane.method)
+        + engine.spikes.eventCount(priority: lane.priority, method: lane.method)
+    }
     let now = Moment(time: time, ticks: engine.sensor.ticks, latencies: engine.latencies)
     // During the first second the run so far is shown.
     let start = Moment(time: 0, ticks: 0, latencies: latencies.map { _ in Latencies() })

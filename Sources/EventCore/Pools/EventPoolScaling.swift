@@ -23,7 +23,7 @@ public protocol EventPoolScaling: Sendable {
   /// a number that the pool cannot have traps when the pool is made, and not later, under load.
   var maximumCapacity: Int? { get }
 
-  /// Returns the number of threads that the pool ought to have.
+  /// Returns the number of threads that the pool is to have.
   ///
   /// - Parameter reading: The state of the pool.
   /// - Returns: The number; at least 1.

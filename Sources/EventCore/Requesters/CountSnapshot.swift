@@ -24,7 +24,7 @@ struct CountSnapshot {
   @usableFromInline let counts: UInt64
 
   /// Whether the counts are the same. Relaxed, as the runtime's own look at them: nothing else is read
-  /// because of the result, and ending the object synchronizes by itself.
+  /// because of the result, and releasing the object synchronizes by itself.
   @inlinable
   @inline(__always)
   var isUnchanged: Bool { word.pointee.load(ordering: .relaxed) == counts }

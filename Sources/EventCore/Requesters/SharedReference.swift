@@ -32,7 +32,7 @@ final class SharedReference: @unchecked Sendable {
   /// What handlers check before each call. They retain this reference, and with it the memory.
   @usableFromInline let state: UnsafeMutablePointer<RequesterHold>
   private struct Holds {
-    /// The consumers that hold the object: the holder, and those that hold it over one call.
+    /// How many consumers hold the object: the holder, and those that hold it over one call.
     var count = 0
     var overlap = Overlap()
   }
@@ -224,7 +224,7 @@ final class SharedReference: @unchecked Sendable {
 /// calls of 0.17 ms in each: 177 to 179 ms, and 174 to 175 without pauses), and a third if one of the calls
 /// never returns in time.
 struct Overlap {
-  /// The clock is read once for so many calls.
+  /// How many calls pass between two readings of the clock.
   private static var calls: UInt32 { 32 }
   /// In nanoseconds.
   private static var shortestOverlap: UInt64 { 2_000_000 }
