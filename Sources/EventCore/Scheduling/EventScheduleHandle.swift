@@ -46,8 +46,8 @@ public class EventScheduleHandle: @unchecked Sendable {
   final var isWithdrawn = false
   private let target: ScheduleTarget
   private var scheduler: Scheduler { target.scheduler }
-  /// By this the core finds the timer. On the lock-free core it is the timer's id, written before anybody
-  /// else has the handle; on the locking core the position in the heap, under the lock.
+  /// The core finds the timer by this number. On the lock-free core it is the timer's id, written before
+  /// anybody else has the handle; on the locking core the position in the heap, under the lock.
   final var ticket: UInt64 = .max
   /// Nil if the event is dispatched once.
   private let repetition: ScheduleRepetition?
