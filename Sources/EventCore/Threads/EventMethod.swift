@@ -62,8 +62,8 @@ public struct EventMethod<Owner: AnyObject, Event: Eventable> {
     self.init(wrappedValue, nil, interest, maximumAge, customFilter)
   }
 
-  /// Makes a handler that is called in a place that the property names. `.requesterThread` is the place of the
-  /// form without `executeOn`; all else is as for that form.
+  /// Makes a handler that is called in a place that the property names. `.requesterThread` is the place of
+  /// the form without `executeOn`; all else is as for that form.
   public init(
     wrappedValue: @escaping @Sendable (
       _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
