@@ -23,16 +23,18 @@ final class Meter: @unchecked Sendable {
     histograms[lane.rawValue].record(now > then ? now - then : 0)
   }
 
-  /// Adds the values of a sample to the checksum of its source, which depends on their order. Within a type
-  /// that is the order of the dispatches (D2).
-  func check(
-    _ source: Source, _ first: UInt64, _ second: UInt64, _ third: UInt64, _ fourth: UInt64 = 0
+  /// Counts a sample, and adds its values to the checksum of its source, which depends on their order. Within
+  /// a type that is the order of the dispatches (D2).
+  func count(
+    _ source: Source, _ priority: EventPriority, _ time: DispatchTime,
+    _ values: (UInt64, UInt64, UInt64, UInt64)
   ) {
+    count(DemoLane(queue: priority), dispatchedAt: time)
     var sum = checksums[source.rawValue]
-    sum = (sum ^ first) &* Self.prime
-    sum = (sum ^ second) &* Self.prime
-    sum = (sum ^ third) &* Self.prime
-    checksums[source.rawValue] = (sum ^ fourth) &* Self.prime
+    sum = (sum ^ values.0) &* Self.prime
+    sum = (sum ^ values.1) &* Self.prime
+    sum = (sum ^ values.2) &* Self.prime
+    checksums[source.rawValue] = (sum ^ values.3) &* Self.prime
   }
 
   /// Adds an alarm to the checksum, independently of the order, since that of a stack varies (D3).
