@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// A program that comes from Coordinate imports this module and nothing else: all of EventCore, and
-// what is written here for such programs alone.
+// A program that was written for Coordinate imports this module alone: it exports EventCore, and adds what
+// only such programs use.
 @_exported public import EventCore
 
-/// What Coordinate calls any coordinator: the parent of what is shown.
+/// Any coordinator, by its name in Coordinate.
 public typealias Coordinating = UICoordinator
 
-/// What Coordinate calls a screen of a coordinator.
+/// A screen of a coordinator, by its name in Coordinate.
 public typealias Coordinated = UICoordinated
 
-/// A coordinator on the MainActor that knows the type of what it shows, as Coordinate's is.
+/// A coordinator on the MainActor that knows the type of its root screen, as those of Coordinate do.
 ///
 /// ```swift
 /// final class TeamsCoordinator: Coordinator<TeamsViewController> {
@@ -22,42 +22,42 @@ public typealias Coordinated = UICoordinated
 /// }
 /// ```
 ///
-/// **Threads**: the MainActor. **Ownership**: it holds what it shows.
+/// **Threads**: the MainActor. **Ownership**: it retains its root screen.
 ///
-/// EventCore's own `Coordinator`, which is on no actor and has no parameter, is
-/// `EventCore.Coordinator` in a file that imports this module.
+/// In a file that imports this module, EventCore's coordinator, which is on no actor and not generic, is
+/// called `EventCore.Coordinator`.
 @MainActor
 @preconcurrency
 open class Coordinator<Root: UICoordinated>: UICoordinator {
-  /// What it shows, which stays the same.
+  /// The root screen.
   public let rootViewController: Root
 
   /// Makes a coordinator that is not started.
   ///
-  /// - Parameter rootViewController: What it shows. It is held.
+  /// - Parameter rootViewController: The root screen, which is retained.
   public init(rootViewController: Root) {
     self.rootViewController = rootViewController
     super.init(rootResponder: rootViewController)
   }
 
-  /// Makes what it shows lead here again, after another coordinator had it. Override it to show it;
-  /// call super.
+  /// Makes the events of the root screen come to this coordinator again, after the screen was another one's.
+  /// Override this to show the screen, and call super.
   open func activate() {
     rootResponder = rootViewController
   }
 }
 
 extension UICoordinator {
-  /// The name of its class, by which Coordinate tells coordinators apart. **Threads**: any.
+  /// The name of its class, by which Coordinate identifies coordinators. **Threads**: any.
   public nonisolated var identifier: String { String(describing: Self.self) }
 
-  /// Begins its work, and calls a closure before it returns. **Threads**: the MainActor.
+  /// Starts the coordinator, and calls a closure before this returns. **Threads**: the MainActor.
   public final func start(with completion: () -> Void) {
     start()
     completion()
   }
 
-  /// Ends its work, and calls a closure before it returns. **Threads**: the MainActor.
+  /// Stops the coordinator, and calls a closure before this returns. **Threads**: the MainActor.
   public final func stop(with completion: () -> Void) {
     stop()
     completion()

@@ -4,22 +4,15 @@
 import Dispatch
 import EventCore
 
-// What programs that come from EventDrivenSwift write about the central, and the compiler's answer
-// where something else is to be written.
-
 extension EventCentral {
   /// The shared central, as EventDrivenSwift abbreviates it: `EventCentral[]`.
   ///
   /// **Threads**: any. **Ownership**: it lasts as long as the program.
   public static subscript() -> EventCentral { shared }
 
-  /// Has a closure or a method called for every event of a type that is dispatched on the shared
-  /// central, where it is registered.
-  ///
-  /// In new code say it of the event: `SomeEvent.addListener(self, onSomeEvent)`, which has more
-  /// forms.
-  ///
-  /// All else is as for that form of `SomeEvent.addListener`.
+  /// Registers a closure or a method that is called, in the context of this call, for every event of a type
+  /// that is dispatched on the shared central. New code calls `SomeEvent.addListener`, which has more forms;
+  /// all else is as for that.
   @inlinable
   @discardableResult
   public static func addListener<E: Eventable>(
@@ -36,10 +29,8 @@ extension EventCentral {
       customFilter: customFilter, isolation: isolation)
   }
 
-  /// Has a closure or a method called for every event of a type that is dispatched on the shared
-  /// central, in a place that it names.
-  ///
-  /// All else is as for that form of `SomeEvent.addListener`.
+  /// Registers a closure or a method that is called in a named place. All else is as for that form of
+  /// `SomeEvent.addListener`.
   @inlinable
   @discardableResult
   public static func addListener<E: Eventable>(
@@ -61,10 +52,8 @@ extension EventCentral {
       customFilter: customFilter, isolation: isolation)
   }
 
-  /// Has a closure or a method of the MainActor called for every event of a type that is dispatched
-  /// on the shared central: on the main queue, wherever it is registered.
-  ///
-  /// All else is as for that form of `SomeEvent.addListener`.
+  /// Registers a closure or a method of the MainActor, which is called on the main queue. All else is as for
+  /// that form of `SomeEvent.addListener`.
   @inlinable
   @discardableResult
   public static func addListener<E: Eventable>(
@@ -86,8 +75,8 @@ extension EventCentral {
       customFilter: customFilter)
   }
 
-  /// Queues an event on the shared central: how many receivers get it. In new code: `event.queue()`.
-  /// **Threads**: any.
+  /// Queues an event on the shared central, and returns how many receivers get it. New code calls
+  /// `event.queue()`. **Threads**: any.
   @inlinable
   @discardableResult
   public static func queueEvent<E: Eventable>(
@@ -96,8 +85,8 @@ extension EventCentral {
     shared.queueEvent(event, priority: priority)
   }
 
-  /// Stacks an event on the shared central: how many receivers get it. In new code: `event.stack()`.
-  /// **Threads**: any.
+  /// Stacks an event on the shared central, and returns how many receivers get it. New code calls
+  /// `event.stack()`. **Threads**: any.
   @inlinable
   @discardableResult
   public static func stackEvent<E: Eventable>(
@@ -106,8 +95,8 @@ extension EventCentral {
     shared.stackEvent(event, priority: priority)
   }
 
-  /// Queues an event on the shared central at a time. In new code: `event.scheduleQueue(at:)`.
-  /// **Threads**: any. **Ownership**: the schedule keeps the event; the handle may be ignored.
+  /// Queues an event on the shared central at a time. New code calls `event.scheduleQueue(at:)`. **Threads**:
+  /// any. **Ownership**: the schedule keeps the event; the handle may be ignored.
   @inlinable
   @discardableResult
   public static func scheduleQueue<E: Eventable>(
@@ -116,8 +105,8 @@ extension EventCentral {
     event.scheduleQueue(at: deadline, priority: priority)
   }
 
-  /// Stacks an event on the shared central at a time. In new code: `event.scheduleStack(at:)`.
-  /// **Threads**: any. **Ownership**: the schedule keeps the event; the handle may be ignored.
+  /// Stacks an event on the shared central at a time. New code calls `event.scheduleStack(at:)`. **Threads**:
+  /// any. **Ownership**: the schedule keeps the event; the handle may be ignored.
   @inlinable
   @discardableResult
   public static func scheduleStack<E: Eventable>(
@@ -128,33 +117,27 @@ extension EventCentral {
 }
 
 extension EventCentral {
-  /// Not there: a central keeps no event.
+  /// Not available: no event waits in a central.
   @available(
     *, unavailable,
-    message:
-      "Nothing waits in a central. Ask a thread for its eventCount, or a handle for its waitingEventCount."
-  )
+    message: "Nothing waits in a central. Ask a thread for eventCount, or a handle for waitingEventCount.")
   public static var eventCount: Int { 0 }
 
-  /// Not there: callbacks register their thread.
+  /// Not available: a thread is registered with its callbacks.
   @available(
     *, unavailable,
-    message:
-      "A thread gets the events for which it has a callback: addEventCallback(_:forEventType:)."
-  )
+    message: "A thread gets the events for which it has a callback: addEventCallback(_:forEventType:).")
   public static func addReceiver(_ receiver: AnyObject, forEventType: any Eventable.Type) {}
 
-  /// Not there: the removal of its callbacks takes a thread off.
+  /// Not available: a thread is unregistered when its callbacks are removed.
   @available(
     *, unavailable,
-    message: "Remove its callbacks by their handles, or end the thread: remove(), cancel()."
-  )
+    message: "Remove its callbacks by their handles, or end the thread: remove(), cancel().")
   public static func removeReceiver(_ receiver: AnyObject, forEventType: any Eventable.Type) {}
 
-  /// Not there: the end of a thread takes it off.
+  /// Not available: a thread is unregistered when it ends.
   @available(
     *, unavailable,
-    message: "Remove its callbacks by their handles, or end the thread: remove(), cancel()."
-  )
+    message: "Remove its callbacks by their handles, or end the thread: remove(), cancel().")
   public static func removeReceiver(_ receiver: AnyObject) {}
 }

@@ -4,14 +4,12 @@
 import Dispatch
 import EventCore
 
-// What EventDrivenSwift has as methods of a central, a listener, an event thread and a pool, and
-// EventCore says of the event: `SomeEvent.addListener(…, on: thread)`, `event.scheduleQueue(at:on:)`.
+// EventDrivenSwift has these as methods of a central, a listener, an event thread and a pool. In EventCore
+// they are methods of the event: `SomeEvent.addListener(…, on: thread)`, `event.scheduleQueue(at:on:)`.
 
 extension EventListenable {
-  /// Has a closure or a method called for every event of a type that comes here, where it is
-  /// registered.
-  ///
-  /// All else is as for that form of `SomeEvent.addListener`.
+  /// Registers a closure or a method that is called, in the context of this call, for every event of a type
+  /// that comes here. All else is as for that form of `SomeEvent.addListener`.
   @inlinable
   @discardableResult
   public func addListener<E: Eventable>(
@@ -28,10 +26,8 @@ extension EventListenable {
       customFilter: customFilter, on: self, isolation: isolation)
   }
 
-  /// Has a closure or a method called for every event of a type that comes here, in a place that it
-  /// names.
-  ///
-  /// All else is as for that form of `SomeEvent.addListener`.
+  /// Registers a closure or a method that is called in a named place for every event of a type that comes
+  /// here. All else is as for that form of `SomeEvent.addListener`.
   @inlinable
   @discardableResult
   public func addListener<E: Eventable>(

@@ -3,20 +3,20 @@
 
 import EventCore
 
-/// Leaves a pool as it was made, or as `capacity` was set, as a pool without a scaler does.
+/// Never changes the `capacity` of a pool, as in a pool without a scaler.
 public struct EventPoolStaticScaler: EventPoolScaling {
-  /// Makes one; it keeps no state.
+  /// Makes a scaler without state.
   public init() {}
 
-  /// The pool never asks.
+  /// Nil: the pool never asks the scaler.
   public var interval: Duration? { nil }
-  /// Unused, since the pool never asks.
+  /// Not used, since the pool never asks the scaler.
   public var restingCapacity: Int { 1 }
-  /// As many as there are asked for.
+  /// Returns the present capacity.
   public func capacity(for reading: EventPoolReading) -> Int { reading.capacity }
 }
 
 extension EventPoolScaling where Self == EventPoolStaticScaler {
-  /// Leaves the pool as it was made.
+  /// Never changes the pool's `capacity`.
   public static var fixed: EventPoolStaticScaler { EventPoolStaticScaler() }
 }

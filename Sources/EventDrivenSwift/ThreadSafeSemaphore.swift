@@ -4,19 +4,18 @@
 import EventCore
 import Synchronization
 
-/// Guards a property by a mutex of its own, so that any thread may read and write it.
+/// Guards a property by a mutex, so that any thread may read and write it.
 ///
 /// ```swift
 /// @ThreadSafeSemaphore public var temperatureInCelsius: Float = Float.zero
 /// ```
 ///
-/// This is an aid for programs that come from EventDrivenSwift, whose name it keeps. New code does
-/// better with `Synchronization.Mutex` in a `let`: the compiler then checks what this wrapper can
-/// only promise, and the lock shows where it is taken.
+/// It is for programs that were written for EventDrivenSwift, and keeps the name. New code does better with
+/// `Synchronization.Mutex` in a `let`, whose use the compiler checks and whose locking is visible.
 ///
-/// Each read and each write is atomic by itself, and two of them are not one: `count += 1` reads,
-/// and then writes, so that another thread's write between the two is lost. ``withLock(_:)`` makes
-/// one step of several, through the underscored name or the projected value:
+/// Each read and each write is atomic, but not both together: `count += 1` first reads and then writes, so
+/// that a write of another thread between the two is lost. ``withLock(_:)``, by the underscored name or the
+/// projected value, makes one step of both:
 ///
 /// ```swift
 /// _count.withLock { $0 += 1 }
@@ -28,34 +27,34 @@ import Synchronization
 public struct ThreadSafeSemaphore<Value> {
   @usableFromInline let storage: SemaphoreStorage<Value>
 
-  /// Starts with a value.
+  /// Makes a property with a first value.
   ///
-  /// - Parameter wrappedValue: What the property is at first.
+  /// - Parameter wrappedValue: The first value.
   @inlinable
   public init(wrappedValue: Value) {
     storage = SemaphoreStorage(wrappedValue)
   }
 
-  /// The value: a read copies it, a write replaces it, each under the lock.
+  /// The value. A read copies it and a write replaces it under the lock.
   @inlinable
   public var wrappedValue: Value {
     get { storage.hold { $0 } }
     nonmutating set {
-      // What the old value held ends after the lock is open: that may be code of the user's.
+      // The old value ends after the lock is released, since its end may run user code.
       var value = newValue
       storage.hold { swap(&$0, &value) }
     }
   }
 
-  /// The wrapper itself, for those who cannot reach the underscored name.
+  /// The wrapper itself, for code that has no access to the underscored name.
   @inlinable
   public var projectedValue: ThreadSafeSemaphore<Value> { self }
 
   /// Runs a closure that may read and change the value in one step.
   ///
-  /// - Parameter body: Gets the value. Inside it, the property itself must not be used: that would
-  ///   wait for the lock which this very call holds, and traps.
-  /// - Returns: What the closure returns.
+  /// - Parameter body: Gets the value. It must not use the property itself: that would wait for the lock that
+  ///   this call holds, and traps.
+  /// - Returns: The result of the closure.
   @inlinable
   @discardableResult
   public func withLock<Result, Failure: Error>(
@@ -66,11 +65,10 @@ public struct ThreadSafeSemaphore<Value> {
     }.get()
   }
 
-  /// Runs a closure on the value if nobody else holds the lock now.
+  /// Runs a closure on the value, as ``withLock(_:)``, if no other thread holds the lock now.
   ///
   /// - Parameter body: As for ``withLock(_:)``.
-  /// - Returns: What the closure returns, or nil if the lock was taken and the closure was not
-  ///   called.
+  /// - Returns: The result of the closure, or nil if the lock was taken and the closure was not called.
   @inlinable
   @discardableResult
   public func withTryLock<Result, Failure: Error>(
@@ -81,8 +79,7 @@ public struct ThreadSafeSemaphore<Value> {
     }?.get()
   }
 
-  /// Runs one closure on the value if nobody else holds the lock now, and another one if somebody
-  /// does.
+  /// Runs a closure on the value if no other thread holds the lock now, and another closure otherwise.
   ///
   /// - Parameters:
   ///   - onLock: As for ``withLock(_:)``.
@@ -97,14 +94,14 @@ public struct ThreadSafeSemaphore<Value> {
   }
 }
 
+// The storage is used under its mutex only, and its values may cross threads.
 extension ThreadSafeSemaphore: @unchecked Sendable where Value: Sendable {}
-// The storage is touched under its mutex only; what comes out and goes in may cross threads.
 
-/// The value of a `ThreadSafeSemaphore`, behind its lock.
+/// The value of a `ThreadSafeSemaphore` and its lock.
 @usableFromInline
 final class SemaphoreStorage<Value>: Sendable {
   @usableFromInline let guarded: Guarded<Value>
-  /// The thread inside a closure of the user's, or 0. Only for telling a thread about itself.
+  /// The thread that is inside a closure of the user's, or 0.
   private let holder = Atomic<UInt>(0)
 
   @usableFromInline
@@ -112,7 +109,7 @@ final class SemaphoreStorage<Value>: Sendable {
     guarded = Guarded(value)
   }
 
-  /// Takes the lock, and traps where the calling thread would wait for itself.
+  /// Runs a closure with the lock held. Traps if the calling thread would wait for itself.
   @inlinable
   @inline(__always)
   func hold<Result>(_ body: (inout Value) -> Result) -> Result {
@@ -123,7 +120,7 @@ final class SemaphoreStorage<Value>: Sendable {
     return guarded.withLock(body)
   }
 
-  /// Calls the user's closure with the lock held.
+  /// Calls a closure of the user's. With the lock held.
   @inlinable
   @inline(__always)
   func holding<Result, Failure: Error>(
@@ -145,7 +142,7 @@ final class SemaphoreStorage<Value>: Sendable {
 
   @usableFromInline
   func requireOther() {
-    // Relaxed: a thread finds its own number only if it stored it itself.
+    // Relaxed: a thread finds its own number only if it stored it.
     require(
       holder.load(ordering: .relaxed) != currentThreadNumber(),
       """

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// A program that comes from EventsTree imports this module and nothing else: all of EventCore, and
-// what is written here for such programs alone.
+// A program that was written for EventsTree imports this module alone: it exports EventCore, and adds what
+// only such programs use.
 @_exported public import EventCore
 
-/// What EventsTree calls an event: `Eventable`.
+/// `Eventable`, by its name in EventsTree.
 public typealias Event = Eventable
 
 extension EventNode: Equatable {
-  /// Whether both are the same node.
+  /// Whether both are the same object.
   public static func == (one: EventNode, other: EventNode) -> Bool { one === other }
 }

@@ -173,14 +173,7 @@ struct EventDrivenSwiftFaultTests {
 
   @Test("pools did not scale", arguments: cores)
   func noScaling(core: EventCentral.Core) {
-    let scaler = EventPoolDynamicScaler(
-      maximum: 2,
-      limits: {
-        var limits = EventPoolDynamicScaler.Limits()
-        limits.growDepth = 1
-        limits.growAfter = .zero
-        return limits
-      }(), interval: nil)
+    let scaler = EventPoolDynamicScaler(maximum: 2, growDepth: 1, growAfter: .zero, interval: nil)
     let jobs = JobPool(core, 1, scaler: scaler)
     let held = jobs.holdAll()
     for number in 0..<10 { Job(number: number).queue(on: jobs.central) }

@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import Dispatch
+import MachineSamples
 
 /// The monotonic clock, in nanoseconds: the scale of `DispatchTime.uptimeNanoseconds`.
 enum Clock {
   static let second: UInt64 = 1_000_000_000
 
-  static func now() -> UInt64 {
-    var time = timespec()
-    #if canImport(Darwin)
-      clock_gettime(CLOCK_UPTIME_RAW, &time)
-    #else
-      clock_gettime(CLOCK_MONOTONIC, &time)
-    #endif
-    return UInt64(time.tv_sec) * second + UInt64(time.tv_nsec)
-  }
+  static func now() -> UInt64 { DispatchTime.now().uptimeNanoseconds }
 
-  /// Sleeps until a time, not for a span: what happens before the call delays nothing.
+  /// Sleeps until a deadline, so that a delay before the call does not add up.
   static func sleep(until deadline: UInt64) {
     #if canImport(Darwin)
       while true {

@@ -5,10 +5,9 @@ import Dispatch
 import EventCore
 import MachineSamples
 
-/// The same samples through every core that this build has, as fast as they go, with the same
-/// threads.
+/// Runs the same samples through every core of this build at full speed, with the same threads.
 ///
-/// All events are dispatched at once, so that a latency is mostly the time in the queue.
+/// All events are dispatched at once, so a latency is mostly the time in the queue.
 struct Comparison {
   struct Round {
     var eventsPerSecond: Double
@@ -30,7 +29,7 @@ struct Comparison {
 
   init(of samples: [Sample], waitStrategy: EventWaitStrategy) {
     var rounds: [EventCentral.Core: [Round]] = [:]
-    // In turns, so that what else the machine does meets all of them.
+    // The cores take turns, so that other work of the machine affects all of them.
     for _ in 0..<Self.roundCount {
       for core in EventCentral.Core.available {
         rounds[core, default: []].append(Self.round(samples, core, waitStrategy))
@@ -42,14 +41,14 @@ struct Comparison {
     }
   }
 
-  /// Whether all rounds of all cores, and the live run if it had the same samples, came to the
-  /// same.
+  /// Whether all rounds of all cores have the same checksum, and the live run as well, if it had the same
+  /// samples.
   func agrees(with checksum: UInt64?) -> Bool {
     let sums = results.flatMap { $0.rounds.map(\.checksum) } + (checksum.map { [$0] } ?? [])
     return sums.allSatisfy { $0 == sums.first }
   }
 
-  /// Events that are nowhere, or were there twice, over all rounds.
+  /// How many events were lost or arrived twice, in all rounds.
   var lost: Int64 {
     results.flatMap(\.rounds).reduce(0) { $0 + abs($1.account.lost) }
   }

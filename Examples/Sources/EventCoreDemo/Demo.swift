@@ -5,7 +5,7 @@ import ArgumentParser
 import EventCore
 import MachineSamples
 
-/// The command line, and what it asks for in its order.
+/// The command line, and the order in which its tasks run.
 @main
 struct Demo: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -21,7 +21,7 @@ struct Demo: ParsableCommand {
       In a terminal: q quits, b fires a burst of a million events, + and - change the load.
       """)
 
-  // Unconditional: a negative number is refused for what it is.
+  // Unconditional, so that `validate` refuses a negative number with its own message.
   @Option(
     parsing: .unconditional,
     help: "How long to run (default: 10, or as long as the recording lasted).")
@@ -94,7 +94,7 @@ struct Demo: ParsableCommand {
 
   private func compare(_ sensor: SensorThread, checksum: UInt64, lost: Int64) throws {
     let samples = sensor.kept
-    // The live run had the same samples only if none was too many to be kept.
+    // The checksum of the live run is comparable only if all its samples were kept.
     let comparable = samples.count == sensor.sampleCount ? checksum : nil
     let comparison = Comparison(of: samples, waitStrategy: wait.strategy)
     Output.line()
@@ -117,7 +117,7 @@ struct Demo: ParsableCommand {
   }
 }
 
-/// The cores, by the name of their case.
+/// The cores, as arguments.
 enum CoreChoice: String, CaseIterable, ExpressibleByArgument {
   case lockFree, locking
 
@@ -136,7 +136,7 @@ enum CoreChoice: String, CaseIterable, ExpressibleByArgument {
   }
 }
 
-/// The wait strategies, by the name of their case.
+/// The wait strategies, as arguments.
 enum WaitChoice: String, CaseIterable, ExpressibleByArgument {
   case park, spinThenPark, yield, spin
 

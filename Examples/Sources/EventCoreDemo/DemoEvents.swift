@@ -3,7 +3,7 @@
 
 import EventCore
 
-/// A rate that stands out of its past. Stacked with `.highest`: it overtakes whatever waits.
+/// A rate far above its usual value. Stacked with `.highest`, so that it overtakes all other events.
 struct SpikeAlarm: Eventable {
   var time: UInt64
   var source: Source
@@ -11,12 +11,12 @@ struct SpikeAlarm: Eventable {
   var usual: Double
 }
 
-/// One of a million at once, queued with `.low`.
+/// One of a million events that are dispatched at once, queued with `.low`.
 struct BurstEvent: Eventable {
   var number: UInt32
 }
 
-/// Work that nobody hurries for, queued with `.lowest`: what the load keys change.
+/// Background load, queued with `.lowest`. The load keys change its amount.
 struct LoadEvent: Eventable {
   var number: UInt64
 }

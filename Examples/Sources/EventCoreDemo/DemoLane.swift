@@ -29,7 +29,7 @@ enum DemoLane: Int, CaseIterable {
     }
   }
 
-  /// At most 24 characters, which the tables have.
+  /// At most 24 characters, the width of the table's column.
   var title: String {
     switch self {
     case .alarms: "stack highest alarms"

@@ -5,7 +5,7 @@ import Dispatch
 import EventCore
 import MachineSamples
 
-/// The threads of one run, wired together.
+/// The threads of one run, with their connections.
 final class Engine {
   let central: EventCentral
   let world = World()
@@ -26,17 +26,16 @@ final class Engine {
       on: central, source: source, writer: writer, filler: filler, keepsSamples: keepsSamples)
   }
 
-  /// The latencies so far by lane, of both event threads.
+  /// The latencies of both event threads so far, by lane.
   var latencies: [Latencies] {
     zip(rates.meter.latencies, spikes.meter.latencies).map { $0 + $1 }
   }
 
-  /// Ends all threads in the direction of the events, so that each one's last events find a
-  /// receiver.
+  /// Ends all threads in the direction in which events go, so that the last events of each find a receiver.
   func finish(_ stop: SensorThread.Stop = .now) -> Account {
     sensor.join(stop)
     let deadline = DispatchTime.now() + .seconds(10)
-    // Handles what waits; its last alarms go to the rate thread.
+    // The rate thread has to run until the last alarm was dispatched.
     spikes.drain(until: deadline)
     rates.drain(until: deadline)
     return Account(
@@ -44,11 +43,11 @@ final class Engine {
       rates.statistics, spikes.statistics)
   }
 
-  /// Depends on every sample, its order within its type, and every alarm. After `finish()`.
+  /// A checksum of all samples, in their order within each type, and of all alarms. After `finish()`.
   var checksum: UInt64 { rates.meter.checksum ^ (spikes.meter.checksum &* 3) }
 }
 
-/// Where the events of a run went. Each receiver of an event counts.
+/// Where the events of a run went. An event counts once for each receiver.
 struct Account {
   var dispatched: UInt64
   var delivered: UInt64
@@ -62,7 +61,7 @@ struct Account {
     cancelled = threads.reduce(0) { $0 + $1.cancelled }
   }
 
-  /// What was dispatched and is nowhere. Negative if something arrived twice.
+  /// How many events were lost. Negative if events arrived twice.
   var lost: Int64 {
     Int64(dispatched) - Int64(delivered) - Int64(skipped) - Int64(cancelled)
   }

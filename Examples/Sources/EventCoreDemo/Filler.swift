@@ -4,20 +4,19 @@
 import EventCore
 import Synchronization
 
-/// What is dispatched beside the samples: bursts of a million events, and a load that the keys
-/// change.
+/// Dispatches events besides the samples: bursts of a million events, and a load that the keys change.
 ///
-/// Both go to the rate thread alone, in batches. No more than two millions wait at a time, so that
-/// memory keeps a bound: load beyond that is held back and counted, and a burst waits for its turn.
+/// Both go to the rate thread alone, in batches. At most two million events wait at a time, so that memory is
+/// bounded: further load is held back and counted, and a further burst is refused.
 final class Filler: @unchecked Sendable {
-  // The sensor thread dispatches and counts; the loop sets `wanted` and `burstWanted`, and looks.
+  // The sensor thread dispatches and counts; the loop sets `wanted` and `burstWanted`, and reads the rest.
   private let central: EventCentral
   private let receiver: RateThread
 
   static let burstSize: UInt64 = 1_000_000
   static let highestLoad = 1_024
   private static let waitingAtMost: UInt64 = 2_000_000
-  /// So many take some ten microseconds: the next sample is hardly delayed.
+  /// The size of a batch, which takes some ten microseconds, so that it hardly delays the next sample.
   private static let slice: UInt64 = 1_024
 
   private let wanted: Atomic<Int>
@@ -32,13 +31,13 @@ final class Filler: @unchecked Sendable {
     wanted = Atomic(load)
   }
 
-  // MARK: The loop, or anybody
+  // MARK: Any thread
 
   /// Events of load for each sample.
   var load: Int { wanted.load(ordering: .relaxed) }
-  /// Bursts and load dispatched so far, each to one receiver.
+  /// How many events of bursts and load were dispatched so far, each to one receiver.
   var dispatched: UInt64 { count.load(ordering: .relaxed) }
-  /// Load that was held back.
+  /// How many events of load were held back.
   var heldBack: UInt64 { held.load(ordering: .relaxed) }
 
   func raiseLoad() {
@@ -49,7 +48,7 @@ final class Filler: @unchecked Sendable {
     wanted.store(load / 2, ordering: .relaxed)
   }
 
-  /// Fires a burst. False if the one before is not handled yet.
+  /// Fires a burst. False if the previous one is not handled yet.
   func fireBurst() -> Bool {
     guard !isBursting, waiting < Self.burstSize else { return false }
     burstWanted.store(true, ordering: .relaxed)
@@ -61,14 +60,14 @@ final class Filler: @unchecked Sendable {
   }
 
   private var waiting: UInt64 {
-    // The handled ones first: the other number only grows meanwhile.
+    // Read first, so that the difference is not negative: the other number only grows meanwhile.
     let handled = receiver.fillers
     return dispatched - handled
   }
 
   // MARK: The sensor thread
 
-  /// Dispatches a slice of a burst. False if there is none.
+  /// Dispatches a batch of the burst. False if there is no burst.
   func dispatchSome() -> Bool {
     if burstWanted.load(ordering: .relaxed) {
       burstLeft.store(Self.burstSize, ordering: .relaxed)

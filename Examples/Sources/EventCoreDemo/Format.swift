@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A whole number with its thousands apart: `1,234,567`.
+/// A whole number with separators: `1,234,567`.
 func grouped<Number: BinaryInteger>(_ number: Number) -> String {
   let digits = Array(String(number.magnitude))
   var text = number < 0 ? "-" : ""
@@ -12,12 +12,12 @@ func grouped<Number: BinaryInteger>(_ number: Number) -> String {
   return text
 }
 
-/// A rate rounded to whole numbers. One beyond every counter comes out as the largest.
+/// A rate, rounded to a whole number of at most 64 bits.
 func grouped(_ number: Double) -> String {
   grouped(UInt64(exactly: max(0, number.rounded())) ?? .max)
 }
 
-/// A number with so many digits behind the point.
+/// A number with a fixed number of digits after the point.
 func fixed(_ number: Double, _ digits: Int) -> String {
   let scale = (0..<digits).reduce(1.0) { scale, _ in scale * 10 }
   let scaled = (number.magnitude * scale).rounded()
@@ -29,7 +29,7 @@ func fixed(_ number: Double, _ digits: Int) -> String {
   return "\(sign)\(whole)." + String(repeating: "0", count: digits - fraction.count) + fraction
 }
 
-/// A latency in the unit that fits it; a dash if there is none.
+/// A latency in a suitable unit; a dash if there is none.
 func latency(_ nanoseconds: UInt64?) -> String {
   guard let nanoseconds else { return "-" }
   switch nanoseconds {
@@ -40,7 +40,7 @@ func latency(_ nanoseconds: UInt64?) -> String {
   }
 }
 
-/// A size in the unit that fits it.
+/// A size in a suitable unit.
 func bytes(_ count: Double) -> String {
   switch count {
   case ..<1024: fixed(count, 0) + " B"
@@ -50,12 +50,12 @@ func bytes(_ count: Double) -> String {
   }
 }
 
-/// Filled with blanks at the left, for columns of figures.
+/// Padded with blanks on the left, for columns of figures.
 func right(_ text: String, _ width: Int) -> String {
   String(repeating: " ", count: max(0, width - text.count)) + text
 }
 
-/// Filled with blanks at the right, for columns of words.
+/// Padded with blanks on the right, for columns of words.
 func left(_ text: String, _ width: Int) -> String {
   text + String(repeating: " ", count: max(0, width - text.count))
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A loop of fixed steps, 120 a second, with absolute deadlines: a slow frame delays no later one.
+/// A loop of 120 fixed steps a second with absolute deadlines, so that a slow frame does not delay later
+/// ones.
 struct GameLoop {
   static let rate = 120
 
   private(set) var frames = 0
-  /// Frames that were not done when the next one was due.
+  /// Frames that had not ended when the next one was due.
   private(set) var late = 0
-  /// Frames that were given up because the loop was a quarter of a second behind.
+  /// Frames that were left out because the loop was a quarter of a second late.
   private(set) var dropped = 0
 
   /// Calls `frame` with the nanoseconds since the start, until it returns false.
@@ -25,7 +26,7 @@ struct GameLoop {
         Clock.sleep(until: deadline)
         continue
       }
-      // The frames that were missed follow without a pause, unless there are too many of them.
+      // The late frames follow without a pause, unless there are too many of them.
       late += 1
       let behind = (now - deadline) * rate / Clock.second
       if behind > rate / 4 {

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import MachineSamples
 
-/// Single keys from the terminal, without waiting for one and without an echo.
+/// Reads single keys from the terminal, without waiting and without an echo.
 final class Keyboard {
   enum Key: Equatable {
     case quit, interrupt, burst, raise, lower
@@ -21,11 +15,11 @@ final class Keyboard {
   init?() {
     guard tcgetattr(STDIN_FILENO, &before) == 0 else { return nil }
     var raw = before
-    // Ctrl-C comes as a byte; Ctrl-Z must not leave the terminal as it is now.
+    // Ctrl-C arrives as a byte. Ctrl-Z is ignored, since it would leave the terminal in this state.
     raw.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG | IEXTEN)
     raw.c_iflag &= ~tcflag_t(IXON | ICRNL)
     withUnsafeMutableBytes(of: &raw.c_cc) { bytes in
-      // A read returns at once, with nothing if no key was pressed.
+      // A read returns at once, also if no key was pressed.
       bytes[Int(VMIN)] = 0
       bytes[Int(VTIME)] = 0
     }

@@ -3,11 +3,11 @@
 
 import Synchronization
 
-/// Counts latencies in buckets that grow with them: 32 for each power of two, so that a figure is
-/// at most 3 % too large. One thread records, any thread looks, and neither waits.
+/// Counts latencies in 32 buckets for each power of two, so that a figure is at most 3 % too large. One
+/// thread records, any thread may read, and neither waits.
 final class LatencyHistogram: @unchecked Sendable {
-  // The address is constant, and what it points to is atomic. Only the recording thread writes, so
-  // that load and store suffice. Relaxed throughout: each count stands for itself.
+  // The address is constant, and the counts are atomic. Only the recording thread writes, so a load and a
+  // store are enough to add. Relaxed: each count is independent of the others.
   private let counts: UnsafeMutablePointer<Atomic<UInt64>>
   private let maximum = Atomic<UInt64>(0)
 
@@ -23,7 +23,7 @@ final class LatencyHistogram: @unchecked Sendable {
     counts.deallocate()
   }
 
-  /// Counts one latency. The recording thread only.
+  /// Counts one latency. On the recording thread.
   func record(_ nanoseconds: UInt64) {
     let index = Buckets.index(of: nanoseconds)
     let count = counts[index].load(ordering: .relaxed)
@@ -33,7 +33,7 @@ final class LatencyHistogram: @unchecked Sendable {
     }
   }
 
-  /// What has been counted so far.
+  /// The counts so far.
   var snapshot: Latencies {
     var latencies = Latencies()
     for index in 0..<Buckets.count {
@@ -44,11 +44,11 @@ final class LatencyHistogram: @unchecked Sendable {
   }
 }
 
-/// Which latency falls into which bucket: exact below 32 ns, then 32 buckets for each power of two.
+/// The buckets of a histogram: exact below 32 ns, then 32 for each power of two.
 enum Buckets {
   private static let bits = 5
   private static let perPower = 1 << bits
-  /// The last bucket takes all that is longer than an hour and more.
+  /// Longer latencies, of more than an hour, are counted in the last bucket.
   private static let longest: UInt64 = (1 << 42) - 1
   static let count = index(of: longest) + 1
 
@@ -67,14 +67,14 @@ enum Buckets {
   }
 }
 
-/// Latencies as counted at one moment: can be added, and compared with an earlier moment.
+/// The counts of a histogram at one moment, which can be added, and compared with an earlier moment.
 struct Latencies {
   fileprivate(set) var counts = [UInt64](repeating: 0, count: Buckets.count)
   fileprivate(set) var maximum: UInt64 = 0
 
   var count: UInt64 { counts.reduce(0, &+) }
 
-  /// The latency that `share` of the events have kept; nil if there were none.
+  /// The latency that the given share of the events did not exceed; nil if there were none.
   func percentile(_ share: Double) -> UInt64? {
     let total = count
     guard total > 0 else { return nil }
@@ -96,7 +96,7 @@ struct Latencies {
     return sum
   }
 
-  /// What came since `earlier`. The longest is then known by its bucket only.
+  /// The latencies that were counted since `earlier`. Of the longest only the bucket is known.
   func since(_ earlier: Latencies) -> Latencies {
     var difference = self
     for index in counts.indices {

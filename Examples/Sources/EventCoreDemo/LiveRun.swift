@@ -3,8 +3,7 @@
 
 import EventCore
 
-/// One run of the loop over an engine: on a live screen if there is a terminal, with a line a
-/// second otherwise.
+/// Runs the loop with an engine, and shows it on a live screen, or, without a terminal, in one line a second.
 struct LiveRun {
   enum Ending: Equatable {
     case time
@@ -14,13 +13,13 @@ struct LiveRun {
   }
 
   let engine: Engine
-  /// Where the samples come from, for the heading.
+  /// The source of the samples, for the heading.
   let input: String
-  /// When to end; nil for as long as there are samples.
+  /// When to end, in seconds; nil if the samples decide.
   let limit: Double?
-  /// How long it will take.
+  /// How many seconds it will take.
   let total: Double
-  /// Fires a burst at half time.
+  /// Whether to fire a burst at half time.
   let burst: Bool
 
   private var scene = Scene()
@@ -40,7 +39,7 @@ struct LiveRun {
     telemetry = Telemetry(engine)
   }
 
-  /// Runs until the time is over, the samples are, or somebody asks for the end.
+  /// Runs until the time or the samples are over, or somebody asks for the end.
   mutating func run() -> (ending: Ending, counts: GameLoop) {
     if Output.isTerminal {
       screen = Screen()
@@ -61,7 +60,7 @@ struct LiveRun {
     return (ending, loop)
   }
 
-  /// One frame. Tells why it was the last, if it was.
+  /// One frame. Returns why it was the last one; nil if it was not.
   private mutating func frame(_ time: UInt64, _ counts: GameLoop) -> Ending? {
     let seconds = Double(time) / Double(Clock.second)
     if let signal = Signals.take() { return .signal(signal) }
@@ -76,8 +75,7 @@ struct LiveRun {
     }
     let state = engine.world.latest
     scene.step(towards: state)
-    telemetry.lookAtDepth(frame: counts.frames)
-    // Ten pictures a second are enough to read.
+    // Ten times a second is enough for a reader.
     if counts.frames % (GameLoop.rate / 10) == 0 {
       telemetry.look(at: time)
       draw(seconds, counts, state)
@@ -90,7 +88,7 @@ struct LiveRun {
     case .quit: return .key
     case .interrupt: return .signal(Signals.interrupt)
     case .burst:
-      note = engine.filler.fireBurst() ? "burst fired" : "the burst before is not handled yet"
+      note = engine.filler.fireBurst() ? "burst fired" : "the previous burst is not handled yet"
     case .raise: engine.filler.raiseLoad()
     case .lower: engine.filler.lowerLoad()
     }
@@ -100,8 +98,7 @@ struct LiveRun {
   private mutating func draw(_ seconds: Double, _ counts: GameLoop, _ state: World.State) {
     if let screen {
       let dashboard = Dashboard(
-        title: "EventCore demo   \(engine.central.core) core   \(input)", time: seconds,
-        total: total,
+        title: "EventCore demo   \(engine.central.core) core   \(input)", time: seconds, total: total,
         counts: counts, scene: scene, state: state, telemetry: telemetry, load: engine.filler.load,
         note: note)
       screen.show(dashboard.lines)

@@ -4,44 +4,46 @@
 import Dispatch
 import EventCore
 
-/// What one event thread knows of its own work: latencies by lane, and a checksum of the samples.
+/// Measures the work of one event thread: latencies by lane, and a checksum of the samples.
 ///
-/// **Threads**: the event thread counts. Others read `latencies` at any time, the rest once that
-/// thread has ended.
+/// **Threads**: the event thread counts. Any thread may read `latencies`, and the rest once the event thread
+/// has ended.
 final class Meter: @unchecked Sendable {
-  // `checksums` is the event thread's alone until it has ended, which `drain(until:)` waits for.
+  // Only the event thread uses the checksums until it has ended, for which `drain(until:)` waits.
   private let histograms = DemoLane.allCases.map { _ in LatencyHistogram() }
   private var checksums = [UInt64](repeating: 0xcbf2_9ce4_8422_2325, count: Source.allCases.count)
   private var sumOfAlarms: UInt64 = 0
-  /// Of the hash function FNV-1a, whose steps these are, on words instead of bytes.
+  /// The prime number of the hash function FNV-1a, which is used here with words instead of bytes.
   private static let prime: UInt64 = 0x0000_0100_0000_01b3
 
-  /// Counts one event that a handler was given.
+  /// Counts one event, at the beginning of its handler.
   func count(_ lane: DemoLane, dispatchedAt time: DispatchTime) {
     let now = Clock.now()
     let then = time.uptimeNanoseconds
     histograms[lane.rawValue].record(now > then ? now - then : 0)
   }
 
-  /// Adds the values of a sample to the checksum of its source. It depends on the order, which is
-  /// first in, first out within a type (D2).
-  func check(
-    _ source: Source, _ first: UInt64, _ second: UInt64, _ third: UInt64, _ fourth: UInt64 = 0
+  /// Counts a sample, and adds its values to the checksum of its source, which depends on their order. Within
+  /// a type that is the order of the dispatches (D2).
+  func count(
+    _ source: Source, _ priority: EventPriority, _ time: DispatchTime,
+    _ values: (UInt64, UInt64, UInt64, UInt64)
   ) {
+    count(DemoLane(queue: priority), dispatchedAt: time)
     var sum = checksums[source.rawValue]
-    sum = (sum ^ first) &* Self.prime
-    sum = (sum ^ second) &* Self.prime
-    sum = (sum ^ third) &* Self.prime
-    checksums[source.rawValue] = (sum ^ fourth) &* Self.prime
+    sum = (sum ^ values.0) &* Self.prime
+    sum = (sum ^ values.1) &* Self.prime
+    sum = (sum ^ values.2) &* Self.prime
+    checksums[source.rawValue] = (sum ^ values.3) &* Self.prime
   }
 
-  /// Adds an alarm to the checksum. The order does not count: a stack's depends on the moment (D3).
+  /// Adds an alarm to the checksum, independently of the order, since that of a stack varies (D3).
   func check(alarm: SpikeAlarm) {
     let value = (alarm.time ^ UInt64(alarm.source.rawValue)) &* 0x9e37_79b9_7f4a_7c15
     sumOfAlarms &+= value ^ alarm.value.bitPattern
   }
 
-  /// One number for all samples and alarms.
+  /// The checksum of all samples and alarms.
   var checksum: UInt64 { checksums.reduce(sumOfAlarms) { ($0 &* 31) ^ $1 } }
 
   /// The latencies so far, by lane.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Turns a counter into a rate, over windows of the samples' own time: a replay gives the same
-/// rates.
+/// Turns a counter into a rate, over windows of time. It takes the times of the samples, so that a replay
+/// gives the same rates.
 struct RateMeter {
   private let window: UInt64
   private var start: (time: UInt64, counter: UInt64)?
@@ -11,7 +11,7 @@ struct RateMeter {
     self.window = window
   }
 
-  /// The rate per second if a window has ended with this sample. A counter that goes back, as the
+  /// The rate per second, if this sample ends a window; otherwise nil. A counter that goes back, as the
   /// kernel's idle times sometimes do, gives 0.
   mutating func rate(at time: UInt64, counter: UInt64) -> Double? {
     guard let start else {
@@ -25,7 +25,7 @@ struct RateMeter {
   }
 }
 
-/// Turns a processor's times into its share of work, over windows likewise.
+/// Turns the times of a processor into its share of work, likewise.
 struct ShareMeter {
   private var busy: RateMeter
   private var total: RateMeter
@@ -35,7 +35,7 @@ struct ShareMeter {
     total = RateMeter(window: window)
   }
 
-  /// From 0 to 1, if a window has ended with this sample.
+  /// The share, from 0 to 1, if this sample ends a window; otherwise nil.
   mutating func share(at time: UInt64, busy: UInt64, total: UInt64) -> Double? {
     guard let work = self.busy.rate(at: time, counter: busy),
       let all = self.total.rate(at: time, counter: total)

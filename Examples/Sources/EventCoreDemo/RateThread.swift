@@ -6,13 +6,13 @@ import EventCore
 import MachineSamples
 import Synchronization
 
-/// Keeps the rates: takes every sample, and writes to the world what changed over the last tenth of
-/// a second. Takes alarms, burst and load too, so that their lanes compete for one thread.
+/// Computes rates over a tenth of a second from the samples, and writes them to the world. It also handles
+/// alarms, bursts and load, so that their lanes compete for one thread.
 final class RateThread: EventThread, @unchecked Sendable {
-  // The variables belong to the callbacks, which run on this thread alone.
+  // Only the callbacks, which run on this thread, use the variables.
   let meter = Meter()
   private let world: World
-  /// Burst and load events handled so far. This thread writes, the sensor thread reads.
+  /// How many events of bursts and load were handled so far. This thread writes, the sensor thread reads.
   private let fillersHandled = Atomic<UInt64>(0)
 
   private static let window: UInt64 = 100_000_000
@@ -49,8 +49,7 @@ final class RateThread: EventThread, @unchecked Sendable {
   var fillers: UInt64 { fillersHandled.load(ordering: .relaxed) }
 
   private func onProcessor(_ event: CPUTimeEvent, _ priority: EventPriority, _ time: DispatchTime) {
-    meter.count(DemoLane(queue: priority), dispatchedAt: time)
-    meter.check(.processor, event.time, UInt64(event.index), event.busy, event.total)
+    meter.count(.processor, priority, time, (event.time, UInt64(event.index), event.busy, event.total))
     let index = Int(event.index)
     while processors.count <= index {
       processors.append(ShareMeter(window: Self.window))
@@ -64,8 +63,7 @@ final class RateThread: EventThread, @unchecked Sendable {
   }
 
   private func onMemory(_ event: MemoryEvent, _ priority: EventPriority, _ time: DispatchTime) {
-    meter.count(DemoLane(queue: priority), dispatchedAt: time)
-    meter.check(.memory, event.time, event.total, event.available, event.dirty)
+    meter.count(.memory, priority, time, (event.time, event.total, event.available, event.dirty))
     world.update { state in
       state.memoryTotal = event.total
       state.memoryAvailable = event.available
@@ -75,22 +73,17 @@ final class RateThread: EventThread, @unchecked Sendable {
   private func onInterrupts(
     _ event: InterruptEvent, _ priority: EventPriority, _ time: DispatchTime
   ) {
-    meter.count(DemoLane(queue: priority), dispatchedAt: time)
-    meter.check(.interrupts, event.time, event.hard, event.soft)
+    meter.count(.interrupts, priority, time, (event.time, event.hard, event.soft, 0))
     let hard = interrupts.rate(at: event.time, counter: event.hard)
     let soft = softInterrupts.rate(at: event.time, counter: event.soft)
     guard let hard, let soft else { return }
-    world.update { state in
-      state.interrupts = hard
-      state.softInterrupts = soft
-    }
+    world.update { $0.interrupts = hard + soft }
   }
 
   private func onSwitches(
     _ event: ContextSwitchEvent, _ priority: EventPriority, _ time: DispatchTime
   ) {
-    meter.count(DemoLane(queue: priority), dispatchedAt: time)
-    meter.check(.switches, event.time, event.switches, event.forks)
+    meter.count(.switches, priority, time, (event.time, event.switches, event.forks, 0))
     let rate = switches.rate(at: event.time, counter: event.switches)
     guard let rate else { return }
     world.update { state in
@@ -100,8 +93,7 @@ final class RateThread: EventThread, @unchecked Sendable {
   }
 
   private func onNetwork(_ event: NetworkEvent, _ priority: EventPriority, _ time: DispatchTime) {
-    meter.count(DemoLane(queue: priority), dispatchedAt: time)
-    meter.check(.network, event.time, event.receivedBytes, event.sentBytes, event.packets)
+    meter.count(.network, priority, time, (event.time, event.receivedBytes, event.sentBytes, event.packets))
     let receivedRate = received.rate(at: event.time, counter: event.receivedBytes)
     let sentRate = sent.rate(at: event.time, counter: event.sentBytes)
     guard let receivedRate, let sentRate else { return }
@@ -112,8 +104,7 @@ final class RateThread: EventThread, @unchecked Sendable {
   }
 
   private func onDisk(_ event: DiskEvent, _ priority: EventPriority, _ time: DispatchTime) {
-    meter.count(DemoLane(queue: priority), dispatchedAt: time)
-    meter.check(.disk, event.time, event.readBytes, event.writtenBytes, event.operations)
+    meter.count(.disk, priority, time, (event.time, event.readBytes, event.writtenBytes, event.operations))
     let readRate = diskRead.rate(at: event.time, counter: event.readBytes)
     let writtenRate = diskWritten.rate(at: event.time, counter: event.writtenBytes)
     guard let readRate, let writtenRate else { return }
@@ -143,7 +134,7 @@ final class RateThread: EventThread, @unchecked Sendable {
   }
 
   private func countFiller() {
-    // Only this thread writes. Relaxed: the number alone is read.
+    // Only this thread writes. Relaxed: only the number is read.
     fillersHandled.store(fillersHandled.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
   }
 }

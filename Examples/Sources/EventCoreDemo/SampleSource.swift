@@ -3,21 +3,21 @@
 
 import MachineSamples
 
-/// Where the sensor thread gets its samples from, and when.
+/// The source of the sensor thread's samples. Times are in nanoseconds since the start of the run.
 ///
-/// Times are in nanoseconds since the start of the run. **Threads**: one at a time.
+/// **Threads**: one at a time.
 protocol SampleSource: AnyObject {
   /// When the next samples are due; nil if there are no more.
   var due: UInt64? { get }
 
-  /// Appends the samples that are due, and goes on to the next. `now` is the time that has come.
+  /// Appends the samples that are due, and goes on to the next ones.
   func take(at now: UInt64, into samples: inout [Sample]) throws
 
-  /// How many times it was too late for samples, so that they were left out.
+  /// How often samples were left out because the thread was late.
   var missed: Int { get }
 }
 
-/// This machine, a thousand times a second.
+/// Samples this machine a thousand times a second.
 final class LiveSource: SampleSource {
   static let rate = 1_000
 
@@ -35,7 +35,7 @@ final class LiveSource: SampleSource {
   func take(at now: UInt64, into samples: inout [Sample]) throws {
     try sampler.read(at: now, into: &samples)
     tick += 1
-    // A machine too busy for a sample gets none instead of two at once.
+    // A late sample is left out; two at once would say nothing more.
     let current = now / Self.period
     if current > tick {
       missed += Int(current - tick)
@@ -44,14 +44,14 @@ final class LiveSource: SampleSource {
   }
 }
 
-/// A recording in its own time, or faster or slower.
+/// Replays a recording, at its own speed, faster or slower.
 final class ReplaySource: SampleSource {
   private let samples: [Sample]
   private let scale: Double
   private var next = 0
   let missed = 0
 
-  /// - Parameter seconds: How long the replay is to last; nil for as long as the recording did.
+  /// - Parameter seconds: How long the replay lasts; nil for the time that the recording took.
   init(_ samples: [Sample], seconds: Double?) {
     self.samples = samples
     let length = Self.length(of: samples)
@@ -68,7 +68,7 @@ final class ReplaySource: SampleSource {
   }
 
   func take(at now: UInt64, into samples: inout [Sample]) {
-    // What was sampled together is dispatched together.
+    // Samples with one time are dispatched together.
     let time = self.samples[next].time
     while next < self.samples.count, self.samples[next].time == time {
       samples.append(self.samples[next])

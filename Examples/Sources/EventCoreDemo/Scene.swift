@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What the loop simulates: gauges that follow the latest state with some inertia, one fixed step
-/// for each frame.
+/// The simulation of the loop: gauges that follow the latest state with some inertia, by one step a frame.
 struct Scene {
-  /// How much of the way to its target a gauge goes in one step.
+  /// The part of the way to its target that a gauge goes in one step.
   private static let pull = 0.08
 
   private(set) var processors: [Double] = []
@@ -20,7 +19,7 @@ struct Scene {
     for index in state.processors.indices {
       Self.follow(&processors[index], state.processors[index])
     }
-    Self.follow(&interrupts, state.interrupts + state.softInterrupts)
+    Self.follow(&interrupts, state.interrupts)
     Self.follow(&switches, state.switches)
     Self.follow(&received, state.received)
     Self.follow(&sent, state.sent)

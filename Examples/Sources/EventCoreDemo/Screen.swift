@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import MachineSamples
 
 /// The standard output as text.
 enum Output {
   static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
-  /// Writes at once, past every buffer. Gives up if nobody reads any more.
+  /// Writes without a buffer. Gives up if the output is closed.
   static func write(_ text: String) {
     var text = text
     text.withUTF8 { bytes in
@@ -38,8 +32,7 @@ private func writeOnce(_ start: UnsafeRawPointer, _ count: Int) -> Int {
   write(STDOUT_FILENO, start, count)
 }
 
-/// The whole terminal, redrawn in place on its alternate page; what was there before comes back at
-/// the end.
+/// The terminal's alternate page, which is redrawn in place; afterwards the former page is shown again.
 struct Screen {
   /// Switches to the alternate page and hides the cursor.
   init() {
@@ -51,7 +44,7 @@ struct Screen {
     Output.write("\u{1b}[?25h\u{1b}[?1049l")
   }
 
-  /// Shows lines from the top, cut to what fits.
+  /// Shows lines from the top, cut to the size of the terminal.
   func show(_ lines: [String]) {
     var size = winsize()
     let isKnown = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0

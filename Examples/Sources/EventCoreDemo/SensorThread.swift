@@ -5,11 +5,11 @@ import EventCore
 import MachineSamples
 import Synchronization
 
-/// Takes samples when they are due and dispatches each as its own event; between two samples it
-/// dispatches bursts and load.
+/// Takes samples when they are due, and dispatches each as an event; between two samples it dispatches bursts
+/// and load.
 final class SensorThread: @unchecked Sendable {
-  // The source, the writer, the samples and the plain counters belong to the sensor thread; others
-  // read them after `join()`. Everything else is constant or atomic.
+  // The sensor thread uses the source, the writer, the samples and the plain counters; others read them after
+  // `join()`. Everything else is constant or atomic.
   private let central: EventCentral
   private let source: any SampleSource
   private let writer: RecordingWriter?
@@ -22,18 +22,18 @@ final class SensorThread: @unchecked Sendable {
   private let ended = Atomic(false)
   private let taken = Atomic<Int>(0)
 
-  /// What was dispatched, as far as it is kept for the comparison.
+  /// The first samples that were dispatched, for the comparison.
   private(set) var kept: [Sample] = []
-  /// Receivers that accepted a sample.
+  /// How often a receiver accepted a sample.
   private(set) var dispatched = 0
   private(set) var sampleCount = 0
   /// Why the thread ended before it was stopped.
   private(set) var failure: (any Error)?
 
-  /// 2^20 samples are 48 MB, and two and a half minutes of a machine with two processors.
+  /// 48 MB, which are two and a half minutes of a machine with two processors.
   static let keptAtMost = 1 << 20
   private static let shortestFill = Clock.second / 2_000
-  /// How long it sleeps at most before it looks whether it is stopped.
+  /// The longest time between two checks whether it has to stop.
   private static let longestSleep = Clock.second / 20
 
   init(
@@ -64,7 +64,7 @@ final class SensorThread: @unchecked Sendable {
   var hasEnded: Bool { ended.load(ordering: .acquiring) }
   /// How many times it has sampled. **Threads**: any.
   var ticks: Int { taken.load(ordering: .relaxed) }
-  /// How many times it was too late for a sample. After `join()`.
+  /// How often a sample was left out because the thread was late. After `join()`.
   var missed: Int { source.missed }
 
   enum Stop {
@@ -83,7 +83,7 @@ final class SensorThread: @unchecked Sendable {
     while let due = source.due, !isStopped.load(ordering: .relaxed) {
       let now = Clock.now() - start
       if now < due {
-        // A burst gets half the time between two samples: the processor has others to serve.
+        // A burst gets half of the time between two samples, since other threads need the processor.
         if due - now < Self.shortestFill || !filler.dispatchSome() {
           Clock.sleep(until: start + min(due, now + Self.longestSleep))
         }
@@ -97,7 +97,7 @@ final class SensorThread: @unchecked Sendable {
       try writer?.append(samples)
       keep()
       filler.dispatchLoad()
-      // However busy the machine is, a burst comes to its end.
+      // So a burst makes progress even if there is no time between two samples.
       _ = filler.dispatchSome()
       taken.wrappingAdd(1, ordering: .relaxed)
     }
@@ -107,7 +107,7 @@ final class SensorThread: @unchecked Sendable {
   private func keep() {
     sampleCount += samples.count
     guard keepsSamples else { return }
-    // From the first one on and without a gap: rather the beginning than pieces.
+    // Without a gap from the first sample on.
     if kept.count == sampleCount - samples.count, sampleCount <= Self.keptAtMost {
       kept.append(contentsOf: samples)
     }

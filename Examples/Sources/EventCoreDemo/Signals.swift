@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import MachineSamples
 
-/// The signals that ask the program to end, taken by looking for them once a frame.
-///
-/// They are blocked and not handled: no code runs at a moment that nobody chose, and the terminal
-/// is restored on the way that every run takes.
+/// The signals that ask the program to end. They are blocked, and the loop checks for them once a frame: so
+/// no code interrupts another, and the terminal is restored as after every run.
 enum Signals {
-  /// What Ctrl-C stands for.
+  /// The signal of Ctrl-C.
   static let interrupt = SIGINT
   private static let asking = [SIGINT, SIGTERM, SIGHUP]
 
-  /// For the calling thread and all that it makes from now on.
+  /// Blocks the signals on the calling thread and on threads that it makes from now on.
   static func block() {
     var set = self.set
     pthread_sigmask(SIG_BLOCK, &set, nil)
@@ -29,7 +21,7 @@ enum Signals {
     pthread_sigmask(SIG_UNBLOCK, &set, nil)
   }
 
-  /// Takes a signal that has come; nil if none has.
+  /// Takes a pending signal; nil if there is none.
   static func take() -> Int32? {
     var pending = sigset_t()
     sigpending(&pending)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What is watched for spikes and shown as a rate.
+/// A source of samples, which is watched for spikes and shown as a rate.
 enum Source: Int, CaseIterable, Sendable {
   case processor, memory, interrupts, switches, network, disk
 
@@ -16,7 +16,7 @@ enum Source: Int, CaseIterable, Sendable {
     }
   }
 
-  /// A rate in the source's own unit.
+  /// A rate in the unit of the source.
   func format(_ rate: Double) -> String {
     switch self {
     case .processor: "\(Int((rate * 100).rounded())) %"

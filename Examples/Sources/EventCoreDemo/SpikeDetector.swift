@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Tells whether a rate stands out of its past: six deviations above the mean, after a second to
-/// learn.
+/// Tells whether a rate is a spike: more than six deviations above the mean, after a second of learning.
 ///
-/// Mean and deviation are of the last few seconds, with less weight for what is long ago. It
-/// depends on the samples' own time alone, so that a replay finds the same spikes.
+/// Mean and deviation cover the last seconds, with less weight for older rates. They depend on the times of
+/// the samples alone, so that a replay finds the same spikes.
 struct SpikeDetector {
   private static let weight = 0.05
   private static let deviations = 6.0
@@ -23,16 +22,16 @@ struct SpikeDetector {
     self.floor = floor
   }
 
-  /// The usual rate, if `rate` is a spike.
+  /// The usual rate, if `rate` is a spike; otherwise nil.
   mutating func usual(for rate: Double, at time: UInt64) -> Double? {
     let usual = mean
     let distance = rate - mean
-    // A deviation of at least a tenth of the mean: a steady past makes no spikes of trifles.
+    // At least a tenth of the mean, so that a trifle is no spike after a steady past.
     let deviation = max(variance.squareRoot(), mean * 0.1)
     let isSpike =
       windows >= Self.learning && rate >= floor && distance > Self.deviations * deviation
       && time >= quietUntil
-    // Spikes are learnt too: what lasts becomes usual.
+    // Spikes are learnt, too, so that a lasting change becomes usual.
     mean += Self.weight * distance
     variance = (1 - Self.weight) * (variance + Self.weight * distance * distance)
     windows += 1

@@ -6,12 +6,12 @@ import EventCore
 import MachineSamples
 import Synchronization
 
-/// Finds spikes in the same samples, over windows of a twentieth of a second, and dispatches an
-/// alarm for each: from its handlers, through the stack, with `.highest`.
+/// Finds spikes in the samples, over windows of a twentieth of a second. For each spike its callbacks stack
+/// an alarm with `.highest`.
 final class SpikeThread: EventThread, @unchecked Sendable {
-  // The variables belong to the callbacks, which run on this thread alone.
+  // Only the callbacks, which run on this thread, use the variables.
   let meter = Meter()
-  /// Receivers that accepted an alarm. This thread writes; whoever has waited for its end reads.
+  /// How often a receiver accepted an alarm. This thread writes; it is read after the thread's end.
   private let accepted = Atomic<Int>(0)
 
   private static let window: UInt64 = 50_000_000
@@ -31,8 +31,8 @@ final class SpikeThread: EventThread, @unchecked Sendable {
     super.init(on: central, waitStrategy: waitStrategy, name: "spikes")
   }
 
-  @available(*, unavailable, message: "needs the world")
-  required init() { preconditionFailure("needs the world") }
+  @available(*, unavailable, message: "needs a central")
+  required init() { preconditionFailure("needs a central") }
 
   override func registerEventListeners() {
     addEventCallback(SpikeThread.onProcessor)
@@ -43,12 +43,11 @@ final class SpikeThread: EventThread, @unchecked Sendable {
     addEventCallback(SpikeThread.onDisk)
   }
 
-  /// How many receivers got an alarm. **Threads**: any.
+  /// How often a receiver accepted an alarm. **Threads**: any.
   var dispatched: Int { accepted.load(ordering: .relaxed) }
 
   private func onProcessor(_ event: CPUTimeEvent, _ priority: EventPriority, _ time: DispatchTime) {
-    meter.count(DemoLane(queue: priority), dispatchedAt: time)
-    meter.check(.processor, event.time, UInt64(event.index), event.busy, event.total)
+    meter.count(.processor, priority, time, (event.time, UInt64(event.index), event.busy, event.total))
     let index = Int(event.index)
     while processors.count <= index {
       processors.append((ShareMeter(window: Self.window), SpikeDetector(floor: 0.5)))
@@ -58,9 +57,8 @@ final class SpikeThread: EventThread, @unchecked Sendable {
   }
 
   private func onMemory(_ event: MemoryEvent, _ priority: EventPriority, _ time: DispatchTime) {
-    meter.count(DemoLane(queue: priority), dispatchedAt: time)
-    meter.check(.memory, event.time, event.total, event.available, event.dirty)
-    // What is taken counts: memory that is given back is no spike.
+    meter.count(.memory, priority, time, (event.time, event.total, event.available, event.dirty))
+    // Memory that is allocated may be a spike; memory that is freed is none.
     let used = event.total > event.available ? event.total - event.available : 0
     look(.memory, memory.rate(at: event.time, counter: used), event.time, &memorySpikes)
   }
@@ -68,8 +66,7 @@ final class SpikeThread: EventThread, @unchecked Sendable {
   private func onInterrupts(
     _ event: InterruptEvent, _ priority: EventPriority, _ time: DispatchTime
   ) {
-    meter.count(DemoLane(queue: priority), dispatchedAt: time)
-    meter.check(.interrupts, event.time, event.hard, event.soft)
+    meter.count(.interrupts, priority, time, (event.time, event.hard, event.soft, 0))
     let rate = interrupts.rate(at: event.time, counter: event.hard)
     look(.interrupts, rate, event.time, &interruptSpikes)
   }
@@ -77,22 +74,19 @@ final class SpikeThread: EventThread, @unchecked Sendable {
   private func onSwitches(
     _ event: ContextSwitchEvent, _ priority: EventPriority, _ time: DispatchTime
   ) {
-    meter.count(DemoLane(queue: priority), dispatchedAt: time)
-    meter.check(.switches, event.time, event.switches, event.forks)
+    meter.count(.switches, priority, time, (event.time, event.switches, event.forks, 0))
     let rate = switches.rate(at: event.time, counter: event.switches)
     look(.switches, rate, event.time, &switchSpikes)
   }
 
   private func onNetwork(_ event: NetworkEvent, _ priority: EventPriority, _ time: DispatchTime) {
-    meter.count(DemoLane(queue: priority), dispatchedAt: time)
-    meter.check(.network, event.time, event.receivedBytes, event.sentBytes, event.packets)
+    meter.count(.network, priority, time, (event.time, event.receivedBytes, event.sentBytes, event.packets))
     let bytes = event.receivedBytes &+ event.sentBytes
     look(.network, network.rate(at: event.time, counter: bytes), event.time, &networkSpikes)
   }
 
   private func onDisk(_ event: DiskEvent, _ priority: EventPriority, _ time: DispatchTime) {
-    meter.count(DemoLane(queue: priority), dispatchedAt: time)
-    meter.check(.disk, event.time, event.readBytes, event.writtenBytes, event.operations)
+    meter.count(.disk, priority, time, (event.time, event.readBytes, event.writtenBytes, event.operations))
     let bytes = event.readBytes &+ event.writtenBytes
     look(.disk, disk.rate(at: event.time, counter: bytes), event.time, &diskSpikes)
   }

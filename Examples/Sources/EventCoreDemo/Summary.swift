@@ -3,7 +3,7 @@
 
 import EventCore
 
-/// What a run came to, as text.
+/// The result of a run as text.
 struct Summary {
   var engine: Engine
   var seconds: Double
@@ -30,7 +30,7 @@ struct Summary {
       + (held > 0 ? ", \(grouped(held)) of load held back." : ".")
   }
 
-  /// Each receiver of an event counts once.
+  /// An event counts once for each receiver.
   private var balance: [String] {
     [
       ("dispatched", grouped(account.dispatched)), ("delivered", grouped(account.delivered)),

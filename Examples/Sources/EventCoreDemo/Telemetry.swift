@@ -3,7 +3,7 @@
 
 import EventCore
 
-/// What the event threads did during the last second, and how much waits for them.
+/// What the event threads did during the last second, and how many events wait for them.
 struct Telemetry {
   private struct Moment {
     var time: UInt64
@@ -29,19 +29,14 @@ struct Telemetry {
   var eventsPerSecond: Double { Double(all.count) / seconds }
   var depth: Int { depths.reduce(0, +) }
 
-  /// Asks for the depth of one lane, another one in each frame: it may take a walk over all events
-  /// that wait.
-  mutating func lookAtDepth(frame: Int) {
-    let lane = DemoLane.allCases[frame % DemoLane.allCases.count]
-    depths[lane.rawValue] =
-      engine.rates.eventCount(priority: lane.priority, method: lane.method)
-      + engine.spikes.eventCount(priority: lane.priority, method: lane.method)
-  }
-
-  /// Compares now with a second ago.
+  /// Updates the depths, and the figures of the last second.
   mutating func look(at time: UInt64) {
+    depths = DemoLane.allCases.map { lane in
+      engine.rates.eventCount(priority: lane.priority, method: lane.method)
+        + engine.spikes.eventCount(priority: lane.priority, method: lane.method)
+    }
     let now = Moment(time: time, ticks: engine.sensor.ticks, latencies: engine.latencies)
-    // Before the first second is over: with the beginning.
+    // During the first second the run so far is shown.
     let start = Moment(time: 0, ticks: 0, latencies: latencies.map { _ in Latencies() })
     let then = moments.first ?? start
     moments.append(now)

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
+import MachineSamples
 
-/// A thread of the system that runs one closure, and can be waited for.
+/// A thread that runs one closure, and can be joined.
 final class WorkerThread {
   private let thread: pthread_t
 
@@ -28,7 +22,7 @@ final class WorkerThread {
     #endif
   }
 
-  /// Waits for the end of the closure. Once.
+  /// Waits for the end of the closure. To be called once.
   func join() {
     let status = pthread_join(thread, nil)
     precondition(status == 0, "pthread_join failed with error \(status)")

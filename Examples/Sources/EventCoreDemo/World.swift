@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// The latest state of this machine, as the rate thread writes it and the game loop reads it.
+/// The latest state of this machine, which the rate thread writes and the game loop reads.
 final class World: Sendable {
   struct State: Sendable {
     /// Each processor's share of work, from 0 to 1.
@@ -11,7 +11,6 @@ final class World: Sendable {
     var memoryTotal: UInt64 = 0
     var memoryAvailable: UInt64 = 0
     var interrupts = 0.0
-    var softInterrupts = 0.0
     var switches = 0.0
     var running: UInt32 = 0
     var received = 0.0
@@ -24,10 +23,10 @@ final class World: Sendable {
 
   private let state = Mutex(State())
 
-  /// **Threads**: any. One copy under the mutex.
+  /// A copy of the state. **Threads**: any.
   var latest: State { state.withLock { $0 } }
 
-  /// **Threads**: any. `change` is short: the loop waits for it.
+  /// Changes the state. The closure has to be short, since the loop may wait for it. **Threads**: any.
   func update(_ change: (inout State) -> Void) {
     state.withLock { change(&$0) }
   }

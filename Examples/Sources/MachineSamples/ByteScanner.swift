@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Reads words and decimal numbers from bytes, without making a string.
-///
-/// It stands for the files of `/proc` as well as for recordings, and borrows the bytes: use it only
-/// while they are there.
+/// Reads words and decimal numbers from bytes, without making a string: for the files of `/proc` and for
+/// recordings. It borrows the bytes, which have to outlive it.
 package struct ByteScanner {
   private let bytes: UnsafeRawBufferPointer
   package private(set) var position = 0
@@ -14,10 +12,10 @@ package struct ByteScanner {
   }
 
   package var isAtEnd: Bool { position >= bytes.count }
-  /// Whether the line has nothing more. True also at the end.
+  /// Whether the line ends here. True also at the end of the bytes.
   package var isAtLineEnd: Bool { isAtEnd || bytes[position] == UInt8(ascii: "\n") }
 
-  /// Goes behind the next end of line. False if there was none.
+  /// Goes to the beginning of the next line. False if this line has no end.
   @discardableResult
   package mutating func skipLine() -> Bool {
     while position < bytes.count {
@@ -44,7 +42,7 @@ package struct ByteScanner {
     return true
   }
 
-  /// Takes one word: everything up to a blank, the end of the line, or `end`. Blanks before it go.
+  /// Skips blanks, and takes one word: everything up to a blank, the end of the line, or `end`.
   package mutating func word(until end: UInt8 = UInt8(ascii: " ")) -> UnsafeRawBufferPointer {
     skipSpaces()
     let start = position
@@ -62,8 +60,7 @@ package struct ByteScanner {
     }
   }
 
-  /// Takes one decimal number. Blanks before it go. Nil if there is none, or if it needs over 64
-  /// bits.
+  /// Skips blanks, and takes one decimal number. Nil if there is none, or if it needs more than 64 bits.
   package mutating func number() -> UInt64? {
     skipSpaces()
     let start = position

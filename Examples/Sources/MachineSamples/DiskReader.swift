@@ -3,41 +3,35 @@
 
 /// Disks: `/proc/diskstats`, one line for each block device.
 ///
-/// Only whole devices count: a partition's transfers are in those of its disk, and those of loop,
-/// RAM, mapped and striped devices are in those of the disks below.
-struct DiskReader {
+/// Only whole devices count: the figures of a disk include its partitions, and the loop, mapped and striped
+/// devices that it stores.
+enum DiskReader {
+  static let path = "/proc/diskstats"
   private static let sector: UInt64 = 512
-  private let file: ProcFile
 
-  init() throws {
-    file = try ProcFile("/proc/diskstats")
-  }
-
-  func read(at time: UInt64, into samples: inout [Sample]) throws {
-    try file.read { line in
-      var event = DiskEvent(time: time, readBytes: 0, writtenBytes: 0, operations: 0)
-      var disk = UnsafeRawBufferPointer(start: nil, count: 0)
-      while !line.isAtEnd {
-        // major minor name, then: reads merged sectors ms, writes merged sectors ms
-        line.skipWords(2)
-        line.skipSpaces()
-        if !Self.isVirtual(line) {
-          let name = line.word()
-          if !Self.isPartition(name, of: disk) {
-            disk = name
-            event.operations &+= line.number() ?? 0
-            line.skipWords(1)
-            event.readBytes &+= (line.number() ?? 0) &* Self.sector
-            line.skipWords(1)
-            event.operations &+= line.number() ?? 0
-            line.skipWords(1)
-            event.writtenBytes &+= (line.number() ?? 0) &* Self.sector
-          }
+  static func parse(_ line: inout ByteScanner, at time: UInt64, into samples: inout [Sample]) {
+    var event = DiskEvent(time: time, readBytes: 0, writtenBytes: 0, operations: 0)
+    var disk = UnsafeRawBufferPointer(start: nil, count: 0)
+    while !line.isAtEnd {
+      // The columns: major minor name, reads merged sectors ms, writes merged sectors ms.
+      line.skipWords(2)
+      line.skipSpaces()
+      if !Self.isVirtual(line) {
+        let name = line.word()
+        if !Self.isPartition(name, of: disk) {
+          disk = name
+          event.operations &+= line.number() ?? 0
+          line.skipWords(1)
+          event.readBytes &+= (line.number() ?? 0) &* Self.sector
+          line.skipWords(1)
+          event.operations &+= line.number() ?? 0
+          line.skipWords(1)
+          event.writtenBytes &+= (line.number() ?? 0) &* Self.sector
         }
-        line.skipLine()
       }
-      samples.append(.disk(event))
+      line.skipLine()
     }
+    samples.append(.disk(event))
   }
 
   private static func isVirtual(_ line: ByteScanner) -> Bool {
@@ -46,7 +40,7 @@ struct DiskReader {
       || name.take("md")
   }
 
-  /// `sda1` is of `sda`, `nvme0n1p2` is of `nvme0n1`; the kernel lists it behind its disk.
+  /// `sda1` is a partition of `sda`, and `nvme0n1p2` of `nvme0n1`. The kernel lists it after its disk.
   private static func isPartition(
     _ name: UnsafeRawBufferPointer, of disk: UnsafeRawBufferPointer
   ) -> Bool {

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Reads all sources of this machine at once: what one tick of the sensor thread takes.
+/// Reads the counters of this machine.
 ///
 /// **Threads**: one at a time.
 package final class MachineSampler {
-  private let stat: StatReader
-  private let memory: MemoryReader
-  private let network: NetworkReader
-  private let disk: DiskReader
+  private typealias Parser = (inout ByteScanner, _ time: UInt64, inout [Sample]) -> Void
+  private let files: [(file: ProcFile, parse: Parser)]
 
-  /// Opens the files. Fails on a machine without them, with a sentence that says so.
+  /// Opens the files. Throws on a machine without them.
   package init() throws {
-    stat = try StatReader()
-    memory = try MemoryReader()
-    network = try NetworkReader()
-    disk = try DiskReader()
+    files = [
+      (try ProcFile(StatReader.path), StatReader.parse),
+      (try ProcFile(MemoryReader.path), MemoryReader.parse),
+      (try ProcFile(NetworkReader.path), NetworkReader.parse),
+      (try ProcFile(DiskReader.path), DiskReader.parse),
+    ]
   }
 
-  /// Appends one sample of every source, the processors each their own.
+  /// Appends a sample of each processor and one of every other source.
   package func read(at time: UInt64, into samples: inout [Sample]) throws {
-    try stat.read(at: time, into: &samples)
-    try memory.read(at: time, into: &samples)
-    try network.read(at: time, into: &samples)
-    try disk.read(at: time, into: &samples)
+    for (file, parse) in files {
+      try file.read { parse(&$0, time, &samples) }
+    }
   }
 }

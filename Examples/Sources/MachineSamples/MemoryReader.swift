@@ -2,29 +2,23 @@
 // Copyright the EventCore authors
 
 /// Memory: `/proc/meminfo`, whose figures are in units of 1,024 bytes.
-struct MemoryReader {
-  private let file: ProcFile
+enum MemoryReader {
+  static let path = "/proc/meminfo"
 
-  init() throws {
-    file = try ProcFile("/proc/meminfo")
-  }
-
-  func read(at time: UInt64, into samples: inout [Sample]) throws {
-    try file.read { line in
-      var event = MemoryEvent(time: time, total: 0, available: 0, dirty: 0)
-      while !line.isAtEnd {
-        if line.take("MemTotal:") {
-          event.total = (line.number() ?? 0) &* 1024
-        } else if line.take("MemAvailable:") {
-          event.available = (line.number() ?? 0) &* 1024
-        } else if line.take("Dirty:") {
-          event.dirty = (line.number() ?? 0) &* 1024
-          // Nothing behind it is wanted.
-          break
-        }
-        line.skipLine()
+  static func parse(_ line: inout ByteScanner, at time: UInt64, into samples: inout [Sample]) {
+    var event = MemoryEvent(time: time, total: 0, available: 0, dirty: 0)
+    while !line.isAtEnd {
+      if line.take("MemTotal:") {
+        event.total = (line.number() ?? 0) &* 1024
+      } else if line.take("MemAvailable:") {
+        event.available = (line.number() ?? 0) &* 1024
+      } else if line.take("Dirty:") {
+        event.dirty = (line.number() ?? 0) &* 1024
+        // The rest is not needed.
+        break
       }
-      samples.append(.memory(event))
+      line.skipLine()
     }
+    samples.append(.memory(event))
   }
 }

@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
-
-/// One file of `/proc`, kept open: each read asks the kernel anew, into the same buffer.
+/// One file of `/proc`, which stays open: each read gets new figures from the kernel, in the same buffer.
 ///
 /// **Threads**: one at a time.
 package final class ProcFile {
@@ -32,10 +24,10 @@ package final class ProcFile {
     buffer.deallocate()
   }
 
-  /// Reads the file as it is now.
+  /// Reads the file, and gives its text to a closure.
   package func read<Result>(_ body: (inout ByteScanner) -> Result) throws -> Result {
     var length = 0
-    // The kernel hands out some files page by page: only a read of nothing is the end.
+    // The kernel returns some files page by page: only an empty read means the end.
     while true {
       if length == buffer.count { grow() }
       let count = pread(

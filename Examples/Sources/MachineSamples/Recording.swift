@@ -11,9 +11,9 @@
 /// end 70000
 /// ```
 ///
-/// The first line names the version and the fields, each further one is a sample: its source, the
-/// nanoseconds since the sampling began, and its counters. Times never go back. The last line
-/// counts the samples, so that a file which was cut is found out.
+/// The first line names the version and the fields. Each further line is a sample: its source, the
+/// nanoseconds since the sampling began, and its counters. Times never go back. The last line has the
+/// number of samples, by which a truncated file is detected.
 package enum Recording {
   package static let header = """
     eventcore-samples 1 cpu=time,index,busy,total memory=time,total,available,dirty \
@@ -21,7 +21,7 @@ package enum Recording {
     network=time,received,sent,packets disk=time,read,written,operations
     """
 
-  /// What a recording may hold at most: a day, and as many processors as Linux knows.
+  /// The limits of a recording: a day, and the largest number of processors that Linux supports.
   package static let longestTime: UInt64 = 86_400 * 1_000_000_000
   package static let mostProcessors: UInt32 = 8192
 }

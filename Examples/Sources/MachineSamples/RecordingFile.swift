@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
-
 extension Recording {
-  /// Reads a recording as a whole.
+  /// Reads a recording from a file.
   package static func read(_ path: String) throws -> [Sample] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw SystemError("open", path) }
@@ -28,13 +20,16 @@ extension Recording {
     return try parse(bytes, file: path)
   }
 
-  /// Reads a recording that is in memory; `file` is how errors name it.
+  /// Reads a recording from memory. `file` is its name in errors.
   package static func parse(_ bytes: [UInt8], file: String) throws -> [Sample] {
-    try RecordingParser.parse(bytes, file: file)
+    try bytes.withUnsafeBytes { buffer in
+      var parser = RecordingParser(file: file, text: ByteScanner(buffer))
+      return try parser.samples()
+    }
   }
 }
 
-/// Writes a recording while it is made.
+/// Writes a recording.
 ///
 /// **Threads**: one at a time.
 package final class RecordingWriter {
@@ -63,7 +58,7 @@ package final class RecordingWriter {
     if text.utf8.count > 1 << 16 { try flush() }
   }
 
-  /// Writes the last line. Without it the file counts as cut.
+  /// Writes the last line, without which the file counts as truncated.
   package func finish() throws {
     text += "end \(count)\n"
     try flush()
@@ -86,7 +81,7 @@ package final class RecordingWriter {
 }
 
 extension Sample {
-  /// The sample as a line of a recording, with its end.
+  /// The sample as a line of a recording.
   var recordingLine: String {
     switch self {
     case .cpu(let e): "cpu \(e.time) \(e.index) \(e.busy) \(e.total)\n"
@@ -100,7 +95,7 @@ extension Sample {
   }
 }
 
-/// `read`, which `Recording.read` hides, again after an interruption.
+/// Reads, and repeats that after an interruption. Outside of `Recording`, whose `read` hides the system's.
 private func readOnce(_ descriptor: Int32, _ start: UnsafeMutableRawPointer, _ count: Int) -> Int {
   while true {
     let got = read(descriptor, start, count)

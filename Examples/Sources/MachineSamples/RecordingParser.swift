@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Reads a recording, and refuses one that is broken or cut.
+/// Reads a recording. Throws if it is malformed or truncated.
 struct RecordingParser {
   private let file: String
   private var text: ByteScanner
   private var line = 1
   private var latest: UInt64 = 0
 
-  static func parse(_ bytes: [UInt8], file: String) throws -> [Sample] {
-    try bytes.withUnsafeBytes { buffer in
-      var parser = RecordingParser(file: file, text: ByteScanner(buffer))
-      return try parser.samples()
-    }
-  }
-
-  private init(file: String, text: ByteScanner) {
+  init(file: String, text: ByteScanner) {
     self.file = file
     self.text = text
   }
 
-  private mutating func samples() throws -> [Sample] {
+  mutating func samples() throws -> [Sample] {
     try header()
     var samples: [Sample] = []
     while !text.isAtEnd {
@@ -62,9 +55,7 @@ struct RecordingParser {
         time: try time(), index: try small("index"), busy: try field("busy"),
         total: try field("total"))
       guard event.index < Recording.mostProcessors else {
-        throw error(
-          "processor \(event.index) is beyond the last, \(Recording.mostProcessors - 1)"
-        )
+        throw error("processor \(event.index) is beyond the last, \(Recording.mostProcessors - 1)")
       }
       return .cpu(event)
     case "memory":
@@ -121,7 +112,7 @@ struct RecordingParser {
       let found = String(decoding: rest.word(), as: UTF8.self)
       throw error("the field \"\(name)\" is \"\(found)\", which is no whole number of 64 bits")
     }
-    // A number without anything behind it may be a piece of one.
+    // At the end of the file the number may be incomplete.
     guard !text.isAtEnd else { throw cut }
     return value
   }

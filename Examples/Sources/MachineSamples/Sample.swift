@@ -3,7 +3,7 @@
 
 import EventCore
 
-/// One sample of one source: what a recording holds, and what is dispatched as its own event type.
+/// One sample of one source. A recording stores samples; each is dispatched as an event of its own type.
 package enum Sample: Equatable, Sendable {
   case cpu(CPUTimeEvent)
   case memory(MemoryEvent)
@@ -24,19 +24,19 @@ package enum Sample: Equatable, Sendable {
     }
   }
 
-  /// Queues the event for its receivers, as urgently as its source changes.
+  /// Queues the event, with a priority that depends on how fast its source changes.
   ///
   /// - Returns: How many receivers accepted it.
   @discardableResult
   package func dispatch(on central: EventCentral) -> Int {
     switch self {
-    // Thousands a second: the first to tell that something happens.
+    // Thousands a second: the first sign of any activity.
     case .interrupts(let event): event.queue(priority: .high, on: central)
     case .switches(let event): event.queue(priority: .high, on: central)
     case .cpu(let event): event.queue(priority: .normal, on: central)
     case .network(let event): event.queue(priority: .normal, on: central)
     case .disk(let event): event.queue(priority: .normal, on: central)
-    // Drifts by the second: may wait behind everything else.
+    // Changes slowly, so it may wait behind everything else.
     case .memory(let event): event.queue(priority: .low, on: central)
     }
   }

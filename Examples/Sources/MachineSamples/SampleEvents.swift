@@ -3,9 +3,9 @@
 
 import EventCore
 
-// What the kernel's counters are, as events. Each carries the time of its sample in nanoseconds
-// since the sampling began, and counters since the machine's start: whoever wants a rate takes a
-// difference. All are of 32 bytes or less, so that they travel inside the envelope.
+// The kernel's counters as events. Each has the time of its sample, in nanoseconds since the sampling began,
+// and counters since the start of the machine, whose differences give rates. None has more than 32 bytes, so
+// that they fit into the envelope.
 
 /// How long one processor has worked, in ticks of the kernel.
 package struct CPUTimeEvent: Eventable, Equatable {
@@ -15,7 +15,7 @@ package struct CPUTimeEvent: Eventable, Equatable {
   package var total: UInt64
 }
 
-/// How much memory there is, in bytes.
+/// The memory of the machine, in bytes.
 package struct MemoryEvent: Eventable, Equatable {
   package var time: UInt64
   package var total: UInt64
@@ -30,7 +30,7 @@ package struct InterruptEvent: Eventable, Equatable {
   package var soft: UInt64
 }
 
-/// How often the processors have changed between threads, and what runs now.
+/// How often the processors have switched between threads, and how many threads run now.
 package struct ContextSwitchEvent: Eventable, Equatable {
   package var time: UInt64
   package var switches: UInt64
@@ -39,7 +39,7 @@ package struct ContextSwitchEvent: Eventable, Equatable {
   package var blocked: UInt32
 }
 
-/// What all network interfaces but the loopback have moved.
+/// What all network interfaces except for the loopback have transferred.
 package struct NetworkEvent: Eventable, Equatable {
   package var time: UInt64
   package var receivedBytes: UInt64
@@ -47,7 +47,7 @@ package struct NetworkEvent: Eventable, Equatable {
   package var packets: UInt64
 }
 
-/// What all whole disks have moved.
+/// What all disks have transferred.
 package struct DiskEvent: Eventable, Equatable {
   package var time: UInt64
   package var readBytes: UInt64

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+// Exported, so that the whole example sees the functions of the system.
 #if canImport(Darwin)
-  import Darwin
+  @_exported import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+  @_exported import Glibc
 #elseif canImport(Musl)
-  import Musl
+  @_exported import Musl
 #endif
 
-/// A call of the system that failed on a file, as a sentence.
+/// A system call that failed on a file.
 package struct SystemError: Error, CustomStringConvertible {
   package let description: String
 
-  /// Takes the reason from `errno`: to be made right after the call.
+  /// Describes the failure by `errno`, right after the call.
   package init(_ action: String, _ path: String, hint: String = "") {
     let reason = String(cString: strerror(errno))
     description = "cannot \(action) \(path): \(reason).\(hint)"

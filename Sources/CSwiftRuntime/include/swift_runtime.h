@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What the Swift runtime and the compiler offer and the language has no word for.
+ * Functions of the Swift runtime and of the compiler that the language does not offer.
  */
 #ifndef EVENTCORE_SWIFT_RUNTIME_H
 #define EVENTCORE_SWIFT_RUNTIME_H
@@ -9,21 +9,21 @@
 #include <stdbool.h>
 
 /**
- * Makes a strong reference to an object of Swift's, unless that is ending or has ended.
+ * Adds a strong reference to a Swift object, unless the object is ending or has ended.
  *
- * The language has this for `weak` references alone, and an object that has one keeps its counts
- * apart, where each look at them is a locked operation on 16 bytes.
+ * The language offers this only for `weak` references. They move the object's counts to a side table, where
+ * each check of them is a locked operation on 16 bytes.
  *
- * @param object  Of a native class, and its memory is there: the caller has the object, or somebody an `unowned`
- *                reference from when it was not ending.
- * @return        Whether there is one reference more, which the caller releases.
+ * @param object  an instance of a native class, whose memory is valid: somebody has a strong reference, or an
+ *                `unowned` one that was made while the object was not ending
+ * @return true if a reference was added, which the caller releases
  *
  * Threads: any. Progress: lock-free.
  */
 bool swift_runtime_try_retain(void *object);
 
 /**
- * Asks the processor for the line of an address, to be written soon. The address may be anything.
+ * Fetches the cache line of an address that will be written soon. The address need not be valid.
  *
  * Threads: any. Progress: wait-free.
  */

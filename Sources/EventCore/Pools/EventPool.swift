@@ -3,26 +3,26 @@
 
 import Dispatch
 
-/// Several event threads of one kind as one receiver: each event goes to exactly one of them. (A
-/// callback that wants the latest event only is a receiver of its own beside others.)
+/// Several event threads of one class that share their work: each event goes to exactly one of them.
+/// (A `.latestOnly` callback is balanced apart from the thread's other callbacks for the same type.)
 ///
 /// ```swift
 /// let pool = EventPool<TemperatureProcessor>(capacity: 5)
 /// TemperatureEvent(temperatureInCelsius: 23.25).queue()  // one of the five handles it
 /// ```
 ///
-/// The balancer chooses the thread: by default they take turns. The event keeps the priority, method and
-/// time with which it was dispatched. ``capacity`` sets the number of threads, or a scaler does.
+/// The balancer chooses the thread; by default the threads take turns. The event keeps the priority,
+/// method and time with which it was dispatched. ``capacity`` or a scaler sets the number of threads.
 ///
-/// The pool owns its threads: they are made with it, end with its last reference (D9), and get what
-/// is dispatched to their types only through it. What is sent straight to one of them
-/// (``EventThread/queueEvent(_:priority:)``) reaches that one alone. A callback that is added to
-/// one of them later takes part from then on, and one that is removed does not: the balancer
-/// chooses among the threads that have a callback for the type.
+/// The pool owns its threads: it makes them, ends them with its last reference (D9), and is their only
+/// source of dispatched events. An event that is sent straight to one thread
+/// (``EventThread/queueEvent(_:priority:)``) reaches that thread alone. The balancer chooses among the
+/// threads that have a callback for the event's type at that moment, so callbacks may be added and
+/// removed later.
 ///
-/// With an ``EventPoolSharedBalancer`` nobody chooses, and so **all threads of the pool handle the
-/// same types**. Add a later callback to every thread of such a pool, and in the closure that makes
-/// them.
+/// With an ``EventPoolSharedBalancer`` nobody chooses a thread, and so **all threads of the pool have to
+/// handle the same types**. Add a later callback to every thread of such a pool, and also in the closure
+/// that makes the threads.
 ///
 /// <doc:ThreadsAndPools> says when to choose which balancer and scaler.
 public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
@@ -30,8 +30,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   @usableFromInline let direct: any RouterCore
   private let ownListener = OwnedListener()
 
-  /// Makes a pool whose threads are made by a closure, which can give each of them something of its
-  /// own.
+  /// Makes a pool whose threads are made by a closure, which can give each thread different arguments.
   ///
   /// ```swift
   /// let pool = EventPool(capacity: 4) { index in
@@ -43,14 +42,13 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   ///   - capacity: How many threads; at least 1.
   ///   - balancer: Chooses the thread that gets an event: `.roundRobin`, `.lowestLoad`, `.byKey`,
   ///     `.shared`, or one of your own.
-  ///   - scaler: Changes the number of threads: `.dynamic(2...8)` by load. Left out, nothing does but ``capacity``.
-  ///   - central: Where the events are dispatched. The threads get theirs through the pool, and
-  ///     need not name it.
-  ///   - name: How debuggers show the threads, with the index behind it; nil takes the name of the
-  ///     class.
-  ///   - make: Makes a new thread and returns it. Called here for each thread, and again whenever
-  ///     the pool grows, on whichever thread has it grow; one call at a time. The index is the
-  ///     lowest that no thread of the pool has.
+  ///   - scaler: Changes the number of threads: `.dynamic(2...8)` does so by load. Without a scaler only
+  ///     ``capacity`` changes it.
+  ///   - central: Where the events are dispatched. The threads need not name it.
+  ///   - name: How debuggers show the threads, followed by the index; nil takes the name of the class.
+  ///   - make: Makes a new thread and returns it. It is called here for each thread, and again whenever
+  ///     the pool grows, on the thread that makes it grow, one call at a time. The index is the lowest
+  ///     that no thread of the pool has.
   ///
   /// **Threads**: any. Makes `capacity` threads before it returns.
   public init(
@@ -70,7 +68,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     direct = core.direct
   }
 
-  /// Makes a pool whose threads are made by their initialiser without parameters. All else is as for
+  /// Makes a pool that makes its threads by their initialiser without parameters. All else is as for
   /// ``init(capacity:balancer:scaler:on:name:make:)``.
   public convenience init(
     capacity: Int = 1, balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
@@ -89,11 +87,11 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// Where the events are dispatched.
   public var central: EventCentral { core.central }
 
-  /// The listeners that are registered `on:` this pool. They hear every event that the pool gets,
-  /// from its central or by itself, beside the thread that handles it; they share no work with the
-  /// threads, and end with the pool's last reference, by ``cancel()`` or with a drain.
+  /// The listeners that are registered `on:` this pool. They get every event that is dispatched on its
+  /// central or sent to the pool alone, in addition to the thread that handles it. They end with the
+  /// pool's last reference, with ``cancel()`` or with a drain.
   ///
-  /// **Threads**: any. Made with its first use; its listener thread starts with the first listener
+  /// **Threads**: any. It is made at its first use; its listener thread starts with the first listener
   /// that runs there.
   public var listener: EventListener {
     ownListener.value(or: {
@@ -123,7 +121,8 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
 
   /// Stacks an event for this pool alone: one of its threads handles it.
   ///
-  /// All else is as for ``queueEvent(_:priority:)``, but for the order: that of ``Eventable/stack(priority:on:)``.
+  /// The order is that of ``Eventable/stack(priority:on:)``; all else is as for
+  /// ``queueEvent(_:priority:)``.
   @inlinable
   @discardableResult
   public func stackEvent<E: Eventable>(
@@ -136,11 +135,10 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
 
   /// How many threads the pool is to have; at least 1.
   ///
-  /// Setting it makes or retires threads before it returns, unless another thread is just doing so,
-  /// which then does this as well. A thread that is retired gets no new events, handles what waits
-  /// for it and ends by itself: nothing is lost, nothing is handled twice, and nobody waits for it. A
-  /// scaler may change the figure again. A thread that was cancelled by itself is replaced then,
-  /// not before.
+  /// The setter makes or retires threads before it returns, unless another call is already doing so and
+  /// takes this change over. A retired thread gets no new events, handles those that wait for it, and
+  /// ends: no event is lost or handled twice, and nobody waits for the thread. A scaler may change the
+  /// number again. A thread that somebody has cancelled is replaced at the next such change.
   ///
   /// **Threads**: any, also inside a handler of the pool.
   public var capacity: Int {
@@ -148,30 +146,30 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     set { core.capacity = newValue }
   }
 
-  /// Asks the scaler now how many threads there are to be, whatever its interval.
+  /// Asks the scaler at once how many threads the pool is to have, without waiting for its interval.
   ///
   /// **Threads**: any, also inside a handler of the pool.
   public func rescale() { core.rescale() }
 
-  /// Shows the threads that take events now, by index; those that are being retired are not among
-  /// them.
+  /// Calls a closure with the threads that take events now, in the order of their indices, without
+  /// those that are being retired.
   ///
   /// - Parameter body: Gets the threads.
-  /// - Returns: What the closure returns.
+  /// - Returns: The result of the closure.
   ///
   /// **Threads**: any.
   ///
   /// **Complexity**: O(threads).
   @discardableResult
   public func withThreads<Result>(_ body: ([Thread]) throws -> Result) rethrows -> Result {
-    // Made by the pool's own closure, which returns nothing else.
+    // The pool's closure, which made them, returns this type.
     try body(core.slots.active.map { unsafeDowncast($0.thread, to: Thread.self) })
   }
 
   // MARK: Ending
 
-  /// Ends the pool with all its threads: handlers that run finish, what waits is freed and counted
-  /// (D10).
+  /// Ends the pool with all its threads: handlers that are running finish; events that wait are freed
+  /// and counted (D10).
   ///
   /// **Threads**: any, also inside a handler of the pool. Returns at once.
   ///
@@ -181,13 +179,13 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     ownListener.end()
   }
 
-  /// Ends the pool after its threads have handled what waits, as `EventThread.drain(until:)`.
+  /// Ends the pool after its threads have handled the events that wait, as `EventThread.drain(until:)`.
   ///
   /// - Parameter deadline: When to give up.
-  /// - Returns: True if everything that was dispatched before was handled in time: false also if
-  ///   one of its threads was cancelled before while events waited for it.
+  /// - Returns: True if everything that was dispatched before was handled in time. False also if a
+  ///   thread of the pool was cancelled earlier while events waited for it.
   ///
-  /// **Threads**: any but those of the pool, where it would wait for itself and traps.
+  /// **Threads**: any but those of the pool; there it would wait for itself, and traps.
   @available(*, noasync, message: "It blocks its thread: write await drain(until:).")
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
@@ -200,10 +198,9 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     return finish(slots)
   }
 
-  /// Ends the pool after its threads have handled what waits, without blocking the thread of the task.
+  /// Ends the pool as the form that blocks, but without blocking the thread of the task.
   ///
-  /// - Parameter deadline: When to give up, as for the form that blocks. A task that is cancelled
-  ///   gives up at once.
+  /// - Parameter deadline: When to give up. A task that is cancelled gives up at once.
   /// - Returns: As the form that blocks.
   ///
   /// **Threads**: any task or actor.
@@ -219,21 +216,21 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     return finish(slots)
   }
 
-  /// After its end: ends what is registered `on:` it, and tells whether it handled what was dispatched
-  /// before.
+  /// Ends the listeners that are registered `on:` the pool, and returns the result of a drain. The
+  /// threads have ended.
   private func finish(_ slots: [PoolCore.Slot]) -> Bool {
     ownListener.end()
-    // Nobody is left to handle it.
+    // No worker is left.
     core.shared?.core.dropAll()
-    // Threads that were not given up have left nothing: see `EventThread.hasHandledAll`.
+    // Threads that were not given up have handled all their events: see `EventThread.hasHandledAll`.
     let isLeftToNobody = slots.isEmpty || slots.contains { $0.thread.isGivenUp }
     return !core.hasLost && slots.allSatisfy { $0.thread.hasHandledAll }
       && (!isLeftToNobody || core.shared?.core.counts().dropped ?? 0 == 0)
   }
 
-  /// Waits until all threads of the pool have ended. Does not end them.
+  /// Waits until all threads of the pool have ended. It does not end them.
   ///
-  /// **Threads**: any but those of the pool, where it would wait for itself and traps.
+  /// **Threads**: any but those of the pool; there it would wait for itself, and traps.
   @available(*, noasync, message: "It blocks its thread: write await join().")
   public func join() {
     refuseOnOwnThread("join()", instead: "cancel()")
@@ -243,8 +240,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     }
   }
 
-  /// Waits until all threads of the pool have ended, without blocking the thread of the task. Does not
-  /// end them.
+  /// Waits as the form that blocks, but without blocking the thread of the task.
   ///
   /// **Threads**: any task or actor.
   public func join() async {

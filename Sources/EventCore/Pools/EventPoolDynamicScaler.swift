@@ -1,81 +1,55 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Adds a thread when, for some time, events wait too long or too many of them wait, and retires one
-/// when a thread was idle for a longer time.
+/// Adds a thread when events have waited too long, or too many have waited, for some time, and retires
+/// one when a thread has been idle for a longer time.
 ///
 /// ```swift
-/// EventPool<ImageProcessor>(
-///   capacity: 2, scaler: .dynamic(2...8))
+/// EventPool<ImageProcessor>(capacity: 2, scaler: .dynamic(2...8))
 /// ```
 ///
-/// It does not add and retire in turn: the limits for the two lie apart, each has to hold without a break
-/// for its time, and every change starts both times anew. It adds and retires one thread at a time.
+/// It changes the number by one thread at a time, and does not oscillate: the limits for growing and
+/// shrinking lie apart, each condition has to hold without a break for its time, and every change restarts
+/// both times.
 ///
-/// The waiting time is an estimate from what waits and what was handled since the scaler was last
-/// asked (Little's law), so that no event pays for a clock; if nothing was handled and something
-/// waits, it counts as too long. Give each pool a scaler of its own.
+/// The waiting time is estimated from the events that wait and those that were handled since the scaler
+/// was last asked (Little's law), so that no event has to read a clock. If events wait and none was
+/// handled, the wait counts as too long. Do not use one scaler for several pools.
 public final class EventPoolDynamicScaler: EventPoolScaling {
-  /// When a pool is too small or too large; the parameters of the initialiser say what each means.
-  package struct Limits: Sendable {
-    package var growWait: Duration = .milliseconds(20)
-    package var growDepth = 32
-    package var growAfter: Duration = .milliseconds(100)
-    package var shrinkDepth = 1
-    package var shrinkAfter: Duration = .seconds(5)
-
-    package init() {}
-
-    /// Whether what is too small is never too large, too.
-    var isOrdered: Bool {
-      shrinkDepth >= 0 && growDepth >= shrinkDepth
-        && min(growWait, growAfter, shrinkAfter) >= .zero
-    }
-  }
-
   private struct State {
     var last: (time: Duration, handled: UInt64)?
     var tooSmallSince: Duration?
     var tooLargeSince: Duration?
   }
 
-  /// The least threads that the pool is to have.
+  /// The smallest number of threads that the scaler asks for.
   public let minimum: Int
-  /// The most threads that the pool is to have.
+  /// The largest number of threads that the scaler asks for.
   public let maximum: Int
-  package let limits: Limits
-  /// How often the pool asks while it is busy; nil for never by itself.
+  /// How often the pool asks while it is busy; nil if it asks only in ``EventPool/rescale()``.
   public let interval: Duration?
+  private let (growWait, growAfter, shrinkAfter): (Duration, Duration, Duration)
+  private let (growDepth, shrinkDepth): (Int, Int)
   private let now: @Sendable () -> Duration
   private let state = Guarded(State())
 
   /// Makes a scaler.
   ///
   /// - Parameters:
-  ///   - minimum: The least threads; at least 1.
-  ///   - maximum: The most threads.
+  ///   - minimum: The smallest number of threads; at least 1.
+  ///   - maximum: The largest number of threads.
   ///   - growWait: The pool is too small if events wait longer than this, by the estimate.
   ///   - growDepth: It is also too small if more than this many events wait for each thread.
   ///   - growAfter: How long it has to be too small before a thread is added.
   ///   - shrinkDepth: The pool is too large if a thread is idle and at most this many events wait for each
   ///     thread; at least 0, and no more than `growDepth`.
   ///   - shrinkAfter: How long it has to be too large before a thread is retired.
-  ///   - interval: How often the pool asks while it is busy. Nil: never by itself; see
+  ///   - interval: How often the pool asks while it is busy; nil if it asks only in
   ///     ``EventPool/rescale()``.
-  ///   - now: A clock that never goes back, from any origin; nil takes the system's. For tests.
-  public convenience init(
+  ///   - now: For tests: a clock that never goes back, from any origin; nil takes the system's.
+  public init(
     minimum: Int = 1, maximum: Int, growWait: Duration = .milliseconds(20), growDepth: Int = 32,
     growAfter: Duration = .milliseconds(100), shrinkDepth: Int = 1, shrinkAfter: Duration = .seconds(5),
-    interval: Duration? = .milliseconds(20), now: (@Sendable () -> Duration)? = nil
-  ) {
-    var limits = Limits()
-    (limits.growWait, limits.growDepth, limits.growAfter) = (growWait, growDepth, growAfter)
-    (limits.shrinkDepth, limits.shrinkAfter) = (shrinkDepth, shrinkAfter)
-    self.init(minimum: minimum, maximum: maximum, limits: limits, interval: interval, now: now)
-  }
-
-  package init(
-    minimum: Int = 1, maximum: Int, limits: Limits,
     interval: Duration? = .milliseconds(20), now: (@Sendable () -> Duration)? = nil
   ) {
     require(
@@ -85,15 +59,15 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
       are \(minimum) and \(maximum): give it both in that order.
       """)
     require(
-      limits.isOrdered,
+      shrinkDepth >= 0 && growDepth >= shrinkDepth && min(growWait, growAfter, shrinkAfter) >= .zero,
       """
-      A scaler's shrinkDepth is at least 0 and no more than its growDepth, or a pool would grow and shrink in \
-      turn, and its times are not negative; these are \(limits): change those that are not so.
+      A scaler's shrinkDepth is at least 0 and no more than its growDepth, or a pool would grow and \
+      shrink in turn, and its times are not negative; the depths are \(shrinkDepth) and \(growDepth), \
+      growWait \(growWait), growAfter \(growAfter), shrinkAfter \(shrinkAfter): change what breaks this.
       """)
-    self.minimum = minimum
-    self.maximum = maximum
-    self.limits = limits
-    self.interval = interval
+    (self.minimum, self.maximum, self.interval) = (minimum, maximum, interval)
+    (self.growWait, self.growAfter, self.shrinkAfter) = (growWait, growAfter, shrinkAfter)
+    (self.growDepth, self.shrinkDepth) = (growDepth, shrinkDepth)
     self.now = now ?? { .nanoseconds(Int64(clamping: monotonicNanoseconds())) }
   }
 
@@ -103,7 +77,8 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
   /// It never asks for more than ``maximum``.
   public var maximumCapacity: Int? { maximum }
 
-  /// One thread more or less than there are, or as many, within the limits.
+  /// Returns one thread more or one less than the pool has, or the same number, within ``minimum`` and
+  /// ``maximum``.
   ///
   /// **Threads**: any, one at a time.
   ///
@@ -114,17 +89,17 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
       let wait = estimatedWait(reading, since: state.last, at: time)
       state.last = (time, reading.handled)
       let isTooSmall =
-        !isWithin(reading.waiting, limits.growDepth, each: max(1, reading.threads))
-        || wait.map { $0 > limits.growWait } ?? false
+        !isWithin(reading.waiting, growDepth, each: max(1, reading.threads))
+        || wait.map { $0 > growWait } ?? false
       let isTooLarge =
         !isTooSmall && reading.busyThreads < reading.threads
-        && isWithin(reading.waiting, limits.shrinkDepth, each: reading.threads)
+        && isWithin(reading.waiting, shrinkDepth, each: reading.threads)
       var capacity = min(max(reading.capacity, minimum), maximum)
       if capacity == reading.capacity {
-        if hold(&state.tooSmallSince, isTooSmall, at: time, for: limits.growAfter) {
+        if hold(&state.tooSmallSince, isTooSmall, at: time, for: growAfter) {
           capacity = min(capacity + 1, maximum)
         }
-        if hold(&state.tooLargeSince, isTooLarge, at: time, for: limits.shrinkAfter) {
+        if hold(&state.tooLargeSince, isTooLarge, at: time, for: shrinkAfter) {
           capacity = max(capacity - 1, minimum)
         }
       }
@@ -139,7 +114,7 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
     return isBeyond || waiting <= most
   }
 
-  /// How long an event that is dispatched now would wait; nil if that cannot be told yet.
+  /// How long an event that is dispatched now would wait; nil if the readings do not tell it yet.
   private func estimatedWait(
     _ reading: EventPoolReading, since last: (time: Duration, handled: UInt64)?, at time: Duration
   ) -> Duration? {
@@ -150,7 +125,7 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
     return (time - last.time) / Double(handled) * Double(reading.waiting)
   }
 
-  /// Whether a condition has held without a break for a time.
+  /// Whether a condition has held without a break for the time `span`.
   private func hold(
     _ since: inout Duration?, _ condition: Bool, at time: Duration, for span: Duration
   ) -> Bool {
@@ -165,10 +140,10 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
 }
 
 extension EventPoolScaling where Self == EventPoolDynamicScaler {
-  /// Keeps the pool between two numbers of threads by what waits: `.dynamic(2...8)`.
-  /// ``EventPoolDynamicScaler`` itself has more to set.
+  /// Adjusts the number of threads to the events that wait: `.dynamic(2...8)`.
+  /// ``EventPoolDynamicScaler`` itself has further parameters.
   ///
-  /// - Parameter threads: The least, at least 1, and the most.
+  /// - Parameter threads: The smallest number, at least 1, and the largest.
   public static func dynamic(_ threads: ClosedRange<Int>) -> EventPoolDynamicScaler {
     EventPoolDynamicScaler(minimum: threads.lowerBound, maximum: threads.upperBound)
   }

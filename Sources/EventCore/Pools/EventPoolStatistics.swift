@@ -1,52 +1,50 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What a pool has done so far, and what its threads are doing.
+/// What a pool has done so far, and what each of its threads is doing.
 public struct EventPoolStatistics: Sendable, Equatable {
-  /// The threads that are there: those that take events by index, then those that are being
+  /// The threads that take events, in the order of their indices, followed by those that are being
   /// retired.
   public var threads: [EventPoolThreadStatistics]
-  /// Events that at least one callback was called for, by any thread that the pool ever had.
+  /// Events for which at least one callback was called, on any thread that the pool ever had.
   public var delivered: UInt64
-  /// Events that no callback was called for: none was left when they were taken, or the interests
-  /// of all turned them away.
+  /// Events for which no callback was called, because none was left when the event was taken or because
+  /// the interests of all excluded it.
   public var skipped: UInt64
-  /// Events that were freed because the pool, or a thread of it, was cancelled.
+  /// Events that were freed because the pool or one of its threads was cancelled.
   public var cancelled: UInt64
-  /// Events that found no thread left although one was there when their dispatch began. What is
-  /// dispatched to a pool that has ended goes to nobody, and is not counted.
+  /// Events whose last possible receiver ended while they were being dispatched. Events that are
+  /// dispatched to a pool that has ended are not counted.
   public var refused: UInt64
 }
 
 /// What one thread of a pool is doing, at one moment.
 public struct EventPoolThreadStatistics: Sendable, Equatable {
-  /// The index of the thread in the pool.
+  /// The thread's index in the pool.
   public var index: Int
-  /// Events that wait for this thread alone. In a shared pool only those that were sent straight to
-  /// it.
+  /// Events that wait for this thread alone; in a shared pool those that were sent straight to it.
   public var waiting: Int
-  /// For how long the handler that runs now has been running, to a few milliseconds; nil if none
-  /// runs.
+  /// How long the current handler has been running, to a few milliseconds; nil if none is running.
   public var runningFor: Duration?
-  /// Whether it is being retired: it gets no new events, and ends once it has handled what waits.
+  /// Whether it is being retired: it gets no new events, and ends when it has handled those that wait.
   public var isRetiring: Bool
-  /// What it has done so far.
+  /// What the thread has done so far.
   public var counts: EventThreadStatistics
 }
 
 extension EventPool {
-  /// How many events wait in the pool, those that are being handled not counted.
+  /// How many events wait in the pool, without those that are being handled.
   ///
-  /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
+  /// **Threads**: any. Exact while nothing is dispatched or handled, approximate otherwise.
   ///
-  /// **Complexity**: O(threads + events that they have not sorted into their lanes yet).
+  /// **Complexity**: O(threads + callbacks of theirs that want the latest event only).
   public var eventCount: Int {
     let slots = core.slots
     return (slots.active + slots.retiring).reduce(0) { $0 + $1.thread.eventCount }
       + (core.shared?.core.depths().reduce(0, +) ?? 0)
   }
 
-  /// What the pool has done so far, and what its threads are doing. **Threads**: any.
+  /// What the pool has done so far, and what each of its threads is doing. **Threads**: any.
   public var statistics: EventPoolStatistics {
     let (active, retiring, past) = core.slotsAndPast
     var statistics = EventPoolStatistics(
@@ -63,15 +61,14 @@ extension EventPool {
     return statistics
   }
 
-  /// The threads whose handler has been running for longer than a time: what waits for them waits
-  /// until it returns.
+  /// The threads whose current handler has been running for longer than a limit. The other threads of
+  /// the pool are not affected by it.
   ///
-  /// In a balanced pool ``EventPoolThreadStatistics/waiting`` tells how much that is; in a shared
-  /// pool nothing waits behind them but what was sent straight to them. The others go on either
-  /// way.
+  /// In a balanced pool ``EventPoolThreadStatistics/waiting`` tells how many events wait for the handler
+  /// to return; in a shared pool those are only the events that were sent straight to the thread.
   ///
-  /// - Parameter limit: From how long on a handler counts as stuck.
-  /// - Returns: The readings of those threads, in the order of their indices.
+  /// - Parameter limit: A handler that has been running for longer counts as stuck.
+  /// - Returns: The statistics of those threads, in the order of ``EventPoolStatistics/threads``.
   ///
   /// **Threads**: any.
   public func stuckThreads(runningFor limit: Duration) -> [EventPoolThreadStatistics] {
@@ -84,29 +81,28 @@ extension EventPool {
     return EventPoolThreadStatistics(
       index: slot.member.index,
       waiting: core.shared == nil ? slot.waiting : slot.thread.eventCount,
-      // The mark of "running" is the lowest bit of the time: it may be ahead of the clock by one.
+      // The lowest bit of the time marks "running", so the time may be 1 ns ahead of the clock.
       runningFor: since.map { .nanoseconds(Int64(clamping: now > $0 ? now - $0 : 0)) },
       isRetiring: isRetiring, counts: slot.thread.statistics)
   }
 }
 
-/// What the threads of a pool that have ended have done.
+/// What those threads of a pool have done that have ended.
 ///
-/// A dispatch that began before its thread's end may come after it; its event is freed by whoever
-/// dispatched, and counted then. So a consumer is kept until all that was promised to it is
-/// accounted for.
+/// A dispatch that began before the end of its thread may finish after it: then the dispatching thread
+/// frees the event and counts it. So a consumer is kept until all of its promises are accounted for.
 struct PoolPast {
   private var settled = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
   private var unsettled: [(member: PoolMember, consumer: Consumer)] = []
   /// Events that these threads handled.
   private(set) var handled: UInt64 = 0
 
-  /// How many are kept at most; a dispatch that takes longer than the end of as many threads is not
-  /// waited for.
+  /// The most consumers that are kept. The oldest goes first, even if a dispatch has not finished.
   private static let limit = 64
 
-  /// - Parameter isCounted: Whether what it got was promised to it: not what it took from a shared
-  ///   mailbox.
+  /// Adds a thread that has ended.
+  ///
+  /// - Parameter isCounted: Whether its events were promised to it. Those of a shared mailbox are not.
   mutating func add(_ member: PoolMember, _ consumer: Consumer, isCounted: Bool) {
     handled += member.load.done
     if isCounted {

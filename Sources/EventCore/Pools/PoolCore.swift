@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What an `EventPool` is, apart from the type of its threads and from its user's reference: the
-/// threads, how many there ought to be, and the end of it all. Over 300 lines: making, retiring and
-/// ending threads change one state under one lock.
+/// The part of an `EventPool` that does not depend on the type of its threads: it makes, retires and ends
+/// them.
 ///
-/// Who touches what: `state` under its mutex; everything else is constant. Threads are made,
-/// retired and let go outside of it, since all of these run user code or take the locks of others.
-/// One at a time does so: whoever finds `isAdjusting` set leaves its wish in `capacity`. Lock
-/// order: `state`, then a mailbox's mutex, to read its counters.
+/// `state` is guarded by its mutex; everything else is constant. Threads are made, retired and released
+/// without the mutex, since this runs user code or takes other locks. One call of `adjust` at a time does
+/// it: a call that finds `isAdjusting` set returns, and the other call sees the new `capacity`. Lock
+/// order: `state`, then the mutex of a mailbox, to read its counters.
 final class PoolCore: PoolTicked, @unchecked Sendable {
   struct Slot {
     let thread: EventThread
@@ -22,7 +21,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     var isAdjusting = false
     var isEnded = false
     var past = PoolPast()
-    /// A thread that has ended was given up while events waited for it.
+    /// Whether a thread was cancelled while events waited for it.
     var hasLost = false
   }
 
@@ -57,7 +56,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     state = Guarded(State(capacity: capacity))
     check(capacity, by: "its maker")
     if let maximum = scaler.maximumCapacity {
-      // Now, and not under the load that makes it ask.
+      // Checked now, not under the load that makes the scaler ask for it.
       check(maximum, by: "its \(type(of: scaler)), at its maximum,")
     }
     ticker?.watch(self)
@@ -77,7 +76,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       """)
   }
 
-  /// Half of what a shared mailbox can have, so that as many may be retiring.
+  /// Half of the workers that a shared mailbox can have: as many again may be retiring.
   private static let mostShared = 128
 
   // MARK: How many threads
@@ -96,7 +95,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     let reading = reading
     let wanted = scaler.capacity(for: reading)
     check(wanted, by: "\(type(of: scaler))")
-    // Unless the owner has asked for something else meanwhile.
+    // The owner may have set another capacity meanwhile, which takes precedence.
     let isNew = state.withLock { state in
       guard state.capacity == reading.capacity, !state.isEnded else { return false }
       state.capacity = wanted
@@ -112,14 +111,15 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     case retire(Slot)
   }
 
-  /// Makes and retires threads until there are as many as asked for.
+  /// Makes and retires threads until the pool has `capacity` threads.
   private func adjust() {
     let isFirst = state.withLock { state in
       defer { state.isAdjusting = true }
       return !state.isAdjusting
     }
     guard isFirst else { return }
-    // The indices of threads that ended while they were made. Not replaced at once: the next may do the same.
+    // The indices of threads that ended while they were made. They are not replaced at once, since the
+    // next ones might end, too.
     var ended: Set<Int> = []
     while let step = nextStep(but: ended) {
       switch step {
@@ -131,17 +131,17 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
           slot.member.retire()
           slot.thread.consumer.mailbox.interrupt()
         } else {
-          // What waits for all is left to the others.
+          // The other workers handle the events in the shared mailbox.
           slot.thread.consumer.close(whenEmpty: true)
         }
       }
     }
-    // Those that ended before they were admitted found no slot to leave.
+    // `didEnd` found no slot for threads that ended before they were admitted.
     let present = slots
     for slot in present.active + present.retiring where slot.thread.consumer.ended.isOpen {
       didEnd(slot.member)
     }
-    // An idle pool that is too large for its scaler has no thread that would have it asked.
+    // No thread of an idle pool wakes the ticker, although the scaler may want fewer threads.
     if let ticker, slots.active.count > scaler.restingCapacity {
       ticker.wake()
     }
@@ -150,13 +150,13 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   private func nextStep(but ended: Set<Int>) -> Step? {
     state.withLock { state in
       if !state.isEnded, state.slots.count + ended.count < state.capacity, hasRoom(state) {
-        // The lowest index that no thread has, also none that is about to end.
+        // The lowest index that no thread has, including those that are being retired.
         let taken = ended.union((state.slots + state.retiring).map(\.member.index))
         return .add(index: (0...).first { !taken.contains($0) }!)
       }
       if !state.isEnded, state.slots.count > state.capacity {
-        // The one with the least to do; of several the last. In a shared pool nothing waits for one
-        // alone.
+        // The last of the threads with the least to do. In a shared pool that is an idle one, since no
+        // events wait for one thread alone.
         let loads = state.slots.map {
           shared == nil ? $0.member.load.pending : $0.member.load.runningSince == nil ? 0 : 1
         }
@@ -170,7 +170,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     }
   }
 
-  /// Whether one more thread may be there. If not, one of those that are about to end makes room.
+  /// Whether the shared mailbox can have another worker. If not, `didEnd` of a retired one adjusts again.
   private func hasRoom(_ state: State) -> Bool {
     shared == nil || state.slots.count + state.retiring.count < SharedMailbox.maximumWorkers
   }
@@ -203,10 +203,10 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     }
   }
 
-  /// A thread of the pool has ended, on that thread.
+  /// Removes a thread that has ended. Called by that thread and, if it ended early, by `adjust`.
   private func didEnd(_ member: PoolMember) {
-    // Whoever comes second finds it gone: the thread, and whoever made it. The slot itself goes outside
-    // of the mutex: the end of a thread object is user code.
+    // The second call finds no slot. The slot is released outside of the mutex, since the `deinit` of a
+    // thread object is user code.
     let (slot, isLast, hasMadeRoom) = state.withLock { state -> (Slot?, Bool, Bool) in
       guard let slot = (state.slots + state.retiring).first(where: { $0.member === member }) else {
         return (nil, false, false)
@@ -224,14 +224,14 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       adjust()
     }
     if isLast {
-      // It may have ended before the pool did, and so without looking.
+      // Events may be left if all threads were cancelled before the pool ended.
       shared?.core.dropAll()
     }
   }
 
   // MARK: Ending
 
-  /// Takes the pool off its central and ends its threads. Returns those that are still there.
+  /// Takes the pool off its central and ends its threads. Returns those that have not ended yet.
   @discardableResult
   func close(whenEmpty: Bool) -> [Slot] {
     let slots = state.withLock { state in
@@ -242,8 +242,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     if let shared {
       shared.close(whenEmpty: whenEmpty)
       if slots.isEmpty {
-        // Threads that were cancelled by themselves have left to others what waits, and there are
-        // none.
+        // Threads that were cancelled one by one left the events to the others, and none is left.
         shared.core.dropAll()
       }
     }
@@ -257,7 +256,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     return slots
   }
 
-  /// The pool's owner has let it go: its threads go with it (D9).
+  /// Ends the pool with the last reference to the `EventPool` (D9).
   func release() {
     close(whenEmpty: false)
     let slots = state.withLock { state in
@@ -272,13 +271,13 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
 
   // MARK: Looking
 
-  /// The threads that take events, by index, and those that are about to end.
+  /// The threads that take events, by index, and those that are being retired.
   var slots: (active: [Slot], retiring: [Slot]) { state.withLock { ($0.slots, $0.retiring) } }
 
-  /// Whether a thread that has ended was given up while events waited for it.
+  /// Whether a thread was cancelled while events waited for it.
   var hasLost: Bool { state.withLock { $0.hasLost } }
 
-  /// With what threads that have ended have done, as of the same moment.
+  /// The same, with the statistics of threads that have ended, as of one moment.
   var slotsAndPast: (active: [Slot], retiring: [Slot], past: EventThreadStatistics) {
     state.withLock { ($0.slots, $0.retiring, $0.past.statistics) }
   }
@@ -299,7 +298,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       handled: past + (slots + retiring).reduce(0) { $0 + $1.member.load.done })
   }
 
-  /// Whether the scaler need not be asked until a thread begins with an event.
+  /// Whether the scaler need not be asked until a thread begins to handle an event.
   var isAtRest: Bool {
     let reading = reading
     return reading.waiting == 0 && reading.busyThreads == 0

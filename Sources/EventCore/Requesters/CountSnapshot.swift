@@ -7,33 +7,34 @@ import Synchronization
   internal import CSwiftRuntime
 #endif
 
-/// What an object's counts were when others than its holder referred to it: as long as they are the
-/// same, others do.
+/// The reference counts of an object at a moment when somebody besides the consumers referred to it. As long
+/// as the counts are the same, somebody still does.
 ///
-/// To ask the runtime is a call, before each call of a handler; this is a comparison. It reads
-/// nothing into the bits. It takes two things for granted: that the counts of a native object are
-/// the word behind its type (HeapObject.h in the runtime), and that they are all of it unless they
-/// have been moved to a table beside the object, after which the word is the table's for good, and
-/// stays the same whatever is counted. That one is told apart by counting: the word of an object
-/// that has its counts changes with one reference more, and is what it was with one less.
+/// Before each call of a handler this comparison replaces a call of the runtime. It does not interpret the
+/// bits. It relies on two facts: the counts of a native object are in the word after its type (HeapObject.h
+/// in the runtime); and that word holds nothing else, unless the runtime has moved the counts to a side
+/// table. Then the word refers to the table for good, and no longer changes when references are counted.
+/// The initialiser detects that: it adds a reference and takes it away again, which changes the word and
+/// changes it back only if the word has the counts.
 @usableFromInline
 struct CountSnapshot {
-  // Constant. In memory of the object's, which whoever holds the snapshot holds.
+  // Constant. `word` points into the object, which everybody who uses the snapshot keeps alive.
 
   @usableFromInline let word: UnsafePointer<Atomic<UInt64>>
   @usableFromInline let counts: UInt64
 
-  /// Whether the counts are what they were. Relaxed, as the runtime's own look: who finds that
-  /// nobody else refers to the object any more learns the rest by ending it.
+  /// Whether the counts are the same. Relaxed, as the runtime's own look at them: nothing else is read
+  /// because of the result, and releasing the object synchronizes by itself.
   @inlinable
   @inline(__always)
   var isUnchanged: Bool { word.pointee.load(ordering: .relaxed) == counts }
 
-  /// Nil if the object's word does not count, or nobody but the caller referred to it. Any thread.
+  /// Nil if the word does not have the counts, or if nobody but the caller refers to the object. Any
+  /// thread.
   ///
   /// - Parameters:
-  ///   - object: Of a class; held by the caller.
-  ///   - retain: Adds a reference. Another's is for tests, to which this is the only way in between.
+  ///   - object: A class instance, which the caller keeps alive.
+  ///   - retain: Adds a reference. A test passes a function of its own, to act at that moment.
   init?(
     _ object: UnsafeMutableRawPointer, retain: (UnsafeMutableRawPointer) -> Bool = Self.retain
   ) {
@@ -45,15 +46,15 @@ struct CountSnapshot {
     let oneMore = word.pointee.load(ordering: .relaxed)
     Unmanaged<AnyObject>.fromOpaque(object).release()
     counts = word.pointee.load(ordering: .relaxed)
-    // If a table came in between, the first and the third differ; if it comes later, what is there
-    // then differs from `counts`. It never goes.
+    // If the counts move to a table meanwhile, the first and the third value differ; if they move later,
+    // the word then differs from `counts`. They never move back.
     guard oneMore != before, counts == before, !Self.areOfLastReference(counts) else { return nil }
   }
 
-  /// What the runtime says of an object with these counts. Not of the object itself: between the
-  /// load of its counts and the question it might have others, for a moment.
+  /// Whether an object with these counts has one reference, as the runtime says. The object itself is not
+  /// asked, since its counts may have changed since they were read.
   private static func areOfLastReference(_ counts: UInt64) -> Bool {
-    // As an object begins; its type is not looked at.
+    // The beginning of an object. The runtime does not look at the type.
     var image = (type: UInt64(0), counts: counts)
     return withUnsafeMutableBytes(of: &image) { RequesterHold.isLastReference(to: $0.baseAddress) }
   }
@@ -61,12 +62,12 @@ struct CountSnapshot {
   #if URCU && !canImport(ObjectiveC) && _pointerBitWidth(_64)
     static var isSupported: Bool { true }
 
-    /// In C: the compiler takes away a reference that is added and taken off again.
+    /// Calls C, since the compiler would remove a retain that is followed by a release.
     private static func retain(_ object: UnsafeMutableRawPointer) -> Bool {
       swift_runtime_try_retain(object)
     }
   #else
-    /// On Apple's systems the object may be of Objective-C, whose counts are not Swift's.
+    /// Not on Apple's systems, where the object may be an Objective-C object, which counts differently.
     static var isSupported: Bool { false }
 
     private static func retain(_ object: UnsafeMutableRawPointer) -> Bool { false }

@@ -3,25 +3,25 @@
 
 import Synchronization
 
-/// Who holds the object of a `SharedReference`, and the object: what is looked at before each call
-/// of its handlers, side by side and in memory of its own, since what a class declares is checked
-/// at each access.
+/// The object of a `SharedReference` and the consumer that holds it. These fields are read before each call
+/// of a handler. They lie together in allocated memory, since Swift checks each access to a stored property
+/// of a class for exclusivity.
 @usableFromInline
 struct RequesterHold: ~Copyable {
-  /// The address of the consumer that holds the object over a run; 0 = nobody.
+  /// The address of the consumer that holds the object over a run, or 0.
   @usableFromInline let holder = Atomic<UInt>(0)
-  /// Retained while it is there. Written under the reference's mutex, and only while nobody holds
-  /// the object: those who do read it without.
+  /// Retained, or nil. Written under the mutex of the reference, and only while nobody holds the object:
+  /// consumers that hold it read this without the mutex.
   @usableFromInline var object: UnsafeMutableRawPointer?
-  /// What makes most looks short; of an object that is held over a run. Written with `object`.
+  /// Makes most checks a comparison, if the object is held over a run. Written together with `object`.
   @usableFromInline var snapshot: CountSnapshot?
 
   init() {}
 
-  // Of what a pointer points to, field by field: a mutating method would be an access to all of it,
-  // while others read `holder`.
+  // Static, and they write field by field: a mutating method would be an exclusive access to all fields,
+  // while other threads read `holder`.
 
-  /// The object is there, retained. `isForRun`: many looks are to come.
+  /// Stores the retained object. `isForRun`: the object will be checked many times.
   static func begin(
     _ hold: UnsafeMutablePointer<Self>, _ object: UnsafeMutableRawPointer, isForRun: Bool
   ) {
@@ -38,12 +38,11 @@ struct RequesterHold: ~Copyable {
   @inlinable
   @inline(__always)
   func isHeld(by consumer: UInt) -> Bool {
-    // Relaxed: only the consumer itself writes its own address. What it reads then it has from
-    // `enter`.
+    // Relaxed: only the consumer writes its own address here, and it read the rest in `enter`.
     holder.load(ordering: .relaxed) == consumer
   }
 
-  /// Whether nobody but consumers refers to the object. For those who hold it.
+  /// Whether only consumers refer to the object. For consumers that hold it.
   @inlinable
   @inline(__always)
   var isLastReference: Bool {
@@ -51,15 +50,14 @@ struct RequesterHold: ~Copyable {
     return Self.isLastReference(to: object)
   }
 
-  /// The same of any object, as the runtime says.
+  /// Whether an object has one reference, as the runtime says.
   @inlinable
   @inline(__always)
   static func isLastReference(to object: UnsafeMutableRawPointer?) -> Bool {
-    // A copy of the pointer alone, which retains nothing: several may look at once, and what
-    // `isKnownUniquelyReferenced` is given it is given to change. As an optional, which has the
-    // same bits: an `AnyObject` would be opened for the call, and retained by that. Unprotected:
-    // what is written to the stack is this pointer, and a guard around it would cost each call as
-    // much as the look.
+    // `isKnownUniquelyReferenced` takes an inout reference, and several threads may call this at once: so
+    // it gets a copy of the pointer, which retains nothing. The copy is of an optional type, which has the
+    // same bits, because passing an `AnyObject` would open it and retain the object. Unprotected, because
+    // a stack guard for this one pointer would cost each call as much as the check.
     var object = object
     return _withUnprotectedUnsafeMutablePointer(to: &object) {
       $0.withMemoryRebound(to: AnyObject?.self, capacity: 1) {

@@ -3,37 +3,36 @@
 
 import Synchronization
 
-/// A weak reference to an object that handlers belong to, which a consumer makes strong for a run
-/// of events: to do so and to let go again for every call costs several times the call.
+/// A weak reference to a requester, which a consumer makes strong for a run of events, since retaining and
+/// releasing the object for every call costs several times the call.
 ///
-/// All handlers of one object share it, and all consumers hold the object by the one strong
-/// reference in here, which they count. So "nobody else refers to it" can be seen by any of them,
-/// whoever else holds it: before each call it is asked whether that reference is the last, and then
-/// the object is gone: its handlers are not called any more, and it ends as soon as the last that
-/// holds it lets go (D9).
+/// All handlers of one object share this reference. All consumers hold the object by the one strong
+/// reference in here, and count how many of them do. So each of them can see whether anybody else refers to
+/// the object: before each call it checks whether the strong reference in here is the last. If it is, the
+/// object counts as gone: its handlers are not called any more, and it ends when the last consumer lets go
+/// of it (D9).
 ///
-/// A call in progress retains the object as often as it likes, and no look can tell these references
-/// from a user's: while the calls of several consumers overlap without a gap, each look finds others.
-/// So when they have overlapped for some time, all pause between two calls until nobody holds the
-/// object; if no user refers to it, it ends by that. A pause has a deadline, since a handler that runs
-/// may be waiting for what a pausing consumer has to handle (`Overlap`).
+/// A running call may retain the object, too, and the check cannot tell these references from a user's:
+/// while the calls of several consumers overlap without a gap, each check finds such references. So when
+/// calls have overlapped for some time, all consumers pause between two calls until nobody holds the
+/// object, which ends it if no user refers to it. A pause has a deadline, since the running handler may be
+/// waiting for an event that a pausing consumer has to handle (`Overlap`).
 ///
-/// One consumer at a time, the holder, holds it over a run: from call to call until it runs dry,
-/// its pump returns, or some hundred events have passed. What it calls meanwhile may be another's
-/// handler, which takes as long as it likes; that is why a hold by itself must not keep handlers
-/// callable. Another consumer holds it over one call; and what is `ActiveByItself` is held over one
-/// call only.
+/// One consumer at a time, the holder, holds the object over a run: until its mailbox is empty, its pump
+/// returns, or some hundred events have passed. Meanwhile it may call handlers of other objects, which take
+/// any time; that is why the hold itself must not count as a reference that keeps handlers callable. All
+/// other consumers hold the object over one call, as does every consumer if it is `ActiveByItself`.
 @usableFromInline
 final class SharedReference: @unchecked Sendable {
-  // `weakObject`, `identifier`, `isHeldOverRuns` and where `state` is are constant.
+  // `weakObject`, `identifier`, `isHeldOverRuns` and the pointer `state` are constant.
 
   let identifier: ObjectIdentifier
   private let weakObject: WeakReference
   private let isHeldOverRuns: Bool
-  /// What handlers look at before each call; they hold this reference as long as they do.
+  /// What handlers check before each call. They retain this reference, and with it the memory.
   @usableFromInline let state: UnsafeMutablePointer<RequesterHold>
   private struct Holds {
-    /// How many hold the object: the holder, and calls of other consumers.
+    /// How many consumers hold the object: the holder, and those that hold it over one call.
     var count = 0
     var overlap = Overlap()
   }
@@ -41,12 +40,11 @@ final class SharedReference: @unchecked Sendable {
   /// Where consumers sleep during a pause: one for all references, since pauses are rare. Locked before
   /// `holds`.
   private static let pauses = Monitor()
-  /// Whether somebody found that nobody else refers to the object. It stays so, even if a weak
-  /// reference of the user's makes it live on: whose first handler was told so, all of them are.
+  /// Whether a consumer has found the object gone. This is final, even if a weak reference of the user's
+  /// makes the object strong again: once one handler of it was not called for this reason, none is.
   private let hasEnded = Atomic<Bool>(false)
-  /// Where the consumer that became the holder has it in its list (`Consumer.Held`). Only
-  /// that one uses it; relaxed, since it is written and read on one thread, and by others that look
-  /// whether it is theirs.
+  /// The position of this reference in the holder's list (`Consumer.Held`). Relaxed: the holder reads what it
+  /// wrote, and another consumer finds a different reference, or none, at that position of its own list.
   let index = Atomic<Int>(0)
 
   init(_ object: AnyObject) {
@@ -63,20 +61,20 @@ final class SharedReference: @unchecked Sendable {
     RequesterTable.forget(identifier)
   }
 
-  /// Whether the object has ended, or nobody refers to it but consumers. Any thread, with no lock
-  /// held: the look itself may turn out to hold the last reference.
+  /// Whether the object has ended, or only consumers refer to it. Any thread, with no lock held, since
+  /// this call may be the one that releases the last reference.
   var isGone: Bool {
-    // Acquiring, pairs with `end`; only to tell sooner what the look would.
+    // Acquiring, pairs with `end`. Only a shortcut: the check below would find the same.
     if hasEnded.load(ordering: .acquiring) { return true }
     guard holds.withLock({ join(&$0, isForRun: false) }) else { return true }
     defer { leave() }
     return held == nil
   }
 
-  /// Whether it refers to `object` and not to one that had the same address before. Any thread.
+  /// Whether this refers to `object`, and not to an earlier object at the same address. Any thread.
   func refers(to object: AnyObject) -> Bool {
-    // Under the mutex: whoever has the object strongly, and asks, is seen by a look that follows, or
-    // finds that one's end.
+    // Under the mutex: the caller holds `object` strongly, so that either a later check sees its reference,
+    // or this call sees the `end` of an earlier check.
     holds.withLock { _ in
       !hasEnded.load(ordering: .acquiring) && weakObject.refers(to: object)
     }
@@ -84,19 +82,19 @@ final class SharedReference: @unchecked Sendable {
 
   // MARK: Counting, any thread
 
-  /// How a consumer comes to call a handler of the object.
+  /// The answer to a consumer that wants to call a handler of the object.
   enum Entry {
-    /// It holds the object over a run, until `letGo`.
+    /// The consumer holds the object over a run, until `letGo`.
     case heldOverRun
-    /// It holds the object over one call, until `leave`.
+    /// The consumer holds the object over one call, until `leave`.
     case heldOverCall
     case gone
-    /// It is to pause, and to enter again.
+    /// The consumer has to pause and then to enter again.
     case pause(until: UInt64)
   }
 
-  /// Counts a consumer that is about to make a call among those that hold the object: over a run, if no
-  /// other does. It holds nothing of this reference yet.
+  /// Makes a consumer hold the object for a call: over a run, if there is no holder. The consumer does not
+  /// hold the object yet.
   func enter(by consumer: UInt) -> Entry {
     holds.withLock { holds in
       if holds.count > 0, !hasEnded.load(ordering: .acquiring), let deadline = holds.overlap.addCall() {
@@ -105,13 +103,13 @@ final class SharedReference: @unchecked Sendable {
       }
       let isForRun = isHeldOverRuns && state.pointee.holder.load(ordering: .relaxed) == 0
       guard join(&holds, isForRun: isForRun) else { return .gone }
-      // Relaxed: the object itself comes with the mutex, under which nobody else becomes the holder.
+      // Relaxed: the mutex orders the object, and nobody else becomes the holder under it.
       if isForRun { state.pointee.holder.store(consumer, ordering: .relaxed) }
       return isForRun ? .heldOverRun : .heldOverCall
     }
   }
 
-  /// One more holds the object. False if it is gone. Under the mutex.
+  /// Counts one more consumer that holds the object. False if the object is gone. Under the mutex.
   private func join(_ holds: inout Holds, isForRun: Bool) -> Bool {
     // Acquiring: as in `isGone`.
     guard !hasEnded.load(ordering: .acquiring) else { return false }
@@ -136,7 +134,8 @@ final class SharedReference: @unchecked Sendable {
     }
   }
 
-  /// The object may end by it, which is user code: with no lock held, and outside of a call.
+  /// A consumer lets go. This may end the object, whose `deinit` is user code: with no lock held, and
+  /// outside of a call.
   func leave() {
     let (last, endsPause) = holds.withLock { holds -> (Unmanaged<AnyObject>?, Bool) in
       holds.count -= 1
@@ -154,18 +153,18 @@ final class SharedReference: @unchecked Sendable {
     Self.pauses.unlock()
   }
 
-  /// Retained by `enter`. For those who hold it, or under the mutex.
+  /// Retained by `join`. For consumers that hold it, or under the mutex.
   private var object: Unmanaged<AnyObject>? { state.pointee.object.map { .fromOpaque($0) } }
 
-  /// Whether nobody but consumers refers to the object. For those who hold it.
+  /// Whether only consumers refer to the object. For consumers that hold it.
   private var isLastReference: Bool { state.pointee.isLastReference }
 
-  /// The object; nil if the reference in here is the last, and from then on. For those who hold it.
+  /// The object; nil once the reference in here was found to be the last. For consumers that hold it.
   var held: Unmanaged<AnyObject>? {
     // Acquiring: as in `isGone`.
     guard isLastReference else { return hasEnded.load(ordering: .acquiring) ? nil : object }
-    // The look again and the end in one: between them a weak reference of the user's might make the
-    // object strong, and a listener be registered for it (`refers`). After them it stays gone.
+    // The check is repeated under the mutex, together with `end`: between the two a weak reference of the
+    // user's could make the object strong, and a listener could be registered for it (`refers`).
     let isGone = holds.withLock { _ in
       guard isLastReference else { return false }
       end()
@@ -174,12 +173,13 @@ final class SharedReference: @unchecked Sendable {
     return isGone ? nil : object
   }
 
-  /// The object was found gone. Under the mutex, by one who holds it.
+  /// The object was found gone. Under the mutex, by a consumer that holds the object.
   private func end() {
-    // Releasing, pairs with those who ask: the look that found it.
+    // Releasing, pairs with the acquiring loads of `hasEnded`.
     hasEnded.store(true, ordering: .releasing)
-    // The holder comes by the way of `hold` next, and finds it out: releasing, pairs with that.
-    // A consumer that has just become the holder may lose that by this: the object is gone for it, too.
+    // Without this mark the holder calls `Consumer.hold` before its next call, which finds `hasEnded` set.
+    // Releasing, for that. It makes no difference if a consumer has become the holder just now: the object
+    // is gone for that one, too.
     state.pointee.holder.store(0, ordering: .releasing)
   }
 
@@ -187,11 +187,11 @@ final class SharedReference: @unchecked Sendable {
 
   func isHeld(by consumer: UInt) -> Bool { state.pointee.isHeld(by: consumer) }
 
-  /// A consumer that became the holder lets go. The object may end by that, which is user code.
+  /// The consumer that became the holder lets go, as `leave`.
   func letGo(by consumer: UInt) {
     let holder = state.pointee.holder.compareExchange(
       expected: consumer, desired: 0, ordering: .relaxed)
-    // Not a store: after `end` there is no holder. Relaxed: nothing is told by it.
+    // Not a store: after `end` there is no holder. Relaxed: nothing is published by it.
     if !holder.exchanged {
       _ = state.pointee.holder.compareExchange(
         expected: Self.askedToLetGo, desired: 0, ordering: .relaxed)
@@ -199,31 +199,32 @@ final class SharedReference: @unchecked Sendable {
     leave()
   }
 
-  /// In place of a holder that is to let go before its next call: no other becomes the holder until then.
+  /// The value of `holder` while the holder is asked to let go before its next call. Until it does, no other
+  /// consumer becomes the holder.
   private static var askedToLetGo: UInt { 1 }
 
-  /// Has the holder come by the way of `Consumer.hold` before its next call. Under the mutex.
+  /// Makes the holder call `Consumer.hold` before its next call. Under the mutex.
   private func askHolder() {
     let holder = state.pointee.holder.load(ordering: .relaxed)
     guard holder > Self.askedToLetGo else { return }
-    // It fails if the holder lets go just now. Relaxed: it finds the pause under the mutex.
+    // Fails if the holder lets go at this moment. Relaxed: the holder reads the pause under the mutex.
     _ = state.pointee.holder.compareExchange(
       expected: holder, desired: Self.askedToLetGo, ordering: .relaxed)
   }
 }
 
-/// Calls of one object's handlers in several consumers that overlap without a gap, and when all of them
-/// are to pause. Under the reference's mutex.
+/// Decides when consumers have to pause because their calls of one object's handlers overlap without a gap.
+/// Under the mutex of the reference.
 ///
-/// After the last reference has gone, such calls end with the first pause: after 64 of consumers that do
-/// not hold the object over a run, or those of 2 ms, whichever is later. A pause ends as soon as the
-/// running calls have, and after 5 ms, or half of the time that the calls overlapped, at the latest: an
-/// event that waits behind it is late by that. Then the count begins anew. So, as long as somebody refers
-/// to the object, these consumers lose some 2 % of their time if its calls are of one length (three places,
-/// 1,000 calls of 0.17 ms in each: 177 to 179 ms, and 174 to 175 without pauses), and a third if one of
-/// them never returns in time.
+/// A pause begins after 64 calls of consumers that do not hold the object over a run, and not before the
+/// calls have overlapped for 2 ms. It ends when the running calls have ended, and at the latest after half of
+/// the time that the calls overlapped, or 5 ms: events that wait meanwhile are late by that. Then counting
+/// starts again. If no user refers to the object, it ends in the first pause whose calls end in time.
+/// Otherwise the consumers lose some 2 % of their time if the calls are of one length (three places, 1,000
+/// calls of 0.17 ms in each: 177 to 179 ms, and 174 to 175 without pauses), and a third if one of the calls
+/// never returns in time.
 struct Overlap {
-  /// How many calls pass between two looks at the clock.
+  /// How many calls pass between two readings of the clock.
   private static var calls: UInt32 { 32 }
   /// In nanoseconds.
   private static var shortestOverlap: UInt64 { 2_000_000 }
@@ -235,7 +236,7 @@ struct Overlap {
   /// Until when a caller is to pause, in nanoseconds of the monotonic clock; nil if there is no pause.
   private(set) var pauseEnd: UInt64?
 
-  /// Counts a call that begins while others may run. Returns `pauseEnd`.
+  /// Counts a call that begins while other calls may be running. Returns `pauseEnd`.
   mutating func addCall() -> UInt64? {
     if pauseEnd != nil { return pauseEnd }
     count += 1
@@ -248,15 +249,16 @@ struct Overlap {
   }
 }
 
-/// What has handlers of its own, which are called as long as it is there: its end may not wait for
-/// a place that has called a listener of its. Such a listener is made strong for each call.
+/// An object that has handlers itself, as an event thread, which are called as long as it lives. Consumers
+/// hold it over single calls only, so that its end does not wait for a consumer that has called one of its
+/// listeners.
 protocol ActiveByItself: AnyObject {}
 
 /// An object for the duration of a call.
 @usableFromInline
 struct HeldObject {
   @usableFromInline let object: Unmanaged<AnyObject>
-  /// Held for this call alone.
+  /// Whether it is held for this call alone.
   @usableFromInline let isForOneCall: Bool
 
   @usableFromInline
@@ -266,17 +268,16 @@ struct HeldObject {
   }
 }
 
-/// The references to the requesters of all listeners: one for each object, whichever central or
-/// `EventListener` its listeners are registered at. Two would each take the other's hold for
-/// somebody else who refers to the object.
+/// The references to the requesters of all listeners: one for each object in the whole process. Two
+/// references to one object would each take the other's hold for a reference of the user's.
 enum RequesterTable {
   private struct Entry {
-    /// As long as a listener or a place has it: also a place that is about to let go of the object,
-    /// after the last listener.
+    /// It lives as long as a listener or a consumer retains it, which a consumer may do for longer than the
+    /// last listener.
     weak var reference: SharedReference?
   }
-  /// By the objects' addresses. Locked for a look-up at each registration, and at the end of a
-  /// reference; a reference's own mutex is locked within it, and no reference ends there.
+  /// By the addresses of the objects. Locked at each registration and at the end of each reference. The
+  /// mutex of a reference is locked within it; no reference is released within it.
   private static let references = Guarded([ObjectIdentifier: Entry]())
 
   /// The reference that all listeners of a requester share. Any thread.
@@ -284,21 +285,21 @@ enum RequesterTable {
     let identifier = ObjectIdentifier(requester)
     let (reference, other) = references.withLock { references in
       let known = references[identifier]?.reference
-      // The look at the object ends no object here: the caller has it.
+      // `refers` cannot end the object, since the caller has it.
       if let known, known.refers(to: requester) { return (known, SharedReference?.none) }
       let reference = SharedReference(requester)
       references[identifier] = Entry(reference: reference)
       return (reference, known)
     }
-    // Of an object that had the address before. Perhaps it ends with this, which locks the table.
+    // The reference to an earlier object at this address. Its `deinit` would lock the table.
     withExtendedLifetime(other) {}
     return reference
   }
 
-  /// A reference ends: nobody has it any more. Any thread.
+  /// Removes a reference that ends. Any thread.
   static func forget(_ identifier: ObjectIdentifier) {
     let other = references.withLock { references in
-      // Another object may have the address by now, and a reference of its own.
+      // Another object may have this address by now, and a reference that must stay.
       let other = references[identifier]?.reference
       if other == nil { references[identifier] = nil }
       return other

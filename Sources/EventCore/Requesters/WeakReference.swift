@@ -6,17 +6,17 @@
 
   /// A reference that does not keep its object alive and can be made strong while it lives.
   ///
-  /// A `weak` reference would be the same, but moves the object's counts into a table beside it,
-  /// for good: each look whether somebody refers to the object (`RequesterHold.isLastReference`) is
-  /// a locked operation then, 5 ns where it is one load here. Instead the object's memory stays as
-  /// long as the reference, and so nothing else gets its address.
+  /// A `weak` reference would do the same, but moves the object's counts to a side table for good: then each
+  /// check whether anybody refers to the object (`RequesterHold.isLastReference`) is a locked operation of
+  /// 5 ns instead of one load. This reference keeps the object's memory allocated instead, so that no other
+  /// object gets its address.
   ///
-  /// An object that is ending already, which registers from its deinit, gets no reference: the
-  /// compiler may have put it on the stack, whose memory no reference keeps.
+  /// For an object that registers in its `deinit` the reference is empty: the compiler may have put the
+  /// object on the stack, and no reference can keep that memory.
   struct WeakReference: ~Copyable {
-    // Constant. Nil if the object was ending.
+    // Constant. Nil if the object was ending when the reference was made.
 
-    /// Keeps the memory, and is not read: that would trap once the object has ended.
+    /// Keeps the memory. It is never read, since that traps once the object has ended.
     private unowned let object: AnyObject?
     private let address: UnsafeMutableRawPointer?
 
@@ -38,16 +38,14 @@
       return .fromOpaque(address)
     }
 
-    /// Whether that is the object. Any thread.
+    /// Whether this is the object. Any thread.
     func refers(to object: AnyObject) -> Bool {
       address == Unmanaged.passUnretained(object).toOpaque()
     }
   }
 #else
-  /// A reference that does not keep its object alive and can be made strong while it lives.
-  ///
-  /// On Apple's systems the object may be of Objective-C, whose counts are not Swift's; and without
-  /// the C core nothing here is of C.
+  /// The same by a `weak` reference: on Apple's systems, where the object may be an Objective-C object, and
+  /// without the C core, since the form above needs a function of C.
   struct WeakReference: ~Copyable {
     private weak let object: AnyObject?
 
@@ -55,12 +53,10 @@
       self.object = object
     }
 
-    /// The object, retained for the caller; nil if it is ending or has ended. Any thread.
     func retained() -> Unmanaged<AnyObject>? {
       object.map { .passRetained($0) }
     }
 
-    /// Whether that is the object. Any thread.
     func refers(to object: AnyObject) -> Bool {
       self.object === object
     }

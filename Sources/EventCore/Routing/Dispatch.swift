@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// The generic part of a dispatch: the only code that makes a typed event the bytes of an
-// envelope. Everything that is not generic is behind `RouterCore`.
+// The generic part of a dispatch, which is the only code that writes a typed event into the bytes of an
+// envelope. The rest is behind `RouterCore`.
 
-/// A dispatch between its two steps. The layout is that of `struct evc_dispatch`; the locking core
-/// fills the same fields. `EnvelopeLayoutTests` compares them.
+/// The state of a dispatch between `begin` and `commit`. Both cores use the layout of `struct evc_dispatch`,
+/// which `EnvelopeLayoutTests` compares with this.
 @usableFromInline
 struct DispatchState {
-  /// The first envelope, or nil if nobody listens.
+  /// The first envelope, or nil if there is no receiver.
   @usableFromInline var first: UnsafeMutableRawPointer?
   @usableFromInline var receivers: UInt32 = 0
-  /// How many payloads are to be written: by receiver, then by event; or, if shared, by event.
+  /// How many payloads have to be written: one for each receiver and event, or one for each event if the
+  /// receivers share them.
   @usableFromInline var payloads: UInt32 = 0
   @usableFromInline var shared = false
   var lane: UInt8 = 0
@@ -19,7 +20,8 @@ struct DispatchState {
   var needs: UInt8 = 0
   var record: UnsafeMutableRawPointer?
   var snapshot: UnsafeMutableRawPointer?
-  /// After `beginBatch`: where all payloads lie side by side; nil if they lie in the envelopes.
+  /// After `beginBatch`: where the payloads have to be written side by side; nil if they belong into the
+  /// envelopes.
   @usableFromInline var array: UnsafeMutableRawPointer?
 
   @inlinable
@@ -29,16 +31,16 @@ struct DispatchState {
   init(empty: Void) {}
 }
 
-/// How many events travel together at most; `EVC_DISPATCH_MAX`.
+/// The most events of one batch: `EVC_DISPATCH_MAX`.
 @usableFromInline let maximumBatch = 64
 
-/// What tells one event type from all others: the address of its metadata (D11).
+/// The key of an event type: the address of its metadata (D11).
 @inlinable
 func eventKey<E: Eventable>(_ type: E.Type) -> UInt {
   UInt(bitPattern: ObjectIdentifier(type))
 }
 
-/// Dispatches one event. Most have one receiver: its payload is written where that finds it.
+/// Dispatches one event. The short way is for events with one receiver, which most have.
 @inlinable
 @discardableResult
 func dispatch<E: Eventable>(
@@ -52,7 +54,7 @@ func dispatch<E: Eventable>(
   return router.commitOne(payload)
 }
 
-/// The same for any number of receivers: finds them, writes the payload once for each, posts.
+/// Dispatches one event to any number of receivers: finds them, writes one payload for each, and posts.
 @inlinable
 @inline(never)
 func dispatchToAll<E: Eventable>(
@@ -74,12 +76,12 @@ func dispatchToAll<E: Eventable>(
   return router.commit(&state)
 }
 
-/// Dispatches the events of a sequence in batches. Returns how often one was accepted.
+/// Dispatches the events of a sequence in batches. Returns how often receivers accepted one.
 @inlinable
 func dispatchBatches<S: Sequence>(
   of events: S, lane: Lane, through router: any RouterCore
 ) -> Int where S.Element: Eventable {
-  // Straight from where they lie, if they do side by side, without a copy on the way.
+  // Without a copy on the way, if the events lie side by side.
   let accepted = events.withContiguousStorageIfAvailable { events in
     var accepted = 0
     var next = 0
@@ -87,7 +89,7 @@ func dispatchBatches<S: Sequence>(
       let end = min(next &+ maximumBatch, events.count)
       let batch = UnsafeBufferPointer(rebasing: events[next..<end])
       accepted += dispatchBatch(
-        // Read only, since nothing is moved out of it.
+        // It is only read, since nothing is moved out of it.
         UnsafeMutableBufferPointer(mutating: batch), moved: false, lane, through: router)
       next = end
     }
@@ -96,7 +98,7 @@ func dispatchBatches<S: Sequence>(
   return accepted ?? dispatchBatches(from: events.makeIterator(), lane: lane, through: router)
 }
 
-/// The same for events that come one by one.
+/// Dispatches the events of an iterator in batches, likewise.
 @inlinable
 func dispatchBatches<I: IteratorProtocol>(
   from iterator: consuming I, lane: Lane, through router: any RouterCore
@@ -104,7 +106,7 @@ func dispatchBatches<I: IteratorProtocol>(
   var accepted = 0
   withUnsafeTemporaryAllocation(of: I.Element.self, capacity: maximumBatch) { batch in
     while true {
-      // The iterator is user code: it runs before the dispatch begins.
+      // The iterator is user code, so it runs before the dispatch begins.
       var count = 0
       while count < maximumBatch, let event = iterator.next() {
         batch.initializeElement(at: count, to: event)
@@ -118,9 +120,8 @@ func dispatchBatches<I: IteratorProtocol>(
   return accepted
 }
 
-/// Dispatches up to 64 events. Returns how often one was accepted.
-///
-/// If `moved`, they are moved out of `batch`, else copied.
+/// Dispatches up to 64 events, which are moved out of `batch` if `moved`, and copied otherwise. Returns how
+/// often receivers accepted one.
 @inlinable
 @inline(__always)
 func dispatchBatch<E: Eventable>(
@@ -146,7 +147,7 @@ func dispatchBatch<E: Eventable>(
     }
     return router.commit(&state) &* batch.count
   }
-  // By receiver, then by event; by event alone, if the receivers share the payloads.
+  // One payload for each receiver and event, or one for each event if the receivers share them.
   var payloads = Int(state.payloads)
   while payloads > 0 {
     payloads &-= batch.count

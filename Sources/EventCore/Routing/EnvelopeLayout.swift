@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// The 64 bytes of an envelope as Swift reads them: those of `struct evc_envelope`, which the
-// locking core uses too. Sources/CEventCore/memory/slot.h has the table; EnvelopeLayoutTests compares the
-// two.
-
+/// The offsets in the 64 bytes of an envelope: those of `struct evc_envelope`, which the locking core uses
+/// for its records. Sources/CEventCore/memory/slot.h has the table; EnvelopeLayoutTests compares the two.
 @usableFromInline
 enum EnvelopeLayout {
   @inlinable static var size: Int { 64 }
@@ -15,13 +13,11 @@ enum EnvelopeLayout {
   @inlinable static var lane: Int { 28 }
   @inlinable static var flags: Int { 29 }
   @inlinable static var payload: Int { 32 }
-  /// How many payload bytes fit, and the strictest alignment they may have.
-  @inlinable static var inlineSize: Int { 32 }
-  /// The payload lies in a box, whose address is where the payload would be.
+  /// A flag: the payload lies in a box, whose address is stored in its place.
   @inlinable static var boxed: UInt8 { 1 }
-  /// No event, but a token in the lanes for one that waits elsewhere.
+  /// A flag: the envelope is the token of a latest-only subscription.
   @inlinable static var token: UInt8 { 2 }
-  /// In a box: where the payload begins, in bytes.
+  /// In a box: where the offset of the payload is stored.
   @inlinable static var boxOffset: Int { 4 }
   /// In a box: the size of the header.
   @inlinable static var boxHeader: Int { 16 }

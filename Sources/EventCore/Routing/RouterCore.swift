@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Where a consumer says which events it takes: a router, or a pool that is one receiver for its
-/// threads.
+/// Where a consumer registers for events: a router, or a pool, which registers once for all its threads.
 @usableFromInline
 protocol RouteRegistry: AnyObject, Sendable {
-  /// Tells how a payload of a key is ended if nobody handles it, before the first subscription to
-  /// it. Nil for types without references.
+  /// Tells, before the first subscription to a key, how to end a payload that nobody handles. Nil for types
+  /// without references.
   func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?)
 
-  /// Gives a subscription the events of a key from now on, or changes its generation and `timed`.
-  /// The subscription is of a mailbox of the same core.
+  /// Gives a subscription the events of a key from now on, or changes its generation and `timed`, which
+  /// tells whether a handler needs the time of the dispatch. The subscription is of the same core.
   func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool)
 
-  /// Ends a subscription. What is addressed already still arrives.
+  /// Ends a subscription. Events that are already addressed to it still arrive.
   func unsubscribe(_ key: UInt, _ subscription: Subscription)
 
-  /// Whether what is dispatched through a router arrives by what is registered here.
+  /// Whether subscriptions that are registered here get the events that are dispatched through a router.
   func includes(_ router: any RouterCore) -> Bool
 }
 
 extension RouteRegistry {
-  /// A router addresses to subscriptions that know it themselves.
+  /// Does nothing: the subscriptions of a router know it themselves.
   @usableFromInline
   func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) {}
 
@@ -29,7 +28,7 @@ extension RouteRegistry {
   func includes(_ router: any RouterCore) -> Bool { self === router }
 }
 
-/// Several routers to register with as with one.
+/// Several routers with which a consumer registers as with one.
 final class RouterGroup: RouteRegistry {
   private let routers: [any RouterCore]
 
@@ -52,34 +51,32 @@ final class RouterGroup: RouteRegistry {
   func includes(_ router: any RouterCore) -> Bool { routers.contains { $0 === router } }
 }
 
-/// The seam between the module and its two cores: who gets an event of a key.
+/// The seam between dispatching and the two cores: finds the receivers of an event and posts to them.
 ///
-/// `begin`, then the payloads, then `commit` are one dispatch, on one thread. Implementations: the
-/// lock-free router (C) and the locking router (Swift).
+/// A dispatch, on one thread, is: `begin`, write the payloads, `commit`.
 @usableFromInline
 protocol RouterCore: RouteRegistry {
-  /// The short way of `begin`, for one event that one receiver gets: where its payload is to be
-  /// written, before `commitOne`. Nil: the long way.
+  /// The short way for one event with one receiver. Returns where its payload has to be written before
+  /// `commitOne`, or nil if the event has to go the way of `begin`.
   func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer?
 
-  /// The second step of `beginOne`: posts. Returns how many accepted.
+  /// Ends what `beginOne` began: posts. Returns how many receivers accepted the event.
   func commitOne(_ payload: UnsafeMutableRawPointer) -> Int
 
-  /// First step: finds the receivers and makes their envelopes. Nobody waits.
+  /// Finds the receivers and makes their envelopes. Waits for nobody.
   func begin(
     key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState)
 
-  /// The same for several events. With `state.array` their payloads are to be written there, side
+  /// The same for several events. If it sets `state.array`, their payloads have to be written there, side
   /// by side.
   ///
-  /// Its parameters are in another order than those of `begin` on purpose: of two implementations
-  /// that are alike but for the function they call, the compiler makes one, to which both jump with
-  /// their arguments copied once more, and the copy of what was stored right before costs each
-  /// dispatch 6 ns.
+  /// The order of the parameters differs from that of `begin` on purpose: the compiler merges two
+  /// implementations that differ only in the function they call, and the merged one copies its arguments
+  /// once more, which costs each dispatch 6 ns.
   func beginBatch(
     events: Int, key: UInt, lane: UInt8, size: Int, alignment: Int, _ state: inout DispatchState)
 
-  /// Second step: posts to every receiver. Returns how many accepted.
+  /// Posts to every receiver. Returns how many accepted.
   @discardableResult
   func commit(_ state: inout DispatchState) -> Int
 }
@@ -93,10 +90,10 @@ extension RouterCore {
   }
 }
 
-/// What a mailbox knows about the events of one type, as its core names it: a pointer that stays
-/// valid as long as the mailbox.
+/// A core's record of what a mailbox does with the events of one type. The pointer is valid as long as the
+/// mailbox.
 @usableFromInline
 struct Subscription: @unchecked Sendable {
-  // Only the core reads what it points to, and that is immutable.
+  // Only the core reads the memory, which never changes.
   let pointer: UnsafeMutableRawPointer
 }

@@ -4,35 +4,35 @@
 import Dispatch
 import Synchronization
 
-/// An event that is scheduled; cancels it.
+/// A scheduled event, which can be cancelled.
 ///
 /// ```swift
 /// let reminder = Reminder(text: "tea").scheduleQueue(after: .seconds(180))
 /// if reminder.cancel() { print("in time") }
 /// ```
 ///
-/// The event is dispatched even if nobody holds the handle. The handle does not retain the event, which
-/// is freed with its last dispatch or when it is cancelled.
+/// The event is dispatched even if nobody holds the handle. The event is freed with its last dispatch or
+/// when it is cancelled, even if somebody holds the handle.
 ///
 /// **Threads**: any, for every member, also inside a handler.
 public class EventScheduleHandle: @unchecked Sendable {
-  // Constant, but for: `phase` (atomic), which says who owns the event; what a core keeps here for
-  // itself, under its own rules (`ticket`, `isWithdrawn`). A million of these may wait: what only
-  // repetitions need is in an object of its own.
+  // Constant, except for `phase` (atomic), which decides who owns the event, and for `ticket` and
+  // `isWithdrawn`, which belong to the core. The object is small, since a million may wait: what only
+  // repetitions need is in a `ScheduleRepetition`.
 
-  /// Where a schedule is in its life.
+  /// The phases of a schedule.
   ///
   ///     waiting ⇄ dispatching ──► ending ──► cancelled
   ///        │ └──► finishing ──► dispatched
   ///        └────► cancelled, dropped
   ///
-  /// Who makes a step out of `waiting`, or holds `dispatching`, `ending` or `finishing`, owns the
-  /// event.
+  /// The thread that leaves `waiting` owns the event, and keeps it through `dispatching`, `ending` and
+  /// `finishing`.
   private enum Phase: UInt8, AtomicRepresentable {
     case waiting
-    /// Being dispatched, and will be again.
+    /// Being dispatched, but not for the last time.
     case dispatching
-    /// Being dispatched, and cancelled meanwhile.
+    /// Being dispatched, and was cancelled meanwhile.
     case ending
     /// Being dispatched for the last time.
     case finishing
@@ -40,16 +40,16 @@ public class EventScheduleHandle: @unchecked Sendable {
     case cancelled
     case dropped
   }
-  // First what a cancel touches, on the line of the object's header.
+  // The fields that `cancel` uses come first, on the cache line of the object's header.
   private let phase = Atomic<Phase>(.waiting)
-  /// The locking core's: withdrawn while it fired. Under its lock.
+  /// For the locking core, under its lock: whether the timer was withdrawn while it fired.
   final var isWithdrawn = false
   private let target: ScheduleTarget
   private var scheduler: Scheduler { target.scheduler }
-  /// What its core finds the timer by: the lock-free core's id of it, written before anybody else
-  /// has the handle; the locking core's position in its heap, under its lock.
+  /// The core finds the timer by this number. On the lock-free core it is the timer's id, written before
+  /// anybody else has the handle; on the locking core the position in the heap, under the lock.
   final var ticket: UInt64 = .max
-  /// nil: dispatched once.
+  /// Nil if the event is dispatched once.
   private let repetition: ScheduleRepetition?
 
   @usableFromInline
@@ -58,7 +58,6 @@ public class EventScheduleHandle: @unchecked Sendable {
     repetition = plan.interval == 0 || plan.limit == 1 ? nil : ScheduleRepetition(plan)
   }
 
-  /// Where its event goes.
   @usableFromInline
   final var router: any RouterCore { target.router }
 
@@ -66,19 +65,19 @@ public class EventScheduleHandle: @unchecked Sendable {
 
   /// Whether a schedule waits, or how it ended.
   public enum State: Sendable {
-    /// Waits for its (next) deadline.
+    /// It waits for its deadline, or for the next one.
     case waiting
-    /// Was dispatched, for the last time if it repeats.
+    /// The event was dispatched, for the last time if it repeats.
     case dispatched
-    /// Was cancelled.
+    /// It was cancelled.
     case cancelled
-    /// Its central was released first.
+    /// Its central ended before the (next) deadline.
     case dropped
   }
 
-  /// Whether it waits, or how it ended, at this moment.
+  /// Whether the schedule waits, or how it ended, at this moment.
   public var state: State {
-    // Acquiring: pairs with the steps below: what was done before the step is seen.
+    // Acquiring, pairs with `step` and the stores of `fire`: everything before them has happened.
     switch phase.load(ordering: .acquiring) {
     case .waiting, .dispatching: .waiting
     case .finishing, .dispatched: .dispatched
@@ -87,26 +86,24 @@ public class EventScheduleHandle: @unchecked Sendable {
     }
   }
 
-  /// How often the event was dispatched.
+  /// How often the event was dispatched so far.
   public var dispatches: Int {
     if let repetition { return repetition.dispatches.load(ordering: .acquiring) }
     return state == .dispatched ? 1 : 0
   }
 
-  /// How many repetitions ``EventRepeatPolicy/skip`` has left out.
+  /// How many repetitions ``EventRepeatPolicy/skip`` has left out so far.
   public var skipped: Int { repetition?.skipped.load(ordering: .acquiring) ?? 0 }
 
-  /// Ends the schedule: after a return of true the event is not dispatched, or not dispatched
-  /// again.
+  /// Cancels the schedule: if this returns true, the event is not dispatched any more.
   ///
-  /// - Returns: False if it was too late: the (last) dispatch has been made or is being made, it
-  ///   was cancelled before, or its central has gone.
+  /// - Returns: False if it was too late: the (last) dispatch was made or is being made, the schedule was
+  ///   cancelled before, or its central has ended.
   ///
-  /// **Threads**: any, also inside a handler of the very event. If a repetition is being dispatched
-  /// at this moment on another thread, waits until that dispatch is over, which takes no longer
-  /// than a dispatch does, so that nothing is dispatched after the return. A dispatch may end an event
-  /// that waits for a latest-only handler (D5): hold no lock that the `deinit` of what such an event
-  /// holds takes.
+  /// **Threads**: any, also inside a handler of this event. If another thread is dispatching a repetition
+  /// at this moment, this waits for the end of that dispatch, so that nothing is dispatched after the
+  /// return. That dispatch may end an event that waits for a latest-only handler (D5): do not hold a lock
+  /// that the `deinit` of an object in such an event takes.
   ///
   /// **Complexity**: O(log pending); no lock on the lock-free core.
   @discardableResult
@@ -114,7 +111,7 @@ public class EventScheduleHandle: @unchecked Sendable {
     while true {
       switch phase.load(ordering: .acquiring) {
       case .waiting:
-        // One of the two owns the event, this or `fire`.
+        // If `fire` makes its step first, it owns the event.
         guard step(.waiting, to: .cancelled) else { continue }
         scheduler.counts.cancelled.wrappingAdd(1, ordering: .releasing)
         scheduler.withdraw(self)
@@ -131,7 +128,7 @@ public class EventScheduleHandle: @unchecked Sendable {
   }
 
   private func waitForDispatch() {
-    // The dispatch may free an event whose end cancels it.
+    // Inside the dispatch itself, which may free an event whose `deinit` cancels this schedule.
     guard repetition?.isDispatchingHere != true else { return }
     // Acquiring: pairs with the end of `fire`.
     while phase.load(ordering: .acquiring) == .ending {
@@ -141,10 +138,10 @@ public class EventScheduleHandle: @unchecked Sendable {
 
   // MARK: For the scheduler
 
-  /// Dispatches the event. One thread at a time: the scheduler's, or the scheduling one if it is
-  /// late.
+  /// Dispatches the event. One thread at a time: the scheduler's, or the one that schedules, if the first
+  /// deadline has passed.
   ///
-  /// - Returns: The next deadline; 0 if it was the last.
+  /// - Returns: The next deadline, or 0 if this was the last.
   final func fire(_ deadline: UInt64) -> UInt64 {
     guard let repetition, !repetition.isAtLast else {
       fireLast()
@@ -155,12 +152,12 @@ public class EventScheduleHandle: @unchecked Sendable {
     counts.dispatched.wrappingAdd(1, ordering: .relaxed)
     repetition.begin()
     post(isLast: false)
-    // The next may be dispatched by another thread, and cancelled by this one.
+    // Before the step: after it another thread may dispatch the next repetition.
     let next = repetition.end(deadline, scheduler)
     if step(.dispatching, to: .waiting) { return next }
     counts.cancelled.wrappingAdd(1, ordering: .releasing)
-    // Whoever cancelled goes on from here: the end of the event is user code, which may wait for
-    // that one.
+    // Before the event is freed: the thread that cancels goes on from here, and the event's `deinit`, which
+    // is user code, may wait for that thread.
     phase.store(.cancelled, ordering: .releasing)
     freeEvent()
     return 0
@@ -176,15 +173,15 @@ public class EventScheduleHandle: @unchecked Sendable {
     phase.store(.dispatched, ordering: .releasing)
   }
 
-  /// False if somebody else was first.
+  /// False if the schedule is in another phase: another thread made a step first.
   private func step(_ from: Phase, to next: Phase) -> Bool {
-    // Acquiring and releasing: pairs with every other step, which another thread may make.
+    // Acquiring and releasing, pairs with the steps of other threads.
     phase.compareExchange(expected: from, desired: next, ordering: .acquiringAndReleasing).exchanged
   }
 
-  /// The central has gone. The scheduler's thread, or the one that closes or schedules.
+  /// The central has ended. On the scheduler's thread, or on the one that closes or schedules.
   final func drop() {
-    // Not waiting: cancelled while the core had it in its hands.
+    // It fails if the schedule was cancelled meanwhile.
     guard step(.waiting, to: .dropped) else { return }
     scheduler.counts.dropped.wrappingAdd(1, ordering: .releasing)
     freeEvent()
@@ -192,7 +189,7 @@ public class EventScheduleHandle: @unchecked Sendable {
 
   // MARK: For the typed subclass
 
-  /// Dispatches the event through the front door; moves it out if it is the last time.
+  /// Dispatches the event as a user would; moves it out if it is the last time.
   @usableFromInline
   func post(isLast: Bool) {
     fatalError("A schedule without an event: EventScheduleHandle has one subclass.")

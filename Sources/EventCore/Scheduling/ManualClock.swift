@@ -4,8 +4,8 @@
 import Dispatch
 import Synchronization
 
-/// A clock that stands still until somebody moves it: schedules of a central that is made with it
-/// are dispatched inside `advance`, on the thread that calls it. For tests.
+/// A clock for tests that stands still until somebody moves it. A central that is made with it dispatches
+/// scheduled events inside `advance`, on the calling thread.
 package final class ManualClock: Sendable {
   private let time: Atomic<UInt64>
   private let schedulers = Guarded<[Weak]>([])
@@ -14,22 +14,22 @@ package final class ManualClock: Sendable {
     weak let core: (any SchedulerCore)?
   }
 
-  /// Begins at a time that leaves room for deadlines before it.
+  /// Starts at a time that leaves room for deadlines in the past.
   package init(nanoseconds: UInt64 = 1_000_000_000_000) {
     time = Atomic(nanoseconds)
   }
 
-  /// The time as deadlines of such a central are written.
+  /// The time, on the scale of the central's deadlines.
   package var now: DispatchTime { DispatchTime(uptimeNanoseconds: nanoseconds) }
 
   package var nanoseconds: UInt64 { time.load(ordering: .acquiring) }
 
-  /// Moves on, in one jump, and dispatches what has become due.
+  /// Moves on in one jump, and dispatches the events that have become due.
   package func advance(by duration: Duration) {
     advance(to: nanoseconds + duration.wholeNanoseconds)
   }
 
-  /// The same, to a time that is not before now.
+  /// The same, to a time that is not in the past.
   package func advance(to nanoseconds: UInt64) {
     require(nanoseconds >= self.nanoseconds, "A clock does not go back.")
     time.store(nanoseconds, ordering: .releasing)

@@ -3,19 +3,17 @@
 
 import Synchronization
 
-/// What a schedule that dispatches more than once keeps beside its handle.
+/// The part of a schedule handle that only a schedule with several dispatches needs.
 final class ScheduleRepetition: @unchecked Sendable {
-  // Constant, but for: atomics; `remaining`, which `fire` alone reads and writes. The next one
-  // comes after the schedule was put back into the core, whose hand-over to the thread that takes
-  // it out orders the two.
+  // Constant, except for the atomics and `remaining`, which only `fire` uses. One `fire` follows another
+  // through the core, which synchronizes them.
   private let policy: EventRepeatPolicy
   private let interval: UInt64
-  /// Dispatches that are left; -1: no limit.
+  /// How many dispatches are left; -1 for no limit.
   private var remaining: Int
   let dispatches = Atomic<Int>(0)
   let skipped = Atomic<Int>(0)
-  /// The thread that is in `dispatching`, so that a cancel on it does not wait for itself; 0 for
-  /// none.
+  /// The thread that is dispatching, or 0, so that a cancel on that thread does not wait for itself.
   private let dispatchingThread = Atomic<UInt>(0)
 
   init(_ plan: SchedulePlan) {
@@ -26,18 +24,18 @@ final class ScheduleRepetition: @unchecked Sendable {
 
   var isAtLast: Bool { remaining == 1 }
 
-  /// Whether the calling thread is the one that dispatches. Relaxed: it reads what it wrote itself.
+  /// Whether the calling thread is dispatching. Relaxed: a thread finds its own number only if it wrote it.
   var isDispatchingHere: Bool {
     dispatchingThread.load(ordering: .relaxed) == currentThreadNumber()
   }
 
-  /// Before a dispatch that is not the last. Relaxed: numbers alone.
+  /// Before a dispatch that is not the last. Relaxed: only the numbers count.
   func begin() {
     dispatches.wrappingAdd(1, ordering: .relaxed)
     dispatchingThread.store(currentThreadNumber(), ordering: .relaxed)
   }
 
-  /// After it. Returns the next deadline.
+  /// After that dispatch. Returns the next deadline.
   func end(_ deadline: UInt64, _ scheduler: Scheduler) -> UInt64 {
     remaining -= remaining > 0 ? 1 : 0
     let next = nextDeadline(after: deadline, scheduler)
@@ -45,7 +43,7 @@ final class ScheduleRepetition: @unchecked Sendable {
     return next
   }
 
-  /// Repetitions stay on the grid of their deadlines, however late one of them comes.
+  /// The next deadline: the first one plus a multiple of the interval, however late a dispatch was.
   private func nextDeadline(after deadline: UInt64, _ scheduler: Scheduler) -> UInt64 {
     var steps: UInt64 = 1
     let now = policy == .skip ? scheduler.now : 0
@@ -57,20 +55,20 @@ final class ScheduleRepetition: @unchecked Sendable {
     }
     let (distance, isFar) = interval.multipliedReportingOverflow(by: steps)
     let (next, isBeyond) = deadline.addingReportingOverflow(distance)
-    // What is beyond the clock never comes.
+    // A deadline that the clock cannot express never comes.
     return isFar || isBeyond ? .max : next
   }
 }
 
-/// What a repeated schedule does about deadlines that have passed before it could dispatch: the
-/// machine slept or was overloaded, or the first deadline lay in the past.
+/// What a repeated schedule does about deadlines that it has missed, because the machine slept or was
+/// overloaded, or because the first deadline was in the past.
 ///
-/// With either policy the deadlines stay where they are: first, first + interval, first + 2 ×
-/// interval, and so on. A late dispatch shifts none of them.
+/// With either policy a late dispatch does not shift the deadlines: first, first + interval, first + 2 ×
+/// interval, and so on.
 public enum EventRepeatPolicy: Sendable, CaseIterable {
-  /// One dispatch for all of them; the next is at the first deadline still to come. What is left
-  /// out is counted (``EventScheduleHandle/skipped``).
+  /// One dispatch for all missed deadlines, and the next one at the next deadline. The repetitions that are
+  /// left out are counted (``EventScheduleHandle/skipped``).
   case skip
-  /// One dispatch for each of them, one right after the other.
+  /// One dispatch for each missed deadline, one right after the other.
   case catchUp
 }

@@ -3,8 +3,8 @@
 
 import Dispatch
 
-/// Where scheduled events go: a central, or an event thread, a pool or a listener of one's own, each by
-/// the scheduler of its central. A schedule keeps it, and neither the central nor the thread.
+/// Where scheduled events go, a central, an event thread, a pool or a listener, and the scheduler of its
+/// central. A schedule retains this object, but neither the central nor the thread, pool or listener.
 @usableFromInline
 final class ScheduleTarget: Sendable {
   let scheduler: Scheduler
@@ -15,19 +15,19 @@ final class ScheduleTarget: Sendable {
     self.router = router
   }
 
-  /// Once, at a time.
+  /// The plan for one dispatch at a time.
   @usableFromInline
   func plan(at deadline: DispatchTime) -> SchedulePlan {
     SchedulePlan(target: self, first: deadline.uptimeNanoseconds)
   }
 
-  /// Once, a while from now.
+  /// The plan for one dispatch after a delay.
   @usableFromInline
   func plan(after delay: Duration) -> SchedulePlan {
     SchedulePlan(target: self, first: time(after: delay))
   }
 
-  /// Again and again.
+  /// The plan for repeated dispatches.
   @usableFromInline
   func plan(
     every interval: Duration, first: DispatchTime?, limit: Int?, policy: EventRepeatPolicy
@@ -49,7 +49,7 @@ final class ScheduleTarget: Sendable {
       interval: interval.wholeNanoseconds, limit: limit ?? -1, policy: policy)
   }
 
-  /// What is beyond the clock never comes; what is negative has come.
+  /// The time after a delay, at most the last one that the clock can express, which never comes.
   private func time(after delay: Duration) -> UInt64 {
     let (time, isBeyond) = scheduler.now.addingReportingOverflow(delay.wholeNanoseconds)
     return isBeyond ? .max : time
@@ -57,10 +57,10 @@ final class ScheduleTarget: Sendable {
 }
 
 extension Duration {
-  /// Rounded up, so that nothing is early; 0 for negative durations, capped at what 64 bits hold.
+  /// Rounded up, so that nothing is early; 0 for a negative duration, and at most `UInt64.max`.
   var wholeNanoseconds: UInt64 {
     guard self > .zero else { return 0 }
-    // `components` traps for more.
+    // `components` traps for longer durations.
     guard self < .seconds(Int64.max) else { return .max }
     let (seconds, attoseconds) = components
     let (whole, isFar) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
@@ -76,17 +76,17 @@ struct SchedulePlan {
   let target: ScheduleTarget
   /// The first deadline, on the scheduler's clock.
   let first: UInt64
-  /// Nanoseconds; 0 for once.
+  /// In nanoseconds; 0 for one dispatch.
   var interval: UInt64 = 0
   /// How many dispatches; -1 for no limit.
   var limit = 1
   var policy = EventRepeatPolicy.skip
 }
 
-/// The handle with its event in it: one allocation for both, 96 bytes with an event of 24.
+/// A handle that also stores the event, so that both take one allocation: 96 bytes with an event of 24.
 @usableFromInline
 final class ScheduledEvent<E: Eventable>: EventScheduleHandle, @unchecked Sendable {
-  // `event` is touched by the owner of the handle's phase alone; the rest is constant.
+  // Only the thread that owns the event by the handle's phase uses `event`; the rest is constant.
   @usableFromInline var event: E?
   @usableFromInline let lane: Lane
 
@@ -110,13 +110,13 @@ final class ScheduledEvent<E: Eventable>: EventScheduleHandle, @unchecked Sendab
 
   @inlinable
   override func freeEvent() {
-    // What holds nothing need not be written: its line may be far away.
+    // An event without references is not written to, which saves fetching its cache line.
     if _isPOD(E.self) { return }
     event = nil
   }
 }
 
-/// The one way in for all verbs: makes the handle and sets its timer.
+/// Makes the handle of a schedule and sets its timer: all verbs come here.
 @inlinable
 func schedule<E: Eventable>(
   _ event: consuming E, lane: Lane, _ plan: SchedulePlan

@@ -3,18 +3,16 @@
 
 import Synchronization
 
-/// The scheduler of one central: its core, made at first use, and its counts.
+/// The scheduler of one central: its core, which is made at first use, and its counts.
 ///
-/// It is a source in front of a router, as the user is: it holds events until their time and then
-/// dispatches them through the router of their `ScheduleTarget`, on its own thread, which no handler
-/// ever runs on.
+/// It keeps events until their time and then dispatches them through the router of their `ScheduleTarget`,
+/// as a user would. It does so on its own thread, on which no handler ever runs.
 final class Scheduler: Sendable {
   private let kind: EventCentral.Core
-  /// nil: the monotonic clock and a thread.
+  /// Nil for the monotonic clock and a thread.
   private let clock: ManualClock?
-  /// The core, once anybody has scheduled anything.
   private let made = LazyReference<Made>()
-  /// Held while the core is made, so that there is one thread; takes no other lock.
+  /// Held while the core is made, so that only one thread is started. No other lock is taken within it.
   private let making = Guarded(())
   let counts = ScheduleCounts()
 
@@ -31,7 +29,7 @@ final class Scheduler: Sendable {
   /// Nanoseconds on the clock that deadlines are compared with.
   var now: UInt64 { clock?.nanoseconds ?? monotonicNanoseconds() }
 
-  /// The core, if anybody has scheduled anything.
+  /// The core; nil if nobody has scheduled anything yet.
   private var existing: (any SchedulerCore)? { made.withValue { $0.core } }
 
   private var core: any SchedulerCore {
@@ -47,14 +45,14 @@ final class Scheduler: Sendable {
   /// Whether anybody has scheduled anything.
   var isMade: Bool { existing != nil }
 
-  /// Looks at the core without keeping it; for tests of its end.
+  /// For tests: returns the core without retaining it.
   var weakCore: () -> AnyObject? {
     weak let core: AnyObject? = existing
     return { core }
   }
 
-  /// Sets a timer for the first time. If its deadline has passed, fires it on this thread: once,
-  /// since a repetition that has to catch up might never let this thread go.
+  /// Sets a timer for the first time. If its deadline has passed, this thread fires it, but only once, since
+  /// a repetition that has to catch up could occupy this thread for ever.
   func add(_ timer: EventScheduleHandle, at first: UInt64) {
     counts.scheduled.wrappingAdd(1, ordering: .relaxed)
     var deadline = first
@@ -71,20 +69,20 @@ final class Scheduler: Sendable {
     core.withdraw(timer)
   }
 
-  /// The central ends. Nothing was made: nothing to end.
+  /// The central ends.
   func close() {
     existing?.close()
   }
 }
 
-/// What a scheduler has done, counted where it happens: relaxed, since only the numbers count.
-/// `pending` is what is left of `scheduled`; the others are read first, with acquire, so that it is
-/// never below 0.
+/// What a scheduler has done. The counts of schedules that ended are written releasing and read acquiring,
+/// before `scheduled`, so that `pending`, which is their difference, is never below 0. The others are
+/// relaxed, since only the numbers count.
 final class ScheduleCounts: Sendable {
   let scheduled = Atomic<Int>(0)
   let dispatched = Atomic<Int>(0)
   let skipped = Atomic<Int>(0)
-  /// Ended by their last dispatch, by a cancel, by the end of the central.
+  // Schedules that ended with their last dispatch, a cancel, or the end of the central.
   let finished = Atomic<Int>(0)
   let cancelled = Atomic<Int>(0)
   let dropped = Atomic<Int>(0)
@@ -94,7 +92,7 @@ final class ScheduleCounts: Sendable {
     let cancelled = cancelled.load(ordering: .acquiring)
     let dropped = dropped.load(ordering: .acquiring)
     return EventScheduleStatistics(
-      pending: max(0, scheduled.load(ordering: .relaxed) - finished - cancelled - dropped),
+      pending: scheduled.load(ordering: .relaxed) - finished - cancelled - dropped,
       dispatched: dispatched.load(ordering: .relaxed), skipped: skipped.load(ordering: .relaxed),
       cancelled: cancelled, dropped: dropped)
   }
@@ -102,18 +100,18 @@ final class ScheduleCounts: Sendable {
 
 /// What the scheduler of a central has done so far.
 public struct EventScheduleStatistics: Sendable, Equatable {
-  /// Schedules that wait for their (next) deadline.
+  /// Schedules that wait for their deadline, or for the next one.
   public var pending: Int
-  /// Events dispatched at their time; each repetition counts.
+  /// Dispatches at their time; each repetition counts.
   public var dispatched: Int
   /// Repetitions that ``EventRepeatPolicy/skip`` left out.
   public var skipped: Int
   /// Schedules that were cancelled.
   public var cancelled: Int
-  /// Schedules that ended because their central did.
+  /// Schedules that ended with their central.
   public var dropped: Int
 
-  /// Makes a reading to compare with.
+  /// Makes statistics to compare with.
   public init(pending: Int, dispatched: Int, skipped: Int, cancelled: Int, dropped: Int) {
     self.pending = pending
     self.dispatched = dispatched
@@ -123,28 +121,26 @@ public struct EventScheduleStatistics: Sendable, Equatable {
   }
 }
 
-/// The seam between the module and its two cores: timers in the order of their deadlines, equal
-/// ones in the order in which they were added, never early.
+/// The seam between scheduling and the two cores: fires timers in the order of their deadlines, those with
+/// the same deadline in the order in which they were added, and none early.
 ///
-/// A core knows nothing of events: it calls `EventScheduleHandle.fire`, which dispatches through
-/// the front door. Implementations: the lock-free scheduler (C) and the locking scheduler (Swift).
+/// A core knows nothing of events: it calls `EventScheduleHandle.fire`, which dispatches.
 protocol SchedulerCore: AnyObject, Sendable {
-  /// Has `timer.fire` called at a time of the scheduler's clock, on its thread, one timer at a
-  /// time; at once if the time has passed. If it returns a later deadline the timer is set again.
-  /// The core retains the timer until then. Any thread.
+  /// Makes the scheduler's thread call `timer.fire` at a deadline, or at once if that has passed, one timer
+  /// at a time. If `fire` returns a later deadline, the timer is set again; otherwise the core releases it.
+  /// Any thread.
   ///
   /// - Returns: False if the scheduler is closed.
   func add(_ timer: EventScheduleHandle, at deadline: UInt64) -> Bool
 
-  /// Lets a timer go that need not fire any more: at once, or after the `fire` that runs. If it
-  /// comes too late for a `fire`, that one is called. Any thread; once for each timer that was
-  /// added.
+  /// Releases a timer that need not fire any more, at once or after the `fire` that runs. A `fire` that is
+  /// about to begin may still be called. Any thread; at most once for each timer.
   func withdraw(_ timer: EventScheduleHandle)
 
-  /// Takes no more timers and calls `drop` for those that wait; the thread ends. Any thread, also
-  /// the scheduler's own.
+  /// Refuses further timers, calls `drop` for those that wait, and ends the thread. Any thread, also the
+  /// scheduler's own.
   func close()
 
-  /// Fires what is due at a time, on the calling thread. Only for a scheduler with a manual clock.
+  /// Fires the timers that are due, on the calling thread. Only for a scheduler with a manual clock.
   func runDue(at now: UInt64)
 }

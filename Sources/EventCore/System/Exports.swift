@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// What public signatures name, so that `import EventCore` is enough to call them.
+// Public signatures name types of Dispatch: with this, `import EventCore` is enough to call them.
 @_exported public import Dispatch

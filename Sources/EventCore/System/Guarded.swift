@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A value that is touched under a mutex only.
+/// A value that is guarded by a mutex.
 ///
-/// Inlinable for the sake of `ThreadSafeSemaphore`, whose values are of the user's types.
+/// Inlinable for `ThreadSafeSemaphore`, whose values have types of the user's.
 @usableFromInline
 package final class Guarded<Value>: @unchecked Sendable {
-  // `value` is touched with the mutex held only; its address never changes.
+  // The value is used only with the mutex held; its address never changes.
   @usableFromInline let mutex = SystemMutex()
   @usableFromInline let value: UnsafeMutablePointer<Value>
 
@@ -22,8 +22,8 @@ package final class Guarded<Value>: @unchecked Sendable {
     mutex.free()
   }
 
-  /// Runs `body` with the mutex held. `body` takes no other lock but as its caller's lock order
-  /// says, and runs no code of the user's.
+  /// Runs `body` with the mutex held. `body` runs no user code, and takes only those locks that the lock
+  /// order of its caller allows.
   @inlinable
   @inline(__always)
   package func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
@@ -32,7 +32,7 @@ package final class Guarded<Value>: @unchecked Sendable {
     return body(&value.pointee)
   }
 
-  /// Runs `body` with the mutex held if nobody holds it now; nil otherwise. As `withLock`.
+  /// As `withLock`, if nobody holds the mutex now; otherwise returns nil.
   @inlinable
   @inline(__always)
   package func withLockIfAvailable<Result>(_ body: (inout Value) -> Result) -> Result? {

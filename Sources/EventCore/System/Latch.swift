@@ -5,7 +5,7 @@ import Dispatch
 
 /// A gate that opens once and stays open.
 final class Latch: @unchecked Sendable {
-  // All of it is guarded by the monitor.
+  // Guarded by the monitor.
   private let monitor = Monitor()
   private var hasOpened = false
   private var waiters: [Waiter] = []
@@ -14,10 +14,10 @@ final class Latch: @unchecked Sendable {
   private final class Waiter: @unchecked Sendable {
     // Guarded by the latch's monitor.
 
-    /// Nil before it waits, and once it has been resumed.
+    /// Nil before it waits and after it was resumed.
     var continuation: CheckedContinuation<Bool, Never>?
     var timer: (any DispatchSourceTimer)?
-    /// Its task was cancelled, perhaps before it waited.
+    /// Whether its task was cancelled, which may happen before it waits.
     var isCancelled = false
   }
 
@@ -28,7 +28,7 @@ final class Latch: @unchecked Sendable {
     return hasOpened
   }
 
-  /// Lets everybody through, now and later. Any thread.
+  /// Opens the gate. Any thread.
   func open() {
     monitor.lock()
     hasOpened = true
@@ -82,7 +82,8 @@ final class Latch: @unchecked Sendable {
       if waits {
         waiter.continuation = continuation
         waiters.append(waiter)
-        // Dispatch takes what is later for a time of day; it is 292 years from the start of the machine.
+        // Dispatch takes a later deadline for a time of day. It is 292 years after the machine's start, so
+        // no timer is needed.
         waiter.timer = deadline.flatMap { $0 > Int64.max ? nil : timer(for: waiter, at: $0) }
       }
       let isOpen = hasOpened
@@ -102,7 +103,7 @@ final class Latch: @unchecked Sendable {
     return timer
   }
 
-  /// Lets a waiter go on, unless it has gone on already.
+  /// Resumes a waiter, unless it was resumed already.
   private func resume(_ waiter: Waiter) {
     monitor.lock()
     let isOpen = hasOpened

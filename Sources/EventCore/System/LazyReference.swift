@@ -5,11 +5,12 @@ import Synchronization
 
 /// An object that is made when it is first needed.
 ///
-/// `Synchronization.AtomicLazyReference` does the same; its `load` goes through generic code that
-/// is not specialised, and took longer than a whole notification of an observer.
+/// `Synchronization.AtomicLazyReference` does the same, but its `load` runs generic code that is not
+/// specialised, which took longer than a whole notification of an observer.
 @usableFromInline
 package struct LazyReference<Object: AnyObject>: ~Copyable, @unchecked Sendable {
-  // The address is atomic; what several threads may do with the object, its own class says.
+  // The address is atomic. Whether several threads may use the object depends on its class.
+
   /// The address of a retained object, or 0. Written once.
   @usableFromInline let address = Atomic<UInt>(0)
 
@@ -20,21 +21,21 @@ package struct LazyReference<Object: AnyObject>: ~Copyable, @unchecked Sendable 
     object(at: address.load(ordering: .acquiring))?.release()
   }
 
-  /// Nil if it has never been needed.
+  /// The object; nil if it was never needed.
   @inlinable
   package var value: Object? {
-    // Pairs with the release below: whoever finds the object finds it whole.
+    // Acquiring, pairs with the exchange below: the object is complete.
     object(at: address.load(ordering: .acquiring))?.takeUnretainedValue()
   }
 
-  /// Gives the object to a closure, without a retain; nil if it has never been needed.
+  /// Gives the object to a closure without retaining it; nil if it was never needed.
   @inline(__always)
   func withValue<Result>(_ body: (Object) -> Result) -> Result? {
-    // Acquiring: as above.
+    // Acquiring, as above.
     object(at: address.load(ordering: .acquiring))?._withUnsafeGuaranteedRef(body)
   }
 
-  /// The object, made if it is not there. Of several that are made at once one stays.
+  /// The object, which is made if there is none. If several threads make one at once, one stays.
   package func value(or make: () -> Object) -> Object {
     if let value { return value }
     let new = Unmanaged.passRetained(make())

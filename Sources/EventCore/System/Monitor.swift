@@ -9,14 +9,14 @@
   import Musl
 #endif
 
-/// A mutex with a condition variable, which `Synchronization` does not offer: for sleeping.
+/// A mutex with a condition variable to sleep on, which `Synchronization` does not have.
 final class Monitor: @unchecked Sendable {
-  // Both objects are made for being used by several threads; their addresses never change.
+  // The mutex and the condition are made for several threads; their addresses never change.
   private let mutex: SystemMutex
   private let ownsMutex: Bool
   private let condition: UnsafeMutablePointer<pthread_cond_t>
 
-  /// With a mutex of its own, or with one that several monitors share and that outlives them.
+  /// - Parameter shared: A mutex that outlives the monitor; nil makes one.
   init(_ shared: SystemMutex? = nil) {
     mutex = shared ?? SystemMutex()
     ownsMutex = shared == nil
@@ -41,8 +41,8 @@ final class Monitor: @unchecked Sendable {
   func wake() { pthread_cond_signal(condition) }
   func wakeAll() { pthread_cond_broadcast(condition) }
 
-  /// Sleeps with the mutex open until woken (or for no reason), or until a time on the monotonic
-  /// clock. The caller holds the mutex before and after. False if the time is over.
+  /// Unlocks the mutex and sleeps until woken, until a deadline on the monotonic clock, or until a spurious
+  /// wake-up; then locks the mutex again. False if the deadline has passed.
   func wait(until deadline: UInt64?) -> Bool {
     guard let deadline else {
       check(pthread_cond_wait(condition, mutex.address), "pthread_cond_wait")
@@ -69,8 +69,9 @@ func monotonicNanoseconds() -> UInt64 {
   #endif
 }
 
-/// A clock for "how long already", which is read for each event of a pool: a few nanoseconds to
-/// read, a few milliseconds from one tick to the next. Not the scale of `monotonicNanoseconds`.
+/// A clock that takes a few nanoseconds to read and ticks every few milliseconds, to measure how long a
+/// handler has been running: it is read for each event of a pool. Its scale is not that of
+/// `monotonicNanoseconds`.
 func coarseNanoseconds() -> UInt64 {
   #if canImport(Darwin)
     nanoseconds(of: CLOCK_MONOTONIC_RAW_APPROX)
@@ -87,7 +88,7 @@ private func nanoseconds(of clock: clockid_t) -> UInt64 {
 }
 
 extension timespec {
-  /// Caps at what the type can hold, so that "for ever" is a very long time.
+  /// Caps at the largest value of the type, so that "for ever" is a very long time.
   fileprivate init(nanoseconds: UInt64) {
     self.init(
       tv_sec: time_t(min(nanoseconds / 1_000_000_000, UInt64(Int32.max))),
@@ -95,7 +96,7 @@ extension timespec {
   }
 }
 
-/// A primitive of the system that fails here is a broken invariant: nothing sensible can follow.
+/// Ends the program if a call of the system failed that cannot fail unless an invariant is broken.
 @inline(__always)
 func check(_ status: Int32, _ call: StaticString) {
   require(status == 0, "\(call) failed with error \(status), which EventCore cannot recover from.")

@@ -4,7 +4,7 @@
 #if URCU
   internal import CSwiftRuntime
 
-  /// Asks the processor for the line of an address, to be written soon. The address may be anything.
+  /// Fetches the cache line of an address that will be written soon. The address need not be valid.
   @inline(__always)
   func prefetchForWrite(_ address: UnsafeMutableRawPointer) {
     swift_runtime_prefetch_for_write(address)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Ends the program with a sentence if a caller has broken a rule (D12).
+/// Ends the program with a message if a caller has broken a rule (D12).
 ///
-/// It stands where `precondition` would: an optimised build keeps that one's check and leaves out
-/// what it says, and `-Ounchecked` leaves out the condition too, with whatever it does.
+/// It is used instead of `precondition`, since optimised builds leave out the message of that, and
+/// `-Ounchecked` also leaves out its condition, with its side effects.
 ///
 /// - Parameters:
 ///   - holds: Whether the rule was kept. Always evaluated.
-///   - sentence: The rule, what was found, and what to do. Evaluated only if it was broken.
+///   - sentence: The rule, what was found, and what to do. Evaluated only if the rule was broken.
 @inlinable
 @inline(__always)
 package func require(
@@ -18,7 +18,7 @@ package func require(
   guard _fastPath(holds) else { refuse(sentence(), file: file, line: line) }
 }
 
-/// Apart, so that a caller has no more than a jump to it among its own lines.
+/// A function that is not inlined, so that callers of `require` contain only a jump to it.
 @inline(never)
 @usableFromInline
 package func refuse(_ sentence: String, file: StaticString, line: UInt) -> Never {

@@ -9,20 +9,20 @@
   import Musl
 #endif
 
-/// A mutex of the system's threads, in memory of its owner's.
+/// A mutex of the system's threads (pthreads).
 ///
-/// `Synchronization.Mutex` is a futex with priority inheritance on Linux, which each unlock hands
-/// over to a sleeper: with eight threads at it, each pass waits for a switch of threads, and takes
-/// 20 µs in memory of 0.1. This one may be had by whoever runs. ThreadSanitizer knows it, too.
+/// On Linux `Synchronization.Mutex` is a futex with priority inheritance, which each unlock hands over to a
+/// sleeper. With eight threads that contend for it, each hand-over waits for a thread switch and takes 20 µs
+/// instead of 0.1. This mutex goes to a thread that is running. ThreadSanitizer understands it, too.
 @usableFromInline
 struct SystemMutex: @unchecked Sendable {
-  // Made for being used by several threads; its address never changes.
+  // Made for several threads; its address never changes.
   let address: UnsafeMutablePointer<pthread_mutex_t>
 
-  /// How long one is, at an address.
+  /// How many bytes a mutex takes.
   static var size: Int { MemoryLayout<pthread_mutex_t>.stride }
 
-  /// Makes one in memory of its own, or at an address. Until `end`.
+  /// Makes a mutex at an address, which `end` ends, or in allocated memory, which `free` frees.
   @usableFromInline
   init(at memory: UnsafeMutableRawPointer? = nil) {
     address =
@@ -30,12 +30,12 @@ struct SystemMutex: @unchecked Sendable {
     check(pthread_mutex_init(address, nil), "pthread_mutex_init")
   }
 
-  /// Ends it where it lies.
+  /// Ends a mutex that was made at an address.
   func end() {
     pthread_mutex_destroy(address)
   }
 
-  /// Ends one that has memory of its own.
+  /// Ends a mutex that was made in allocated memory.
   @usableFromInline
   func free() {
     end()
@@ -50,7 +50,7 @@ struct SystemMutex: @unchecked Sendable {
   @inline(__always)
   func unlock() { check(pthread_mutex_unlock(address), "pthread_mutex_unlock") }
 
-  /// False if somebody has it.
+  /// Locks the mutex, or returns false if a thread holds it.
   @usableFromInline
   func lockIfAvailable() -> Bool { pthread_mutex_trylock(address) == 0 }
 }

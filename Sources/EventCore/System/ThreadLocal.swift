@@ -9,11 +9,11 @@
   import Musl
 #endif
 
-/// A reference that each thread has for itself, for the length of a call.
+/// A reference that each thread has for itself, for the duration of a call.
 ///
 /// `@TaskLocal` would follow a task from thread to thread, and Swift has no thread-local variables.
 final class ThreadLocal<Value: AnyObject>: Sendable {
-  // Constant: the key, which the system makes for being used by several threads.
+  // Constant.
   private let key: pthread_key_t
 
   init() {
@@ -26,15 +26,15 @@ final class ThreadLocal<Value: AnyObject>: Sendable {
     pthread_key_delete(key)
   }
 
-  /// What the calling thread is inside of, if anything.
+  /// The value of the innermost call of `with` on the calling thread; nil outside of it.
   var value: Value? {
     pthread_getspecific(key).map { Unmanaged.fromOpaque($0).takeUnretainedValue() }
   }
 
-  /// Runs `body` with a value, and puts back what was there before.
+  /// Runs `body` with a value on the calling thread, and restores the previous value.
   func with<Result>(_ value: Value, _ body: () throws -> Result) rethrows -> Result {
     let before = pthread_getspecific(key)
-    // Not retained by the key: `value` outlives the call.
+    // The key does not retain `value`, which outlives the call.
     check(pthread_setspecific(key, Unmanaged.passUnretained(value).toOpaque()), "pthread_setspecific")
     defer { check(pthread_setspecific(key, before), "pthread_setspecific") }
     return try withExtendedLifetime(value, body)

@@ -9,11 +9,9 @@
   import Musl
 #endif
 
-/// Starts a detached thread of the system that runs `body`; whoever wants to know its end keeps a
-/// latch.
+/// Starts a detached thread of the system that runs `body`.
 ///
-/// `Foundation.Thread` is not used: it cannot be subclassed on every platform, and brings
-/// Foundation.
+/// `Foundation.Thread` is not used, since it would bring in Foundation.
 func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
   var attributes = pthread_attr_t()
   check(pthread_attr_init(&attributes), "pthread_attr_init")
@@ -32,13 +30,12 @@ func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
   require(
     status == 0,
     """
-    A thread of EventCore's is one of the system's, and the system made none: pthread_create failed \
-    with error \(status). Ask for fewer (EventPool.capacity), or raise the limits of the process \
-    for threads and memory.
+    The system refused to make a thread: pthread_create failed with error \(status). Ask for fewer \
+    threads (EventPool.capacity), or raise the limits of the process for threads and memory.
     """)
 }
 
-/// What a new thread is given.
+/// What a new thread gets.
 private final class ThreadStart: Sendable {
   let name: String
   let body: @Sendable () -> Void
@@ -56,8 +53,8 @@ private func runThread(_ opaque: UnsafeMutableRawPointer) -> UnsafeMutableRawPoi
   return nil
 }
 
-/// Names the calling thread, cut to what the system takes. A name is a convenience: if the system
-/// refuses it, the thread goes without.
+/// Names the calling thread, with as much of the name as the system takes. If the system refuses it, the
+/// thread has no name.
 private func setThreadName(_ name: String) {
   #if canImport(Darwin)
     pthread_setname_np(String(name.prefix(63)))
@@ -74,12 +71,11 @@ private func setThreadName(_ name: String) {
   #endif
 }
 
-/// Has the calling thread's sleeps end when they are over: otherwise Linux may add 50 µs to each,
-/// to save wake-ups. If the system refuses it, they end when they end.
+/// Makes the sleeps of the calling thread end on time: otherwise Linux may add 50 µs to each, to save
+/// wake-ups. If the system refuses it, that stays so.
 func sleepWithoutSlack() {
   #if os(Linux) || os(Android)
-    // `prctl` is not visible to Swift, and neither is the thread's number: it ends the target of
-    // the link.
+    // Neither `prctl` nor the thread's number is visible to Swift; the link's target ends with the number.
     var target = [UInt8](repeating: 0, count: 64)
     let length = target.withUnsafeMutableBytes {
       readlink("/proc/thread-self", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
@@ -93,7 +89,7 @@ func sleepWithoutSlack() {
   #endif
 }
 
-/// A number that tells the calling thread from all others that run now; never 0.
+/// A number that no other running thread has; never 0.
 package func currentThreadNumber() -> UInt {
   #if canImport(Darwin)
     UInt(bitPattern: pthread_self())
@@ -102,7 +98,7 @@ package func currentThreadNumber() -> UInt {
   #endif
 }
 
-/// Lets another thread run first.
+/// Lets other threads run first.
 func yieldThread() {
   _ = sched_yield()
 }

@@ -3,7 +3,7 @@
 
 import Dispatch
 
-/// Makes a property that holds a closure a handler of its object.
+/// Makes a property that stores a closure a handler of its object.
 ///
 /// ```swift
 /// @MainActor
@@ -19,36 +19,35 @@ import Dispatch
 /// }
 /// ```
 ///
-/// The object is the closure's first argument, so that nothing retains it: the handler ends
-/// with it (D9). In an ``EventThread`` subclass the initialiser registers the property, and
-/// the closure runs on the thread. Elsewhere ``EventListening/registerListeners(isolation:)`` registers
-/// it, and the closure is called where that is called. With `executeOn:` it is called in the place
-/// that it names; the closure and its class have to be `Sendable` then.
+/// The closure gets the object as its first argument, so that it need not capture and retain it: the handler
+/// ends with the object (D9). In an ``EventThread`` subclass the initialiser registers the property, and the
+/// closure runs on the thread. In other classes ``EventListening/registerListeners(isolation:)`` registers
+/// it, and the closure is called in the context of that call. With `executeOn:` the closure is called in the
+/// named place; then the closure and the class have to be `Sendable`.
 ///
-/// The projected value (`$onTemperature`) is the handle, once it is registered.
+/// The projected value (`$onTemperature`) is the handle, once the property is registered.
 @propertyWrapper
 public struct EventMethod<Owner: AnyObject, Event: Eventable> {
-  /// What is called: with the object, the event, its priority and the time of its dispatch.
+  /// The closure: it gets the object, the event, its priority and the time of its dispatch.
   public let wrappedValue:
     (_ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Void
-  /// Nil: where it is registered, or the thread whose property it is.
+  /// Nil for the context of the registration, or the event thread that has the property.
   private let executeOn: ExecuteEventOn?
   private let interest: HandlerInterest<Event>
-  /// What judges an event: with the object, before the callback would be called.
   private let filter: Filter?
   private let registration = EventMethodRegistration()
 
   private typealias Callback = (Owner, Event, EventPriority, DispatchTime) -> Void
   private typealias Filter = (Owner, Event, EventPriority, DispatchTime) -> Bool
 
-  /// Called by the compiler for the property, whose closure is called where it is registered: for an
-  /// ``EventThread`` on that thread, for an actor on that actor.
+  /// Makes a handler that is called where the property is registered: that of an ``EventThread`` on that
+  /// thread, that of an actor on that actor. The compiler calls this for the property.
   ///
   /// - Parameters:
   ///   - wrappedValue: The closure.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - interest: Which events the handler wants; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants.
+  ///   - customFilter: With `.custom`: returns true for an event that the handler wants.
   public init(
     wrappedValue: @escaping (
       _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
@@ -63,10 +62,8 @@ public struct EventMethod<Owner: AnyObject, Event: Eventable> {
     self.init(wrappedValue, nil, interest, maximumAge, customFilter)
   }
 
-  /// Called by the compiler for the property, whose closure is called in a place that it names.
-  ///
-  /// With `.requesterThread` that is the context that registers it, which for an ``EventThread`` is that
-  /// thread. All else is as for the form without `executeOn`.
+  /// Makes a handler that is called in a place that the property names. `.requesterThread` is the place of
+  /// the form without `executeOn`; all else is as for that form.
   public init(
     wrappedValue: @escaping @Sendable (
       _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
@@ -92,21 +89,21 @@ public struct EventMethod<Owner: AnyObject, Event: Eventable> {
     self.filter = filter
   }
 
-  /// The handle of the registered handler; nil before it is registered.
+  /// The handle of the handler; nil before the property is registered.
   public var projectedValue: (any EventListenerHandling)? { registration.handle }
 }
 
-/// The part of an `EventMethod` that a reflected copy shares with the property.
+/// The part of an `EventMethod` that the property shares with its copies, which reflection makes.
 private final class EventMethodRegistration: Sendable {
   private let state = Guarded<(any EventListenerHandling)?>(nil)
 
   var handle: (any EventListenerHandling)? { state.withLock { $0 } }
 
-  /// Registers what is not registered yet. Two at once make a mistake of the caller's that costs a
-  /// second registration, which is taken back.
+  /// Registers the handler if it is not registered. If two threads do so at once, one of the two
+  /// registrations is taken back.
   func register(_ make: () -> any EventListenerHandling) {
     let before = handle
-    // Not under the lock: to look may end another owner's listener, which is user code.
+    // Not under the lock: `isActive` may end the object of a listener, whose `deinit` is user code.
     guard before?.isActive != true else { return }
     let made = make()
     let isFirst = state.withLock { handle in
@@ -118,13 +115,13 @@ private final class EventMethodRegistration: Sendable {
   }
 }
 
-/// An `EventMethod` whose types are not known.
+/// An `EventMethod` of unknown types.
 package protocol AnyEventMethod {
-  /// The handle of the registered handler; nil before it is registered.
+  /// The handle of the handler; nil before the property is registered.
   var projectedValue: (any EventListenerHandling)? { get }
-  /// Registers it as a listener of `owner`. `actor`: which the caller is on, if it says so.
+  /// Registers the property as a listener of `owner`. `actor`: the caller's, if it is known.
   func register(owner: AnyObject, on listener: EventListener, _ actor: (any Actor)?)
-  /// Registers it as a callback of a thread, which is its owner.
+  /// Registers the property as a callback of the thread that has it.
   func register(thread: EventThread)
 }
 
@@ -132,7 +129,7 @@ extension EventMethod: AnyEventMethod {
   package func register(owner: AnyObject, on listener: EventListener, _ actor: (any Actor)?) {
     requireOwner(owner)
     registration.register {
-      // An actor's own handlers are called on it, also if its initialiser registers them.
+      // The handlers of an actor are called on it, even if its initialiser, which is not, registers them.
       listener.addListener(
         owner, executeOn, owner as? any Actor ?? actor, isOnce: false, interest,
         HandlerCallback(owned: wrappedValue, filter: filter))
@@ -162,7 +159,7 @@ extension EventMethod: AnyEventMethod {
   }
 }
 
-/// The event methods among an object's properties, those of its base classes first.
+/// The `EventMethod` properties of an object, those of its base classes first.
 package func eventMethods(of object: AnyObject) -> [any AnyEventMethod] {
   var found: [[any AnyEventMethod]] = []
   var mirror: Mirror? = Mirror(reflecting: object)
@@ -175,14 +172,14 @@ package func eventMethods(of object: AnyObject) -> [any AnyEventMethod] {
 
 /// An object that listens to events by ``EventMethod`` properties.
 public protocol EventListening: AnyObject {
-  // Disfavoured for the form with a parameter, which knows the caller's actor, and calls this.
+  // Disfavoured, so that a call takes the form with a parameter, which knows the caller's actor.
 
   /// Registers the object's listeners: by default all its ``EventMethod`` properties, on
-  /// ``EventCentral/shared``. Call it where the listeners should be called, at the end of the
-  /// initialiser for instance: the properties of a class on the MainActor, on the MainActor. The
-  /// compiler does not check that.
+  /// ``EventCentral/shared``. Call it in the context in which the listeners are to be called, for instance
+  /// at the end of the initialiser: on the MainActor, if the class is isolated to it. The compiler does not
+  /// check that.
   ///
-  /// A property that is registered already is left alone.
+  /// Properties that are registered already stay so.
   @_disfavoredOverload
   func registerListeners()
 }
@@ -195,14 +192,14 @@ extension EventListening {
     registerListeners(on: EventCentral.shared, isolation: nil)
   }
 
-  /// Registers the object's listeners, by its own ``registerListeners()`` if it has one.
+  /// Registers the object's listeners, by the class's own ``registerListeners()`` if it has one.
   ///
-  /// - Parameter isolation: Leave it out. On an actor, that actor is where everything is called that
-  ///   is registered meanwhile without `executeOn:` or with `.requesterThread`.
+  /// - Parameter isolation: Leave it out. On an actor, listeners that are registered meanwhile without
+  ///   `executeOn:` or with `.requesterThread` are called on that actor.
   ///
   /// **Threads**, **Complexity**: as ``registerListeners(on:isolation:)``.
   public func registerListeners(isolation: isolated (any Actor)? = #isolation) {
-    // Named with its type, it is the requirement, which a class may have implemented.
+    // This type selects the requirement, which a class may implement.
     let register: () -> Void = registerListeners
     RegisteringActor.with(isolation, register)
   }
@@ -210,12 +207,11 @@ extension EventListening {
   /// Registers all ``EventMethod`` properties on a central, or with a listener.
   ///
   /// - Parameters:
-  ///   - listenable: The central, or an event thread, a pool or a listener of your own.
-  ///   - isolation: Leave it out. On an actor, the properties are called on that actor.
+  ///   - listenable: A central, an event thread, a pool or a listener that you made.
+  ///   - isolation: Leave it out. On an actor, the closures are called on that actor.
   ///
-  /// **Threads**: the main thread, an actor, or a handler, to which events can come back; any, if all
-  /// properties say `executeOn:`, as ``ExecuteEventOn/requesterThread`` tells. Those of an actor are
-  /// called on that actor.
+  /// **Threads**: the main thread, an actor, or a handler; any, if all properties have `executeOn:` or are
+  /// those of an actor (``ExecuteEventOn/requesterThread`` says why).
   ///
   /// **Complexity**: O(properties), by reflection: some microseconds.
   public func registerListeners(

@@ -4,28 +4,28 @@
 import Dispatch
 
 extension EventThread {
-  /// Has a closure called for every event of a type, with its priority and the time of its
-  /// dispatch.
+  /// Registers a closure that is called on this thread for every event of a type, with the event's priority
+  /// and the time of its dispatch.
   ///
   /// - Parameters:
-  ///   - callback: Runs on this thread. It is retained until it is removed or the thread ends: a
-  ///     bound method or a closure over this thread keeps the thread alive until ``cancel()``.
+  ///   - callback: The closure. It is retained until it is removed or the thread ends: a bound method or a
+  ///     closure that captures this thread keeps the thread alive until ``cancel()``.
   ///   - type: The exact type of event.
-  ///   - interest: Which of these events it wants; the others are skipped and counted
+  ///   - interest: Which events the callback wants; the others are skipped and counted
   ///     (``EventListenerHandling/skippedCount``).
-  ///   - maximumAge: With `.youngerThan`: from how many nanoseconds on an event is too old, judged
-  ///     when the callback would run.
-  ///   - customFilter: With `.custom`: returns true for an event that the callback wants. It runs
-  ///     on this thread, right before the callback would.
-  /// - Returns: A handle that ends the callback.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old at the
+  ///     moment at which the callback would run.
+  ///   - customFilter: With `.custom`: returns true for an event that the callback wants. It runs on this
+  ///     thread, right before the callback.
+  /// - Returns: A handle that removes the callback.
   ///
   /// **Threads**: any, also inside a callback.
   ///
-  /// **Order**: several callbacks for one type are called in the order of their registration; each
-  /// gets the events that are dispatched after this call returns (D4). A callback with `.latestOnly`
-  /// waits apart from theirs, and keeps no order with them.
+  /// **Order**: the callbacks for one type are called in the order of their registration. Each gets the
+  /// events that are dispatched after this call returns (D4). Callbacks with `.latestOnly` keep no order
+  /// with the others.
   ///
-  /// **Complexity**: O(receivers of the type), which are listed anew.
+  /// **Complexity**: O(receivers of the type), whose list is copied.
   @inlinable
   @discardableResult
   public func addEventCallback<E: Eventable>(
@@ -43,9 +43,8 @@ extension EventThread {
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter))
   }
 
-  /// Has a closure called for every event of a type; the clock is not read for it.
-  ///
-  /// All else is as for the form with three parameters; an age and a filter need the clock.
+  /// Registers a closure that is called for every event of a type. All else is as for the closure with three
+  /// parameters. The clock is not read for this callback, unless it has an age or a filter.
   @inlinable
   @discardableResult
   public func addEventCallback<E: Eventable>(
@@ -60,15 +59,14 @@ extension EventThread {
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter))
   }
 
-  /// Has a method of this thread called for every event of a type, without retaining the thread.
+  /// Registers a method of this thread, named without its object, which does not retain the thread.
   ///
   /// ```swift
   /// addEventCallback(TemperatureProcessor.onTemperature)
   /// ```
   ///
-  /// It is a method of the thread's class, named without its object. One of the MainActor needs a
-  /// ``UIEventThread``, which the compiler does not see: it does not look at the isolation of a
-  /// function that a function returns. All else is as for the closures.
+  /// All else is as for the closures. A method of the MainActor needs a ``UIEventThread``; the compiler does
+  /// not check that, since it ignores the isolation of a function that is the result of a function.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -86,9 +84,7 @@ extension EventThread {
       HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter))
   }
 
-  /// Has a method of this thread called for every event of a type, with its priority and the time
-  /// of its dispatch, without retaining the thread.
-  ///
+  /// Registers a method of this thread that also takes the event's priority and the time of its dispatch.
   /// All else is as for the method that takes the event alone.
   @inlinable
   @discardableResult

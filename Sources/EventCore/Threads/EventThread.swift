@@ -4,8 +4,8 @@
 import Dispatch
 import Synchronization
 
-/// A thread that handles events: what is dispatched to its event types waits in its mailbox, and
-/// its callbacks run one at a time on the thread.
+/// A thread that handles events: the events for which it has callbacks wait in its mailbox, and the
+/// callbacks run on the thread, one at a time.
 ///
 /// ```swift
 /// final class TemperatureProcessor: EventThread, @unchecked Sendable {
@@ -19,37 +19,35 @@ import Synchronization
 /// }
 /// ```
 ///
-/// The thread starts with the initialiser and ends when its last reference goes (D9), or with
-/// ``cancel()``. A callback that retains the thread, as a bound method
-/// (`addEventCallback(onTemperature, …)`) does, keeps it alive until ``cancel()``; a method without
-/// its object, as above, does not.
+/// The thread starts in the initialiser and ends with its last reference (D9) or with ``cancel()``. A
+/// callback that retains the thread, such as a bound method (`addEventCallback(onTemperature, …)`), keeps it
+/// alive until ``cancel()``; a method without its object, as above, does not.
 open class EventThread: EventListenable, @unchecked Sendable {
-  // All stored properties are constant; what changes is the consumer's, which says who touches
-  // what. A subclass guards its own state: its callbacks run on one thread, its other methods
-  // anywhere.
+  // All stored properties are constant; what changes belongs to the consumer. A subclass guards its own
+  // state: its callbacks run on one thread, its other methods on any.
 
-  /// Where this thread gets its events from.
+  /// Where the events of this thread are dispatched.
   public let central: EventCentral
   let consumer: Consumer
   @usableFromInline let direct: any RouterCore
-  /// What a module on top of this one keeps with a thread: the observers of EventDrivenSwift, with the
-  /// first of them.
+  /// For the module EventDrivenSwift: the observers of the thread, made with the first of them.
   package let attachment = LazyReference<AnyObject>()
   private let ownListener = OwnedListener()
-  /// Whether somebody gave up what waits. Releasing, before the mailbox is closed, and acquiring.
+  /// Whether the thread was ended without handling the events that wait. Written releasing, before the
+  /// mailbox is closed, and read acquiring.
   private let givenUp = Atomic<Bool>(false)
 
   /// Starts the thread on the shared central and calls ``registerEventListeners()``.
   ///
-  /// Required, so that `EventPool<SomeThread>(capacity: 5)` can make its threads. A subclass with
-  /// initialisers of its own says how it is made without parameters, or that it cannot be:
+  /// This initialiser is required, so that `EventPool<SomeThread>(capacity: 5)` can make its threads. A
+  /// subclass with initialisers of its own implements it, or declares that it needs parameters:
   ///
   /// ```swift
   /// @available(*, unavailable, message: "needs a database")
   /// required init() { preconditionFailure("needs a database") }
   /// ```
   ///
-  /// and is then put into a pool by a closure
+  /// The threads of a pool are then made by a closure
   /// (``EventPool/init(capacity:balancer:scaler:on:name:make:)``).
   ///
   /// **Threads**: any.
@@ -64,13 +62,11 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// Starts the thread and calls ``registerEventListeners()``.
   ///
   /// - Parameters:
-  ///   - central: Where its events are dispatched. A thread of a pool gets its events from the
-  ///     pool, and names the pool's central or none.
-  ///   - waitStrategy: What it does while nothing waits.
-  ///   - name: How debuggers show it; nil takes the name of the class.
+  ///   - central: Where its events are dispatched. A thread of a pool names the pool's central or none.
+  ///   - waitStrategy: What the thread does while no event waits.
+  ///   - name: How debuggers show the thread; nil takes the name of the class.
   ///
-  /// **Threads**: any. The callbacks may be called before it returns, as soon as events are
-  /// dispatched.
+  /// **Threads**: any. The callbacks may be called before this returns.
   public init(
     on central: EventCentral = .shared, waitStrategy: EventWaitStrategy = .park,
     name: String? = nil
@@ -100,7 +96,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
     }
   }
 
-  /// For a subclass that has no thread: `pump` drives its callbacks.
+  /// For `UIEventThread`, which has no thread: `pump` drives its consumer.
   init(on central: EventCentral, pump: ConsumerPump) {
     self.central = central
     direct = central.core.parts.makeRouter()
@@ -119,61 +115,60 @@ open class EventThread: EventListenable, @unchecked Sendable {
   }
 
   deinit {
-    // Wakes the thread, which holds the consumer and not this object, and frees itself.
+    // Ends the thread, which retains the consumer, but not this object.
     consumer.close(whenEmpty: false)
   }
 
-  /// Override to register callbacks with `addEventCallback`. Called once, by the
-  /// initialiser; before the thread handles its first event.
+  /// Override this to register callbacks with `addEventCallback`. The initialiser calls it once, before the
+  /// thread handles its first event.
   ///
-  /// **Threads**: called on the thread that runs the initialiser. It may ``cancel()``; to wait for the
-  /// end, which only what follows it can bring about, traps.
+  /// **Threads**: called on the thread that runs the initialiser. It may call ``cancel()``; waiting for the
+  /// end of the thread traps, since the thread has not begun.
   open func registerEventListeners() {}
 
   // MARK: Ending
 
-  /// Ends the thread: the callback that runs finishes, what waits is freed and counted (D10).
+  /// Ends the thread: the callback that is running finishes; events that wait are freed and counted (D10).
   ///
-  /// **Threads**: any, also inside a callback. Returns at once; an idle thread wakes for it at
-  /// once.
+  /// **Threads**: any, also inside a callback. Returns at once; an idle thread wakes up at once.
   public func cancel() {
     giveUp()
   }
 
-  /// Ends the thread without what waits.
+  /// Ends the thread without handling the events that wait.
   func giveUp() {
     givenUp.store(true, ordering: .releasing)
     consumer.close(whenEmpty: false)
     ownListener.end()
   }
 
-  /// After its end: ends what is registered `on:` it, and tells whether it handled what was dispatched
-  /// before.
+  /// Ends the listeners that are registered `on:` the thread, and returns the result of a drain. The thread
+  /// has ended.
   func finish() -> Bool {
     ownListener.end()
     return hasHandledAll
   }
 
-  /// After its end: whether it handled what was dispatched before.
+  /// Whether the thread, which has ended, handled everything that was dispatched before its end.
   ///
-  /// What is freed although nobody gave up was being dispatched by another thread while this one
-  /// ended: it is counted, and nothing that a drain promises.
+  /// Events that were freed although the thread was not given up were being dispatched while it ended: a
+  /// drain promises nothing about them.
   var hasHandledAll: Bool {
     !isGivenUp || consumer.mailbox.counts().dropped == 0
   }
 
   var isGivenUp: Bool { givenUp.load(ordering: .acquiring) }
 
-  /// Ends the thread after it has handled what waits; what is dispatched from now on it does not
-  /// get, not even from its own handlers.
+  /// Ends the thread after it has handled the events that wait. It gets no events that are dispatched from
+  /// now on, not even those of its own callbacks.
   ///
-  /// - Parameter deadline: When to give up: what still waits then is freed and counted, as by
+  /// - Parameter deadline: When to give up: the events that still wait then are freed and counted, as by
   ///   ``cancel()``.
-  /// - Returns: True if everything that was dispatched before was handled in time. What another
-  ///   thread is dispatching at the very moment may be handled, refused, or freed and counted.
+  /// - Returns: True if everything that was dispatched before was handled in time. An event that another
+  ///   thread is dispatching at this moment may be handled, refused, or freed and counted.
   ///
-  /// **Threads**: any but the thread itself, where it would wait for itself and traps; so in
-  /// ``registerEventListeners()``, which the thread waits for.
+  /// **Threads**: any but the thread itself, where it would wait for itself, and traps; likewise in
+  /// ``registerEventListeners()``, for which the thread waits.
   @available(*, noasync, message: "It blocks its thread: write await drain(until:).")
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
@@ -186,10 +181,9 @@ open class EventThread: EventListenable, @unchecked Sendable {
     return false
   }
 
-  /// Ends the thread after it has handled what waits, without blocking the thread of the task.
+  /// Ends the thread as the form that blocks, but without blocking the thread of the task.
   ///
-  /// - Parameter deadline: When to give up, as for the form that blocks. A task that is cancelled
-  ///   gives up at once.
+  /// - Parameter deadline: When to give up. A task that is cancelled gives up at once.
   /// - Returns: As the form that blocks.
   ///
   /// **Threads**: any task or actor.
@@ -203,14 +197,14 @@ open class EventThread: EventListenable, @unchecked Sendable {
     return false
   }
 
-  /// Waits until the thread has ended, without blocking the thread of the task. Does not end it.
+  /// Waits until the thread has ended, without blocking the thread of the task. It does not end the thread.
   ///
   /// **Threads**: any task or actor.
   public func join() async {
     await consumer.ended.opened()
   }
 
-  /// Waits until the thread has ended. Does not end it.
+  /// Waits until the thread has ended. It does not end the thread.
   ///
   /// **Threads**: any but the thread itself, as for `drain(until:)`.
   @available(*, noasync, message: "It blocks its thread: write await join().")
@@ -228,13 +222,41 @@ open class EventThread: EventListenable, @unchecked Sendable {
       """)
   }
 
-  // MARK: Listeners
+  // MARK: Dispatching and listening
 
-  /// The listeners that are registered `on:` this thread. They hear what its callbacks hear, the
-  /// events of its central and those that are sent to it alone, and end with its last reference, by
-  /// ``cancel()`` or with a drain.
+  /// Queues an event for this thread alone.
   ///
-  /// **Threads**: any. Made with its first use.
+  /// - Parameters:
+  ///   - event: What to dispatch.
+  ///   - priority: Which of the five queues it joins.
+  /// - Returns: False if nobody gets it: the thread has ended, or has no callback for the type.
+  ///
+  /// **Threads**, **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
+  @inlinable
+  @discardableResult
+  public func queueEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Bool {
+    dispatch(event, lane: Lane(.queue, priority), through: direct) != 0
+  }
+
+  /// Stacks an event for this thread alone.
+  ///
+  /// The order is that of ``Eventable/stack(priority:on:)``; all else is as for
+  /// ``queueEvent(_:priority:)``.
+  @inlinable
+  @discardableResult
+  public func stackEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Bool {
+    dispatch(event, lane: Lane(.stack, priority), through: direct) != 0
+  }
+
+  /// The listeners that are registered `on:` this thread. They get the same events as its callbacks: those
+  /// that are dispatched on its central and those that are sent to it alone. They end with the thread's
+  /// last reference, with ``cancel()`` or with a drain.
+  ///
+  /// **Threads**: any. It is made at its first use.
   public var listener: EventListener {
     ownListener.value(or: { EventListener(on: central, direct: direct, of: consumer) })
   }
@@ -243,7 +265,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   /// How many events wait for this thread.
   ///
-  /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
+  /// **Threads**: any. Exact while nothing is dispatched or handled, approximate otherwise.
   ///
   /// **Complexity**: O(callbacks of the thread that want the latest event only).
   public var eventCount: Int { consumer.mailbox.depths().reduce(0, +) }
@@ -252,20 +274,20 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - priority: The priority of the lane.
-  ///   - method: Its discipline.
-  /// - Returns: A momentary figure, as ``eventCount``.
+  ///   - method: Whether it is a queue or a stack.
+  /// - Returns: The number, as exact as ``eventCount``.
   ///
   /// **Threads**, **Complexity**: as ``eventCount``.
   public func eventCount(priority: EventPriority, method: EventDispatchMethod) -> Int {
     consumer.mailbox.depths()[Int(Lane(method, priority).index)]
   }
 
-  /// What this thread has done so far. **Threads**: any.
+  /// What the thread has done so far. **Threads**: any.
   public var statistics: EventThreadStatistics { consumer.statistics }
 }
 
 extension DispatchTime {
-  /// As a time to wait until; nil for `.distantFuture`.
+  /// The deadline in nanoseconds; nil for `.distantFuture`.
   var limit: UInt64? { self == .distantFuture ? nil : uptimeNanoseconds }
 }
 

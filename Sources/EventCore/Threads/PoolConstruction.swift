@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A pool that is making a thread, as the thread's initialiser finds it.
+/// Tells the initialiser of an event thread that a pool is making it.
 ///
-/// The first thread of the pool's class that is made meanwhile, on the same thread, is the pool's.
-/// It takes its events from the pool, and its central too if it names none. Others that the closure
-/// makes are threads as ever.
+/// While a pool's closure runs, the first thread of the pool's class that it makes becomes a thread of the
+/// pool: it gets its events from the pool, and its central unless it names one. Further threads that the
+/// closure makes are ordinary ones.
 final class PoolConstruction {
   private static let current = ThreadLocal<PoolConstruction>()
 
@@ -18,7 +18,7 @@ final class PoolConstruction {
     self.accepts = accepts
   }
 
-  /// Has a closure make the thread for a membership.
+  /// Calls a closure that makes the thread of a membership.
   static func make(
     _ membership: PoolMembership, accepts: @escaping (EventThread.Type) -> Bool, by body: () -> EventThread
   ) -> EventThread {
@@ -28,13 +28,12 @@ final class PoolConstruction {
       """
       An EventPool's closure makes a new thread for each call and returns it, and what it returned is \
       another \(type(of: thread)) than the first that it made. Make the thread in the closure itself; \
-      if it has helpers of the same class, make them before the pool or after \
-      the thread.
+      if it has helpers of the same class, make them before the pool or after the thread.
       """)
     return thread
   }
 
-  /// The membership that a thread under construction is for, if it is a pool's.
+  /// The membership of a thread that is being made, if a pool makes it.
   static func takeMembership(for type: EventThread.Type, on central: EventCentral) -> PoolMembership? {
     guard let construction = current.value, !construction.isTaken, construction.accepts(type) else {
       return nil
@@ -51,18 +50,18 @@ final class PoolConstruction {
   }
 }
 
-/// What a thread needs to be one of a pool's.
+/// What a thread of a pool needs to know about the pool.
 struct PoolMembership {
   let central: EventCentral
-  /// The router for the thread alone.
+  /// The router for events that are sent to this thread alone.
   let direct: any RouterCore
   let member: PoolMember
-  /// Where it is a worker; nil in a pool that is balanced.
+  /// The mailbox from which the thread takes as a worker; nil in a balanced pool.
   let shared: SharedMailbox?
   let name: String
   /// Called on the thread when it has ended.
   let didEnd: @Sendable () -> Void
 
-  /// Where its consumer registers.
+  /// Where the consumer of the thread registers.
   var routes: any RouteRegistry { shared == nil ? member : direct }
 }

@@ -15,9 +15,9 @@ import Dispatch
 /// }
 /// ```
 ///
-/// A closure that touches what is the MainActor's says so; without it the compiler takes it for one of
-/// any event thread, although it runs on the MainActor all the same. (In Swift 5 mode a parenthesis right
-/// behind `@MainActor` would be the attribute's, so that `@Sendable` stands between.)
+/// A closure that uses state of the MainActor has to be marked `@MainActor`. A closure without the mark runs
+/// on the MainActor, too, but the compiler does not know that. (`@Sendable` stands behind the mark because
+/// in Swift 5 mode a parenthesis there would belong to the attribute.)
 ///
 /// ```swift
 /// statusBar.addEventCallback { @MainActor @Sendable (event: TemperatureEvent) in
@@ -25,26 +25,25 @@ import Dispatch
 /// }
 /// ```
 ///
-/// It has a mailbox of its own, like every event thread, but no thread: what waits is handled on
-/// the main queue, one event at a time, the most urgent first (D1 to D3), in batches of at most 64
-/// that let the main thread do other things in between.
+/// It has a mailbox, like every event thread, but no thread. The events are handled on the main queue, one
+/// at a time, the most urgent first (D1 to D3), at most 64 in a row, after which the main thread can do
+/// other work.
 ///
-/// Somebody has to serve the main queue. In an application that is its run loop. A program without
-/// one either has an `async` main function, which serves it whenever it waits (`await`), or ends
-/// its main function with `dispatchMain()`, or with `RunLoop.main.run()`. Where nobody does,
-/// ``EventThread/eventCount`` grows with every event; ``EventThread/cancel()`` and the last release free
-/// what waits all the same.
+/// The program has to serve the main queue. In an application the run loop does. A program without one
+/// either has an `async` main function, which serves the queue whenever it awaits, or ends its main function
+/// with `dispatchMain()` or `RunLoop.main.run()`. If nobody serves the queue, ``EventThread/eventCount``
+/// grows with every event; ``EventThread/cancel()`` and the last release free the events all the same.
 open class UIEventThread: EventThread, @unchecked Sendable {
-  // Nothing is stored here beside what an EventThread stores. A subclass guards its own state.
+  // It adds no stored properties. A subclass guards its own state.
 
   /// Makes the mailbox and calls ``EventThread/registerEventListeners()``.
   ///
   /// - Parameters:
   ///   - central: Where its events are dispatched.
-  ///   - waitStrategy: Ignored: it has no thread that could wait.
-  ///   - name: Ignored: it has no thread.
+  ///   - waitStrategy: Ignored, since there is no thread.
+  ///   - name: Ignored likewise.
   ///
-  /// **Threads**: any; its callbacks run on the MainActor wherever it was made.
+  /// **Threads**: any; the callbacks run on the MainActor in any case.
   public override init(
     on central: EventCentral = .shared, waitStrategy: EventWaitStrategy = .park,
     name: String? = nil
@@ -54,17 +53,17 @@ open class UIEventThread: EventThread, @unchecked Sendable {
       pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
   }
 
-  /// Makes one on the shared central, as the form with parameters. **Threads**: any.
+  /// Makes a mailbox on the shared central, as the form with parameters. **Threads**: any.
   public required init() {
     super.init(
       on: .shared,
       pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
   }
 
-  /// Ends it after it has handled what waits, as the form of ``EventThread``.
+  /// Ends the object after it has handled the events that wait, as the form of ``EventThread``.
   ///
-  /// **Threads**: any. On the main thread it handles what waits there and then. Inside one of its
-  /// own callbacks it would wait for itself, and traps.
+  /// **Threads**: any. On the main thread this call handles the events itself. Inside one of the object's
+  /// callbacks it would wait for itself, and traps.
   @available(*, noasync, message: "It blocks its thread: write await drain(until:).")
   @discardableResult
   public override func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
@@ -77,16 +76,17 @@ open class UIEventThread: EventThread, @unchecked Sendable {
         giveUp()
         return false
       }
-      // A job of the pump's, before its turn. Somebody may be freeing a removed callback just now.
+      // Runs a job of the pump before its turn. It is refused while another thread uses the consumer, to
+      // free a removed callback.
       if !pump.perform() { yieldThread() }
     }
     return finish()
   }
 
-  /// Waits until it has ended. Does not end it.
+  /// Waits until the object has ended. It does not end the object.
   ///
-  /// **Threads**: any but the main thread, on which it would never end, unless it has ended
-  /// already.
+  /// **Threads**: any but the main thread, which would wait for itself; it traps there, unless the object
+  /// has ended already.
   @available(*, noasync, message: "It blocks its thread: write await join().")
   public override func join() {
     require(
@@ -100,14 +100,9 @@ open class UIEventThread: EventThread, @unchecked Sendable {
 }
 
 extension UIEventThread {
-  /// Has a closure or a method of the MainActor called for every event of a type, with its priority
-  /// and the time of its dispatch.
-  ///
-  /// - Parameters: As for the forms of ``EventThread``. A bound method retains this object until
-  ///   ``EventThread/cancel()``; a method without its object does not.
-  /// - Returns: A handle that ends the callback.
-  ///
-  /// **Threads**: any, also inside a callback.
+  /// Registers a closure or a bound method of the MainActor that is called for every event of a type, with
+  /// the event's priority and the time of its dispatch. All else is as for the closures of an
+  /// ``EventThread``; a filter runs on the MainActor, too.
   @inlinable
   @discardableResult
   public func addEventCallback<E: Eventable>(
@@ -128,10 +123,8 @@ extension UIEventThread {
       HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter))
   }
 
-  /// Has a closure or a method of the MainActor called for every event of a type; the clock is not
-  /// read for it.
-  ///
-  /// All else is as for the form with three arguments.
+  /// Registers a closure or a bound method of the MainActor that is called for every event of a type. All
+  /// else is as for the form with three parameters. The clock is not read for it.
   @inlinable
   @discardableResult
   public func addEventCallback<E: Eventable>(
@@ -149,10 +142,8 @@ extension UIEventThread {
       HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter))
   }
 
-  /// Has a method of this object on the MainActor called for every event of a type, without
-  /// retaining the object.
-  ///
-  /// All else is as for the methods of an ``EventThread``; a filter runs on the MainActor, too.
+  /// Registers a method of this object on the MainActor, which does not retain the object. All else is as
+  /// for the methods of an ``EventThread``; a filter runs on the MainActor, too.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -172,10 +163,8 @@ extension UIEventThread {
       HandlerInterest(interest, maximumAge: maximumAge, onMain: customFilter))
   }
 
-  /// Has a method of this object on the MainActor called for every event of a type, with its
-  /// priority and the time of its dispatch, without retaining the object.
-  ///
-  /// All else is as for the methods of an ``EventThread``; a filter runs on the MainActor, too.
+  /// Registers a method of this object on the MainActor that also takes the event's priority and the time of
+  /// its dispatch. All else is as for the method that takes the event alone.
   @inlinable
   @discardableResult
   @_disfavoredOverload

@@ -13,27 +13,26 @@ public struct CaptureMode: OptionSet, Hashable, Sendable {
   /// The phases and choices as bits, for `OptionSet`.
   public let rawValue: UInt8
 
-  /// Makes a mode from its bits; those that name nothing are left out.
+  /// Makes a mode from its bits; bits without a meaning are ignored.
   @inlinable
   public init(rawValue: UInt8) {
     self.rawValue = rawValue & 15
   }
 
-  /// While the event climbs from the node that raised it, which is the first, to the root.
+  /// While the event climbs to the root, beginning with the node that raised it.
   public static let onRaise = CaptureMode(rawValue: 1)
   /// While the event goes down from the root to every node of the tree.
   public static let onPropagate = CaptureMode(rawValue: 2)
-  /// After the call the event goes no further: nobody is called who was not called before.
+  /// After the call the event goes no further: no other handler is called for it.
   public static let consumeEvent = CaptureMode(rawValue: 4)
-  /// Before everything else, from the root down to the node that raised it, which is the last: what
-  /// DOM calls the capture phase.
+  /// Before the other phases, from the root down to the node that raised the event: the capture phase of the
+  /// DOM.
   public static let onCapture = CaptureMode(rawValue: 8)
 
-  /// The phases alone.
   @usableFromInline
   static let phases: CaptureMode = [.onCapture, .onRaise, .onPropagate]
 
-  /// Has a mode without a phase trap (D12).
+  /// Traps if the mode names no phase (D12).
   @usableFromInline
   func requirePhase() {
     require(
@@ -46,7 +45,7 @@ public struct CaptureMode: OptionSet, Hashable, Sendable {
 }
 
 extension CaptureMode: CustomStringConvertible {
-  /// The options by their names.
+  /// The names of the options.
   public var description: String { "[\(names.joined(separator: ", "))]" }
 
   var names: [String] {

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// From a tree to a central and back.
-
 extension EventNode {
-  /// Dispatches every event of a type that comes by this node to a central, whose receivers handle
-  /// it where they are.
+  /// Dispatches every event of a type that passes this node to a central.
   ///
   /// - Parameters:
   ///   - type: The exact type of event.
-  ///   - central: Where its receivers are registered. It is retained until the handle removes this,
-  ///     or the node ends.
-  ///   - mode: In which phases the event is dispatched. With ``CaptureMode/consumeEvent`` it goes
-  ///     no further in the tree.
-  ///   - method: Whether it is queued or stacked.
-  ///   - priority: Which of the five lanes it joins.
-  /// - Returns: A handle that ends it.
+  ///   - central: Where the events are dispatched. It is retained until the handle ends the bridge or the
+  ///     node ends.
+  ///   - mode: In which phases the event is dispatched. With ``CaptureMode/consumeEvent`` it goes no further
+  ///     in the tree.
+  ///   - method: Whether the event is queued or stacked.
+  ///   - priority: Which of the five lanes the event joins.
+  /// - Returns: A handle that ends the bridge.
   ///
-  /// **Threads**: the thread that raises dispatches, and waits for nobody (D5). Do not also raise
-  /// the same type from the same central at this tree
-  /// (``raiseEvents(of:from:executeOn:scope:isolation:)``): each event would come round for ever.
+  /// **Threads**: the thread that raises also dispatches, and waits for nobody (D5). Do not raise the same
+  /// type from the same central in this tree as well
+  /// (``raiseEvents(of:from:executeOn:scope:isolation:)``): each event would circulate for ever.
   @inlinable
   @discardableResult
   public final func dispatchEvents<E: Eventable>(
@@ -31,21 +28,20 @@ extension EventNode {
     }
   }
 
-  /// Raises every event of a type that is dispatched to a central at this node, for as long as the
-  /// node lives.
+  /// Raises at this node every event of a type that is dispatched on a central.
   ///
   /// - Parameters:
   ///   - type: The exact type of event.
   ///   - central: Where the events are dispatched.
-  ///   - executeOn: Where they are raised, and so where the tree's handlers run: by default in the
-  ///     context that asks for it.
-  ///   - scope: How far they go.
+  ///   - executeOn: Where the events are raised, and so where the handlers of the tree run: by default in the
+  ///     context of this call.
+  ///   - scope: How far the events go.
   ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
-  /// - Returns: A handle that ends it. The node is not retained: it ends with the node (D9).
+  /// - Returns: A handle that ends the bridge. The node is not retained: the bridge ends with it (D9).
   ///
   /// **Threads**: any, also inside a handler. The events are raised one at a time.
   ///
-  /// **Order**: by priority and method, as for a listener in the same place (D1 to D3).
+  /// **Order**: that of a listener in the same place (D1 to D3).
   @discardableResult
   public final func raiseEvents<E: Eventable>(
     of type: E.Type, from central: EventCentral = .shared,

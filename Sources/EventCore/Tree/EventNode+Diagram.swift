@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 extension EventNode {
-  /// The whole tree of this node as lines with branches, with all handlers, and this node marked.
+  /// Draws the whole tree of this node as text: a line for each node, with its handlers.
   ///
   /// ```
   /// app  [ThemeChanged: onPropagate]
@@ -13,29 +13,30 @@ extension EventNode {
   ///
   /// Nodes deeper than 32 have their depth in front instead of a branch.
   ///
-  /// **Threads**: any. The tree as it was at one moment; nobody can change trees or look at them
-  /// meanwhile. Raising goes on on the lock-free core.
+  /// **Threads**: any. It shows the tree at one moment, during which no other thread can change or query
+  /// trees; on the lock-free core threads can raise.
   ///
   /// **Complexity**: O(nodes and handlers of the tree), in time and memory.
   public final func diagram() -> String { text(TreeSnapshot(around: self).nodes) }
 
-  /// The same as a `digraph` in the language of Graphviz.
+  /// Describes the tree as a `digraph` in the language of Graphviz. All else is as for ``diagram()``.
   public final func graphvizDiagram() -> String {
     graphviz(TreeSnapshot(around: self).nodes)
   }
 
-  /// The same as a `graph` in the language of Mermaid, which many Markdown viewers draw.
+  /// Describes the tree as a `graph` in the language of Mermaid, which many Markdown viewers draw. All else
+  /// is as for ``diagram()``.
   public final func mermaidDiagram() -> String {
     mermaid(TreeSnapshot(around: self).nodes)
   }
 }
 
-/// How deep branches are drawn: each line repeats those of the nodes above it.
+/// The largest depth at which branches are drawn, since each line repeats those of the nodes above it.
 private let deepestBranch = 32
 
 private func text(_ nodes: [TreeSnapshot.Node]) -> String {
   var text = ""
-  // What stands on the left of a node's children, by the node's depth.
+  // What is drawn in front of the children of a node, by the node's depth.
   var indents = [""]
   for node in nodes {
     if node.depth > deepestBranch {
@@ -77,7 +78,7 @@ private func mermaid(_ nodes: [TreeSnapshot.Node]) -> String {
   return text
 }
 
-/// What stands in a node's box: its label and its handlers, one below the other.
+/// The text of a node's box: its label and its handlers, one below the other, with escaped characters.
 private func label(
   of node: TreeSnapshot.Node, between separator: String, _ replacements: [Character: String]
 ) -> String {

@@ -3,15 +3,11 @@
 
 import Dispatch
 
-// Handlers that run elsewhere than on the thread that raises.
-
 extension EventNode {
-  /// Has a closure called for every event of a type that passes this node, in a place that you name
-  /// instead of on the thread that raises.
+  /// Adds a handler that runs in a place that you name instead of on the thread that raises.
   ///
-  /// The event is handed over as it passes, and continues at once, so the handler cannot answer.
-  /// With ``CaptureMode/consumeEvent`` the event is consumed when it is handed over, whatever the
-  /// handler does with it later; if the place has ended, the event is not consumed.
+  /// The event is handed over to that place, and continues at once, so the handler cannot decide about it.
+  /// With ``CaptureMode/consumeEvent`` the hand-over consumes the event, unless the place has ended.
   ///
   /// ```swift
   /// node.addHandler(.onRaise, executeOn: .dispatchQueue(disk)) { (event: SaveRequested) in
@@ -20,22 +16,20 @@ extension EventNode {
   /// ```
   ///
   /// - Parameters:
-  ///   - mode: In which phases it is handed over, and whether that consumes the event.
+  ///   - mode: In which phases the event is handed over, and whether that consumes it.
   ///   - type: The exact type of event.
-  ///   - executeOn: Where the handler runs; `.requesterThread` is where it is added.
-  ///   - central: Whose listener thread it is, and with which listeners a place is shared. Not
-  ///     retained: the place, and with it the handler, ends with the central.
-  ///   - isolation: Leave it out. Added on an actor, `.requesterThread` is that actor.
-  ///   - handler: Retained until it is removed, or the node or the place ends.
-  /// - Returns: A handle that ends the handler. What was handed over before and has not begun is
-  ///   dropped with it.
+  ///   - executeOn: Where the handler runs; `.requesterThread` is the context of this call.
+  ///   - central: The central of the place: that of the listener thread, and of the listeners that share the
+  ///     place. It is not retained: the place, and with it the handler, ends with the central.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
+  ///   - handler: The closure. It is retained until it is removed, or the node or the place ends.
+  /// - Returns: A handle that removes the handler, with calls that were handed over and have not begun.
   ///
   /// **Threads**: any, also inside a handler.
   ///
-  /// **Order**: the calls of one thread's events keep their order, among all handlers in the same
-  /// place.
+  /// **Order**: in one place the handlers are called in the order in which a thread hands events over.
   ///
-  /// **Complexity**: a raise pays one dispatch and one allocation for each hand-over.
+  /// **Complexity**: a hand-over costs the thread that raises a dispatch and an allocation.
   @inlinable
   @discardableResult
   public final func addHandler<E: Eventable>(
@@ -46,9 +40,7 @@ extension EventNode {
     add(mode, makeDelivery(executeOn, central, isolation), handler)
   }
 
-  /// Has a closure called on an event thread for every event of a type that passes this node.
-  ///
-  /// It runs there as one of the thread's events of normal priority. The thread is not retained: the
+  /// Adds a handler that runs on an event thread, with the normal priority. The thread is not retained: the
   /// handler ends with it. All else is as for the form with ``ExecuteEventOn``.
   @inlinable
   @discardableResult
@@ -59,14 +51,14 @@ extension EventNode {
     add(mode, makeDelivery(thread), handler)
   }
 
-  /// Has a closure called on the MainActor for every event of a type that passes this node.
+  /// Adds a handler that runs on the MainActor.
   ///
   /// ```swift
   /// node.addHandler(executeOn: MainActor.shared) { (event: ThemeChanged) in view.apply(event.theme) }
   /// ```
   ///
-  /// The handler runs on the main queue, also if the thread that raises is the main thread: then after
-  /// what waits there. Somebody has to serve it. All else is as for the form with ``ExecuteEventOn``.
+  /// It always runs on the main queue, even if the main thread raises the event. The program has to serve
+  /// that queue. All else is as for the form with ``ExecuteEventOn``.
   @inlinable
   @discardableResult
   public final func addHandler<E: Eventable>(
@@ -79,7 +71,7 @@ extension EventNode {
     }
   }
 
-  /// Has a closure called on an actor for every event of a type that passes this node.
+  /// Adds a handler that runs on an actor.
   ///
   /// ```swift
   /// node.addHandler(.onRaise, executeOn: recorder) { (recorder: isolated Recorder, event: Tick) in
@@ -87,8 +79,8 @@ extension EventNode {
   /// }
   /// ```
   ///
-  /// The handler is given the actor and the event. The actor is not retained: the handler ends with it
-  /// (D9). All else is as for the form with ``ExecuteEventOn``.
+  /// The handler gets the actor and the event. The actor is not retained: the handler ends with it (D9). All
+  /// else is as for the form with ``ExecuteEventOn``.
   @inlinable
   @discardableResult
   public final func addHandler<Owner: Actor, E: Eventable>(
@@ -131,8 +123,8 @@ extension EventNode {
   }
 }
 
-/// Where a handler runs, with one use of the execution context: held by the handler's closure, with
-/// which that use ends.
+/// Where a handler runs. The handler's closure retains this object, whose end tells the execution context
+/// that the handler does not need it any more.
 @usableFromInline
 final class TreeTarget: Sendable {
   @usableFromInline let delivery: TreeDelivery

@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 extension EventNode {
-  /// Has a closure called for every event of a type that passes this node.
+  /// Adds a handler: a closure that is called for every event of a type that passes this node.
   ///
   /// ```swift
   /// node.addHandler { (event: ThemeChanged) in apply(event.theme) }
@@ -10,20 +10,19 @@ extension EventNode {
   /// ```
   ///
   /// - Parameters:
-  ///   - mode: In which phases it is called, and whether it consumes the event. With several phases
-  ///     it is called in each.
+  ///   - mode: In which phases the handler is called, and whether it consumes the event. It is called in each
+  ///     of several phases.
   ///   - type: The exact type of event.
-  ///   - handler: Runs on the thread that raises. It is retained until it is removed or the node
-  ///     ends: a closure over this node keeps the node alive until then.
-  /// - Returns: A handle that ends the handler.
+  ///   - handler: The closure, which runs on the thread that raises. It is retained until it is removed or
+  ///     the node ends: a closure that captures this node keeps it alive until it is removed.
+  /// - Returns: A handle that removes the handler.
   ///
-  /// **Threads**: any, also inside a handler. Several threads that raise may call it at once.
+  /// **Threads**: any, also inside a handler. Several threads that raise may call the handler at once.
   ///
-  /// **Order**: behind the handlers that the node has. It hears the events that are raised from now
-  /// on.
+  /// **Order**: after the handlers that the node has already. The handler gets the events that are raised
+  /// from now on.
   ///
-  /// **Complexity**: O(1), and a step for each level above which has no handler of the type below it
-  /// yet.
+  /// **Complexity**: O(1), and a step for each level above that has no handler of the type below it yet.
   @inlinable
   @discardableResult
   public final func addHandler<E: Eventable>(
@@ -35,8 +34,7 @@ extension EventNode {
       key: eventKey(E.self), makeHandle(mode))
   }
 
-  /// Has a closure called for every event of a type that passes this node, which decides whether
-  /// the event continues.
+  /// Adds a handler that decides whether the event continues.
   ///
   /// ```swift
   /// node.addHandler(.onRaise, for: ErrorEvent.self) { context in
@@ -45,14 +43,13 @@ extension EventNode {
   /// ```
   ///
   /// - Parameters:
-  ///   - mode: In which phases it is called. With ``CaptureMode/consumeEvent`` the answer is
-  ///     ignored: the event is consumed.
+  ///   - mode: In which phases the handler is called. With ``CaptureMode/consumeEvent`` the event is
+  ///     consumed, whatever the handler returns.
   ///   - type: The exact type of event.
-  ///   - handler: Runs on the thread that raises; its context has the event, and where that is on
-  ///     its way. It is retained as that of the other form.
-  /// - Returns: A handle that ends the handler.
+  ///   - handler: The closure, which gets the event and its position in the tree.
+  /// - Returns: A handle that removes the handler.
   ///
-  /// **Threads**, **Order**: as for the other form.
+  /// All else is as for the form whose handler gets the event.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -73,21 +70,20 @@ extension EventNode {
       ChoosingTreeHandler<E>(choosing), mode, key: eventKey(E.self), makeHandle(mode))
   }
 
-  /// Has a method called for every event of a type that passes this node, for as long as its
-  /// object lives.
+  /// Adds a method of an object as a handler, for as long as the object lives.
   ///
   /// ```swift
   /// node.addHandler(.onRaise, owner: self, CartController.onItemAdded)
   /// ```
   ///
   /// - Parameters:
-  ///   - mode: As for the other forms. Once the owner is gone, nothing is consumed.
-  ///   - owner: The owner of the handler. It is not retained: when it is gone the handler is
-  ///     never called again (D9), and ends at the next event. It is kept alive over each call.
+  ///   - mode: As for the other forms. When the owner has ended, the handler does not consume events.
+  ///   - owner: The object. It is not retained, except during each call: when it has ended, the handler is
+  ///     never called again (D9), and is removed at the next event.
   ///   - method: A method of the owner's class, named without its object.
-  /// - Returns: A handle that ends the handler.
+  /// - Returns: A handle that removes the handler.
   ///
-  /// **Threads**: the method runs on the thread that raises. What it touches has to be safe there.
+  /// **Threads**: any. The method runs on the thread that raises, so everything it uses must be thread-safe.
   @inlinable
   @discardableResult
   public final func addHandler<Owner: AnyObject, E: Eventable>(
@@ -105,16 +101,15 @@ extension EventNode {
       method(owner)(context.event)
       return consumes ? .consume : .continue
     }
-    // It consumes by its answer, so that it does not when the owner is gone.
+    // It consumes by its decision, so that it does not when the owner has ended.
     return add(handler, mode, key: eventKey(E.self), handle)
   }
 
-  /// Ends the handlers of this node for a type that would be called in one of the mode's phases.
+  /// Removes the handlers of this node for a type that are called in at least one of the mode's phases.
   ///
-  /// A handler for several phases ends altogether, if the mode names one of them, and one that
-  /// consumes the event ends as all others: ``CaptureMode/consumeEvent`` in `mode` is ignored.
+  /// A handler is removed for all its phases. ``CaptureMode/consumeEvent`` in `mode` is ignored.
   ///
-  /// - Returns: How many there were.
+  /// - Returns: How many handlers were removed.
   ///
   /// **Threads**: any, also inside a handler. As ``EventNodeHandle/remove()`` for each.
   @inlinable
@@ -125,22 +120,15 @@ extension EventNode {
       node, key: eventKey(type), phases: mode.intersection(.phases).rawValue)
   }
 
-  /// Ends the handlers of this node for a type.
-  ///
-  /// - Returns: How many there were.
-  ///
-  /// **Threads**: any, also inside a handler. As ``EventNodeHandle/remove()`` for each.
+  /// Removes all handlers of this node for a type, and returns how many. **Threads**: any, as for the form
+  /// with a mode.
   @inlinable
   @discardableResult
   public final func removeHandlers<E: Eventable>(for type: E.Type) -> Int {
     core.removeAll(node, key: eventKey(type), phases: 0)
   }
 
-  /// Ends all handlers of this node.
-  ///
-  /// - Returns: How many there were.
-  ///
-  /// **Threads**: any, also inside a handler. As ``EventNodeHandle/remove()`` for each.
+  /// Removes all handlers of this node, and returns how many. **Threads**: any, as for the forms for a type.
   @discardableResult
   public final func removeAllHandlers() -> Int {
     core.removeAll(node, key: 0, phases: 0)

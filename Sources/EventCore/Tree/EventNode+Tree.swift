@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// Where a node is in its tree.
-
 extension EventNode {
-  /// The node above this one; nil for a root. Setting it attaches the node there, as
-  /// ``attach(to:)``, or detaches it.
+  /// The node above this one; nil for a root. The setter attaches the node, as ``attach(to:)``, or detaches
+  /// it.
   ///
-  /// **Threads**: any. What it was at one moment during the call.
+  /// **Threads**: any. The result was true at one moment during the call.
   public final var parent: EventNode? {
     get {
       let node = node
@@ -19,17 +17,17 @@ extension EventNode {
     }
   }
 
-  /// Moves this node, with everything below it, under another one, as its last child. Under the
-  /// same parent as before it becomes the last one.
+  /// Makes this node, with everything below it, the last child of another one, also if it is a child of
+  /// that node already.
   ///
-  /// An event that is on its way passes over what has been attached or moved since it was raised.
+  /// Events that were raised before do not visit nodes that are attached or moved meanwhile.
   ///
-  /// - Parameter parent: Neither this node nor one below it: a tree has no cycles, and the attempt
-  ///   traps. ``tryAttach(to:)`` answers instead.
+  /// - Parameter parent: A node that is neither this one nor below it; otherwise this traps, since a tree has
+  ///   no cycles. ``tryAttach(to:)`` returns false instead.
   ///
   /// **Threads**: any, also inside a handler.
   ///
-  /// **Ownership**: this node holds `parent` instead of the one that it had.
+  /// **Ownership**: this node retains `parent` instead of its former parent.
   ///
   /// **Complexity**: O(depth of `parent`) for a node with children, O(1) for one without; on the
   /// lock-free core O(depth) for the first handlers of a type in that tree.
@@ -42,10 +40,10 @@ extension EventNode {
       """)
   }
 
-  /// Moves this node under another one, as ``attach(to:)``, unless that would make a cycle.
+  /// Attaches this node to another one, as ``attach(to:)``, unless that would make a cycle.
   ///
-  /// - Parameter parent: On the same core as this node: a tree has one, and the attempt traps.
-  /// - Returns: False if `parent` is this node or lies below it; then nothing has changed.
+  /// - Parameter parent: A node on the same core as this one; otherwise this traps.
+  /// - Returns: False if `parent` is this node or below it; then nothing has changed.
   ///
   /// **Threads**, **Complexity**: as for ``attach(to:)``.
   public final func tryAttach(to parent: EventNode) -> Bool {
@@ -55,7 +53,7 @@ extension EventNode {
       The nodes of a tree are on one core, and "\(path)" is on another than "\(parent.path)": make one \
       of them with the core of the other (EventNode(core:)).
       """)
-    // The reference that a child has of its parent. The core keeps it as the parent of the node.
+    // The child's reference to its parent. The core stores the pointer with the node.
     let reference = Unmanaged.passRetained(parent)
     switch core.attach(node, to: parent.node) {
     case .attached(let previous):
@@ -67,25 +65,24 @@ extension EventNode {
     }
   }
 
-  /// Takes this node, with everything below it, out of its tree: it becomes a root. Nothing happens
-  /// to one that is.
+  /// Takes this node, with everything below it, out of its tree: it becomes a root, unless it is one already.
   ///
   /// **Threads**: any, also inside a handler.
   ///
-  /// **Ownership**: the parent is let go of.
+  /// **Ownership**: the parent is released.
   public final func detach() {
     if let previous = core.detach(node) {
       letGoOfParent(previous)
     }
   }
 
-  /// The nodes right below this one, in the order in which they joined.
+  /// The nodes directly below this one, in the order in which they joined.
   ///
-  /// **Threads**: any. What they were at one moment during the call.
+  /// **Threads**: any. The result was true at one moment during the call.
   ///
   /// **Complexity**: O(children).
   ///
-  /// **Ownership**: the array holds them, the node does not.
+  /// **Ownership**: the array retains the nodes; their parent does not.
   public final var children: [EventNode] {
     let node = node
     return core.objects { trees, found in
@@ -97,14 +94,14 @@ extension EventNode {
     }
   }
 
-  /// The node at the top of this one's tree: itself, if it has no parent.
+  /// The root of this node's tree: the node itself, if it has no parent.
   ///
-  /// **Threads**: any. What it was at one moment during the call, as for the three below.
+  /// **Threads**: any. The result was true at one moment during the call.
   ///
-  /// **Complexity**: O(depth), as for the three below.
+  /// **Complexity**: O(depth).
   public final var root: EventNode {
     let node = node
-    // The top of a node's tree is held by its children, or is the node itself, which may be ending.
+    // Nil only if this node is the root, and ending: otherwise its children retain the root.
     return core.object { trees in
       var top = node
       while let above = trees.parent(of: top) { top = above }
@@ -112,7 +109,7 @@ extension EventNode {
     } ?? self
   }
 
-  /// Whether this node is below another one.
+  /// Whether this node is below another one. **Threads**, **Complexity**: as for ``root``.
   public final func isDescendant(of other: EventNode) -> Bool {
     guard core == other.core else { return false }
     var isBelow = false
@@ -124,17 +121,15 @@ extension EventNode {
     return isBelow
   }
 
-  /// How many nodes are above this one.
-  ///
-  /// **Threads**: any. Takes no lock on the lock-free core.
+  /// How many nodes are above this one. **Threads**, **Complexity**: as for ``root``, but it takes no lock on
+  /// the lock-free core.
   public final var depth: Int { core.depth(of: node) }
 
-  /// The names of the nodes from the root to this one: `"app/cart/button"`. A node without a name
-  /// goes by that of its class.
+  /// The names of the nodes from the root to this one: `"app/cart/button"`. A node without a name has that of
+  /// its class.
   ///
-  /// **Threads**: any. As ``root`` and whatever else hands out nodes or asks them it takes the lock of
-  /// those who change trees for the climb: whoever moves a node lets go of its parent, and a node that
-  /// is to be asked must not end before.
+  /// **Threads**, **Complexity**: as for ``root``. Like all members that return nodes or their names, it
+  /// locks the trees while it climbs, so that no node ends before it is retained.
   public final var path: String {
     let node = node
     let above = core.objects { trees, found in
@@ -149,8 +144,7 @@ extension EventNode {
 }
 
 extension TreeCore {
-  /// The object of a node that is found while the trees do not change; nil if it is none, or
-  /// ending.
+  /// Finds a node while the trees are locked, and returns its object; nil if there is none or it is ending.
   static func object(_ find: (any TreeReader) -> UnsafeMutableRawPointer?) -> EventNode? {
     var object: EventNode?
     withTrees { trees in
@@ -159,7 +153,7 @@ extension TreeCore {
     return object
   }
 
-  /// The objects of the nodes that are found, but for those that are ending.
+  /// Finds nodes likewise, and returns their objects, without those that are ending.
   static func objects(
     _ find: (any TreeReader, (UnsafeMutableRawPointer) -> Void) -> Void
   ) -> [EventNode] {
@@ -185,16 +179,16 @@ extension TreeCore {
   }
 }
 
-/// A reference to the node of a context, unless it is ending. Inside `withTrees`: its `deinit` has
-/// not got past `endNode` then, so that the memory is there.
+/// A reference to the node of a context; nil if it is ending. Inside `withTrees`: a `deinit` waits in
+/// `endNode` meanwhile, so that the memory is valid.
 func retained(_ context: UnsafeMutableRawPointer) -> EventNode? {
   let object = Unmanaged<EventNode>.fromOpaque(context).takeUnretainedValue()
-  // A weak reference is what Swift has for "unless it is ending". It costs a node its first
-  // allocation beside itself, which is why nobody asks before a user does.
+  // Only a weak reference tells whether an object is ending. It costs the node a side table, so it is made
+  // only when a user asks for nodes.
   weak let weakObject = object
   let found = weakObject
-  // Held until here: if everybody else lets go meanwhile, `found` is the last reference, and not
-  // one that ends here, where `deinit` would wait for the lock that the caller has.
+  // `object` ends before `found`, so that the caller gets the last reference if all others have gone: a
+  // `deinit` in here would wait for the lock that the caller holds.
   withExtendedLifetime(object) {}
   return found
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A node of a tree through which events travel: raised at any node, an event climbs to the root
-/// and is then propagated to every node of the tree.
+/// A node of a tree through which events travel: an event that is raised at a node climbs to the root, and is
+/// then propagated to every node of the tree.
 ///
 /// ```swift
 /// let app = EventNode(parent: nil)
@@ -13,25 +13,23 @@
 /// cart.raise(event: ItemAdded(count: 1))
 /// ```
 ///
-/// A node holds its parent strongly and its children not at all: a tree lives as long as somebody
-/// holds its leaves. Subclass it for the nodes of a module, or hold one.
+/// A node retains its parent, but not its children: a tree lives as long as somebody retains its leaves.
+/// Subclass it, or use nodes as properties of your objects.
 ///
-/// **Threads**: any, for every member, also inside a handler. Raising takes no lock on the
-/// lock-free core and waits for nobody; changing trees, and asking for nodes, takes one lock for all
-/// of them.
+/// **Threads**: any, for every member, also inside a handler. Raising takes no lock on the lock-free core,
+/// and waits for nobody; changing trees and asking for nodes take one lock for all trees.
 ///
-/// **Identity**: ``id`` is that of the object. It is the same as long as the node lives, wherever
-/// it is attached, and may be another's afterwards.
+/// **Identity**: ``id`` is that of the object. It stays the same as long as the node lives; afterwards
+/// another node may get it.
 open class EventNode: @unchecked Sendable, Identifiable {
-  // All stored properties are constant; what changes is in the core's node, which says who touches
-  // what. A subclass guards its own state.
+  // All stored properties are constant; what changes is in the core's node. A subclass guards its own state.
 
-  /// A type, of which there are no counts: neither a node nor a raise pays for any.
+  /// A type, not an object: so neither a node nor a raise has to count references to it.
   @usableFromInline final let core: any TreeCore.Type
-  /// Written by the initialiser alone, before anybody else has the object: no raise pays for a
-  /// check.
+  /// Written by the initialiser only, before anybody else has the object, so that no raise needs a check for
+  /// exclusive access.
   @usableFromInline @exclusivity(unchecked) final private(set) var node: UnsafeMutableRawPointer
-  /// What paths and dumps call it; nil is the name of its class.
+  /// The node's name in paths and diagrams; nil stands for the name of its class.
   public final let name: String?
 
   /// Makes a node, as the last child of another.
@@ -48,9 +46,9 @@ open class EventNode: @unchecked Sendable, Identifiable {
   ///
   /// - Parameters:
   ///   - parent: Nil makes the root of a new tree.
-  ///   - name: What paths and dumps call it; nil is the name of its class.
-  ///   - core: Which implementation; nil is that of the parent, or the default for a root. All
-  ///     nodes of a tree are on one.
+  ///   - name: The node's name in paths and diagrams; nil stands for the name of its class.
+  ///   - core: The implementation, which all nodes of a tree share; nil takes that of the parent, or the
+  ///     default for a root.
   public init(
     parent: EventNode? = nil, name: String? = nil, core: EventCentral.Core? = nil
   ) {
@@ -61,14 +59,14 @@ open class EventNode: @unchecked Sendable, Identifiable {
   }
 
   deinit {
-    // Nobody else has a reference, so that no other call runs or follows; a walk that still has
-    // this node's handlers finds them ended.
+    // Nobody else has a reference, so no other call with this node runs or follows. A walk that has collected
+    // handlers of this node finds that they have ended.
     if let parent = core.endNode(node) {
       letGoOfParent(parent)
     }
   }
 
-  /// Before `make`, which the initialiser ends with.
+  /// The value of `node` until the initialiser calls `make`.
   private static var notMade: UnsafeMutableRawPointer {
     UnsafeMutableRawPointer(bitPattern: 1).unsafelyUnwrapped
   }
@@ -80,17 +78,17 @@ open class EventNode: @unchecked Sendable, Identifiable {
     }
   }
 
-  /// What paths and dumps call it.
+  /// The node's name in paths and diagrams.
   final var label: String { name ?? "\(type(of: self))" }
 }
 
 extension EventNode {
-  /// Raises an event: it climbs from this node to the root, and then goes down to every node of the
-  /// tree, until a handler consumes it.
+  /// Raises an event: it climbs from this node to the root, and then goes down to every node of the tree,
+  /// until a handler consumes it.
   ///
   /// - Parameters:
-  ///   - event: What happened. Its handlers are those of its exact type (D11).
-  ///   - scope: How far it goes; by default everywhere.
+  ///   - event: What happened. It is handled by handlers for its exact type (D11).
+  ///   - scope: Which phases the event has; by default all of them.
   /// - Returns: How many handlers were called, and which node consumed the event, if one did.
   ///
   /// **Order**: first handlers with ``CaptureMode/onCapture``, from the root to this node; then
@@ -99,28 +97,26 @@ extension EventNode {
   /// siblings in the order in which they joined. Within a node, in the order in which the handlers
   /// were added.
   ///
-  /// The event belongs to the moment at which it is raised: what is added, attached or moved
-  /// meanwhile hears the next one. Each handler is called once (D4), but not if it was removed
-  /// meanwhile (D6), if its node has ended (D9), or if a handler of this same event has detached or
-  /// moved its node, or a node above it (but the one that propagates, wherever it is). Of a node
-  /// that another thread detaches meanwhile the handlers are called or not, as if it had come
-  /// before or after.
+  /// The event visits the tree as it was when it was raised: handlers and nodes that are added, attached or
+  /// moved meanwhile get later events only. Each handler is called once in each of its phases (D4). It is not
+  /// called if it was removed meanwhile (D6), if its node has ended (D9), or if a handler of this same event
+  /// has detached or moved its node or a node above that (except for the node that propagates). If another
+  /// thread detaches a node meanwhile, the node's handlers are called or not.
   ///
-  /// **Threads**: any, also inside a handler. Handlers run on the calling thread, before the
-  /// return; an event that a handler raises is handled before the handler goes on.
+  /// **Threads**: any, also inside a handler. Handlers run on the calling thread, before this returns; an
+  /// event that a handler raises is handled before the handler goes on.
   ///
-  /// **Complexity**: O(nodes), less the subtrees in which nobody listens to the type; no lock and
-  /// no allocation on the lock-free core once the thread is warm.
+  /// **Complexity**: O(nodes), without subtrees that have no handler for the type; no lock and no allocation
+  /// on the lock-free core once the thread is warm.
   @inlinable
   @discardableResult
   public final func raise<E: Eventable>(event: E, scope: EventRaiseScope = .tree) -> EventOutcome {
     walkTree(event, from: self, phases: scope.rawValue & EventRaiseScope.tree.rawValue)
   }
 
-  /// Propagates an event to this node and every node below it, until a handler consumes it. Nobody
-  /// above hears of it.
+  /// Propagates an event to this node and every node below it, until a handler consumes it.
   ///
-  /// - Parameter event: What happened. Its handlers are those of its exact type (D11), with
+  /// - Parameter event: What happened. It is handled by handlers for its exact type (D11) with
   ///   ``CaptureMode/onPropagate``.
   /// - Returns: How many handlers were called, and which node consumed the event, if one did.
   ///
@@ -133,25 +129,25 @@ extension EventNode {
 }
 
 extension EventNode: CustomStringConvertible {
-  /// Its ``path``.
+  /// The node's ``path``.
   public var description: String { path }
 }
 
 extension EventNode: ActiveByItself {}
 
-/// What a parent that ends leaves to the loop in `letGoOfParent` that runs below it on the stack.
+/// A parent that `letGoOfParent` has to release next.
 private final class PendingParent {
   var node: EventNode?
-  /// That of the innermost such loop of the thread.
+  /// That of the innermost loop of `letGoOfParent` on this thread.
   static let current = ThreadLocal<PendingParent>()
 }
 
-/// Ends the reference that a child had of its parent, which may end by it. With no lock held.
+/// Releases a child's reference to its parent, which may end the parent. With no lock held.
 ///
-/// The nodes of a chain, each of which holds the next, end one after the other, and not one inside the
-/// other, which would need a stack as deep as the chain: a parent that ends calls this in its `deinit`
-/// for its own parent, and leaves that one to the loop. One can be left, which is what a chain needs;
-/// whatever else ends inside a user's `deinit` has a loop of its own.
+/// Each node of a long chain retains the next one. If each released its parent inside its own `deinit`, the
+/// stack would be as deep as the chain. So a parent that ends here, and calls this function in its `deinit`
+/// for its own parent, leaves that one to the loop below. One can be left at a time, as a chain needs; other
+/// nodes that end inside a user's `deinit` get loops of their own.
 func letGoOfParent(_ context: UnsafeMutableRawPointer) {
   var parent: EventNode? = Unmanaged<EventNode>.fromOpaque(context).takeRetainedValue()
   guard isKnownUniquelyReferenced(&parent) else { return }
@@ -163,7 +159,7 @@ func letGoOfParent(_ context: UnsafeMutableRawPointer) {
   PendingParent.current.with(pending) {
     while parent != nil {
       parent = nil
-      // What its `deinit` left, if it ended.
+      // The parent that its `deinit` left, if it ended.
       parent = pending.node.take()
     }
   }

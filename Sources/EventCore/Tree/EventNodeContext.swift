@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What a deciding handler of a node is given: the event, and where on its way it is.
+/// The argument of a handler that decides: the event, and its position in the tree.
 ///
 /// ```swift
 /// node.addHandler(.onRaise, for: ErrorEvent.self) { context in
@@ -9,18 +9,17 @@
 /// }
 /// ```
 ///
-/// **Threads**: the one that calls the handler. ``node``, ``previous`` and ``path`` look at the tree
-/// as those of ``EventNode`` do: they take the lock of those who change trees. ``depth`` takes none.
+/// **Threads**: the one that calls the handler. ``node``, ``previous`` and ``path`` lock the trees, as the
+/// members of ``EventNode`` do; ``depth`` does not on the lock-free core.
 ///
-/// **Complexity**: everything but the event is looked up when it is asked for, and costs nothing
-/// otherwise.
+/// **Complexity**: everything but the event is looked up when it is asked for, and costs nothing otherwise.
 ///
-/// **Ownership**: it is there for the length of the call, and cannot be stored.
+/// **Ownership**: it is valid during the call, and cannot be stored.
 public struct EventNodeContext<E: Eventable>: ~Copyable {
   /// The event.
   public let event: E
 
-  // Both are there for the length of the call, as is the source, which the caller of `raise` has.
+  // All are valid during the call: the caller of `raise` has the source.
   private let raiser: Unmanaged<EventNode>
   private let walk: UnsafeMutablePointer<TreeWalk>
   private let registration: UnsafeMutableRawPointer
@@ -36,20 +35,19 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
     self.registration = registration
   }
 
-  /// The core's node.
   private var here: UnsafeMutableRawPointer { source.core.node(of: registration) }
 
   /// The node that raised the event, or that propagates it.
   public var source: EventNode { raiser._withUnsafeGuaranteedRef { $0 } }
 
-  /// The node whose handler this is. Nil if it has ended since the call began.
+  /// The node that has the handler. Nil if it has ended since the call began.
   public var node: EventNode? {
     let here = here
     return source.core.object { _ in here }
   }
 
-  /// The node before this one on the event's way: the child it came from when it is raised, else
-  /// the parent. Nil where the phase began, and if this node has ended since the call began.
+  /// The node that the event visited before this one: in the raise phase a child, otherwise the parent. Nil
+  /// at the node with which the phase began, and if this node has ended since the call began.
   ///
   /// **Complexity**: O(depth) when the event is raised, O(1) otherwise.
   public var previous: EventNode? {
@@ -69,7 +67,7 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
     EventPhase(rawValue: UInt8(truncatingIfNeeded: walk.pointee.phase)).unsafelyUnwrapped
   }
 
-  /// How many nodes are above this one, as the tree is now; 0 if it has ended since the call began.
+  /// How many nodes are above this one now; 0 if it has ended since the call began.
   ///
   /// **Complexity**: O(depth).
   public var depth: Int { source.core.depth(of: here) }

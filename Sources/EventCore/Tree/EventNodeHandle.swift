@@ -3,20 +3,20 @@
 
 import Synchronization
 
-/// A registered handler of a node; ends it.
+/// A registered handler of a node, which it can remove.
 ///
-/// **Threads**: any, for every member, also inside the handler, but for ``removeAndWait()``.
+/// **Threads**: any, for every member, also inside the handler, except for ``removeAndWait()``.
 ///
-/// **Ownership**: letting go of the handle changes nothing: the handler stays until it is removed
-/// or its node ends. The handle keeps neither the node nor the handler's closure.
+/// **Ownership**: the handler stays if the handle is released. The handle retains neither the node nor the
+/// handler's closure.
 public final class EventNodeHandle: EventRegistration, Sendable {
-  // Constant but for the atomics. `registration` is 0 until the handler is registered, and then never
-  // changes. The handler's own closure may hold the handle, and nothing that the core holds for the
-  // handle holds the closure: there is no cycle.
+  // Constant except for `registration`, which is 0 until the handler is registered, and does not change
+  // afterwards. The handler's closure may retain the handle: that makes no cycle, since the memory that the
+  // handle keeps of the core does not keep the closure.
 
   private let core: any TreeCore.Type
   private let registration = Atomic<UInt>(0)
-  /// How the handler comes to run elsewhere; nil on the thread that raises.
+  /// Hands events over to the place where the handler runs; nil if that is the thread that raises.
   let delivery: TreeDelivery?
 
   init(_ core: any TreeCore.Type, _ delivery: TreeDelivery?) {
@@ -30,8 +30,7 @@ public final class EventNodeHandle: EventRegistration, Sendable {
     }
   }
 
-  /// The registration of the core's, once it is there. Releasing, pairs with `registered`: whoever finds it
-  /// finds it whole.
+  /// Stores the core's registration. Releasing, pairs with `registered`, whose caller finds it complete.
   func register(_ registration: UnsafeMutableRawPointer) {
     self.registration.store(UInt(bitPattern: registration), ordering: .releasing)
   }
@@ -40,25 +39,24 @@ public final class EventNodeHandle: EventRegistration, Sendable {
     UnsafeMutableRawPointer(bitPattern: registration.load(ordering: .acquiring))
   }
 
-  /// Where the handler runs; nil on the thread that raises.
+  /// Where the handler runs; nil for the thread that raises.
   public var executesOn: EventListenerContext? { delivery?.place }
 
-  /// Whether the handler can still be called. Once this is false no call of it begins any more
-  /// (D6).
+  /// Whether the handler can still be called. Once this is false, no call of it begins (D6).
   public var isActive: Bool {
     registered.map(core.isActive) ?? true
   }
 
-  /// Ends the handler, as ``EventRegistration/remove()``.
+  /// Removes the handler, as ``EventRegistration/remove()``.
   ///
-  /// - Returns: False if it had ended already: removed before, or its node has ended.
+  /// - Returns: False if it was removed before or its node has ended.
   @discardableResult
   public func remove() -> Bool {
     registered.map(core.remove) ?? false
   }
 
-  /// Ends the handler and waits for its last call, as ``EventRegistration/removeAndWait()``: it sleeps
-  /// until the raise that runs the handler goes on from it.
+  /// Removes the handler and waits for its last call, as ``EventRegistration/removeAndWait()``. The thread
+  /// sleeps until the raise that called the handler goes on.
   @available(*, noasync, message: "It blocks its thread: write await removed().")
   @discardableResult
   public func removeAndWait() -> Bool {
@@ -72,14 +70,14 @@ public final class EventNodeHandle: EventRegistration, Sendable {
     return removed
   }
 
-  /// Ends the handler and waits for its last call, as ``removeAndWait()``, without blocking the thread
-  /// of the task: a thread that is started for it waits.
+  /// Removes the handler and waits for its last call, as ``removeAndWait()``, but without blocking the thread
+  /// of the task: it starts a thread that waits.
   @discardableResult
   public func removed() async -> Bool {
     let removed = remove()
     await withCheckedContinuation { continuation in
       startThread(named: "evc-removed") { [self] in
-        // On a thread that is inside no handler both are true.
+        // Both return true, since this thread is inside no handler.
         _ = registered.map(core.waitUntilDone)
         _ = delivery?.waitUntilDone()
         continuation.resume()

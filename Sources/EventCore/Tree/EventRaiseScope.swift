@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// How far a raised event goes: which phases it has. They come in the order in which they are
-/// listed here, whatever the order in which they are written.
+/// Which phases a raised event has, and so how far it goes. The phases always have the order of this list.
 public struct EventRaiseScope: OptionSet, Hashable, Sendable {
   /// The phases and choices as bits, for `OptionSet`.
   public let rawValue: UInt8
@@ -13,9 +12,9 @@ public struct EventRaiseScope: OptionSet, Hashable, Sendable {
     self.rawValue = rawValue
   }
 
-  /// From the root down to the node that raises it: ``CaptureMode/onCapture``.
+  /// From the root down to the node that raises the event: ``CaptureMode/onCapture``.
   public static let capturing = EventRaiseScope(rawValue: 8)
-  /// From the node that raises it up to the root: ``CaptureMode/onRaise``. What DOM calls bubbling.
+  /// From the node that raises the event up to the root: ``CaptureMode/onRaise``. The DOM calls it bubbling.
   public static let bubbling = EventRaiseScope(rawValue: 1)
   /// From the root down to every node of the tree: ``CaptureMode/onPropagate``.
   public static let propagating = EventRaiseScope(rawValue: 2)
@@ -23,7 +22,7 @@ public struct EventRaiseScope: OptionSet, Hashable, Sendable {
   public static let tree: EventRaiseScope = [.capturing, .bubbling, .propagating]
 }
 
-/// In which phase of a raise a handler is called.
+/// The phase of a raise in which a handler is called.
 public enum EventPhase: UInt8, CaseIterable, Sendable {
   /// Going up, from the node that raised the event to the root.
   case raise = 1
@@ -33,23 +32,22 @@ public enum EventPhase: UInt8, CaseIterable, Sendable {
   case capture = 8
 }
 
-/// What a handler says about the event that it was called for.
+/// What a handler decides about the event for which it was called.
 public enum EventDecision: Sendable {
   /// The event goes on.
   case `continue`
-  /// The node's other handlers of this phase are called, and nobody after them: the event is
-  /// consumed by this node.
+  /// The node consumes the event: its other handlers of this phase are still called, and no others.
   case stopAfterThisNode
-  /// The event goes no further: nobody is called who was not called before.
+  /// The event goes no further: no other handler is called for it.
   case consume
 }
 
 /// The result of a raise.
 public struct EventOutcome: Equatable, Sendable {
-  /// How many calls of handlers there were, those that were handed over to run elsewhere among them.
+  /// How many handlers were called, including those whose call was handed over to another place.
   public var handlerCount: Int
-  /// The ``EventNode/id`` of the node whose handler consumed the event; nil if none did. If that
-  /// handler has ended its node, a node that was made since may have the same.
+  /// The ``EventNode/id`` of the node whose handler consumed the event; nil if none did. If that node has
+  /// ended since, a newer node may have the same.
   public var consumer: ObjectIdentifier?
 
   /// Whether a handler consumed the event.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The calls of one handler that runs elsewhere than on the thread that raises: each event is
-/// handed over with a closure, which runs there in the order of the hand-overs.
+/// Hands the calls of one handler over to the place where it runs, if that is not the thread that raises. The
+/// calls are made there in the order of the hand-overs.
 @usableFromInline
 final class TreeDelivery: Sendable {
-  // Constant but for the state. Lock order: nothing is locked within it.
+  // Constant except for the state. Lock order: nothing is locked within it.
   private struct State {
     var isRunning = false
     var waiting: [Latch] = []
@@ -19,12 +19,13 @@ final class TreeDelivery: Sendable {
     self.place = place
   }
 
-  /// Hands a call over. False if the place has ended, and with it the handler.
+  /// Hands a call over. False if the place has ended, which also removes the handler.
   @usableFromInline
   func handOver(_ handle: EventNodeHandle, _ body: @escaping @Sendable () -> Void) -> Bool {
-    // The consumer of an actor that is gone is closed later, by a task: asked first.
+    // `canRun` is needed, since a task closes the consumer of an actor some time after the actor's end.
     let isPosted = consumer.canRun && consumer.post {
-      // First "it is running", then the look whether it may: `waitUntilDone` comes after the end.
+      // `isRunning` is set before `isActive` is read: `waitUntilDone` follows the removal, so that either
+      // it sees the call or the call sees the removal.
       self.state.withLock { $0.isRunning = true }
       if handle.isActive { body() }
       let waiting = self.state.withLock { state in
@@ -38,7 +39,8 @@ final class TreeDelivery: Sendable {
     return isPosted
   }
 
-  /// Returns when no call of a handler that has ended is running. False, at once, inside one.
+  /// Waits until no call of the handler, which was removed, is running. Returns false at once if the calling
+  /// thread is inside such a call.
   func waitUntilDone() -> Bool {
     let latch = Latch()
     let isRunning = state.withLock { state in
@@ -46,7 +48,7 @@ final class TreeDelivery: Sendable {
       return state.isRunning
     }
     guard isRunning else { return true }
-    // The place runs one call at a time: if this is its thread, it is in this handler.
+    // The place runs one call at a time: if it is the current one, the running call is this handler's.
     guard !consumer.isCurrent else { return false }
     latch.wait()
     return true

@@ -2,14 +2,14 @@
 // Copyright the EventCore authors
 
 /// The part of a node's handler that does not depend on the type of its events; the subclasses add the
-/// closure. A registration retains it, and nobody else.
+/// closure. Only the registration retains it.
 ///
-/// It is made and called inside inlinable generics, where the type is known: calling it needs no
-/// box, no cast, no copy and no allocation. What a call reads of it lies in its first 40 bytes: of
-/// a large tree each handler comes from memory.
+/// It is made and called inside inlinable generics, where the type is known, so that a call needs no box, no
+/// cast, no copy and no allocation. A call reads only the first 40 bytes, since in a large tree each handler
+/// has to be fetched from memory.
 @usableFromInline
 class TreeHandler: @unchecked Sendable {
-  // Constant. The closures of the subclasses are `Sendable`, or their user has said where they run.
+  // Constant. The closures of the subclasses are `Sendable`, or run only where their context allows it.
 
   /// Whether it is a `ChoosingTreeHandler`.
   @usableFromInline let isChoosing: Bool
@@ -19,17 +19,16 @@ class TreeHandler: @unchecked Sendable {
     self.isChoosing = isChoosing
   }
 
-  /// The type of its events, for a dump.
+  /// The type of its events, for diagrams.
   var eventType: Any.Type { Never.self }
-  /// How it comes to run elsewhere; nil on the thread that raises.
+  /// Hands events over to the place where the handler runs; nil if that is the thread that raises.
   var delivery: TreeDelivery? { nil }
 }
 
-/// A handler that is given the event, and always makes the same of it.
+/// A handler whose closure gets the event, and whose decision is always the same.
 @usableFromInline
 final class PlainTreeHandler<E: Eventable>: TreeHandler, @unchecked Sendable {
-  // Constant. The closure is `Sendable`, or its user has said where it runs: called on the raising
-  // thread.
+  // Constant; see `TreeHandler`.
   @usableFromInline let decision: EventDecision
   @usableFromInline let plain: (E) -> Void
 
@@ -43,12 +42,12 @@ final class PlainTreeHandler<E: Eventable>: TreeHandler, @unchecked Sendable {
   override var eventType: Any.Type { E.self }
 }
 
-/// A handler that is given a context and decides.
+/// A handler whose closure gets a context and decides.
 @usableFromInline
 final class ChoosingTreeHandler<E: Eventable>: TreeHandler, @unchecked Sendable {
-  // Constant. The closure as in `PlainTreeHandler`; `TreeDelivery` is `Sendable`.
+  // Constant; see `TreeHandler`. `TreeDelivery` is `Sendable`.
 
-  /// Nil: whom the handler belongs to, or where it runs, has ended, and nobody was called.
+  /// Returns nil if nobody was called, since the owner of the handler or the place where it runs has ended.
   @usableFromInline let choosing: (borrowing EventNodeContext<E>) -> EventDecision?
   private let ownDelivery: TreeDelivery?
 

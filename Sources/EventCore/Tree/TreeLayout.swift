@@ -3,46 +3,47 @@
 
 import Synchronization
 
-// What both cores lay out alike, so that one loop serves both: the first bytes of a registration (one
-// registered handler), and those of a walk. The C core asserts them where it declares its
-// structures, TreeLayoutTests the walk of this file.
+// The layout that both cores share, so that one loop serves both: the first bytes of a registration (one
+// registered handler) and of a walk. The C core asserts it where it declares its structures, and
+// TreeLayoutTests asserts the walk of this file.
 //
-// | Offset | Of a registration |
+// | Offset | Field of a registration |
 // |---|---|
-// | 0 | UInt32, 0 while the handler is alive. Written by the core under its lock, read by walks |
+// | 0 | UInt32, 0 while the handler is active. Written by the core under its lock, read by walks |
 // | 4 | UInt8, the bits of a `CaptureMode` and of `TreeModes`. Constant |
 // | 8 | the `TreeHandler`, which lives as long as a walk has the registration. Constant |
 
-/// A raise on its way, in memory of the core's.
+/// The walk of a raised event, in memory of the core.
 @usableFromInline
 struct TreeWalk {
-  /// The registrations to call now, which are there until the next `next` or `end`.
+  /// The registrations to call now, which are valid until `next` or `end`.
   @usableFromInline var registrations: UnsafeMutablePointer<UnsafeMutableRawPointer>?
-  /// The `TreeHandler` of each: a call need not read its registration.
+  /// Their `TreeHandler`s, so that a call need not read the registration.
   @usableFromInline var objects: UnsafeMutablePointer<UnsafeRawPointer>?
   @usableFromInline var count: UInt32 = 0
   /// The phase of these registrations, as an `EventPhase`.
   @usableFromInline var phase: UInt32 = 0
-  /// How far the walk is. Atomic: written by the walking thread, read by those who free registrations.
+  /// The position of the walk. Atomic: written by the walking thread, read by threads that free
+  /// registrations.
   @usableFromInline var current: UInt32 = 0
   @usableFromInline var published: UInt32 = 0
-  /// The registration whose handler is being called. Atomic: written by the walking thread, read by those
-  /// who wait for a handler.
+  /// The registration whose handler is being called. Atomic: written by the walking thread, read by threads
+  /// that wait for a handler.
   @usableFromInline var calling: UInt = 0
-  /// What `current` is at the first of the registrations.
+  /// The value of `current` at the first of the registrations.
   @usableFromInline var first: UInt32 = 0
-  /// Not 0: the core wants to be asked before each call, since this thread has changed a tree after
-  /// the registrations were found, or `calling` needs a fence, or somebody waits for the handler before.
-  /// Atomic: written by the walking thread and by those who wait for a handler.
+  /// If not 0, the core has to be asked before each call, since this thread has changed a tree after the
+  /// registrations were found, or `calling` needs a fence, or a thread waits for the previous handler.
+  /// Atomic: written by the walking thread and by threads that wait for a handler.
   @usableFromInline var attention: UInt8 = 0
-  /// Where the core tells when a handler was removed last, in any tree: written under its lock,
-  /// read by walks before each call. As long as it shows `seen`, none has ended since the registrations
-  /// were found. The place is constant.
+  /// Changes whenever a handler of any tree is removed: written under the core's lock, read by walks before
+  /// each call. As long as it is `seen`, no handler has ended since the registrations were found. The
+  /// address is constant.
   @usableFromInline var lastRemoval: UnsafeMutablePointer<Atomic<UInt64>>
-  /// The walking thread's alone.
+  /// Used by the walking thread alone.
   @usableFromInline var seen: UInt64 = 0
 
-  /// The locking core's own. Constant.
+  /// The `LockingTreeWalk` of the locking core. Constant.
   var own: Unmanaged<AnyObject>?
 
   init(lastRemoval: UnsafeMutablePointer<Atomic<UInt64>>) {
@@ -50,17 +51,17 @@ struct TreeWalk {
   }
 }
 
-/// The bits of a registration's modes: those of a `CaptureMode`, and one more.
+/// The bit that the modes of a registration have besides those of a `CaptureMode`.
 @usableFromInline
 enum TreeModes {
-  /// The handler is given a context and decides for itself.
+  /// The handler gets a context and decides.
   @usableFromInline static let choice: UInt8 = 16
 }
 
-/// The bits of a walk's phases: those of an `EventRaiseScope`, and one more.
+/// The bit that the phases of a walk have besides those of an `EventRaiseScope`.
 @usableFromInline
 enum TreePhases {
-  /// Propagation from the node itself instead of its root.
+  /// The event propagates from the node itself instead of its root.
   @usableFromInline static let below: UInt8 = 32
 }
 

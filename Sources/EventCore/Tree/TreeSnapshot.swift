@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A tree as it was at one moment, to be written down with no lock held: its nodes, parents before
-/// their children.
+/// A tree at one moment, copied so that it can be drawn with no lock held: its nodes, parents before their
+/// children.
 struct TreeSnapshot {
   struct Handler {
     let type: Any.Type
@@ -18,7 +18,7 @@ struct TreeSnapshot {
 
   struct Node {
     let depth: Int
-    /// Its index; nil for the root.
+    /// The index of the parent; nil for the root.
     let parent: Int?
     let isLastChild: Bool
     let isHere: Bool
@@ -30,10 +30,11 @@ struct TreeSnapshot {
   }
 
   private(set) var nodes: [Node] = []
-  /// A node without children may be about to end: it is held until the trees may change again.
+  /// Retains the nodes without children until the trees are unlocked, since their last references may go
+  /// meanwhile.
   private var held: [EventNode] = []
 
-  /// The whole tree of a node.
+  /// Copies the whole tree of a node.
   init(around here: EventNode) {
     var snapshot = TreeSnapshot()
     here.core.withTrees { trees in
@@ -53,7 +54,7 @@ struct TreeSnapshot {
             node = sibling
             break
           }
-          // Not nil: the way down led by it.
+          // Not nil: `node` is below `root`.
           node = trees.parent(of: node).unsafelyUnwrapped
           path.removeLast()
         }
@@ -72,12 +73,12 @@ struct TreeSnapshot {
     var name: String?
     var type: Any.Type = EventNode.self
     if trees.firstChild(of: node) == nil {
-      // The one that asks may be ending itself.
+      // `here` cannot be retained if it is ending, but its caller keeps it.
       guard let object = here ?? retained(context) else { return }
       held.append(object)
       (name, type) = (object.name, Swift.type(of: object))
     } else {
-      // Its children hold it, and stay while this looks.
+      // Its children retain it, and cannot be detached while the trees are locked.
       Unmanaged<EventNode>.fromOpaque(context)._withUnsafeGuaranteedRef { object in
         (name, type) = (object.name, Swift.type(of: object))
       }
@@ -85,7 +86,7 @@ struct TreeSnapshot {
     var handlers: [Handler] = []
     var next = trees.firstRegistration(of: node)
     while let registration = next {
-      // A registration in the list keeps its handler.
+      // The registration retains the handler as long as it is in the list.
       Unmanaged<TreeHandler>.fromOpaque(treeObject(of: registration))._withUnsafeGuaranteedRef { handler in
         handlers.append(
           Handler(
@@ -103,7 +104,7 @@ struct TreeSnapshot {
 }
 
 extension EventListenerContext {
-  /// The case without its payload.
+  /// The name of the case, with the label of a queue.
   var shortName: String {
     if case .dispatchQueue(let queue) = self { return "queue \(queue.label)" }
     return "\(self)"

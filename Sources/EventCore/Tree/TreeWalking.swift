@@ -5,7 +5,7 @@ import Synchronization
 
 /// Calls the handlers of a raised event, one after the other, on the calling thread.
 ///
-/// `phases`: those of an `EventRaiseScope`, or `TreePhases.below`.
+/// - Parameter phases: The bits of an `EventRaiseScope`, and `TreePhases.below`.
 @inlinable
 func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -> EventOutcome {
   let core = source.core
@@ -14,7 +14,7 @@ func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -
   }
   var handlerCount = 0
   repeat {
-    // Not nil, here and below: the core sets both before it gives a walk away.
+    // Not nil, here and below: the core sets both before it returns a walk.
     let registrations = walk.pointee.registrations.unsafelyUnwrapped
     let objects = walk.pointee.objects.unsafelyUnwrapped
     for index in 0..<Int(truncatingIfNeeded: walk.pointee.count) {
@@ -24,7 +24,7 @@ func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -
       else { continue }
       handlerCount &+= 1
       if decision == .continue { continue }
-      // Nothing of what follows is set up before, for the sake of all other calls.
+      // Everything that only these decisions need is done here, so that other calls do not pay for it.
       var outcome = EventOutcome(
         handlerCount: handlerCount, consumer: core.identifier(of: registration))
       if decision == .consume {
@@ -38,8 +38,8 @@ func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -
   return EventOutcome(handlerCount: handlerCount)
 }
 
-/// After `.stopAfterThisNode`: calls the other handlers of the node in this phase, from `start` of
-/// the chunk on, and ends the walk.
+/// After `.stopAfterThisNode`: calls the node's other handlers of this phase, which begin at the index
+/// `start` of the chunk, and ends the walk.
 @inlinable
 @inline(never)
 func finishNode<E: Eventable>(
@@ -74,8 +74,8 @@ func finishNode<E: Eventable>(
   } while core.next(walk)
 }
 
-/// Calls one handler. The object lives as long as the walk has the registration. Nil if there was nobody to
-/// call any more.
+/// Calls one handler, whose object lives as long as the walk has the registration. Nil if nobody was called,
+/// since the owner of the handler has ended.
 @inlinable
 @inline(__always)
 func callTreeHandler<E: Eventable>(
@@ -83,7 +83,7 @@ func callTreeHandler<E: Eventable>(
   _ walk: UnsafeMutablePointer<TreeWalk>
 ) -> EventDecision? {
   Unmanaged<TreeHandler>.fromOpaque(object)._withUnsafeGuaranteedRef { handler in
-    // It is of one of these two classes, since the registration has the key of E.
+    // Its class is one of these two, since the registration has the key of E.
     guard !handler.isChoosing else {
       return unsafeDowncast(handler, to: ChoosingTreeHandler<E>.self)
         .choosing(EventNodeContext(event, source, walk, registration))
@@ -94,25 +94,32 @@ func callTreeHandler<E: Eventable>(
   }
 }
 
-/// Says that a registration is being called, and then looks whether it may be: whoever removes it and waits
-/// goes the other way.
+/// Announces the call of a registration, and then checks whether it may still be called. A thread that
+/// removes a handler and waits does the opposite: it marks the handler, and then looks for calls.
+///
+/// The C core has a function with these steps (tree_place.c), which `core.mayCall` calls when something has
+/// changed. They are repeated here, by the offsets of `TreeLayout.swift`, since calling that function for
+/// each handler was slower: 4.6 ns instead of 4.0 a handler in `tree-binary-1000`, and 8.3 instead of 7.0
+/// in `tree-chain-8` (`Benchmarks/bench.sh --quick --shape tree-binary-1000`; Documentation/Choices.md,
+/// "Trees").
 @inlinable
 @inline(__always)
 func mayCall(
   _ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int, _ registration: UnsafeMutableRawPointer,
   _ core: any TreeCore.Type
 ) -> Bool {
-  // Releasing: what the handler before it did, before others see that the walk is past it.
+  // Releasing: the previous handler has returned before others see that the walk has passed it.
   treeCurrent(of: walk).pointee.store(
     walk.pointee.first &+ UInt32(truncatingIfNeeded: index), ordering: .releasing)
-  // Releasing, as above. Whoever waits has a fence made on this thread, or the walk is careful.
+  // Releasing, as above. A thread that waits makes this thread execute a fence; where the system cannot do
+  // that, `attention` is set.
   treeCalling(of: walk).pointee.store(UInt(bitPattern: registration), ordering: .releasing)
-  // Sequentially consistent, which on x86 is a plain load: the second half of "publish, then look".
+  // Sequentially consistent, which on x86 is a plain load: they must not move before the stores above.
   guard
     walk.pointee.lastRemoval.pointee.load(ordering: .sequentiallyConsistent) == walk.pointee.seen
       || treeState(of: registration).pointee.load(ordering: .sequentiallyConsistent) == 0
   else { return false }
-  // Relaxed: the load before it stays before it. A waiter that asks to be told has a barrier made
-  // on this thread after that (tree_wait.h).
+  // Relaxed: the loads above stay before it. A thread that sets it and waits makes this thread execute a
+  // barrier afterwards (tree_wait.h).
   return treeAttention(of: walk).pointee.load(ordering: .relaxed) == 0 || core.mayCall(walk, index)
 }

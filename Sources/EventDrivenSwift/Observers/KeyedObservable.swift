@@ -3,8 +3,8 @@
 
 import EventCore
 
-/// An ``Observable`` object whose observers can ask for what concerns one key alone: a model's
-/// number, a name in a dictionary.
+/// An ``Observable`` object whose observers can ask for the notifications about one key only, such as the
+/// number of a model or a name in a dictionary.
 ///
 /// ```swift
 /// prices.addKeyedObserver(keys: ["ACME", "ROAD"], display)
@@ -13,21 +13,34 @@ import EventCore
 /// }
 /// ```
 ///
-/// The rules of ``Observable`` hold for each key by itself. Observers with keys and observers
-/// without are apart: `withObservers` does not reach the former, `withKeyedObservers` not the
-/// latter. Keys are one if their `AnyHashable` forms are equal.
+/// The rules of ``Observable`` hold for each key. `withObservers` does not call observers with a key, and
+/// `withKeyedObservers` does not call observers without one. Two keys are the same if their `AnyHashable`
+/// forms are equal.
 ///
 /// **Threads**: as for ``Observable``.
 public protocol KeyedObservable: Observable {}
+
+/// Event threads can be observed. An observer is called by `withObservers` of this thread, not for the events
+/// that the thread handles.
+///
+/// **Threads**: any, for every member. A thread without observers has no cost.
+extension EventThread: KeyedObservable {
+  /// The registry of the thread's observers, which are called in the contexts of its central.
+  public func observerRegistry(isNeeded: Bool) -> ObserverRegistry? {
+    let attached = isNeeded ? attachment.value { ObserverRegistry(on: central) } : attachment.value
+    // Nothing else is attached.
+    return attached.map { unsafeDowncast($0, to: ObserverRegistry.self) }
+  }
+}
 
 extension KeyedObservable {
   /// Adds an observer of one key, behind the others of that key.
   ///
   /// - Parameters:
-  ///   - key: What it wants to hear about.
-  ///   - observer: The object to call. It is not retained; the key is, as long as it has observers.
+  ///   - key: The key. It is retained as long as it has observers.
+  ///   - observer: The object to call. It is not retained.
   ///   - execution: Where to call it, as for an observer without a key.
-  ///   - isolation: Leave it out. On an actor, where it is added is that actor.
+  ///   - isolation: Leave it out. On an actor, the observer is called on that actor.
   ///
   /// **Complexity**: O(observers of the key).
   @preconcurrency
@@ -39,15 +52,7 @@ extension KeyedObservable {
     registry.keyed.add(observer, for: AnyHashable(key)) { registry.context(execution, isolation) }
   }
 
-  /// Adds several observers of one key, in their order.
-  ///
-  /// - Parameters:
-  ///   - key: What they want to hear about.
-  ///   - observers: The objects to call.
-  ///   - execution: Where to call them; as for one.
-  ///   - isolation: Leave it out.
-  ///
-  /// **Complexity**: O(observers of the key), for each of them.
+  /// Adds several observers of one key, in their order. All else is as for one observer.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     key: Key, _ observers: [AnyObject], executeOn execution: ObserverExecution? = nil,
@@ -56,15 +61,7 @@ extension KeyedObservable {
     addKeyedObserver(keys: [key], observers, executeOn: execution, isolation: isolation)
   }
 
-  /// Adds an observer of several keys.
-  ///
-  /// - Parameters:
-  ///   - keys: What it wants to hear about.
-  ///   - observer: The object to call.
-  ///   - execution: Where to call it; as for one key.
-  ///   - isolation: Leave it out.
-  ///
-  /// **Complexity**: O(observers of the key), for each key.
+  /// Adds an observer of several keys. All else is as for one key.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     keys: [Key], _ observer: AnyObject, executeOn execution: ObserverExecution? = nil,
@@ -73,15 +70,7 @@ extension KeyedObservable {
     addKeyedObserver(keys: keys, [observer], executeOn: execution, isolation: isolation)
   }
 
-  /// Adds several observers of several keys, key by key.
-  ///
-  /// - Parameters:
-  ///   - keys: What they want to hear about.
-  ///   - observers: The objects to call.
-  ///   - execution: Where to call them; as for one observer and one key.
-  ///   - isolation: Leave it out.
-  ///
-  /// **Complexity**: O(observers of the key), for each of them and each key.
+  /// Adds several observers of several keys, key by key. All else is as for one observer and one key.
   @preconcurrency
   public func addKeyedObserver<Key: Hashable & Sendable>(
     keys: [Key], _ observers: [AnyObject], executeOn execution: ObserverExecution? = nil,
@@ -94,8 +83,8 @@ extension KeyedObservable {
     }
   }
 
-  /// Removes an observer of one key: after the return no call of it for that key begins. It stays
-  /// with its other keys.
+  /// Removes an observer of one key: after the return no call of it for that key begins. The observer's other
+  /// keys stay.
   ///
   /// **Complexity**: O(observers of the key).
   @preconcurrency
@@ -103,19 +92,19 @@ extension KeyedObservable {
     observerRegistry(isNeeded: false)?.keyed.remove(observer, for: AnyHashable(key))
   }
 
-  /// Removes several observers of one key. **Complexity**: as for one, for each of them.
+  /// Removes several observers of one key. All else is as for one observer.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(key: Key, _ observers: [AnyObject]) {
     removeKeyedObserver(keys: [key], observers)
   }
 
-  /// Removes an observer of several keys. **Complexity**: as for one, for each of them.
+  /// Removes an observer of several keys. All else is as for one key.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(keys: [Key], _ observer: AnyObject) {
     removeKeyedObserver(keys: keys, [observer])
   }
 
-  /// Removes several observers of several keys. **Complexity**: as for one and one key, for each.
+  /// Removes several observers of several keys. All else is as for one observer and one key.
   @preconcurrency
   public func removeKeyedObserver<Key: Hashable & Sendable>(keys: [Key], _ observers: [AnyObject]) {
     for key in keys {
@@ -125,16 +114,16 @@ extension KeyedObservable {
     }
   }
 
-  /// Calls a closure with every observer of a key that is of the type of the closure's parameter,
-  /// each where it wants to be called.
+  /// Calls a closure with every observer of a key that has the type of the closure's parameter, each in the
+  /// place for which it was added.
   ///
   /// - Parameters:
-  ///   - key: What the notification is about.
-  ///   - code: May be called by several threads at once, and after the return.
+  ///   - key: The key of the notification.
+  ///   - code: The closure. Several threads may call it at once, also after the return.
   ///
-  /// **Order**: that in which they were added for the key, among those of one context.
+  /// **Order**: that in which the observers of one context were added for the key.
   ///
-  /// **Complexity**: O(observers of the key and of that type), after the first time since a change.
+  /// **Complexity**: O(observers of the key and of that type), except for the first call after a change.
   @inlinable
   @preconcurrency
   public func withKeyedObservers<Key: Hashable & Sendable, Observer>(
@@ -145,9 +134,7 @@ extension KeyedObservable {
     }
   }
 
-  /// Calls a closure with the observers of each of several keys, key by key.
-  ///
-  /// **Order**, **Complexity**: as for one key, for each of them.
+  /// Calls a closure with the observers of several keys, key by key. All else is as for one key.
   @inlinable
   @preconcurrency
   public func withKeyedObservers<Key: Hashable & Sendable, Observer>(

@@ -5,14 +5,14 @@ import EventCore
 
 /// A group of observers for each key.
 ///
-/// Hashing and comparing keys is code of the user's, and runs without the lock: the table goes by
-/// hash value, a bucket is looked through outside, and changed only if it is still the one that was
-/// looked at. Lock order: none is taken while another is held.
+/// Hashing and comparing keys is user code, which must not run under the lock. So the table maps hash
+/// values to buckets, a bucket is searched without the lock, and it is replaced only if it is still the
+/// same. No lock is taken while another one is held.
 @usableFromInline
 final class KeyedObserverGroups: Sendable {
   @usableFromInline
   final class Keyed: @unchecked Sendable {
-    // Constant; equality of keys is of values, whatever the thread.
+    // Constant; keys can be compared on any thread.
     let key: AnyHashable
     let hash: Int
     @usableFromInline let group = ObserverGroup()
@@ -26,7 +26,7 @@ final class KeyedObserverGroups: Sendable {
   private struct Table {
     var buckets: [Int: [Keyed]] = [:]
     var count = 0
-    /// At how many keys those without observers are looked for.
+    /// The number of keys at which those without observers are removed.
     var sweepAt = 16
   }
   private let table = Guarded(Table())
@@ -37,7 +37,7 @@ final class KeyedObserverGroups: Sendable {
       let bucket = table.withLock { $0.buckets[hash] ?? [] }
       if let keyed = bucket.first(where: { $0.key == key }) {
         if keyed.group.add(observer, context) { return }
-        // Its last observer went, and whoever noticed has not come to this yet.
+        // The group was closed, since its last observer went, but is still in the table.
         remove(keyed)
         continue
       }
@@ -64,7 +64,7 @@ final class KeyedObserverGroups: Sendable {
     removeIfEmpty(keyed)
   }
 
-  /// Calls the observers of a key by the calling thread.
+  /// Calls the observers of a key on the calling thread.
   @inlinable
   func notifyDirectly<Observer>(_ key: AnyHashable, _ code: (Observer) -> Void) {
     guard let keyed = find(key) else { return }
@@ -72,7 +72,7 @@ final class KeyedObserverGroups: Sendable {
     removeIfEmpty(keyed)
   }
 
-  /// Has the observers of a key called where they registered.
+  /// Calls the observers of a key in the places for which they were added.
   @inlinable
   func notify<Observer>(_ key: AnyHashable, _ code: @escaping @Sendable (Observer) -> Void) {
     guard let keyed = find(key) else { return }
@@ -80,7 +80,7 @@ final class KeyedObserverGroups: Sendable {
     removeIfEmpty(keyed)
   }
 
-  /// How many keys have observers, or had some that nobody has looked for since.
+  /// How many keys are in the table.
   var keyCount: Int { table.withLock { $0.count } }
 
   @usableFromInline
@@ -96,10 +96,10 @@ final class KeyedObserverGroups: Sendable {
     }
   }
 
-  /// Takes a closed group off the table, if it is still there.
+  /// Removes a closed group from the table, if it is still there.
   private func remove(_ keyed: Keyed) {
     let hash = keyed.hash
-    // The caller holds it, so that the key does not end under the lock.
+    // The caller retains `keyed`, so that the key does not end under the lock.
     table.withLock { table in
       guard let index = table.buckets[hash]?.firstIndex(where: { $0 === keyed }) else { return }
       table.buckets[hash]!.remove(at: index)

@@ -3,7 +3,7 @@
 
 import EventCore
 
-/// An object that tells others, through protocols of theirs, what happens to it.
+/// An object that notifies others, which it calls by protocols that they conform to.
 ///
 /// ```swift
 /// protocol TemperatureObserver: AnyObject {
@@ -16,25 +16,25 @@ import EventCore
 /// }
 /// ```
 ///
-/// Four classes bring it, ``ObservableClass``, ``ObservableThreadSafeClass`` and their keyed forms,
-/// and so does `EventThread`. They keep these rules:
-/// - Observers are held weakly. One that is gone is never called again, and what is kept about it
-///   is freed at the next notification, or as others are added.
-/// - They are called in the order in which they were added. An object that is added twice is called
-///   once, in its first place.
-/// - A callback may add and remove observers, itself among them, and notify again. Who is added
-///   meanwhile is called from the next notification on; who is removed, no more.
+/// Four classes conform to it, ``ObservableClass``, ``ObservableThreadSafeClass`` and their keyed forms,
+/// and so does `EventThread`. These rules hold:
+/// - Observers are not retained. One that has ended is never called again, and its entry is freed at the next
+///   notification, or when others are added.
+/// - Observers are called in the order in which they were added. An object that is added twice is called
+///   once, at its first position.
+/// - A call may add and remove observers, itself among them, and notify again. An observer that is added
+///   meanwhile is called from the next notification on; one that is removed is not called any more.
 /// - No lock is held while an observer is called.
-/// - A call that waits in the observer's own context is made even if the observed object is gone by
-///   then, unless that was an `EventThread` which held the last reference to its central.
+/// - A call that was handed over to the observer's context is made even if the observed object has ended,
+///   unless that was an `EventThread` with the last reference to its central.
 ///
-/// **Threads**: one, or one actor, for an ``ObservableClass``; any for the others, also inside a
-/// callback. Observers may be removed in their `deinit`.
+/// **Threads**: one, or one actor, for an ``ObservableClass``; any for the others, also inside a call of an
+/// observer. Observers may be removed in their `deinit`.
 public protocol Observable: AnyObject {
-  /// What the object knows of its observers; nil if it never had any and none is to be made. A class
-  /// of your own keeps an ``ObserverRegistry`` and returns it.
+  /// The registry of the object's observers; nil if there is none and `isNeeded` is false. A class of your
+  /// own stores an ``ObserverRegistry`` and returns it.
   ///
-  /// **Threads**: as all members of the object.
+  /// **Threads**: those of the object's other members.
   func observerRegistry(isNeeded: Bool) -> ObserverRegistry?
 }
 
@@ -45,16 +45,17 @@ public protocol Observable: AnyObject {
 public final class ObserverRegistry: Sendable {
   @usableFromInline let all = ObserverGroup()
   @usableFromInline let keyed = KeyedObserverGroups()
-  /// Whose contexts the observers are called in; nil if they are called by whoever notifies.
+  /// The central of the contexts in which observers are called; nil if they are called on the thread that
+  /// notifies.
   private let central: EventCentral?
 
   /// Makes a registry without observers.
   ///
-  /// - Parameter central: Where observers are called that name a place or are to be called where they
-  ///   were added. Nil if the thread that notifies calls them all.
+  /// - Parameter central: The central of the contexts in which observers are called. Nil if they are all
+  ///   called on the thread that notifies.
   public init(on central: EventCentral? = .shared) { self.central = central }
 
-  /// Where an observer that is added now will be called; nil for the thread that notifies.
+  /// Where an observer is called that is added now; nil for the thread that notifies.
   func context(
     _ execution: ObserverExecution?, _ actor: (any Actor)?
   ) -> (any ObserverContext)? {
@@ -62,8 +63,8 @@ public final class ObserverRegistry: Sendable {
       require(
         execution == nil,
         """
-        An ObservableClass calls its observers itself, inside withObservers, and was given one with executeOn: \
-        leave executeOn: out, or inherit from ObservableThreadSafeClass.
+        An ObservableClass calls its observers itself, inside withObservers, and was given one with \
+        executeOn: leave executeOn: out, or inherit from ObservableThreadSafeClass.
         """)
       return nil
     }
@@ -72,13 +73,13 @@ public final class ObserverRegistry: Sendable {
 }
 
 extension Observable {
-  /// Adds an observer behind the others. If it is there already, nothing changes.
+  /// Adds an observer behind the others, unless it was added before.
   ///
   /// - Parameters:
   ///   - observer: The object to call. It is not retained.
-  ///   - execution: Where to call it. Left out, where it is added; by the thread that notifies if this is
-  ///     an ``ObservableClass``, which traps if a place is named.
-  ///   - isolation: Leave it out. On an actor, where it is added is that actor.
+  ///   - execution: Where to call it; by default in the context of this call. An ``ObservableClass`` calls
+  ///     its observers on the thread that notifies, and traps if this is not left out.
+  ///   - isolation: Leave it out. On an actor, the observer is called on that actor.
   ///
   /// **Complexity**: O(observers).
   public func addObserver(
@@ -86,18 +87,11 @@ extension Observable {
     isolation: isolated (any Actor)? = #isolation
   ) {
     guard let registry = observerRegistry(isNeeded: true) else { return }
-    // Not refused: only groups of keys close.
+    // The group cannot refuse it: only the groups of keys are ever closed.
     registry.all.add(observer) { registry.context(execution, isolation) }
   }
 
-  /// Adds several observers, in their order.
-  ///
-  /// - Parameters:
-  ///   - observers: The objects to call. They are not retained.
-  ///   - execution: Where to call them; as for one.
-  ///   - isolation: Leave it out.
-  ///
-  /// **Complexity**: O(observers), for each of them.
+  /// Adds several observers, in their order. All else is as for one observer.
   public func addObserver(
     _ observers: [AnyObject], executeOn execution: ObserverExecution? = nil,
     isolation: isolated (any Actor)? = #isolation
@@ -107,31 +101,29 @@ extension Observable {
     }
   }
 
-  /// Removes an observer: after the return no call of it begins. One that runs goes on.
+  /// Removes an observer: after the return no call of it begins, though one may still be running.
   ///
   /// **Complexity**: O(observers).
   public func removeObserver(_ observer: AnyObject) {
     observerRegistry(isNeeded: false)?.all.remove(observer)
   }
 
-  /// Removes several observers.
-  ///
-  /// **Complexity**: O(observers), for each of them.
+  /// Removes several observers. All else is as for one observer.
   public func removeObserver(_ observers: [AnyObject]) {
     for observer in observers {
       removeObserver(observer)
     }
   }
 
-  /// Calls a closure with every observer that is of the type of the closure's parameter, each where
-  /// it wants to be called.
+  /// Calls a closure with every observer that has the type of the closure's parameter, each in the place for
+  /// which it was added.
   ///
-  /// - Parameter code: May be called by several threads at once, and after the return.
+  /// - Parameter code: The closure. Several threads may call it at once, also after the return.
   ///
-  /// **Order**: that in which they were added, among those of one context; each observer gets the
-  /// notifications of one thread in their order.
+  /// **Order**: the observers of one context are called in the order in which they were added; each observer
+  /// gets the notifications of one thread in their order.
   ///
-  /// **Complexity**: O(observers of that type), after the first time since a change.
+  /// **Complexity**: O(observers of that type), except for the first call after a change.
   @inlinable
   @preconcurrency
   public func withObservers<Observer>(_ code: @escaping @Sendable (_ observer: Observer) -> Void) {

@@ -3,27 +3,27 @@
 
 import EventCore
 
-/// A class whose objects can be observed, for use by one thread or one actor.
+/// A class whose objects can be observed, for one thread or one actor.
 ///
-/// Observers are called directly, before `withObservers` returns. Where several threads come in,
-/// inherit from ``ObservableThreadSafeClass``.
+/// Observers are called directly, before `withObservers` returns. For several threads inherit from
+/// ``ObservableThreadSafeClass``.
 ///
-/// **Threads**: one, or one actor, for every member; observers may add, remove and notify inside
-/// their calls.
+/// **Threads**: one, or one actor, for every member. Observers may add, remove and notify while they are
+/// called.
 open class ObservableClass: Observable {
   @usableFromInline let registry = ObserverRegistry(on: nil)
 
   /// Makes an object without observers.
   public init() {}
 
-  /// What the object knows of its observers.
+  /// The registry of the object's observers.
   public final func observerRegistry(isNeeded: Bool) -> ObserverRegistry? { registry }
 
-  /// Calls a closure with every observer that is of the type of the closure's parameter.
+  /// Calls a closure with every observer that has the type of the closure's parameter.
   ///
-  /// **Order**: that in which they were added.
+  /// **Order**: that in which the observers were added.
   ///
-  /// **Complexity**: O(observers of that type), after the first time since a change.
+  /// **Complexity**: O(observers of that type), except for the first call after a change.
   @inlinable
   public func withObservers<Observer>(_ code: (_ observer: Observer) -> Void) {
     registry.all.notifyDirectly(code)
@@ -35,26 +35,26 @@ open class KeyedObservableClass: ObservableClass, KeyedObservable {
   /// Adds an observer of one key that need not be `Sendable`, behind the others of that key.
   ///
   /// - Parameters:
-  ///   - key: What it wants to hear about.
-  ///   - observer: The object to call. It is not retained; the key is, as long as it has observers.
+  ///   - key: The key. It is retained as long as it has observers.
+  ///   - observer: The object to call. It is not retained.
   ///
   /// **Complexity**: O(observers of the key).
   public func addKeyedObserver<Key: Hashable>(key: Key, _ observer: AnyObject) {
     registry.keyed.add(observer, for: AnyHashable(key)) { nil }
   }
 
-  /// Removes an observer of one key that need not be `Sendable`. It stays with its other keys.
+  /// Removes an observer of one key that need not be `Sendable`. The observer's other keys stay.
   ///
   /// **Complexity**: O(observers of the key).
   public func removeKeyedObserver<Key: Hashable>(key: Key, _ observer: AnyObject) {
     registry.keyed.remove(observer, for: AnyHashable(key))
   }
 
-  /// Calls a closure with every observer of a key that is of the type of the closure's parameter.
+  /// Calls a closure with every observer of a key that has the type of the closure's parameter.
   ///
-  /// **Order**: that in which they were added for the key.
+  /// **Order**: that in which the observers were added for the key.
   ///
-  /// **Complexity**: O(observers of that type), after the first time since a change, for each key.
+  /// **Complexity**: O(observers of the key and of that type), except for the first call after a change.
   @inlinable
   public func withKeyedObservers<Key: Hashable, Observer>(
     key: Key, _ code: (_ key: Key, _ observer: Observer) -> Void
@@ -62,9 +62,7 @@ open class KeyedObservableClass: ObservableClass, KeyedObservable {
     registry.keyed.notifyDirectly(AnyHashable(key)) { (observer: Observer) in code(key, observer) }
   }
 
-  /// Calls a closure with the observers of each of several keys, key by key.
-  ///
-  /// **Complexity**: O(observers of that type), after the first time since a change, for each key.
+  /// Calls a closure with the observers of several keys, key by key. All else is as for one key.
   @inlinable
   public func withKeyedObservers<Key: Hashable, Observer>(
     keys: [Key], _ code: (_ key: Key, _ observer: Observer) -> Void
@@ -74,3 +72,24 @@ open class KeyedObservableClass: ObservableClass, KeyedObservable {
     }
   }
 }
+
+/// A class whose objects can be observed and notified by any thread.
+///
+/// Each observer is called in the context in which it was added, or in the place that `executeOn:` names.
+///
+/// **Threads**: any, for every member.
+open class ObservableThreadSafeClass: Observable, @unchecked Sendable {
+  // Constant, and itself Sendable. A subclass guards its own state.
+  private let registry = ObserverRegistry()
+
+  /// Makes an object without observers.
+  public init() {}
+
+  /// The registry of the object's observers.
+  public final func observerRegistry(isNeeded: Bool) -> ObserverRegistry? { registry }
+}
+
+/// An ``ObservableThreadSafeClass`` with keyed observers.
+open class KeyedObservableThreadSafeClass: ObservableThreadSafeClass, KeyedObservable,
+  @unchecked Sendable
+{}

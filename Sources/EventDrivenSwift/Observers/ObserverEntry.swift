@@ -7,10 +7,10 @@ import Synchronization
 /// One registration of an observer, which it does not retain.
 @usableFromInline
 final class ObserverEntry: @unchecked Sendable {
-  // `object` is written by the initialiser alone, and reading a weak reference is atomic. The rest
-  // is constant or atomic.
+  // Only the initialiser writes `object`, and a weak reference is read atomically. The rest is constant or
+  // atomic.
 
-  /// Tells the object from all others that are alive.
+  /// The identity of the object, as long as it lives.
   let id: ObjectIdentifier
   /// Where the observer is called; nil for the thread that notifies.
   private let context: (any ObserverContext)?
@@ -18,7 +18,7 @@ final class ObserverEntry: @unchecked Sendable {
   /// Set by the thread that removes the observer, read before each call.
   private let hasEnded = Atomic<Bool>(false)
 
-  /// - Parameter context: Which the entry leaves when it ends.
+  /// - Parameter context: Where the observer is called. The entry leaves the context when it ends.
   init(_ object: AnyObject, _ context: (any ObserverContext)?) {
     id = ObjectIdentifier(object)
     self.object = object
@@ -29,8 +29,8 @@ final class ObserverEntry: @unchecked Sendable {
     end()
   }
 
-  /// The observer; nil if it is gone. Letting go of it may run its `deinit`: never under a lock,
-  /// but where the caller holds the object anyway.
+  /// The observer; nil if it has ended. Releasing the result may run its `deinit`: so not under a lock,
+  /// unless the caller retains the object anyway.
   @usableFromInline
   var observer: AnyObject? { object }
 
@@ -39,26 +39,24 @@ final class ObserverEntry: @unchecked Sendable {
 
   @usableFromInline
   var isEnded: Bool {
-    // Pairs with `end`: a call that begins after the removal returned sees it.
+    // Acquiring, pairs with `end`: a call that begins after the removal returned sees the end.
     hasEnded.load(ordering: .acquiring)
   }
 
-  /// Whether it can still be called: the observer is there, and the place where it registered. What
-  /// is looked at may end by it: with no lock held.
+  /// Whether the observer can still be called: neither it nor its place has ended. With no lock held, since
+  /// this may release the last reference to either.
   var isUsable: Bool { !isEnded && object != nil && context?.isUsable != false }
 
-  /// Has a closure called where the observer registered. False if the observer or that place is
-  /// gone.
+  /// Runs a closure in the observer's place. False if the observer or the place has ended.
   func run(_ body: @escaping @Sendable () -> Void) -> Bool {
     guard let context, object != nil else { return false }
     return context.run(body)
   }
 
-  /// No call of the observer begins after this. What waits in its context may be freed: with no
-  /// lock held.
+  /// Ends the entry: no call of the observer begins after this. With no lock held, since it may free closures
+  /// that wait in the context.
   func end() {
-    // Releasing: for `isEnded`. Acquiring is not needed, since nothing is read that the first
-    // caller wrote.
+    // Releasing, pairs with `isEnded`. Not acquiring: a second caller reads nothing of the first one's.
     guard !hasEnded.exchange(true, ordering: .releasing) else { return }
     context?.leave()
   }

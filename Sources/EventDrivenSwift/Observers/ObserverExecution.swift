@@ -4,20 +4,20 @@
 import Dispatch
 import EventCore
 
-/// Where an observer is called.
+/// The place in which an observer is called.
 public enum ObserverExecution: Sendable {
   /// In the context in which it was added, in the order of the notifications. The table of EventCore's
-  /// `ExecuteEventOn.requesterThread` says which that is: it is the same for listeners and observers.
+  /// `ExecuteEventOn.requesterThread` says which context that is, for listeners and observers alike.
   case requesterThread
-  /// By the thread that notifies, before `withObservers` returns. The observer answers for its own
-  /// safety if several threads notify.
+  /// On the thread that notifies, before `withObservers` returns. The observer has to be thread-safe if
+  /// several threads notify.
   case notifyingThread
   /// On a dispatch queue, in the order of the notifications, one at a time.
   case dispatchQueue(DispatchQueue)
 
-  /// Where an observer that is added now will be called; nil for the thread that notifies.
+  /// Where an observer is called that is added now; nil for the thread that notifies.
   ///
-  /// - Parameter actor: Which actor the caller is on, if it says so.
+  /// - Parameter actor: The caller's actor, if it is known.
   func context(in contexts: ExecutionContexts, on actor: (any Actor)?) -> (any ObserverContext)? {
     switch self {
     case .requesterThread: actor.map { contexts.actor($0) } ?? contexts.current()
@@ -29,15 +29,14 @@ public enum ObserverExecution: Sendable {
 
 /// The seam between observers and the places where they are called.
 protocol ObserverContext: Sendable {
-  /// Has a closure called there, after those that were handed over before it. Any thread. False if
-  /// the place has ended.
+  /// Runs a closure there, after those that were handed over before. False if the place has ended. Any
+  /// thread.
   func run(_ body: @escaping @Sendable () -> Void) -> Bool
 
-  /// False if it has ended by itself: its actor, its thread or its central is gone. Any thread, with
-  /// no lock held.
+  /// False if its actor, its thread or its central has ended. Any thread, with no lock held.
   var isUsable: Bool { get }
 
-  /// The observer does not need it any more. Once, with no lock held.
+  /// Tells that the observer does not need the place any more. Once, with no lock held.
   func leave()
 }
 

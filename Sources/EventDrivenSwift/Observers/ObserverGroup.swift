@@ -3,27 +3,27 @@
 
 import EventCore
 
-/// Observers in the order of their registration, each once.
+/// Observers in the order in which they were added, each once.
 ///
-/// Callbacks run from a view, which nobody changes: they may add and remove observers as they like,
-/// and no lock is held. No weak reference is read under the lock either, since letting go of what
-/// it gave may end the object, and its `deinit` may come back here.
+/// Notifications use an immutable view of the list and hold no lock, so that callbacks may add and remove
+/// observers. Weak references are not read under the lock either: releasing the result may end the object,
+/// whose `deinit` may call this group.
 @usableFromInline
 final class ObserverGroup: Sendable {
   private struct State {
     var entries: [ObserverEntry] = []
-    /// What has been made of exactly these entries, by type.
+    /// The views of these entries, by type.
     var views: [(type: ObjectIdentifier, view: AnyObject)] = []
     /// Changes with `entries`.
     var version: UInt64 = 0
-    /// At how many entries those whose observers are gone are looked for.
+    /// The number of entries at which those of ended observers are removed.
     var sweepAt = 16
     var isClosed = false
   }
   private let state = Guarded(State())
 
-  /// Changes the entries, unless `body` returns nil. What was made of them may end user code: it ends out of
-  /// the lock, as do entries that `body` takes out and returns.
+  /// Changes the entries, unless `body` returns nil. The old views, and entries that `body` removes and
+  /// returns, end outside of the lock, since that may run user code.
   private func change<Result>(_ body: (inout State) -> Result?) -> Result? {
     let (result, garbage) = state.withLock { state in
       guard let result = body(&state) else { return (Result?.none, [(ObjectIdentifier, AnyObject)]()) }
@@ -35,15 +35,15 @@ final class ObserverGroup: Sendable {
     return withExtendedLifetime(garbage) { result }
   }
 
-  /// Adds an observer behind the others, unless it is there. False if the group is closed.
+  /// Adds an observer behind the others, unless it was added before. False if the group is closed.
   ///
-  /// - Parameter context: Asked for where it is to be called, if the observer is new.
+  /// - Parameter context: Returns where to call the observer; it is called only if the observer is new.
   @discardableResult
   func add(_ observer: AnyObject, _ context: () -> (any ObserverContext)?) -> Bool {
     let id = ObjectIdentifier(observer)
     if let known = state.withLock({ $0.entries.first { $0.id == id } }) {
       if known.isUsable { return true }
-      // It could not be called any more, or was of another object, whose place in memory this got.
+      // Its place has ended, or it belongs to an earlier object at the same address.
       known.end()
     }
     let new = ObserverEntry(observer, context())
@@ -53,7 +53,7 @@ final class ObserverGroup: Sendable {
       guard isOpen else { return nil }
       var ended: ObserverEntry?
       if let index = state.entries.firstIndex(where: { $0.id == id }) {
-        // Another thread was faster.
+        // Another thread may have added the observer meanwhile.
         if !state.entries[index].isEnded { return nil }
         ended = state.entries.remove(at: index)
       }
@@ -66,7 +66,7 @@ final class ObserverGroup: Sendable {
     return isOpen
   }
 
-  /// Removes an observer. No call of it begins after the return.
+  /// Removes an observer: no call of it begins after the return.
   func remove(_ observer: AnyObject) {
     let id = ObjectIdentifier(observer)
     let entry = change { state in
@@ -75,7 +75,7 @@ final class ObserverGroup: Sendable {
     entry?.end()
   }
 
-  /// Refuses later observers if there are none. True if it is closed.
+  /// Closes the group if it is empty, after which it refuses observers. Returns whether it is closed.
   func closeIfEmpty() -> Bool {
     state.withLock { state in
       state.isClosed = state.isClosed || state.entries.isEmpty
@@ -83,7 +83,7 @@ final class ObserverGroup: Sendable {
     }
   }
 
-  /// Frees the entries of observers that are gone, and those that have been ended.
+  /// Removes the entries of observers that have ended or were removed.
   @usableFromInline
   func sweep() {
     let gone = state.withLock { $0.entries }.filter { $0.observer == nil }
@@ -98,12 +98,12 @@ final class ObserverGroup: Sendable {
     }
   }
 
-  /// How many entries it holds, those of gone observers among them.
+  /// How many entries the group has, including those of observers that have ended.
   var entryCount: Int { state.withLock { $0.entries.count } }
 
   // MARK: Notifying
 
-  /// Calls every observer of a type by the calling thread, wherever it registered.
+  /// Calls every observer of a type on the calling thread, whatever its place is.
   @inlinable
   func notifyDirectly<Observer>(_ code: (Observer) -> Void) {
     let view = view(of: Observer.self)
@@ -116,7 +116,7 @@ final class ObserverGroup: Sendable {
     }
   }
 
-  /// Has every observer of a type called where it registered.
+  /// Calls every observer of a type in its place.
   @inlinable
   func notify<Observer>(_ code: @escaping @Sendable (Observer) -> Void) {
     let view = view(of: Observer.self)
@@ -137,7 +137,7 @@ final class ObserverGroup: Sendable {
   @inlinable
   func view<Observer>(of type: Observer.Type) -> ObserverView<Observer> {
     guard let view = findView(ObjectIdentifier(type)) else { return makeView(of: type) }
-    // Stored under this type below.
+    // `makeView` stores views of this type under this key.
     return unsafeDowncast(view, to: ObserverView<Observer>.self)
   }
 

@@ -3,24 +3,24 @@
 
 import EventCore
 
-/// The observers of one list that are of one type, in order, with the result of the cast kept.
+/// Those observers of a list that have one type, in order, with the results of the casts.
 ///
-/// A cast to a protocol costs more than the rest of a call does, and those who do not conform pay
-/// it as well: so it is done once, until the list changes.
+/// A cast to a protocol costs more than the rest of a call, also for objects that do not conform: so each
+/// object is cast once, until the list changes.
 ///
-/// Inlinable as far as a notification goes, since a call of a generic that is not specialised costs
-/// several times a call of an observer.
+/// What a notification uses is inlinable, since a call of a generic that is not specialised costs several
+/// times a call of an observer.
 @usableFromInline
 final class ObserverView<Observer>: @unchecked Sendable {
   // Constant after the initialiser.
 
   @usableFromInline let entries: [ObserverEntry]
-  /// Whether `observers` holds an entry's cast observer; if not, it is cast for each call.
+  /// Whether `observers` has the cast observer of an entry; otherwise it is cast for each call.
   @usableFromInline let isKept: [Bool]
-  /// The cast observers. They own nothing: each is copied only while its object is held, and never
+  /// The cast observers, which own no references: each is read only while its object is retained, and never
   /// deinitialised. See `keep`.
   @usableFromInline let observers: UnsafeMutablePointer<Observer>
-  /// Whether an observer was gone when the view was made.
+  /// Whether an observer had ended when the view was made.
   @usableFromInline let sawGone: Bool
 
   init(_ candidates: [ObserverEntry]) {
@@ -49,7 +49,7 @@ final class ObserverView<Observer>: @unchecked Sendable {
     observers.deallocate()
   }
 
-  /// Calls one observer, unless it was removed. False if it is gone.
+  /// Calls one observer, unless it was removed. False if it has ended.
   @inlinable
   func call(at index: Int, _ code: (Observer) -> Void) -> Bool {
     let entry = entries[index]
@@ -65,7 +65,7 @@ final class ObserverView<Observer>: @unchecked Sendable {
     return true
   }
 
-  /// Has one observer called where it registered. False if it, or that place, is gone.
+  /// Calls one observer in its place. False if the observer or the place has ended.
   @usableFromInline
   func callElsewhere(at index: Int, _ code: @escaping @Sendable (Observer) -> Void) -> Bool {
     entries[index].run { _ = self.call(at: index, code) }
@@ -79,8 +79,8 @@ final class ObserverView<Observer>: @unchecked Sendable {
 
   // MARK: Keeping a cast without retaining
 
-  /// Whether a value is nothing but one reference to an object: a class, or a protocol that holds
-  /// the object in place. Not so a value that bridging made, or the box of an `Error`.
+  /// Whether a value is just one reference to the object, with pointers to static tables if its type is a
+  /// protocol. A value that bridging has made and the box of an `Error` are not.
   private static func isReference(_ observer: Observer, to object: AnyObject) -> Bool {
     let address = UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque())
     return withUnsafeBytes(of: observer) { bytes in
@@ -88,10 +88,8 @@ final class ObserverView<Observer>: @unchecked Sendable {
     } && type(of: observer as Any) == type(of: object)
   }
 
-  /// Stores a value that is one reference, and gives back the retain that storing it took. What
-  /// else such a value holds are pointers to static tables; copying it retains the object, which
-  /// its reader holds. So the memory needs the object only while somebody reads, and must not be
-  /// deinitialised.
+  /// Stores a value that is one reference, and takes back the retain of the copy. A reader copies the value
+  /// while it retains the object. So the memory needs no reference, and must not be deinitialised.
   private static func keep(
     _ observer: Observer, of object: AnyObject, in memory: UnsafeMutablePointer<Observer>
   ) {

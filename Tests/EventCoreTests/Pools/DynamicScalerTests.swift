@@ -16,12 +16,9 @@ struct DynamicScalerTests {
 
   let hands = Hands()
 
-  func scaler(_ minimum: Int, _ maximum: Int, _ limits: EventPoolDynamicScaler.Limits = .init())
-    -> EventPoolDynamicScaler
-  {
-    let hands = hands
-    return EventPoolDynamicScaler(
-      minimum: minimum, maximum: maximum, limits: limits, interval: nil, now: { hands.now })
+  func scaler(_ minimum: Int, _ maximum: Int) -> EventPoolDynamicScaler {
+    EventPoolDynamicScaler(
+      minimum: minimum, maximum: maximum, interval: nil, now: { [hands] in hands.now })
   }
 
   func reading(_ capacity: Int, busy: Int, waiting: Int, handled: UInt64 = 0) -> EventPoolReading {
@@ -179,13 +176,10 @@ struct DynamicScalerTests {
 
   @Test("a depth that no pool reaches is no depth at all")
   func unreachableDepth() {
-    var limits = EventPoolDynamicScaler.Limits()
-    limits.growDepth = .max
-    limits.shrinkDepth = .max
     // Nothing but the depth decides, and at once.
-    limits.growWait = .seconds(Int64.max)
-    limits.growAfter = .zero
-    let scaler = scaler(1, 4, limits)
+    let scaler = EventPoolDynamicScaler(
+      minimum: 1, maximum: 4, growWait: .seconds(Int64.max), growDepth: .max, growAfter: .zero,
+      shrinkDepth: .max, interval: nil, now: { [hands] in hands.now })
     for _ in 0..<10 {
       #expect(scaler.capacity(for: reading(3, busy: 3, waiting: .max)) == 3)
       hands.turn(.milliseconds(1))

@@ -23,20 +23,14 @@ struct PoolMistakeTests {
   @Test("limits by which a pool would grow and shrink in turn, and the edge at which it does not")
   func limits() async {
     let depths = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      var limits = EventPoolDynamicScaler.Limits()
-      (limits.growDepth, limits.shrinkDepth) = (2, 3)
-      _ = EventPoolDynamicScaler(maximum: 2, limits: limits)
+      _ = EventPoolDynamicScaler(maximum: 2, growDepth: 2, shrinkDepth: 3)
     }
     expectMessage(depths, "A scaler's shrinkDepth is at least 0 and no more than its growDepth")
     let time = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      var limits = EventPoolDynamicScaler.Limits()
-      limits.shrinkAfter = .nanoseconds(-1)
-      _ = EventPoolDynamicScaler(maximum: 2, limits: limits)
+      _ = EventPoolDynamicScaler(maximum: 2, shrinkAfter: .nanoseconds(-1))
     }
     expectMessage(time, "and its times are not negative")
-    var limits = EventPoolDynamicScaler.Limits()
-    (limits.growDepth, limits.shrinkDepth, limits.growAfter) = (0, 0, .zero)
-    #expect(EventPoolDynamicScaler(maximum: 1, limits: limits).limits.growDepth == 0)
+    _ = EventPoolDynamicScaler(maximum: 1, growDepth: 0, growAfter: .zero, shrinkDepth: 0)
   }
 
   @Test("a scaler that is to be asked all the time")
