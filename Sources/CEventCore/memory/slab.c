@@ -62,7 +62,7 @@ void evc_pool_give(void *slot)
 	struct block *block = (struct block *)(void *)((char *)slot - HEADER);
 
 	__asan_poison_memory_region((char *)slot + 32, block->size - HEADER - 32);
-	evc_domain_retire(&block->retired, reclaim_block);
+	evc_domain_retire(&block->retired, block->size, reclaim_block);
 }
 
 void evc_return_cache_flush(struct evc_return_cache *cache)
@@ -163,10 +163,7 @@ static struct evc_segment *take_returned(struct evc_pool *pool)
 		/* Acquire, pairs with evc_pool_list, also through the trim. */
 		segment = atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
 	if (segment != NULL && segment->next != NULL)
-		/*
-		 * The other segments stay where the trim can find them. Release, pairs with its exchange:
-		 * their links.
-		 */
+		/* Release, pairs with the trim's exchange, for which they stay: their links. */
 		atomic_store_explicit(&pool->reserve, segment->next, memory_order_release);
 	return segment;
 }
@@ -180,10 +177,7 @@ void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 			segment->is_released = false;
 			evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
 		}
-		/*
-		 * G3. Release: the fields above are written before the listing is given up to whoever makes
-		 * the next one.
-		 */
+		/* G3. Release, for the next holder of the listing: the fields above. */
 		cursor->free = atomic_exchange_explicit(&segment->free, 0, memory_order_acq_rel);
 	} else {
 		segment = take_fresh(pool);

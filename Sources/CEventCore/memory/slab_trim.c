@@ -62,10 +62,7 @@ static void arm(void)
 
 void evc_pool_note_end(void)
 {
-	/*
-	 * Its floor no longer counts. Relaxed: a trim that sees this has yet to take the mutex under which
-	 * the thread has ended.
-	 */
+	/* Relaxed: a trim that sees this has yet to take the mutex under which the thread has ended. */
 	atomic_fetch_add_explicit(&surplus, 1, memory_order_relaxed);
 	arm();
 }
@@ -141,10 +138,7 @@ static size_t segment_size(const struct evc_pool *pool)
 	return (size_t)1 << pool->segment_shift;
 }
 
-/*
- * The segments of a slab pool that the trim holds, how many of their bytes are free and not released, and how
- * many bytes stay.
- */
+/* The segments that the trim holds, their bytes that are free and not released, and what stays. */
 struct holding {
 	struct evc_pool *pool;
 	struct evc_segment *first;
@@ -165,10 +159,7 @@ static void count(struct holding *holding)
 	}
 }
 
-/*
- * Tells whether the whole slab is freed. A slab with a segment that was not free when they were counted is
- * not.
- */
+/* True if the whole slab is freed: all of its segments were free when they were counted. */
 static bool is_doomed(struct holding *holding, struct evc_slab *slab)
 {
 	size_t size = slab->held_bytes;
@@ -190,7 +181,7 @@ static void let_go_of_slab_segment(struct evc_pool *pool, struct evc_segment *se
 	if (--slab->held > 0)
 		return;
 	shrink(pool, EVC_SLAB_HEADER);
-	evc_domain_retire(&slab->retired, destroy);
+	evc_domain_retire(&slab->retired, EVC_SLAB_SIZE, destroy);
 }
 
 static bool release(struct evc_pool *pool, struct evc_segment *segment)
@@ -237,10 +228,7 @@ bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
 	struct holding holding = { .pool = pool, .floor = floor };
 	bool is_busy = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed) != 0;
 
-	/*
-	 * A busy slab pool would map new slabs while the trim holds its lists. Its memory is released when it
-	 * is quiet.
-	 */
+	/* A busy slab pool would map new slabs while the trim holds its lists. */
 	if (!is_busy) {
 		holding.first = join(take_all(&pool->reserve), take_all(&pool->returned));
 		count(&holding);
@@ -269,10 +257,7 @@ void evc_pool_trim(void)
 
 	if (pthread_mutex_trylock(&trim_mutex) != 0)
 		return;
-	/*
-	 * Acquire, pairs with evc_pool_grow: growth before this is seen below; later growth changes
-	 * `surplus`.
-	 */
+	/* Acquire, pairs with evc_pool_grow: what grew before is seen below, later growth by `surplus`. */
 	before = atomic_load_explicit(&surplus, memory_order_acquire);
 	evc_thread_records_trim(&trim);
 	atomic_fetch_add_explicit(&trims, 1, memory_order_relaxed);

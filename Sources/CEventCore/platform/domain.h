@@ -40,20 +40,12 @@ void evc_domain_enter(void);
 void evc_domain_leave(void);
 
 /*
- * Retires `head`: calls `reclaim(head)` on the callback thread after a grace period, some ten milliseconds
- * later, and after everything that was retired before. Threads: any, also inside a section. Progress:
- * lock-free, except that the first call starts the thread. Ownership: `head` is the domain's until `reclaim`
- * is called.
+ * Retires `head`: calls `reclaim(head)` on the callback thread after a grace period, some 50 ms later, or
+ * sooner if a megabyte waits. Items are reclaimed in no particular order. `bytes`: roughly the memory that
+ * `head` keeps. Threads: any, also inside a section. Progress: lock-free, except that the first call starts
+ * the thread. Ownership: `head` is the domain's until `reclaim` is called.
  */
-void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_domain_head *));
-
-/*
- * Retires `head` if its memory may wait longer: 50 ms, unless something urgent is reclaimed sooner or a
- * megabyte waits. Such items are reclaimed in no particular order. `bytes`: roughly the memory that `head`
- * keeps.
- */
-void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,
-				 void (*reclaim)(struct evc_domain_head *));
+void evc_domain_retire(struct evc_domain_head *head, size_t bytes, void (*reclaim)(struct evc_domain_head *));
 
 /*
  * Calls `call()` once on the callback thread, after `after` nanoseconds. Only one call is scheduled at a

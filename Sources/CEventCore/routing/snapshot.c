@@ -112,7 +112,7 @@ static bool drop_reference(struct evc_snapshot *snapshot)
 void evc_snapshot_release(struct evc_snapshot *snapshot)
 {
 	if (drop_reference(snapshot))
-		evc_domain_retire_patiently(&snapshot->retired, size_for(snapshot->count), end);
+		evc_domain_retire(&snapshot->retired, size_for(snapshot->count), end);
 }
 
 /* Runs on the callback thread, so that the snapshot can end at once. */
@@ -125,7 +125,7 @@ static void release_retired(struct evc_domain_head *head)
 void evc_snapshot_retire(struct evc_snapshot *snapshot)
 {
 	if (snapshot != NULL)
-		evc_domain_retire_patiently(&snapshot->retired, size_for(snapshot->count),
+		evc_domain_retire(&snapshot->retired, size_for(snapshot->count),
 					    release_retired);
 }
 

@@ -105,7 +105,7 @@ bool evc_shared_queue_advance(struct evc_shared_queue *queue, struct evc_queue_s
 	/* Release, both: the next segment, and of the head, that the tail has left this one. */
 	if (atomic_compare_exchange_strong_explicit(&queue->head, &expected, next,
 						    memory_order_release, memory_order_relaxed))
-		evc_domain_retire(&done->retired, reclaim);
+		evc_domain_retire(&done->retired, sizeof(*done), reclaim);
 	return true;
 }
 
