@@ -34,10 +34,7 @@ static void unref(struct evc_latest *latest)
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&latest->references, 1, memory_order_acq_rel) != 1)
 		return;
-	/*
-	 * The slot is empty and counts nothing: for an envelope in it there would be a token, which holds a
-	 * reference (claim 2).
-	 */
+	/* The slot is empty and counts nothing: an envelope in it has a token, which holds a reference. */
 	pthread_mutex_lock(&list->mutex);
 	*latest->link = latest->next;
 	if (latest->next != NULL)
@@ -159,7 +156,7 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if (evc_unlikely(latest->how->is_closed(latest->mailbox)))
 		return EVC_CLOSED;
 	/* Before P1, after which nothing may fail. A dispatch has set spares aside already. */
-	if (evc_unlikely(record == NULL || !evc_spares_ready(record, sink->needs)))
+	if (evc_unlikely(record == NULL || !evc_spares_provide(record, sink->needs, 1, false)))
 		return EVC_OUT_OF_MEMORY;
 	lane = chain->last->lane;
 	/* Before P1: claim 3. */
@@ -198,10 +195,7 @@ static struct evc_envelope *take(struct evc_latest *latest, unsigned lane)
 	do {
 		if (slot == 0 || (slot & EVC_LATEST_LANE) > lane)
 			return NULL;
-		/*
-		 * Acquires the envelope. Relaxed on failure: the value is newer than the one that was loaded,
-		 * which is in the single order.
-		 */
+		/* Acquires the envelope. Relaxed on failure: that value is newer than what was loaded. */
 	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &slot, 0, memory_order_acquire,
 							memory_order_relaxed));
 	if (count_in(slot) > 0)
@@ -267,10 +261,7 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 	return EVC_OK;
 }
 
-/*
- * How many were superseded so far; exact while no thread dispatches. A count that is being carried is
- * included exactly once.
- */
+/* Exact while no thread dispatches. A count that is being carried is included exactly once. */
 static uint64_t read_superseded(struct evc_latest *latest)
 {
 	uint64_t before, counted = atomic_load_explicit(&latest->superseded, memory_order_relaxed);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * The tokens of latest-only subscriptions, their states, and the end of a superseded envelope. The steps are
- * named as in latest.h.
- */
+/* The tokens of latest-only subscriptions, and the end of a superseded envelope; steps as in latest.h. */
 #ifndef EVC_TOKEN_H
 #define EVC_TOKEN_H
 
@@ -55,10 +52,7 @@ static inline void evc_token_settle(_Atomic uint64_t *state, uint64_t number)
 						memory_order_release, memory_order_relaxed);
 }
 
-/*
- * K1, by the thread that took the token out of the lanes. It does nothing if another producer has taken the
- * claim over.
- */
+/* K1, by whoever took the token. It does nothing if another producer has taken the claim over. */
 static inline void evc_token_taken(_Atomic uint64_t *state, uint64_t number)
 {
 	uint64_t seen = atomic_load_explicit(state, memory_order_relaxed);
@@ -74,7 +68,7 @@ static inline struct evc_envelope *evc_token_create(struct evc_thread_record *re
 						    struct evc_subscription *subscription,
 						    unsigned lane)
 {
-	struct evc_envelope *token = evc_spare_take(record, EVC_TOKEN_CLASS);
+	struct evc_envelope *token = evc_spare_take(record, EVC_SPARE_TOKEN);
 
 	if (evc_unlikely(token == NULL))
 		return NULL;
@@ -85,10 +79,7 @@ static inline struct evc_envelope *evc_token_create(struct evc_thread_record *re
 	return token;
 }
 
-/*
- * Ends a superseded envelope. Nearly always it comes from this thread's own slab pool and was taken a moment
- * ago; it is then the next to be used.
- */
+/* Ends a superseded envelope. Mostly this thread has just taken its slot, and takes it next again. */
 static inline void evc_envelope_supersede(struct evc_envelope *envelope)
 {
 	struct evc_thread_record *record = evc_thread_record_current;

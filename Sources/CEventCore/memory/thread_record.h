@@ -29,7 +29,8 @@ struct evc_route_cache_entry {
 	struct evc_snapshot *snapshot;
 };
 
-/* Slots that are set aside, linked by their first words: spares.h. */
+/* Slots of one kind that are set aside, linked by their first words: spares.h. */
+#define EVC_SPARE_KINDS 2u
 struct evc_spares {
 	void *first;
 	uint32_t count;
@@ -47,7 +48,8 @@ struct evc_thread_record {
 	struct evc_route_cache_entry routes[EVC_ROUTE_CACHE_SIZE];
 	/* The number of dispatches between begin and commit: their snapshots must not leave the cache. */
 	uint32_t pins;
-	struct evc_spares tokens, segments;
+	/* One for each evc_spare_kind. */
+	struct evc_spares spares[EVC_SPARE_KINDS];
 	struct evc_pool pools[EVC_CLASS_COUNT];
 	/* Of the list of all records. The rest is guarded by the records' mutex. */
 	struct evc_thread_record *next;
@@ -116,10 +118,7 @@ static inline bool evc_envelope_is_in_hand(struct evc_thread_record *record, uns
 	return record->envelopes[lane].free != 0;
 }
 
-/*
- * Gives back a slot that this thread has most likely taken a moment ago; it is then taken next. The record's
- * thread.
- */
+/* Gives back a slot that this thread has just taken, mostly; it is then taken next. The record's thread. */
 static inline void evc_envelope_untake(struct evc_thread_record *record, struct evc_envelope *envelope)
 {
 #ifndef EVC_ADDRESS_SANITIZER

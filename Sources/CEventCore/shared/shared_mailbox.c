@@ -118,74 +118,33 @@ bool evc_shared_has_some(struct evc_shared_mailbox *mailbox)
 	return has_some;
 }
 
-/* P1 for envelopes of one lane. False = out of memory, if `*spare` was NULL. */
-static inline bool put(struct evc_shared_mailbox *mailbox, unsigned lane,
-		       struct evc_envelope *first, uint32_t count,
-		       struct evc_queue_segment **spare)
+/* P1 for envelopes of one lane. For a queue the thread has a segment set aside (spares.h). */
+static inline void put(struct evc_shared_mailbox *mailbox, unsigned lane, struct evc_envelope *first,
+		       uint32_t count)
 {
 	if (lane < EVC_LANE_FIRST_QUEUE) {
 		evc_shared_stack_put(&mailbox->stacks[lane], first, count);
-		return true;
+		return;
 	}
-	for (;;) {
-		bool is_put;
-
-		evc_domain_enter();
-		is_put = evc_shared_queue_put(&mailbox->queues[lane - EVC_LANE_FIRST_QUEUE], first,
-					      count, spare);
-		evc_domain_leave();
-		if (evc_likely(is_put))
-			return true;
-		/* Outside of the section: this may ask the system for memory. */
-		*spare = evc_queue_segment_create();
-		if (*spare == NULL)
-			return false;
-	}
+	evc_domain_enter();
+	evc_shared_queue_put(&mailbox->queues[lane - EVC_LANE_FIRST_QUEUE], first, count);
+	evc_domain_leave();
 }
 
-/* Sorts a chain into one chain for each lane, keeping its order. */
-static void split(struct evc_envelope *envelope, struct evc_chain lanes[EVC_LANE_COUNT])
+/* Sorts a chain into one chain for each lane, keeping its order, and puts these. */
+static __attribute__((noinline)) void put_several_lanes(struct evc_shared_mailbox *mailbox,
+							const struct evc_chain *chain)
 {
-	struct evc_envelope *next;
+	struct evc_chain lanes[EVC_LANE_COUNT] = { EVC_CHAIN_EMPTY };
+	struct evc_envelope *envelope = chain->first, *next;
 
 	for (; envelope != NULL; envelope = next) {
 		next = evc_slot_next(envelope);
 		evc_chain_append(&lanes[envelope->lane], envelope);
 	}
-}
-
-/* Returns a spare segment that was not used. */
-static void give_spare(struct evc_queue_segment *spare)
-{
-	if (evc_unlikely(spare != NULL))
-		evc_queue_segment_untake(spare);
-}
-
-/* False = out of memory: then nothing was put. */
-static __attribute__((noinline)) bool put_several_lanes(struct evc_shared_mailbox *mailbox,
-							const struct evc_chain *chain)
-{
-	struct evc_queue_segment *spares[EVC_LANE_COUNT] = { NULL };
-	struct evc_chain lanes[EVC_LANE_COUNT] = { EVC_CHAIN_EMPTY };
-	bool has_memory = true;
-
-	/* First all memory that may be needed, so that nothing fails half way. */
-	for (unsigned lane = EVC_LANE_FIRST_QUEUE; lane < EVC_LANE_COUNT && has_memory; lane++) {
-		if (!((chain->lanes >> lane) & 1u))
-			continue;
-		spares[lane] = evc_queue_segment_create();
-		has_memory = spares[lane] != NULL;
-	}
-	if (has_memory) {
-		split(chain->first, lanes);
-		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
-			if (lanes[lane].first != NULL)
-				(void)put(mailbox, lane, lanes[lane].first, lanes[lane].count,
-					  &spares[lane]);
-	}
-	for (unsigned lane = EVC_LANE_FIRST_QUEUE; lane < EVC_LANE_COUNT; lane++)
-		give_spare(spares[lane]);
-	return has_memory;
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		if (lanes[lane].first != NULL)
+			put(mailbox, lane, lanes[lane].first, lanes[lane].count);
 }
 
 void evc_shared_tell(struct evc_shared_mailbox *mailbox)
@@ -206,18 +165,13 @@ void evc_shared_tell(struct evc_shared_mailbox *mailbox)
 
 void evc_shared_put_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token, unsigned lane)
 {
-	struct evc_queue_segment *spare = NULL;
-
 	evc_slot_set_next(token, NULL);
-	/* Always true: a segment is set aside. */
-	(void)put(mailbox, lane, token, 1, &spare);
-	give_spare(spare);
+	put(mailbox, lane, token, 1);
 }
 
 static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain)
 {
-	struct evc_queue_segment *spare = NULL;
-	bool is_put;
+	const bool is_one_lane = (chain->lanes & (chain->lanes - 1)) == 0;
 
 	if (evc_unlikely(chain->first == NULL))
 		return EVC_INVALID_ARGUMENT;
@@ -225,15 +179,19 @@ static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc
 	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
 			 EVC_SHARED_CLOSED))
 		return EVC_CLOSED;
-	if (evc_likely((chain->lanes & (chain->lanes - 1)) == 0)) {
-		is_put = put(mailbox, (unsigned)__builtin_ctz(chain->lanes), chain->first,
-			     chain->count, &spare);
-		give_spare(spare);
-	} else {
-		is_put = put_several_lanes(mailbox, chain);
+	if ((chain->lanes >> EVC_LANE_FIRST_QUEUE) != 0) {
+		struct evc_thread_record *record = evc_thread_record();
+
+		/* All memory that may be needed, so that nothing fails half way. */
+		if (evc_unlikely(record == NULL ||
+				 !evc_spares_provide(record, EVC_NEEDS_SEGMENT,
+						     is_one_lane ? 1 : EVC_QUEUE_LANES, false)))
+			return EVC_OUT_OF_MEMORY;
 	}
-	if (evc_unlikely(!is_put))
-		return EVC_OUT_OF_MEMORY;
+	if (evc_likely(is_one_lane))
+		put(mailbox, (unsigned)__builtin_ctz(chain->lanes), chain->first, chain->count);
+	else
+		put_several_lanes(mailbox, chain);
 	evc_shared_tell(mailbox);
 	return EVC_OK;
 }
