@@ -7,10 +7,7 @@
 #include "memory/envelope.h"
 #include "memory/spares.h"
 
-/*
- * The state of a lane's token: its number, which never repeats, and where it is. A number goes from CLAIMED
- * (a producer is about to post the token) to POSTED (it is in the mailbox) to NONE.
- */
+/* A token's state: its number, which never repeats, and where it is, in this order and then NONE again. */
 enum {
 	EVC_TOKEN_NONE,
 	EVC_TOKEN_CLAIMED,
@@ -19,16 +16,10 @@ enum {
 #define EVC_TOKEN_WHERE 3u
 #define EVC_TOKEN_ONE 4u
 
-/*
- * P2: claims the token and returns its new number; 0 if the token in the mailbox suffices. A claim whose
- * producer has not posted yet is taken over, since that producer may be held up.
- */
+/* P2: claims the token; 0 if the one in the mailbox suffices. Takes over a claim that was not posted yet. */
 static inline uint64_t evc_token_claim(_Atomic uint64_t *state)
 {
-	/*
-	 * Acquires the post of the token that is in the mailbox. Not in the single order: the caller's
-	 * earlier load is, and did not find the token posted; so the post follows that load.
-	 */
+	/* Acquires the post of the token in the mailbox, which follows the caller's load in the order. */
 	uint64_t seen = atomic_load_explicit(state, memory_order_acquire), next;
 
 	do {
@@ -40,10 +31,7 @@ static inline uint64_t evc_token_claim(_Atomic uint64_t *state)
 	return next;
 }
 
-/*
- * P2: the claimed token has been posted. Release, pairs with P2 of others. It does nothing if another
- * producer has taken the claim over, or the consumer has taken the token.
- */
+/* P2: the token was posted. Release, pairs with P2 of others. Nothing if it was taken, or taken over. */
 static inline void evc_token_settle(_Atomic uint64_t *state, uint64_t number)
 {
 	uint64_t seen = number | EVC_TOKEN_CLAIMED;

@@ -114,9 +114,8 @@ static uint64_t posted_to(struct evc_mailbox *mailbox, unsigned lane)
 {
 	struct evc_inbox *inbox = &mailbox->inboxes[lane >= EVC_LANE_FIRST_QUEUE];
 	/*
-	 * None is counted twice: an event that was moved from the head's count to one of these two is no
-	 * longer in the head. Acquire, pairs with `drain` and evc_mailbox_count_posted; and `left`, which is
-	 * read next, is not older.
+	 * Nothing is counted twice: what moves to one of these two has left the head's count. Acquire,
+	 * pairs with `drain` and evc_mailbox_count_posted; and `left`, read next, is not older.
 	 */
 	uint64_t drained = atomic_load_explicit(&mailbox->drained[lane], memory_order_acquire);
 	uint64_t posted = atomic_load_explicit(&inbox->posted[lane % EVC_LANE_FIRST_QUEUE],
@@ -126,10 +125,7 @@ static uint64_t posted_to(struct evc_mailbox *mailbox, unsigned lane)
 	return posted * (EVC_HEAD_COUNT + 1) + drained + (head & EVC_HEAD_COUNT);
 }
 
-/*
- * The depth of a lane at one moment, if the consumer takes nothing meanwhile. Otherwise too low rather than
- * too high.
- */
+/* The depth of a lane at one moment; too low rather than too high if the consumer takes meanwhile. */
 static int64_t depth_of(struct evc_mailbox *mailbox, unsigned lane)
 {
 	/* Relaxed: the acquire loads of posted_to order it. */

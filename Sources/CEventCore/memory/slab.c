@@ -25,8 +25,8 @@ void evc_pool_init(struct evc_pool *pool, unsigned class_index)
 #ifdef EVC_ADDRESS_SANITIZER
 
 /*
- * A taker of a shared mailbox may still read the link of a slot that is being freed. The block itself
- * therefore waits for a grace period; the payload is poisoned at once.
+ * A taker of a shared mailbox may still read the link of a slot that is being freed: the block waits for a
+ * grace period. The payload is poisoned at once.
  */
 #define HEADER 64u
 
@@ -89,9 +89,8 @@ void evc_pool_list(struct evc_pool *pool, struct evc_segment *first, struct evc_
 	do {
 		last->next = head;
 		/*
-		 * Release, pairs with the exchanges of evc_pool_refill and of the trim: the links. Acquire,
-		 * pairs with the trim's exchange: a segment that the trim has not taken finds the timer's
-		 * flag cleared (slab_trim.c).
+		 * Release, pairs with the exchanges of evc_pool_refill and of the trim: the links. Acquire: a
+		 * segment that the trim has missed finds the timer's flag cleared (slab_trim.c).
 		 */
 	} while (!atomic_compare_exchange_weak_explicit(&pool->returned, &head, first,
 							memory_order_acq_rel,
@@ -104,9 +103,8 @@ void evc_segment_give(struct evc_segment *segment, uint64_t slots)
 	/* Read before G1, after which the pool may be gone. */
 	uint64_t all = evc_pool_all_free(pool);
 	/*
-	 * G1. Release, pairs with G3 and the trim: all uses of the slots. Acquire, for the listing that this
-	 * makes: its last holder is done with the fields (G3); and, pairs with the trim's look, as in
-	 * evc_pool_list.
+	 * G1. Release, pairs with G3 and the trim: all uses of the slots. Acquire: the last holder is done
+	 * with the listing (G3); and as in evc_pool_list.
 	 */
 	uint64_t before = atomic_fetch_or_explicit(&segment->free, slots, memory_order_acq_rel);
 

@@ -33,9 +33,8 @@ void evc_pool_read_statistics(struct evc_pool_statistics *out)
 }
 
 /*
- * Not 0 if a slab pool has more than its floor, as far as the last trim knows, or has grown since. Each
- * growth adds 1, and a trim resets it only if no pool has grown meanwhile, so that what is returned while it
- * runs is not forgotten.
+ * Not 0 if a slab pool has more than its floor, or has grown since the last trim. A trim resets it only if
+ * none has grown meanwhile, so that what is returned while it runs is not forgotten.
  */
 static _Atomic uint64_t surplus;
 /* True if a trim is scheduled on the callback thread. */
@@ -44,10 +43,9 @@ static _Atomic bool is_armed;
 static void tick(void)
 {
 	/*
-	 * Before the trim: a thread that grows or returns afterwards arms it anew. Relaxed: a thread that
-	 * lists or fills a segment after the trim has taken the list or read the segment acquires that
-	 * (take_all, is_free), and therefore finds the flag cleared; a pool that has grown unnoticed has left
-	 * `surplus` not 0.
+	 * Before the trim: who grows or returns later arms it anew. Relaxed: a thread that lists or fills a
+	 * segment after the trim's look acquires that (take_all, is_free), and finds the flag cleared; a pool
+	 * that has grown unnoticed has left `surplus` not 0.
 	 */
 	atomic_store_explicit(&is_armed, false, memory_order_relaxed);
 	evc_pool_trim();
@@ -100,8 +98,8 @@ static void destroy(struct evc_domain_head *head)
 static struct evc_segment *take_all(_Atomic(struct evc_segment *) *list)
 {
 	/*
-	 * Acquire, pairs with the release operations that list segments (slab.c). Release, pairs with
-	 * evc_pool_list: what it lists later finds the flag cleared by `tick`.
+	 * Acquire, pairs with those who list segments (slab.c). Release, pairs with evc_pool_list: what it
+	 * lists later finds the flag cleared by `tick`.
 	 */
 	return atomic_exchange_explicit(list, NULL, memory_order_acq_rel);
 }
@@ -121,8 +119,8 @@ static struct evc_segment *join(struct evc_segment *a, struct evc_segment *b)
 static bool is_free(const struct evc_pool *pool, struct evc_segment *segment)
 {
 	/*
-	 * Acquire, pairs with G1: all uses of the slots. A read-modify-write with release, for a G1 that it
-	 * does not see: that one comes after it and finds the flag cleared by `tick`.
+	 * Acquire, pairs with G1: all uses of the slots. A read-modify-write with release: a G1 that it
+	 * does not see comes after it and finds the flag cleared by `tick`.
 	 */
 	return atomic_fetch_or_explicit(&segment->free, 0, memory_order_acq_rel) == evc_pool_all_free(pool);
 }

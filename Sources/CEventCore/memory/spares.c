@@ -4,9 +4,8 @@
 #include "memory/spares.h"
 
 /*
- * The first word of a slot in the list. Atomic because a token's slot may have been an envelope of a shared
- * stack, and a late taker may still read this word as that envelope's link (shared_stack.h, U2); its
- * compare-and-swap then fails. Relaxed: the list belongs to one thread.
+ * Atomic because a token's slot may have been an envelope of a shared stack, whose link a late taker may
+ * still read here (shared_stack.h, U2); its CAS then fails. Relaxed: the list belongs to one thread.
  */
 struct spare {
 	_Atomic(struct spare *) next;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Spares: slots that a thread has set aside, so that a post has what it may need and cannot run out of memory
- * half way: the token of a latest-only subscription, the next segment of a shared queue. A dispatch reserves
- * spares before its first post. Everything here runs on the record's thread.
+ * Spares: slots that a thread has set aside before its first post, so that no post runs out of memory half
+ * way: tokens of latest-only subscriptions, segments of shared queues. All of it on the record's thread.
  */
 #ifndef EVC_SPARES_H
 #define EVC_SPARES_H
@@ -20,10 +19,7 @@ enum evc_spare_kind { EVC_SPARE_TOKEN, EVC_SPARE_SEGMENT };
 /* The slow path of evc_spares_provide. */
 bool evc_spares_fill(struct evc_thread_record *record, unsigned needs, uint32_t count, bool beside_reserved);
 
-/*
- * Sets slots aside until there are `count` of each kind in `needs`, beside those that are reserved or including
- * them. False = out of memory.
- */
+/* Sets slots aside until there are `count` of each kind, beside those reserved or with them. False = none. */
 static inline bool evc_spares_provide(struct evc_thread_record *record, unsigned needs, uint32_t count,
 				      bool beside_reserved)
 {

@@ -3,10 +3,9 @@
 /*
  * What the core keeps for each thread that dispatches: its slab pools and its route cache.
  *
- * A record is made at the thread's first dispatch. When the thread ends, a pthread key's destructor empties
- * the route cache and leaves the record, with its slab pools, to the next thread that needs one; the records'
- * mutex orders the two threads. A record that no thread needed is freed by the trim that has released the
- * last of its slabs: until then each slab refers to its pool.
+ * A record is made at the thread's first dispatch. When the thread ends, its route cache is emptied, and the
+ * record goes to the next thread that needs one; the records' mutex orders the two. A record that no thread
+ * needed is freed by the trim that has released its last slab, since each slab refers to its pool.
  */
 #ifndef EVC_THREAD_RECORD_H
 #define EVC_THREAD_RECORD_H
@@ -39,9 +38,8 @@ struct evc_spares {
 
 struct evc_thread_record {
 	/*
-	 * Where the thread's next envelopes come from. One cursor for each lane, so that envelopes that wait
-	 * on a less urgent lane lie together and do not keep segments of envelopes that were handled long
-	 * ago.
+	 * Where the next envelopes come from: a cursor for each lane, so that envelopes that wait long lie
+	 * together and do not keep segments of others.
 	 */
 	struct evc_cursor envelopes[EVC_LANE_COUNT];
 	struct evc_cursor boxes[EVC_CLASS_COUNT];

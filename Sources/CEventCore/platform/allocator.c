@@ -15,10 +15,7 @@
 
 /* Blocks with at least this alignment are mapped, so that freeing them gives them back to the system. */
 #define MAP_FROM ((size_t)4096)
-/*
- * And with at least this size: the leak checker does not search mapped memory for pointers, and slabs hold
- * none that it needs.
- */
+/* And at least this size: the leak checker does not search mapped memory, and slabs need no search. */
 #ifdef EVC_ADDRESS_SANITIZER
 #define MAP_SIZE ((size_t)1 << 17)
 #else

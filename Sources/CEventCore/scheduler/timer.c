@@ -87,10 +87,7 @@ struct evc_timer *evc_timer_take(struct evc_timer_store *store)
 
 	while ((uint32_t)head != 0) {
 		struct evc_timer *timer = evc_timer_at(store, (uint32_t)head);
-		/*
-		 * Relaxed: arbitrary if another thread has taken the timer meanwhile; then the counter has
-		 * changed and the exchange fails.
-		 */
+		/* Relaxed: if another thread has taken it meanwhile, the exchange fails. */
 		uint64_t next = (uint32_t)atomic_load_explicit(&timer->link, memory_order_relaxed);
 
 		next |= (head & ~(uint64_t)UINT32_MAX) + FREE_COUNT;

@@ -42,9 +42,7 @@ enum evc_timer_state {
 /* Positions in the heap begin at 3 (timer_heap.h), and so do indices: one entry for each timer. */
 #define EVC_TIMER_FIRST 3u
 #define EVC_TIMER_NOWHERE 0u
-/*
- * The first block has 128 timers, the second one too; each further block has twice as many as the one before.
- */
+/* The first two blocks have 128 timers, and each further one twice as many as the one before. */
 #define EVC_TIMER_BLOCKS 23u
 
 struct evc_timer {

@@ -55,10 +55,7 @@ void evc_timer_heap_insert(struct evc_timer_heap *heap, struct evc_timer_store *
 			   struct evc_timer *timer);
 void evc_timer_heap_remove(struct evc_timer_heap *heap, struct evc_timer_store *store,
 			   struct evc_timer *timer);
-/*
- * Prefetches the lines that evc_timer_heap_remove will need for the timer that is removed after `before`
- * others: with a million pending none of them is in a cache.
- */
+/* Prefetches what evc_timer_heap_remove needs for a timer that is removed after `before` others. */
 void evc_timer_heap_prefetch(const struct evc_timer_heap *heap, struct evc_timer_store *store,
 			     const struct evc_timer *timer, uint32_t before);
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/*
- * The latest-only subscriptions of a shared mailbox: latest.h, for its lanes. All workers share one slot; the
- * worker that takes a token takes the event.
- */
+/* The latest-only subscriptions of a shared mailbox (latest.h): all workers share one slot. */
 #include "latest/latest.h"
 #include "shared/shared_mailbox_private.h"
 

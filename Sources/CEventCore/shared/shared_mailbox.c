@@ -154,8 +154,8 @@ void evc_shared_tell(struct evc_shared_mailbox *mailbox)
 	if (evc_unlikely(attention >= EVC_SHARED_SLEEPER))
 		evc_shared_wake_one(mailbox);
 	/*
-	 * A second look, since the workers may have ended while this thread was looking for a sleeper.
-	 * Relaxed: if they ended after P2 in the single order, their last look follows P1.
+	 * A second look: the workers may have ended meanwhile. Relaxed: if they ended after P2 in the
+	 * single order, their last look follows P1.
 	 */
 	if (evc_unlikely(attention & EVC_SHARED_CLOSED) &&
 	    (atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &

@@ -75,8 +75,8 @@ struct evc_worker {
 	/* Its index in `workers`, and its bit in `asleep`. */
 	unsigned slot;
 	/*
-	 * The worker's thread only: whether it is counted in `looking`; whether the next take has to wake
-	 * another worker if more waits; how often another thread has cleared its bit.
+	 * The worker's thread only: is it counted in `looking`; must the next take wake another worker if
+	 * more waits; how often another thread has cleared its bit.
 	 */
 	bool is_looking;
 	bool passes_on;

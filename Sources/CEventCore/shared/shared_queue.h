@@ -100,10 +100,7 @@ bool evc_shared_queue_append(struct evc_shared_queue *queue, struct evc_queue_se
 /* T6 and T7: leaves a segment whose cells were all taken. False if it is the last one: the queue is empty. */
 bool evc_shared_queue_advance(struct evc_shared_queue *queue, struct evc_queue_segment *done);
 
-/*
- * Puts the chain of `count` envelopes that begins with `first`. Within a section; the thread has a segment set
- * aside (spares.h), so that nothing is allocated there.
- */
+/* Puts the chain of `count` envelopes that begins with `first`. Within a section; a segment is set aside. */
 static inline void evc_shared_queue_put(struct evc_shared_queue *queue, struct evc_envelope *first,
 					uint32_t count)
 {
@@ -192,10 +189,7 @@ static inline bool evc_shared_queue_has_some(struct evc_shared_queue *queue)
 	return atomic_load_explicit(&segment->cells[head], memory_order_relaxed) != 0;
 }
 
-/*
- * The number of envelopes that wait: exact while nothing is put or taken. Within a section. Takes time in
- * proportion to the difference between the hint and the first empty cell.
- */
+/* The number of envelopes that wait; exact while nothing is put or taken. Within a section. */
 uint64_t evc_shared_queue_depth(struct evc_shared_queue *queue);
 
 #endif

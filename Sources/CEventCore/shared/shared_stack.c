@@ -3,10 +3,7 @@
 #ifdef EVC_URCU
 #include "shared/shared_stack.h"
 
-/*
- * Every x86-64 processor since 2006 has cmpxchg16b, but compilers use it only where they are told to.
- * ThreadSanitizer understands the builtin, as it would not understand assembly.
- */
+/* Compilers use cmpxchg16b only where they are told to. ThreadSanitizer understands the builtin. */
 #if defined(__x86_64__)
 #define DOUBLE_WIDTH __attribute__((target("cx16")))
 #else

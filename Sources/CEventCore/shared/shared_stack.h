@@ -55,10 +55,7 @@ struct evc_shared_stack {
 
 void evc_shared_stack_open(struct evc_shared_stack *stack);
 
-/*
- * Puts the chain of `count` envelopes that begins with `first`; its last envelope becomes the newest.
- * Lock-free. Needs no section: it reads no envelope but its own.
- */
+/* Puts a chain, whose last envelope becomes the newest. Lock-free. Needs no section. */
 void evc_shared_stack_put(struct evc_shared_stack *stack, struct evc_envelope *first,
 			  uint32_t count);
 

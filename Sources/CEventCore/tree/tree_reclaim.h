@@ -59,10 +59,7 @@ struct evc_walker;
 /* Retires an item that was unlinked at `now`. Under the mutex, before the change is counted. */
 void evc_tree_retire(struct evc_tree_item *item, uint64_t now);
 
-/*
- * W6, W8: reclaims the deferred items, or has the holder of the mutex do so. Not while collecting. May call
- * `release`.
- */
+/* W6, W8: reclaims the deferred items, or has the mutex's holder do so. Not while collecting. */
 void evc_tree_reclaim(void);
 
 #endif

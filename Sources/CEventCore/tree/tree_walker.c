@@ -169,10 +169,7 @@ struct evc_walker *evc_walkers(void)
 {
 	struct evc_walker *first, *last;
 
-	/*
-	 * The load saves the exchange. Relaxed: after the caller's barrier, so that it sees J, or J's walk
-	 * sees the caller's U1.
-	 */
+	/* Saves the exchange. Relaxed: after the caller's barrier, it sees J, or J's walk sees U1. */
 	if (atomic_load_explicit(&evc_tree.joined, memory_order_relaxed) != NULL) {
 		/* Acquire: pairs with J. */
 		first = atomic_exchange_explicit(&evc_tree.joined, NULL, memory_order_acquire);
@@ -211,10 +208,7 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 	walk->cached_is_none = false;
 	walk->walker = walker;
 	walk->outer = outer;
-	/*
-	 * Release, pairs with walker_holds and with who waits for a handler: the walk's fields before the pointer to
-	 * it.
-	 */
+	/* Release, pairs with walker_holds and find_calling: the walk's fields before its pointer. */
 	atomic_store_explicit(outer == NULL ? &walker->outermost : &outer->inner, walk,
 			      memory_order_release);
 	return walk;
