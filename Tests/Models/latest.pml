@@ -7,7 +7,7 @@
  * put there; it may or may not find one of which it was not told. With -DCLOSE the consumer ends at any time, and
  * tokens are dropped by it and by producers that post afterwards.
  *
- * Models these lines of Sources/CEventCore/latest/latest.h, latest.c, token.h and mailbox/mailbox_latest.c, by the
+ * Models these lines of Sources/CEventCore/latest/latest.h, latest.c, token.h and mailbox/mailbox.c, by the
  * names that the proof in latest.h gives the steps:
  *   put                 P1  exchange the slot
  *   evc_token_claim     P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED

@@ -6,7 +6,7 @@
  * assumed to be correct: a put is one step, a take returns a token of the first lane that has one (shared_queue.pml, shared_stack.pml), and a token
  * of which the workers were told does not wait while all of them sleep (shared_wake.pml).
  *
- * Models these lines of Sources/CEventCore/latest/latest.h, latest.c, token.h and shared/shared_latest.c, by the names
+ * Models these lines of Sources/CEventCore/latest/latest.h, latest.c, token.h and shared/shared_mailbox.c, by the names
  * that the proof in latest.h gives the steps:
  *   put                      P1  exchange the slot
  *   evc_token_claim          P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED

@@ -91,16 +91,60 @@ struct evc_sink *evc_mailbox_sink(struct evc_mailbox *mailbox)
 	return &mailbox->sink;
 }
 
+/* Sets `*as` to a subscription of this mailbox; false if an argument is invalid. */
+static bool describe(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
+		     struct evc_subscription **out, struct evc_subscription *as)
+{
+	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
+		return false;
+	*as = (struct evc_subscription){
+		.sink = &mailbox->sink,
+		.deliver = options->deliver,
+		.drop = options->drop,
+		.deliver_batch = options->deliver_batch,
+		.context = options->context,
+		.finalize = options->finalize,
+	};
+	return true;
+}
+
 enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
 					     const struct evc_subscription_options *options,
 					     struct evc_subscription **out)
 {
-	struct evc_subscription subscription;
+	struct evc_subscription as;
 
-	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
-		return EVC_INVALID_ARGUMENT;
-	subscription = evc_mailbox_subscription(mailbox, options);
-	return evc_subscription_list_add(&mailbox->subscriptions, &subscription, out);
+	return describe(mailbox, options, out, &as) ? evc_subscription_list_add(&mailbox->subscriptions, &as, out)
+						    : EVC_INVALID_ARGUMENT;
+}
+
+/* What a latest-only subscription does to its mailbox (latest.h). */
+
+static bool is_closed(struct evc_sink *sink)
+{
+	/* Relaxed: as in evc_mailbox_post. */
+	return atomic_load_explicit(&mailbox_of(sink)->attention, memory_order_relaxed) & EVC_ATTENTION_CLOSED;
+}
+
+static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
+{
+	evc_mailbox_put(mailbox_of(sink), lane, token, token, 1);
+}
+
+static void tell(struct evc_sink *sink, unsigned lane)
+{
+	evc_mailbox_tell(mailbox_of(sink), lane);
+}
+
+enum evc_status evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
+						    const struct evc_subscription_options *options,
+						    struct evc_subscription **out)
+{
+	static const struct evc_latest_mailbox how = { EVC_NEEDS_TOKEN, is_closed, put_token, tell };
+	struct evc_subscription as;
+
+	return describe(mailbox, options, out, &as) ? evc_latest_create(&as, &mailbox->subscriptions, &how, out)
+						    : EVC_INVALID_ARGUMENT;
 }
 
 void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelope *envelope,

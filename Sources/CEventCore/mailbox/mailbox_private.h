@@ -153,20 +153,6 @@ struct evc_mailbox {
 	struct evc_subscription_list subscriptions;
 };
 
-/* The value of a subscription of this mailbox. */
-static inline struct evc_subscription
-evc_mailbox_subscription(struct evc_mailbox *mailbox, const struct evc_subscription_options *options)
-{
-	return (struct evc_subscription){
-		.sink = &mailbox->sink,
-		.deliver = options->deliver,
-		.drop = options->drop,
-		.deliver_batch = options->deliver_batch,
-		.context = options->context,
-		.finalize = options->finalize,
-	};
-}
-
 static inline _Atomic uintptr_t *evc_mailbox_head(struct evc_mailbox *mailbox, unsigned lane)
 {
 	return lane < EVC_LANE_FIRST_QUEUE
@@ -248,7 +234,7 @@ struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 unsigned evc_mailbox_first(struct evc_mailbox *mailbox, struct evc_envelope **top);
 struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigned lane,
 					    struct evc_envelope *top);
-/* mailbox_latest.c: exchanges a taken token for its event; NULL if it stands for none. */
+/* mailbox_take.c: exchanges a taken token for its event; NULL if it stands for none. */
 struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token);
 /* mailbox_close.c: ends the consumer. False if it has to handle more envelopes first. */
 bool evc_mailbox_end(struct evc_mailbox *mailbox);
@@ -290,13 +276,6 @@ static inline bool evc_mailbox_has_mail(struct evc_mailbox *mailbox)
 	       evc_mailbox_has_posts(mailbox, memory_order_seq_cst);
 }
 
-/* True if the signal is up: call evc_mailbox_attend. */
-static inline bool evc_mailbox_is_signalled(struct evc_mailbox *mailbox)
-{
-	/* C3. Acquire, pairs with the raises in evc_mailbox_attend_to_post, _interrupt and _close. */
-	return atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0;
-}
-
 /* C2: an envelope waits, or the signal is up. Consumer only. */
 static inline bool evc_mailbox_has_news(struct evc_mailbox *mailbox)
 {
@@ -310,18 +289,6 @@ static inline bool evc_mailbox_is_closing(struct evc_mailbox *mailbox)
 	/* Acquire, pairs with close_with: what the closer did before. */
 	return (atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
 		(EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN)) != 0;
-}
-
-/* Wakes the consumer if it sleeps. Any thread. */
-static inline void evc_mailbox_unpark(struct evc_mailbox *mailbox)
-{
-	(void)evc_parker_wake(mailbox->parker);
-}
-
-/* The cache for slots of envelopes that the consumer ends. Consumer only. */
-static inline struct evc_return_cache *evc_mailbox_returns(struct evc_mailbox *mailbox)
-{
-	return &mailbox->returns;
 }
 
 /* Calls `idle`: nothing is left. Consumer only. */

@@ -35,7 +35,7 @@
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox)
 {
 	if (mailbox->options.wake == NULL) {
-		evc_mailbox_unpark(mailbox);
+		(void)evc_parker_wake(mailbox->parker);
 		return;
 	}
 	/* P4, P5. Acquire, pairs with C1: the last pump happens before the next. */

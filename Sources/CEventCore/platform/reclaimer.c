@@ -3,10 +3,8 @@
 /*
  * The callback thread: frees what was retired (domain.h), after a grace period.
  *
- * Why not liburcu's call_rcu: it wakes its thread every 10 ms as long as anything is retired, and each turn
- * (two barriers on all processors, and the callbacks of 10 ms) takes 100 us of processor time. In a program
- * that keeps all processors busy, this determined the 99th percentile of the latency of events while a thread
- * subscribes. Here items wait five times as long, in fewer turns (Documentation/Choices.md).
+ * Why not liburcu's call_rcu: it wakes its thread every 10 ms as long as anything is retired. Here items wait
+ * five times as long, in fewer turns (Documentation/Choices.md).
  *
  *   retiring thread                              callback thread
  *   R1 push the item to a list      CAS acq_rel  T1 ticket = evc_parker_prepare

@@ -37,7 +37,6 @@ enum evc_timer_state {
 };
 
 #define EVC_TIMER_STATE_MASK UINT64_C(7)
-#define EVC_TIMER_INDEX_BITS 29u
 #define EVC_TIMER_GENERATION (UINT64_C(1) << 32)
 /* Positions in the heap begin at 3 (timer_heap.h), and so do indices: one entry for each timer. */
 #define EVC_TIMER_FIRST 3u

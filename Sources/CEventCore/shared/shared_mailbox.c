@@ -91,19 +91,6 @@ struct evc_sink *evc_shared_mailbox_sink(struct evc_shared_mailbox *mailbox)
 	return &mailbox->sink;
 }
 
-enum evc_status
-evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
-				    const struct evc_shared_subscription_options *options,
-				    struct evc_subscription **out)
-{
-	struct evc_subscription subscription;
-
-	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
-		return EVC_INVALID_ARGUMENT;
-	subscription = evc_shared_subscription(mailbox, options);
-	return evc_subscription_list_add(&mailbox->subscriptions, &subscription, out);
-}
-
 bool evc_shared_has_some(struct evc_shared_mailbox *mailbox)
 {
 	bool has_some = false;
@@ -147,7 +134,8 @@ static __attribute__((noinline)) void put_several_lanes(struct evc_shared_mailbo
 			put(mailbox, lane, lanes[lane].first, lanes[lane].count);
 }
 
-void evc_shared_tell(struct evc_shared_mailbox *mailbox)
+/* P2 and what follows. The mailbox is still there: a posting thread holds a reference. */
+static void tell_workers(struct evc_shared_mailbox *mailbox)
 {
 	uint32_t attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 
@@ -161,12 +149,6 @@ void evc_shared_tell(struct evc_shared_mailbox *mailbox)
 	    (atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
 	     (EVC_SHARED_DROP | EVC_SHARED_ENDED)))
 		evc_shared_drop_all(mailbox);
-}
-
-void evc_shared_put_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token, unsigned lane)
-{
-	evc_slot_set_next(token, NULL);
-	put(mailbox, lane, token, 1);
 }
 
 static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain)
@@ -192,7 +174,7 @@ static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc
 		put(mailbox, (unsigned)__builtin_ctz(chain->lanes), chain->first, chain->count);
 	else
 		put_several_lanes(mailbox, chain);
-	evc_shared_tell(mailbox);
+	tell_workers(mailbox);
 	return EVC_OK;
 }
 
@@ -202,6 +184,68 @@ enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 	if (mailbox == NULL || chain == NULL)
 		return EVC_INVALID_ARGUMENT;
 	return post(mailbox, chain);
+}
+
+/* Sets `*as` to a subscription of this mailbox; false if an argument is invalid. */
+static bool describe(struct evc_shared_mailbox *mailbox, const struct evc_shared_subscription_options *options,
+		     struct evc_subscription **out, struct evc_subscription *as)
+{
+	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
+		return false;
+	*as = (struct evc_subscription){
+		.sink = &mailbox->sink,
+		.deliver_by_worker = options->deliver,
+		.drop = options->drop,
+		.context = options->context,
+		.finalize = options->finalize,
+		.is_shared = true,
+	};
+	return true;
+}
+
+enum evc_status
+evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
+				    const struct evc_shared_subscription_options *options,
+				    struct evc_subscription **out)
+{
+	struct evc_subscription as;
+
+	return describe(mailbox, options, out, &as) ? evc_subscription_list_add(&mailbox->subscriptions, &as, out)
+						    : EVC_INVALID_ARGUMENT;
+}
+
+/* What a latest-only subscription does to its shared mailbox (latest.h). All workers share its slot. */
+
+static bool is_closed(struct evc_sink *sink)
+{
+	/* Relaxed: as in `post`. */
+	return atomic_load_explicit(&mailbox_of(sink)->attention, memory_order_relaxed) & EVC_SHARED_CLOSED;
+}
+
+static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
+{
+	evc_slot_set_next(token, NULL);
+	put(mailbox_of(sink), lane, token, 1);
+}
+
+static void tell(struct evc_sink *sink, unsigned lane)
+{
+	(void)lane;
+	tell_workers(mailbox_of(sink));
+}
+
+enum evc_status
+evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
+					   const struct evc_shared_subscription_options *options,
+					   struct evc_subscription **out)
+{
+	static const struct evc_latest_mailbox how = {
+		EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, is_closed, put_token, tell
+	};
+	struct evc_subscription as;
+
+	return describe(mailbox, options, out, &as) ? evc_latest_create(&as, &mailbox->subscriptions, &how, out)
+						    : EVC_INVALID_ARGUMENT;
 }
 
 static void sum_taken(struct evc_shared_mailbox *mailbox, uint64_t taken[EVC_LANE_COUNT])

@@ -114,21 +114,6 @@ struct evc_shared_mailbox {
 	struct evc_subscription_list subscriptions;
 };
 
-/* The value of a subscription of this mailbox. */
-static inline struct evc_subscription
-evc_shared_subscription(struct evc_shared_mailbox *mailbox,
-			const struct evc_shared_subscription_options *options)
-{
-	return (struct evc_subscription){
-		.sink = &mailbox->sink,
-		.deliver_by_worker = options->deliver,
-		.drop = options->drop,
-		.context = options->context,
-		.finalize = options->finalize,
-		.is_shared = true,
-	};
-}
-
 /* Takes the first envelope of the lanes before `limit`, and its lane; NULL if they are empty. */
 static inline struct evc_envelope *evc_shared_take(struct evc_shared_mailbox *mailbox,
 						   unsigned limit, unsigned *lane)
@@ -152,11 +137,6 @@ found:
 	*lane = l;
 	return envelope;
 }
-
-/* shared_mailbox.c: P1 for a token, even if the mailbox has closed; a segment is set aside (spares.h). */
-void evc_shared_put_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token, unsigned lane);
-/* shared_mailbox.c: P2 and what follows. The mailbox is still there: a posting thread holds a reference. */
-void evc_shared_tell(struct evc_shared_mailbox *mailbox);
 
 /* shared_mailbox.c: true unless each lane was empty at some moment during the call; see shared_queue.h. */
 bool evc_shared_has_some(struct evc_shared_mailbox *mailbox);

@@ -23,10 +23,7 @@
  *
  * Reclamation: an envelope that was taken may be used again at once; U2 then reads an arbitrary link, and U3
  * fails. Its memory is still there: a slab is unmapped a grace period after its last slot was freed
- * (slab_trim.c), and the taker's section delays that. The alternative, holding each envelope back for a grace
- * period and a CAS of single width, was measured: as fast (50 to 100 ns against 36 to 165), but with 60 to
- * 130 MB waiting at 10 million events a second, since a grace period takes tens of milliseconds
- * (Documentation/Choices.md).
+ * (slab_trim.c), and the taker's section delays that. What was measured and not kept: Documentation/Choices.md.
  *
  * Tests/Models/shared_stack.pml models these lines.
  */

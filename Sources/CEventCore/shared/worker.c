@@ -111,7 +111,7 @@ static __attribute__((noinline)) struct evc_envelope *event_of(struct evc_worker
 
 	if (!token->subscription->is_shared)
 		return evc_mailbox_take_latest(worker->mailbox, token);
-	event = evc_latest_take(token, evc_mailbox_returns(worker->mailbox));
+	event = evc_latest_take(token, &worker->mailbox->returns);
 	if (event == NULL)
 		/* Release, pairs with evc_shared_mailbox_read_statistics. */
 		atomic_fetch_add_explicit(&worker->shared->taken_empty, 1, memory_order_release);
@@ -127,8 +127,8 @@ static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool i
 	bool takes_shared = !is_held;
 	unsigned own, lane;
 
-	/* Pairs with the raises in evc_mailbox_interrupt and _close. */
-	if (evc_unlikely(evc_mailbox_is_signalled(mailbox))) {
+	/* C3. Acquire, pairs with the raises in evc_mailbox_attend_to_post, _interrupt and _close. */
+	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0)) {
 		/* Before `control`, which may take a while. */
 		if (passes_on)
 			wake_next(worker);
