@@ -6,7 +6,7 @@
  * posted to the mailbox in its place: whoever takes the token looks into the slot.
  *
  * A token lies in an envelope's slot of the slab pool. For each lane at most one token is the current one,
- * which has the state's number (token.h). The state says where it is:
+ * which has the state's number. The state says where it is:
  *
  *   NONE      nowhere
  *   CLAIMED   a producer is about to post it
@@ -81,8 +81,14 @@
 #ifndef EVC_LATEST_H
 #define EVC_LATEST_H
 
-#include "latest/token.h"
 #include "latest/subscription_list.h"
+#include "memory/envelope.h"
+#include "memory/spares.h"
+
+/* The state of a lane's token: its number, which never repeats, and where the token is. */
+enum { EVC_TOKEN_NONE, EVC_TOKEN_CLAIMED, EVC_TOKEN_POSTED };
+#define EVC_TOKEN_WHERE 3u
+#define EVC_TOKEN_ONE 4u
 
 /* The slot's word: the address, and in the six bits that its alignment leaves free a count and the lane. */
 #define EVC_LATEST_LANE ((uintptr_t)15)

@@ -11,9 +11,7 @@
 #endif
 
 #ifndef EVC_LIBURCU_MISSING
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#define _GNU_SOURCE 1
 #ifdef EVC_LGPL_INLINE
 /* Opt-in: liburcu's sections are compiled into this file, which makes it a work based on it. */
 #define _LGPL_SOURCE

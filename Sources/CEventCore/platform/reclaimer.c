@@ -41,9 +41,7 @@
  * retires something while there is no thread, which is never the case in a reclaim.
  */
 #ifdef EVC_URCU
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#define _GNU_SOURCE 1
 #include "platform/domain.h"
 
 #include "platform/clock.h"

@@ -16,13 +16,8 @@ static struct evc_snapshot *create(uint32_t capacity)
 	struct evc_snapshot *snapshot =
 		evc_allocate(size_for(capacity), _Alignof(struct evc_snapshot));
 
-	if (snapshot == NULL)
-		return NULL;
-	atomic_init(&snapshot->references, 1);
-	snapshot->count = 0;
-	snapshot->timed = snapshot->is_plain = false;
-	snapshot->needs = 0;
-	snapshot->needing = 0;
+	if (snapshot != NULL)
+		*snapshot = (struct evc_snapshot){ .references = 1 };
 	return snapshot;
 }
 

@@ -41,33 +41,23 @@ static void destroy(struct evc_scheduler *scheduler)
 
 static void init(struct evc_scheduler *scheduler, const struct evc_scheduler_options *options)
 {
-	scheduler->clock = options->clock != NULL ? *options->clock : real_clock;
-	scheduler->parker = NULL;
-	scheduler->driven = options->driven;
-	scheduler->wake = options->wake;
-	scheduler->wake_context = options->wake_context;
+	*scheduler = (struct evc_scheduler){
+		.clock = options->clock != NULL ? *options->clock : real_clock,
+		.driven = options->driven,
+		.wake = options->wake,
+		.wake_context = options->wake_context,
+		.store = { .fresh = EVC_TIMER_FIRST },
+		.heap = { .last = EVC_TIMER_FIRST - 1 },
+		/* The caller knows no time yet: a driven scheduler's first timer wakes it. */
+		.sleeps_until = options->driven ? EVC_FOREVER : 0,
+		.references = 1,
+		.ended = options->driven,
+	};
 	strncpy(scheduler->name, options->name != NULL ? options->name : "evc-scheduler",
 		sizeof(scheduler->name) - 1);
-	scheduler->name[sizeof(scheduler->name) - 1] = '\0';
-	evc_timer_store_init(&scheduler->store);
 	pthread_mutex_init(&scheduler->heap_mutex, NULL);
-	atomic_init(&scheduler->added, NULL);
-	atomic_init(&scheduler->cancelled, NULL);
-	atomic_init(&scheduler->backlog, 0);
-	atomic_init(&scheduler->count_added, 0);
-	atomic_init(&scheduler->count_cancelled, 0);
-	evc_timer_heap_init(&scheduler->heap);
-	/* The caller knows no time yet: a driven scheduler's first timer wakes it. */
-	atomic_init(&scheduler->sleeps_until, options->driven ? EVC_FOREVER : 0);
-	atomic_init(&scheduler->closed, false);
-	atomic_init(&scheduler->running, false);
-	atomic_init(&scheduler->count_fired, 0);
-	atomic_init(&scheduler->count_ended, 0);
-	atomic_init(&scheduler->count_dropped, 0);
-	atomic_init(&scheduler->references, 1);
 	pthread_mutex_init(&scheduler->mutex, NULL);
 	pthread_cond_init(&scheduler->condition, NULL);
-	scheduler->ended = options->driven;
 }
 
 enum evc_status evc_scheduler_create(const struct evc_scheduler_options *options,

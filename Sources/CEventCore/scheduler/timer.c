@@ -20,14 +20,6 @@ static size_t block_alignment(uint32_t block)
 	return block_bytes(block) < 4096 ? EVC_CACHE_LINE : 4096;
 }
 
-void evc_timer_store_init(struct evc_timer_store *store)
-{
-	for (uint32_t i = 0; i < EVC_TIMER_BLOCKS; i++)
-		atomic_init(&store->blocks[i], NULL);
-	atomic_init(&store->free, 0);
-	atomic_init(&store->fresh, EVC_TIMER_FIRST);
-}
-
 void evc_timer_store_close(struct evc_timer_store *store)
 {
 	for (uint32_t i = 0; i < EVC_TIMER_BLOCKS; i++) {

@@ -72,7 +72,7 @@ struct evc_timer_store {
 	_Atomic(struct evc_timer *) blocks[EVC_TIMER_BLOCKS];
 	/* Counter (32 bits) | index of the first free timer, 0 = none. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t free;
-	/* The first index that was never used. */
+	/* The first index that was never used; EVC_TIMER_FIRST at the beginning. */
 	_Atomic uint32_t fresh;
 };
 
@@ -129,7 +129,6 @@ static inline struct evc_timer_entry *evc_timer_entry(struct evc_timer_store *st
 	       (position - evc_timer_block_start(block));
 }
 
-void evc_timer_store_init(struct evc_timer_store *store);
 /* Frees the blocks. No thread uses the store any more. */
 void evc_timer_store_close(struct evc_timer_store *store);
 

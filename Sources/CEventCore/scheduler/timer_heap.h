@@ -25,12 +25,6 @@ struct evc_timer_heap {
 	uint64_t number;
 };
 
-static inline void evc_timer_heap_init(struct evc_timer_heap *heap)
-{
-	heap->last = EVC_TIMER_FIRST - 1;
-	heap->number = 0;
-}
-
 /* The earliest timer, or NULL. */
 static inline struct evc_timer *evc_timer_heap_first(const struct evc_timer_heap *heap,
 						     struct evc_timer_store *store)

@@ -48,8 +48,6 @@ enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
 	*mailbox = (struct evc_shared_mailbox){
 		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT, NULL },
 	};
-	for (unsigned i = 0; i < EVC_LANE_FIRST_QUEUE; i++)
-		evc_shared_stack_open(&mailbox->stacks[i]);
 	while (queues < EVC_QUEUE_LANES && evc_shared_queue_open(&mailbox->queues[queues]))
 		queues++;
 	if (queues < EVC_QUEUE_LANES || pthread_mutex_init(&mailbox->worker_mutex, NULL) != 0)

@@ -48,9 +48,8 @@
  * that of any slot that was in use after the section began, whose memory the section keeps, and T5 fails.
  * Envelopes themselves need no grace period.
  *
- * Measured against single nodes for each envelope (the same algorithm with segments of one cell), liburcu's
- * rculfqueue, and tickets drawn by fetch-and-add (P. Ramalhete and A. Correia's FAAArrayQueue, after LCRQ):
- * Documentation/Choices.md. Tests/Models/shared_queue.pml models these lines.
+ * Measured against single nodes for each envelope, liburcu's rculfqueue, and tickets drawn by fetch-and-add
+ * (P. Ramalhete and A. Correia's FAAArrayQueue, after LCRQ). Tests/Models/shared_queue.pml models these lines.
  */
 #ifndef EVC_SHARED_QUEUE_H
 #define EVC_SHARED_QUEUE_H

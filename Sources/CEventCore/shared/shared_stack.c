@@ -39,12 +39,6 @@ static inline evc_stack_words load(struct evc_shared_stack *stack)
 	return join(atomic_load_explicit(&stack->newest, memory_order_acquire), posted);
 }
 
-void evc_shared_stack_open(struct evc_shared_stack *stack)
-{
-	atomic_init(&stack->newest, NULL);
-	atomic_init(&stack->posted, 0);
-}
-
 DOUBLE_WIDTH void evc_shared_stack_put(struct evc_shared_stack *stack, struct evc_envelope *first,
 				       uint32_t count)
 {

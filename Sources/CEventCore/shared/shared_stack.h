@@ -39,6 +39,7 @@ __extension__ typedef unsigned __int128 evc_stack_words;
 typedef uint64_t evc_stack_words;
 #endif
 
+/* All zero: an empty stack. */
 struct evc_shared_stack {
 	union {
 		_Alignas(EVC_CACHE_LINE) struct {
@@ -49,8 +50,6 @@ struct evc_shared_stack {
 		evc_stack_words words;
 	};
 };
-
-void evc_shared_stack_open(struct evc_shared_stack *stack);
 
 /* Puts a chain, whose last envelope becomes the newest. Lock-free. Needs no section. */
 void evc_shared_stack_put(struct evc_shared_stack *stack, struct evc_envelope *first,

@@ -49,18 +49,12 @@ enum evc_status evc_node_create(const struct evc_node_options *options, struct e
 	node = evc_tree_allocate(sizeof(*node));
 	if (node == NULL)
 		return EVC_OUT_OF_MEMORY;
+	*node = (struct evc_node){ .owner = NULL };
 	evc_tree_init_item(&node->first_link.item, EVC_ITEM_NODE, node);
-	atomic_init(&node->first_link.next, NULL);
-	node->first_link.parent = NULL;
-	atomic_init(&node->subtree, 0);
-	atomic_init(&node->first_child, NULL);
-	atomic_init(&node->own, 0);
-	atomic_init(&node->first_handler, NULL);
-	atomic_init(&node->link, NULL);
-	node->last_child = NULL;
-	node->last_handler = NULL;
-	node->owner = options != NULL ? options->owner : NULL;
-	node->release = options != NULL ? options->release : NULL;
+	if (options != NULL) {
+		node->owner = options->owner;
+		node->release = options->release;
+	}
 	*out = node;
 	return EVC_OK;
 }

@@ -193,14 +193,7 @@ static inline struct evc_node *evc_link_node(struct evc_link *link)
 
 static inline void evc_tree_init_item(struct evc_tree_item *item, enum evc_tree_item_kind kind, void *object)
 {
-	atomic_init(&item->state, 0);
-	item->modes = 0;
-	item->kind = (uint8_t)kind;
-	atomic_init(&item->parts, 0);
-	item->is_pinned = false;
-	item->object = object;
-	atomic_init(&item->stamp, EVC_UNLINKED);
-	item->previous = NULL;
+	*item = (struct evc_tree_item){ .kind = (uint8_t)kind, .object = object, .stamp = EVC_UNLINKED };
 }
 
 /* Adds bits to the masks of a node and of all above it. Under the mutex. */

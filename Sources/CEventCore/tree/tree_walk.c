@@ -5,19 +5,16 @@
  * called: 16 bytes each, with its object, in the order of the walk.
  *
  * The handlers on the path to the root are collected at the beginning, all at once. The propagation goes on
- * where the last chunk ended if that node is still where it was: either nothing has changed since (the clock
- * says so), or a climb to the root finds only links that are older than the walk. Otherwise it goes through
- * the tree again and skips the handlers that were called. These are a prefix of the handlers that it meets:
- * what stays keeps its order, and what was added since the walk began is skipped by its stamp, even if it has
- * the address of a handler that was called. One forward search in the window therefore finds them, and the
- * first handler that is not there is where to go on. Chunks grow after that, up to a limit, since the
- * repetition costs as much as was called, while the handlers of a chunk cannot be freed.
+ * where the last chunk ended if that node is still where it was: either the clock says that nothing has
+ * changed since, or a climb to the root finds only links that are older than the walk. Otherwise it goes
+ * through the tree again and skips the handlers that were called, which are a prefix of those that it meets:
+ * what stays keeps its order, and what was added since is skipped by its stamp. One forward search in the
+ * window finds them. Chunks grow after that, up to a limit, since the repetition costs as much as was called,
+ * while the handlers of a chunk cannot be freed.
  *
- * What a walk has collected stays in the window when it ends. The next walk of this thread with the same
- * node, key and scope uses it again, chunk by chunk, as long as the clock says that no tree has changed
- * since: one look while collecting, as for the position. Only what is published is held, so that between two
- * chunks the window may be read only if the clock says that everything in it still exists. An empty result is
- * kept as well; then only the clock is read, and no section is entered. Measured: Documentation/Choices.md.
+ * What a walk has collected stays in the window when it ends, also if it is nothing. The next walk of this
+ * thread with the same node, key and scope uses it again, chunk by chunk, as long as the clock says that no
+ * tree has changed since; only what is published is held in between. Measured: Documentation/Choices.md.
  */
 #ifdef EVC_URCU
 #include "tree/tree_collect.h"
