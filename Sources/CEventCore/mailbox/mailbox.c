@@ -147,6 +147,16 @@ enum evc_status evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 						    : EVC_INVALID_ARGUMENT;
 }
 
+struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token)
+{
+	struct evc_envelope *envelope = evc_latest_take(token, &mailbox->returns);
+
+	if (envelope == NULL)
+		/* Release, pairs with evc_mailbox_read_statistics: it was counted as taken before. */
+		atomic_fetch_add_explicit(&mailbox->empty, 1, memory_order_release);
+	return envelope;
+}
+
 void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 			 bool payload_moved)
 {

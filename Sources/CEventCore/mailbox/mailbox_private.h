@@ -234,7 +234,7 @@ struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 unsigned evc_mailbox_first(struct evc_mailbox *mailbox, struct evc_envelope **top);
 struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigned lane,
 					    struct evc_envelope *top);
-/* mailbox_take.c: exchanges a taken token for its event; NULL if it stands for none. */
+/* mailbox.c: exchanges a taken token for its event; NULL if it stands for none. */
 struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token);
 /* mailbox_close.c: ends the consumer. False if it has to handle more envelopes first. */
 bool evc_mailbox_end(struct evc_mailbox *mailbox);

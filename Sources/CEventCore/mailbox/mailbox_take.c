@@ -2,7 +2,6 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /* The consumer's side of a mailbox. C1 to C7 are the steps in mailbox_private.h. */
-#include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
 
 /* The least and longest pause before a drain, in iterations of evc_pause of about 30 ns. */
@@ -245,16 +244,6 @@ static struct evc_envelope *next_by_look(struct evc_mailbox *mailbox)
 			return evc_mailbox_take_listed(mailbox, lane);
 		rely(mailbox, lane);
 	}
-}
-
-struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token)
-{
-	struct evc_envelope *envelope = evc_latest_take(token, &mailbox->returns);
-
-	if (envelope == NULL)
-		/* Release, pairs with evc_mailbox_read_statistics: it was counted as taken before. */
-		atomic_fetch_add_explicit(&mailbox->empty, 1, memory_order_release);
-	return envelope;
 }
 
 struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
