@@ -11,7 +11,7 @@
 
 uint64_t evc_load_promised(const struct evc_load *load)
 {
-	/* Pairs with evc_load_promise: after a watcher saw nothing promised, the next promise sees it. */
+	/* Pairs with evc_load_promise: a watcher that sees nothing promised is seen by the next promise. */
 	return atomic_load_explicit(evc_load_word(load), memory_order_seq_cst) & ~EVC_LOAD_RETIRED;
 }
 

@@ -114,8 +114,9 @@ enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
 {
 	struct evc_subscription as;
 
-	return describe(mailbox, options, out, &as) ? evc_subscription_list_add(&mailbox->subscriptions, &as, out)
-						    : EVC_INVALID_ARGUMENT;
+	if (!describe(mailbox, options, out, &as))
+		return EVC_INVALID_ARGUMENT;
+	return evc_subscription_list_add(&mailbox->subscriptions, &as, out);
 }
 
 /* What a latest-only subscription does to its mailbox (latest.h). */
@@ -123,7 +124,8 @@ enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
 static bool is_closed(struct evc_sink *sink)
 {
 	/* Relaxed: as in evc_mailbox_post. */
-	return atomic_load_explicit(&mailbox_of(sink)->attention, memory_order_relaxed) & EVC_ATTENTION_CLOSED;
+	return atomic_load_explicit(&mailbox_of(sink)->attention, memory_order_relaxed) &
+	       EVC_ATTENTION_CLOSED;
 }
 
 static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
@@ -143,8 +145,9 @@ enum evc_status evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 	static const struct evc_latest_mailbox how = { EVC_NEEDS_TOKEN, is_closed, put_token, tell };
 	struct evc_subscription as;
 
-	return describe(mailbox, options, out, &as) ? evc_latest_create(&as, &mailbox->subscriptions, &how, out)
-						    : EVC_INVALID_ARGUMENT;
+	if (!describe(mailbox, options, out, &as))
+		return EVC_INVALID_ARGUMENT;
+	return evc_latest_create(&as, &mailbox->subscriptions, &how, out);
 }
 
 struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token)

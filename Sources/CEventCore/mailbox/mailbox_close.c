@@ -36,7 +36,7 @@ void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox)
 
 void evc_mailbox_interrupt(struct evc_mailbox *mailbox)
 {
-	/* Pairs with evc_mailbox_attend: what the caller did before. seq_cst: the P1 of a sleep. */
+	/* Pairs with evc_mailbox_attend: what the caller did. seq_cst: like a post, for a sleep. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CONTROL, memory_order_seq_cst);
 	if (atomic_load_explicit(&mailbox->attention, memory_order_seq_cst) & EVC_ATTENTION_SLEEP)
 		evc_mailbox_wake_consumer(mailbox);

@@ -132,7 +132,7 @@ bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint
 			break;
 		/*
 		 * A producer may be waiting for this processor. Eight mailboxes on two: 38 instead of 78 ns a
-		 * delivery. Who sleeps for long does not come here: it would be woken 8 us later.
+		 * delivery. One that sleeps for long does not come here: it would be woken 8 us later.
 		 */
 		sched_yield();
 		if (waiter->has_news(waiter->context) ||

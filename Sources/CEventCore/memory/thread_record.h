@@ -116,7 +116,7 @@ static inline bool evc_envelope_is_in_hand(struct evc_thread_record *record, uns
 	return record->envelopes[lane].free != 0;
 }
 
-/* Gives back a slot that this thread has just taken, mostly; it is then taken next. The record's thread. */
+/* Gives back a slot, mostly one that this thread has just taken; it is taken next. The record's thread. */
 static inline void evc_envelope_untake(struct evc_thread_record *record, struct evc_envelope *envelope)
 {
 #ifndef EVC_ADDRESS_SANITIZER

@@ -53,7 +53,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-/* Nanoseconds from the thread's look at the first item to its turn: if there are MANY bytes, and otherwise. */
+/* Nanoseconds from the look at the first item to the turn: if there are MANY bytes, and otherwise. */
 #define GATHERING UINT64_C(10000000)
 #define PATIENCE UINT64_C(50000000)
 #define MANY (UINT64_C(1) << 20)

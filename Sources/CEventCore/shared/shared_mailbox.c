@@ -185,7 +185,8 @@ enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 }
 
 /* Sets `*as` to a subscription of this mailbox; false if an argument is invalid. */
-static bool describe(struct evc_shared_mailbox *mailbox, const struct evc_shared_subscription_options *options,
+static bool describe(struct evc_shared_mailbox *mailbox,
+		     const struct evc_shared_subscription_options *options,
 		     struct evc_subscription **out, struct evc_subscription *as)
 {
 	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
@@ -208,8 +209,9 @@ evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
 {
 	struct evc_subscription as;
 
-	return describe(mailbox, options, out, &as) ? evc_subscription_list_add(&mailbox->subscriptions, &as, out)
-						    : EVC_INVALID_ARGUMENT;
+	if (!describe(mailbox, options, out, &as))
+		return EVC_INVALID_ARGUMENT;
+	return evc_subscription_list_add(&mailbox->subscriptions, &as, out);
 }
 
 /* What a latest-only subscription does to its shared mailbox (latest.h). All workers share its slot. */
@@ -242,8 +244,9 @@ evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
 	};
 	struct evc_subscription as;
 
-	return describe(mailbox, options, out, &as) ? evc_latest_create(&as, &mailbox->subscriptions, &how, out)
-						    : EVC_INVALID_ARGUMENT;
+	if (!describe(mailbox, options, out, &as))
+		return EVC_INVALID_ARGUMENT;
+	return evc_latest_create(&as, &mailbox->subscriptions, &how, out);
 }
 
 static void sum_taken(struct evc_shared_mailbox *mailbox, uint64_t taken[EVC_LANE_COUNT])

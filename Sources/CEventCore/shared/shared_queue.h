@@ -49,7 +49,7 @@
  * Envelopes themselves need no grace period.
  *
  * Measured against single nodes for each envelope, liburcu's rculfqueue, and tickets drawn by fetch-and-add
- * (P. Ramalhete and A. Correia's FAAArrayQueue, after LCRQ). Tests/Models/shared_queue.pml models these lines.
+ * (P. Ramalhete and A. Correia's FAAArrayQueue, after LCRQ). The model is Tests/Models/shared_queue.pml.
  */
 #ifndef EVC_SHARED_QUEUE_H
 #define EVC_SHARED_QUEUE_H
@@ -90,7 +90,7 @@ bool evc_shared_queue_open(struct evc_shared_queue *queue);
 /* The queue is empty and no longer used. */
 void evc_shared_queue_close(struct evc_shared_queue *queue);
 
-/* Makes a segment of a spare, and returns one that was not used. NULL = out of memory, if there is no spare. */
+/* Makes a segment of a spare, and returns an unused one. NULL = out of memory, without a spare. */
 struct evc_queue_segment *evc_queue_segment_create(void);
 void evc_queue_segment_untake(struct evc_queue_segment *segment);
 

@@ -23,7 +23,7 @@
  *
  * Reclamation: an envelope that was taken may be used again at once; U2 then reads an arbitrary link, and U3
  * fails. Its memory is still there: a slab is unmapped a grace period after its last slot was freed
- * (slab_trim.c), and the taker's section delays that. What was measured and not kept: Documentation/Choices.md.
+ * (slab_trim.c), and the taker's section delays that. Measured: Documentation/Choices.md.
  *
  * Tests/Models/shared_stack.pml models these lines.
  */

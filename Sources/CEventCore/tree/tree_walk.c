@@ -39,7 +39,7 @@ static __attribute__((noinline)) void fetch_ahead(struct evc_window *window, uin
 	__builtin_prefetch(&window->handlers[last]->node);
 }
 
-/* Takes the next chunk from the cache, from `from` on; returns its end. While collecting, if valid. */
+/* Takes the next chunk from the cache, from `from` on; returns its end. While collecting, if it is valid. */
 static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
 {
 	/* Relaxed: only this thread writes it. */
