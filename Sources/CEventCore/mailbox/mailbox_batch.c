@@ -9,7 +9,7 @@
 struct evc_batch_walk {
 	struct evc_mailbox *mailbox;
 	struct evc_envelope *envelope;
-	/* How many events, without the last, a queue gives without checks, by reliance on the alarm. */
+	/* Events that may be taken without checks: all but the last, on the queue `relied`; else 0. */
 	uint32_t at_hand;
 	/* How many more may be taken. */
 	uint64_t limit;

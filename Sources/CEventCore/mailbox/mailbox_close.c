@@ -36,7 +36,7 @@ void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox)
 
 void evc_mailbox_interrupt(struct evc_mailbox *mailbox)
 {
-	/* Pairs with evc_mailbox_attend: what the caller did. seq_cst: like a post, for a sleep. */
+	/* Pairs with evc_mailbox_attend: what the caller did. seq_cst: like P1, for the sleep protocol. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CONTROL, memory_order_seq_cst);
 	if (atomic_load_explicit(&mailbox->attention, memory_order_seq_cst) & EVC_ATTENTION_SLEEP)
 		evc_mailbox_wake_consumer(mailbox);
@@ -76,7 +76,7 @@ static void drop_list(struct evc_mailbox *mailbox, struct evc_envelope *envelope
 void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cache *cache)
 {
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-		/* Acquire, pairs with P1. seq_cst: after ENDED in the single order, as proved. */
+		/* Acquire, pairs with P1. seq_cst: after ENDED in the single order (mailbox_private.h). */
 		uintptr_t head = atomic_exchange_explicit(evc_mailbox_head(mailbox, lane), 0,
 							  memory_order_seq_cst);
 

@@ -161,7 +161,7 @@ static struct evc_segment *take_returned(struct evc_pool *pool)
 		/* Acquire, pairs with evc_pool_list, also through the trim. */
 		segment = atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
 	if (segment != NULL && segment->next != NULL)
-		/* Release, pairs with the trim's exchange, for which they stay: their links. */
+		/* The others stay for the trim. Release, pairs with its exchange: their links. */
 		atomic_store_explicit(&pool->reserve, segment->next, memory_order_release);
 	return segment;
 }

@@ -114,7 +114,7 @@ static void take_turn(void)
 	/* Relaxed: an approximate limit. */
 	atomic_store_explicit(&weight, 0, memory_order_relaxed);
 	for (unsigned i = 0; i < LISTS; i++)
-		/* T6. Release, pairs with R1: T5. Acquire: for ThreadSanitizer, which knows no T7. */
+		/* T6. Release, pairs with R1: T5. Acquire: for ThreadSanitizer, which does not see T7. */
 		due[i] = atomic_exchange_explicit(&retired[i], NULL, memory_order_acq_rel);
 	evc_domain_synchronize();
 	reclaim_due();
