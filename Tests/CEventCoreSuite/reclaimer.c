@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The callback thread: each retired item is reclaimed once, an urgent one after everything that was retired
- * before it, and none while a section is open that was open at its retirement.
+ * The callback thread: each retired item is reclaimed once, and none while a section is open that was open at
+ * its retirement.
  */
 #ifdef EVC_URCU
 #include "platform/domain.h"
@@ -14,27 +14,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long the thread gathers items before an urgent turn, in nanoseconds (reclaimer.c). */
-#define GATHERING UINT64_C(10000000)
+/* How long the thread gathers items before a turn, in nanoseconds (reclaimer.c). */
+#define PATIENCE UINT64_C(50000000)
 /* 4,096 of these are a megabyte. */
 #define WEIGHT 256u
 
 struct item {
 	struct evc_domain_head head;
 	struct list *list;
-	uint32_t number;
-	bool is_urgent;
 	bool is_reclaimed;
 };
 
 struct list {
 	struct item *items;
-	/*
-	 * Written by the callback thread; read when the gate was opened. `next`: the first item that was not
-	 * reclaimed.
-	 */
-	uint32_t next;
-	bool is_in_order;
+	/* Written by the callback thread; read when the gate was opened. */
+	bool any_twice;
 	uint32_t count;
 	_Atomic uint32_t reclaimed;
 	struct suite_gate gate;
@@ -45,36 +39,26 @@ static void reclaimed(struct evc_domain_head *head)
 	struct item *item = (struct item *)(void *)head;
 	struct list *list = item->list;
 
-	list->is_in_order &= !item->is_reclaimed;
+	list->any_twice |= item->is_reclaimed;
 	item->is_reclaimed = true;
-	while (list->next < list->count && list->items[list->next].is_reclaimed)
-		list->next++;
-	/* An urgent item is reclaimed after all that were retired before it. */
-	list->is_in_order &= !item->is_urgent || list->next > item->number;
 	if (atomic_fetch_add_explicit(&list->reclaimed, 1, memory_order_release) + 1 == list->count)
 		suite_gate_open(&list->gate);
 }
 
-/* Retires a number of items, of which each `urgent`th is urgent, or none. */
-static const char *retire(uint32_t count, uint32_t urgent)
+static const char *retire(uint32_t count)
 {
 	/* Static, as it may still be used after a time-out. */
 	static struct list list;
 
-	list = (struct list){ .is_in_order = true, .count = count, .gate = SUITE_GATE };
+	list = (struct list){ .count = count, .gate = SUITE_GATE };
 	list.items = calloc(count, sizeof(*list.items));
 	EXPECT(list.items != NULL, "no memory");
 	for (uint32_t i = 0; i < count; i++) {
 		list.items[i].list = &list;
-		list.items[i].number = i;
-		list.items[i].is_urgent = urgent != 0 && i % urgent == urgent - 1;
-		if (list.items[i].is_urgent)
-			evc_domain_retire(&list.items[i].head, reclaimed);
-		else
-			evc_domain_retire_patiently(&list.items[i].head, WEIGHT, reclaimed);
+		evc_domain_retire(&list.items[i].head, WEIGHT, reclaimed);
 	}
 	EXPECT(suite_gate_pass(&list.gate), "%u of %u items came back", list.reclaimed, count);
-	EXPECT(list.is_in_order, "an item came back twice, or an urgent one before an earlier one");
+	EXPECT(!list.any_twice, "an item came back twice");
 	EXPECT(suite_quiesce(), "the callback thread got stuck");
 	EXPECT_EQUAL(list.reclaimed, count, "items that came back");
 	free(list.items);
@@ -86,39 +70,29 @@ static const char *once(void)
 	/* About a megabyte, for which the thread does not wait longer. */
 	static const uint32_t counts[] = { 1, 2, 4095, 4096, 4097, 3 * 4096 };
 
-	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
-		EXPECT_NONE(retire(counts[i], 0));
-		EXPECT_NONE(retire(counts[i], 1));
-		EXPECT_NONE(retire(counts[i], 7));
-	}
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		EXPECT_NONE(retire(counts[i]));
 	return NULL;
 }
 
 static const char *after_sections(void)
 {
 	/* Static, as above. */
-	static struct list lists[2];
-	static struct item items[2];
+	static struct list list;
+	static struct item item;
 	uint64_t begin;
 
-	for (unsigned i = 0; i < 2; i++) {
-		items[i] = (struct item){ .list = &lists[i] };
-		lists[i] = (struct list){
-			.items = &items[i], .is_in_order = true, .count = 1, .gate = SUITE_GATE
-		};
-	}
+	item = (struct item){ .list = &list };
+	list = (struct list){ .items = &item, .count = 1, .gate = SUITE_GATE };
 	evc_domain_enter();
-	evc_domain_retire(&items[0].head, reclaimed);
-	evc_domain_retire_patiently(&items[1].head, WEIGHT, reclaimed);
+	evc_domain_retire(&item.head, WEIGHT, reclaimed);
 	begin = evc_clock_now();
 	/* A thread that did not wait for this section would be done by then. */
-	while (evc_clock_now() - begin < 8 * GATHERING)
-		for (unsigned i = 0; i < 2; i++)
-			EXPECT_EQUAL(atomic_load_explicit(&lists[i].reclaimed, memory_order_relaxed), 0,
-				     "items that came back inside a section");
+	while (evc_clock_now() - begin < 2 * PATIENCE)
+		EXPECT_EQUAL(atomic_load_explicit(&list.reclaimed, memory_order_relaxed), 0,
+			     "items that came back inside a section");
 	evc_domain_leave();
-	for (unsigned i = 0; i < 2; i++)
-		EXPECT(suite_gate_pass(&lists[i].gate), "item %u did not come back", i);
+	EXPECT(suite_gate_pass(&list.gate), "the item did not come back");
 	return NULL;
 }
 
@@ -138,7 +112,7 @@ static void retired_again(struct evc_domain_head *head)
 	if (--again->left == 0)
 		suite_gate_open(&again->gate);
 	else
-		evc_domain_retire(head, retired_again);
+		evc_domain_retire(head, WEIGHT, retired_again);
 }
 
 static const char *beside_forks(void)
@@ -147,7 +121,7 @@ static const char *beside_forks(void)
 	static struct again again;
 
 	again = (struct again){ .left = TIMES, .gate = SUITE_GATE };
-	evc_domain_retire(&again.head, retired_again);
+	evc_domain_retire(&again.head, WEIGHT, retired_again);
 	for (unsigned i = 0; i < FORKS; i++) {
 		int status;
 		pid_t child = fork();
@@ -210,7 +184,7 @@ static int in_child(void)
 	alarm(20);
 	if (!CHILD_RECLAIMS)
 		return 0;
-	evc_domain_retire(&own, reclaimed_behind);
+	evc_domain_retire(&own, WEIGHT, reclaimed_behind);
 	return suite_await(&scene.reclaimed, BEHIND + 1) && suite_quiesce() &&
 			       atomic_load(&scene.reclaimed) == BEHIND + 1 && atomic_load(&scene.ended) == 0
 		       ? 0
@@ -227,9 +201,10 @@ static const char *beside_user_code(void)
 	pthread_mutex_init(&scene.lock, NULL);
 	EXPECT(suite_quiesce(), "the callback thread got stuck");
 	pthread_mutex_lock(&scene.lock);
-	evc_domain_retire(&scene.heads[0], reclaimed_with_user);
 	for (unsigned i = 1; i <= BEHIND; i++)
-		evc_domain_retire(&scene.heads[i], reclaimed_behind);
+		evc_domain_retire(&scene.heads[i], WEIGHT, reclaimed_behind);
+	/* The last one of a list is reclaimed first. */
+	evc_domain_retire(&scene.heads[0], WEIGHT, reclaimed_with_user);
 	EXPECT(suite_gate_pass(&scene.entered), "nothing was reclaimed");
 	/* Holding the lock that the end of the user's object waits for. */
 	child = fork();
@@ -248,7 +223,7 @@ static const char *beside_user_code(void)
 static const struct evc_suite_test tests[] = {
 	{ "a fork does not wait for user code that a reclaim runs, and its child goes on behind it",
 	  beside_user_code },
-	{ "what is retired comes back once, and what is urgent after all before it", once },
+	{ "what is retired comes back once", once },
 	{ "a reclaim may retire what it got once more, while the program forks", beside_forks },
 	{ "what is retired inside a section comes back after it", after_sections },
 };

@@ -87,8 +87,8 @@ def coverage(scenario):
 
 # The scenarios for a file; others execute its code too, but check something else.
 RELATED = {
-    "parker": ["parker"], "reclaimer": ["reclaimer"], "latest": ["latest", "shared_latest"], "mailbox_latest": ["latest"], "token": ["latest", "shared_latest"],
-    "shared_latest": ["shared_latest"], "shared_mailbox_close": ["shared_close", "shared_drop", "shared_latest_close"],
+    "parker": ["parker"], "reclaimer": ["reclaimer"], "latest": ["latest", "shared_latest"],
+    "shared_mailbox_close": ["shared_close", "shared_drop", "shared_latest_close"],
     "shared_mailbox_wake": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_hold"],
     "worker": ["shared_close", "shared_hold", "shared_retire", "shared_figures", "shared_latest_figures"],
     "worker_wait": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_own"],

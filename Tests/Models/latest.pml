@@ -7,13 +7,13 @@
  * put there; it may or may not find one of which it was not told. With -DCLOSE the consumer ends at any time, and
  * tokens are dropped by it and by producers that post afterwards.
  *
- * Models these lines of Sources/CEventCore/latest/latest.h, latest.c, token.h and mailbox/mailbox_latest.c, by the
+ * Models these lines of Sources/CEventCore/latest/latest.h, latest.c and mailbox/mailbox.c, by the
  * names that the proof in latest.h gives the steps:
  *   put                 P1  exchange the slot
- *   evc_token_claim     P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED
- *   accept                  evc_mailbox_put; evc_token_settle: CLAIMED → POSTED of the same number
+ *   post_token          P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED
+ *   accept                  evc_mailbox_put, then CLAIMED → POSTED of the same number
  *                       P3  evc_mailbox_tell, even if another put the token; P4 end what P1 found
- *   evc_latest_take     K1  evc_token_taken: → NONE if the state has the token's number; K2 load the slot, then CAS
+ *   evc_latest_take     K1  give_token: → NONE if the state has the token's number; K2 load the slot, then CAS
  *   evc_latest_drop     K1, K2
  *
  * Events are numbered in the order of their P1; the slot's word is the event, which contains its lane. Asserted:

@@ -6,13 +6,13 @@
  * assumed to be correct: a put is one step, a take returns a token of the first lane that has one (shared_queue.pml, shared_stack.pml), and a token
  * of which the workers were told does not wait while all of them sleep (shared_wake.pml).
  *
- * Models these lines of Sources/CEventCore/latest/latest.h, latest.c, token.h and shared/shared_latest.c, by the names
+ * Models these lines of Sources/CEventCore/latest/latest.h, latest.c and shared/shared_mailbox.c, by the names
  * that the proof in latest.h gives the steps:
  *   put                      P1  exchange the slot
- *   evc_token_claim          P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED
- *   accept                       evc_shared_put_token; evc_token_settle
- *                            P3  evc_shared_tell, even if another put the token; P4 end what P1 found
- *   evc_latest_take          K1  evc_token_taken; K2 load the slot, then CAS
+ *   post_token               P2  load the state; POSTED: done; else compare-and-swap: a new number, CLAIMED
+ *   accept                       put_token, then CLAIMED → POSTED
+ *                            P3  tell, even if another put the token; P4 end what P1 found
+ *   evc_latest_take          K1  give_token; K2 load the slot, then CAS
  *
  * Events are numbered in the order of their P1; the slot's word is the event, which contains its lane. Asserted:
  * - each event is taken or superseded, once; they are taken in the order of P1; at the end the slot is

@@ -41,10 +41,7 @@ struct evc_load {
 	uint64_t word;
 };
 
-/**
- * Returns how many envelopes have been promised, without those that were withdrawn. Threads: any. Progress:
- * wait-free.
- */
+/** Returns how many envelopes have been promised and not withdrawn. Threads: any. Progress: wait-free. */
 EVC_API uint64_t evc_load_promised(const struct evc_load *load);
 
 /**
@@ -161,9 +158,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_balancer_remove(struct evc_balancer *ba
 /** Returns the number of receivers. Threads: any. Progress: lock-free. */
 EVC_API uint32_t evc_balancer_count(struct evc_balancer *balancer);
 
-/**
- * Returns how many envelopes were refused because no receiver was left. Threads: any. Progress: wait-free.
- */
+/** Returns how many envelopes no receiver was left for. Threads: any. Progress: wait-free. */
 EVC_API uint64_t evc_balancer_refused(struct evc_balancer *balancer);
 
 /**

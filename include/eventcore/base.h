@@ -85,9 +85,8 @@ EVC_BEGIN_DECLS
 EVC_API const char *evc_status_text(enum evc_status status);
 
 /**
- * Returns the time of the core's clock: nanoseconds of CLOCK_MONOTONIC, the scale of DispatchTime's uptime.
- *
- * Threads: any. Progress: wait-free.
+ * Returns the core's time: nanoseconds of CLOCK_MONOTONIC, the scale of DispatchTime's uptime. Threads: any.
+ * Progress: wait-free.
  */
 EVC_API uint64_t evc_clock_now(void);
 

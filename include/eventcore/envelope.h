@@ -17,10 +17,7 @@
 
 #include "base.h"
 
-/**
- * How many payload bytes fit into the slot. Link, subscription, time and lane take the other 32 of its 64
- * bytes, so that an envelope is one cache line and a hand-over moves one line.
- */
+/** How many payload bytes fit into the slot. The header takes the other 32, so that it is one cache line. */
 #define EVC_INLINE_SIZE 32u
 /** The strictest alignment of an inline payload, in bytes. */
 #define EVC_INLINE_ALIGNMENT 32u
@@ -65,17 +62,12 @@ EVC_API EVC_MUST_USE enum evc_status evc_envelope_create(struct evc_subscription
 							 size_t alignment,
 							 struct evc_envelope **out);
 
-/**
- * Appends an envelope to a chain.
- *
- * Threads: the holder of both. Progress: wait-free. Ownership: the chain then holds the envelope.
- */
+/** Appends an envelope to a chain, which then holds it. Threads: the holder of both. Progress: wait-free. */
 EVC_API void evc_chain_append(struct evc_chain *chain, struct evc_envelope *envelope);
 
 /**
- * Returns the payload of an envelope, for writing before the post and for reading after the take.
- *
- * Threads: the holder. Progress: wait-free. Ownership: the payload belongs to the envelope.
+ * Returns the payload of an envelope, for writing before the post and for reading after the take. Threads:
+ * the holder. Progress: wait-free. Ownership: the envelope's.
  */
 EVC_API void *evc_envelope_payload(struct evc_envelope *envelope);
 
@@ -91,10 +83,7 @@ EVC_API uint64_t evc_envelope_time(const struct evc_envelope *envelope);
 /** Sets the time of dispatch, in nanoseconds of `evc_clock_now`. Threads: the holder. Progress: wait-free. */
 EVC_API void evc_envelope_set_time(struct evc_envelope *envelope, uint64_t time);
 
-/**
- * Returns the generation that the subscription had when the event was dispatched (`evc_router_subscribe`).
- * Threads: the holder. Progress: wait-free.
- */
+/** Returns the subscription's generation when it was dispatched. Threads: the holder. Progress: wait-free. */
 EVC_API uint32_t evc_envelope_generation(const struct evc_envelope *envelope);
 
 /**

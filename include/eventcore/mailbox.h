@@ -20,10 +20,7 @@ struct evc_mailbox;
 
 /** What a consumer does while nothing waits. */
 enum evc_wait_strategy {
-	/**
-	 * Sleeps. If events have come in quick succession lately, it first looks for more for up to 4 µs. An
-	 * idle consumer takes no processor time.
-	 */
+	/** Sleeps; after events in quick succession it first looks for more for up to 4 µs. */
 	EVC_WAIT_PARK = 0,
 	/** Spins for `spin_ns`, then sleeps. */
 	EVC_WAIT_SPIN_THEN_PARK,
@@ -38,15 +35,9 @@ struct evc_mailbox_options {
 	enum evc_wait_strategy strategy;
 	/** With EVC_WAIT_SPIN_THEN_PARK: how long to spin, in nanoseconds. */
 	uint64_t spin_ns;
-	/**
-	 * The system calls of the parker; NULL selects the best that the system offers. Must outlive the
-	 * mailbox.
-	 */
+	/** The parker's system calls; NULL: the best that the system offers. Must outlive the mailbox. */
 	const struct evc_parker_ops *parker;
-	/**
-	 * Called after an interrupt, between two envelopes, by `evc_mailbox_run` and `evc_mailbox_pump`; may
-	 * be NULL.
-	 */
+	/** Called after an interrupt, between two envelopes, by run and pump; may be NULL. */
 	void (*control)(void *context);
 	/**
 	 * Called by `evc_mailbox_run` and `evc_mailbox_pump` when nothing is left, before they wait or
@@ -81,10 +72,7 @@ struct evc_mailbox_statistics {
 	uint64_t taken;
 	/** Accepted events that were freed without being handled, because the mailbox closed. */
 	uint64_t dropped;
-	/**
-	 * Accepted events of latest-only subscriptions that were replaced by a newer one before they were
-	 * handled.
-	 */
+	/** Accepted latest-only events that a newer one replaced before they were handled. */
 	uint64_t superseded;
 };
 

@@ -23,9 +23,7 @@ struct evc_parker;
 
 /** The system calls of a parker, as a table that a test can replace. */
 struct evc_parker_ops {
-	/**
-	 * Makes the state that is passed to the other functions; returns NULL if memory is out. May be NULL.
-	 */
+	/** Makes the state for the other functions; NULL if memory is out. May be NULL. */
 	void *(*open)(void);
 	/** Frees that state. May be NULL. */
 	void (*close)(void *state);
@@ -38,10 +36,7 @@ struct evc_parker_ops {
 	void (*wake)(void *state, const uint32_t *word);
 };
 
-/**
- * Returns the futex calls of Linux, or NULL on another system. Threads: any. Progress: wait-free. Ownership:
- * static.
- */
+/** Returns Linux's futex calls, or NULL elsewhere. Threads: any. Progress: wait-free. Ownership: static. */
 EVC_API const struct evc_parker_ops *evc_parker_futex(void);
 /**
  * Returns calls that use a mutex and a condition variable; available on every system. Threads: any. Progress:

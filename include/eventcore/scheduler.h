@@ -43,10 +43,7 @@ struct evc_timer_ops {
 	 *         the timer; the scheduler then no longer uses the context.
 	 */
 	uint64_t (*fire)(void *context, uint64_t deadline);
-	/**
-	 * Ends the context of a timer that will not fire, because the scheduler closed. NULL if contexts need
-	 * no ending.
-	 */
+	/** Ends the context of a timer that will not fire, because the scheduler closed. May be NULL. */
 	void (*drop)(void *context);
 	/**
 	 * What evc_scheduler_add does if the deadline has already passed. False: it returns EVC_TIMED_OUT.
@@ -72,10 +69,7 @@ struct evc_scheduler_clock {
 struct evc_scheduler_options {
 	/** NULL: evc_clock_now and the system's sleep. Copied; its context must outlive the scheduler. */
 	const struct evc_scheduler_clock *clock;
-	/**
-	 * The system calls of the thread's parker; NULL selects the best that the system offers. Must outlive
-	 * the scheduler.
-	 */
+	/** The parker's system calls; NULL: the best that the system offers. Must outlive the scheduler. */
 	const struct evc_parker_ops *parker;
 	/** The thread's name, cut to 15 bytes; NULL: "evc-scheduler". */
 	const char *name;

@@ -26,10 +26,7 @@ struct evc_sink {
 	void (*release)(struct evc_sink *sink);
 	/** True if an envelope may hold several events (`evc_mailbox_options.batches`). */
 	bool takes_batches;
-	/**
-	 * Set it to 0. In the core's own sinks: the memory that a post may need, which the dispatch sets
-	 * aside before it posts.
-	 */
+	/** Set it to 0. In the core's own sinks: the memory that a dispatch sets aside for a post. */
 	uint8_t needs;
 	/**
 	 * Takes over a single envelope that holds one event, without a chain around it. Called, and the

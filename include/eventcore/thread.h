@@ -15,9 +15,7 @@ struct evc_thread;
 
 /** Options of a thread. All zero is a good default. */
 struct evc_thread_options {
-	/**
-	 * The name that debuggers and `top` show; cut to the system's limit (15 bytes on Linux). NULL: none.
-	 */
+	/** The name that debuggers show, cut to the system's limit (15 bytes on Linux). NULL: none. */
 	const char *name;
 	/** Real-time priority (SCHED_FIFO) from 1 up; 0 keeps the default. Needs the privilege for it. */
 	int realtime_priority;

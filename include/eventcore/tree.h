@@ -79,9 +79,7 @@ enum evc_walk_scope {
 struct evc_node_options {
 	/** Returned by evc_node_owner; the core never reads it. */
 	void *owner;
-	/**
-	 * Ends an object that was passed to evc_node_add_handler of this node. NULL: objects need no ending.
-	 */
+	/** Ends an object that was passed to evc_node_add_handler. NULL: objects need no ending. */
 	void (*release)(void *object);
 };
 
@@ -204,9 +202,8 @@ EVC_API bool evc_handler_is_active(const struct evc_handler *handler);
 EVC_API EVC_MUST_USE enum evc_status evc_handler_remove_and_wait(struct evc_handler *handler);
 
 /**
- * Gives up the pointer that evc_node_add_handler returned. The handler stays in its node and is still called.
- *
- * Threads: any, once. Progress: wait-free. Ownership: ends here.
+ * Gives up the pointer that evc_node_add_handler returned; the handler is still called. Threads: any, once.
+ * Progress: wait-free. Ownership: ends here.
  */
 EVC_API void evc_handler_drop(struct evc_handler *handler);
 
@@ -310,10 +307,7 @@ EVC_API struct evc_node *evc_node_parent(const struct evc_node *node);
 EVC_API struct evc_node *evc_node_first_child(const struct evc_node *node);
 /** Returns the next child of the same parent, or NULL. Threads: as evc_node_parent. Progress: wait-free. */
 EVC_API struct evc_node *evc_node_next_sibling(const struct evc_node *node);
-/**
- * Tells whether evc_node_end was called, for a node of a walk. Threads: as evc_node_parent. Progress:
- * wait-free.
- */
+/** Tells whether evc_node_end was called. Threads: as evc_node_parent. Progress: wait-free. */
 EVC_API bool evc_node_has_ended(const struct evc_node *node);
 /** Returns the number of children. Threads: as evc_node_parent. Progress: O(children). */
 EVC_API size_t evc_node_child_count(const struct evc_node *node);

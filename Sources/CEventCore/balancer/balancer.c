@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/*
- * A balancer's creation and end, its loads, and its receivers: a snapshot, which changes replace under the
- * mutex and posts read without it (balancer_post.c).
- */
+/* A balancer's creation and end, its loads, and its receivers, which posts read without the mutex. */
 #include "balancer/balancer_private.h"
 
 #include "balancer/load.h"
@@ -14,18 +11,13 @@
 
 uint64_t evc_load_promised(const struct evc_load *load)
 {
-	/*
-	 * Pairs with evc_load_promise: if a watcher sees nothing promised, the next promise sees the watcher.
-	 */
+	/* Pairs with evc_load_promise: a watcher that sees nothing promised is seen by the next promise. */
 	return atomic_load_explicit(evc_load_word(load), memory_order_seq_cst) & ~EVC_LOAD_RETIRED;
 }
 
 uint64_t evc_load_retire(struct evc_load *load)
 {
-	/*
-	 * Release, pairs with evc_load_promise: the receiver was removed before. The order of changes decides
-	 * (load.h).
-	 */
+	/* Release, pairs with evc_load_promise: the receiver was removed before (load.h). */
 	return atomic_fetch_or_explicit(evc_load_word(load), EVC_LOAD_RETIRED,
 					memory_order_release) &
 	       ~EVC_LOAD_RETIRED;
@@ -98,10 +90,7 @@ void evc_balancer_release(struct evc_balancer *balancer)
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&balancer->references, 1, memory_order_acq_rel) != 1)
 		return;
-	/*
-	 * A posting thread holds a reference of the balancer, so that no section reads this any more.
-	 * Relaxed: this is the last holder.
-	 */
+	/* Relaxed: the last holder. A posting thread holds a reference, so that no section reads this. */
 	receivers = atomic_load_explicit(&balancer->current, memory_order_relaxed);
 	if (receivers != NULL)
 		evc_snapshot_release(receivers);

@@ -46,19 +46,13 @@ static void readdress(const struct evc_chain *chain, const struct evc_snapshot_e
 	for (uint32_t i = 0; i < chain->count; i++, envelope = evc_slot_next(envelope)) {
 		envelope->subscription = entry->subscription;
 		envelope->generation = entry->generation;
-		/*
-		 * No subscription of the router asked for the time when the dispatch began; the dispatch is
-		 * still running (D8).
-		 */
+		/* No subscription of the router asked for the time; the dispatch is still running (D8). */
 		if (evc_unlikely(entry->timed && envelope->time == 0))
 			envelope->time = evc_clock_now();
 	}
 }
 
-/*
- * Promises `count` envelopes to the first receiver from `index` on that accepts; receivers->count if none
- * does.
- */
+/* Promises envelopes to the first receiver from `index` on that accepts; receivers->count: none does. */
 static uint32_t promise(const struct evc_snapshot *receivers, uint32_t index, uint32_t count)
 {
 	for (uint32_t turn = 0; turn < receivers->count; turn++) {
@@ -69,10 +63,7 @@ static uint32_t promise(const struct evc_snapshot *receivers, uint32_t index, ui
 	return receivers->count;
 }
 
-/*
- * Posts a chain that is promised to `index`, or to another receiver if that one has closed. False: all have
- * closed.
- */
+/* Posts a chain that is promised to `index`, there or to the next that is open. False: all have closed. */
 static bool post(struct evc_balancer *balancer, const struct evc_snapshot *receivers, uint32_t index,
 		 const struct evc_chain *chain)
 {
@@ -222,10 +213,8 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 		if (evc_unlikely(needs != 0))
 			evc_spares_unreserve(record, needs, reserved);
 		/*
-		 * All receivers of this snapshot may have closed while others were added. A receiver is
-		 * removed before it is retired or closed, so that the current snapshot is newer. The fence
-		 * acquires it: from the promise that was not accepted (load.h), or from CLOSED
-		 * (mailbox_close.c).
+		 * These receivers may all have closed while others were added; a receiver is removed first.
+		 * The fence acquires the current ones: from the promise that failed (load.h), or from CLOSED.
 		 */
 		changed = false;
 		if (evc_unlikely(rest.count > 0)) {
@@ -241,10 +230,7 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 		atomic_fetch_add_explicit(&balancer->refused, chain->count, memory_order_relaxed);
 		return status;
 	}
-	/*
-	 * Some envelopes were accepted, so the chain belongs to the balancer, and what is left ends here (D4:
-	 * counted).
-	 */
+	/* The chain belongs to the balancer, since a part was accepted; the rest ends here, counted (D4). */
 	atomic_fetch_add_explicit(&balancer->dropped, rest.count, memory_order_relaxed);
 	evc_chain_end(&rest);
 	return EVC_OK;

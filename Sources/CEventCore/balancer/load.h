@@ -38,10 +38,7 @@ static inline void evc_load_withdraw(struct evc_load *load, uint32_t count)
 /* False if the receiver accepts no more. */
 static inline bool evc_load_promise(struct evc_load *load, uint32_t count)
 {
-	/*
-	 * Acquire, pairs with evc_load_retire. Sequentially consistent for threads that watch the load (a
-	 * pool's ticker sleeps while nothing is promised); free on x86.
-	 */
+	/* Acquire, pairs with evc_load_retire. seq_cst for those who watch the load (a pool's ticker). */
 	if (!(atomic_fetch_add_explicit(evc_load_word(load), count, memory_order_seq_cst) &
 	      EVC_LOAD_RETIRED))
 		return true;

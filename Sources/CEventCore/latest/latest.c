@@ -6,8 +6,6 @@
 #include "eventcore/mailbox.h"
 #include "platform/allocator.h"
 
-#include <string.h>
-
 static uint32_t count_in(uintptr_t slot)
 {
 	return (uint32_t)((slot & EVC_LATEST_COUNT) / EVC_LATEST_COUNT_ONE);
@@ -34,10 +32,7 @@ static void unref(struct evc_latest *latest)
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&latest->references, 1, memory_order_acq_rel) != 1)
 		return;
-	/*
-	 * The slot is empty and counts nothing: for an envelope in it there would be a token, which holds a
-	 * reference (claim 2).
-	 */
+	/* The slot is empty and counts nothing: an envelope in it has a token, which holds a reference. */
 	pthread_mutex_lock(&list->mutex);
 	*latest->link = latest->next;
 	if (latest->next != NULL)
@@ -121,18 +116,48 @@ static inline struct evc_envelope *put(struct evc_latest *latest, struct evc_env
 /* The rest of P2, for a state that was not POSTED: posts a token, unless the one in the mailbox suffices. */
 static void post_token(struct evc_latest *latest, unsigned lane, struct evc_thread_record *record)
 {
-	uint64_t number = evc_token_claim(&latest->state[lane]);
+	_Atomic uint64_t *state = &latest->state[lane];
+	/* Acquires the post of the token in the mailbox, which follows the caller's load in the order. */
+	uint64_t seen = atomic_load_explicit(state, memory_order_acquire), number;
 	struct evc_envelope *token;
 
-	if (number == 0)
-		return;
+	do {
+		if (evc_likely((seen & EVC_TOKEN_WHERE) == EVC_TOKEN_POSTED))
+			return;
+		number = (seen & ~(uint64_t)EVC_TOKEN_WHERE) + EVC_TOKEN_ONE;
+	} while (!atomic_compare_exchange_weak_explicit(state, &seen, number | EVC_TOKEN_CLAIMED,
+							memory_order_acquire, memory_order_acquire));
 	/* Not NULL: a spare was set aside. */
-	token = evc_token_create(record, &latest->subscription, lane);
+	token = evc_spare_take(record, EVC_SPARE_TOKEN);
+	token->subscription = &latest->subscription;
 	token->time = number;
+	token->lane = (uint8_t)lane;
+	token->flags = EVC_ENVELOPE_TOKEN;
+	token->events = 1;
 	/* The token's reference. */
 	ref(latest);
 	latest->how->put(latest->mailbox, lane, token);
-	evc_token_settle(&latest->state[lane], number);
+	/* Release, pairs with P2 of others. Nothing if the claim was taken over, or the token was taken. */
+	seen = number | EVC_TOKEN_CLAIMED;
+	atomic_compare_exchange_strong_explicit(state, &seen, number | EVC_TOKEN_POSTED, memory_order_release,
+						memory_order_relaxed);
+}
+
+/* Ends a superseded envelope. Mostly this thread has just taken its slot, and takes it next again. */
+static inline void supersede(struct evc_envelope *envelope)
+{
+	struct evc_thread_record *record = evc_thread_record_current;
+
+	if (evc_likely(envelope->flags == 0 && record != NULL)) {
+		struct evc_subscription *subscription = envelope->subscription;
+
+		/* User code, which may dispatch: the slot must not be free before it returns. */
+		if (subscription->drop != NULL)
+			subscription->drop(subscription->context, envelope->bytes);
+		evc_envelope_untake(record, envelope);
+		return;
+	}
+	evc_envelope_release(envelope, false);
 }
 
 /* Ends all envelopes of a chain but the last, which supersedes them. */
@@ -143,7 +168,7 @@ static void supersede_chain(const struct evc_chain *chain)
 	/* Not including `last`, which may have been handled already. */
 	for (uint32_t left = chain->count - 1; left > 0; left--, envelope = next) {
 		next = evc_slot_next(envelope);
-		evc_envelope_supersede(envelope);
+		supersede(envelope);
 	}
 }
 
@@ -159,7 +184,7 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if (evc_unlikely(latest->how->is_closed(latest->mailbox)))
 		return EVC_CLOSED;
 	/* Before P1, after which nothing may fail. A dispatch has set spares aside already. */
-	if (evc_unlikely(record == NULL || !evc_spares_ready(record, sink->needs)))
+	if (evc_unlikely(record == NULL || !evc_spares_provide(record, sink->needs, 1, false)))
 		return EVC_OUT_OF_MEMORY;
 	lane = chain->last->lane;
 	/* Before P1: claim 3. */
@@ -175,7 +200,7 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	if (evc_unlikely(chain->count > 1))
 		supersede_chain(chain);
 	if (superseded != NULL)
-		evc_envelope_supersede(superseded);
+		supersede(superseded);
 	return EVC_OK;
 }
 
@@ -185,7 +210,14 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 static void give_token(struct evc_latest *latest, struct evc_envelope *token,
 		       struct evc_return_cache *cache)
 {
-	evc_token_taken(&latest->state[token->lane], token->time);
+	_Atomic uint64_t *state = &latest->state[token->lane];
+	uint64_t seen = atomic_load_explicit(state, memory_order_relaxed);
+
+	/* Nothing if another producer has taken the claim over. */
+	while ((seen & ~(uint64_t)EVC_TOKEN_WHERE) == token->time &&
+	       !atomic_compare_exchange_weak_explicit(state, &seen, token->time | EVC_TOKEN_NONE,
+						      memory_order_seq_cst, memory_order_relaxed))
+		;
 	evc_return_cache_give_any(cache, token);
 }
 
@@ -198,10 +230,7 @@ static struct evc_envelope *take(struct evc_latest *latest, unsigned lane)
 	do {
 		if (slot == 0 || (slot & EVC_LATEST_LANE) > lane)
 			return NULL;
-		/*
-		 * Acquires the envelope. Relaxed on failure: the value is newer than the one that was loaded,
-		 * which is in the single order.
-		 */
+		/* Acquires the envelope. Relaxed on failure: that value is newer than what was loaded. */
 	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &slot, 0, memory_order_acquire,
 							memory_order_relaxed));
 	if (count_in(slot) > 0)
@@ -247,14 +276,15 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 
 	if (latest == NULL)
 		return EVC_OUT_OF_MEMORY;
-	memset(latest, 0, sizeof(*latest));
-	latest->sink = (struct evc_sink){ accept, retain, release, false, how->needs, NULL };
-	latest->subscription = *as;
+	*latest = (struct evc_latest){
+		.sink = { accept, retain, release, false, how->needs, NULL },
+		.subscription = *as,
+		.mailbox = as->sink,
+		.list = list,
+		.how = how,
+		.references = 1,
+	};
 	latest->subscription.sink = &latest->sink;
-	latest->mailbox = as->sink;
-	latest->list = list;
-	latest->how = how;
-	atomic_init(&latest->references, 1);
 	latest->mailbox->retain(latest->mailbox);
 	pthread_mutex_lock(&list->mutex);
 	latest->next = list->latests;
@@ -267,10 +297,7 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 	return EVC_OK;
 }
 
-/*
- * How many were superseded so far; exact while no thread dispatches. A count that is being carried is
- * included exactly once.
- */
+/* Exact while no thread dispatches. A count that is being carried is included exactly once. */
 static uint64_t read_superseded(struct evc_latest *latest)
 {
 	uint64_t before, counted = atomic_load_explicit(&latest->superseded, memory_order_relaxed);

@@ -6,7 +6,7 @@
  * posted to the mailbox in its place: whoever takes the token looks into the slot.
  *
  * A token lies in an envelope's slot of the slab pool. For each lane at most one token is the current one,
- * which has the state's number (token.h). The state says where it is:
+ * which has the state's number. The state says where it is:
  *
  *   NONE      nowhere
  *   CLAIMED   a producer is about to post it
@@ -81,8 +81,14 @@
 #ifndef EVC_LATEST_H
 #define EVC_LATEST_H
 
-#include "latest/token.h"
 #include "latest/subscription_list.h"
+#include "memory/envelope.h"
+#include "memory/spares.h"
+
+/* The state of a lane's token: its number, which never repeats, and where the token is. */
+enum { EVC_TOKEN_NONE, EVC_TOKEN_CLAIMED, EVC_TOKEN_POSTED };
+#define EVC_TOKEN_WHERE 3u
+#define EVC_TOKEN_ONE 4u
 
 /* The slot's word: the address, and in the six bits that its alignment leaves free a count and the lane. */
 #define EVC_LATEST_LANE ((uintptr_t)15)
@@ -117,9 +123,8 @@ struct evc_latest {
 	_Atomic uint32_t references;
 
 	/*
-	 * Written by producers and takers. It also counts the events that were superseded since the last
-	 * carry to `superseded`: an atomic addition for each would cost a dispatch as much as the exchange
-	 * itself (6 of 30 ns).
+	 * Written by producers and takers. Also counts what was superseded since the last carry, since
+	 * an atomic addition for each would cost a dispatch as much as the exchange (6 of 30 ns).
 	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uintptr_t slot;
 	_Atomic uint64_t state[EVC_LANE_COUNT];
@@ -137,19 +142,13 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
  */
 struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_return_cache *cache);
 
-/*
- * Drops a token, and with it the event in the slot. Returns whether there was one. Any thread; `cache` may be
- * NULL.
- */
+/* Drops a token, and the event in the slot; true if there was one. Any thread; `cache` may be NULL. */
 bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache);
 
 /* The number of superseded events of all latest-only subscriptions of a mailbox. Any thread. */
 uint64_t evc_latest_superseded(struct evc_subscription_list *list);
 
-/*
- * Subtracts tokens that stand for no event from the lanes' figures: tokens of a lane that a newer envelope
- * has left. Any thread.
- */
+/* Subtracts tokens that stand for no event of their lane from the lanes' figures. Any thread. */
 void evc_latest_discount(struct evc_subscription_list *list, uint64_t depths[EVC_LANE_COUNT]);
 
 #endif

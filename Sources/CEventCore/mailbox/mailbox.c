@@ -91,16 +91,73 @@ struct evc_sink *evc_mailbox_sink(struct evc_mailbox *mailbox)
 	return &mailbox->sink;
 }
 
+/* Sets `*as` to a subscription of this mailbox; false if an argument is invalid. */
+static bool describe(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
+		     struct evc_subscription **out, struct evc_subscription *as)
+{
+	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
+		return false;
+	*as = (struct evc_subscription){
+		.sink = &mailbox->sink,
+		.deliver = options->deliver,
+		.drop = options->drop,
+		.deliver_batch = options->deliver_batch,
+		.context = options->context,
+		.finalize = options->finalize,
+	};
+	return true;
+}
+
 enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
 					     const struct evc_subscription_options *options,
 					     struct evc_subscription **out)
 {
-	struct evc_subscription subscription;
+	struct evc_subscription as;
 
-	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
+	if (!describe(mailbox, options, out, &as))
 		return EVC_INVALID_ARGUMENT;
-	subscription = evc_mailbox_subscription(mailbox, options);
-	return evc_subscription_list_add(&mailbox->subscriptions, &subscription, out);
+	return evc_subscription_list_add(&mailbox->subscriptions, &as, out);
+}
+
+/* What a latest-only subscription does to its mailbox (latest.h). */
+
+static bool is_closed(struct evc_sink *sink)
+{
+	/* Relaxed: as in evc_mailbox_post. */
+	return atomic_load_explicit(&mailbox_of(sink)->attention, memory_order_relaxed) &
+	       EVC_ATTENTION_CLOSED;
+}
+
+static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
+{
+	evc_mailbox_put(mailbox_of(sink), lane, token, token, 1);
+}
+
+static void tell(struct evc_sink *sink, unsigned lane)
+{
+	evc_mailbox_tell(mailbox_of(sink), lane);
+}
+
+enum evc_status evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
+						    const struct evc_subscription_options *options,
+						    struct evc_subscription **out)
+{
+	static const struct evc_latest_mailbox how = { EVC_NEEDS_TOKEN, is_closed, put_token, tell };
+	struct evc_subscription as;
+
+	if (!describe(mailbox, options, out, &as))
+		return EVC_INVALID_ARGUMENT;
+	return evc_latest_create(&as, &mailbox->subscriptions, &how, out);
+}
+
+struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token)
+{
+	struct evc_envelope *envelope = evc_latest_take(token, &mailbox->returns);
+
+	if (envelope == NULL)
+		/* Release, pairs with evc_mailbox_read_statistics: it was counted as taken before. */
+		atomic_fetch_add_explicit(&mailbox->empty, 1, memory_order_release);
+	return envelope;
 }
 
 void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
@@ -114,9 +171,8 @@ static uint64_t posted_to(struct evc_mailbox *mailbox, unsigned lane)
 {
 	struct evc_inbox *inbox = &mailbox->inboxes[lane >= EVC_LANE_FIRST_QUEUE];
 	/*
-	 * None is counted twice: an event that was moved from the head's count to one of these two is no
-	 * longer in the head. Acquire, pairs with `drain` and evc_mailbox_count_posted; and `left`, which is
-	 * read next, is not older.
+	 * Nothing is counted twice: what moves to one of these two has left the head's count. Acquire,
+	 * pairs with `drain` and evc_mailbox_count_posted; and `left`, read next, is not older.
 	 */
 	uint64_t drained = atomic_load_explicit(&mailbox->drained[lane], memory_order_acquire);
 	uint64_t posted = atomic_load_explicit(&inbox->posted[lane % EVC_LANE_FIRST_QUEUE],
@@ -126,10 +182,7 @@ static uint64_t posted_to(struct evc_mailbox *mailbox, unsigned lane)
 	return posted * (EVC_HEAD_COUNT + 1) + drained + (head & EVC_HEAD_COUNT);
 }
 
-/*
- * The depth of a lane at one moment, if the consumer takes nothing meanwhile. Otherwise too low rather than
- * too high.
- */
+/* The depth of a lane at one moment; too low rather than too high if the consumer takes meanwhile. */
 static int64_t depth_of(struct evc_mailbox *mailbox, unsigned lane)
 {
 	/* Relaxed: the acquire loads of posted_to order it. */

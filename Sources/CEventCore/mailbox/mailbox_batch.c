@@ -9,10 +9,7 @@
 struct evc_batch_walk {
 	struct evc_mailbox *mailbox;
 	struct evc_envelope *envelope;
-	/*
-	 * How many events may be taken without further checks, on a queue for whose earlier lanes the
-	 * consumer relies on the alarm; does not include the last event. Otherwise 0.
-	 */
+	/* Events that may be taken without checks: all but the last, on the queue `relied`; else 0. */
 	uint32_t at_hand;
 	/* How many more may be taken. */
 	uint64_t limit;
@@ -20,10 +17,7 @@ struct evc_batch_walk {
 	bool is_over;
 };
 
-/*
- * Events at hand are taken as evc_mailbox_next would take them while the signal is down (C3): `relied`
- * changes only in takes.
- */
+/* These are taken as evc_mailbox_next would: with the signal down (C3) `relied` changes only in takes. */
 static void count_at_hand(struct evc_batch_walk *walk)
 {
 	const struct evc_envelope *envelope = walk->envelope;
@@ -37,8 +31,8 @@ static void count_at_hand(struct evc_batch_walk *walk)
 }
 
 /*
- * Takes the next event of a batch if evc_mailbox_next would take it: the consumer relies on the alarm for all
- * earlier lanes, the signal is down (C3), and the batch is still the first of its lane.
+ * Takes the next event of a batch if evc_mailbox_next would: the consumer relies on the alarm for all earlier
+ * lanes, the signal is down (C3), and the batch is still the first of its lane.
  */
 static bool take_again(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
 {
@@ -106,10 +100,7 @@ void *evc_batch_next(struct evc_batch_walk *walk)
 	return take_next(walk);
 }
 
-/*
- * Puts a batch back: on a queue it stays the first of its lane until its last event is taken; from a stack it
- * was never removed.
- */
+/* Puts a batch back as the first of its queue, until its last event is taken. It never left a stack. */
 static void put_back(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
 {
 	struct evc_lane_list *list = &mailbox->lists[envelope->lane - EVC_LANE_FIRST_QUEUE];

@@ -2,9 +2,8 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * The end of a mailbox. States: open; closed (CLOSED in `attention`: posts are refused, the consumer may
- * still handle or drop); ended (ENDED: the consumer handles nothing more, and a producer that posts
- * afterwards frees what is there).
+ * The end of a mailbox. CLOSED: posts are refused, the consumer may still handle or drop. ENDED: it handles
+ * nothing more, and a producer that posts afterwards frees what is there.
  */
 #include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
@@ -14,13 +13,11 @@ static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
 	uint32_t attention;
 
 	/*
-	 * CLOSED first: a post that begins after this function sees it; ENDED serves the others. Release,
-	 * pairs with the balancer's fence: a producer that is refused sees what the closer did before.
+	 * CLOSED first, for posts after this call; ENDED serves the others. Release, pairs with the
+	 * balancer's fence: who is refused sees what the closer did before.
 	 */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_CLOSED, memory_order_release);
-	/*
-	 * Release, pairs with evc_mailbox_end: earlier posts. Sequentially consistent for the sleep protocol.
-	 */
+	/* Release, pairs with evc_mailbox_end: earlier posts. seq_cst for the sleep protocol. */
 	atomic_fetch_or_explicit(&mailbox->signal, signal, memory_order_seq_cst);
 	attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 	if (attention & EVC_ATTENTION_SLEEP)
@@ -39,10 +36,7 @@ void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox)
 
 void evc_mailbox_interrupt(struct evc_mailbox *mailbox)
 {
-	/*
-	 * Pairs with evc_mailbox_attend: what the caller did before. Sequentially consistent: the "publish"
-	 * of the sleep protocol.
-	 */
+	/* Pairs with evc_mailbox_attend: what the caller did. seq_cst: like P1, for the sleep protocol. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CONTROL, memory_order_seq_cst);
 	if (atomic_load_explicit(&mailbox->attention, memory_order_seq_cst) & EVC_ATTENTION_SLEEP)
 		evc_mailbox_wake_consumer(mailbox);
@@ -82,10 +76,7 @@ static void drop_list(struct evc_mailbox *mailbox, struct evc_envelope *envelope
 void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cache *cache)
 {
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-		/*
-		 * Acquire, pairs with P1. Sequentially consistent: after ENDED in the single order, as the
-		 * claim requires.
-		 */
+		/* Acquire, pairs with P1. seq_cst: after ENDED in the single order (mailbox_private.h). */
 		uintptr_t head = atomic_exchange_explicit(evc_mailbox_head(mailbox, lane), 0,
 							  memory_order_seq_cst);
 
@@ -118,10 +109,7 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 	}
 	evc_mailbox_drop_posted(mailbox, &mailbox->returns);
 	evc_return_cache_flush(&mailbox->returns);
-	/*
-	 * Release, pairs with the same operation above when the last release ends the mailbox once more: it
-	 * sees what the consumer did, however that gave up its reference.
-	 */
+	/* Release, pairs with the same operation above when the last release ends the mailbox once more. */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_ENDED, memory_order_release);
 	return true;
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/*
- * The producer's side of a mailbox. P1 to P3 name the steps of the protocol in mailbox_private.h.
- */
+/* The producer's side of a mailbox. P1 to P3 are the steps in mailbox_private.h. */
 #include "mailbox/mailbox_private.h"
 
 void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes)

@@ -105,9 +105,7 @@ struct evc_inbox {
 struct evc_lane_list {
 	/* The sorted envelopes, oldest first; NULL while `rest` is being sorted. */
 	struct evc_envelope *first;
-	/*
-	 * What was drained and is not sorted yet, newest first; and its newer part, which is sorted already.
-	 */
+	/* What was drained and is not sorted yet, newest first; and its newer part, which is sorted. */
 	struct evc_envelope *rest;
 	struct evc_envelope *sorted;
 };
@@ -117,9 +115,8 @@ struct evc_mailbox {
 	struct evc_mailbox_options options;
 	struct evc_parker *parker;
 	/*
-	 * Lanes and SLEEP: written by the consumer; SLEEP of a pumped mailbox is cleared by whoever wakes it.
-	 * CLOSED: written by the closer. Producers read it after every post, so that it shares its line only
-	 * with fields that seldom change.
+	 * The consumer writes lanes and SLEEP (whoever wakes a pumped mailbox clears it), the closer CLOSED.
+	 * Producers read it after every post: only fields that seldom change share its line.
 	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t attention;
 	_Atomic uint32_t references;
@@ -137,24 +134,16 @@ struct evc_mailbox {
 	uint32_t sorting;
 	/* The lanes before it are empty unless the alarm is up. None of them is in the two masks above. */
 	uint32_t relied;
-	/*
-	 * The lane of the last take that looked at the inboxes, and how many such takes followed one another.
-	 */
+	/* The lane of the last takes that looked at the inboxes, and how many they were in a row. */
 	uint32_t run_lane;
 	uint32_t run_length;
-	/*
-	 * evc_mailbox_run: whether, and for how many iterations, to pause before a drain that would find
-	 * little. 0: no pause before the next one.
-	 */
+	/* evc_mailbox_run: whether, and how many times, to pause before a drain that finds little. */
 	bool paces;
 	uint32_t pace;
 	/* EVC_WAIT_PARK: how many more fruitless spins are allowed before a sleep. */
 	uint32_t grace_left;
 	struct evc_return_cache returns;
-	/*
-	 * Events that have left each lane, and the counts of the heads at each drain. Any thread reads them:
-	 * relaxed.
-	 */
+	/* Relaxed, read by any thread: events that left each lane; the heads' counts at each drain. */
 	_Atomic uint64_t left[EVC_LANE_COUNT];
 	_Atomic uint64_t drained[EVC_LANE_COUNT];
 
@@ -163,20 +152,6 @@ struct evc_mailbox {
 	_Atomic uint64_t empty;
 	struct evc_subscription_list subscriptions;
 };
-
-/* The value of a subscription of this mailbox. */
-static inline struct evc_subscription
-evc_mailbox_subscription(struct evc_mailbox *mailbox, const struct evc_subscription_options *options)
-{
-	return (struct evc_subscription){
-		.sink = &mailbox->sink,
-		.deliver = options->deliver,
-		.drop = options->drop,
-		.deliver_batch = options->deliver_batch,
-		.context = options->context,
-		.finalize = options->finalize,
-	};
-}
 
 static inline _Atomic uintptr_t *evc_mailbox_head(struct evc_mailbox *mailbox, unsigned lane)
 {
@@ -216,9 +191,8 @@ static inline void evc_mailbox_put(struct evc_mailbox *mailbox, unsigned lane,
 			    memory_order_seq_cst, memory_order_relaxed)))
 			break;
 		/*
-		 * Another processor has the line, and most likely goes on posting: taking the line back at
-		 * once would mean losing it at once. Two producers: 22 instead of 31 ns an event, four 28
-		 * instead of 32.
+		 * Another processor has the line and goes on posting: to take it back at once would mean
+		 * losing it at once. Two producers: 22 instead of 31 ns an event, four 28 instead of 32.
 		 */
 		for (unsigned i = 0; i < EVC_PAUSES; i++)
 			evc_pause();
@@ -228,10 +202,7 @@ static inline void evc_mailbox_put(struct evc_mailbox *mailbox, unsigned lane,
 		evc_mailbox_count_posted(mailbox, lane, count);
 }
 
-/*
- * P2 and P3. The envelopes may be gone by now, but the mailbox is still there: a posting thread holds a
- * reference, directly or through the route cache.
- */
+/* P2 and P3. The envelopes may be gone, but a posting thread holds a reference of the mailbox. */
 static inline void evc_mailbox_tell(struct evc_mailbox *mailbox, unsigned lane)
 {
 	uint32_t attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
@@ -251,22 +222,19 @@ static inline void evc_mailbox_push(struct evc_mailbox *mailbox, unsigned lane,
 
 /* mailbox_take.c: the slow path of evc_mailbox_next. */
 struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox);
-/*
- * mailbox_take.c: the signal is up. Clears ALARM and CONTROL, and calls `control` for the latter. Returns the
- * signal, including bits that were set meanwhile.
- */
+/* mailbox_take.c: clears ALARM and CONTROL and makes the `control` call; returns the signal's bits. */
 uint32_t evc_mailbox_attend(struct evc_mailbox *mailbox);
 /* mailbox_take.c: as evc_mailbox_next, for the case that the take found a token. */
 struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 					       struct evc_envelope *token);
 /*
- * mailbox_take.c: the first lane that is not empty; EVC_LANE_COUNT if all are. And takes its next envelope;
- * NULL if a newer one came: look again. They use C6 and C7 alone, for a consumer that relies on no alarm.
+ * mailbox_take.c, for a consumer that relies on no alarm (C6, C7): the first lane that is not empty, or
+ * EVC_LANE_COUNT; and its next envelope, NULL if a newer one came: look again.
  */
 unsigned evc_mailbox_first(struct evc_mailbox *mailbox, struct evc_envelope **top);
 struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigned lane,
 					    struct evc_envelope *top);
-/* mailbox_latest.c: exchanges a taken token for its event; NULL if it stands for none. */
+/* mailbox.c: exchanges a taken token for its event; NULL if it stands for none. */
 struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token);
 /* mailbox_close.c: ends the consumer. False if it has to handle more envelopes first. */
 bool evc_mailbox_end(struct evc_mailbox *mailbox);
@@ -274,10 +242,7 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox);
 void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cache *cache);
 /* mailbox_pump.c: SLEEP was seen in `attention`. */
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
-/*
- * mailbox_batch.c: delivers the events of a batch, of which evc_mailbox_next has taken the first: one by one,
- * as long as they are next, and at most `limit`. Returns how many were delivered.
- */
+/* mailbox_batch.c: delivers a batch from its first event on, at most `limit`; returns how many. */
 uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 				   uint64_t limit);
 
@@ -291,10 +256,7 @@ struct evc_waiter {
 	void (*finish_wait)(void *context);
 };
 
-/*
- * mailbox_wait.c: waits by the mailbox's strategy, on its parker. False if the time limit has passed. The
- * consumer.
- */
+/* mailbox_wait.c: waits by the mailbox's strategy. False if the time limit has passed. The consumer. */
 bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t timeout);
 
 /* True if an inbox is not empty. Any thread. */
@@ -314,13 +276,6 @@ static inline bool evc_mailbox_has_mail(struct evc_mailbox *mailbox)
 	       evc_mailbox_has_posts(mailbox, memory_order_seq_cst);
 }
 
-/* True if the signal is up: call evc_mailbox_attend. */
-static inline bool evc_mailbox_is_signalled(struct evc_mailbox *mailbox)
-{
-	/* C3. Acquire, pairs with the raises in evc_mailbox_attend_to_post, _interrupt and _close. */
-	return atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0;
-}
-
 /* C2: an envelope waits, or the signal is up. Consumer only. */
 static inline bool evc_mailbox_has_news(struct evc_mailbox *mailbox)
 {
@@ -334,18 +289,6 @@ static inline bool evc_mailbox_is_closing(struct evc_mailbox *mailbox)
 	/* Acquire, pairs with close_with: what the closer did before. */
 	return (atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
 		(EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN)) != 0;
-}
-
-/* Wakes the consumer if it sleeps. Any thread. */
-static inline void evc_mailbox_unpark(struct evc_mailbox *mailbox)
-{
-	(void)evc_parker_wake(mailbox->parker);
-}
-
-/* The cache for slots of envelopes that the consumer ends. Consumer only. */
-static inline struct evc_return_cache *evc_mailbox_returns(struct evc_mailbox *mailbox)
-{
-	return &mailbox->returns;
 }
 
 /* Calls `idle`: nothing is left. Consumer only. */

@@ -35,7 +35,7 @@
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox)
 {
 	if (mailbox->options.wake == NULL) {
-		evc_mailbox_unpark(mailbox);
+		(void)evc_parker_wake(mailbox->parker);
 		return;
 	}
 	/* P4, P5. Acquire, pairs with C1: the last pump happens before the next. */
@@ -64,8 +64,8 @@ static inline uint64_t deliver(struct evc_mailbox *mailbox, struct evc_envelope 
 }
 
 /*
- * The loop of a consumer that delivers. It counts `*limit` down and returns EVC_OK when that is 0, EVC_CLOSED
- * when the mailbox has ended, and EVC_EMPTY after `idle` when nothing is left.
+ * The loop of a consumer that delivers. Counts `*limit` down: EVC_OK at 0, EVC_CLOSED when the mailbox has
+ * ended, and EVC_EMPTY after `idle` when nothing is left.
  */
 static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, uint64_t *limit)
 {
@@ -101,10 +101,7 @@ enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 	return EVC_CLOSED;
 }
 
-/*
- * True if any thread has posted, interrupted or closed since the mailbox was empty. Touches nothing that
- * belongs to the consumer.
- */
+/* True if anyone has posted, interrupted or closed. Touches nothing that belongs to the consumer. */
 static inline bool has_news(struct evc_mailbox *mailbox)
 {
 	return atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) != 0 ||
@@ -133,10 +130,7 @@ enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbox, uint64_t limit)
 
 		if (status != EVC_EMPTY)
 			return status;
-		/*
-		 * Slots that are not needed until the next pump. Before C1, after which the cache may belong
-		 * to that pump.
-		 */
+		/* Before C1, after which the cache may belong to the next pump. */
 		evc_return_cache_flush(&mailbox->returns);
 		if (mailbox->options.wake == NULL ? !has_news(mailbox) : arm(mailbox))
 			return EVC_EMPTY;

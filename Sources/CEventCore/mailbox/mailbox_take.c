@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/*
- * The consumer's side of a mailbox: which envelope is next. The protocol and its proof are in
- * mailbox_private.h; C1 to C7 name its steps.
- */
+/* The consumer's side of a mailbox. C1 to C7 are the steps in mailbox_private.h. */
 #include "mailbox/mailbox_private.h"
 
-/*
- * The least and longest pause of a consumer whose mailbox is empty, in iterations of evc_pause of about 30
- * ns.
- */
+/* The least and longest pause before a drain, in iterations of evc_pause of about 30 ns. */
 #define PACE_LEAST 4u
 #define PACE_MOST 128u
-/*
- * At one envelope in this many iterations of the pause, or more, the pause doubles; at fewer than one in so
- * many it halves.
- */
+/* The pause doubles at one envelope in THICK of its iterations or more, and halves below one in THIN. */
 #define PACE_THICK 8u
 #define PACE_THIN 16u
 
@@ -50,10 +41,9 @@ static inline unsigned first_lane(struct evc_mailbox *mailbox)
 
 /*
  * A consumer that drains few envelopes at a time competes with the producers for the lines that they are
- * about to write. Before draining it therefore pauses, so that more arrive: up to 4 µs while events arrive in
- * quick succession, and hardly at all otherwise, so that a single event does not wait. Nanoseconds an event,
- * with the pause and without, medians of the best of five runs: one producer 28 and 31, two 31 and 34, four
- * 33 and 36.
+ * about to write. It therefore pauses first: up to 4 µs while events arrive in quick succession, and hardly
+ * at all otherwise. Nanoseconds an event, with and without: one producer 28 and 31, two 31 and 34, four 33
+ * and 36.
  */
 static void await_more(struct evc_mailbox *mailbox)
 {
@@ -88,10 +78,7 @@ static struct evc_envelope *drain(struct evc_mailbox *mailbox, unsigned lane)
 	return evc_head_envelope(head);
 }
 
-/*
- * Drains a queue's inbox and sorts it from the newest to the oldest, at most EVC_SORT_AT_ONCE envelopes at a
- * time. When all are sorted they become the lane's list.
- */
+/* Drains and reverses a queue's inbox, at most EVC_SORT_AT_ONCE envelopes at a time, into the lane's list. */
 static void sort(struct evc_mailbox *mailbox, unsigned lane)
 {
 	struct evc_lane_list *list = list_of(mailbox, lane);
@@ -109,10 +96,7 @@ static void sort(struct evc_mailbox *mailbox, unsigned lane)
 	for (; count < EVC_SORT_AT_ONCE && rest != NULL; count++) {
 		struct evc_envelope *older = evc_slot_next(rest);
 
-		/*
-		 * The envelope that far before it is nearly always the one needed soon; another processor
-		 * wrote it.
-		 */
+		/* The envelope that far before it is mostly needed soon; another processor wrote it. */
 		evc_prefetch_write((const char *)rest - EVC_SLOTS_AHEAD * sizeof(*rest));
 		evc_slot_set_next(rest, sorted);
 		sorted = rest;
@@ -176,10 +160,7 @@ static __attribute__((noinline)) void rely(struct evc_mailbox *mailbox, unsigned
 static void look_before_relied(struct evc_mailbox *mailbox)
 {
 	mailbox->relied = first_posted(mailbox, 0, mailbox->relied, memory_order_seq_cst);
-	/*
-	 * Posts to the lanes from `relied` on need not raise the alarm any more. Relaxed: a superfluous alarm
-	 * does no harm.
-	 */
+	/* Posts to the lanes from `relied` on need no alarm. Relaxed: a superfluous one does no harm. */
 	atomic_fetch_and_explicit(&mailbox->attention,
 				  ~(((1u << EVC_LANE_COUNT) - 1) & ~((1u << mailbox->relied) - 1)),
 				  memory_order_relaxed);
@@ -196,8 +177,7 @@ uint32_t evc_mailbox_attend(struct evc_mailbox *mailbox)
 		mailbox->options.control(mailbox->options.context);
 		/*
 		 * It may have posted and closed, which the next take must see (C4 again). An interrupt that
-		 * came meanwhile stays up until after the next envelope, so that a stream of interrupts does
-		 * not hold up events.
+		 * came meanwhile stays up until after the next envelope: many of them do not hold up events.
 		 */
 		signal |= atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_ALARM,
 						    memory_order_seq_cst);
@@ -231,10 +211,7 @@ static struct evc_envelope *next_by_look(struct evc_mailbox *mailbox)
 			return NULL;
 		lane = first_lane(mailbox);
 		if (lane == EVC_LANE_COUNT) {
-			/*
-			 * All are empty. A last look at the lanes before `relied`, so that no event waits for
-			 * a producer that is held up between its P1 and its alarm.
-			 */
+			/* So that no event waits for a producer that is held up before its alarm. */
 			if (first_posted(mailbox, 0, mailbox->relied, memory_order_acquire) ==
 			    mailbox->relied)
 				return NULL;

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/*
- * What a consumer does while nothing waits: the consumer of a mailbox, and a worker, which looks in two
- * places (shared/worker_wait.c).
- */
+/* What a consumer or a worker (shared/worker_wait.c) does while nothing waits. */
 #include "mailbox/mailbox_private.h"
 #include "platform/clock.h"
 
@@ -12,10 +9,9 @@
 #include <unistd.h>
 
 /*
- * A sleep and its wake-up cost the producer a system call and the consumer tens of microseconds. The parking
- * strategy therefore first looks for about as long as a producer at full speed might pause, as long as such
- * looks have recently been successful. A consumer whose events are rare sleeps at once, which also lets the
- * system run it on its producer's processor (woken in 5 instead of 14 us here).
+ * A sleep costs the producer a system call and the consumer tens of microseconds. The parking strategy first
+ * looks for as long as a fast producer might pause, as long as such looks have been successful lately. A
+ * consumer of rare events sleeps at once, and may then run on its producer's processor (5 instead of 14 us).
  */
 #define GRACE_NS 4000u
 /* After this many fruitless spins it sleeps at once; a sleep as short as this allows them again. */
@@ -25,9 +21,8 @@
 #define LOOKS_PER_CLOCK 16u
 
 /*
- * Looks for at most `limit` nanoseconds. True if there is news. `pauses` is the number of evc_pause between
- * two looks: each look takes lines from the producers, so that looking too soon makes both sides pay for a
- * single envelope.
+ * Looks for at most `limit` nanoseconds; true if there is news. `pauses` between two looks, since each look
+ * takes lines from the producers.
  */
 static bool spin(const struct evc_waiter *waiter, uint64_t limit, unsigned pauses, bool yield)
 {
@@ -42,10 +37,7 @@ static bool spin(const struct evc_waiter *waiter, uint64_t limit, unsigned pause
 			return true;
 		if (yield)
 			sched_yield();
-		/*
-		 * Reading the clock costs as much as many looks: do it rarely, and not at all without a
-		 * limit.
-		 */
+		/* Reading the clock costs as much as many looks: do it rarely. */
 		if (turn % LOOKS_PER_CLOCK == 0 && limit != EVC_FOREVER) {
 			uint64_t now = evc_clock_now();
 
@@ -59,9 +51,7 @@ static bool spin(const struct evc_waiter *waiter, uint64_t limit, unsigned pause
 
 static uint64_t grace(void)
 {
-	/*
-	 * With one processor no thread can post while we spin. Relaxed: every thread computes the same value.
-	 */
+	/* With one processor nobody posts while we spin. Relaxed: all threads compute the same value. */
 	static _Atomic int processors;
 	int n = atomic_load_explicit(&processors, memory_order_relaxed);
 
@@ -141,9 +131,8 @@ bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint
 		if (mailbox->grace_left == 0)
 			break;
 		/*
-		 * A producer may be waiting for this processor. Eight mailboxes on two processors: 38 instead
-		 * of 78 ns a delivery. A consumer that sleeps for long does not come here: it would be woken
-		 * 8 us later.
+		 * A producer may be waiting for this processor. Eight mailboxes on two: 38 instead of 78 ns a
+		 * delivery. One that sleeps for long does not come here: it would be woken 8 us later.
 		 */
 		sched_yield();
 		if (waiter->has_news(waiter->context) ||

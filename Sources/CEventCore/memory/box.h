@@ -3,10 +3,9 @@
 /*
  * A box: a payload that does not fit into a slot, shared by all receivers of its event.
  *
- * Synchronization: the producer sets `references` before any receiver sees the box. Each holder counts it
- * down with acquire-release, so that the last one sees that the others have finished reading before it ends
- * the payload. The payload is written before the first post. After that it is only read, except by a holder
- * that finds itself the only one.
+ * Synchronization: the producer writes payload and `references` before the first post. Each holder counts
+ * down with acquire-release, so that the last one ends the payload after the others have read it. It is only
+ * read meanwhile, except by a holder that finds itself the only one.
  */
 #ifndef EVC_BOX_H
 #define EVC_BOX_H

@@ -25,8 +25,8 @@ void evc_pool_init(struct evc_pool *pool, unsigned class_index)
 #ifdef EVC_ADDRESS_SANITIZER
 
 /*
- * A taker of a shared mailbox may still read the link of a slot that is being freed. The block itself
- * therefore waits for a grace period; the payload is poisoned at once.
+ * A taker of a shared mailbox may still read the link of a slot that is being freed: the block waits for a
+ * grace period. The payload is poisoned at once.
  */
 #define HEADER 64u
 
@@ -62,7 +62,7 @@ void evc_pool_give(void *slot)
 	struct block *block = (struct block *)(void *)((char *)slot - HEADER);
 
 	__asan_poison_memory_region((char *)slot + 32, block->size - HEADER - 32);
-	evc_domain_retire(&block->retired, reclaim_block);
+	evc_domain_retire(&block->retired, block->size, reclaim_block);
 }
 
 void evc_return_cache_flush(struct evc_return_cache *cache)
@@ -89,9 +89,8 @@ void evc_pool_list(struct evc_pool *pool, struct evc_segment *first, struct evc_
 	do {
 		last->next = head;
 		/*
-		 * Release, pairs with the exchanges of evc_pool_refill and of the trim: the links. Acquire,
-		 * pairs with the trim's exchange: a segment that the trim has not taken finds the timer's
-		 * flag cleared (slab_trim.c).
+		 * Release, pairs with the exchanges of evc_pool_refill and of the trim: the links. Acquire: a
+		 * segment that the trim has missed finds the timer's flag cleared (slab_trim.c).
 		 */
 	} while (!atomic_compare_exchange_weak_explicit(&pool->returned, &head, first,
 							memory_order_acq_rel,
@@ -104,9 +103,8 @@ void evc_segment_give(struct evc_segment *segment, uint64_t slots)
 	/* Read before G1, after which the pool may be gone. */
 	uint64_t all = evc_pool_all_free(pool);
 	/*
-	 * G1. Release, pairs with G3 and the trim: all uses of the slots. Acquire, for the listing that this
-	 * makes: its last holder is done with the fields (G3); and, pairs with the trim's look, as in
-	 * evc_pool_list.
+	 * G1. Release, pairs with G3 and the trim: all uses of the slots. Acquire: the last holder is done
+	 * with the listing (G3); and as in evc_pool_list.
 	 */
 	uint64_t before = atomic_fetch_or_explicit(&segment->free, slots, memory_order_acq_rel);
 
@@ -163,10 +161,7 @@ static struct evc_segment *take_returned(struct evc_pool *pool)
 		/* Acquire, pairs with evc_pool_list, also through the trim. */
 		segment = atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
 	if (segment != NULL && segment->next != NULL)
-		/*
-		 * The other segments stay where the trim can find them. Release, pairs with its exchange:
-		 * their links.
-		 */
+		/* The others stay for the trim. Release, pairs with its exchange: their links. */
 		atomic_store_explicit(&pool->reserve, segment->next, memory_order_release);
 	return segment;
 }
@@ -180,10 +175,7 @@ void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 			segment->is_released = false;
 			evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
 		}
-		/*
-		 * G3. Release: the fields above are written before the listing is given up to whoever makes
-		 * the next one.
-		 */
+		/* G3. Release, for the next holder of the listing: the fields above. */
 		cursor->free = atomic_exchange_explicit(&segment->free, 0, memory_order_acq_rel);
 	} else {
 		segment = take_fresh(pool);

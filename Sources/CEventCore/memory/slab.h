@@ -67,10 +67,7 @@ struct evc_slab {
 			struct evc_pool *pool;
 			uint8_t segment_shift;
 			uint8_t slot_shift;
-			/*
-			 * Trim only: how many of its segments the trim holds that are entirely free, and how
-			 * many of their bytes are not released.
-			 */
+			/* Trim only: its free segments that are held, and their unreleased bytes. */
 			uint32_t held;
 			size_t held_bytes;
 			bool is_doomed;
@@ -92,18 +89,13 @@ struct evc_cursor {
 };
 
 struct evc_pool {
-	/*
-	 * The owner's: the slab with segments that were never used, or NULL, and how many of them are in use.
-	 */
+	/* The owner's: the slab with segments that were never used, or NULL, and how many are in use. */
 	struct evc_slab *fresh;
 	uint32_t fresh_used;
 	/* Constant. */
 	uint8_t slot_shift;
 	uint8_t segment_shift;
-	/*
-	 * Segments taken since the last trim; not 0: the slab pool is busy. Owner and trim; relaxed, a
-	 * statistic.
-	 */
+	/* Segments taken since the last trim; 0: at rest. Owner and trim; relaxed, a statistic. */
 	_Atomic uint32_t taken;
 	/*
 	 * Bytes of headers, and of segments that are in use, or free and not released. Owner and trim;
@@ -146,10 +138,7 @@ void evc_pool_list(struct evc_pool *pool, struct evc_segment *first, struct evc_
 
 /* slab_trim.c: the slab pool uses `bytes` more. The owner. */
 void evc_pool_grow(struct evc_pool *pool, size_t bytes);
-/*
- * slab_trim.c: gives free memory beyond `floor` bytes back to the system. True if the slab pool is busy and
- * was left alone. The one thread that trims.
- */
+/* slab_trim.c: gives free memory beyond `floor` back. True: the slab pool is busy and was left alone. */
 bool evc_pool_let_go(struct evc_pool *pool, size_t floor);
 /* slab_trim.c: a segment was returned; arms the trim if there may be something for the system. Lock-free. */
 void evc_pool_note_return(void);
@@ -227,9 +216,8 @@ void evc_segment_give(struct evc_segment *segment, uint64_t slots);
 void evc_return_cache_give_any(struct evc_return_cache *cache, void *slot);
 
 /*
- * The same for a slot of the first class; `cache` is not NULL. Mostly the slot is in the same segment as the
- * one before. Slots are taken in the order of their bits and mostly end in that order, so that the cache
- * marks a segment's slots after its last slot.
+ * The same for a slot of the first class; `cache` is not NULL. Slots mostly end in the order of their bits,
+ * so that a segment's slots are marked after its last one.
  */
 static inline void evc_return_cache_give_smallest(struct evc_return_cache *cache, void *slot)
 {

@@ -33,9 +33,8 @@ void evc_pool_read_statistics(struct evc_pool_statistics *out)
 }
 
 /*
- * Not 0 if a slab pool has more than its floor, as far as the last trim knows, or has grown since. Each
- * growth adds 1, and a trim resets it only if no pool has grown meanwhile, so that what is returned while it
- * runs is not forgotten.
+ * Not 0 if a slab pool has more than its floor, or has grown since the last trim. A trim resets it only if
+ * none has grown meanwhile, so that what is returned while it runs is not forgotten.
  */
 static _Atomic uint64_t surplus;
 /* True if a trim is scheduled on the callback thread. */
@@ -44,10 +43,9 @@ static _Atomic bool is_armed;
 static void tick(void)
 {
 	/*
-	 * Before the trim: a thread that grows or returns afterwards arms it anew. Relaxed: a thread that
-	 * lists or fills a segment after the trim has taken the list or read the segment acquires that
-	 * (take_all, is_free), and therefore finds the flag cleared; a pool that has grown unnoticed has left
-	 * `surplus` not 0.
+	 * Before the trim: who grows or returns later arms it anew. Relaxed: a thread that lists or fills a
+	 * segment after the trim's look acquires that (take_all, is_free), and finds the flag cleared; a pool
+	 * that has grown unnoticed has left `surplus` not 0.
 	 */
 	atomic_store_explicit(&is_armed, false, memory_order_relaxed);
 	evc_pool_trim();
@@ -62,10 +60,7 @@ static void arm(void)
 
 void evc_pool_note_end(void)
 {
-	/*
-	 * Its floor no longer counts. Relaxed: a trim that sees this has yet to take the mutex under which
-	 * the thread has ended.
-	 */
+	/* Relaxed: a trim that sees this has yet to take the mutex under which the thread has ended. */
 	atomic_fetch_add_explicit(&surplus, 1, memory_order_relaxed);
 	arm();
 }
@@ -103,8 +98,8 @@ static void destroy(struct evc_domain_head *head)
 static struct evc_segment *take_all(_Atomic(struct evc_segment *) *list)
 {
 	/*
-	 * Acquire, pairs with the release operations that list segments (slab.c). Release, pairs with
-	 * evc_pool_list: what it lists later finds the flag cleared by `tick`.
+	 * Acquire, pairs with those who list segments (slab.c). Release, pairs with evc_pool_list: what it
+	 * lists later finds the flag cleared by `tick`.
 	 */
 	return atomic_exchange_explicit(list, NULL, memory_order_acq_rel);
 }
@@ -124,8 +119,8 @@ static struct evc_segment *join(struct evc_segment *a, struct evc_segment *b)
 static bool is_free(const struct evc_pool *pool, struct evc_segment *segment)
 {
 	/*
-	 * Acquire, pairs with G1: all uses of the slots. A read-modify-write with release, for a G1 that it
-	 * does not see: that one comes after it and finds the flag cleared by `tick`.
+	 * Acquire, pairs with G1: all uses of the slots. A read-modify-write with release: a G1 that it
+	 * does not see comes after it and finds the flag cleared by `tick`.
 	 */
 	return atomic_fetch_or_explicit(&segment->free, 0, memory_order_acq_rel) == evc_pool_all_free(pool);
 }
@@ -141,10 +136,7 @@ static size_t segment_size(const struct evc_pool *pool)
 	return (size_t)1 << pool->segment_shift;
 }
 
-/*
- * The segments of a slab pool that the trim holds, how many of their bytes are free and not released, and how
- * many bytes stay.
- */
+/* The segments that the trim holds, their bytes that are free and not released, and what stays. */
 struct holding {
 	struct evc_pool *pool;
 	struct evc_segment *first;
@@ -165,10 +157,7 @@ static void count(struct holding *holding)
 	}
 }
 
-/*
- * Tells whether the whole slab is freed. A slab with a segment that was not free when they were counted is
- * not.
- */
+/* True if the whole slab is freed: all of its segments were free when they were counted. */
 static bool is_doomed(struct holding *holding, struct evc_slab *slab)
 {
 	size_t size = slab->held_bytes;
@@ -190,7 +179,7 @@ static void let_go_of_slab_segment(struct evc_pool *pool, struct evc_segment *se
 	if (--slab->held > 0)
 		return;
 	shrink(pool, EVC_SLAB_HEADER);
-	evc_domain_retire(&slab->retired, destroy);
+	evc_domain_retire(&slab->retired, EVC_SLAB_SIZE, destroy);
 }
 
 static bool release(struct evc_pool *pool, struct evc_segment *segment)
@@ -237,10 +226,7 @@ bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
 	struct holding holding = { .pool = pool, .floor = floor };
 	bool is_busy = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed) != 0;
 
-	/*
-	 * A busy slab pool would map new slabs while the trim holds its lists. Its memory is released when it
-	 * is quiet.
-	 */
+	/* A busy slab pool would map new slabs while the trim holds its lists. */
 	if (!is_busy) {
 		holding.first = join(take_all(&pool->reserve), take_all(&pool->returned));
 		count(&holding);
@@ -269,10 +255,7 @@ void evc_pool_trim(void)
 
 	if (pthread_mutex_trylock(&trim_mutex) != 0)
 		return;
-	/*
-	 * Acquire, pairs with evc_pool_grow: growth before this is seen below; later growth changes
-	 * `surplus`.
-	 */
+	/* Acquire, pairs with evc_pool_grow: what grew before is seen below, later growth by `surplus`. */
 	before = atomic_load_explicit(&surplus, memory_order_acquire);
 	evc_thread_records_trim(&trim);
 	atomic_fetch_add_explicit(&trims, 1, memory_order_relaxed);

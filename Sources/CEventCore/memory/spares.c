@@ -4,9 +4,8 @@
 #include "memory/spares.h"
 
 /*
- * The first word of a slot in the list. Atomic because a token's slot may have been an envelope of a shared
- * stack, and a late taker may still read this word as that envelope's link (shared_stack.h, U2); its
- * compare-and-swap then fails. Relaxed: the list belongs to one thread.
+ * Atomic because a token's slot may have been an envelope of a shared stack, whose link a late taker may
+ * still read here (shared_stack.h, U2); its CAS then fails. Relaxed: the list belongs to one thread.
  */
 struct spare {
 	_Atomic(struct spare *) next;
@@ -17,31 +16,28 @@ static struct spare *next_of(struct spare *spare)
 	return atomic_load_explicit(&spare->next, memory_order_relaxed);
 }
 
-static struct evc_spares *spares_of(struct evc_thread_record *record, unsigned class_index)
+static void *take_fresh(struct evc_thread_record *record, enum evc_spare_kind kind)
 {
-	return class_index == EVC_TOKEN_CLASS ? &record->tokens : &record->segments;
-}
+	const unsigned class_index = kind == EVC_SPARE_TOKEN ? 0 : EVC_QUEUE_CLASS;
 
-static void *take_fresh(struct evc_thread_record *record, unsigned class_index)
-{
 	return evc_pool_take(&record->pools[class_index], &record->boxes[class_index]);
 }
 
-void *evc_spare_take(struct evc_thread_record *record, unsigned class_index)
+void *evc_spare_take(struct evc_thread_record *record, enum evc_spare_kind kind)
 {
-	struct evc_spares *spares = spares_of(record, class_index);
+	struct evc_spares *spares = &record->spares[kind];
 	struct spare *spare = spares->first;
 
 	if (spare == NULL)
-		return take_fresh(record, class_index);
+		return take_fresh(record, kind);
 	spares->first = next_of(spare);
 	spares->count--;
 	return spare;
 }
 
-void evc_spare_give(struct evc_thread_record *record, unsigned class_index, void *slot)
+void evc_spare_give(struct evc_thread_record *record, enum evc_spare_kind kind, void *slot)
 {
-	struct evc_spares *spares = spares_of(record, class_index);
+	struct evc_spares *spares = &record->spares[kind];
 	struct spare *spare = slot;
 
 	atomic_store_explicit(&spare->next, spares->first, memory_order_relaxed);
@@ -49,38 +45,31 @@ void evc_spare_give(struct evc_thread_record *record, unsigned class_index, void
 	spares->count++;
 }
 
-/* Sets slots aside until there are at least `count`. False = out of memory. */
-static bool fill(struct evc_thread_record *record, unsigned class_index, uint32_t count)
+bool evc_spares_fill(struct evc_thread_record *record, unsigned needs, uint32_t count, bool beside_reserved)
 {
-	while (spares_of(record, class_index)->count < count) {
-		void *slot = take_fresh(record, class_index);
+	for (unsigned kind = 0; kind < EVC_SPARE_KINDS; kind++) {
+		struct evc_spares *spares = &record->spares[kind];
+		uint32_t wanted = count + (beside_reserved ? spares->reserved : 0);
 
-		if (slot == NULL)
-			return false;
-		evc_spare_give(record, class_index, slot);
+		while (((needs >> kind) & 1u) != 0 && spares->count < wanted) {
+			void *slot = take_fresh(record, kind);
+
+			if (slot == NULL)
+				return false;
+			evc_spare_give(record, kind, slot);
+		}
 	}
 	return true;
 }
 
-bool evc_spares_fill(struct evc_thread_record *record, uint32_t tokens, uint32_t segments)
-{
-	return fill(record, EVC_TOKEN_CLASS, tokens) && fill(record, EVC_QUEUE_CLASS, segments);
-}
-
-static void end(struct evc_spares *spares)
-{
-	while (spares->first != NULL) {
-		struct spare *spare = spares->first;
-
-		spares->first = next_of(spare);
-		evc_pool_give(spare);
-	}
-	spares->count = spares->reserved = 0;
-}
-
 void evc_spares_end(struct evc_thread_record *record)
 {
-	end(&record->tokens);
-	end(&record->segments);
+	for (unsigned kind = 0; kind < EVC_SPARE_KINDS; kind++) {
+		struct evc_spares *spares = &record->spares[kind];
+
+		while (spares->first != NULL)
+			evc_pool_give(evc_spare_take(record, kind));
+		spares->reserved = 0;
+	}
 }
 #endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * A subscription: what happens with the envelopes of one kind at one sink. It is written before it is
- * published and constant afterwards; any thread reads it. The sink owns it.
- */
+/* What happens with the envelopes of one kind at one sink. Constant once published. The sink owns it. */
 #ifndef EVC_SUBSCRIPTION_H
 #define EVC_SUBSCRIPTION_H
 

@@ -148,10 +148,7 @@ static bool is_empty(struct evc_thread_record *record)
 	return bytes == 0;
 }
 
-/*
- * Frees a claimed record without slabs. `before` is the one before it in the list of all, or NULL if it was
- * the first.
- */
+/* Frees a claimed record without slabs, which follows `before` in the list of all (NULL: the first). */
 static void free_record(struct evc_thread_record *record, struct evc_thread_record *before)
 {
 	struct evc_thread_record **link = before != NULL ? &before->next : &all;

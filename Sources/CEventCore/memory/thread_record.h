@@ -3,10 +3,9 @@
 /*
  * What the core keeps for each thread that dispatches: its slab pools and its route cache.
  *
- * A record is made at the thread's first dispatch. When the thread ends, a pthread key's destructor empties
- * the route cache and leaves the record, with its slab pools, to the next thread that needs one; the records'
- * mutex orders the two threads. A record that no thread needed is freed by the trim that has released the
- * last of its slabs: until then each slab refers to its pool.
+ * A record is made at the thread's first dispatch. When the thread ends, its route cache is emptied, and the
+ * record goes to the next thread that needs one; the records' mutex orders the two. A record that no thread
+ * needed is freed by the trim that has released its last slab, since each slab refers to its pool.
  */
 #ifndef EVC_THREAD_RECORD_H
 #define EVC_THREAD_RECORD_H
@@ -29,7 +28,8 @@ struct evc_route_cache_entry {
 	struct evc_snapshot *snapshot;
 };
 
-/* Slots that are set aside, linked by their first words: spares.h. */
+/* Slots of one kind that are set aside, linked by their first words: spares.h. */
+#define EVC_SPARE_KINDS 2u
 struct evc_spares {
 	void *first;
 	uint32_t count;
@@ -38,16 +38,16 @@ struct evc_spares {
 
 struct evc_thread_record {
 	/*
-	 * Where the thread's next envelopes come from. One cursor for each lane, so that envelopes that wait
-	 * on a less urgent lane lie together and do not keep segments of envelopes that were handled long
-	 * ago.
+	 * Where the next envelopes come from: a cursor for each lane, so that envelopes that wait long lie
+	 * together and do not keep segments of others.
 	 */
 	struct evc_cursor envelopes[EVC_LANE_COUNT];
 	struct evc_cursor boxes[EVC_CLASS_COUNT];
 	struct evc_route_cache_entry routes[EVC_ROUTE_CACHE_SIZE];
 	/* The number of dispatches between begin and commit: their snapshots must not leave the cache. */
 	uint32_t pins;
-	struct evc_spares tokens, segments;
+	/* One for each evc_spare_kind. */
+	struct evc_spares spares[EVC_SPARE_KINDS];
 	struct evc_pool pools[EVC_CLASS_COUNT];
 	/* Of the list of all records. The rest is guarded by the records' mutex. */
 	struct evc_thread_record *next;
@@ -116,10 +116,7 @@ static inline bool evc_envelope_is_in_hand(struct evc_thread_record *record, uns
 	return record->envelopes[lane].free != 0;
 }
 
-/*
- * Gives back a slot that this thread has most likely taken a moment ago; it is then taken next. The record's
- * thread.
- */
+/* Gives back a slot, mostly one that this thread has just taken; it is taken next. The record's thread. */
 static inline void evc_envelope_untake(struct evc_thread_record *record, struct evc_envelope *envelope)
 {
 #ifndef EVC_ADDRESS_SANITIZER

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#define _GNU_SOURCE 1
 #include "eventcore/allocator.h"
 #include "platform/allocator.h"
 #include "platform/compiler.h"
@@ -15,10 +13,7 @@
 
 /* Blocks with at least this alignment are mapped, so that freeing them gives them back to the system. */
 #define MAP_FROM ((size_t)4096)
-/*
- * And with at least this size: the leak checker does not search mapped memory for pointers, and slabs hold
- * none that it needs.
- */
+/* And at least this size: the leak checker does not search mapped memory, and slabs need no search. */
 #ifdef EVC_ADDRESS_SANITIZER
 #define MAP_SIZE ((size_t)1 << 17)
 #else

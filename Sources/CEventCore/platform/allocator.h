@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The installed allocator, as the rest of the core calls it.
- * Threads: any. Progress: as the allocator. Ownership: the caller's until evc_deallocate with the same
- * size and alignment.
+ * The installed allocator, as the rest of the core calls it. Threads: any. Ownership: the caller's until
+ * evc_deallocate with the same size and alignment.
  */
 #ifndef EVC_ALLOCATOR_H
 #define EVC_ALLOCATOR_H

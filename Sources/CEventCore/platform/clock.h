@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * Deadlines on the core's clock.
- */
+/* Deadlines on the core's clock. */
 #ifndef EVC_CLOCK_H
 #define EVC_CLOCK_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * The compiler conditionals of the private sources, beside those in base.h.
- */
+/* The compiler conditionals of the private sources, beside those in base.h. */
 #ifndef EVC_COMPILER_H
 #define EVC_COMPILER_H
 
@@ -30,10 +28,7 @@
 #endif
 #endif
 
-/*
- * Makes the exchange before it a full barrier, also for weaker operations around it. On x86 an exchange is
- * one by itself.
- */
+/* Makes the exchange before it a full barrier, also for weaker operations; on x86 it is one. */
 #if defined(__x86_64__) || defined(__i386__)
 #define evc_fence_after_exchange() atomic_signal_fence(memory_order_seq_cst)
 #else
@@ -41,10 +36,9 @@
 #endif
 
 /*
- * For a thread-local variable that every dispatch reads: it is found without a function call, for which the
- * caller would need a stack frame, although the linker removes that call in programs. A library that is
- * loaded at run time must fit into the space that glibc reserves for such variables: these take 16 of 1,664
- * bytes. On other systems such a library could not be loaded.
+ * For a thread-local variable that every dispatch reads: found without a call, for which the caller would
+ * need a stack frame. A library that is loaded at run time must fit into the space that glibc reserves for
+ * them (16 of 1,664 bytes are used). On other systems such a library could not be loaded.
  */
 #if defined(__ELF__) && defined(__GLIBC__) && !defined(_Thread_local)
 #define EVC_FOUND_AT_START __attribute__((tls_model("initial-exec")))
@@ -63,9 +57,7 @@ static inline void evc_pause(void)
 }
 
 /*
- * Fetches a cache line for writing. Not __builtin_prefetch: on a baseline x86-64 that fetches the line for
- * reading, and the write still has to take it from the other core. (Processors without the instruction ignore
- * it.)
+ * Fetches a cache line for writing. Not __builtin_prefetch: on a baseline x86-64 that fetches it for reading.
  */
 static inline void evc_prefetch_write(const void *address)
 {

@@ -11,9 +11,7 @@
 #endif
 
 #ifndef EVC_LIBURCU_MISSING
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#define _GNU_SOURCE 1
 #ifdef EVC_LGPL_INLINE
 /* Opt-in: liburcu's sections are compiled into this file, which makes it a work based on it. */
 #define _LGPL_SOURCE
@@ -43,9 +41,8 @@ static bool membarrier(int command)
 }
 
 /*
- * A caller that has once found the system call working has left out its own fences since then, and nothing
- * else can replace them: going on would mean calling handlers that were removed (D6). liburcu ends the
- * program too.
+ * A caller that has once found the system call working has left out its own fences since then. Nothing else
+ * can replace them: going on would mean calling handlers that were removed (D6).
  */
 static _Noreturn void end_without_barrier(void)
 {
@@ -79,11 +76,9 @@ void evc_domain_enter(void)
 }
 
 /*
- * liburcu orders what was read in a section before the end of a grace period that waits for it, but
- * ThreadSanitizer does not see inside liburcu. The stamp expresses the same edge in C11 atomics. One stamp
- * for all sections is enough: a superfluous edge does no harm. Sections, which are frequent, pay for it only
- * under the sanitizer. (With or without the stamp it does not detect a missing grace period; AddressSanitizer
- * does.)
+ * The end of a grace period in C11 atomics, for ThreadSanitizer, which does not see inside liburcu. One stamp
+ * for all sections is enough: a superfluous edge does no harm. (It does not detect a missing grace period
+ * with or without it; AddressSanitizer does.)
  */
 static _Atomic unsigned leave_stamp;
 
@@ -109,10 +104,7 @@ bool evc_barrier_everywhere(void)
 #if defined(__linux__)
 	if (!barrier_available)
 		return false;
-	/*
-	 * The second call takes milliseconds, but needs neither memory nor a registration, for lack of which
-	 * the first may fail.
-	 */
+	/* The second call takes milliseconds, but needs no memory, for lack of which the first may fail. */
 	if (evc_unlikely(!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) && !membarrier(MEMBARRIER_CMD_SHARED)))
 		end_without_barrier();
 	return true;

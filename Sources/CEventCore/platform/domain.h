@@ -40,42 +40,29 @@ void evc_domain_enter(void);
 void evc_domain_leave(void);
 
 /*
- * Retires `head`: calls `reclaim(head)` on the callback thread after a grace period, some ten milliseconds
- * later, and after everything that was retired before. Threads: any, also inside a section. Progress:
- * lock-free, except that the first call starts the thread. Ownership: `head` is the domain's until `reclaim`
- * is called.
+ * Retires `head`: calls `reclaim(head)` on the callback thread after a grace period, some 50 ms later, or
+ * sooner if a megabyte waits. Items are reclaimed in no particular order. `bytes`: roughly the memory that
+ * `head` keeps. Threads: any, also inside a section. Progress: lock-free, except that the first call starts
+ * the thread. Ownership: `head` is the domain's until `reclaim` is called.
  */
-void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_domain_head *));
+void evc_domain_retire(struct evc_domain_head *head, size_t bytes, void (*reclaim)(struct evc_domain_head *));
 
 /*
- * Retires `head` if its memory may wait longer: 50 ms, unless something urgent is reclaimed sooner or a
- * megabyte waits. Such items are reclaimed in no particular order. `bytes`: roughly the memory that `head`
- * keeps.
- */
-void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,
-				 void (*reclaim)(struct evc_domain_head *));
-
-/*
- * Calls `call()` once on the callback thread, after `after` nanoseconds. Only one call is scheduled at a
- * time; a later one replaces it. Threads: any. Progress: lock-free, except that the first call starts the
- * thread.
+ * Calls `call()` once on the callback thread, after `after` nanoseconds; replaces a call that is scheduled.
+ * Threads: any. Progress: as evc_domain_retire.
  */
 void evc_domain_call_later(uint64_t after, void (*call)(void));
 
 /*
- * Runs user code, which may take the user's locks: a fork does not wait for it. Everything that a reclaim may
- * run must call user code through this function. Threads: any, with no lock of the core held. Progress: that
- * of `call`, and in a reclaim that of a fork.
+ * Runs user code, which may take the user's locks: a fork does not wait for it. Whatever a reclaim runs must
+ * call user code by this. Threads: any, with no lock of the core held.
  */
 void evc_domain_run_user_code(void (*call)(void *context), void *context);
 
 /* For the callback thread, before it starts. Threads: any. Progress: blocking, the first time. */
 void evc_domain_prepare(void);
 
-/*
- * Waits until every section that is open now has closed. Threads: any, not inside a section, and after
- * evc_domain_prepare. Progress: blocking.
- */
+/* Waits until every section that is open now has closed. Any thread, not inside a section. Blocking. */
 void evc_domain_synchronize(void);
 
 #endif

@@ -3,39 +3,29 @@
 /*
  * The callback thread: frees what was retired (domain.h), after a grace period.
  *
- * Why not liburcu's call_rcu: it wakes its thread every 10 ms as long as anything is retired, and each turn
- * (two barriers on all processors, and the callbacks of 10 ms) takes 100 us of processor time. In a program
- * that keeps all processors busy, this determined the 99th percentile of the latency of events while a thread
- * subscribes. Snapshots of routers and balancers may wait: here they wait five times as long, in fewer turns
- * (Documentation/Choices.md).
+ * Why not liburcu's call_rcu: it wakes its thread every 10 ms as long as anything is retired. Here items wait
+ * five times as long, in fewer turns (Documentation/Choices.md).
  *
  *   retiring thread                              callback thread
- *   R1 push the item to its list    CAS acq_rel  T1 ticket = evc_parker_prepare
- *   R2 its flag = true: `is_urgent`, exchange    T2 no flag? wait without limit, T1 again
- *      or `is_patient`                           T3 begin = now
- *      was it false?                             T4 ticket; if urgent or many, wait until begin + 10 ms,
- *   R3 patient: a megabyte by now?                  otherwise until begin + 50 ms; woken: T4 again
- *   R4 any of these: evc_parker_wake             T5 both flags = false             store
- *                                                T6 take all lists, the urgent one first   exchange acq_rel
- *                                                T7 a grace period; reclaim, the urgent ones last
+ *   R1 push the item to a list      CAS acq_rel  T1 ticket = evc_parker_prepare
+ *   R2 is_pending = true            exchange     T2 not pending? wait without limit, T1 again
+ *      was it false?                             T3 begin = now
+ *   R3 a megabyte by now?                        T4 ticket; wait until begin + 10 ms if it is a megabyte,
+ *   R4 either: evc_parker_wake                      otherwise until begin + 50 ms; woken: T4 again
+ *                                                T5 is_pending = false              store
+ *                                                T6 take all lists                  exchange acq_rel
+ *                                                T7 a grace period; reclaim
  * Operations without an order here are relaxed: T6 and R1 order them. R2 may skip the exchange if it reads
  * true.
  *
  * No item is forgotten. Either it is in its list at T6, or its R1 comes after T6 and acquires it, so that T5
- * happens before its R2. In the second case its flag is true from R2 until the T5 of a turn that finds the
+ * happens before its R2. In the second case the flag is true from R2 until the T5 of a turn that finds the
  * item: if the R1 came after the T6 of that turn too, R2 would have read what that T5 stored. T2 sees the
  * flag, or the R4 that belongs to the R2 that found it false ends the wait, and T1 acquires that (parker.c).
- * An urgent item does not wait for patient ones: if its R2 comes before the T5 of its turn, T4 sees the flag
- * (R4); if it comes after, T6 has taken the item already. (The flag is then true too early for the next turn,
- * which does no harm.) Tests/Models/reclaimer.pml models these lines, except R3.
+ * Tests/Models/reclaimer.pml models these lines, except R3.
  *
- * An urgent item is reclaimed after everything that was retired before it: those items were in their lists at
- * T6, since the R1 of the urgent one happens before the exchange that takes it, which precedes the other
- * exchanges.
- *
- * Patient items are spread over eight lists, so that the next items of all lists are prefetched while one is
- * reclaimed. They come from the caches of other processors; one after the other this was most of a turn (0.6
- * ms for 2,000).
+ * There are eight lists, so that the next items of all of them are prefetched while one is reclaimed. They
+ * come from the caches of other processors; one after the other this was most of a turn (0.6 ms for 2,000).
  *
  * A grace period that begins after T6 covers all items of the turn, since each was unreachable before R1.
  *
@@ -51,9 +41,7 @@
  * retires something while there is no thread, which is never the case in a reclaim.
  */
 #ifdef EVC_URCU
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#define _GNU_SOURCE 1
 #include "platform/domain.h"
 
 #include "platform/clock.h"
@@ -65,19 +53,17 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-/* Nanoseconds from the thread's look at the first item to its turn: if an item is urgent, and otherwise. */
+/* Nanoseconds from the look at the first item to the turn: if there are MANY bytes, and otherwise. */
 #define GATHERING UINT64_C(10000000)
 #define PATIENCE UINT64_C(50000000)
-/* Patient items of this many bytes are treated as urgent. */
 #define MANY (UINT64_C(1) << 20)
 
 #define LISTS 8u
 
-static _Alignas(EVC_CACHE_LINE) _Atomic(struct evc_domain_head *) patient[LISTS];
-static _Alignas(EVC_CACHE_LINE) _Atomic(struct evc_domain_head *) urgent;
-/* Bytes of the pending patient items, roughly: limits the memory. */
+static _Alignas(EVC_CACHE_LINE) _Atomic(struct evc_domain_head *) retired[LISTS];
+/* Bytes of the pending items, roughly: limits the memory. */
 static _Atomic uint64_t weight;
-static _Atomic bool is_urgent, is_patient;
+static _Atomic bool is_pending;
 /* When to call `later`; 0 = never. */
 static _Atomic uint64_t call_at;
 static void (*_Atomic later)(void);
@@ -90,28 +76,9 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool has_turn;
 /* Under `turn`: what is still to be reclaimed in it; its grace period is over. */
-static struct {
-	struct evc_domain_head *patient[LISTS], *urgent;
-} due;
+static struct evc_domain_head *due[LISTS];
 
-static struct evc_domain_head *in_order(struct evc_domain_head *last)
-{
-	struct evc_domain_head *first = NULL;
-
-	while (last != NULL) {
-		struct evc_domain_head *before = last->next;
-
-		last->next = first;
-		first = last;
-		last = before;
-	}
-	return first;
-}
-
-/*
- * Reclaims the next item of a list, if there is one. The item leaves the list first, so that a child of fork
- * does not reclaim it again.
- */
+/* Reclaims the next item, if any. It leaves the list first: a child of fork must not repeat it. */
 static bool reclaim_next(struct evc_domain_head **list)
 {
 	struct evc_domain_head *head = *list;
@@ -132,10 +99,8 @@ static void reclaim_due(void)
 	do {
 		any = false;
 		for (unsigned i = 0; i < LISTS; i++)
-			any |= reclaim_next(&due.patient[i]);
+			any |= reclaim_next(&due[i]);
 	} while (any);
-	while (reclaim_next(&due.urgent))
-		;
 }
 
 static void take_turn(void)
@@ -145,15 +110,12 @@ static void take_turn(void)
 	/* The rest of a turn that was interrupted by a fork. */
 	reclaim_due();
 	/* T5. Relaxed: T6 releases it. */
-	atomic_store_explicit(&is_urgent, false, memory_order_relaxed);
-	atomic_store_explicit(&is_patient, false, memory_order_relaxed);
+	atomic_store_explicit(&is_pending, false, memory_order_relaxed);
 	/* Relaxed: an approximate limit. */
 	atomic_store_explicit(&weight, 0, memory_order_relaxed);
-	/* T6. Pairs with R1: its items, and T5. */
-	due.urgent = in_order(atomic_exchange_explicit(&urgent, NULL, memory_order_acq_rel));
 	for (unsigned i = 0; i < LISTS; i++)
-		/* Acquire: for ThreadSanitizer, which does not know the barrier of the grace period that comes next. */
-		due.patient[i] = atomic_exchange_explicit(&patient[i], NULL, memory_order_acq_rel);
+		/* T6. Release, pairs with R1: T5. Acquire: for ThreadSanitizer, which does not see T7. */
+		due[i] = atomic_exchange_explicit(&retired[i], NULL, memory_order_acq_rel);
 	evc_domain_synchronize();
 	reclaim_due();
 	has_turn = false;
@@ -208,8 +170,7 @@ static void *run(void *opaque)
 		uint64_t begin, age, wait = call_later_if_due();
 
 		/* T2. Relaxed, as in T4: T1 acquires what R4 announced. */
-		if (!atomic_load_explicit(&is_urgent, memory_order_relaxed) &&
-		    !atomic_load_explicit(&is_patient, memory_order_relaxed)) {
+		if (!atomic_load_explicit(&is_pending, memory_order_relaxed)) {
 			if (wait != 0)
 				(void)evc_parker_wait(&parker, ticket, wait);
 			continue;
@@ -217,12 +178,11 @@ static void *run(void *opaque)
 		/* T3, T4. */
 		begin = evc_clock_now();
 		for (;;) {
-			uint64_t limit = PATIENCE;
+			uint64_t limit;
 
 			ticket = evc_parker_prepare(&parker);
-			if (atomic_load_explicit(&is_urgent, memory_order_relaxed) ||
-			    atomic_load_explicit(&weight, memory_order_relaxed) >= MANY)
-				limit = GATHERING;
+			limit = atomic_load_explicit(&weight, memory_order_relaxed) < MANY ? PATIENCE
+											   : GATHERING;
 			age = evc_clock_now() - begin;
 			if (age >= limit)
 				break;
@@ -252,16 +212,13 @@ static void after_fork_child(void)
 	atomic_store_explicit(&is_running, false, memory_order_relaxed);
 	parker.ops = NULL;
 	/* So that a new thread reclaims what is due. */
-	atomic_store_explicit(&is_urgent, true, memory_order_relaxed);
+	atomic_store_explicit(&is_pending, true, memory_order_relaxed);
 	after_fork_parent();
 }
 
 static void prepare(void)
 {
-	/*
-	 * In this order, so that a fork calls our handler first and waits for the end of a grace period by
-	 * means of `turn`.
-	 */
+	/* In this order: a fork waits for the end of a grace period first, by means of `turn`. */
 	evc_domain_prepare();
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
@@ -297,26 +254,6 @@ static __attribute__((noinline, cold)) bool start(void)
 	return is_there;
 }
 
-/* R1. */
-static void push(_Atomic(struct evc_domain_head *) *list, struct evc_domain_head *head)
-{
-	/* Relaxed: only the item's address is used. */
-	struct evc_domain_head *last = atomic_load_explicit(list, memory_order_relaxed);
-
-	do
-		head->next = last;
-	/* Release: the item, for T6; acquire: T5 of the turn that has taken what was before it. */
-	while (!atomic_compare_exchange_weak_explicit(list, &last, head, memory_order_acq_rel,
-						      memory_order_relaxed));
-}
-
-/* R2: tells whether it was false. Relaxed: R1 comes before it, R4 after it. */
-static bool raise_flag(_Atomic bool *flag)
-{
-	return !atomic_load_explicit(flag, memory_order_relaxed) &&
-	       !atomic_exchange_explicit(flag, true, memory_order_relaxed);
-}
-
 /* R4. */
 static void tell(bool is_news)
 {
@@ -327,22 +264,23 @@ static void tell(bool is_news)
 		(void)evc_parker_wake(&parker);
 }
 
-void evc_domain_retire(struct evc_domain_head *head, void (*reclaim)(struct evc_domain_head *))
+void evc_domain_retire(struct evc_domain_head *head, size_t bytes, void (*reclaim)(struct evc_domain_head *))
 {
-	head->reclaim = reclaim;
-	push(&urgent, head);
-	tell(raise_flag(&is_urgent));
-}
-
-void evc_domain_retire_patiently(struct evc_domain_head *head, size_t bytes,
-				 void (*reclaim)(struct evc_domain_head *))
-{
+	_Atomic(struct evc_domain_head *) *list = &retired[(uintptr_t)head / EVC_CACHE_LINE % LISTS];
+	/* Relaxed: only the item's address is used. */
+	struct evc_domain_head *last = atomic_load_explicit(list, memory_order_relaxed);
 	uint64_t before;
 	bool is_news;
 
 	head->reclaim = reclaim;
-	push(&patient[(uintptr_t)head / EVC_CACHE_LINE % LISTS], head);
-	is_news = raise_flag(&is_patient);
+	do
+		head->next = last;
+	/* R1. Release: the item, for T6; acquire: T5 of the turn that has taken what was before it. */
+	while (!atomic_compare_exchange_weak_explicit(list, &last, head, memory_order_acq_rel,
+						      memory_order_relaxed));
+	/* R2. Relaxed: R1 comes before it, R4 after it. */
+	is_news = !atomic_load_explicit(&is_pending, memory_order_relaxed) &&
+		  !atomic_exchange_explicit(&is_pending, true, memory_order_relaxed);
 	/* R3. */
 	before = atomic_fetch_add_explicit(&weight, bytes, memory_order_relaxed);
 	is_news |= before < MANY && before + bytes >= MANY;

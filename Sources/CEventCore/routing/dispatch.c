@@ -2,10 +2,9 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * The fast path of a dispatch, which decides what an event costs: the route cache hits, there is one receiver
- * and one event, and the payload is inline. No structure is passed from the first step to the second: the
- * envelope holds everything. With a processor to itself both steps take 9 ns, where the general path
- * (dispatch_any.c) takes 15.
+ * The fast path of a dispatch: a cached route, one receiver, one event, an inline payload. Nothing but the
+ * payload's address is passed between the steps: the envelope holds everything. Both steps take 9 ns, where
+ * the general path (dispatch_any.c) takes 15.
  */
 #include "routing/dispatch_private.h"
 
@@ -38,10 +37,7 @@ static __attribute__((noinline)) void *begin_slowly(struct evc_thread_record *re
 	return envelope->bytes;
 }
 
-/*
- * Its only function call is the last one, so that it needs no stack frame. Pins the route cache until
- * commit_one.
- */
+/* Its only call is the last one: it needs no stack frame. Pins the route cache until commit_one. */
 static inline void *begin_one(struct evc_router *router, uint64_t key, unsigned lane, size_t size,
 			      size_t alignment)
 {
@@ -79,10 +75,7 @@ static __attribute__((noinline)) bool commit_chain(struct evc_envelope *envelope
 	return is_accepted;
 }
 
-/*
- * The route cache keeps the sink alive, whatever user code the post may run (the wake, the end of a
- * superseded payload).
- */
+/* The route cache keeps the sink alive, whatever user code the post may run. */
 static inline bool commit_one(struct evc_envelope *envelope)
 {
 	struct evc_sink *sink = envelope->subscription->sink;

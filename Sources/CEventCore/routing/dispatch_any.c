@@ -2,12 +2,11 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * The general path of a dispatch, from the router's snapshot to the receivers' sinks in two steps (router.h):
- * any number of receivers and events, boxes, a route that is not cached.
+ * The general path of a dispatch: any number of receivers and events, boxes, a route that is not cached.
  *
- * Between the steps the envelopes are linked in one list, ordered by receiver and then by event. They belong
- * to the dispatching thread until their sink accepts them. All of them are made before the first is posted,
- * so that either all receivers get the events or, if memory runs out, none does.
+ * Between the steps the envelopes are linked in one list, ordered by receiver and then by event. All of them
+ * are made before the first is posted, so that either all receivers get the events or, without memory, none
+ * does.
  */
 #include "routing/dispatch_private.h"
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/*
- * The fast path of a dispatch of several events: one receiver, which takes batches. The events travel in one
- * envelope (memory/slot.h).
- */
+/* The fast path of a dispatch of several events to one receiver that takes batches (memory/slot.h). */
 #include "routing/dispatch_private.h"
 
 /* The distance from one payload to the next, in bytes. */

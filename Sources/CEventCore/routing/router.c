@@ -205,9 +205,7 @@ enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 	struct evc_snapshot *evicted;
 
 	if (route == NULL) {
-		/*
-		 * The key has no subscription yet. With a route of its own the next dispatch hits the cache.
-		 */
+		/* No subscription yet. With a route the next dispatch hits the cache. */
 		pthread_mutex_lock(&router->mutex);
 		route = add_route(router, key);
 		pthread_mutex_unlock(&router->mutex);
@@ -215,9 +213,7 @@ enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 			return EVC_OUT_OF_MEMORY;
 	}
 	*snapshot = evc_snapshot_acquire(&route->current);
-	/*
-	 * If this thread is between begin and commit of another dispatch, that may use what the cache holds.
-	 */
+	/* Between begin and commit of another dispatch, which may use what the cache holds. */
 	*owned = record->pins != 0;
 	if (*owned)
 		return EVC_OK;

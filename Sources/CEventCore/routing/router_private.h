@@ -70,10 +70,7 @@ static inline struct evc_route_cache_entry *evc_route_cache_entry_for(struct evc
 static inline bool evc_route_cache_hits(const struct evc_route_cache_entry *entry,
 					struct evc_router *router, uint64_t key)
 {
-	/*
-	 * Relaxed: if they are equal, we hold that snapshot and acquired it earlier; through NULL nothing is
-	 * read.
-	 */
+	/* Relaxed: if equal, that snapshot is ours and was acquired; through NULL nothing is read. */
 	return entry->router_number == router->number && entry->key == key &&
 	       atomic_load_explicit(&entry->route->current, memory_order_relaxed) ==
 		       entry->snapshot;

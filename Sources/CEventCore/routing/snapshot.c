@@ -16,13 +16,8 @@ static struct evc_snapshot *create(uint32_t capacity)
 	struct evc_snapshot *snapshot =
 		evc_allocate(size_for(capacity), _Alignof(struct evc_snapshot));
 
-	if (snapshot == NULL)
-		return NULL;
-	atomic_init(&snapshot->references, 1);
-	snapshot->count = 0;
-	snapshot->timed = snapshot->is_plain = false;
-	snapshot->needs = 0;
-	snapshot->needing = 0;
+	if (snapshot != NULL)
+		*snapshot = (struct evc_snapshot){ .references = 1 };
 	return snapshot;
 }
 
@@ -112,7 +107,7 @@ static bool drop_reference(struct evc_snapshot *snapshot)
 void evc_snapshot_release(struct evc_snapshot *snapshot)
 {
 	if (drop_reference(snapshot))
-		evc_domain_retire_patiently(&snapshot->retired, size_for(snapshot->count), end);
+		evc_domain_retire(&snapshot->retired, size_for(snapshot->count), end);
 }
 
 /* Runs on the callback thread, so that the snapshot can end at once. */
@@ -125,7 +120,7 @@ static void release_retired(struct evc_domain_head *head)
 void evc_snapshot_retire(struct evc_snapshot *snapshot)
 {
 	if (snapshot != NULL)
-		evc_domain_retire_patiently(&snapshot->retired, size_for(snapshot->count),
+		evc_domain_retire(&snapshot->retired, size_for(snapshot->count),
 					    release_retired);
 }
 

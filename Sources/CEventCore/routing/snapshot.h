@@ -38,10 +38,7 @@ struct evc_snapshot {
 	bool timed;
 	/* True for a single entry that is not timed and whose sink needs nothing. */
 	bool is_plain;
-	/*
-	 * What the entries' sinks need for a post, and how many entries have such a sink. Entries with the
-	 * same sink are adjacent.
-	 */
+	/* What posts to the sinks need, and how many entries' sinks do. Those of one sink are adjacent. */
 	uint8_t needs;
 	uint32_t needing;
 	struct evc_domain_head retired;
@@ -53,9 +50,7 @@ typedef _Atomic(struct evc_snapshot *) evc_current_snapshot;
 
 /* Adds an entry, or replaces that of its subscription. Under the owner's mutex. EVC_OUT_OF_MEMORY or EVC_OK. */
 enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry);
-/*
- * Removes the entry of a subscription. Under the owner's mutex. EVC_NOT_FOUND, EVC_OUT_OF_MEMORY or EVC_OK.
- */
+/* Removes a subscription's entry. Under the owner's mutex. EVC_NOT_FOUND, EVC_OUT_OF_MEMORY or EVC_OK. */
 enum evc_status evc_snapshot_remove(evc_current_snapshot *current,
 				    const struct evc_subscription *subscription);
 

@@ -41,36 +41,23 @@ static void destroy(struct evc_scheduler *scheduler)
 
 static void init(struct evc_scheduler *scheduler, const struct evc_scheduler_options *options)
 {
-	scheduler->clock = options->clock != NULL ? *options->clock : real_clock;
-	scheduler->parker = NULL;
-	scheduler->driven = options->driven;
-	scheduler->wake = options->wake;
-	scheduler->wake_context = options->wake_context;
+	*scheduler = (struct evc_scheduler){
+		.clock = options->clock != NULL ? *options->clock : real_clock,
+		.driven = options->driven,
+		.wake = options->wake,
+		.wake_context = options->wake_context,
+		.store = { .fresh = EVC_TIMER_FIRST },
+		.heap = { .last = EVC_TIMER_FIRST - 1 },
+		/* The caller knows no time yet: a driven scheduler's first timer wakes it. */
+		.sleeps_until = options->driven ? EVC_FOREVER : 0,
+		.references = 1,
+		.ended = options->driven,
+	};
 	strncpy(scheduler->name, options->name != NULL ? options->name : "evc-scheduler",
 		sizeof(scheduler->name) - 1);
-	scheduler->name[sizeof(scheduler->name) - 1] = '\0';
-	evc_timer_store_init(&scheduler->store);
 	pthread_mutex_init(&scheduler->heap_mutex, NULL);
-	atomic_init(&scheduler->added, NULL);
-	atomic_init(&scheduler->cancelled, NULL);
-	atomic_init(&scheduler->backlog, 0);
-	atomic_init(&scheduler->count_added, 0);
-	atomic_init(&scheduler->count_cancelled, 0);
-	evc_timer_heap_init(&scheduler->heap);
-	/*
-	 * No call of evc_scheduler_run_due has told the caller a time yet: a driven scheduler's first timer
-	 * wakes it.
-	 */
-	atomic_init(&scheduler->sleeps_until, options->driven ? EVC_FOREVER : 0);
-	atomic_init(&scheduler->closed, false);
-	atomic_init(&scheduler->running, false);
-	atomic_init(&scheduler->count_fired, 0);
-	atomic_init(&scheduler->count_ended, 0);
-	atomic_init(&scheduler->count_dropped, 0);
-	atomic_init(&scheduler->references, 1);
 	pthread_mutex_init(&scheduler->mutex, NULL);
 	pthread_cond_init(&scheduler->condition, NULL);
-	scheduler->ended = options->driven;
 }
 
 enum evc_status evc_scheduler_create(const struct evc_scheduler_options *options,
@@ -120,10 +107,7 @@ void evc_scheduler_release(struct evc_scheduler *scheduler)
 	destroy(scheduler);
 }
 
-/*
- * Counts a change that is left to the next holder of the lock, and returns how many are. Before the push, so
- * that the count is never too low.
- */
+/* Counts a change that is left to others, before its push, so that the count is never too low. */
 static uint32_t count_left(struct evc_scheduler *scheduler)
 {
 	/* Relaxed: it orders nothing. */
@@ -206,9 +190,8 @@ static enum evc_status withdraw(struct evc_scheduler *scheduler, uint64_t id)
 	timer = evc_timer_at(&scheduler->store, index);
 	for (;;) {
 		/*
-		 * Acquire, pairs with settle: the context comes back with what `fire` did to it in an earlier
-		 * round. What the caller did before reaches the next user of the timer by way of discard.
-		 * Relaxed otherwise: then nothing of the timer is the caller's.
+		 * Acquire, pairs with settle: what `fire` did to the context in an earlier round. Relaxed
+		 * otherwise: then nothing of the timer is the caller's.
 		 */
 		if (atomic_compare_exchange_strong_explicit(
 			    &timer->word, &word, evc_timer_with_state(id, EVC_TIMER_CANCELLED),
@@ -269,9 +252,7 @@ enum evc_status evc_scheduler_add(struct evc_scheduler *scheduler, uint64_t dead
 	/* Relaxed: a count. Before the timer can end, so that a reader never finds more ended than added. */
 	atomic_fetch_add_explicit(&scheduler->count_added, 1, memory_order_relaxed);
 	publish(scheduler, timer, deadline);
-	/*
-	 * Sequentially consistent: after the publication (A1), as the runner's look (R4) is after the close.
-	 */
+	/* seq_cst: after the publication (A1), as the runner's R4 is after the close. */
 	if (evc_unlikely(atomic_load_explicit(&scheduler->closed, memory_order_seq_cst)) &&
 	    withdraw(scheduler, word) == EVC_OK) {
 		atomic_fetch_sub_explicit(&scheduler->count_added, 1, memory_order_relaxed);
@@ -286,8 +267,8 @@ void evc_scheduler_read_statistics(const struct evc_scheduler *scheduler,
 	uint64_t ended, added;
 
 	/*
-	 * What is subtracted is read first, with acquire, so that the difference does not fall below 0: pairs
-	 * with the release of each count, which follows the add of its timer.
+	 * What is subtracted is read first, with acquire, so that the difference does not fall below 0:
+	 * pairs with the release of each count.
 	 */
 	ended = atomic_load_explicit(&scheduler->count_ended, memory_order_acquire);
 	out->fired = atomic_load_explicit(&scheduler->count_fired, memory_order_relaxed);

@@ -45,10 +45,7 @@ static uint32_t apply_added(struct evc_scheduler *scheduler)
 		struct evc_timer *next = (struct evc_timer *)atomic_load_explicit(
 			&timer->link, memory_order_relaxed);
 
-		/*
-		 * A timer that is cancelled already goes into the heap too: the list of cancelled timers
-		 * takes it out.
-		 */
+		/* Also one that was cancelled meanwhile: the other list takes it out. */
 		evc_timer_heap_insert(&scheduler->heap, &scheduler->store, timer);
 		timer = next;
 		applied++;
@@ -85,9 +82,8 @@ void evc_scheduler_apply(struct evc_scheduler *scheduler)
 	uint32_t applied = 0;
 
 	/*
-	 * First take the cancelled timers: each of them was added before, so that it is in the heap once the
-	 * added ones are applied after this. The relaxed load saves an exchange; a timer that comes later
-	 * waits for the next time.
+	 * First take the cancelled timers: each is in the heap once the added ones are applied after this.
+	 * The relaxed load saves an exchange; a timer that comes later waits for the next time.
 	 */
 	if (atomic_load_explicit(&scheduler->cancelled, memory_order_relaxed) != NULL)
 		/* Acquire: pairs with the push in evc_scheduler_cancel. */
@@ -104,10 +100,7 @@ void evc_scheduler_apply(struct evc_scheduler *scheduler)
 void evc_scheduler_apply_backlog(struct evc_scheduler *scheduler)
 {
 	pthread_mutex_lock(&scheduler->heap_mutex);
-	/*
-	 * Relaxed, like all of its uses. Another thread that waited here may have applied the changes
-	 * meanwhile.
-	 */
+	/* Relaxed, like all of its uses. Another thread may have applied the changes meanwhile. */
 	if (atomic_load_explicit(&scheduler->backlog, memory_order_relaxed) >= EVC_SCHEDULER_BACKLOG)
 		evc_scheduler_apply(scheduler);
 	evc_scheduler_unlock(scheduler);

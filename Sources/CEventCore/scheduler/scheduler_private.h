@@ -24,10 +24,8 @@
  * it wakes, which is early enough. Tests/Models/scheduler.pml models these lines.
  *
  * The lock is a mutex, and its holder runs no user code. A thread that unlocks it may have to wake the
- * runner, which sleeps on it; this is the only system call that a cancel may make. A runner that looked again
- * and again instead, with yields and naps of 20 us, fired later: beside four threads that add and cancel, on
- * two processors with other work too, the mean of a run was 12, 14 and 142 ms late, against 4, 6 and 19 for a
- * runner that sleeps.
+ * runner, which sleeps on it; this is the only system call that a cancel may make. A runner that looks again
+ * and again instead fires later (Documentation/Choices.md).
  *
  * The number of changes that are left is bounded: threads that add and cancel without pause are faster than
  * the one that applies the changes (a change of the heap costs more than a change of a list), and nothing

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#define _GNU_SOURCE 1
 #include "scheduler/scheduler_private.h"
 
 #ifdef __linux__
@@ -16,10 +14,7 @@ static _Thread_local struct evc_scheduler *thread_of;
 /* Makes this thread the runner; false if there is one. */
 static bool begin(struct evc_scheduler *scheduler)
 {
-	/*
-	 * Release, pairs with end: that the scheduler is closed. What the last runner did comes with the
-	 * lock.
-	 */
+	/* Release, pairs with end: that the scheduler is closed. The rest comes with the lock. */
 	return !atomic_exchange_explicit(&scheduler->running, true, memory_order_release);
 }
 
@@ -34,10 +29,7 @@ static void end(struct evc_scheduler *scheduler)
 
 static bool is_closed(struct evc_scheduler *scheduler)
 {
-	/*
-	 * Acquire, pairs with the close: it comes before the R4 that follows, on which an adder's look
-	 * relies.
-	 */
+	/* Acquire, pairs with the close: it comes before the R4 that follows, on which an adder relies. */
 	return atomic_load_explicit(&scheduler->closed, memory_order_acquire);
 }
 
@@ -59,10 +51,7 @@ static struct evc_timer *take_due(struct evc_scheduler *scheduler, uint64_t now,
 		uint64_t word = atomic_load_explicit(&timer->word, memory_order_relaxed);
 
 		evc_timer_heap_remove(&scheduler->heap, &scheduler->store, timer);
-		/*
-		 * Either this thread or a cancel gets the context. Relaxed: what the adder and the last fire
-		 * did came with the lock.
-		 */
+		/* Either this thread or a cancel gets the context. Relaxed: the rest came with the lock. */
 		if (evc_timer_state(word) == EVC_TIMER_PENDING &&
 		    atomic_compare_exchange_strong_explicit(&timer->word, &word,
 							    evc_timer_with_state(word, state),

@@ -20,14 +20,6 @@ static size_t block_alignment(uint32_t block)
 	return block_bytes(block) < 4096 ? EVC_CACHE_LINE : 4096;
 }
 
-void evc_timer_store_init(struct evc_timer_store *store)
-{
-	for (uint32_t i = 0; i < EVC_TIMER_BLOCKS; i++)
-		atomic_init(&store->blocks[i], NULL);
-	atomic_init(&store->free, 0);
-	atomic_init(&store->fresh, EVC_TIMER_FIRST);
-}
-
 void evc_timer_store_close(struct evc_timer_store *store)
 {
 	for (uint32_t i = 0; i < EVC_TIMER_BLOCKS; i++) {
@@ -87,10 +79,7 @@ struct evc_timer *evc_timer_take(struct evc_timer_store *store)
 
 	while ((uint32_t)head != 0) {
 		struct evc_timer *timer = evc_timer_at(store, (uint32_t)head);
-		/*
-		 * Relaxed: arbitrary if another thread has taken the timer meanwhile; then the counter has
-		 * changed and the exchange fails.
-		 */
+		/* Relaxed: if another thread has taken it meanwhile, the exchange fails. */
 		uint64_t next = (uint32_t)atomic_load_explicit(&timer->link, memory_order_relaxed);
 
 		next |= (head & ~(uint64_t)UINT32_MAX) + FREE_COUNT;

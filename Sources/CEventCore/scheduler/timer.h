@@ -37,14 +37,11 @@ enum evc_timer_state {
 };
 
 #define EVC_TIMER_STATE_MASK UINT64_C(7)
-#define EVC_TIMER_INDEX_BITS 29u
 #define EVC_TIMER_GENERATION (UINT64_C(1) << 32)
 /* Positions in the heap begin at 3 (timer_heap.h), and so do indices: one entry for each timer. */
 #define EVC_TIMER_FIRST 3u
 #define EVC_TIMER_NOWHERE 0u
-/*
- * The first block has 128 timers, the second one too; each further block has twice as many as the one before.
- */
+/* The first two blocks have 128 timers, and each further one twice as many as the one before. */
 #define EVC_TIMER_BLOCKS 23u
 
 struct evc_timer {
@@ -75,7 +72,7 @@ struct evc_timer_store {
 	_Atomic(struct evc_timer *) blocks[EVC_TIMER_BLOCKS];
 	/* Counter (32 bits) | index of the first free timer, 0 = none. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t free;
-	/* The first index that was never used. */
+	/* The first index that was never used; EVC_TIMER_FIRST at the beginning. */
 	_Atomic uint32_t fresh;
 };
 
@@ -132,7 +129,6 @@ static inline struct evc_timer_entry *evc_timer_entry(struct evc_timer_store *st
 	       (position - evc_timer_block_start(block));
 }
 
-void evc_timer_store_init(struct evc_timer_store *store);
 /* Frees the blocks. No thread uses the store any more. */
 void evc_timer_store_close(struct evc_timer_store *store);
 

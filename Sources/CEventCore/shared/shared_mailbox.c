@@ -48,8 +48,6 @@ enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
 	*mailbox = (struct evc_shared_mailbox){
 		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT, NULL },
 	};
-	for (unsigned i = 0; i < EVC_LANE_FIRST_QUEUE; i++)
-		evc_shared_stack_open(&mailbox->stacks[i]);
 	while (queues < EVC_QUEUE_LANES && evc_shared_queue_open(&mailbox->queues[queues]))
 		queues++;
 	if (queues < EVC_QUEUE_LANES || pthread_mutex_init(&mailbox->worker_mutex, NULL) != 0)
@@ -91,19 +89,6 @@ struct evc_sink *evc_shared_mailbox_sink(struct evc_shared_mailbox *mailbox)
 	return &mailbox->sink;
 }
 
-enum evc_status
-evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
-				    const struct evc_shared_subscription_options *options,
-				    struct evc_subscription **out)
-{
-	struct evc_subscription subscription;
-
-	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
-		return EVC_INVALID_ARGUMENT;
-	subscription = evc_shared_subscription(mailbox, options);
-	return evc_subscription_list_add(&mailbox->subscriptions, &subscription, out);
-}
-
 bool evc_shared_has_some(struct evc_shared_mailbox *mailbox)
 {
 	bool has_some = false;
@@ -118,85 +103,45 @@ bool evc_shared_has_some(struct evc_shared_mailbox *mailbox)
 	return has_some;
 }
 
-/* P1 for envelopes of one lane. False = out of memory, if `*spare` was NULL. */
-static inline bool put(struct evc_shared_mailbox *mailbox, unsigned lane,
-		       struct evc_envelope *first, uint32_t count,
-		       struct evc_queue_segment **spare)
+/* P1 for envelopes of one lane. For a queue the thread has a segment set aside (spares.h). */
+static inline void put(struct evc_shared_mailbox *mailbox, unsigned lane, struct evc_envelope *first,
+		       uint32_t count)
 {
 	if (lane < EVC_LANE_FIRST_QUEUE) {
 		evc_shared_stack_put(&mailbox->stacks[lane], first, count);
-		return true;
+		return;
 	}
-	for (;;) {
-		bool is_put;
-
-		evc_domain_enter();
-		is_put = evc_shared_queue_put(&mailbox->queues[lane - EVC_LANE_FIRST_QUEUE], first,
-					      count, spare);
-		evc_domain_leave();
-		if (evc_likely(is_put))
-			return true;
-		/* Outside of the section: this may ask the system for memory. */
-		*spare = evc_queue_segment_create();
-		if (*spare == NULL)
-			return false;
-	}
+	evc_domain_enter();
+	evc_shared_queue_put(&mailbox->queues[lane - EVC_LANE_FIRST_QUEUE], first, count);
+	evc_domain_leave();
 }
 
-/* Sorts a chain into one chain for each lane, keeping its order. */
-static void split(struct evc_envelope *envelope, struct evc_chain lanes[EVC_LANE_COUNT])
+/* Sorts a chain into one chain for each lane, keeping its order, and puts these. */
+static __attribute__((noinline)) void put_several_lanes(struct evc_shared_mailbox *mailbox,
+							const struct evc_chain *chain)
 {
-	struct evc_envelope *next;
+	struct evc_chain lanes[EVC_LANE_COUNT] = { EVC_CHAIN_EMPTY };
+	struct evc_envelope *envelope = chain->first, *next;
 
 	for (; envelope != NULL; envelope = next) {
 		next = evc_slot_next(envelope);
 		evc_chain_append(&lanes[envelope->lane], envelope);
 	}
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		if (lanes[lane].first != NULL)
+			put(mailbox, lane, lanes[lane].first, lanes[lane].count);
 }
 
-/* Returns a spare segment that was not used. */
-static void give_spare(struct evc_queue_segment *spare)
-{
-	if (evc_unlikely(spare != NULL))
-		evc_queue_segment_untake(spare);
-}
-
-/* False = out of memory: then nothing was put. */
-static __attribute__((noinline)) bool put_several_lanes(struct evc_shared_mailbox *mailbox,
-							const struct evc_chain *chain)
-{
-	struct evc_queue_segment *spares[EVC_LANE_COUNT] = { NULL };
-	struct evc_chain lanes[EVC_LANE_COUNT] = { EVC_CHAIN_EMPTY };
-	bool has_memory = true;
-
-	/* First all memory that may be needed, so that nothing fails half way. */
-	for (unsigned lane = EVC_LANE_FIRST_QUEUE; lane < EVC_LANE_COUNT && has_memory; lane++) {
-		if (!((chain->lanes >> lane) & 1u))
-			continue;
-		spares[lane] = evc_queue_segment_create();
-		has_memory = spares[lane] != NULL;
-	}
-	if (has_memory) {
-		split(chain->first, lanes);
-		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
-			if (lanes[lane].first != NULL)
-				(void)put(mailbox, lane, lanes[lane].first, lanes[lane].count,
-					  &spares[lane]);
-	}
-	for (unsigned lane = EVC_LANE_FIRST_QUEUE; lane < EVC_LANE_COUNT; lane++)
-		give_spare(spares[lane]);
-	return has_memory;
-}
-
-void evc_shared_tell(struct evc_shared_mailbox *mailbox)
+/* P2 and what follows. The mailbox is still there: a posting thread holds a reference. */
+static void tell_workers(struct evc_shared_mailbox *mailbox)
 {
 	uint32_t attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 
 	if (evc_unlikely(attention >= EVC_SHARED_SLEEPER))
 		evc_shared_wake_one(mailbox);
 	/*
-	 * A second look, since the workers may have ended while this thread was looking for a sleeper.
-	 * Relaxed: if they ended after P2 in the single order, their last look follows P1.
+	 * A second look: the workers may have ended meanwhile. Relaxed: if they ended after P2 in the
+	 * single order, their last look follows P1.
 	 */
 	if (evc_unlikely(attention & EVC_SHARED_CLOSED) &&
 	    (atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
@@ -204,20 +149,9 @@ void evc_shared_tell(struct evc_shared_mailbox *mailbox)
 		evc_shared_drop_all(mailbox);
 }
 
-void evc_shared_put_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token, unsigned lane)
-{
-	struct evc_queue_segment *spare = NULL;
-
-	evc_slot_set_next(token, NULL);
-	/* Always true: a segment is set aside. */
-	(void)put(mailbox, lane, token, 1, &spare);
-	give_spare(spare);
-}
-
 static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain)
 {
-	struct evc_queue_segment *spare = NULL;
-	bool is_put;
+	const bool is_one_lane = (chain->lanes & (chain->lanes - 1)) == 0;
 
 	if (evc_unlikely(chain->first == NULL))
 		return EVC_INVALID_ARGUMENT;
@@ -225,16 +159,20 @@ static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc
 	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
 			 EVC_SHARED_CLOSED))
 		return EVC_CLOSED;
-	if (evc_likely((chain->lanes & (chain->lanes - 1)) == 0)) {
-		is_put = put(mailbox, (unsigned)__builtin_ctz(chain->lanes), chain->first,
-			     chain->count, &spare);
-		give_spare(spare);
-	} else {
-		is_put = put_several_lanes(mailbox, chain);
+	if ((chain->lanes >> EVC_LANE_FIRST_QUEUE) != 0) {
+		struct evc_thread_record *record = evc_thread_record();
+
+		/* All memory that may be needed, so that nothing fails half way. */
+		if (evc_unlikely(record == NULL ||
+				 !evc_spares_provide(record, EVC_NEEDS_SEGMENT,
+						     is_one_lane ? 1 : EVC_QUEUE_LANES, false)))
+			return EVC_OUT_OF_MEMORY;
 	}
-	if (evc_unlikely(!is_put))
-		return EVC_OUT_OF_MEMORY;
-	evc_shared_tell(mailbox);
+	if (evc_likely(is_one_lane))
+		put(mailbox, (unsigned)__builtin_ctz(chain->lanes), chain->first, chain->count);
+	else
+		put_several_lanes(mailbox, chain);
+	tell_workers(mailbox);
 	return EVC_OK;
 }
 
@@ -244,6 +182,71 @@ enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 	if (mailbox == NULL || chain == NULL)
 		return EVC_INVALID_ARGUMENT;
 	return post(mailbox, chain);
+}
+
+/* Sets `*as` to a subscription of this mailbox; false if an argument is invalid. */
+static bool describe(struct evc_shared_mailbox *mailbox,
+		     const struct evc_shared_subscription_options *options,
+		     struct evc_subscription **out, struct evc_subscription *as)
+{
+	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
+		return false;
+	*as = (struct evc_subscription){
+		.sink = &mailbox->sink,
+		.deliver_by_worker = options->deliver,
+		.drop = options->drop,
+		.context = options->context,
+		.finalize = options->finalize,
+		.is_shared = true,
+	};
+	return true;
+}
+
+enum evc_status
+evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
+				    const struct evc_shared_subscription_options *options,
+				    struct evc_subscription **out)
+{
+	struct evc_subscription as;
+
+	if (!describe(mailbox, options, out, &as))
+		return EVC_INVALID_ARGUMENT;
+	return evc_subscription_list_add(&mailbox->subscriptions, &as, out);
+}
+
+/* What a latest-only subscription does to its shared mailbox (latest.h). All workers share its slot. */
+
+static bool is_closed(struct evc_sink *sink)
+{
+	/* Relaxed: as in `post`. */
+	return atomic_load_explicit(&mailbox_of(sink)->attention, memory_order_relaxed) & EVC_SHARED_CLOSED;
+}
+
+static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
+{
+	evc_slot_set_next(token, NULL);
+	put(mailbox_of(sink), lane, token, 1);
+}
+
+static void tell(struct evc_sink *sink, unsigned lane)
+{
+	(void)lane;
+	tell_workers(mailbox_of(sink));
+}
+
+enum evc_status
+evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
+					   const struct evc_shared_subscription_options *options,
+					   struct evc_subscription **out)
+{
+	static const struct evc_latest_mailbox how = {
+		EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, is_closed, put_token, tell
+	};
+	struct evc_subscription as;
+
+	if (!describe(mailbox, options, out, &as))
+		return EVC_INVALID_ARGUMENT;
+	return evc_latest_create(&as, &mailbox->subscriptions, &how, out);
 }
 
 static void sum_taken(struct evc_shared_mailbox *mailbox, uint64_t taken[EVC_LANE_COUNT])

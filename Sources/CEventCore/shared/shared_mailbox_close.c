@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/*
- * The end of a shared mailbox; its states are in shared_mailbox_private.h.
- */
+/* The end of a shared mailbox; its states are in shared_mailbox_private.h. */
 #include "latest/latest.h"
 #include "shared/shared_mailbox_private.h"
 
@@ -30,13 +28,13 @@ void evc_shared_mailbox_drop(struct evc_shared_mailbox *mailbox)
 	if (mailbox == NULL)
 		return;
 	/*
-	 * Held meanwhile, so that the last release is ordered after this by the mailbox's own count: a caller
-	 * may hold its reference in a way that a sanitizer does not understand, as Swift does.
+	 * Held meanwhile, so that the count orders the last release after this: a caller may hold its
+	 * reference in a way that a sanitizer does not understand, as Swift does.
 	 */
 	evc_shared_mailbox_retain(mailbox);
 	/*
-	 * As a last worker does: a post that began before the close and comes after this drops its envelopes
-	 * itself. Relaxed, and the fence: any other post is found now.
+	 * As a last worker does: a post that comes after this drops its envelopes itself. Relaxed, and the
+	 * fence: any other post is found now.
 	 */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_SHARED_ENDED, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);

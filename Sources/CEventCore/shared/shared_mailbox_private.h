@@ -75,22 +75,17 @@ struct evc_worker {
 	/* Its index in `workers`, and its bit in `asleep`. */
 	unsigned slot;
 	/*
-	 * The worker's thread only: whether it is counted in `looking`; whether the next take has to wake
-	 * another worker if more waits; how often another thread has cleared its bit.
+	 * The worker's thread only: is it counted in `looking`; must the next take wake another worker if
+	 * more waits; how often another thread has cleared its bit.
 	 */
 	bool is_looking;
 	bool passes_on;
 	uint32_t claims;
 	/* True while it takes from its own mailbox alone: cleared by evc_worker_admit, read by its thread. */
 	_Atomic bool is_held;
-	/*
-	 * How many of the threads that cleared its bit have finished waking it: written by them, read before
-	 * it is freed.
-	 */
+	/* How many of those who cleared its bit have finished waking it. Read before it is freed. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t wakes;
-	/*
-	 * How many it took from each lane of the shared mailbox: written by the worker, read by any thread.
-	 */
+	/* How many it took from each lane of the shared mailbox. Any thread reads them. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t taken[EVC_LANE_COUNT];
 };
 
@@ -98,9 +93,7 @@ struct evc_shared_mailbox {
 	struct evc_sink sink;
 	/* Read after every post and before every take; written when a worker sleeps or wakes, and at the end. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t attention;
-	/*
-	 * About sleeping workers: written by workers that find nothing left, and by threads that wake them.
-	 */
+	/* Written by workers that find nothing left, and by threads that wake them. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t looking;
 	_Atomic uint64_t asleep[EVC_SLEEPER_WORDS];
 
@@ -110,10 +103,7 @@ struct evc_shared_mailbox {
 	/* Off the hot path. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t references;
 	_Atomic uint64_t dropped[EVC_LANE_COUNT];
-	/*
-	 * Guards `workers` and `taken_by_others`, except when a thread that has cleared a worker's bit reads
-	 * that worker.
-	 */
+	/* Guards `workers` and `taken_by_others`; but a thread that cleared a bit reads its worker. */
 	pthread_mutex_t worker_mutex;
 	struct evc_worker *workers[EVC_WORKERS_MAX];
 	/* What workers took that have ended. */
@@ -124,25 +114,7 @@ struct evc_shared_mailbox {
 	struct evc_subscription_list subscriptions;
 };
 
-/* The value of a subscription of this mailbox. */
-static inline struct evc_subscription
-evc_shared_subscription(struct evc_shared_mailbox *mailbox,
-			const struct evc_shared_subscription_options *options)
-{
-	return (struct evc_subscription){
-		.sink = &mailbox->sink,
-		.deliver_by_worker = options->deliver,
-		.drop = options->drop,
-		.context = options->context,
-		.finalize = options->finalize,
-		.is_shared = true,
-	};
-}
-
-/*
- * Takes the first envelope of the lanes before `limit`, and returns its lane in `*lane`; NULL if they are
- * empty.
- */
+/* Takes the first envelope of the lanes before `limit`, and its lane; NULL if they are empty. */
 static inline struct evc_envelope *evc_shared_take(struct evc_shared_mailbox *mailbox,
 						   unsigned limit, unsigned *lane)
 {
@@ -166,14 +138,6 @@ found:
 	return envelope;
 }
 
-/*
- * shared_mailbox.c: P1 for a token, even if the mailbox has closed. The thread has a segment set aside
- * (spares.h).
- */
-void evc_shared_put_token(struct evc_shared_mailbox *mailbox, struct evc_envelope *token, unsigned lane);
-/* shared_mailbox.c: P2 and what follows. The mailbox is still there: a posting thread holds a reference. */
-void evc_shared_tell(struct evc_shared_mailbox *mailbox);
-
 /* shared_mailbox.c: true unless each lane was empty at some moment during the call; see shared_queue.h. */
 bool evc_shared_has_some(struct evc_shared_mailbox *mailbox);
 
@@ -185,10 +149,7 @@ void evc_shared_drop_all(struct evc_shared_mailbox *mailbox);
 void evc_shared_wake_one(struct evc_shared_mailbox *mailbox);
 /* Wakes a worker that sleeps, even if another is looking. False if none sleeps. */
 bool evc_shared_wake_any(struct evc_shared_mailbox *mailbox);
-/*
- * The functions of a worker's evc_waiter, on its thread: W1 to W3, before the look W4; and W6, after the
- * sleep W5.
- */
+/* A worker's evc_waiter, on its thread: W1 to W3, before the look W4; and W6, after the sleep W5. */
 void evc_worker_prepare_wait(void *worker);
 void evc_worker_finish_wait(void *worker);
 /* W2, W7. The worker's thread. */

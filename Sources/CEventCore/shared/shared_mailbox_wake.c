@@ -2,9 +2,8 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /*
- * Which workers sleep, which are looking, and which one a post wakes. The protocol and its proof are in
- * shared_mailbox_private.h; P1 to P7 and W1 to W8 below name its steps. None of this is on the path of a post
- * that finds no sleeping worker.
+ * Which workers sleep or look, and which one a post wakes: P1 to P7 and W1 to W8 of shared_mailbox_private.h.
+ * A post that finds no sleeping worker does not come here.
  */
 #include "mailbox/mailbox_private.h"
 #include "shared/shared_mailbox_private.h"
@@ -22,8 +21,8 @@ static bool claim(struct evc_shared_mailbox *mailbox)
 			struct evc_worker *worker;
 
 			/*
-			 * P6. Acquire, pairs with W1: the worker in its slot. Release, pairs with W6: the
-			 * worker is counted as looking before it subtracts itself.
+			 * P6. Acquire, pairs with W1: the worker in its slot. Release, pairs with W6: it is
+			 * counted as looking before it subtracts itself.
 			 */
 			bits = atomic_fetch_and_explicit(&mailbox->asleep[word], ~bit,
 							 memory_order_acq_rel);
@@ -33,7 +32,7 @@ static bool claim(struct evc_shared_mailbox *mailbox)
 			atomic_fetch_sub_explicit(&mailbox->attention, EVC_SHARED_SLEEPER,
 						  memory_order_relaxed);
 			worker = mailbox->workers[word * 64 + (unsigned)__builtin_ctzll(bit)];
-			evc_mailbox_unpark(worker->mailbox);
+			(void)evc_parker_wake(worker->mailbox->parker);
 			/* The last access to the worker. Release, pairs with evc_worker_leave. */
 			atomic_fetch_add_explicit(&worker->wakes, 1, memory_order_release);
 			return true;
@@ -44,10 +43,7 @@ static bool claim(struct evc_shared_mailbox *mailbox)
 
 bool evc_shared_wake_any(struct evc_shared_mailbox *mailbox)
 {
-	/*
-	 * P5 without its condition: another worker is woken even if one is looking. Relaxed: clearing the bit
-	 * releases it.
-	 */
+	/* P5 without its condition. Relaxed: clearing the bit releases it. */
 	atomic_fetch_add_explicit(&mailbox->looking, 1, memory_order_relaxed);
 	if (claim(mailbox))
 		return true;
@@ -76,8 +72,8 @@ void evc_shared_wake_one(struct evc_shared_mailbox *mailbox)
 		    nobody_sleeps(mailbox))
 			return;
 		/*
-		 * P5. Relaxed, also on failure: a worker that it finds looking began after P4's load, which
-		 * is in the single order, and therefore looks later. Clearing the bit releases it.
+		 * P5. Relaxed, also on failure: a worker that it finds looking began after P4's load, and
+		 * therefore looks later. Clearing the bit releases it.
 		 */
 		if (!atomic_compare_exchange_strong_explicit(&mailbox->looking, &nobody, 1,
 							     memory_order_relaxed,
@@ -99,8 +95,8 @@ void evc_worker_prepare_wait(void *context)
 	struct evc_shared_mailbox *mailbox = worker->shared;
 
 	/*
-	 * W1. The count first: each set bit is counted, so that the count never falls below zero. Release,
-	 * pairs with P6: that order, and the worker in its slot. W3 makes both visible.
+	 * W1. The count first, so that it never falls below zero. Release, pairs with P6: that order, and
+	 * the worker in its slot. W3 makes both visible.
 	 */
 	atomic_fetch_add_explicit(&mailbox->attention, EVC_SHARED_SLEEPER, memory_order_relaxed);
 	atomic_fetch_or_explicit(&mailbox->asleep[worker->slot / 64],
@@ -138,10 +134,7 @@ void evc_worker_begin_looking(struct evc_worker *worker)
 		return;
 	worker->is_looking = true;
 	worker->passes_on = true;
-	/*
-	 * A post whose P4 sees it relies on the look that follows W2. Relaxed: only this thread subtracts it
-	 * again.
-	 */
+	/* Relaxed: only this thread subtracts it. A post whose P4 sees it relies on the look after W2. */
 	atomic_fetch_add_explicit(&worker->shared->looking, 1, memory_order_relaxed);
 }
 

@@ -10,7 +10,7 @@ struct evc_queue_segment *evc_queue_segment_create(void)
 
 	if (record == NULL)
 		return NULL;
-	segment = evc_spare_take(record, EVC_QUEUE_CLASS);
+	segment = evc_spare_take(record, EVC_SPARE_SEGMENT);
 	if (segment == NULL)
 		return NULL;
 	atomic_init(&segment->head, 0);
@@ -25,7 +25,7 @@ struct evc_queue_segment *evc_queue_segment_create(void)
 void evc_queue_segment_untake(struct evc_queue_segment *segment)
 {
 	/* The thread has a record: the segment came from it. */
-	evc_spare_give(evc_thread_record(), EVC_QUEUE_CLASS, segment);
+	evc_spare_give(evc_thread_record(), EVC_SPARE_SEGMENT, segment);
 }
 
 static void reclaim(struct evc_domain_head *head)
@@ -58,30 +58,26 @@ void evc_shared_queue_close(struct evc_shared_queue *queue)
 	}
 }
 
-bool evc_shared_queue_append(struct evc_shared_queue *queue, struct evc_queue_segment *full,
-			     uintptr_t cell, struct evc_queue_segment **spare)
+bool evc_shared_queue_append(struct evc_shared_queue *queue, struct evc_queue_segment *full, uintptr_t cell)
 {
 	/* Acquire, as Q1 through it. */
 	struct evc_queue_segment *next = atomic_load_explicit(&full->next, memory_order_acquire);
-	struct evc_queue_segment *segment = *spare;
 	bool is_put = false;
 
 	if (next == NULL) {
+		struct evc_queue_segment *segment = evc_queue_segment_create();
+
 		segment->number = full->number + 1;
 		/* Relaxed: Q4 publishes them. */
 		atomic_store_explicit(&segment->cells[0], cell, memory_order_relaxed);
 		atomic_store_explicit(&segment->tail, 1, memory_order_relaxed);
 		/* Q4. Acquire on failure: the other producer's segment. */
 		is_put = atomic_compare_exchange_strong_explicit(&full->next, &next, segment,
-								 memory_order_seq_cst,
-								 memory_order_acquire);
-		if (is_put) {
+								 memory_order_seq_cst, memory_order_acquire);
+		if (is_put)
 			next = segment;
-			*spare = NULL;
-		} else {
-			atomic_store_explicit(&segment->cells[0], 0, memory_order_relaxed);
-			atomic_store_explicit(&segment->tail, 0, memory_order_relaxed);
-		}
+		else
+			evc_queue_segment_untake(segment);
 	}
 	/* Q5: by whichever producer is first. */
 	atomic_compare_exchange_strong_explicit(&queue->tail, &full, next, memory_order_release,
@@ -105,7 +101,7 @@ bool evc_shared_queue_advance(struct evc_shared_queue *queue, struct evc_queue_s
 	/* Release, both: the next segment, and of the head, that the tail has left this one. */
 	if (atomic_compare_exchange_strong_explicit(&queue->head, &expected, next,
 						    memory_order_release, memory_order_relaxed))
-		evc_domain_retire(&done->retired, reclaim);
+		evc_domain_retire(&done->retired, sizeof(*done), reclaim);
 	return true;
 }
 

@@ -48,9 +48,8 @@
  * that of any slot that was in use after the section began, whose memory the section keeps, and T5 fails.
  * Envelopes themselves need no grace period.
  *
- * Measured against single nodes for each envelope (the same algorithm with segments of one cell), liburcu's
- * rculfqueue, and tickets drawn by fetch-and-add (P. Ramalhete and A. Correia's FAAArrayQueue, after LCRQ):
- * Documentation/Choices.md. Tests/Models/shared_queue.pml models these lines.
+ * Measured against single nodes for each envelope, liburcu's rculfqueue, and tickets drawn by fetch-and-add
+ * (P. Ramalhete and A. Correia's FAAArrayQueue, after LCRQ). The model is Tests/Models/shared_queue.pml.
  */
 #ifndef EVC_SHARED_QUEUE_H
 #define EVC_SHARED_QUEUE_H
@@ -61,10 +60,7 @@
 /* A segment is a slot of EVC_QUEUE_CLASS: 4096 bytes, of which cells take all but 192. */
 #define EVC_QUEUE_CELLS 488u
 
-/*
- * A cell holds 0, or the address of an envelope, and in its lowest bit whether more envelopes of its chain
- * follow.
- */
+/* A cell holds 0, or an envelope's address and in the lowest bit whether more of its chain follow. */
 #define EVC_CELL_MORE ((uintptr_t)1)
 
 struct evc_queue_segment {
@@ -94,28 +90,18 @@ bool evc_shared_queue_open(struct evc_shared_queue *queue);
 /* The queue is empty and no longer used. */
 void evc_shared_queue_close(struct evc_shared_queue *queue);
 
-/*
- * Makes a segment for evc_shared_queue_put, and returns one that was not used. NULL = out of memory. The
- * thread that puts, outside of sections: it may allocate.
- */
+/* Makes a segment of a spare, and returns an unused one. NULL = out of memory, without a spare. */
 struct evc_queue_segment *evc_queue_segment_create(void);
 void evc_queue_segment_untake(struct evc_queue_segment *segment);
 
-/*
- * Q4 and Q5: true if the chain was put into `*spare`, which is then NULL. `*spare` may be NULL if the full
- * segment already has a next one.
- */
-bool evc_shared_queue_append(struct evc_shared_queue *queue, struct evc_queue_segment *full,
-			     uintptr_t cell, struct evc_queue_segment **spare);
+/* Q4 and Q5: true if the chain was put into a new segment. False: another producer has added one. */
+bool evc_shared_queue_append(struct evc_shared_queue *queue, struct evc_queue_segment *full, uintptr_t cell);
 /* T6 and T7: leaves a segment whose cells were all taken. False if it is the last one: the queue is empty. */
 bool evc_shared_queue_advance(struct evc_shared_queue *queue, struct evc_queue_segment *done);
 
-/*
- * Puts the chain of `count` envelopes that begins with `first`. False if it needs a new segment and `*spare`
- * is NULL: then nothing was put. Within a section.
- */
-static inline bool evc_shared_queue_put(struct evc_shared_queue *queue, struct evc_envelope *first,
-					uint32_t count, struct evc_queue_segment **spare)
+/* Puts the chain of `count` envelopes that begins with `first`. Within a section; a segment is set aside. */
+static inline void evc_shared_queue_put(struct evc_shared_queue *queue, struct evc_envelope *first,
+					uint32_t count)
 {
 	uintptr_t value = (uintptr_t)first | (count > 1 ? EVC_CELL_MORE : 0);
 
@@ -126,10 +112,7 @@ static inline bool evc_shared_queue_put(struct evc_shared_queue *queue, struct e
 		/* Q1. */
 		struct evc_queue_segment *segment =
 			atomic_load_explicit(&queue->tail, memory_order_acquire);
-		/*
-		 * Q2. Acquire, pairs with Q3 of others: a thread that sees our cell also sees the skipped
-		 * cells filled.
-		 */
+		/* Q2. Acquire, pairs with Q3 of others: who sees our cell sees the skipped ones filled. */
 		uint64_t cell = atomic_load_explicit(&segment->tail, memory_order_acquire);
 
 		for (; cell < EVC_QUEUE_CELLS; cell++) {
@@ -141,18 +124,11 @@ static inline bool evc_shared_queue_put(struct evc_shared_queue *queue, struct e
 				    memory_order_relaxed))) {
 				/* Release: pairs with Q2. */
 				atomic_store_explicit(&segment->tail, cell + 1, memory_order_release);
-				return true;
+				return;
 			}
 		}
-		if (*spare == NULL &&
-		    atomic_load_explicit(&segment->next, memory_order_relaxed) == NULL) {
-			if (count > 1)
-				atomic_fetch_sub_explicit(&queue->extra, count - 1,
-							  memory_order_relaxed);
-			return false;
-		}
-		if (evc_shared_queue_append(queue, segment, value, spare))
-			return true;
+		if (evc_shared_queue_append(queue, segment, value))
+			return;
 	}
 }
 
@@ -212,10 +188,7 @@ static inline bool evc_shared_queue_has_some(struct evc_shared_queue *queue)
 	return atomic_load_explicit(&segment->cells[head], memory_order_relaxed) != 0;
 }
 
-/*
- * The number of envelopes that wait: exact while nothing is put or taken. Within a section. Takes time in
- * proportion to the difference between the hint and the first empty cell.
- */
+/* The number of envelopes that wait; exact while nothing is put or taken. Within a section. */
 uint64_t evc_shared_queue_depth(struct evc_shared_queue *queue);
 
 #endif

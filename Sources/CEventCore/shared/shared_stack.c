@@ -3,10 +3,7 @@
 #ifdef EVC_URCU
 #include "shared/shared_stack.h"
 
-/*
- * Every x86-64 processor since 2006 has cmpxchg16b, but compilers use it only where they are told to.
- * ThreadSanitizer understands the builtin, as it would not understand assembly.
- */
+/* Compilers use cmpxchg16b only where they are told to. ThreadSanitizer understands the builtin. */
 #if defined(__x86_64__)
 #define DOUBLE_WIDTH __attribute__((target("cx16")))
 #else
@@ -40,12 +37,6 @@ static inline evc_stack_words load(struct evc_shared_stack *stack)
 	uintptr_t posted = evc_shared_stack_posted(stack);
 
 	return join(atomic_load_explicit(&stack->newest, memory_order_acquire), posted);
-}
-
-void evc_shared_stack_open(struct evc_shared_stack *stack)
-{
-	atomic_init(&stack->newest, NULL);
-	atomic_init(&stack->posted, 0);
 }
 
 DOUBLE_WIDTH void evc_shared_stack_put(struct evc_shared_stack *stack, struct evc_envelope *first,

@@ -23,10 +23,7 @@
  *
  * Reclamation: an envelope that was taken may be used again at once; U2 then reads an arbitrary link, and U3
  * fails. Its memory is still there: a slab is unmapped a grace period after its last slot was freed
- * (slab_trim.c), and the taker's section delays that. The alternative, holding each envelope back for a grace
- * period and a CAS of single width, was measured: as fast (50 to 100 ns against 36 to 165), but with 60 to
- * 130 MB waiting at 10 million events a second, since a grace period takes tens of milliseconds
- * (Documentation/Choices.md).
+ * (slab_trim.c), and the taker's section delays that. Measured: Documentation/Choices.md.
  *
  * Tests/Models/shared_stack.pml models these lines.
  */
@@ -42,6 +39,7 @@ __extension__ typedef unsigned __int128 evc_stack_words;
 typedef uint64_t evc_stack_words;
 #endif
 
+/* All zero: an empty stack. */
 struct evc_shared_stack {
 	union {
 		_Alignas(EVC_CACHE_LINE) struct {
@@ -53,12 +51,7 @@ struct evc_shared_stack {
 	};
 };
 
-void evc_shared_stack_open(struct evc_shared_stack *stack);
-
-/*
- * Puts the chain of `count` envelopes that begins with `first`; its last envelope becomes the newest.
- * Lock-free. Needs no section: it reads no envelope but its own.
- */
+/* Puts a chain, whose last envelope becomes the newest. Lock-free. Needs no section. */
 void evc_shared_stack_put(struct evc_shared_stack *stack, struct evc_envelope *first,
 			  uint32_t count);
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/*
- * A worker: a consumer of its own mailbox and of a shared one. In its own mailbox, which gets few events, it
- * relies on no alarm (mailbox_private.h).
- */
+/* A worker: a consumer of a shared mailbox and of its own, where it relies on no alarm. */
 #include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
 #include "platform/allocator.h"
@@ -114,17 +111,14 @@ static __attribute__((noinline)) struct evc_envelope *event_of(struct evc_worker
 
 	if (!token->subscription->is_shared)
 		return evc_mailbox_take_latest(worker->mailbox, token);
-	event = evc_latest_take(token, evc_mailbox_returns(worker->mailbox));
+	event = evc_latest_take(token, &worker->mailbox->returns);
 	if (event == NULL)
 		/* Release, pairs with evc_shared_mailbox_read_statistics. */
 		atomic_fetch_add_explicit(&worker->shared->taken_empty, 1, memory_order_release);
 	return event;
 }
 
-/*
- * The next envelope or token; NULL if there is none, or the worker has to end. `is_held`: from its own
- * mailbox alone.
- */
+/* The next envelope or token; NULL: none, or the worker ends. `is_held`: from its own mailbox alone. */
 static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool is_held, bool passes_on)
 {
 	struct evc_mailbox *mailbox = worker->mailbox;
@@ -133,8 +127,8 @@ static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool i
 	bool takes_shared = !is_held;
 	unsigned own, lane;
 
-	/* Pairs with the raises in evc_mailbox_interrupt and _close. */
-	if (evc_unlikely(evc_mailbox_is_signalled(mailbox))) {
+	/* C3. Acquire, pairs with the raises in evc_mailbox_attend_to_post, _interrupt and _close. */
+	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0)) {
 		/* Before `control`, which may take a while. */
 		if (passes_on)
 			wake_next(worker);
@@ -193,10 +187,7 @@ static inline struct evc_envelope *next(struct evc_worker *worker, bool is_held)
 	return envelope;
 }
 
-/*
- * Called when there was nothing to take. True if the worker has ended; `*closes` tells whether it has to end
- * soon, or may wait.
- */
+/* There was nothing to take. True: the worker has ended. `*closes`: it must end soon, and not wait. */
 static bool end_if_closed(struct evc_worker *worker, bool *closes)
 {
 	struct evc_mailbox *mailbox = worker->mailbox;
@@ -212,8 +203,8 @@ static bool end_if_closed(struct evc_worker *worker, bool *closes)
 		evc_mailbox_close(mailbox);
 	} else if (!retires) {
 		/*
-		 * Posts before the close happened before it was read, and are found here: a late post that
-		 * finds the mailbox ended drops everything that is there.
+		 * Posts before the close are found here: a late post that finds the mailbox ended drops
+		 * everything that is there.
 		 */
 		if (evc_shared_has_some(shared))
 			return false;
@@ -303,10 +294,7 @@ enum evc_status evc_worker_run(struct evc_worker *worker)
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
 	for (;;) {
-		/*
-		 * While a worker is held, it does not exist for the others: it is neither asleep nor looking
-		 * (shared_mailbox_private.h), so that no post relies on it.
-		 */
+		/* A worker that is held is neither asleep nor looking, so that no post relies on it. */
 		bool held = is_held(worker), closes;
 		struct evc_envelope *envelope = next(worker, held);
 

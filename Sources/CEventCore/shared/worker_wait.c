@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/*
- * What a worker does while nothing waits in its own mailbox or the shared one: mailbox_wait.c, with the lanes
- * of both to look at and one parker.
- */
+/* What a worker does while nothing waits: as mailbox_wait.c, with two places to look at and one parker. */
 #include "mailbox/mailbox_private.h"
 #include "shared/shared_mailbox_private.h"
 
@@ -13,10 +10,7 @@ static bool has_news(void *context)
 {
 	struct evc_worker *worker = context;
 
-	/*
-	 * Relaxed: before a sleep it follows W3, which makes a close visible; a worker that ends acquires it
-	 * later.
-	 */
+	/* Relaxed: before a sleep it follows W3, which shows a close; a worker that ends acquires it. */
 	return evc_mailbox_has_news(worker->mailbox) ||
 	       (atomic_load_explicit(&worker->shared->attention, memory_order_relaxed) &
 		EVC_SHARED_CLOSED) ||

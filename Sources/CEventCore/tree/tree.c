@@ -49,18 +49,12 @@ enum evc_status evc_node_create(const struct evc_node_options *options, struct e
 	node = evc_tree_allocate(sizeof(*node));
 	if (node == NULL)
 		return EVC_OUT_OF_MEMORY;
+	*node = (struct evc_node){ .owner = NULL };
 	evc_tree_init_item(&node->first_link.item, EVC_ITEM_NODE, node);
-	atomic_init(&node->first_link.next, NULL);
-	node->first_link.parent = NULL;
-	atomic_init(&node->subtree, 0);
-	atomic_init(&node->first_child, NULL);
-	atomic_init(&node->own, 0);
-	atomic_init(&node->first_handler, NULL);
-	atomic_init(&node->link, NULL);
-	node->last_child = NULL;
-	node->last_handler = NULL;
-	node->owner = options != NULL ? options->owner : NULL;
-	node->release = options != NULL ? options->release : NULL;
+	if (options != NULL) {
+		node->owner = options->owner;
+		node->release = options->release;
+	}
 	*out = node;
 	return EVC_OK;
 }
@@ -135,9 +129,8 @@ static void take_from_list(struct evc_link *link)
 }
 
 /*
- * A walk that does not see this goes on as if the change came later. In a move this comes after the node's
- * new link: release, S, pairs with a climb, which takes a node for a root only if its link is still this one
- * (tree_collect.c).
+ * A walk that does not see this goes on as if the change came later. In a move the node's new link comes
+ * first: release, S, pairs with a climb, which takes a node for a root only if its link is still this one.
  */
 static void mark_unlinked(struct evc_link *link, uint64_t now)
 {
@@ -155,8 +148,8 @@ static void link_last(struct evc_link *link, struct evc_node *node, struct evc_n
 	link->item.previous = last != NULL ? &last->item : NULL;
 	link->parent = parent;
 	/*
-	 * L: pairs with walks. First for walks that come from above, then for those that climb: a walk whose
-	 * start is taken from a link that it climbs by (evc_walk_begin) must find all of the change.
+	 * L: pairs with walks. First for those that come from above, then for those that climb: a walk that
+	 * takes its start from a link that it climbs by must find all of the change.
 	 */
 	atomic_store_explicit(last != NULL ? &last->next : &parent->first_child, link,
 			      memory_order_release);
@@ -164,9 +157,7 @@ static void link_last(struct evc_link *link, struct evc_node *node, struct evc_n
 	atomic_store_explicit(&node->link, link, memory_order_release);
 }
 
-/*
- * Removes a node from its parent's list, if it has a parent. Under the mutex; the caller then marks its link.
- */
+/* Removes a node from its parent's list, if any. Under the mutex; the caller then marks its link. */
 static struct evc_node *leave_list(struct evc_node *node)
 {
 	struct evc_node *parent = parent_of(node);
@@ -300,10 +291,7 @@ void *evc_node_end(struct evc_node *node)
 	former = leave_parent(node, now);
 	if (former != NULL)
 		owner = former->owner;
-	/*
-	 * In this order: a thread that climbs and finds the link retired also finds that the node has ended
-	 * (tree_depth.c).
-	 */
+	/* In this order: whoever climbs and finds the link retired finds the node ended (tree_depth.c). */
 	evc_tree_retire(&node->first_link.item, now);
 	retire_link(link_of(node), now);
 	evc_tree_count_change(now);

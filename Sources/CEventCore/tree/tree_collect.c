@@ -35,10 +35,7 @@ static inline void put(struct evc_collector *to, struct evc_handler *handler)
 	__atomic_store_n(&to->handlers[to->count++], handler, __ATOMIC_RELAXED);
 }
 
-/*
- * The slow path of collecting a handler: some were called before, or the window is full. False = out of
- * memory.
- */
+/* The slow path: some handlers were called before, or the window is full. False = out of memory. */
 static __attribute__((noinline, cold)) bool collect_slowly(struct evc_collector *to,
 							   struct evc_handler *handler)
 {
@@ -56,8 +53,7 @@ static __attribute__((noinline, cold)) bool collect_slowly(struct evc_collector 
 
 /*
  * Collects the handlers of a node. False = out of memory. Inlined, and the collector copied for the slow
- * path, so that its fields stay in registers: if its address escaped, they would be read again after each
- * acquire, which takes half as long again.
+ * path, so that its fields stay in registers: read again after each acquire, they take half as long again.
  */
 static inline __attribute__((always_inline)) bool visit(struct evc_collector *to, const struct evc_node *node)
 {
@@ -67,10 +63,7 @@ static inline __attribute__((always_inline)) bool visit(struct evc_collector *to
 
 	for (; handler != NULL;
 	     handler = atomic_load_explicit(&handler->next, memory_order_acquire)) {
-		/*
-		 * Relaxed: a handler that is removed now gets a stamp after the start too, and at the latest
-		 * its state is seen before the call.
-		 */
+		/* Relaxed: if it is being removed, its stamp or state is seen before the call. */
 		if (handler->key != to->key || !(handler->item.modes & to->phase) ||
 		    atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) > to->start)
 			continue;
@@ -131,8 +124,8 @@ static inline struct evc_link *find_link(const struct evc_node *node, uint64_t *
 }
 
 /*
- * Collects from a node up to the root, and sets `*top` to the root. EVC_COLLECT_AGAIN: a link was added after
- * the start; the walk begins again, with that link.
+ * Collects from a node up to its root, `*top`. EVC_COLLECT_AGAIN: a link was added after the start; the walk
+ * begins again, with that link.
  */
 static inline __attribute__((always_inline)) enum evc_collected
 climb_in(struct evc_collector *to, struct evc_node *node, uint8_t phase, struct evc_node **top)
@@ -178,10 +171,8 @@ static enum evc_collected climb(struct evc_collector *to, struct evc_node *node,
 }
 
 /*
- * The links on the way from the root that had later siblings when the walk passed them, the innermost last;
- * if there are too many, the innermost ones. A link that had no later sibling then gets none that the walk
- * may find. So the walk need not climb back node by node: a subtree is followed by the next sibling of the
- * last of these links.
+ * The innermost links on the way from the root that had later siblings when the walk passed them, so that it
+ * need not climb back node by node. A link without one gets none that the walk may find.
  */
 struct way {
 	struct evc_link *links[WAY];
@@ -203,9 +194,8 @@ static inline __attribute__((always_inline)) void way_add(struct way *way, struc
 }
 
 /*
- * Collects in preorder from the successor of `link`, or from the root if that is NULL, until there are
- * `until` handlers; then `*position` is where it stands. EVC_COLLECT_AGAIN: an ancestor was moved or detached
- * meanwhile.
+ * Collects in preorder from the successor of `link`, or from the root if that is NULL, up to `until`
+ * handlers; then it stands at `*position`. EVC_COLLECT_AGAIN: an ancestor was moved or detached meanwhile.
  */
 static inline __attribute__((always_inline)) enum evc_collected
 propagate_in(struct evc_collector *to, struct evc_link *link, uint32_t until,
@@ -242,9 +232,7 @@ propagate_in(struct evc_collector *to, struct evc_link *link, uint32_t until,
 			while (next == NULL) {
 				if (way.count > 0) {
 					way.count--;
-					/*
-					 * Whether or not it is unlinked, its `next` leads back to the list.
-					 */
+					/* Its `next` leads back to the list, even if unlinked. */
 					link = way.links[--way.end % WAY];
 					next = atomic_load_explicit(&link->next,
 								    memory_order_acquire);
@@ -318,9 +306,7 @@ enum evc_collected evc_collect_chunk(struct evc_tree_walk *walk, struct evc_coll
 
 	walk->chunk = to->count;
 	do {
-		/*
-		 * Acquire, pairs with C, and after W2: if the clock is the same next time, nothing was freed.
-		 */
+		/* Acquire, pairs with C. After W2: if it is the same next time, nothing was freed. */
 		uint64_t clock = atomic_load_explicit(&evc_tree.clock, memory_order_acquire);
 		struct evc_link *from = find_position(walk, clock, to);
 

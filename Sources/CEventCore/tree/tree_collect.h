@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * Collecting handlers from the nodes of a tree into a walk's window, while its walker is inside a section
- * (tree_reclaim.h).
- */
+/* Collecting handlers into a walk's window, while its walker is inside a section (tree_reclaim.h). */
 #ifndef EVC_TREE_COLLECT_H
 #define EVC_TREE_COLLECT_H
 
@@ -35,10 +32,7 @@ struct evc_collector {
 
 /* Called before handlers are collected, and when the window has grown. */
 void evc_collector_use_window(struct evc_collector *to);
-/*
- * Collects the first handlers of a walk. EVC_OK: there are some, and the rest of the walk is set up. While
- * collecting.
- */
+/* Collects the first handlers of a walk. EVC_OK: there are some, and the walk is set up. */
 enum evc_status evc_collect_first(struct evc_tree_walk *walk, struct evc_node *node, uint32_t scope,
 			      struct evc_collector *to);
 /* Collects the next chunk of the propagation behind the handlers in the window. While collecting. */
@@ -50,10 +44,7 @@ static inline bool evc_link_came_later(const struct evc_link *link, uint64_t sta
 	return atomic_load_explicit(&link->item.stamp, memory_order_relaxed) > start;
 }
 
-/*
- * True if a node is under `root` by links that are older than the walk. Adds the length of the climb to
- * `*steps`.
- */
+/* True if a node is under `root` by links older than the walk. Adds the climb's length to `*steps`. */
 static inline bool evc_node_is_under(const struct evc_tree_walk *walk, struct evc_node *node,
 				     const struct evc_node *root, const struct evc_node *known,
 				     uint32_t *steps)

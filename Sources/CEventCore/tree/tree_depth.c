@@ -7,10 +7,9 @@
 /*
  * The number of nodes above this one at one moment since `start`. In a section, or under the mutex.
  *
- * Each link on the way was added before `start` and was in place when it was read, so that all of them were
- * in place when the first one was read. Where the way ends, the node has had no parent since `start`. If a
- * link on the way was added or removed later, all of that change is visible, and the climb begins again with
- * its time.
+ * Each link on the way was added before `start` and in place when it was read: all of them were in place when
+ * the first one was read. Where the way ends, the node has had no parent since `start`. If a link was added
+ * or removed later, all of that change is visible, and the climb begins again with its time.
  */
 static size_t climb(const struct evc_node *from, uint64_t start)
 {
@@ -22,9 +21,7 @@ static size_t climb(const struct evc_node *from, uint64_t start)
 		struct evc_link *link = atomic_load_explicit(&node->link, memory_order_acquire);
 		uint64_t stamp, time;
 
-		/*
-		 * Relaxed: that the node has ended is visible together with its link's stamp (evc_node_end).
-		 */
+		/* Relaxed: visible together with its link's stamp (evc_node_end). */
 		if (link == NULL ||
 		    (node == from &&
 		     atomic_load_explicit(&from->first_link.item.state, memory_order_relaxed) != 0))

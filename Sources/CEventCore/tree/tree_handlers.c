@@ -62,9 +62,7 @@ static void retire(struct evc_handler *handler, uint64_t now)
 
 	/* Relaxed: R publishes it, for evc_handler_is_active. */
 	atomic_store_explicit(&handler->item.stamp, now, memory_order_relaxed);
-	/*
-	 * R: pairs with evc_handler_is_active. Walks learn of it by what announces the removal (tree_wait.h).
-	 */
+	/* R: pairs with evc_handler_is_active. Walks learn of it by E (tree_wait.h). */
 	atomic_store_explicit(&handler->item.state, 1, memory_order_release);
 	/* L: the next handler was there already. */
 	atomic_store_explicit(previous != NULL ? &previous->next : &node->first_handler, next,
@@ -142,9 +140,8 @@ bool evc_handler_is_active(const struct evc_handler *handler)
 	if (atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0)
 		return true;
 	/*
-	 * Until the removal is announced, a walk may still call the handler. A thread that was told that it
-	 * is removed and communicates with a walk's thread makes that see E. Relaxed: that thread finds no
-	 * older value than this one.
+	 * Until the removal is announced, a walk may still call the handler. A thread that knows of the
+	 * removal passes E on to a walk's thread. Relaxed: that one finds no older value than this.
 	 */
 	return atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) >
 	       atomic_load_explicit(&evc_tree.last_removal, memory_order_relaxed);

@@ -36,10 +36,7 @@ struct slot {
 	struct slot *next;
 };
 
-/*
- * Bits tell which slots are free, not links in the slots themselves: following those would mean waiting for
- * one line after the other, of slots that have long left the caches.
- */
+/* Bits tell which slots are free: following links would mean waiting for the slots' lines, one by one. */
 struct slab {
 	/* Links in the list of slabs with free slots. */
 	struct slab *next, *previous;

@@ -13,12 +13,10 @@
  * and all of them when no slot of that size is in use. A slot that a thread keeps counts as in use.
  *
  * Why not the slab pools that envelopes come from (memory/slab.h)? They are made for slots that one thread
- * takes and another gives back. Trees mostly free where they allocate, which is cheaper here. Nanoseconds,
- * one thread, with those pools and a cache of freed slots for each thread in place of this file: 40 nodes
- * made and ended again and again, each 28-49 here and 66-108 there; a tree of 100,000 nodes ended, each 28
- * and 41; a handler added and removed 90-120 and 125-160. Besides, those pools give memory back by the clock,
- * on the callback thread, which a program that has only trees never starts; and under AddressSanitizer they
- * keep the head of a freed slot readable for a grace period, which would hide a use of a freed node.
+ * takes and another gives back; trees mostly free where they allocate, which takes half as long here
+ * (Documentation/Choices.md). Besides, those pools give memory back by the clock, on the callback thread,
+ * which a program that has only trees never starts; and under AddressSanitizer they keep the head of a freed
+ * slot readable for a grace period, which would hide a use of a freed node.
  *
  * Under AddressSanitizer each slot is a block of its own, so that it detects a use after the release.
  *

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/*
- * Whether a collected handler may still be called: it exists, and this thread has not moved its node since it
- * was collected.
- */
+/* Whether a collected handler may still be called: it exists, and this thread has not moved its node. */
 #ifdef EVC_URCU
 #include "tree/tree_collect.h"
 #include "tree/tree_reclaim.h"
@@ -61,9 +58,7 @@ static bool is_where_it_was(struct evc_tree_walk *walk, struct evc_handler *hand
 	return true;
 }
 
-/*
- * The part of evc_walk_will_call for a thread that has changed the tree: is the handler's node in its place?
- */
+/* The part of evc_walk_will_call for a thread that has changed the tree. */
 static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *walk, struct evc_handler *handler)
 {
 	struct evc_walker *walker = walk->walker;
@@ -80,14 +75,11 @@ static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *wa
 		changes = walker->changes;
 		(void)evc_walker_collect(walker);
 		/*
-		 * Relaxed, and after W2: if the clock is still the same, this thread has not moved
-		 * `verified`. A node that others move meanwhile may be found at either place.
+		 * Relaxed, after W2: if the clock is the same, this thread has not moved `verified`. A node
+		 * that others move meanwhile may be found at either place.
 		 */
 		clock = atomic_load_explicit(&evc_tree.clock, memory_order_relaxed);
-		/*
-		 * If the handler exists, so does its node, until the section ends. Relaxed: behind W2
-		 * (tree_reclaim.h).
-		 */
+		/* If the handler exists, so does its node in this section. Relaxed: behind W2. */
 		is_there = atomic_load_explicit(&handler->item.state, memory_order_relaxed) == 0 &&
 			   is_where_it_was(walk, handler, root, clock);
 		if (evc_unlikely(evc_walker_leave(walker))) {
@@ -130,8 +122,8 @@ bool evc_walk_will_call(struct evc_walk *head, uint32_t index)
 	/* Before V2 and V3 for the compiler; for the processor V4 and V7 do this, or a fence. */
 	atomic_signal_fence(memory_order_seq_cst);
 	/*
-	 * V3, relaxed: ordered as just said. V2, E and R, relaxed: a thread that knows of the removal has R
-	 * before it, by the remover's release, and passes that on to this thread; V4 orders the rest.
+	 * V3, relaxed: ordered as just said. V2, E and R, relaxed: who knows of the removal has R before it
+	 * and passes that on to this thread; V4 orders the rest.
 	 */
 	if (evc_likely(atomic_load_explicit(&walk->attention, memory_order_relaxed) == 0)) {
 		if (evc_likely(atomic_load_explicit(&evc_tree.last_removal, memory_order_relaxed) ==

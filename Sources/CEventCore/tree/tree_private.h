@@ -81,9 +81,7 @@ enum evc_tree_item_kind { EVC_ITEM_HANDLER, EVC_ITEM_LINK, EVC_ITEM_NODE };
  * handler by offset, and both of its cores have this layout; tests compare.
  */
 struct evc_tree_item {
-	/*
-	 * Handlers: 0 until it is removed. Written by R, read before a call if E has changed (tree_wait.h).
-	 */
+	/* Handlers: 0 until removed. Written by R, read before a call if E has changed (tree_wait.h). */
 	_Atomic uint32_t state;
 	/* Handlers: evc_handler_mode. Constant. */
 	uint8_t modes;
@@ -139,24 +137,15 @@ struct evc_handler {
 struct evc_tree_domain {
 	/* Read by every walk, written by every change: a line of its own. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t clock;
-	/*
-	 * The time of the last removal of a handler. Read before every call: on a line that attaching and
-	 * detaching do not write.
-	 */
+	/* The last removal of a handler. Read before every call, so not on a line of other changes. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t last_removal;
 	_Alignas(EVC_CACHE_LINE) pthread_mutex_t mutex;
 	/* A thread wants the deferred items to be reclaimed and did not get the mutex (tree_reclaim.h). */
 	_Atomic bool is_requested;
-	/*
-	 * Under the mutex: retired items, of the change that is being made, and those that a walk may still
-	 * use.
-	 */
+	/* Under the mutex: what this change retired, and what a walk may still use. */
 	struct evc_tree_item *fresh;
 	struct evc_tree_item *deferred;
-	/*
-	 * Under the mutex: the walkers that may be in a walk; and those that have joined since
-	 * (tree_walker.h).
-	 */
+	/* Under the mutex: the walkers that may be in a walk; those that joined since (tree_walker.h). */
 	struct evc_walker *walkers;
 	_Atomic(struct evc_walker *) joined;
 };
@@ -171,8 +160,8 @@ static inline uint64_t evc_tree_now(void)
 }
 
 /*
- * C: counts the change that was made: release, pairs with walks that find the same time twice
- * (tree_collect.c). And a full barrier: see tree_reclaim.h. Under the mutex.
+ * C: counts the change: release, pairs with walks that find the same time twice (tree_collect.c); and a full
+ * barrier (tree_reclaim.h). Under the mutex.
  */
 static inline void evc_tree_count_change(uint64_t now)
 {
@@ -183,10 +172,7 @@ static inline void evc_tree_count_change(uint64_t now)
 /* E: announces a counted removal of handlers to walks. Under the mutex, before it is unlocked. */
 static inline void evc_tree_tell_removal(uint64_t now)
 {
-	/*
-	 * Relaxed, behind the barrier of C: pairs with walks: one that sees this finds the removed handlers
-	 * nowhere.
-	 */
+	/* Relaxed, behind C's barrier: a walk that sees this finds the removed handlers nowhere. */
 	atomic_store_explicit(&evc_tree.last_removal, now, memory_order_relaxed);
 }
 
@@ -207,14 +193,7 @@ static inline struct evc_node *evc_link_node(struct evc_link *link)
 
 static inline void evc_tree_init_item(struct evc_tree_item *item, enum evc_tree_item_kind kind, void *object)
 {
-	atomic_init(&item->state, 0);
-	item->modes = 0;
-	item->kind = (uint8_t)kind;
-	atomic_init(&item->parts, 0);
-	item->is_pinned = false;
-	item->object = object;
-	atomic_init(&item->stamp, EVC_UNLINKED);
-	item->previous = NULL;
+	*item = (struct evc_tree_item){ .kind = (uint8_t)kind, .object = object, .stamp = EVC_UNLINKED };
 }
 
 /* Adds bits to the masks of a node and of all above it. Under the mutex. */

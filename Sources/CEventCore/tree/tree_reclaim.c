@@ -24,10 +24,7 @@ void evc_tree_retire(struct evc_tree_item *item, uint64_t now)
 	/* A handler's state is set already. Relaxed: of the others only holders of the mutex read it. */
 	if (item->kind != EVC_ITEM_HANDLER)
 		atomic_store_explicit(&item->state, 1, memory_order_relaxed);
-	/*
-	 * Release, pairs with climb (tree_collect.c): the node's new link comes before the old one's new
-	 * stamp.
-	 */
+	/* Release, pairs with climb (tree_collect.c): the node's new link before this one's stamp. */
 	atomic_store_explicit(&item->stamp, now, memory_order_release);
 	item->previous = evc_tree.fresh;
 	evc_tree.fresh = item;
@@ -61,10 +58,7 @@ static bool hold(const struct items *items, struct evc_tree_item *held, bool mar
 static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, const struct items *items,
 		       bool marks)
 {
-	/*
-	 * Relaxed: the word says what was published, and the pointer is dereferenced only through existing
-	 * links.
-	 */
+	/* Relaxed: the word says what was published; dereferenced only through existing links. */
 	struct evc_node *top = atomic_load_explicit(&walk->top, memory_order_relaxed);
 	/* Acquire: pairs with W4, all reads of the link that the walk stood on before. */
 	struct evc_link *position = atomic_load_explicit(&walk->position, memory_order_acquire);
@@ -91,9 +85,7 @@ static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, const 
 			__atomic_load_n(&window->handlers[current], __ATOMIC_RELAXED);
 
 		any |= hold(items, &handler->item, marks);
-		/*
-		 * The caller may ask for the node during the call. It exists, since it was held all the time.
-		 */
+		/* The caller may ask for the node, which exists as long as it was held. */
 		if (items->has_nodes)
 			any |= hold(items, &handler->node->first_link.item, marks);
 	}
@@ -116,15 +108,9 @@ static bool walker_holds(struct evc_walker *walker, uint64_t word, const struct 
 			}
 		}
 	}
-	/*
-	 * Acquire: pairs with evc_walker_add_walk, which comes after J if the thread has only read trees until
-	 * then.
-	 */
+	/* Acquire: pairs with evc_walker_add_walk, which may come after J. */
 	walk = atomic_load_explicit(&walker->outermost, memory_order_acquire);
-	/*
-	 * A walk that is not under way has no inner walks under way. Acquire: pairs with the end of a walk,
-	 * which has read its root before.
-	 */
+	/* Without it no inner walk is under way. Acquire: pairs with the end of a walk, which read it. */
 	while (walk != NULL &&
 	       (root = atomic_load_explicit(&walk->root, memory_order_acquire)) != NULL) {
 		any |= walk_holds(walk, root, items, marks);
@@ -152,10 +138,7 @@ static void look_at(struct evc_walker *walker, uint64_t word, const struct items
 /* A: makes a walker absent that is in no walk and has not looked at a tree for long. False if it stays. */
 static bool becomes_absent(struct evc_walker *walker, uint64_t word)
 {
-	/*
-	 * Release: pairs with W2, so that what was done with the walker comes before J writes it; and with
-	 * the end of its thread.
-	 */
+	/* Release: pairs with W2 (what was done with it, before J), and with its thread's end. */
 	return evc_tree_now() - word / EVC_WALKER_EPOCH > EVC_WALKER_PATIENCE &&
 	       atomic_compare_exchange_strong_explicit(&walker->word, &word, EVC_WALKER_ABSENT,
 						       memory_order_release, memory_order_relaxed);
@@ -259,8 +242,8 @@ void evc_tree_unlock(void)
 			dead = sift_deferred(dead);
 		pthread_mutex_unlock(&evc_tree.mutex);
 		/*
-		 * A thread that made a request while this one had the mutex relies on this look; see
-		 * tree_reclaim.h. Unlocking is an exchange where that matters here.
+		 * A thread that made a request while this one had the mutex relies on this look
+		 * (tree_reclaim.h). Unlocking is an exchange where that matters here.
 		 */
 		evc_fence_after_exchange();
 	} while (evc_unlikely(atomic_load_explicit(&evc_tree.is_requested,

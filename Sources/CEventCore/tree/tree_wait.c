@@ -74,8 +74,8 @@ static struct evc_tree_walk *find_calling(struct evc_tree_walk *walk,
 					  const struct evc_handler *handler)
 {
 	/*
-	 * Both acquire: pair with V1 of the next call, or the walk's end: everything that the handler did;
-	 * and with evc_walker_add_walk.
+	 * Acquire: pair with V1 of the next call, or the walk's end: what the handler did; and with
+	 * evc_walker_add_walk.
 	 */
 	while (walk != NULL &&
 	       atomic_load_explicit(&walk->calling, memory_order_acquire) != handler)

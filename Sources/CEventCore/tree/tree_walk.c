@@ -5,35 +5,26 @@
  * called: 16 bytes each, with its object, in the order of the walk.
  *
  * The handlers on the path to the root are collected at the beginning, all at once. The propagation goes on
- * where the last chunk ended if that node is still where it was: either nothing has changed since (the clock
- * says so), or a climb to the root finds only links that are older than the walk. Otherwise it goes through
- * the tree again and skips the handlers that were called. These are a prefix of the handlers that it meets:
- * what stays keeps its order, and what was added since the walk began is skipped by its stamp, even if it has
- * the address of a handler that was called. One forward search in the window therefore finds them, and the
- * first handler that is not there is where to go on. Chunks grow after that, up to a limit, since the
- * repetition costs as much as was called, while the handlers of a chunk cannot be freed.
+ * where the last chunk ended if that node is still where it was: either the clock says that nothing has
+ * changed since, or a climb to the root finds only links that are older than the walk. Otherwise it goes
+ * through the tree again and skips the handlers that were called, which are a prefix of those that it meets:
+ * what stays keeps its order, and what was added since is skipped by its stamp. One forward search in the
+ * window finds them. Chunks grow after that, up to a limit, since the repetition costs as much as was called,
+ * while the handlers of a chunk cannot be freed.
  *
- * What a walk has collected stays in the window when it ends. The next walk of this thread with the same
- * node, key and scope uses it again, chunk by chunk, as long as the clock says that no tree has changed
- * since: one look while collecting, as for the position. Only what is published is held, so that between two
- * chunks the window may be read only if the clock says that everything in it still exists. An empty result is
- * kept as well; then only the clock is read, and no section is entered. Measured: Documentation/Choices.md.
+ * What a walk has collected stays in the window when it ends, also if it is nothing. The next walk of this
+ * thread with the same node, key and scope uses it again, chunk by chunk, as long as the clock says that no
+ * tree has changed since; only what is published is held in between. Measured: Documentation/Choices.md.
  */
 #ifdef EVC_URCU
 #include "tree/tree_collect.h"
 #include "tree/tree_reclaim.h"
 #include "tree/tree_wait.h"
 
-/*
- * With more handlers than this, they and what they use do not stay in a core's caches from one walk to the
- * next.
- */
+/* More handlers than a core's caches keep from one walk to the next, with what they use. */
 #define MANY 8192u
 
-/*
- * Prefetches the objects of the next chunk, and what take_cached reads of the handlers at its end, if there
- * are too many of them to stay in the caches.
- */
+/* Prefetches the objects of the next chunk, and what take_cached reads at its end. */
 static __attribute__((noinline)) void fetch_ahead(struct evc_window *window, uint32_t from, uint32_t end)
 {
 	void *const *objects = evc_window_objects(window);
@@ -49,10 +40,7 @@ static __attribute__((noinline)) void fetch_ahead(struct evc_window *window, uin
 	__builtin_prefetch(&window->handlers[last]->node);
 }
 
-/*
- * Takes the next chunk from the cache, from `from` on; returns its end. While collecting, if the clock is the
- * cache's.
- */
+/* Takes the next chunk from the cache, from `from` on; returns its end. While collecting, if it is valid. */
 static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
 {
 	/* Relaxed: only this thread writes it. */
@@ -86,10 +74,7 @@ static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
 /* True if no tree has changed since the cached walk. While collecting, if the result will be used. */
 static bool has_cached(const struct evc_tree_walk *walk)
 {
-	/*
-	 * After W2: if the clock is still the same, nothing was freed. Relaxed: this time was acquired when
-	 * it was cached.
-	 */
+	/* After W2: if it is the same, nothing was freed. Relaxed: acquired when it was cached. */
 	return walk->cached_clock ==
 	       atomic_load_explicit(&evc_tree.clock, memory_order_relaxed);
 }
@@ -125,8 +110,8 @@ static inline uint32_t begin_cached(struct evc_tree_walk *walk)
 {
 	walk->start = walk->cached_clock;
 	/*
-	 * W4. Relaxed, also for the root, since it is that of the last walk: a thread that has ended it has
-	 * counted that, and either it saw W2, or the cache is not used.
+	 * W4. Relaxed, also for the root, that of the last walk: whoever has ended it has counted that, and
+	 * either saw W2, or the cache is not used.
 	 */
 	atomic_store_explicit(&walk->top, walk->cached_top, memory_order_relaxed);
 	atomic_store_explicit(&walk->root, walk->cached_root, memory_order_relaxed);
@@ -135,10 +120,7 @@ static inline uint32_t begin_cached(struct evc_tree_walk *walk)
 	return walk->raise_end > 0 ? walk->raise_end : take_cached(walk, 0);
 }
 
-/*
- * Begins by collecting, for the walk's node, key and scope. As evc_collect_first. Out of line, so that a walk
- * that uses the cache prepares nothing for it.
- */
+/* Begins by collecting, as evc_collect_first. Out of line: a walk from the cache prepares nothing for it. */
 static __attribute__((noinline)) enum evc_status begin_anew(struct evc_tree_walk *walk,
 							    uint64_t start, uint32_t *count)
 {
@@ -161,10 +143,7 @@ static __attribute__((noinline)) enum evc_status begin_anew(struct evc_tree_walk
 /* The walk holds nothing any more. */
 static void withdraw(struct evc_tree_walk *walk)
 {
-	/*
-	 * Release: what the walk did with them, before they are freed (tree_reclaim.c). It never dereferences
-	 * `top`.
-	 */
+	/* Release: what the walk did with them, before they are freed. `top` is never dereferenced. */
 	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 	atomic_store_explicit(&walk->current,
 			      atomic_load_explicit(&walk->published, memory_order_relaxed),
@@ -201,15 +180,14 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	}
 	is_same = walk->cached_node == node && walk->key == key && walk->cached_scope == scope;
 	/*
-	 * The last walk found no handler, and no tree has changed since: neither would this one. No section
-	 * is entered, since nothing of a tree is read. A node with the address of one that has ended gets its
-	 * first handler, or a parent, by a change.
+	 * The last walk found no handler, and no tree has changed since: no section is needed. A node with
+	 * the address of one that has ended gets its first handler, or a parent, by a change.
 	 */
 	if (is_same && walk->cached_is_none && has_cached(walk))
 		return EVC_EMPTY;
 	/*
-	 * In this order, pairs with threads that reclaim: one that sees the new start does not see the old
-	 * end, and one that sees that there is no chunk sees everything that was called before.
+	 * In this order, pairs with threads that reclaim: who sees the new start does not see the old end,
+	 * and who sees no chunk sees everything that was called before.
 	 */
 	atomic_store_explicit(&walk->published, 0, memory_order_release);
 	atomic_store_explicit(&walk->current, 0, memory_order_release);

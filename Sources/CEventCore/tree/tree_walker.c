@@ -132,11 +132,7 @@ struct evc_walker *evc_walker_attach(void)
 	walker = evc_allocate(sizeof(*walker), EVC_CACHE_LINE);
 	if (walker == NULL)
 		return NULL;
-	atomic_init(&walker->word, EVC_WALKER_ABSENT);
-	atomic_init(&walker->outermost, NULL);
-	walker->holds = false;
-	walker->changes = 0;
-	walker->innermost = NULL;
+	*walker = (struct evc_walker){ .word = EVC_WALKER_ABSENT };
 	/* Without it the walker would leak at the thread's end: refuse. */
 	if (pthread_setspecific(key, walker) != 0) {
 		evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
@@ -169,10 +165,7 @@ struct evc_walker *evc_walkers(void)
 {
 	struct evc_walker *first, *last;
 
-	/*
-	 * The load saves the exchange. Relaxed: after the caller's barrier, so that it sees J, or J's walk
-	 * sees the caller's U1.
-	 */
+	/* Saves the exchange. Relaxed: after the caller's barrier, it sees J, or J's walk sees U1. */
 	if (atomic_load_explicit(&evc_tree.joined, memory_order_relaxed) != NULL) {
 		/* Acquire: pairs with J. */
 		first = atomic_exchange_explicit(&evc_tree.joined, NULL, memory_order_acquire);
@@ -194,27 +187,15 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 	window = first_window(walk);
 	window->outgrown = NULL;
 	window->capacity = EVC_WINDOW_FIRST;
-	walk->head = (struct evc_walk){ window->handlers, evc_window_objects(window), 0, 0 };
-	walk->last_removal = &evc_tree.last_removal;
-	walk->seen = 0;
-	atomic_init(&walk->current, 0);
-	atomic_init(&walk->published, 0);
-	atomic_init(&walk->calling, NULL);
-	atomic_init(&walk->attention, evc_walker_has_barrier ? 0 : EVC_WALK_CAREFUL);
-	atomic_init(&walk->window, window);
-	atomic_init(&walk->root, NULL);
-	atomic_init(&walk->top, NULL);
-	atomic_init(&walk->position, NULL);
-	atomic_init(&walk->inner, NULL);
-	walk->key = 0;
-	walk->cached_clock = 0;
-	walk->cached_is_none = false;
-	walk->walker = walker;
-	walk->outer = outer;
-	/*
-	 * Release, pairs with walker_holds and with who waits for a handler: the walk's fields before the pointer to
-	 * it.
-	 */
+	*walk = (struct evc_tree_walk){
+		.head = { window->handlers, evc_window_objects(window), 0, 0 },
+		.attention = evc_walker_has_barrier ? 0 : EVC_WALK_CAREFUL,
+		.last_removal = &evc_tree.last_removal,
+		.window = window,
+		.walker = walker,
+		.outer = outer,
+	};
+	/* Release, pairs with walker_holds and find_calling: the walk's fields before its pointer. */
 	atomic_store_explicit(outer == NULL ? &walker->outermost : &outer->inner, walk,
 			      memory_order_release);
 	return walk;

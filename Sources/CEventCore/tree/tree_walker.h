@@ -92,13 +92,9 @@ struct evc_tree_walk {
 	/* The thread's alone; here because Swift does by offset what evc_walk_will_call does. */
 	/* The index in the window where the chunk begins. */
 	uint32_t chunk;
-	/*
-	 * EVC_WALK_* bits. Written by the thread, except EVC_WALK_AWAITED, which others set under the mutex.
-	 */
+	/* EVC_WALK_* bits. The thread's, but others set EVC_WALK_AWAITED, under the mutex. */
 	_Atomic uint8_t attention;
-	/*
-	 * Where removals are announced, constant; and its value before the chunk was collected (tree_wait.h).
-	 */
+	/* Where removals are announced; what it said before the chunk was collected (tree_wait.h). */
 	const _Atomic uint64_t *last_removal;
 	uint64_t seen;
 
@@ -121,8 +117,8 @@ struct evc_tree_walk {
 	/* The clock when the position was found. */
 	uint64_t position_clock;
 	/*
-	 * The cache: what was collected at `cached_clock` for this node, key and scope, which is in the
-	 * window. As long as the clock shows that nothing has changed, the next walk finds the same.
+	 * The cache: what was collected at `cached_clock` for this node, key and scope, in the window. The
+	 * next walk finds the same as long as nothing has changed.
 	 */
 	uint64_t cached_clock;
 	struct evc_node *cached_node;
@@ -195,10 +191,7 @@ bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count);
 /* Frees the windows that were replaced, if no other thread has the mutex. The thread. */
 void evc_tree_walk_trim(struct evc_tree_walk *walk);
 
-/*
- * All walkers that are present, linked by `next`; afterwards the list is evc_tree.walkers. Under the mutex,
- * after a full barrier.
- */
+/* All present walkers, then also in evc_tree.walkers. Under the mutex, after a full barrier. */
 struct evc_walker *evc_walkers(void);
 
 /* After W2, if it has found more than the last epoch: J, or notes that an item is wanted. The thread. */
@@ -209,10 +202,7 @@ static inline uint64_t evc_walker_collect(struct evc_walker *walker)
 {
 	/* Relaxed, and before the barrier: pairs with evc_tree_count_change: what was unlinked before. */
 	uint64_t epoch = atomic_load_explicit(&evc_tree.clock, memory_order_relaxed);
-	/*
-	 * Acquire: pairs with A. What the walk has released before is released by W5 and W8, which precede
-	 * this.
-	 */
+	/* Acquire: pairs with A. W5 and W8 before this have released what the walk did. */
 	uint64_t before = atomic_exchange_explicit(&walker->word,
 						   epoch * EVC_WALKER_EPOCH | EVC_WALKER_COLLECTS,
 						   memory_order_acquire);
@@ -230,10 +220,7 @@ static inline void evc_walk_see_removals(struct evc_tree_walk *walk)
 	walk->seen = atomic_load_explicit(&evc_tree.last_removal, memory_order_acquire);
 }
 
-/*
- * W5, W8: ends the section; the walker is in no walk if there is none. True if a thread wants the deferred
- * items to be reclaimed (W6).
- */
+/* W5, W8: ends the section. True if a thread wants the deferred items to be reclaimed (W6). */
 static inline bool evc_walker_leave(struct evc_walker *walker)
 {
 	/* Relaxed: reads the epoch, which only this thread writes. */

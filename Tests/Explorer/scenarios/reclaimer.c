@@ -12,16 +12,14 @@
 struct item {
 	struct evc_domain_head head;
 	uint32_t number;
-	bool is_urgent;
 };
 
 static _Atomic(struct item *) current;
-static uint32_t reclaimed[ITEMS], moment[ITEMS], moments;
+static uint32_t reclaimed[ITEMS];
 
 UNSEEN static void note(uint32_t number)
 {
 	reclaimed[number]++;
-	moment[number] = ++moments;
 }
 
 UNSEEN static void check_reclaimed(uint32_t number)
@@ -46,20 +44,17 @@ static struct item *make(uint32_t number)
 	return item;
 }
 
+/* So heavy that four of them make the thread wait for less. */
 static void retire(struct item *item)
 {
-	if (item->is_urgent)
-		evc_domain_retire(&item->head, reclaim);
-	else
-		evc_domain_retire_patiently(&item->head, 100, reclaim);
+	evc_domain_retire(&item->head, 1u << 18, reclaim);
 }
 
-static void replace(uint32_t number, bool is_urgent)
+static void replace(uint32_t number)
 {
 	struct item *item = make(number), *before;
 
-	item->is_urgent = is_urgent;
-	/* Acquire: `is_urgent`; release: the item for readers. */
+	/* Release: the item for readers; acquire: the one before it, for its end. */
 	before = atomic_exchange_explicit(&current, item, memory_order_acq_rel);
 	if (before != NULL)
 		retire(before);
@@ -79,26 +74,25 @@ static void *read_twice(void *unused)
 	return unused;
 }
 
-static void *replace_twice(void *is_urgent)
+static void *replace_twice(void *unused)
 {
-	replace(2, is_urgent != NULL);
-	replace(3, is_urgent == NULL);
-	return NULL;
+	replace(2);
+	replace(3);
+	return unused;
 }
 
-static void replace_under_reader(bool is_urgent, bool two_writers)
+static void replace_under_reader(bool two_writers)
 {
 	pthread_t reader, writer;
 
-	replace(0, is_urgent);
+	replace(0);
 	reader = explorer_start(read_twice, NULL);
-	replace(1, !is_urgent);
+	replace(1);
 	if (two_writers) {
-		writer = explorer_start(replace_twice, is_urgent ? &moments : NULL);
+		writer = explorer_start(replace_twice, NULL);
 		explorer_join(writer);
 	} else {
-		replace(2, is_urgent);
-		replace(3, is_urgent);
+		(void)replace_twice(NULL);
 	}
 	explorer_join(reader);
 	/* Nothing is forgotten: the thread sleeps only when nothing is pending. */
@@ -107,19 +101,14 @@ static void replace_under_reader(bool is_urgent, bool two_writers)
 		check_reclaimed(i);
 }
 
-SCENARIO(reclaimer_urgent)
+SCENARIO(reclaimer_replace)
 {
-	replace_under_reader(true, false);
-}
-
-SCENARIO(reclaimer_patient)
-{
-	replace_under_reader(false, false);
+	replace_under_reader(false);
 }
 
 SCENARIO(reclaimer_two_writers)
 {
-	replace_under_reader(true, true);
+	replace_under_reader(true);
 }
 
 static void *retire_one(void *item)
@@ -129,15 +118,13 @@ static void *retire_one(void *item)
 }
 
 /* Two threads retire at once, and the first of all starts the reclaimer; then one more, when it sleeps. */
-static void retire_at_once(bool first, bool second)
+SCENARIO(reclaimer_starts)
 {
 	pthread_t thread;
 	struct item *items[ITEMS];
 
-	for (uint32_t i = 0; i < ITEMS; i++) {
+	for (uint32_t i = 0; i < ITEMS; i++)
 		items[i] = make(i);
-		items[i]->is_urgent = i % 2 == 0 ? first : second;
-	}
 	thread = explorer_start(retire_one, items[0]);
 	retire(items[1]);
 	explorer_join(thread);
@@ -147,37 +134,6 @@ static void retire_at_once(bool first, bool second)
 	explorer_settle();
 	for (uint32_t i = 0; i < ITEMS; i++)
 		check_reclaimed(i);
-}
-
-SCENARIO(reclaimer_starts)
-{
-	retire_at_once(true, true);
-}
-
-SCENARIO(reclaimer_starts_patient)
-{
-	retire_at_once(false, false);
-}
-
-SCENARIO(reclaimer_starts_mixed)
-{
-	retire_at_once(true, false);
-}
-
-/* An urgent item is reclaimed after all that were retired before it (domain.h). */
-SCENARIO(reclaimer_order)
-{
-	struct item *items[ITEMS];
-
-	for (uint32_t i = 0; i < ITEMS; i++) {
-		items[i] = make(i);
-		items[i]->is_urgent = i % 2 != 0;
-		retire(items[i]);
-	}
-	explorer_settle();
-	for (uint32_t i = 0; i < ITEMS; i++)
-		check_reclaimed(i);
-	CHECK(moment[0] < moment[1] && moment[1] < moment[3] && moment[2] < moment[3]);
 }
 
 /* A scheduled call is made by the thread, whether it is already running or not. */
@@ -193,7 +149,6 @@ SCENARIO(reclaimer_calls_later)
 	struct item *item = make(0);
 	pthread_t thread;
 
-	item->is_urgent = true;
 	thread = explorer_start(retire_one, item);
 	evc_domain_call_later(100, note_call);
 	explorer_join(thread);
