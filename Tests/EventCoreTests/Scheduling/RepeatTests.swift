@@ -114,7 +114,8 @@ struct RepeatTests {
     "a repetition that never catches up holds up nobody, and can be cancelled", arguments: cores)
   func neverCatchesUp(core: EventCentral.Core) {
     let central = EventCentral(core: core)
-    let other = Number().scheduleQueue(after: .milliseconds(1), on: central)
+    // Soon, since every missed deadline before it is dispatched first: here there are 100,000.
+    let other = Number().scheduleQueue(after: .microseconds(100), on: central)
     // A nanosecond is less than any dispatch takes.
     let handle = Number().scheduleQueue(every: .nanoseconds(1), policy: .catchUp, on: central)
     #expect(waitUntil { other.state == .dispatched })
