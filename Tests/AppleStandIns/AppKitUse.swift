@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// An AppKit program with EventCore: its own uses of `nextResponder` go on meaning AppKit's.
+// An AppKit program with EventCore, in which `nextResponder` still means AppKit's property.
 
 import AppKit
 import EventCore
@@ -12,7 +12,7 @@ final class Window: NSView {
   var handled = 0
 }
 
-/// As those write who give a view another place in the chain.
+/// Overrides the property, as programs do that give a view another place in the chain.
 final class Row: NSView {
   override var nextResponder: NSResponder? {
     get { super.nextResponder }

@@ -29,7 +29,7 @@ struct CoreTest: Sendable, CustomTestStringConvertible {
   }
 }
 
-// One at a time: some tests replace the allocator, and all of them count.
+// One at a time, since some tests replace the allocator and all of them look at its counts.
 @Suite("The C core", .serialized)
 struct CEventCoreTests {
   #if URCU

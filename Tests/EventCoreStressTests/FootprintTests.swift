@@ -9,23 +9,23 @@ import Testing
 #if canImport(Glibc)
   import Glibc
 
-  /// What threads and callbacks that have come and gone leave behind. Each test runs in a process of
-  /// its own, whose memory nobody else changes; a process that finds too much says so and fails.
-  @Suite("Stress: what has come and gone leaves no memory and costs no time", .serialized)
+  /// Memory tests run in a process of their own, whose memory nobody else changes. A process that finds
+  /// too much of it says so and fails.
+  @Suite("Stress: threads and callbacks that have ended keep no memory and cost no time", .serialized)
   struct FootprintTests {
     struct Ping: Eventable { var number = 0 }
 
     final class Receiver: EventThread, @unchecked Sendable {
-      // No state.
+      // It adds no state.
       override func registerEventListeners() { addEventCallback(Receiver.onPing) }
       func onPing(_ event: Ping) {}
     }
 
-    @Test("D9: 2,000 event threads at once, then none: their memory goes back to the system")
+    @Test("D9: the memory of 2,000 event threads goes back to the system when they have ended")
     func threads() async {
       await #expect(processExitsWith: .success) {
         for core in cores {
-          // What the first of each kind needs for good.
+          // The first threads leave what the process keeps for good.
           Footprint.makeThreads(50, core)
           let before = Footprint.resident()
           Footprint.makeThreads(2_000, core)
@@ -40,7 +40,7 @@ import Testing
         for core in cores {
           let central = EventCentral(core: core)
           let thread = EventThread(on: central)
-          // It never sleeps.
+          // So that the thread never sleeps.
           thread.addEventCallback { [unowned thread] (ping: Ping) in
             thread.queueEvent(Ping(number: ping.number + 1))
           }
@@ -55,12 +55,12 @@ import Testing
       }
     }
 
-    @Test("D5: 10,000 short-lived producers and receivers take no minute", arguments: cores)
+    @Test("D5: 10,000 short-lived producers and receivers take less than a minute", arguments: cores)
     func shortLived(core: EventCentral.Core) {
       let central = EventCentral(core: core)
       let clock = ContinuousClock()
       let start = clock.now
-      // Two of either kind at a time; each is a thread of its own, which ends.
+      // Two receivers and two producers at a time, each on a thread of its own, which ends.
       onThreads(2) { _ in
         for number in 0..<5_000 {
           let receiver = Receiver(on: central)
@@ -90,11 +90,11 @@ import Testing
       return Int(String(cString: text).split(separator: " ")[1])! * sysconf(Int32(_SC_PAGESIZE))
     }
 
-    /// Ends the process unless it comes back to so many bytes above a figure. A thread gives its
-    /// memory back as it ends, a moment after it is joined.
+    /// Ends the process unless its memory comes back to at most `bytes` above `before`. A thread gives
+    /// its memory back as it ends, a moment after it is joined.
     static func expect(atMost bytes: Int, above before: Int, _ what: String) {
-      // The address sanitizer keeps what was freed, up to 256 MB, to find who uses it still; what the
-      // thread sanitizer keeps is for itself. Both run the short form.
+      // The address sanitizer keeps up to 256 MB that were freed, to find later uses, and the thread
+      // sanitizer has memory of its own. The runs of both set this variable.
       guard getenv("EVENTCORE_SHORT_TESTS") == nil else { return }
       let deadline = DispatchTime.now() + .seconds(60)
       while true {
@@ -105,7 +105,7 @@ import Testing
       }
     }
 
-    /// Makes so many event threads, has each handle an event, and ends them.
+    /// Makes `count` event threads, has each handle an event, and ends them.
     static func makeThreads(_ count: Int, _ core: EventCentral.Core) {
       let central = EventCentral(core: core)
       let threads = (0..<count).map { _ in FootprintTests.Receiver(on: central) }
@@ -113,7 +113,7 @@ import Testing
       for thread in threads { precondition(thread.drain()) }
     }
 
-    /// Adds so many callbacks to a thread, one after the other, and removes them.
+    /// Adds `count` callbacks to a thread and removes them, one after the other.
     static func makeCallbacks(_ count: Int, _ thread: EventThread) {
       for number in 0..<count {
         let handle = thread.addEventCallback { (ping: FootprintTests.Ping) in

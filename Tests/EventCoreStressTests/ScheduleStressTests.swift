@@ -29,11 +29,10 @@ struct ScheduleStressTests {
   }
 
   @Test(
-    "each event is dispatched once or was cancelled in time, never early, never after",
+    "D4, D6: each event is dispatched once or was cancelled in time, and none is early",
     arguments: cores)
   func onceOrCancelled(core: EventCentral.Core) {
-    var random = SeededRandom()
-    print("schedules on \(core): seed \(random.seed)")
+    var random = SeededRandom(seed: announcedSeed("schedules, \(core)"))
     let (producers, each) = (3, 2_000 * stressFactor)
     let (central, lifetime) = (EventCentral(core: core), Lifetime())
     let thread = EventThread(on: central)
@@ -81,12 +80,10 @@ struct ScheduleStressTests {
     #expect(statistics.dispatched + statistics.cancelled == producers * each)
   }
 
-  @Test("nothing of a repetition is dispatched after its cancel returned", arguments: cores)
+  @Test("D6: nothing of a repetition is dispatched after its cancel has returned", arguments: cores)
   func nothingAfterCancel(core: EventCentral.Core) {
-    var random = SeededRandom()
-    print("repetitions on \(core): seed \(random.seed)")
+    var random = SeededRandom(seed: announcedSeed("repetitions, \(core)"))
     let (central, lifetime) = (EventCentral(core: core), Lifetime())
-    let thread = EventThread(on: central)
     let seeds = (0..<3).map { _ in random.next() }
     onThreads(3) { index in
       var random = SeededRandom(seed: seeds[index])
@@ -105,14 +102,12 @@ struct ScheduleStressTests {
       }
     }
     #expect(waitUntil { central.scheduleStatistics.pending == 0 })
-    thread.cancel()
     #expect(lifetime.waitUntilNone())
   }
 
-  @Test("centrals released at any moment free what is scheduled", arguments: cores)
+  @Test("D9: centrals that are released at any moment free what is scheduled", arguments: cores)
   func release(core: EventCentral.Core) {
-    var random = SeededRandom()
-    print("released centrals on \(core): seed \(random.seed)")
+    var random = SeededRandom(seed: announcedSeed("released centrals, \(core)"))
     let lifetime = Lifetime()
     for round in 0..<(100 * stressFactor) {
       let handles: [EventScheduleHandle]
@@ -126,9 +121,7 @@ struct ScheduleStressTests {
         }
         for _ in 0..<Int.random(in: 0..<100, using: &random) { spinALittle() }
       }
-      let cancelled = handles.filter { $0.cancel() }.count
-      let waiting = handles.filter { $0.state == .waiting }.count
-      #expect(cancelled + waiting <= 20)
+      for handle in handles { handle.cancel() }
       #expect(waitUntil { handles.allSatisfy { $0.state != .waiting } })
     }
     #expect(lifetime.waitUntilNone())

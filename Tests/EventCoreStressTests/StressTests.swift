@@ -15,11 +15,10 @@ struct StressTests {
   }
 
   @Test(
-    "posts racing subscribe, unsubscribe and cancel: order, once, nothing after remove, no leak",
+    "D2, D4, D6: posts that race with registrations, removals and ends keep every promise",
     arguments: cores)
   func churn(core: EventCentral.Core) {
-    var random = SeededRandom()
-    print("churn on \(core): seed \(random.seed)")
+    var random = SeededRandom(seed: announcedSeed("churn, \(core)"))
     let (producers, each) = (3, 3_000 * stressFactor)
     let (central, lifetime) = (EventCentral(core: core), Lifetime())
     let permanent = EventThread(on: central)
@@ -64,11 +63,11 @@ struct StressTests {
     #expect(lifetime.total == producers * each)
   }
 
-  @Test("threads released at any moment end, and free what they were sent", arguments: cores)
+  @Test("D9: threads that are released at any moment end, and free what they were sent", arguments: cores)
   func release(core: EventCentral.Core) {
     let (central, lifetime) = (EventCentral(core: core), Lifetime())
     final class Receiver: EventThread, @unchecked Sendable {
-      // No state.
+      // It adds no state.
       override func registerEventListeners() { addEventCallback(Receiver.onEvent) }
       func onEvent(_ event: Numbered) { withExtendedLifetime(event) {} }
     }
@@ -97,11 +96,10 @@ struct StressTests {
   }
 
   @Test(
-    "every event of many producers on all lanes comes once, through parks and wake-ups",
+    "D4: every event of many producers on all lanes comes once, through parks and wake-ups",
     arguments: cores, [EventWaitStrategy.park, .spinThenPark(.microseconds(20)), .yield])
   func parksAndWakeUps(core: EventCentral.Core, strategy: EventWaitStrategy) {
-    var random = SeededRandom()
-    print("parks on \(core), \(strategy): seed \(random.seed)")
+    var random = SeededRandom(seed: announcedSeed("parks, \(core), \(strategy)"))
     let (central, lifetime) = (EventCentral(core: core), Lifetime())
     let thread = EventThread(on: central, waitStrategy: strategy)
     let calls = Atomic<Int>(0)
@@ -113,7 +111,7 @@ struct StressTests {
       for number in 0..<rounds {
         Numbered(producer: index, number: number, token: lifetime.token())
           .dispatch(TestLane.all[Int.random(in: 0..<10, using: &random)], on: central)
-        // Let the thread go to sleep now and then.
+        // So that the thread goes to sleep now and then.
         for _ in 0..<Int.random(in: 0..<60, using: &random) { spinALittle() }
       }
     }

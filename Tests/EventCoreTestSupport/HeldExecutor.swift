@@ -27,7 +27,7 @@ public final class HeldExecutor: SerialExecutor {
     if !isKept { start(job) }
   }
 
-  /// Which threads have given it a job, one entry for each, since this was asked last.
+  /// The threads that have given it jobs since the last call, one entry for each job.
   public func takeGivers() -> [UInt] {
     state.withLock { state in
       defer { state.givers = [] }
@@ -38,7 +38,7 @@ public final class HeldExecutor: SerialExecutor {
   /// Keeps the jobs that come from now on.
   public func hold() { state.withLock { $0.isHeld = true } }
 
-  /// Runs what it has kept, and not what comes meanwhile, and returns how many jobs that were.
+  /// Runs the jobs that it has kept, without those that come meanwhile, and returns their number.
   public func runKept() -> Int {
     let kept = state.withLock { state in
       defer { state.kept = [] }
@@ -50,7 +50,7 @@ public final class HeldExecutor: SerialExecutor {
     return kept.count
   }
 
-  /// Runs what it has kept, and what comes from now on.
+  /// Runs the jobs that it has kept, and from now on each job as it comes.
   public func letGo() {
     let kept = state.withLock { state in
       state.isHeld = false
@@ -65,7 +65,7 @@ public final class HeldExecutor: SerialExecutor {
   }
 }
 
-/// An actor on which tests run what they like.
+/// An actor on which tests run bodies of their own.
 public actor Stage {
   public let executor = HeldExecutor()
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -78,7 +78,7 @@ public actor Stage {
   public nonisolated func run<Result>(
     _ body: @escaping (isolated (any Actor)?) -> Result
   ) -> Result {
-    // Used by one after the other: the caller waits.
+    // The actor and the caller use both in turn, since the caller waits.
     nonisolated(unsafe) let body = body
     nonisolated(unsafe) var result: Result?
     let done = Gate()

@@ -6,21 +6,25 @@ import EventCore
 /// An event thread that stands inside a handler until the test lets it go, so that everything that
 /// is dispatched meanwhile waits.
 public struct HeldThread: Sendable {
-  struct Hold: Eventable {
-    let entered: Gate
-    let leave: Gate
+  /// Holds the handler that gets it until `leave` is opened.
+  public struct Hold: Eventable {
+    private let (entered, leave): (Gate, Gate)
+
+    public init(entered: Gate, leave: Gate) { (self.entered, self.leave) = (entered, leave) }
+
+    public func stand() {
+      entered.open()
+      leave.pass()
+    }
   }
 
-  // Not the thread: a test may want it to go away.
+  // The thread is not held, since a test may want it to end.
   private let leave = Gate()
 
   /// Returns once the thread stands in its handler.
   public init(_ thread: EventThread) {
     let entered = Gate()
-    let handle = thread.addEventCallback { (hold: Hold) in
-      hold.entered.open()
-      hold.leave.pass()
-    }
+    let handle = thread.addEventCallback { (hold: Hold) in hold.stand() }
     thread.stackEvent(Hold(entered: entered, leave: leave), priority: .highest)
     entered.pass()
     handle.remove()

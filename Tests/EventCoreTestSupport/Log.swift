@@ -25,7 +25,7 @@ public final class Log<Element: Sendable>: Sendable {
 
   public var entries: [Element] { state.withLock { $0.entries } }
 
-  /// Waits until the log has so many entries, and returns them all. One waiter at a time.
+  /// Waits until the log has at least `count` entries, and returns them all. One waiter at a time.
   public func entries(atLeast count: Int) -> [Element] {
     let gate = Gate()
     let isThere = state.withLock { state in

@@ -34,8 +34,8 @@ public struct SeededRandom: RandomNumberGenerator {
 /// threads allow.
 public let environmentSeed: UInt64? = getenv("EVENTCORE_SEED").map { UInt64(strtoull($0, nil, 0)) }
 
-/// A seed for a test, which is on the standard error before the test begins: also when a trap or a
-/// sanitizer ends the process.
+/// Makes a seed for a test and writes it to the standard error before the test begins, so that it is
+/// there even if a trap or a sanitizer ends the process.
 public func announcedSeed(_ test: String) -> UInt64 {
   let seed = SeededRandom().seed
   let line = "\(test): EVENTCORE_SEED=\(seed)\n"

@@ -3,7 +3,7 @@
 
 import Testing
 
-/// Checks that a process that trapped has said so (D12), in an optimised build as well.
+/// Checks that a process that trapped has written these words (D12), in an optimised build as well.
 public func expectMessage(
   _ result: ExitTest.Result?, _ words: String, sourceLocation: SourceLocation = #_sourceLocation
 ) {

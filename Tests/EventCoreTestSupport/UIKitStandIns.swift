@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// Stand-ins for what UIKit's users have, isolated as there: on the MainActor, with the mercy for
-// Swift 5 mode that imported Objective-C gets. They conform as UIKit's own do
-// (AppleResponders.swift).
+// Stand-ins for UIKit's classes, isolated as there: on the MainActor, and with the leniency in Swift 5
+// mode that imported Objective-C gets. They conform as UIKit's own do (AppleResponders.swift).
 
 #if !canImport(UIKit)
   import EventCore

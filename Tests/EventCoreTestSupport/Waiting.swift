@@ -11,7 +11,7 @@ import Dispatch
   import Musl
 #endif
 
-/// Looks until a condition holds that no gate can be set for. False after ten minutes.
+/// Waits for a condition that no gate can tell, by looking again and again. False after ten minutes.
 public func waitUntil(_ condition: () -> Bool) -> Bool {
   let deadline = DispatchTime.now() + .seconds(600)
   while !condition() {
@@ -21,17 +21,27 @@ public func waitUntil(_ condition: () -> Bool) -> Bool {
   return true
 }
 
-/// Runs a body on so many threads at once and waits for all of them.
+/// Waits in a task as `waitUntil` does on a thread, on the actor of the caller.
+public func yieldUntil(
+  isolation: isolated (any Actor)? = #isolation, _ condition: () -> Bool
+) async -> Bool {
+  let deadline = DispatchTime.now() + .seconds(600)
+  while !condition() {
+    guard DispatchTime.now() < deadline else { return false }
+    await Task.yield()
+  }
+  return true
+}
+
+/// Runs a body on `count` threads at once and waits for all of them.
 public func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
   let start = DispatchSemaphore(value: 0)
   let group = DispatchGroup()
   for index in 0..<count {
-    let done = DispatchSemaphore(value: 0)
     group.enter()
     runThread {
       start.wait()
       body(index)
-      done.signal()
       group.leave()
     }
   }
@@ -71,8 +81,8 @@ public func runThread(_ body: @escaping @Sendable () -> Void) {
   precondition(status == 0, "A test could not start a thread: error \(status).")
 }
 
-/// Runs a body that waits for others on a thread of its own: a test that waits in a task takes one
-/// of the few threads from all tasks and actors, and waits for ever for what needs one.
+/// Runs a body that blocks its thread on a thread of its own. A test that blocked in a task would take
+/// one of the few threads of the cooperative pool, and would wait for ever for work that needs one.
 public func offThePool(_ body: @escaping @Sendable () -> Void) async {
   await withCheckedContinuation { continuation in
     runThread {

@@ -10,7 +10,7 @@ import Testing
 @Suite("@ThreadSafeSemaphore")
 struct ThreadSafeSemaphoreTests {
   class Thermometer: @unchecked Sendable {
-    // All that it stores is behind a ThreadSafeSemaphore.
+    // The wrappers guard all that it stores.
     @ThreadSafeSemaphore public var celsius: Float = Float.zero
     @ThreadSafeSemaphore public var readings: [Int] = []
 
@@ -27,10 +27,10 @@ struct ThreadSafeSemaphoreTests {
     #expect(thermometer.readings == [1])
   }
 
-  @Test("ThreadSafeSemaphore's getter does not race with its setter, as it did in EventDrivenSwift")
+  @Test("the getter does not race with the setter, as it did in EventDrivenSwift")
   func semaphoreRaces() {
     final class Holder: @unchecked Sendable {
-      // The wrapper guards it. Two words that belong together: a torn read shows.
+      // The wrapper guards it. A torn read would show two words that do not belong together.
       @ThreadSafeSemaphore var pair = (0, 0)
     }
     let holder = Holder()
@@ -48,7 +48,7 @@ struct ThreadSafeSemaphoreTests {
     #expect(torn.load(ordering: .relaxed) == 0)
   }
 
-  @Test("withLock changes the value in one step and gives what the closure gives")
+  @Test("withLock changes the value in one step and returns what the closure returns")
   func withLock() {
     let thermometer = Thermometer()
     let count = thermometer.lock.withLock { readings in
@@ -60,7 +60,7 @@ struct ThreadSafeSemaphoreTests {
     #expect(thermometer.readings == [7, 8])
   }
 
-  @Test("an error leaves withLock and withTryLock with its type, and the lock open")
+  @Test("withLock and withTryLock throw the closure's error with its type, and unlock")
   func errors() {
     struct Refused: Error, Equatable {}
     let thermometer = Thermometer()
@@ -73,7 +73,7 @@ struct ThreadSafeSemaphoreTests {
     #expect(thermometer.readings == [1, 1])
   }
 
-  @Test("withTryLock runs at once, or not at all")
+  @Test("withTryLock runs its closure at once, or not at all")
   func withTryLock() {
     //  test                       holder
     //                             holds the lock
@@ -112,15 +112,15 @@ struct ThreadSafeSemaphoreTests {
     #expect(thermometer.readings == [1, 2])
   }
 
-  @Test("readers and writers do not race, and no step of withLock is lost")
+  @Test("readers and writers do not race, and no change by withLock is lost")
   func race() {
-    // A value of several words: a torn read would show halves that do not belong together.
+    // A torn read would show halves that do not belong together.
     struct Pair: Sendable {
       var low = 0
       var text = "0"
     }
     final class Shared: @unchecked Sendable {
-      // As above.
+      // The wrappers guard all that it stores.
       @ThreadSafeSemaphore var pair = Pair()
       @ThreadSafeSemaphore var count = 0
     }
@@ -141,10 +141,10 @@ struct ThreadSafeSemaphoreTests {
     #expect(shared.count == 8_000)
   }
 
-  @Test("the old value ends with the lock open: its deinit may use the property")
+  @Test("D7: the old value is released outside of the lock, so that its deinit may use the property")
   func oldValueEndsOutside() {
     final class Owner: @unchecked Sendable {
-      // As above; the log is constant.
+      // The wrapper guards the item, and the log is a constant.
       @ThreadSafeSemaphore var item: Item?
       let seen = Log<Bool>()
     }

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Dispatch
 import EventCore
 import EventCoreTestSupport
 import Testing
 
-// Closures whose types say little: several statements, and a parameter that is not used. Compiled in
-// Swift 5 and in Swift 6 mode.
-@Suite("Closures that say little are no methods")
+// Closures that state few types, with several statements and a parameter that they do not use. They are
+// compiled in Swift 5 and in Swift 6 mode.
+@Suite("Closures that state few types are not taken for methods")
 struct ClosureForms {
   struct Ping: Eventable { var number = 0 }
 
   final class Owner: Sendable {}
 
-  @Test("with a requester, in each form of addListener")
+  @Test("handlers with a requester, in each form of addListener")
   func withRequester() {
     let (central, owner, log) = (EventCentral(), Owner(), Log<Int>())
     let gate = Gate()
@@ -58,7 +57,7 @@ struct ClosureForms {
     withExtendedLifetime(owner) {}
   }
 
-  @Test("as callbacks of an event thread, as handlers of a node, and as interceptors")
+  @Test("callbacks of an event thread, handlers of a node, and interceptors")
   func elsewhere() {
     let (central, gate) = (EventCentral(), Gate())
     let thread = EventThread(on: central)
@@ -94,7 +93,7 @@ struct ClosureForms {
 
   enum Emitted: CoordinateEvents { case now }
 
-  @Test("last, with nothing before it but the requester")
+  @Test("trailing closures after a requester")
   func trailing() {
     let (owner, gate) = (Owner(), Gate())
     Ping.addListener(owner, executeOn: .listenerThread) { event in

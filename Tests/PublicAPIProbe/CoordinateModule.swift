@@ -22,7 +22,7 @@ enum ComingFromCoordinate {
     func show(_ teams: [Int]) {}
   }
 
-  // The module's own example.
+  // The example of the module's documentation.
   final class TeamsCoordinator: Coordinator<TeamsViewController> {
     let teams = [7]
 
@@ -43,7 +43,7 @@ enum ComingFromCoordinate {
   }
 }
 
-// What programs write that come from Coordinate, with `import Coordinate` alone.
+// Code as programs that come from Coordinate write it, with `import Coordinate` alone.
 @MainActor
 @Suite("Coordinate's own names")
 struct CoordinateModule {
@@ -64,7 +64,7 @@ struct CoordinateModule {
     }
   }
 
-  @Test("the page's examples")
+  @Test("the examples of the page run")
   func page() {
     let screen = ComingFromCoordinate.TeamsViewController()
     let app = ComingFromCoordinate.AppCoordinator(rootViewController: screen)
@@ -74,7 +74,7 @@ struct CoordinateModule {
     #expect(app.favorites == [7])
   }
 
-  @Test("a coordinator of a type of screens starts, is activated, intercepts and stops")
+  @Test("a coordinator for a type of screens starts, is activated, intercepts and stops")
   func life() {
     let screen = Screen()
     let (app, tab) = (AppCoordinator(rootViewController: Screen()), Coordinator(rootViewController: screen))

@@ -141,7 +141,7 @@ enum GenericExample {
 struct CoordinatorExamples {
   typealias Product = ShopExample.Product
 
-  @Test("a favourites button deep in the views")
+  @Test("a favourites button deep in the views reaches the coordinators")
   func shop() {
     let products = [Product(name: "kettle"), Product(name: "teapot")]
     let app = ShopExample.AppCoordinator()
@@ -171,7 +171,7 @@ struct CoordinatorExamples {
     #expect(cell.emitEvent(ShopExample.ShopEvents.Products.didSelect(products[0])) == .unhandled)
   }
 
-  @Test("a view controller on the way")
+  @Test("a view controller on the way intercepts")
   func onTheWay() {
     let cart = ShopExample.CartViewController()
     let button = ShopExample.View()
@@ -182,7 +182,7 @@ struct CoordinatorExamples {
     #expect(cart.emitEvent(ShopExample.ShopEvents.Cart.didPay, includingEmitter: true) == .handled)
   }
 
-  @Test("what nobody wanted goes on to a central")
+  @Test("an event that nobody wanted goes on to a central")
   func toCentral() {
     let world = EventCentral()
     let statistics = EventThread(on: world)
@@ -200,7 +200,7 @@ struct CoordinatorExamples {
     #expect(statistics.statistics.delivered == 1)
   }
 
-  @Test("what another thread dispatches")
+  @Test("an event that another thread dispatches is emitted")
   @MainActor
   func fromCentral() async {
     let world = EventCentral()
@@ -216,7 +216,7 @@ struct CoordinatorExamples {
     #expect(isHandled)
   }
 
-  @Test("and into a tree")
+  @Test("an event that nobody wanted goes on into a tree")
   func toTree() {
     let audit = EventNode(parent: nil)
     audit.addHandler([.onPropagate, .consumeEvent]) { (event: ShopExample.ShopEvents.Cart) in print(event) }
@@ -226,7 +226,7 @@ struct CoordinatorExamples {
     #expect(app.emitEvent(ShopExample.ShopEvents.Cart.didPay) == .handled)
   }
 
-  @Test("an interceptor that is removed")
+  @Test("an interceptor that was removed is not asked")
   func removal() {
     let coordinator = Coordinator()
     let interception = coordinator.intercept(ShopExample.ShopEvents.Cart.self) { event in
@@ -238,7 +238,7 @@ struct CoordinatorExamples {
         == .unhandled)
   }
 
-  @Test("the generic name")
+  @Test("the generic name of a coordinator may be kept by a typealias")
   func generic() {
     let coordinator = GenericExample.TeamsCoordinator()
     #expect(coordinator.rootViewController.parentCoordinator === coordinator)

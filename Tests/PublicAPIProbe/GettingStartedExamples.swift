@@ -99,13 +99,13 @@ func makePhysics(on world: EventCentral) -> EventThread {
   return physics
 }
 
-@Suite("The examples of getting started, and of tests", .serialized)
+@Suite("The examples of \"Getting started\" and \"Testing your handlers\"", .serialized)
 struct GettingStartedExamples {
   struct ItemAdded: Eventable {
     var count: Int
   }
 
-  // "Listen, and dispatch", which waits until it has printed: compiled, not run.
+  // "Listen, and dispatch" sleeps until the listener has printed, so it is compiled but not run.
   @MainActor
   func listenAndDispatch() async throws {
     ScoreChanged.addListener(nil) { event in
@@ -124,7 +124,7 @@ struct GettingStartedExamples {
     while board.points["Ann"] != 10 { await Task.yield() }
   }
 
-  @Test("the thread of the first page")
+  @Test("the event thread of \"Getting started\" runs and ends")
   func firstThread() async {
     await play()
     _ = ScoreLog()

@@ -51,7 +51,7 @@ func ownSource() -> EventListener {
 
 // "A separate central".
 final class PhysicsThread: EventThread, @unchecked Sendable {
-  // Stores nothing.
+  // It adds no state.
 }
 
 func worldOfItsOwn() -> (EventCentral, PhysicsThread, EventPool<ThumbnailThread>, EventNode) {
@@ -203,7 +203,7 @@ class TemperatureRatingViewModel {
 
 @Suite("The listeners' examples compile and run", .serialized)
 struct ListenerExamples {
-  @Test("all of them can be made and let go")
+  @Test("all of them can be made and released")
   @MainActor
   func make() async {
     _ = TemperatureRatingModel()
@@ -220,7 +220,7 @@ struct ListenerExamples {
     ownListener(Mixer())
     _ = StatusBar()
     _ = TemperatureRatingViewModel()
-    // Not a TemperatureEvent: the README's examples count those on the shared central.
+    // Not a TemperatureEvent, since the README's examples count those on the shared central.
     TemperatureRatingEvent(temperatureInCelsius: 1, temperatureRating: .warm).queue()
   }
 }

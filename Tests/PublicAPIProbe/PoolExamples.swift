@@ -85,7 +85,7 @@ struct DoublingScaler: EventPoolScaling {
 
 @Suite("The pool examples compile and run", .serialized)
 struct PoolExamples {
-  @Test("the seed's forms")
+  @Test("pools as the documents of EventDrivenSwift make them")
   func seedForms() {
     let plain = EventPool<ThumbnailThread>(capacity: 5)
     let roundRobin = EventPool<ThumbnailThread>(capacity: 5, balancer: EventPoolRoundRobinBalancer())
@@ -101,7 +101,7 @@ struct PoolExamples {
     #expect(ThumbnailThread.handled.load(ordering: .acquiring) == before + 18)
   }
 
-  @Test("threads made by a closure, keys, and the capacity at run time")
+  @Test("a pool whose threads a closure makes, with keys, and its capacity at run time")
   func closureAndKeys() {
     let connections = Array(repeating: Connection(), count: 3)
     let world = EventCentral()
@@ -130,7 +130,7 @@ struct PoolExamples {
     #expect(pool.drain())
   }
 
-  @Test("shared, scaled, and looked at")
+  @Test("a shared pool with a scaler, and its stuck threads")
   func sharedAndScaled() {
     let world = EventCentral()
     let pool = EventPool<ThumbnailThread>(
@@ -149,7 +149,7 @@ struct PoolExamples {
     #expect(pool.eventCount == 0)
   }
 
-  @Test("a balancer and a scaler of one's own")
+  @Test("a balancer and a scaler of the user's own")
   func ownBalancerAndScaler() {
     let world = EventCentral()
     let pool = EventPool<ThumbnailThread>(

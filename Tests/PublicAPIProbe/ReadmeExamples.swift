@@ -85,7 +85,7 @@ enum ReadmeTree {
   }
 }
 
-// One after the other: they share the shared central, as the README's reader would.
+// They run one after the other, since they use the shared central, as a reader of the README does.
 @Suite("Every example compiles and runs", .serialized)
 struct ReadmeExamples {
   @Test("the first event")
@@ -111,7 +111,7 @@ struct ReadmeExamples {
     await process()
   }
 
-  @Test("the seed's form")
+  @Test("an event thread as the documents of EventDrivenSwift print it")
   func seedForm() {
     let processor = SeedProcessor()
     let temperatureEvent = TemperatureEvent(temperatureInCelsius: 23.25)
@@ -123,7 +123,7 @@ struct ReadmeExamples {
     #expect(processor.statistics.delivered == 4)
   }
 
-  @Test("a central of one's own, a handle, a batch")
+  @Test("a separate central, a handle, a batch")
   func centralHandleBatch() {
     let world = EventCentral()
     let thread = EventThread(on: world, waitStrategy: .spinThenPark(.microseconds(50)), name: "physics")

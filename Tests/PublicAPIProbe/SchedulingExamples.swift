@@ -18,7 +18,7 @@ struct FrameEvent: Eventable {}
 
 @Suite("The examples of Scheduling compile and run")
 struct SchedulingExamples {
-  @Test("at, after, every, cancel")
+  @Test("schedules at, after and every, and a cancel")
   func overview() {
     let reminder = ReminderEvent(text: "tea")
 

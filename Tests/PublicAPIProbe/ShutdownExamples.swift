@@ -17,7 +17,7 @@ final class ConsoleLabel {
   }
 }
 
-@Suite("The examples of shutting down, and of a world of its own")
+@Suite("The examples of shutting down, and of a separate central")
 struct ShutdownExamples {
   // No state of its own.
   final class Forwarder: EventThread, @unchecked Sendable {
@@ -30,7 +30,7 @@ struct ShutdownExamples {
     }
   }
 
-  @Test("in the order of the flow everything arrives")
+  @Test("a shutdown in the order of the flow loses nothing")
   func orderOfTheFlow() {
     let world = EventCentral()
     let sensors = Forwarder(on: world)
@@ -53,7 +53,7 @@ struct ShutdownExamples {
     #expect(world.listener.statistics == .init(delivered: 10, skipped: 0, cancelled: 0))
   }
 
-  @Test("a world of its own")
+  @Test("a separate central has threads, pools, trees and listeners of its own")
   func world() {
     let world = EventCentral()
     let physics = Forwarder(on: world)
@@ -71,7 +71,7 @@ struct ShutdownExamples {
   }
 
   @Test(
-    "what a draining thread dispatches to itself is not accepted, and the dispatch says so",
+    "D10: an event that a draining thread dispatches to itself is refused, and the dispatch says so",
     arguments: EventCentral.Core.available)
   func drainTakesNothingNew(core: EventCentral.Core) {
     let world = EventCentral(core: core)

@@ -4,7 +4,7 @@
 import EventCore
 import Testing
 
-@Suite("What Swift users find behind a dot")
+@Suite("Static members that can be written behind a dot")
 struct StaticMembers {
   struct Order: Eventable { var customer = 0 }
 

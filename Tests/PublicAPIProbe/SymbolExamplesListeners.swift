@@ -144,7 +144,7 @@ enum SymbolsOfListeners {
   }
 }
 
-// One after the other: they count the receivers of their own events on the shared central.
+// They run one after the other, since they count the receivers of their events on the shared central.
 @Suite("The examples of the listeners' symbols compile and run", .serialized)
 struct SymbolExamplesListeners {
   typealias Symbols = SymbolsOfListeners

@@ -111,7 +111,7 @@ enum SymbolsOfThreads {
   }
 }
 
-// One after the other: they count the receivers of their own events on the shared central.
+// They run one after the other, since they count the receivers of their events on the shared central.
 @Suite("The examples of the symbols of threads compile and run", .serialized)
 struct SymbolExamplesThreads {
   typealias Symbols = SymbolsOfThreads
@@ -137,7 +137,7 @@ struct SymbolExamplesThreads {
     bar.cancel()
   }
 
-  @Test("a closure of a UIEventThread that touches what is the MainActor's")
+  @Test("a closure of a UIEventThread may touch what the MainActor guards")
   @MainActor
   func closureOnTheMainActor() async {
     let (label, statusBar) = (Symbols.Label(), Symbols.StatusBar())

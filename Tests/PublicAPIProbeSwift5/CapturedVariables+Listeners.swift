@@ -141,8 +141,8 @@ extension CapturedVariables {
     withExtendedLifetime(owner) {}
   }
 
-  // A closure that says `@MainActor` knows of concurrency, and may warn: here the filters change
-  // variables.
+  // The compiler may warn about a closure that states `@MainActor`, whose author knows of concurrency.
+  // Here the filters change variables.
   @Test("filters of listeners on the MainActor and on other actors")
   @MainActor
   func listenersOnActors() {
@@ -191,7 +191,7 @@ extension CapturedVariables {
         judged += 1
         return true
       }, on: central)
-    // Nothing was dispatched: where these run is not this test's to wait for.
+    // Nothing is dispatched, since the test cannot wait for the places where these run.
     #expect(judged == 0)
     withExtendedLifetime((owner, central)) {}
   }

@@ -89,7 +89,7 @@ extension CapturedVariables {
     let screen = Screen(on: EventCentral())
     let several: EventListenerInterest = [.custom, .latestOnly]
     var (calls, judged) = (0, 0)
-    // By their types: only so are they the MainActor's.
+    // Only their stated types make these closures the MainActor's.
     let call: @MainActor (Ping) -> Void = { event in calls += 1 }
     let timedCall: @MainActor (Ping, EventPriority, DispatchTime) -> Void = {
       event, priority, dispatchTime in
@@ -110,7 +110,7 @@ extension CapturedVariables {
     screen.addEventCallback(timedCall, interestedIn: several, customFilter: filter)
     screen.addEventCallback(Screen.onPing, interestedIn: several, customFilter: filter)
     screen.addEventCallback(Screen.onTimedPing, interestedIn: several, customFilter: filter)
-    // Nothing was dispatched, and the main queue is not this test's.
+    // Nothing is dispatched, since the test does not own the main queue.
     screen.cancel()
     #expect((calls, judged) == (0, 0))
   }
@@ -118,7 +118,7 @@ extension CapturedVariables {
   @MainActor final class Label { var text = "" }
 
   // As the documentation of UIEventThread prints it.
-  @Test("a closure of a UIEventThread that touches what is the MainActor's")
+  @Test("a closure of a UIEventThread may touch what the MainActor guards")
   @MainActor
   func screenClosure() async {
     let (label, screen) = (Label(), Screen(on: EventCentral()))
@@ -133,7 +133,7 @@ extension CapturedVariables {
     screen.cancel()
   }
 
-  // The compiler takes these for the event thread's forms; they run on the main queue all the same.
+  // The compiler takes these for the forms of an event thread, but they run on the main queue.
   @Test("callbacks of a UIEventThread that say nothing of the MainActor, and their filters")
   func screenCallbacks() {
     let screen = Screen(on: EventCentral())
@@ -191,7 +191,7 @@ extension CapturedVariables {
         judged += 1
         return true
       })
-    // Nothing was dispatched, and the main queue is not this test's.
+    // Nothing is dispatched, since the test does not own the main queue.
     screen.cancel()
     #expect((calls, judged) == (0, 0))
   }

@@ -6,10 +6,10 @@ import EventDrivenSwift
 import EventCoreTestSupport
 import Testing
 
-// What is only possible in Swift 5 mode: closures that change a variable of the function around
-// them, without an annotation, in every family of entry points that take closures. That it compiles
-// is most of what it says. Where the closure runs elsewhere the compiler warns: in Swift 6 mode it
-// is an error, which `@preconcurrency` would make a warning there, too.
+// In Swift 5 mode alone a closure may change a variable of the function around it without an annotation.
+// This suite has one for every family of entry points that take closures, and checks above all that it
+// compiles. Where the closure runs elsewhere the compiler warns. In Swift 6 mode that is an error, which
+// `@preconcurrency` would make a warning there, too.
 @Suite("In Swift 5 mode closures change captured variables")
 struct CapturedVariables {
   struct Ping: Eventable { var number = 0 }
@@ -62,13 +62,13 @@ struct CapturedVariables {
   }
 
   final class Worker: EventThread, @unchecked Sendable {
-    // Stores nothing.
+    // It adds no state.
     func onPing(_ event: Ping) {}
     func onTimedPing(_ event: Ping, _ priority: EventPriority, _ dispatchTime: DispatchTime) {}
   }
 
   final class Screen: UIEventThread, @unchecked Sendable {
-    // Stores nothing.
+    // It adds no state.
     @MainActor func onPing(_ event: Ping) {}
     @MainActor func onTimedPing(_ event: Ping, _ priority: EventPriority, _ time: DispatchTime) {}
   }
@@ -131,7 +131,7 @@ struct CapturedVariables {
     plain.withKeyedObservers(key: "a") { (key, observer: Watching) in told += 1 }
     plain.withKeyedObservers(keys: ["a"]) { (key, observer: Watching) in told += 1 }
     #expect(told == 3)
-    // Nobody observes these: where an observer is told is its own choice.
+    // Nobody observes these two, since an observer of theirs chooses where it is called.
     safe.withObservers { (observer: Watching) in told += 1 }
     safe.withKeyedObservers(key: "a") { (key, observer: Watching) in told += 1 }
     safe.withKeyedObservers(keys: ["a"]) { (key, observer: Watching) in told += 1 }
@@ -144,7 +144,7 @@ struct CapturedVariables {
 
   // MARK: Pools
 
-  @Test("what makes a pool's threads, and chooses among them, and measures time")
+  @Test("closures that make a pool's threads, choose among them, and measure time")
   func pools() {
     let central = EventCentral()
     var (made, keys, readings) = (0, 0, 0)

@@ -3,7 +3,7 @@
 
 import EventCore
 
-// What blocks its thread is not for tasks: there the twin that suspends is.
+// A task cannot call a function that blocks its thread, but the form of it that suspends.
 
 struct Score: Eventable { var score = 0 }
 

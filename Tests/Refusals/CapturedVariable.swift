@@ -3,7 +3,7 @@
 
 import EventCore
 
-// Nor a variable of the function around it, wherever a closure is called on another thread.
+// A closure that is called on another thread cannot change a variable of the function around it.
 
 struct Score: Eventable { var score = 0 }
 

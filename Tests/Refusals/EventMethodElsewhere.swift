@@ -3,7 +3,7 @@
 
 import EventCore
 
-// A property that is a handler: the same.
+// An event method that is called elsewhere cannot touch what belongs to the MainActor or to one thread.
 
 struct Score: Eventable { var score = 0 }
 

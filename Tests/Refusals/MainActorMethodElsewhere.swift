@@ -3,7 +3,7 @@
 
 import EventCore
 
-// A method of the MainActor is called on the main queue.
+// A method of the MainActor can be called on the main queue alone.
 
 struct Score: Eventable { var score = 0 }
 

@@ -3,7 +3,7 @@
 
 import EventCore
 
-// Nor can a method of an object that is one thread's.
+// A method that is called elsewhere cannot be one of an object that is not Sendable.
 
 struct Score: Eventable { var score = 0 }
 

@@ -6,22 +6,23 @@ import Testing
 
 @testable import EventCore
 
-/// How handlers that take every event are called, among others and while the list changes.
-@Suite struct DirectHandlersTests {
+@Suite("Handlers that take every event, among others and while the list changes")
+struct DirectHandlersTests {
   private struct Number: Eventable {
     let value: Int
   }
 
-  @Test func aPlaceIsLaidOutAsItIsRead() {
+  @Test("the list of handlers is laid out as the typed closure reads it")
+  func layout() {
     #expect(MemoryLayout<HandlerList.Slot>.stride == DirectHandlers.stride)
     #expect(MemoryLayout<HandlerList.Slot>.offset(of: \.state) == DirectHandlers.state)
     #expect(MemoryLayout<HandlerList.Slot>.offset(of: \.handler) == 0)
   }
 
   @Test(
-    "D4 D6 a handler that ends during an event is not called for it, the others are",
-    arguments: EventCentral.Core.available)
-  func endingWhileTheOneBeforeRuns(core: EventCentral.Core) throws {
+    "D4 D6: a handler that ends during an event is not called for it, the others are",
+    arguments: cores)
+  func endingWhileTheOneBeforeRuns(core: EventCentral.Core) {
     for ended in 0..<4 {
       let central = EventCentral(core: core)
       let thread = EventThread(on: central)
@@ -41,7 +42,7 @@ import Testing
       #expect(gate.pass())
       thread.cancel()
       thread.join()
-      // Those before it, and itself if it was called already, have had the event.
+      // Every handler gets the first event, but for one that was removed before its call.
       let first = (0..<4).filter { $0 <= 1 || $0 != ended }.map { 10 + $0 }
       let second = (0..<4).filter { $0 != ended }.map { 20 + $0 }
       #expect(calls.entries == first + second, "handler \(ended) ended")
@@ -49,20 +50,19 @@ import Testing
   }
 
   @Test(
-    "D4 a handler that judges among others that do not changes nothing for them",
-    arguments: EventCentral.Core.available)
-  func judgingAmongOthers(core: EventCentral.Core) {
+    "D4: a handler with a filter changes nothing for the handlers beside it", arguments: cores)
+  func filterAmongOthers(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
     let calls = Log<Int>()
     let gate = Gate()
     thread.addEventCallback { (event: Number) in calls.append(event.value * 10) }
-    let judging = thread.addEventCallback(
+    let filtered = thread.addEventCallback(
       { (event: Number) in calls.append(event.value * 10 + 1) }, interestedIn: .custom,
       customFilter: { event, _, _ in event.value.isMultiple(of: 2) })
     thread.addEventCallback { (event: Number) in
       calls.append(event.value * 10 + 2)
-      if event.value == 3 { judging.remove() }
+      if event.value == 3 { filtered.remove() }
       if event.value == 5 { gate.open() }
     }
     for value in 1...5 {
@@ -77,8 +77,8 @@ import Testing
   }
 
   @Test(
-    "D1 D4 batches that go side by side: every payload is ended once, urgent events come between",
-    arguments: EventCentral.Core.available)
+    "D1 D4: every payload of a batch is ended once, and urgent events are handled in between",
+    arguments: cores)
   func batchesOfReferences(core: EventCentral.Core) {
     final class Payload: Sendable {
       let lifetime: Lifetime.Token
@@ -105,7 +105,7 @@ import Testing
         }
         if event.payload.value == 199 { gate.open() }
       }
-      // Twice: the first batch finds the route.
+      // Two batches: the first one finds the route, the second one uses the route cache.
       (0..<2).map { Event(payload: Payload($0, lifetime)) }.queue(on: central)
       #expect((2..<66).map { Event(payload: Payload($0, lifetime)) }.queue(on: central) == 64)
       [Event(payload: Payload(199, lifetime))].queue(on: central)
@@ -115,7 +115,7 @@ import Testing
       let entered = Gate()
       thread.addEventCallback { (_: Number) in
         entered.open()
-        _ = held.pass()
+        held.pass()
       }
       Number(value: 0).queue(on: central)
       #expect(entered.pass())
@@ -130,8 +130,8 @@ import Testing
   }
 
   @Test(
-    "D4 D6 the handlers change while a batch is handled: each event has those of its dispatch, but for the ended",
-    arguments: EventCentral.Core.available)
+    "D4 D6: an event of a batch goes to the handlers of its dispatch that have not ended",
+    arguments: cores)
   func handlersChangeInABatch(core: EventCentral.Core) {
     struct Carrying: Eventable {
       let value: Int
@@ -154,7 +154,7 @@ import Testing
       func batch(_ values: Range<Int>) -> Int {
         values.map { Carrying(value: $0, token: lifetime.token()) }.queue(on: central)
       }
-      // The first finds the route.
+      // The first batch finds the route, the second one uses the route cache.
       #expect(batch(0..<2) == 2)
       #expect(batch(2..<66) == 64)
       #expect(thread.drain())

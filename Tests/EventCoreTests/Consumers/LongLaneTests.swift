@@ -2,12 +2,11 @@
 // Copyright the EventCore authors
 
 import EventCoreTestSupport
-import Synchronization
 import Testing
 
 @testable import EventCore
 
-@Suite("D2, D3: lanes that hold much, of events of several sizes")
+@Suite("D2, D3: long lanes of events of several sizes")
 struct LongLaneTests {
   struct Small: Eventable {
     var number: Int
@@ -28,7 +27,7 @@ struct LongLaneTests {
     var number: Int
     var body = Kilobyte()
   }
-  /// Larger than what lies in a record of the locking core.
+  /// Too large for a record of the locking core, so that it lies in a box.
   struct Huge: Eventable {
     var number: Int
     var bodies = (Kilobyte(), Kilobyte(), Kilobyte(), Kilobyte(), Kilobyte())
@@ -63,7 +62,7 @@ struct LongLaneTests {
     }
   }
 
-  @Test("D10: what waits in either is freed by a cancel, counted", arguments: cores)
+  @Test("D10: a cancel frees and counts the events that wait in queues and stacks", arguments: cores)
   func cancelled(core: EventCentral.Core) {
     struct Carrying: Eventable {
       var token: Lifetime.Token
@@ -86,7 +85,7 @@ struct LongLaneTests {
   }
 }
 
-@Suite("The locking core: a dispatch inside of a dispatch, and what threads remember")
+@Suite("The locking core: a dispatch inside a dispatch, and the snapshots that threads remember")
 struct LockingDispatchTests {
   struct Outer: Eventable { var number: Int }
   struct Inner: Eventable { var number: Int }
@@ -102,7 +101,7 @@ struct LockingDispatchTests {
     }
   }
 
-  @Test("D7 a balancer that dispatches changes nothing of the event that it chooses for")
+  @Test("D7: a balancer may dispatch; the event that it chooses a thread for stays as it is")
   func balancerDispatches() {
     let central = EventCentral(core: .locking)
     let (outer, inner) = (Log<Int>(), Log<Int>())
@@ -123,7 +122,7 @@ struct LockingDispatchTests {
     thread.cancel()
   }
 
-  @Test("D9 a route that a thread remembers keeps nothing of what the receiver held")
+  @Test("D9: a snapshot that a thread remembers keeps nothing that a handler held")
   func remembered() {
     let lifetime = Lifetime()
     let central = EventCentral(core: .locking)
@@ -138,7 +137,7 @@ struct LockingDispatchTests {
     #expect(Outer(number: 0).queue(on: central) == 0)
   }
 
-  @Test("the header of a record lies as that of an envelope")
+  @Test("the header of a record has the layout of an envelope's")
   func header() {
     typealias Header = LockingRecord.Header
     #expect(MemoryLayout<Header>.offset(of: \.link) == EnvelopeLayout.next)

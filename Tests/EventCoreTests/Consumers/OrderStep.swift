@@ -9,7 +9,7 @@
   import Musl
 #endif
 
-/// A run checks all of the million orders of six posts; with `EVENTCORE_SHORT_TESTS=1`, as the
-/// sanitizer runs set it, every 97th: a stride that is coprime to ten and so reaches every pattern
-/// of lanes.
+/// A run checks all of the million sequences of six posts, and with `EVENTCORE_SHORT_TESTS=1`, which
+/// the sanitizer runs set, every 97th of them. That is coprime to ten, so that every lane still occurs
+/// at every place of the sequence.
 let orderStep = getenv("EVENTCORE_SHORT_TESTS") == nil ? 1 : 97

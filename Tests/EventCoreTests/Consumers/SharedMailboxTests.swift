@@ -11,7 +11,7 @@ import Testing
 struct SharedMailboxTests {
   struct Numbered: Eventable { var number: Int }
 
-  /// A central with a shared mailbox as a receiver, and so many workers that are not started yet.
+  /// A central with a shared mailbox as a receiver, and workers that are not started yet.
   struct World {
     let central: EventCentral
     let mailbox: SharedMailbox
@@ -26,8 +26,8 @@ struct SharedMailboxTests {
       }
     }
 
-    /// Has every worker handle `Numbered`, and starts it; held, they stand in a handler of their
-    /// own.
+    /// Has every worker handle `Numbered`, and starts it. If `isHeld`, each of them then stands in
+    /// another handler until it is let go.
     func listen(isHeld: Bool = false) -> Log<Int> {
       let log = Log<Int>()
       for worker in workers {
@@ -69,7 +69,7 @@ struct SharedMailboxTests {
     let world = World(core, workers: 1)
     let worker = world.workers[0]
     let log = world.listen(isHeld: true)
-    // Own events have odd numbers; of one lane they come first.
+    // The worker's own events have even numbers: they come first within a lane.
     for (index, lane) in TestLane.all.reversed().enumerated() {
       let number = 2 * (9 - index)
       Numbered(number: number + 1).dispatch(lane, on: world.central)
@@ -85,7 +85,7 @@ struct SharedMailboxTests {
     let world = World(core, workers: 1)
     let worker = world.workers[0]
     let log = world.listen(isHeld: true)
-    var random = SeededRandom()
+    var random = SeededRandom(seed: announcedSeed("SharedMailboxTests.randomPosts, \(core)"))
     var model = LaneModel<Int>()
     for number in 0..<5_000 {
       let lane = Int.random(in: 0..<10, using: &random)
@@ -94,8 +94,7 @@ struct SharedMailboxTests {
     }
     #expect(world.mailbox.core.depths().reduce(0, +) == 5_000)
     worker.letGo()
-    let seed = random.seed
-    #expect(log.entries(atLeast: 5_000) == model.takeAll(), "seed \(seed)")
+    #expect(log.entries(atLeast: 5_000) == model.takeAll())
     #expect(world.mailbox.core.depths().allSatisfy { $0 == 0 })
     world.close()
   }
@@ -119,7 +118,7 @@ struct SharedMailboxTests {
   // in its handler      -                   queue 1
   //                     handles 1
   // ...                                     B has handled 1 while A stands still
-  @Test("a worker that stands still holds up nobody", arguments: cores)
+  @Test("a worker that stands still holds up no other", arguments: cores)
   func oneStandsStill(core: EventCentral.Core) {
     let world = World(core, workers: 2)
     let log = world.listen()
@@ -134,7 +133,7 @@ struct SharedMailboxTests {
   func laterWorker(core: EventCentral.Core) {
     let world = World(core, workers: 1)
     let log = Log<Int>()
-    // Registered, and never started: its type is routed, and nobody takes.
+    // The handler is registered, but its worker is not started: events are posted, nobody takes them.
     world.workers[0].add { (event: Numbered) in log.append(event.number) }
     for number in 0..<100 { Numbered(number: number).queue(on: world.central) }
     let late = TestWorker(world.mailbox, core: core)
@@ -146,7 +145,7 @@ struct SharedMailboxTests {
     late.consumer.ended.wait()
   }
 
-  @Test("D4: handlers that come and go while events pass", arguments: cores)
+  @Test("D4: handlers may come and go while events pass", arguments: cores)
   func handlersComeAndGo(core: EventCentral.Core) {
     let world = World(core, workers: 1)
     let worker = world.workers[0]
@@ -162,7 +161,7 @@ struct SharedMailboxTests {
     Numbered(number: 3).queue(on: world.central)
     #expect(log.entries(atLeast: 4) == ["a1", "a2", "b2", "b3"])
     #expect(second.remove())
-    // Nobody is left who has a handler: the mailbox is no receiver any more.
+    // No worker has a handler any more, so the mailbox is no receiver.
     #expect(Numbered(number: 4).queue(on: world.central) == 0)
     world.close()
   }
@@ -184,7 +183,7 @@ struct SharedMailboxTests {
   }
 
   @Test(
-    "D4: all workers handle the same types: a type that one of them has no handler for it skips, counted",
+    "D4: a worker that takes an event for which it has no handler skips and counts it",
     arguments: cores)
   func onlyOneHandles(core: EventCentral.Core) {
     let world = World(core, workers: 2)
@@ -232,7 +231,7 @@ struct SharedMailboxTests {
   struct Light: Eventable { let token: Lifetime.Token }
 
   @Test(
-    "payloads end once, whether handled, skipped or dropped", arguments: cores, [false, true])
+    "D4, D10: payloads end once, whether handled or dropped", arguments: cores, [false, true])
   func payloadsEnd(core: EventCentral.Core, whenEmpty: Bool) {
     let lifetime = Lifetime()
     let handled = Log<Int>()
@@ -304,22 +303,20 @@ struct SharedMailboxTests {
       worker.start()
     }
     Numbered(number: 0).queue(on: world.central)
-    // The 101st is handled by the worker that did not end.
+    // Event 101 is handled by the worker that did not end.
     #expect(log.entries(atLeast: 102) == Array(0...101))
     world.close()
   }
 
   @Test(
-    "the strategies of waiting", arguments: cores,
-    [
-      EventWaitStrategy.park, .spinThenPark(.microseconds(20)), .yield, .spin,
-    ])
+    "D4: workers handle every event with each wait strategy", arguments: cores,
+    [EventWaitStrategy.park, .spinThenPark(.microseconds(20)), .yield, .spin])
   func strategies(core: EventCentral.Core, strategy: EventWaitStrategy) {
     let world = World(core, workers: 2, strategy: strategy)
     let log = world.listen()
     for number in 0..<300 {
       Numbered(number: number).queue(on: world.central)
-      // One at a time, so that the workers run dry.
+      // Waits at every third event, so that the workers run dry.
       if number % 3 == 0 { _ = log.entries(atLeast: number + 1) }
     }
     #expect(log.entries(atLeast: 300).sorted() == Array(0..<300))

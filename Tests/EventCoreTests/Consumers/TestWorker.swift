@@ -7,11 +7,6 @@ import EventCoreTestSupport
 
 /// A worker of a shared mailbox without an `EventThread` around it.
 final class TestWorker: Sendable {
-  struct Hold: Eventable {
-    let entered: Gate
-    let leave: Gate
-  }
-
   let consumer: Consumer
   let direct: any RouterCore
   private let leave = Gate()
@@ -50,14 +45,11 @@ final class TestWorker: Sendable {
     dispatch(event, lane: Lane(method, priority), through: direct) != 0
   }
 
-  /// Has the worker stand in a handler until `letGo`. Returns once it does.
+  /// Has the worker stand in a handler until `letGo`. Returns once the worker is in it.
   func hold() {
     let entered = Gate()
-    let handle = add { (hold: Hold) in
-      hold.entered.open()
-      hold.leave.pass()
-    }
-    post(Hold(entered: entered, leave: leave), .stack, .highest)
+    let handle = add { (hold: HeldThread.Hold) in hold.stand() }
+    post(HeldThread.Hold(entered: entered, leave: leave), .stack, .highest)
     entered.pass()
     handle.remove()
   }

@@ -5,7 +5,7 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("D4: how many events wait for callbacks that want the latest only")
+@Suite("D4: how many events wait for callbacks that take the latest only")
 struct WaitingCountTests {
   struct Ping: Eventable { var number = 0 }
   struct Other: Eventable {}
@@ -56,7 +56,7 @@ struct WaitingCountTests {
     #expect(thread.eventCount == 0)
   }
 
-  @Test("the same of a shared pool", arguments: cores)
+  @Test("one event counts as one in a shared pool, whatever lanes the others were on", arguments: cores)
   func ofSharedPool(core: EventCentral.Core) {
     let pool = EventPool<EventThread>(
       capacity: 2, balancer: EventPoolSharedBalancer(), on: EventCentral(core: core)
@@ -65,7 +65,7 @@ struct WaitingCountTests {
       thread.addEventCallback({ (_: Ping) in }, interestedIn: .latestOnly)
       return thread
     }
-    let held = pool.withThreads { $0.map { HeldThread($0) } }
+    let held = pool.holdAll()
     for lane in TestLane.all + TestLane.all.reversed() {
       Ping().dispatch(lane, on: pool.central)
       #expect(pool.eventCount == 1)
@@ -75,7 +75,7 @@ struct WaitingCountTests {
     #expect(pool.eventCount == 0)
   }
 
-  @Test("what is dropped at the end leaves nothing that counts", arguments: cores)
+  @Test("D10: an event that a cancel drops is not counted as waiting any more", arguments: cores)
   func dropped(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)

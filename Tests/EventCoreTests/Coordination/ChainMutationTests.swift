@@ -4,11 +4,11 @@
 import EventCore
 import Testing
 
-@Suite("Handlers may take the hierarchy apart while an event is on its way")
+@Suite("D7: handlers may take the hierarchy apart while an event is on its way")
 struct ChainMutationTests {
   let event = Teams.didSelect(1)
 
-  @Test("a coordinator that stops itself is the last of its own; the event goes on to its parents")
+  @Test("a coordinator may stop itself: the event goes on to its parents")
   func stopsItself() {
     let shop = Shop()
     shop.app.start()
@@ -25,7 +25,7 @@ struct ChainMutationTests {
     #expect(shop.journal.take() == ["table", "screen", "window"])
   }
 
-  @Test("a coordinator that was stopped further down is not asked; those above it are")
+  @Test("a coordinator that is stopped before its turn is not asked; those above it are")
   func stopsAbove() {
     let shop = Shop()
     let top = Desk("top", shop.journal)
@@ -38,7 +38,7 @@ struct ChainMutationTests {
     #expect(shop.journal.take() == ["table", "shop stops", "app stops", "screen", "top"])
   }
 
-  @Test("a coordinator that its typed interceptor stops asks no other of its own")
+  @Test("a coordinator that one of its typed interceptors stops asks none of the others")
   func stopsInTypedInterceptor() {
     let shop = Shop()
     shop.shop.intercept(Teams.self) { [unowned desk = shop.shop] _ in
@@ -66,7 +66,7 @@ struct ChainMutationTests {
       shop.journal.take() == ["table", "shop stops", "shop starts", "screen", "shop", "app"])
   }
 
-  @Test("views that are taken out on the way are asked all the same, and so is who was above")
+  @Test("views that are taken out before their turn are asked all the same, and so are those above")
   func detachedViews() {
     let shop = Shop()
     shop.table.answer = { [unowned screen = shop.screen] _ in
@@ -94,7 +94,7 @@ struct ChainMutationTests {
     #expect(shop.shop.parentCoordinator === other)
   }
 
-  @Test("everybody who is still to be asked is kept alive, and goes afterwards")
+  @Test("D9: everybody who is still to be asked is kept alive, and freed afterwards")
   func kept() {
     let journal = Journal()
     var top: Desk? = Desk("top", journal)
@@ -117,7 +117,7 @@ struct ChainMutationTests {
     #expect(weakScreen == nil)
   }
 
-  @Test("an interceptor added on the way begins with the next event, a removed one is not asked")
+  @Test("D6: an interceptor added during an event begins with the next one, a removed one is not asked")
   func interceptors() {
     let shop = Shop()
     var second: (any EventRegistration)?
@@ -142,7 +142,7 @@ struct ChainMutationTests {
     #expect(shop.journal.take() == ["added", "shop", "app"])
   }
 
-  @Test("an interceptor that removes itself finishes")
+  @Test("D6: an interceptor that removes itself finishes its call, and is not asked again")
   func removesItself() {
     let coordinator = Coordinator()
     let screen = Screen()
@@ -159,7 +159,7 @@ struct ChainMutationTests {
     #expect(journal.entries == ["goes on"])
   }
 
-  @Test("what a coordinator emits as it stops: before super it reaches parents, after it nobody")
+  @Test("what a coordinator emits before super.stop() reaches its parents, and after it nobody")
   func emitsWhileStopping() {
     let shop = Shop()
     shop.shop.start()

@@ -8,7 +8,7 @@ import Testing
 struct ChainTests {
   let event = Teams.setFavorite("Benfica")
 
-  @Test("from a view: those above it, the coordinator of the screen, the parents; not the emitter")
+  @Test("an event goes from a view to those above it, its coordinator and that one's parents")
   func fromView() {
     let shop = Shop()
     #expect(shop.button.emitEvent(event) == .unhandled)
@@ -16,7 +16,7 @@ struct ChainTests {
     #expect(shop.journal.take() == ["table", "screen", "shop", "app"])
   }
 
-  @Test("the emitter is asked first, only when asked for")
+  @Test("the emitter is asked first if the call includes it, and otherwise not at all")
   func includingEmitter() {
     let shop = Shop()
     shop.button.emitEvent(event, includingEmitter: true)
@@ -31,7 +31,7 @@ struct ChainTests {
     #expect(shop.journal.take() == ["table", "screen", "shop", "app"])
   }
 
-  @Test("from the screen itself, and from a coordinator")
+  @Test("an event from a screen or from a coordinator goes up from there")
   func fromTheMiddle() {
     let shop = Shop()
     shop.screen.emitEvent(event)
@@ -48,7 +48,7 @@ struct ChainTests {
     #expect(shop.journal.take() == ["app"])
   }
 
-  @Test("nobody above: unhandled")
+  @Test("an event that nobody is above to handle is unhandled")
   func nobody() {
     #expect(Panel().emitEvent(event) == .unhandled)
     #expect(Panel().emitEvent(event, includingEmitter: true) == .unhandled)
@@ -78,7 +78,7 @@ struct ChainTests {
     #expect(shop.journal.take() == ["shop", "app"])
   }
 
-  @Test("a screen in another's screen: the nearest coordinator is the first")
+  @Test("below a screen inside another screen the nearest coordinator is asked first")
   func nested() {
     let shop = Shop()
     let detail = shop.cell.add(Screen())
@@ -89,7 +89,7 @@ struct ChainTests {
     #expect(shop.journal.take() == ["detail", "shop", "app"])
   }
 
-  @Test("an event whose type is only known at run time is the same event")
+  @Test("D11: an event whose type is only known at run time reaches the same interceptors")
   func existential() {
     let shop = Shop()
     let events: [any CoordinateEvents] = [event, Drivers.didRetire, Standings(season: 2026)]
@@ -106,7 +106,7 @@ struct ChainTests {
     #expect(seen == ["Teams", "Drivers", "typed 2026", "Standings"])
   }
 
-  @Test("chains around the number of interceptors in place", arguments: [0, 1, 31, 32, 33, 96])
+  @Test("a chain may have more interceptors than fit on the stack", arguments: [0, 1, 31, 32, 33, 96])
   func length(count: Int) {
     let journal = Journal()
     let panels = (0..<count).map { Sensor("\($0)", journal) }
@@ -119,7 +119,7 @@ struct ChainTests {
     #expect(origin.emitEvent(event) == (count == 0 ? .unhandled : .handled))
   }
 
-  @Test("a million responders, a million of interceptors, and a million coordinators")
+  @Test("a chain may have a million responders, interceptors or coordinators")
   func deep() {
     final class Counting: EventIntercepting {
       nonisolated(unsafe) static var count = 0
@@ -163,7 +163,7 @@ struct ChainTests {
 
 private final class UnnamedCoordinator: Coordinator {}
 
-/// A link that is held elsewhere.
+/// A responder that does not hold the next one.
 private final class UnownedLink: EventResponder {
   unowned(unsafe) let next: any EventResponder
   var nextResponder: (any EventResponder)? { next }

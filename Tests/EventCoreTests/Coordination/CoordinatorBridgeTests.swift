@@ -6,15 +6,15 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("From a central to the coordinators")
+@Suite("emitEvents(of:from:) is a bridge from a central to coordinators")
 struct CoordinatorBridgeTests {
-  /// Where its coordinators are used.
+  /// The actor on which a test uses its coordinators.
   private actor Home {
     let journal = Journal()
     var top: Desk?
     var shop: Desk?
 
-    /// `last` opens with the last event.
+    /// Makes the coordinators and a bridge, and tells where it runs. The last event opens `last`.
     func open(_ central: EventCentral, last: Gate = Gate(), isTopOnly: Bool = false) -> String {
       let top = Desk("top", journal)
       let shop = Desk("shop", journal)
@@ -38,7 +38,7 @@ struct CoordinatorBridgeTests {
   }
 
   @Test(
-    "what any thread dispatches is offered to the coordinator and those above it, on its actor, in order (D1, D2)",
+    "D1, D2: an event from any thread is offered to the coordinators on their actor, in order",
     arguments: cores)
   func onActor(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
@@ -50,12 +50,12 @@ struct CoordinatorBridgeTests {
       last.pass()
     }
     #expect(await home.entries() == (1...20).flatMap { ["shop", "top", "didSelect(\($0))"] })
-    // Another type is not for it (D11).
+    // Events of another type do not come (D11).
     #expect(Drivers.didRetire.queue(on: central) == 0)
     await home.close()
   }
 
-  @Test("it ends with the coordinator, which it does not retain (D9)", arguments: cores)
+  @Test("D9: a bridge ends with its coordinator, which it does not retain", arguments: cores)
   func endsWithTheCoordinator(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let home = Home()
@@ -67,7 +67,7 @@ struct CoordinatorBridgeTests {
     #expect(await home.entries() == [])
   }
 
-  @Test("on the MainActor, by the handle until it is removed", arguments: cores)
+  @Test("a bridge that is made on the MainActor runs there until its handle is removed", arguments: cores)
   @MainActor
   func onMainActor(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
@@ -90,7 +90,7 @@ struct CoordinatorBridgeTests {
     #expect(Teams.didSelect(2).queue(on: central) == 0)
   }
 
-  @Test("in the event thread whose handler asks for it", arguments: cores)
+  @Test("a bridge that a handler of an event thread makes runs on that thread", arguments: cores)
   func inAnEventThread(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -103,7 +103,7 @@ struct CoordinatorBridgeTests {
         places.append("\(handle.executesOn)")
         desk.answer = { _ in
           asked.append(currentThread())
-          // It holds itself, until it has been asked.
+          // Until it is asked, the coordinator is held by this closure alone.
           desk.answer = { _ in .pass }
           return .handled
         }
@@ -116,7 +116,7 @@ struct CoordinatorBridgeTests {
     }
   }
 
-  @Test("D12: in the handler of a task it traps: the next listener there has another task")
+  @Test("D12: making a bridge in a task's handler traps, since each listener has a task of its own")
   func inATask() async {
     let result = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
@@ -133,7 +133,7 @@ struct CoordinatorBridgeTests {
     expectMessage(result, "emitEvents(of:from:) was called on a thread that is none, for Teams")
   }
 
-  @Test("D12: on a thread that is no place it traps")
+  @Test("D12: making a bridge on a thread that is no execution context traps")
   func onNoPlace() async {
     let result = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]

@@ -119,7 +119,7 @@ struct CoordinatorLifeTests {
     #expect(!leaf.isStarted)
   }
 
-  @Test("stop() leaves alone who is taken out of the tree meanwhile")
+  @Test("stop() leaves alone a coordinator that is taken out of the tree meanwhile")
   func stopThatMoves() {
     let journal = Journal()
     let desks = ["top", "a", "b", "c"].map { Desk($0, journal) }
@@ -127,7 +127,7 @@ struct CoordinatorLifeTests {
     top.addChild(a)
     top.addChild(b)
     b.addChild(c)
-    // The leaf that is stopped first takes its parent out, and puts itself into the other.
+    // The leaf, which is stopped first, takes its parent out and puts itself below `a`.
     c.beforeStop = { [unowned top, unowned a, unowned b, unowned c] in
       top.removeChild(b)
       a.addChild(c)
@@ -138,7 +138,7 @@ struct CoordinatorLifeTests {
     #expect(b.parentCoordinator == nil)
   }
 
-  @Test("stop() leaves alone what is elsewhere by the time it comes there, and all there")
+  @Test("stop() leaves alone a coordinator that is moved or removed before its turn")
   func stopThatMovesElsewhere() {
     for isMoved in [true, false] {
       let journal = Journal()
@@ -162,7 +162,7 @@ struct CoordinatorLifeTests {
     }
   }
 
-  @Test("stop() leaves alone what the end of a coordinator has moved")
+  @Test("stop() leaves alone a coordinator that the deinit of another one moves")
   func stopThatEndsACoordinator() {
     final class Leaving: Coordinator {
       var atEnd: () -> Void = {}
@@ -181,7 +181,7 @@ struct CoordinatorLifeTests {
       leaving.atEnd = { [unowned b, unowned x] in x.addChild(b) }
       b.addChild(leaving)
     }
-    // Held by its parent alone.
+    // In a function of its own, so that its parent alone holds it.
     add()
     a.stop()
     #expect(journal.take() == ["a stops"])
@@ -208,7 +208,7 @@ struct CoordinatorLifeTests {
     #expect(isSame(first.childCoordinators, [children[0], children[2], children[1]]))
   }
 
-  @Test("a parent holds its children, and nobody holds the parent: the tree goes with its top (D9)")
+  @Test("D9: a parent holds its children and is not held by them, so that the tree ends with its top")
   func lifetimes() {
     final class Tracked: Coordinator {
       let token: Lifetime.Token
@@ -235,7 +235,7 @@ struct CoordinatorLifeTests {
       #expect(lifetime.alive == 12)
       held = top.childCoordinators[1]
     }
-    // Held from outside, with what is below it.
+    // One coordinator is held from outside, and its three children with it.
     #expect(lifetime.alive == 4)
     #expect(held?.parentCoordinator == nil)
     #expect(held?.childCoordinators.count == 3)
@@ -243,7 +243,7 @@ struct CoordinatorLifeTests {
     #expect(lifetime.alive == 0)
   }
 
-  @Test("a stopped coordinator is let go, with what it shows")
+  @Test("D9: a stopped coordinator is freed, and its screen with it")
   func stoppedIsFreed() {
     let top = Coordinator()
     weak var screen: Screen?
@@ -261,7 +261,7 @@ struct CoordinatorLifeTests {
     #expect(screen == nil)
   }
 
-  @Test("a chain of a million coordinators is stopped, and freed, without a stack as deep")
+  @Test("a chain of a million coordinators is stopped and freed without overflowing the stack")
   func deep() {
     func chain() -> Coordinator {
       let top = Coordinator()
@@ -284,7 +284,7 @@ struct CoordinatorLifeTests {
     #expect(gone == nil)
   }
 
-  @Test("a chain that is built from the leaf up")
+  @Test("a chain that is built from the leaf up leads to its top")
   func fromTheLeaf() {
     var top = Coordinator()
     let leaf = top

@@ -5,10 +5,10 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// D12: each in a process of its own.
+/// Each mistake is made in a process of its own.
 @Suite("D12: mistakes with coordinators trap")
 struct CoordinatorTrapTests {
-  @Test("a chain of responders that leads back, before anybody is asked")
+  @Test("a chain of responders that leads back to itself traps before anybody is asked")
   func circleOfResponders() async {
     for (length, tail) in [(1, 0), (2, 0), (3, 5), (1_000, 7), (7, 1_000)] {
       let result = await #expect(
@@ -137,13 +137,13 @@ struct CoordinatorTrapTests {
     var nextResponder: (any EventResponder)? { above }
   }
 
-  /// What is on the MainActor, on its way to a thread where it must not be used.
+  /// Takes a responder of the MainActor to a thread on which it must not be used.
   private struct Sent: @unchecked Sendable {
-    // Wrong on purpose: the mistake that the test makes. Used by that one thread alone.
+    // Wrong on purpose: this is the mistake that the test makes. One thread alone uses it.
     let responder: any EventResponder
   }
 
-  @Test("an event that comes to what is on the MainActor on another thread")
+  @Test("an event that comes to something of the MainActor on another thread")
   func elsewhere() async {
     for isScreen in [false, true] {
       let result = await #expect(

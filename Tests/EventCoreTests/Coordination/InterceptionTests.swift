@@ -9,7 +9,7 @@ struct InterceptionTests {
   let event = Teams.setFavorite("Benfica")
 
   @Test(
-    "whoever handles it is the last that is asked", arguments: ["table", "screen", "shop", "app"])
+    "whoever handles an event is the last one that is asked", arguments: ["table", "screen", "shop", "app"])
   func everyPlace(place: String) {
     let shop = Shop()
     switch place {
@@ -23,7 +23,7 @@ struct InterceptionTests {
     #expect(shop.journal.take() == Array(all[...all.firstIndex(of: place)!]))
   }
 
-  @Test("in the Bool form true stops, and false lets pass")
+  @Test("in the Bool form true stops an event, and false lets it pass")
   func bool() {
     final class Stopping: Coordinator {
       var answer = true
@@ -48,7 +48,7 @@ struct InterceptionTests {
     #expect(screen.emitEvent(event) == .unhandled)
   }
 
-  @Test("who implements neither form lets pass; who implements both is asked by the enum")
+  @Test("a responder with neither form lets events pass; one with both is asked in the enum form")
   func forms() {
     final class Neither: Panel, EventIntercepting {}
     final class Both: Panel, EventIntercepting {
@@ -62,7 +62,7 @@ struct InterceptionTests {
     #expect(panel.emitEvent(event) == .handled)
   }
 
-  @Test("typed interceptors: in order, before the override, and by exact type (D11)")
+  @Test("D11: typed interceptors are asked by exact type, in order and before the override")
   func typed() {
     let shop = Shop()
     var answer = EventInterception.pass
@@ -131,7 +131,7 @@ struct InterceptionTests {
     #expect(screen.emitEvent(event) == .unhandled)
   }
 
-  @Test("after remove() an interceptor is not asked (D6), and what it held is freed")
+  @Test("D6: after remove() an interceptor is not asked, and what it held is freed")
   func removal() {
     let coordinator = Coordinator()
     let screen = Screen()
@@ -151,14 +151,14 @@ struct InterceptionTests {
     #expect(screen.emitEvent(event) == .unhandled)
   }
 
-  @Test("a handle outlives its coordinator, and says so")
+  @Test("a handle may outlive its coordinator and is inactive then")
   func handleOutlives() {
     let handle = Coordinator().intercept { (_: Teams) in .handled }
     #expect(!handle.isActive)
     #expect(handle.remove())
   }
 
-  @Test("an interceptor may emit: that event is through before the first goes on")
+  @Test("D7: an interceptor may emit, and that event is through before the first one goes on")
   func nestedEmission() {
     let shop = Shop()
     shop.shop.intercept { [unowned screen = shop.screen, journal = shop.journal] (_: Teams) in

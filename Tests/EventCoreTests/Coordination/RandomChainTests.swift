@@ -5,8 +5,8 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// Random hierarchies against the rules, written down as a recursion.
-@Suite("Any hierarchy: an event asks whom the rules say, in their order")
+/// Compares random hierarchies with the rules, which `World` writes down as a recursion.
+@Suite("In any hierarchy an event asks the responders of the rules, in their order")
 struct RandomChainTests {
   /// One hierarchy, with the names of all who intercept.
   struct World {
@@ -36,7 +36,7 @@ struct RandomChainTests {
           panel = screen
         default: panel = Panel()
         }
-        // Mostly below the last, so that chains grow long.
+        // Mostly below the last panel, so that chains grow long.
         let isBranch = Int.random(in: 0..<4, using: &random) == 0
         panel.above = isBranch ? panels.randomElement(using: &random) : panels.last
         panels.append(panel)
@@ -70,10 +70,9 @@ struct RandomChainTests {
     }
   }
 
-  @Test("10,000 hierarchies")
+  @Test("10,000 random hierarchies agree with the rules")
   func hierarchies() {
-    var random = SeededRandom()
-    let seed = random.seed
+    var random = SeededRandom(seed: announcedSeed("RandomChainTests.hierarchies"))
     for number in 0..<10_000 {
       let world = World(&random)
       var emitters: [any EventResponder] = world.desks
@@ -85,7 +84,7 @@ struct RandomChainTests {
       let isStopped = expected.last.map(world.stops.contains) ?? false
       let journal = world.journal.take()
       guard journal == expected, (result == .handled) == isStopped else {
-        Issue.record("seed \(seed), hierarchy \(number): asked \(journal), not \(expected)")
+        Issue.record("hierarchy \(number): asked \(journal), not \(expected)")
         return
       }
     }

@@ -3,9 +3,10 @@
 
 import EventCore
 
-// A hierarchy like that of a user interface, whose members say in a journal who was asked.
+// A hierarchy like that of a user interface, whose members write into a journal when they are asked.
 
-/// How long the chains are that would overflow a stack; shorter in the sanitizers' short runs.
+/// The length of chains that would overflow a stack if they were walked by recursion; shorter in the
+/// sanitizers' short runs.
 let deepChain = orderStep == 1 ? 1_000_000 : 100_000
 
 enum Teams: CoordinateEvents, Equatable {
@@ -34,7 +35,7 @@ final class Journal {
   }
 }
 
-/// A view: a link and no more.
+/// A view that is a link of the chain and no more.
 class Panel: EventResponder {
   weak var above: Panel?
   private(set) var panels: [Panel] = []
@@ -125,7 +126,8 @@ final class Desk: Coordinator {
   }
 }
 
-/// Button in a cell in a table on a screen of the shop's coordinator, below that of the app.
+/// A button in a cell in a table on a screen. The screen belongs to the shop's coordinator, which is
+/// below the app's.
 struct Shop {
   let journal = Journal()
   let app: Desk

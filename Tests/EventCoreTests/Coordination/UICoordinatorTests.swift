@@ -10,9 +10,9 @@ import Testing
 #endif
 
 @MainActor
-@Suite("UICoordinator: the same on the MainActor")
+@Suite("UICoordinator is a coordinator on the MainActor")
 struct UICoordinatorTests {
-  /// What the MainActor guards.
+  /// State that the MainActor guards.
   final class Profile {
     var icon = "none"
   }
@@ -51,7 +51,7 @@ struct UICoordinatorTests {
     }
   }
 
-  @Test("overrides touch what the MainActor guards")
+  @Test("overrides may touch what the MainActor guards")
   func overrides() {
     let coordinator = TeamCoordinator()
     #expect(coordinator.screen.parentCoordinator === coordinator)
@@ -88,7 +88,7 @@ struct UICoordinatorTests {
     #expect(coordinator.profile.icon == "typed")
   }
 
-  @Test("both kinds in one tree")
+  @Test("coordinators of both kinds may stand in one tree")
   func mixed() {
     let journal = Journal()
     let top = Desk("top", journal)
@@ -106,7 +106,7 @@ struct UICoordinatorTests {
     #expect(journal.take() == ["bottom stops", "top stops"])
   }
 
-  @Test("the root can be another, and is freed with its coordinator")
+  @Test("a root that is replaced is unlinked and freed (D9)")
   func roots() {
     let coordinator = UICoordinator()
     weak var gone: TeamScreen?
@@ -121,7 +121,7 @@ struct UICoordinatorTests {
     #expect(gone == nil)
   }
 
-  @Test("view controllers that conform with a check at run time, or with an isolated conformance")
+  @Test("view controllers may conform with a check at run time or with an isolated conformance")
   func conformances() {
     final class Checked: UIViewController, @preconcurrency Coordinated,
       @preconcurrency EventIntercepting

@@ -5,11 +5,11 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("What reaches the top unhandled can go on")
+@Suite("An event that reaches the top unhandled can go on")
 struct UnhandledEventTests {
   let event = Teams.didSelect(4)
 
-  @Test("the top's closure is asked last, and decides")
+  @Test("the closure of the top coordinator is asked last, and decides")
   func closure() {
     let shop = Shop()
     var answer = EventInterception.pass
@@ -31,7 +31,7 @@ struct UnhandledEventTests {
     #expect(shop.journal.take() == ["unhandled didSelect(4)"])
   }
 
-  @Test("only at the top, and only while it is not stopped")
+  @Test("a closure for unhandled events is asked only at the top, unless that is stopped")
   func onlyAtTheTop() {
     let shop = Shop()
     var asked = 0
@@ -51,7 +51,7 @@ struct UnhandledEventTests {
     #expect(asked == 1)
   }
 
-  @Test("to a central: handled if somebody receives the type there", arguments: cores)
+  @Test("an event that goes on to a central is handled if somebody receives its type there", arguments: cores)
   func central(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let shop = Shop()
@@ -66,7 +66,7 @@ struct UnhandledEventTests {
     }
     #expect(shop.button.emitEvent(event) == .handled)
     #expect(shop.button.emitEvent(Drivers.didRetire) == .unhandled)
-    // Its exact type survives, however it was emitted (D11).
+    // The event keeps its exact type, however it was emitted (D11).
     let any: any CoordinateEvents = Teams.setFavorite("Porto")
     #expect(shop.button.emitEvent(any) == .handled)
     #expect(thread.drain())
@@ -74,7 +74,7 @@ struct UnhandledEventTests {
     #expect(priorities.entries == [.high, .high])
   }
 
-  @Test("into a tree: handled if a handler there consumes it", arguments: cores)
+  @Test("an event that goes on into a tree is handled if a handler there consumes it", arguments: cores)
   func tree(core: EventCentral.Core) {
     let shop = Shop()
     let world = EventNode(core: core)
@@ -86,7 +86,7 @@ struct UnhandledEventTests {
     shop.app.raiseUnhandled(at: hall)
     #expect(shop.button.emitEvent(event) == .unhandled)
     #expect(journal.take() == ["hall didSelect(4)", "desk didSelect(4)"])
-    // Its exact type survives, however it was emitted (D11).
+    // The event keeps its exact type, however it was emitted (D11).
     let any: any CoordinateEvents = Teams.setFavorite("Porto")
     #expect(shop.button.emitEvent(any) == .unhandled)
     #expect(journal.take() == ["hall setFavorite(\"Porto\")", "desk setFavorite(\"Porto\")"])
@@ -96,14 +96,14 @@ struct UnhandledEventTests {
     shop.app.raiseUnhandled(at: hall, scope: .propagating)
     #expect(shop.button.emitEvent(event) == .unhandled)
     #expect(journal.take() == ["desk didSelect(4)"])
-    // What a coordinator stops does not get there.
+    // An event that a coordinator handles does not get there.
     shop.app.answer = { _ in .handled }
     #expect(shop.button.emitEvent(event) == .handled)
     #expect(journal.take() == [])
   }
 
   @Test(
-    "the tree that events go on into lives as long as the top, and goes with it (D9)",
+    "D9: the tree that events go on into lives as long as the coordinator refers to it",
     arguments: cores)
   func treeLives(core: EventCentral.Core) {
     let top = Coordinator()
@@ -118,7 +118,7 @@ struct UnhandledEventTests {
     #expect(node == nil)
   }
 
-  @Test("a coordinate event is an event like others", arguments: cores)
+  @Test("a coordinate event can be dispatched like any other", arguments: cores)
   func dispatched(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)

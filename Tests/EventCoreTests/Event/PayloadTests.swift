@@ -5,7 +5,7 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("Values of any shape travel")
+@Suite("D4: values of any shape arrive as they were dispatched")
 struct PayloadTests {
   struct Empty: Eventable {}
   struct Byte: Eventable, Equatable { var value: UInt8 }
@@ -25,7 +25,7 @@ struct PayloadTests {
   struct LargeCarrying: Eventable { var token: Lifetime.Token, rest = Rest() }
 
   /// Sends a value to one, two and three receivers, alone and in a batch of three.
-  private func travels<E: Eventable & Equatable>(_ event: E, _ core: EventCentral.Core) {
+  private func checkArrival<E: Eventable & Equatable>(_ event: E, _ core: EventCentral.Core) {
     for receivers in 1...3 {
       let central = EventCentral(core: core)
       let log = Log<E>()
@@ -43,16 +43,16 @@ struct PayloadTests {
   }
 
   @Test(
-    "trivial, with references, at and past the size of a slot, over-aligned, indirect",
+    "values that are trivial, with references, at and past a slot's size, over-aligned, indirect",
     arguments: cores)
   func shapes(core: EventCentral.Core) {
-    travels(Byte(value: 7), core)
-    travels(Text(value: "a string that is too long for its inline form"), core)
-    travels(Full(), core)
-    travels(OneMore(), core)
-    travels(Large(), core)
-    travels(Aligned(value: SIMD8(1, 2, 3, 4, 5, 6, 7, 8)), core)
-    travels(Tree.node(.leaf, .node(.leaf, .leaf)), core)
+    checkArrival(Byte(value: 7), core)
+    checkArrival(Text(value: "a string that is too long for its inline form"), core)
+    checkArrival(Full(), core)
+    checkArrival(OneMore(), core)
+    checkArrival(Large(), core)
+    checkArrival(Aligned(value: SIMD8(1, 2, 3, 4, 5, 6, 7, 8)), core)
+    checkArrival(Tree.node(.leaf, .node(.leaf, .leaf)), core)
   }
 
   @Test("an over-aligned payload lies at its alignment", arguments: cores)

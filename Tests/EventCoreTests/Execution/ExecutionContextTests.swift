@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Execution contexts: where closures run, in order, one at a time")
 struct ExecutionContextTests {
-  /// Notices two closures at once.
+  /// Counts closures that run at the same time as another.
   final class Turnstile: Sendable {
     private let inside = Atomic<Int>(0)
     private let met = Atomic<Int>(0)
@@ -28,7 +28,7 @@ struct ExecutionContextTests {
 
   actor Home {}
 
-  /// Every kind of context that is driven by somebody in a test process.
+  /// Every kind of context that somebody drives in a test process.
   enum Place: CaseIterable, CustomTestStringConvertible {
     case listenerThread, mainQueue, serialQueue, concurrentQueue, actor, task, eventThread
     case threadOfAnotherCentral
@@ -36,7 +36,7 @@ struct ExecutionContextTests {
     var testDescription: String { "\(self)" }
   }
 
-  /// A context of that kind, with what has to live as long.
+  /// Makes a context of that kind. Returns it with the object that has to live as long.
   func context(_ place: Place, of central: EventCentral) -> (ExecutionContext, AnyObject?) {
     let contexts = central.listener.contexts
     switch place {
@@ -68,7 +68,7 @@ struct ExecutionContextTests {
     return (found.entries(atLeast: 1)[0], thread)
   }
 
-  @Test("all closures run, once, in the order of the calls", arguments: cores, Place.allCases)
+  @Test("D2, D4: all closures run, once, in the order of the calls", arguments: cores, Place.allCases)
   func order(core: EventCentral.Core, place: Place) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -87,7 +87,7 @@ struct ExecutionContextTests {
   }
 
   @Test(
-    "closures of many threads run one at a time, each thread's in order", arguments: cores,
+    "D2: closures of many threads run one at a time, each thread's in order", arguments: cores,
     Place.allCases)
   func oneAtATime(core: EventCentral.Core, place: Place) async {
     await offThePool {
@@ -109,7 +109,7 @@ struct ExecutionContextTests {
     }
   }
 
-  @Test("a closure finds its context again, as the current one", arguments: cores, Place.allCases)
+  @Test("inside a closure its context is the current one", arguments: cores, Place.allCases)
   func currentInside(core: EventCentral.Core, place: Place) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -121,7 +121,7 @@ struct ExecutionContextTests {
       #expect(inside.isCurrent)
       #expect(!context.isCurrent)
       if place == .task {
-        // A task of its own.
+        // Each context of a task has a task of its own.
         #expect(inside.context.consumer !== context.consumer)
       } else {
         #expect(inside.context.consumer === context.consumer)
@@ -133,7 +133,7 @@ struct ExecutionContextTests {
     }
   }
 
-  @Test("the last user's leaving frees what waits, on a queue that nobody serves", arguments: cores)
+  @Test("D10: when the last user leaves a queue that nobody serves, what waits is freed", arguments: cores)
   func unservedQueue(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -154,7 +154,7 @@ struct ExecutionContextTests {
       second.leave()
       #expect(lifetime.alive == 0)
       #expect(!first.run {})
-      // Another use begins anew.
+      // The next user gets a new context.
       let third = central.listener.contexts.queue(queue)
       #expect(third !== first)
       #expect(third.waitingCount == 0)
@@ -163,7 +163,8 @@ struct ExecutionContextTests {
   }
 
   @Test(
-    "D10: a place is counted once, whoever ends it and whoever leaves it last", arguments: cores)
+    "D10: what a context has delivered is counted once, whoever ends it and whoever leaves it last",
+    arguments: cores)
   func countedOnce(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -181,7 +182,7 @@ struct ExecutionContextTests {
     }
   }
 
-  @Test("the central's end frees what waits, on a queue that nobody serves", arguments: cores)
+  @Test("D10: the central's end frees what waits on a queue that nobody serves", arguments: cores)
   func unservedQueueAndCentral(core: EventCentral.Core) async {
     await offThePool {
       let queue = DispatchQueue(label: "unserved")
@@ -189,17 +190,18 @@ struct ExecutionContextTests {
       let lifetime = Lifetime()
       var central: EventCentral? = EventCentral(core: core)
       let context = central!.listener.contexts.queue(queue)
-      let token = lifetime.token()
-      #expect(context.run { withExtendedLifetime(token) {} })
+      _ = context.run { [token = lifetime.token()] in withExtendedLifetime(token) {} }
+      #expect(lifetime.alive == 1)
       central = nil
       #expect(context.waitingCount == 0)
+      #expect(lifetime.alive == 0)
       #expect(!context.run {})
       queue.resume()
       context.leave()
     }
   }
 
-  @Test("an actor's context ends with its actor", arguments: cores)
+  @Test("D9: an actor's context ends with its actor, and what waits is freed", arguments: cores)
   func actorGoes(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -212,15 +214,15 @@ struct ExecutionContextTests {
       weak let gone = home
       home = nil
       #expect(waitUntil { gone == nil })
-      let token = lifetime.token()
-      _ = context.run { withExtendedLifetime(token) {} }
-      #expect(waitUntil { context.consumer.ended.wait(until: 0) })
+      _ = context.run { [token = lifetime.token()] in withExtendedLifetime(token) {} }
+      #expect(waitUntil { context.consumer.ended.isOpen })
+      #expect(lifetime.waitUntilNone())
       #expect(!context.run {})
       context.leave()
     }
   }
 
-  @Test("leaving inside the context's own closure is allowed", arguments: cores, Place.allCases)
+  @Test("D7: a closure may leave the context in which it runs", arguments: cores, Place.allCases)
   func leavingInside(core: EventCentral.Core, place: Place) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -233,18 +235,18 @@ struct ExecutionContextTests {
         })
       #expect(left.pass())
       if context.endsWithUsers {
-        #expect(waitUntil { context.consumer.ended.wait(until: 0) })
+        #expect(waitUntil { context.consumer.ended.isOpen })
       }
       withExtendedLifetime((central, owner)) {}
     }
   }
 
   @Test(
-    "uses that come and go on many threads leave nothing behind", arguments: cores, Place.allCases)
+    "D9: contexts that come and go on many threads leave nothing behind", arguments: cores,
+    [Place.listenerThread, .mainQueue, .concurrentQueue, .actor, .task])
   func churn(core: EventCentral.Core, place: Place) async {
     await offThePool {
       let central = EventCentral(core: core)
-      guard place != .eventThread, place != .threadOfAnotherCentral else { return }
       let (lifetime, home) = (Lifetime(), Home())
       let queue = DispatchQueue(label: "churn", attributes: .concurrent)
       let contexts = central.listener.contexts
@@ -269,7 +271,7 @@ struct ExecutionContextTests {
     }
   }
 
-  @Test("the default is where the caller is: a task, a thread, the main queue", arguments: cores)
+  @Test("the default context is a task, the main queue or the listener thread", arguments: cores)
   func currentOutside(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let contexts = central.listener.contexts
@@ -280,16 +282,12 @@ struct ExecutionContextTests {
     #expect(describe(contexts.current()) == "task")
     let onMainActor = await MainActor.run { describe(contexts.current()) }
     #expect(onMainActor == "mainQueue")
-    let (log, done) = (Log<String>(), Gate())
-    runThread {
-      log.append(describe(contexts.current()))
-      done.open()
-    }
+    let log = Log<String>()
+    runThread { log.append(describe(contexts.current())) }
     #expect(log.entries(atLeast: 1) == ["listenerThread"])
-    done.pass()
   }
 
-  @Test("what is asked for after the end leaves nothing behind", arguments: cores)
+  @Test("D10: contexts that are asked for after the listener's end leave nothing behind", arguments: cores)
   func afterTheEnd(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -302,7 +300,7 @@ struct ExecutionContextTests {
         context.leave()
         if number == 0 { first = context.consumer }
       }
-      // The thread of the first lets go of it last.
+      // The thread of the first context lets go of the consumer last.
       #expect(waitUntil { first == nil })
     }
   }

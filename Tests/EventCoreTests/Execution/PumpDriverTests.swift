@@ -17,11 +17,11 @@ struct PumpDriverTests {
     func finish() { finished.add(1, ordering: .relaxed) }
   }
 
-  @Test("D9: a driver whose consumer went before its job came is told that it is over")
+  @Test("D9: a driver whose consumer ends before a job runs is told to finish")
   func consumerIsGone() {
     let driver = CountingDriver()
     let pump = ConsumerPump(driver, batch: 1)
-    // No consumer: it was the leaving user's, and the last reference of it went with that.
+    // The pump has no consumer, as after the last reference to the consumer went with its last user.
     pump.wake()
     #expect(driver.scheduled.load(ordering: .relaxed) == 1)
     #expect(pump.perform())

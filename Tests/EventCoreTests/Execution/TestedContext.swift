@@ -13,6 +13,8 @@ enum TestedContext: CaseIterable, CustomTestStringConvertible {
   case actor
 
   static let allCases = ListenerPlace.allCases.map(Self.place) + [.eventThread, .actor]
+  /// The contexts that several listeners can share.
+  static let shared = ListenerPlace.shared.map(Self.place) + [.eventThread, .actor]
 
   var testDescription: String {
     switch self {
@@ -22,12 +24,20 @@ enum TestedContext: CaseIterable, CustomTestStringConvertible {
     }
   }
 
-  /// Makes what the context needs. Whoever opens it closes it.
-  func open(on central: EventCentral) -> OpenContext {
-    switch self {
-    case .place(let place): OpenContext(executeOn: place.executeOn)
-    case .eventThread: OpenContext(thread: EventThread(on: central))
-    case .actor: OpenContext(stage: Stage())
+  /// Runs a body with a central and with an open context of this kind, off the cooperative pool.
+  func run(
+    on core: EventCentral.Core, _ body: @escaping @Sendable (EventCentral, OpenContext) -> Void
+  ) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let context =
+        switch self {
+        case .place(let place): OpenContext(executeOn: place.executeOn)
+        case .eventThread: OpenContext(thread: EventThread(on: central))
+        case .actor: OpenContext(stage: Stage())
+        }
+      body(central, context)
+      withExtendedLifetime(context) { context.thread?.cancel() }
     }
   }
 }
@@ -43,12 +53,12 @@ struct OpenContext: Sendable {
     let body: @Sendable () -> Void
   }
 
-  /// Runs a body, which registers listeners, where they are to be called, and waits for it.
+  /// Runs a body that registers listeners in the context in which they are to be called, and waits.
   @discardableResult
   func register<Result>(_ body: @escaping (isolated (any Actor)?) -> Result) -> Result {
     if let stage { return stage.run(body) }
     guard let thread else { return body(nil) }
-    // Used by one after the other: the caller waits.
+    // The event thread and the caller use both in turn, since the caller waits.
     nonisolated(unsafe) let body = body
     nonisolated(unsafe) var result: Result?
     let done = Gate()
@@ -62,7 +72,4 @@ struct OpenContext: Sendable {
     handle.removeAndWait()
     return result!
   }
-
-  /// Ends what was made for it. Called at the end of a test, it also keeps that alive until then.
-  func close() { thread?.cancel() }
 }

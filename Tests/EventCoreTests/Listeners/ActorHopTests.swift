@@ -38,7 +38,7 @@ struct ActorHopTests {
       }
     }
 
-    /// Passes each number on to itself, one higher, up to a limit.
+    /// Registers a listener that dispatches the next number for each, up to a limit.
     func relay(to limit: Int, on central: EventCentral) -> any EventListenerHandling {
       Ping.addListener(
         self,
@@ -49,7 +49,7 @@ struct ActorHopTests {
         }, on: central)
     }
 
-    /// What a dispatch on the actor itself has led to when it returns.
+    /// What had happened when a dispatch on the actor itself returned.
     struct Dispatched {
       let handled: [Int]
       let givers: [UInt]
@@ -70,7 +70,7 @@ struct ActorHopTests {
   }
 
   @Test(
-    "with one job for what waits, given by the thread that dispatches", arguments: cores,
+    "the dispatching thread gives the actor one job for all that waits", arguments: cores,
     Form.allCases)
   func oneJob(core: EventCentral.Core, form: Form) async {
     let (central, model) = (EventCentral(core: core), Model())
@@ -94,7 +94,7 @@ struct ActorHopTests {
   }
 
   @Test(
-    "D7: on the actor itself a dispatch calls nobody: one job of the actor's does, with no other between",
+    "D7: a dispatch on the actor itself calls no handler: the actor's next job does",
     arguments: cores, Form.allCases)
   func dispatchOnTheActor(core: EventCentral.Core, form: Form) async {
     let (central, model) = (EventCentral(core: core), Model())
@@ -134,7 +134,7 @@ struct ActorHopTests {
   }
 
   @Test(
-    "with one job for each batch of 64, so that others have their turn", arguments: cores,
+    "the actor gets a job for each batch of 64, so that others have their turn", arguments: cores,
     [63, 64, 65, 192])
   func batches(core: EventCentral.Core, count: Int) async {
     let (central, model) = (EventCentral(core: core), Model())
@@ -186,7 +186,7 @@ struct ActorHopTests {
     }
   }
 
-  @Test("D7: to take its job, an executor may dispatch in its turn", arguments: cores, [1, 10])
+  @Test("D7: an executor may dispatch an event to take its job", arguments: cores, [1, 10])
   func executorThatDispatches(core: EventCentral.Core, batch: Int) async {
     let central = EventCentral(core: core)
     let actors = (0..<3).map { _ in Hosted(on: central) }
@@ -227,8 +227,9 @@ struct ActorHopTests {
     #expect(weakModel != nil)
     await offThePool { #expect(executor.runKept() == 1) }
     #expect(log.entries == [1])
-    while weakModel != nil { await Task.yield() }
-    #expect(Ping(number: 2).queue(on: central) == 0 || log.entries == [1])
+    #expect(await yieldUntil { weakModel == nil })
+    await offThePool { #expect(waitUntil { Ping(number: 2).queue(on: central) == 0 }) }
+    #expect(log.entries == [1])
     executor.letGo()
   }
 }

@@ -6,7 +6,7 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// Each form with the same two interests: the newest of what waits, if its number is above 5.
+/// Each form has the same two interests: the newest of what waits, if its number is above 5.
 @Suite("Several interests at once, on actors")
 struct ActorInterestTests {
   actor Model {
@@ -37,7 +37,7 @@ struct ActorInterestTests {
     }
   }
 
-  @Test("D4: of what waits the newest, if the filter lets it pass, on an actor", arguments: cores)
+  @Test("D4: an actor gets the newest of what waits, if the filter lets it pass", arguments: cores)
   func actor(core: EventCentral.Core) async {
     let (central, model) = (EventCentral(core: core), Model())
     let handles = await model.register(on: central)
@@ -73,7 +73,7 @@ struct ActorInterestTests {
   }
 
   @Test(
-    "D4: of what waits the newest, if the filter lets it pass, on the MainActor", arguments: cores)
+    "D4: the MainActor gets the newest of what waits, if the filter lets it pass", arguments: cores)
   @MainActor
   func mainActor(core: EventCentral.Core) async {
     let (central, screen) = (EventCentral(core: core), Screen())
@@ -85,7 +85,8 @@ struct ActorInterestTests {
         screen, screen.onTimedPing, interestedIn: both, customFilter: screen.isAboveFive,
         on: central),
       Ping.addListener(
-        screen, Screen.onPing, interestedIn: both, customFilter: { $0.isAboveFive($1, $2, $3) }, on: central),
+        screen, Screen.onPing, interestedIn: both, customFilter: { $0.isAboveFive($1, $2, $3) },
+        on: central),
       Ping.addListener(
         screen, Screen.onTimedPing, interestedIn: both, customFilter: { $0.isAboveFive($1, $2, $3) },
         on: central),
@@ -95,12 +96,10 @@ struct ActorInterestTests {
     ]
     #expect(handles.allSatisfy { "\($0.executesOn)" == "mainQueue" })
     for number in 0..<10 { Ping(number: number).queue(on: central) }
-    while !handles.allSatisfy({ $0.skippedCount == 9 }) || screen.numbers.count < handles.count {
-      await Task.yield()
-    }
-    #expect(screen.numbers == handles.map { _ in 9 })
+    #expect(await yieldUntil { handles.allSatisfy { $0.skippedCount == 9 } })
+    #expect(await yieldUntil { screen.numbers == handles.map { _ in 9 } })
     for number in 0..<3 { Ping(number: number).queue(on: central) }
-    while !handles.allSatisfy({ $0.skippedCount == 12 }) { await Task.yield() }
+    #expect(await yieldUntil { handles.allSatisfy { $0.skippedCount == 12 } })
     #expect(screen.numbers == handles.map { _ in 9 })
     for handle in handles { handle.remove() }
   }
@@ -116,8 +115,8 @@ struct ActorInterestTests {
   }
 
   @Test(
-    "D4: of what waits the newest, if the filter lets it pass, in a UIEventThread", arguments: cores
-  )
+    "D4: a UIEventThread gets the newest of what waits, if the filter lets it pass",
+    arguments: cores)
   @MainActor
   func uiEventThread(core: EventCentral.Core) {
     let thread = Bar(on: EventCentral(core: core))

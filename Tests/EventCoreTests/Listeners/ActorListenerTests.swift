@@ -28,7 +28,7 @@ struct ActorListenerTests {
       Ping.addListener(nil, { self.append($0.number) }, on: central)
     }
 
-    /// Without a word about isolation: a closure that is isolated to the actor must run there.
+    /// Says nothing about isolation: a closure that is isolated to the actor must run there.
     func registerByDefault(on central: EventCentral) -> any EventListenerHandling {
       Ping.addListener(self, { self.append($0.number) }, on: central)
     }
@@ -43,7 +43,7 @@ struct ActorListenerTests {
     case isolation, byDefault, weak
   }
 
-  @Test("all events reach the actor, on it, once, in order", arguments: cores, Form.allCases)
+  @Test("D2, D4: all events are handled on the actor, once, in order", arguments: cores, Form.allCases)
   func inOrder(core: EventCentral.Core, form: Form) async {
     let central = EventCentral(core: core)
     let (lifetime, reached) = (Lifetime(), Gate())
@@ -62,7 +62,7 @@ struct ActorListenerTests {
     #expect(Ping().queue(on: central) == 0)
   }
 
-  @Test("D9: given the actor, the listener does not retain it and ends with it", arguments: cores)
+  @Test("D9: a listener whose requester is its actor does not retain it and ends with it", arguments: cores)
   func endsWithTheActor(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let (lifetime, reached) = (Lifetime(), Gate())
@@ -118,7 +118,7 @@ struct ActorListenerTests {
   }
 
   @Test(
-    "the MainActor: bound and unapplied methods and closures run on it, wherever they are registered",
+    "bound and unapplied methods and closures of the MainActor run on it, in all forms",
     arguments: cores)
   @MainActor
   func mainActor(core: EventCentral.Core) async {
@@ -141,7 +141,7 @@ struct ActorListenerTests {
     Ping(number: 1).queue(on: central)
     Ping(number: 2).queue(on: central)
     Ping(number: -2).queue(on: central)
-    // Another event of the same lane, behind all calls for the last of these.
+    // Another event of the same lane is handled after all calls for the last Ping.
     let last = Gate()
     let end = Pong.addListener(nil, { @MainActor _ in last.open() }, on: central)
     Pong().queue(on: central)

@@ -8,9 +8,9 @@ import Testing
 
 @Suite("What is registered on an actor is called on that actor")
 struct ActorRegistrationTests {
-  /// What a test has on the actor: asks in each call whether it is there.
+  /// An object of the actor's that checks in each call that it runs on the actor.
   final class Model: EventListening {
-    // It keeps this.
+    // Unowned, since the actor keeps this object.
     unowned let home: any Actor
     let log: Log<Int>
 
@@ -29,10 +29,10 @@ struct ActorRegistrationTests {
     var ping = { (self, event, priority, dispatchTime) in self.onPing(event) }
   }
 
-  /// Registers by code of its own, and has no properties.
+  /// Registers its listener in a `registerListeners` of its own, and has no event methods.
   class Overriding: EventListening {
     struct Heard: Eventable { let number: Int }
-    // As above.
+    // Unowned for the same reason.
     unowned let home: any Actor
     let log: Log<Int>
     var handle: (any EventListenerHandling)?
@@ -53,7 +53,7 @@ struct ActorRegistrationTests {
     let log = Log<Int>()
     var kept: [AnyObject] = []
 
-    /// A handle of each form of registration.
+    /// Registers a listener in each form and returns their handles.
     func register(on central: EventCentral) -> [any EventListenerHandling] {
       let model = Model(self, log)
       kept.append(model)
@@ -100,7 +100,7 @@ struct ActorRegistrationTests {
     }
   }
 
-  @Test("every form of addListener, with a requester and without", arguments: cores)
+  @Test("listeners of every form of addListener are called on the actor that adds them", arguments: cores)
   func everyForm(core: EventCentral.Core) async {
     let (central, home) = (EventCentral(core: core), Home())
     let handles = await home.register(on: central)
@@ -111,7 +111,7 @@ struct ActorRegistrationTests {
     for handle in handles { handle.remove() }
   }
 
-  @Test("the properties that registerListeners finds", arguments: cores)
+  @Test("event methods that registerListeners(on:) finds are called on the actor", arguments: cores)
   func properties(core: EventCentral.Core) async throws {
     let (central, home) = (EventCentral(core: core), Home())
     let handle = try #require(await home.registerProperties(on: central))
@@ -122,7 +122,7 @@ struct ActorRegistrationTests {
     handle.remove()
   }
 
-  @Test("registerListeners() on the shared central, too")
+  @Test("event methods on the shared central are called on the actor")
   func sharedCentral() async throws {
     let home = Home()
     let handle = try #require(await home.registerProperties(on: nil))
@@ -130,9 +130,7 @@ struct ActorRegistrationTests {
     handle.remove()
   }
 
-  @Test(
-    "an implementation of one's own is called through the protocol, and what it registers is called there as well"
-  )
+  @Test("listeners of a registerListeners() of the user's own are called on the actor")
   func overriding() async {
     let home = Home()
     let handles = await home.registerOverriding()
@@ -143,7 +141,7 @@ struct ActorRegistrationTests {
     for handle in handles { handle?.remove() }
   }
 
-  /// Its initialiser is not on it yet, and registers all the same.
+  /// Registers in its initialiser, which does not run on the actor yet.
   actor Listening: EventListening {
     struct Told: Eventable { let number: Int }
     nonisolated let log = Log<Int>()
@@ -160,7 +158,7 @@ struct ActorRegistrationTests {
     var handle: (any EventListenerHandling)? { $told }
   }
 
-  @Test("D9: an actor's own properties are called on it, and do not retain it")
+  @Test("D9: an actor's own event methods are called on it, and do not retain it")
   func actorOfItsOwn() async {
     let log: Log<Int>
     let handle: (any EventListenerHandling)?

@@ -8,7 +8,7 @@ import Testing
 @Suite("Listeners are registered on a central, an event thread, a pool or a listener")
 struct EventListenableTests {
   @Test(
-    "D4: on an event thread a listener hears what the thread hears, called where it says",
+    "D4: a listener on an event thread hears what the thread hears, in the context it asks for",
     arguments: cores)
   func eventThread(core: EventCentral.Core) async {
     await offThePool {
@@ -38,7 +38,7 @@ struct EventListenableTests {
     }
   }
 
-  @Test("D9: a listener on an event thread keeps neither it nor its requester", arguments: cores)
+  @Test("D9: a listener on an event thread retains neither the thread nor its requester", arguments: cores)
   func eventThreadEnds(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -57,7 +57,7 @@ struct EventListenableTests {
     }
   }
 
-  @Test("on a pool a listener hears every event, and shares no work with its threads", arguments: cores)
+  @Test("D4: a listener on a pool hears every event, also those a thread handles", arguments: cores)
   func pool(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -77,7 +77,7 @@ struct EventListenableTests {
     }
   }
 
-  @Test("a listener of one's own is sent events of its own, and counts them", arguments: cores)
+  @Test("D1: an EventListener can be sent events of its own, and counts them", arguments: cores)
   func listener(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -129,7 +129,7 @@ struct EventListenableTests {
   }
 
   @Test(
-    "D9, D10: what is registered on a thread ends with it, whoever holds its listener",
+    "D9, D10: what is registered on a thread ends with it, even if its listener is held",
     arguments: cores, End.allCases)
   func heldListenerOfAThread(core: EventCentral.Core, end: End) async {
     await offThePool {
@@ -143,14 +143,14 @@ struct EventListenableTests {
       case .lastReference: thread = nil
       }
       #expect(!handle.isActive)
-      // Too late: it ends at once.
+      // A listener that is registered too late ends at once.
       #expect(!Ping.addListener(nil, executeOn: .taskThread, on: listener) { _ in }.isActive)
       #expect(Ping().queue(on: central) == 0)
     }
   }
 
   @Test(
-    "D9, D10: what is registered on a pool ends with it, whoever holds its listener",
+    "D9, D10: what is registered on a pool ends with it, even if its listener is held",
     arguments: cores, End.allCases)
   func heldListenerOfAPool(core: EventCentral.Core, end: End) async {
     await offThePool {
@@ -174,7 +174,7 @@ struct EventListenableTests {
     await offThePool {
       let central = EventCentral(core: core)
       let thread = EventThread(on: central)
-      // Nobody has asked for its listener before.
+      // Nobody has asked for the thread's listener before.
       thread.cancel()
       #expect(!Ping.addListener(nil, executeOn: .taskThread, on: thread) { _ in }.isActive)
       #expect(!thread.queueEvent(Ping()))

@@ -6,10 +6,10 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("Event methods: properties that are handlers")
+@Suite("Event methods are properties that are handlers")
 struct EventMethodTests {
   class Base: EventListening, @unchecked Sendable {
-    // Constant.
+    // Constants of Sendable types.
     let token: Lifetime.Token
     let log: Log<String>
 
@@ -40,7 +40,7 @@ struct EventMethodTests {
   }
 
   @Test(
-    "all properties are registered, those of base classes first, and end with their object",
+    "D9: all event methods are registered, those of base classes first, and end with their object",
     arguments: cores)
   func registered(core: EventCentral.Core) async {
     await offThePool {
@@ -49,7 +49,7 @@ struct EventMethodTests {
       var object: Derived? = Derived(lifetime.token(), log)
       #expect(object!.$onPong == nil)
       object!.registerListeners(on: central)
-      // Twice is once.
+      // The second call adds nothing.
       object!.registerListeners(on: central)
       #expect(central.listener.listenerCount == 3)
       #expect(object!.$onPong?.isActive == true)
@@ -68,7 +68,7 @@ struct EventMethodTests {
   }
 
   final class Worker: EventThread, @unchecked Sendable {
-    // Constant.
+    // Constants of Sendable types.
     let token: Lifetime.Token
     let log: Log<String>
 
@@ -99,7 +99,7 @@ struct EventMethodTests {
     }
   }
 
-  @Test("an event thread registers them itself, and is not retained", arguments: cores)
+  @Test("D9: an event thread registers its event methods itself and is not retained", arguments: cores)
   func eventThread(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -121,7 +121,7 @@ struct EventMethodTests {
   }
 
   final class Clerk: EventThread, @unchecked Sendable {
-    // Constant.
+    // Constants of Sendable types.
     let token: Lifetime.Token
     let log: Log<String>
 
@@ -150,7 +150,7 @@ struct EventMethodTests {
   }
 
   @Test(
-    "D9: an event thread's property with another place runs there, and ends with the thread object",
+    "D9: an event method of a thread may run in another context, and ends with the thread object",
     arguments: cores)
   func elsewhereThanOnItsThread(core: EventCentral.Core) async {
     await offThePool {
@@ -158,7 +158,7 @@ struct EventMethodTests {
       let (lifetime, log) = (Lifetime(), Log<String>())
       var clerk: Clerk? = Clerk(lifetime.token(), log, on: central)
       let payloads = Lifetime()
-      // By the initialiser: nobody else registers them.
+      // The initialiser has registered them.
       #expect(central.listener.listenerCount == 2)
       #expect("\(clerk!.$onPing!.executesOn)" == "listenerThread")
       #expect("\(clerk!.$onCarrying!.executesOn)" == "task")
@@ -166,23 +166,23 @@ struct EventMethodTests {
       let held = HeldThread(clerk!)
       Pong(number: 1).queue(on: central)
       Ping(number: 2).queue(priority: .high, on: central)
-      // The thread stands still, and what runs elsewhere does not wait for it.
+      // The thread stands still, and handlers that run elsewhere do not wait for it.
       #expect(log.entries(atLeast: 1) == ["ping 2 high"])
       Carrying(token: payloads.token()).queue(on: central)
       #expect(log.entries(atLeast: 2) == ["ping 2 high", "carrying"])
       #expect(clerk!.eventCount == 1)
       held.letGo()
       #expect(log.entries(atLeast: 3).last == "pong 1")
-      // No reference of the listeners' keeps it, with an event on its way or without one.
+      // The listeners do not keep the thread object, even while an event is on its way.
       let heldPlace = HeldPlace(.listenerThread, on: central)
       Ping(number: 3).queue(on: central)
       clerk = nil
       #expect(lifetime.waitUntilNone())
       heldPlace.letGo()
       #expect(waitUntil { Ping().queue(on: central) == 0 })
-      // Those of a type that is not dispatched count until somebody looks.
+      // The listener of another type is found to be over when its type is dispatched.
       #expect(waitUntil { Carrying(token: payloads.token()).queue(on: central) == 0 })
-      // Whoever found them takes them off its list after it has taken them off the central.
+      // Listeners leave the listener's list after they have left the router.
       #expect(waitUntil { central.listener.listenerCount == 0 })
       #expect(log.entries.count == 3)
       #expect(payloads.waitUntilNone())
@@ -190,7 +190,7 @@ struct EventMethodTests {
   }
 
   final class Picky: EventListening, @unchecked Sendable {
-    // Constant.
+    // Constants of Sendable types.
     let log: Log<String>
 
     init(_ log: Log<String>) { self.log = log }
@@ -209,8 +209,8 @@ struct EventMethodTests {
   }
 
   @Test(
-    "several interests are met together: the latest, if the filter wants that one", arguments: cores
-  )
+    "D4: several interests are met together: the latest event, if the filter lets it pass",
+    arguments: cores)
   func severalInterests(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -221,7 +221,7 @@ struct EventMethodTests {
       for number in 1...3 { Ping(number: number).queue(on: central) }
       for number in 1...3 { Pong(number: number).queue(on: central) }
       first.letGo()
-      // The latest was odd, and none of the others stands in for it.
+      // The latest was odd, and none of the older ones is handled in its place.
       #expect(log.entries(atLeast: 3) == ["pong 1", "pong 2", "pong 3"])
       let second = HeldPlace(.listenerThread, on: central)
       for number in 3...6 { Ping(number: number).queue(on: central) }
@@ -234,7 +234,7 @@ struct EventMethodTests {
   }
 
   final class PickyThread: EventThread, @unchecked Sendable {
-    // Constant.
+    // Constants of Sendable types.
     let log: Log<String>
 
     init(_ log: Log<String>, on central: EventCentral) {
@@ -260,7 +260,7 @@ struct EventMethodTests {
     }
   }
 
-  @Test("several interests of an event thread's property: an age and a filter", arguments: cores)
+  @Test("D4: an event thread's method may have an age limit and a filter", arguments: cores)
   func severalInterestsOfAThread(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -278,7 +278,7 @@ struct EventMethodTests {
   }
 
   final class Filtering: EventThread, @unchecked Sendable {
-    // Constant.
+    // Constants of Sendable types.
     let log = Log<Int>()
 
     @EventMethod<Filtering, Ping>(
@@ -296,7 +296,7 @@ struct EventMethodTests {
     func leave() { $onPing?.remove() }
   }
 
-  @Test("D6, D7: a filter that removes its own method is the last that is called", arguments: cores)
+  @Test("D6, D7: a filter that removes its own event method is called no more", arguments: cores)
   func filterRemoves(core: EventCentral.Core) {
     let thread = Filtering(on: EventCentral(core: core))
     for number in 1...2 { thread.queueEvent(Ping(number: number)) }

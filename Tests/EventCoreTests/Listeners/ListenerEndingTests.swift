@@ -5,7 +5,7 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// A call that a test holds, and what came before and after its end.
+/// A handler's call that a test holds, and the order in which it and what waits for it end.
 private struct HeldCall: Sendable {
   let entered = Gate(), leave = Gate()
   let log = Log<String>()
@@ -17,10 +17,10 @@ private struct HeldCall: Sendable {
   }
 }
 
-@Suite("D10: the end of listeners, and the count of what they did not get")
+@Suite("D10: listeners end, and what they did not get is counted")
 struct ListenerEndingTests {
   @Test(
-    "what waits at the end of a listener is counted, wherever it runs", arguments: cores,
+    "D10: what waits at the end of a listener is counted, wherever it runs", arguments: cores,
     ListenerPlace.allCases)
   func counted(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
@@ -47,7 +47,7 @@ struct ListenerEndingTests {
     }
   }
 
-  @Test("places that come and go leave their counts behind", arguments: cores)
+  @Test("D10: contexts that come and go leave their counts behind", arguments: cores)
   func placesThatWent(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -68,18 +68,17 @@ struct ListenerEndingTests {
     }
   }
 
-  @Test("D6: after a scope's endAndWait none of its handlers runs", arguments: cores)
+  @Test("D6: after a scope's endAndWait none of its handlers runs or begins", arguments: cores)
   func scopeWaits(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
       for count in [0, 1, 2, 7] {
         for _ in 0..<20 {
           let scope = EventListenerScope()
-          let running = Guarded(0)
+          let (ended, late) = (Guarded(false), Guarded(0))
           for _ in 0..<count {
             Ping.addListener(nil, executeOn: .listenerThread, on: central) { _ in
-              running.withLock { $0 += 1 }
-              running.withLock { $0 -= 1 }
+              if ended.withLock({ $0 }) { late.withLock { $0 += 1 } }
             }.stored(in: scope)
           }
           onThreads(2) { thread in
@@ -87,11 +86,12 @@ struct ListenerEndingTests {
               for number in 0..<50 { Ping(number: number).queue(on: central) }
             } else {
               scope.endAndWait()
-              #expect(running.withLock { $0 } == 0)
+              ended.withLock { $0 = true }
             }
           }
           #expect(Ping().queue(on: central) == 0)
-          #expect(running.withLock { $0 } == 0)
+          #expect(waitUntil { central.listener.eventCount == 0 })
+          #expect(late.withLock { $0 } == 0)
         }
       }
     }
@@ -113,7 +113,7 @@ struct ListenerEndingTests {
       #expect(!handle.isActive)
       switch way {
       case 0:
-        // The seventeenth has the others looked at.
+        // From the seventeenth on the scope looks for listeners that have ended.
         for _ in 0..<40 {
           Pong.addListener(nil, executeOn: .listenerThread, on: central) { _ in }.stored(in: scope)
         }
@@ -132,7 +132,7 @@ struct ListenerEndingTests {
     }
   }
 
-  @Test("D6: nothing is called after removeAndWait, whoever else removes it", arguments: cores)
+  @Test("D6: no call begins after removeAndWait, even if others remove the listener, too", arguments: cores)
   func removedByTwo(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)

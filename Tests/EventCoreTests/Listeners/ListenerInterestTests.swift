@@ -9,7 +9,7 @@ import Testing
 @Suite("Listeners with an interest")
 struct ListenerInterestTests {
   @Test(
-    "latestOnly: of what waits only the newest, in constant memory, and the rest is counted",
+    "D4: .latestOnly handles the newest of what waits, in constant memory, and counts the rest",
     arguments: cores, ListenerPlace.allCases)
   func latestOnly(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
@@ -36,7 +36,7 @@ struct ListenerInterestTests {
     }
   }
 
-  @Test("youngerThan: judged when the handler would run", arguments: cores, ListenerPlace.allCases)
+  @Test("D4: .youngerThan judges when the handler would run", arguments: cores, ListenerPlace.allCases)
   func youngerThan(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -57,7 +57,7 @@ struct ListenerInterestTests {
     }
   }
 
-  @Test("several interests at once", arguments: cores)
+  @Test("D4: several interests are met together", arguments: cores)
   func several(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -69,12 +69,11 @@ struct ListenerInterestTests {
         requester, Requester.onPing, executeOn: .dispatchQueue(queue),
         interestedIn: [.latestOnly, .youngerThan, .custom], maximumAge: 3_600 * 1_000_000_000,
         customFilter: { $0.isEven($1, $2, $3) }, on: central)
-      // The newest is odd: none of the older ones comes in its place.
+      // The newest is odd, and none of the older ones is handled in its place.
       for number in 0..<10 { Ping(number: number).queue(on: central) }
       queue.resume()
       #expect(waitUntil { handle.skippedCount == 10 })
-      // The job that counted has left: it would take the next event still, before the queue is
-      // held.
+      // Waits for the end of the job that counted: it could still take the next event otherwise.
       queue.sync {}
       queue.suspend()
       for number in 0...10 { Ping(number: number).queue(on: central) }
@@ -85,7 +84,7 @@ struct ListenerInterestTests {
   }
 
   @Test(
-    "D6, D7: a filter that removes its own listener is the last that is called of it",
+    "D6, D7: after a filter has removed its own listener nothing more of it is called",
     arguments: cores)
   func filterRemoves(core: EventCentral.Core) {
     final class Judge: Sendable {

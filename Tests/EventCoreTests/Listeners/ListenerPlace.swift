@@ -10,6 +10,9 @@ import Testing
 enum ListenerPlace: CaseIterable, CustomTestStringConvertible {
   case listenerThread, task, serialQueue, concurrentQueue, mainQueue
 
+  /// The places that several listeners can share. Each listener of a task has a task of its own.
+  static let shared = allCases.filter { $0 != .task }
+
   var testDescription: String { "\(self)" }
 
   var executeOn: ExecuteEventOn {
@@ -57,7 +60,7 @@ final class Requester: Sendable {
   }
 }
 
-/// A reference that a test drops when it likes.
+/// A reference that a test can drop from within a closure.
 final class Box<Value: AnyObject & Sendable>: Sendable {
   private let state: Guarded<Value?>
 
@@ -66,7 +69,7 @@ final class Box<Value: AnyObject & Sendable>: Sendable {
   var value: Value? {
     get { state.withLock { $0 } }
     set {
-      // What ends with the old value ends outside of the lock.
+      // The old value is released outside of the lock.
       let old = state.withLock { state in
         defer { state = newValue }
         return state
@@ -76,15 +79,12 @@ final class Box<Value: AnyObject & Sendable>: Sendable {
   }
 }
 
-/// Holds a place until it is let go, so that what is dispatched meanwhile waits.
+/// Holds an execution context inside a handler until it is let go, so that what is dispatched meanwhile
+/// waits.
 struct HeldPlace: Sendable {
-  struct Hold: Eventable {
-    let entered: Gate
-    let leave: Gate
-  }
   private let leave = Gate()
 
-  /// Returns once the place stands in a handler. `executeOn` is the same value as the listener's.
+  /// Returns once the context stands in a handler. `executeOn` is the same value as the listener's.
   init(_ executeOn: ExecuteEventOn, on central: EventCentral) {
     self.init(OpenContext(executeOn: executeOn), on: central)
   }
@@ -93,14 +93,10 @@ struct HeldPlace: Sendable {
   init(_ context: OpenContext, on central: EventCentral) {
     let entered = Gate()
     let handle = context.register { isolation in
-      Hold.addListener(
-        nil,
-        { hold in
-          hold.entered.open()
-          hold.leave.pass()
-        }, executeOn: context.executeOn, on: central)
+      HeldThread.Hold.addListener(
+        nil, { hold in hold.stand() }, executeOn: context.executeOn, on: central)
     }
-    Hold(entered: entered, leave: leave).stack(priority: .highest, on: central)
+    HeldThread.Hold(entered: entered, leave: leave).stack(priority: .highest, on: central)
     entered.pass()
     handle.remove()
   }

@@ -11,7 +11,7 @@ import Testing
 struct ListenerTests {
   // MARK: What and where
 
-  @Test("D2, D4: all events, once, in order", arguments: cores, ListenerPlace.allCases)
+  @Test("D2, D4: a listener gets all events, once, in order", arguments: cores, ListenerPlace.allCases)
   func allInOrder(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -42,7 +42,7 @@ struct ListenerTests {
         nil, { log.append($0.number) }, executeOn: executeOn, on: central)
       let held = HeldPlace(executeOn, on: central)
       var model = LaneModel<Int>()
-      var random = SeededRandom()
+      var random = SeededRandom(seed: announcedSeed("ListenerTests.urgentFirst, \(core), \(place)"))
       for number in 0..<200 {
         let lane = Int.random(in: 0..<10, using: &random)
         model.post(number, lane: lane)
@@ -50,7 +50,7 @@ struct ListenerTests {
       }
       #expect(handle.waitingEventCount == 200)
       held.letGo()
-      #expect(log.entries(atLeast: 200) == model.takeAll(), "seed \(random.seed)")
+      #expect(log.entries(atLeast: 200) == model.takeAll())
       handle.remove()
     }
   }
@@ -80,7 +80,7 @@ struct ListenerTests {
     #expect(found === queue)
   }
 
-  @Test("the default is the context that registers it, and .requesterThread that or another", arguments: cores)
+  @Test("a listener runs by default where it is registered", arguments: cores)
   func defaultContext(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let onMain = await MainActor.run {
@@ -122,7 +122,7 @@ struct ListenerTests {
     }
   }
 
-  @Test("the same on a thread that listens to another central", arguments: cores)
+  @Test("a handler of another central's thread registers listeners that run on that thread", arguments: cores)
   func insideAThreadOfAnotherCentral(core: EventCentral.Core) async {
     await offThePool {
       let (central, other) = (EventCentral(core: core), EventCentral(core: core))
@@ -138,7 +138,7 @@ struct ListenerTests {
       #expect("\(handle.executesOn)" == "eventThread")
       for _ in 0..<100 { Ping().queue(on: central) }
       #expect(log.entries(atLeast: 100) == Array(repeating: true, count: 100))
-      // The thread ends: the next event ends the listener.
+      // Once the thread has ended, the next event ends the listener.
       thread.cancel()
       thread.join()
       #expect(waitUntil { Ping().queue(on: central) == 0 })
@@ -146,7 +146,7 @@ struct ListenerTests {
   }
 
   @Test(
-    "D10: a thread that ends while events wait for its listener ends that, and frees them",
+    "D10: a thread that ends while events wait for its listener ends it and frees them",
     arguments: cores)
   func threadEndsWhileEventsWait(core: EventCentral.Core) async {
     await offThePool {
@@ -189,7 +189,7 @@ struct ListenerTests {
   }
 
   @Test(
-    "D8: listeners that ask for no time read no clock; those that do get that of the dispatch",
+    "D8: a listener that asks for the time gets that of the dispatch",
     arguments: cores)
   func dispatchTime(core: EventCentral.Core) async {
     await offThePool {
@@ -211,7 +211,7 @@ struct ListenerTests {
   // MARK: Ending
 
   @Test(
-    "D6: no call begins after remove, from any thread, while events are in flight",
+    "D6: no call begins after removeAndWait, while events are in flight",
     arguments: cores, ListenerPlace.allCases)
   func removeWhileInFlight(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
@@ -232,6 +232,7 @@ struct ListenerTests {
         handle.removeAndWait()
         removedFlag.value.store(true, ordering: .releasing)
         for number in 0..<10 { Ping(number: number).queue(on: central) }
+        #expect(waitUntil { handle.waitingEventCount == 0 })
         #expect(lateCount.value.load(ordering: .acquiring) == 0)
       }
     }
@@ -296,7 +297,9 @@ struct ListenerTests {
         #expect(waitUntil { log.entries.count == 7 })
         second.remove()
       }
-      #expect(log.entries.filter { $0 == "first" }.count == 1)
+      #expect(waitUntil { first.waitingEventCount == 0 && second.waitingEventCount == 0 })
+      #expect(log.entries.filter { $0 != "second" } == ["first", "removed"])
+      #expect(log.entries.count == (place == .task ? 7 : 2))
       #expect(Ping().queue(on: central) == 0)
     }
   }
@@ -331,7 +334,7 @@ struct ListenerTests {
   }
 
   @Test(
-    "D10: on a queue that nobody serves what waits can be seen, and is freed with the last listener there",
+    "D10: what waits on a queue that nobody serves is counted, and freed with the last listener",
     arguments: cores)
   func unservedQueue(core: EventCentral.Core) async {
     await offThePool {
@@ -354,7 +357,7 @@ struct ListenerTests {
     }
   }
 
-  @Test("D9, D10: the central takes its listeners along", arguments: cores, ListenerPlace.allCases)
+  @Test("D9, D10: listeners end with their central", arguments: cores, ListenerPlace.allCases)
   func centralGoes(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
       let lifetime = Lifetime()
@@ -373,8 +376,8 @@ struct ListenerTests {
   }
 
   @Test(
-    "an EventListener has a thread of its own, and ends its listeners with itself", arguments: cores
-  )
+    "D9: an EventListener has a thread of its own, and its listeners end with it",
+    arguments: cores)
   func listenerInstance(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)

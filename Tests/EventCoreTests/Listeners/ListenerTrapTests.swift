@@ -6,7 +6,7 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// D12: each in a process of its own.
+/// Each mistake is made in a process of its own.
 @Suite("D12: mistakes with listeners trap")
 struct ListenerTrapTests {
   @Test("removeAndWait inside the callback itself, wherever it runs", arguments: cores)
@@ -35,7 +35,7 @@ struct ListenerTrapTests {
     }
   }
 
-  @Test("a listener without a place, registered in a task or on a thread of one's own")
+  @Test("a listener that does not say where it runs, registered in a task or on another thread")
   func noPlace() async {
     let inTask = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
@@ -49,7 +49,7 @@ struct ListenerTrapTests {
       await offThePool { _ = Ping.addListener(nil, on: EventCentral()) { _ in } }
     }
     expectMessage(onThread, "say where it is to be called")
-    // It may be concurrent, so that a second listener there might run beside the first.
+    // A dispatch queue may be concurrent, so that a second listener there might run beside the first.
     let onQueue = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
     ) {
@@ -59,7 +59,7 @@ struct ListenerTrapTests {
         Pong.addListener(nil, on: central) { _ in }
       }
       Ping().queue(on: central)
-      await offThePool { Gate().pass(within: 60) }
+      await offThePool { Gate().pass() }
     }
     expectMessage(onQueue, "a dispatch queue or a thread")
   }
@@ -120,7 +120,7 @@ struct ListenerTrapTests {
         let central = EventCentral(core: EventCentral.Core(rawValue: core)!)
         let executeOn = ListenerPlace.allCases.first { "\($0)" == place }!.executeOn
         let (scope, registered, done) = (EventListenerScope(), Gate(), Gate())
-        // One before it and one behind it, which it may wait for.
+        // The scope may wait for the listeners before and after the one that ends it.
         for number in 0..<3 {
           scope.add(
             Ping.addListener(

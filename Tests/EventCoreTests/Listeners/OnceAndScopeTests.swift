@@ -8,7 +8,7 @@ import Testing
 @Suite("Listeners for one event, and scopes")
 struct OnceAndScopeTests {
   @Test(
-    "once: exactly one call, under dispatches from many threads", arguments: cores,
+    "D4: a once listener is called exactly once, whoever dispatches", arguments: cores,
     ListenerPlace.allCases)
   func once(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
@@ -35,7 +35,7 @@ struct OnceAndScopeTests {
     }
   }
 
-  @Test("once: what its interest turns away does not count", arguments: cores)
+  @Test("a once listener is not used up by events that its interest turns away", arguments: cores)
   func onceWithInterest(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -51,7 +51,7 @@ struct OnceAndScopeTests {
   }
 
   @Test(
-    "once and removed at the same time: at most one call, and then a quiet end", arguments: cores)
+    "D6: a once listener that is removed meanwhile is called at most once", arguments: cores)
   func onceAgainstRemove(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -69,7 +69,7 @@ struct OnceAndScopeTests {
     }
   }
 
-  @Test("a scope removes its listeners when it ends, by whatever way", arguments: cores)
+  @Test("D9: a scope removes its listeners when it ends, in whatever way", arguments: cores)
   func scope(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -99,7 +99,7 @@ struct OnceAndScopeTests {
     }
   }
 
-  @Test("a scope lets ended listeners go", arguments: cores)
+  @Test("D9: a scope lets go of listeners that have ended", arguments: cores)
   func scopeForgets(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -116,11 +116,11 @@ struct OnceAndScopeTests {
     }
   }
 
-  @Test("a scope runs no code of a handle's under its lock")
+  @Test("D7: a scope runs no code of a handle under its lock")
   func scopeIsOpen() async {
     await offThePool {
       let (scope, lifetime) = (EventListenerScope(), Lifetime())
-      // The seventeenth has the others looked at, of which the first is let go.
+      // The seventeenth makes the scope ask the others whether they have ended, and let go of them.
       for _ in 0..<17 {
         scope.add(Busy(scope, lifetime.token()))
       }
@@ -129,7 +129,7 @@ struct OnceAndScopeTests {
     }
   }
 
-  /// A handle that uses its scope whenever it is asked or ends.
+  /// A handle that uses its scope whenever it is asked whether it is active, and when it ends.
   final class Busy: EventListenerHandling {
     private let token: Lifetime.Token
     private let scope: EventListenerScope
@@ -151,7 +151,7 @@ struct OnceAndScopeTests {
     func removed() async -> Bool { true }
   }
 
-  /// A handle whose own life can be seen.
+  /// A handle whose lifetime the test can see.
   final class Marked: EventListenerHandling {
     private let token: Lifetime.Token
     private let state = Guarded(true)

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Dispatch
 import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// Each form, as one would write it.
-@Suite("A closure may stand behind the parentheses, whatever stands between them")
+@Suite("A handler may be a trailing closure, whatever the other arguments are")
 struct TrailingClosureTests {
-  @Test("listeners of an event type", arguments: cores)
+  @Test("a trailing closure for addListener of an event type", arguments: cores)
   func eventType(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -45,7 +43,7 @@ struct TrailingClosureTests {
     }
   }
 
-  @Test("listeners of a central's listener", arguments: cores)
+  @Test("a trailing closure for addListener on a listener", arguments: cores)
   func central(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -73,15 +71,14 @@ struct TrailingClosureTests {
     }
   }
 
-  @Test("D9: where there is no context to come back to, too, and the listener ends with its requester", arguments: cores)
+  @Test("D9: a trailing closure for a listener that ends with its requester", arguments: cores)
   func requesterThread(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
-      let (log, requesters, closures) = (Log<Int>(), Lifetime(), Lifetime())
+      let (log, requesters) = (Log<Int>(), Lifetime())
       var requester: Requester? = Requester(requesters.token())
-      let token = closures.token()
       Ping.addListener(requester!, executeOn: .requesterThread, on: central) { event in
-        withExtendedLifetime(token) { log.append(event.number) }
+        log.append(event.number)
       }
       Ping(number: 1).queue(on: central)
       #expect(log.entries(atLeast: 1) == [1])
@@ -93,7 +90,7 @@ struct TrailingClosureTests {
     }
   }
 
-  @Test("callbacks of an event thread", arguments: cores)
+  @Test("a trailing closure for addListener on an event thread", arguments: cores)
   func eventThread(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
@@ -116,7 +113,7 @@ struct TrailingClosureTests {
     #expect(log.entries.sorted() == [3, 12])
   }
 
-  @Test("a method's filter is a closure that is given the owner", arguments: cores)
+  @Test("the filter of a method is a closure that is given the method's object", arguments: cores)
   func methodAndFilter(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Dispatch
 import EventCore
 import EventCoreTestSupport
 import Testing
 
 @Suite("Pools: the dynamic scaler")
 struct DynamicScalerTests {
-  /// A clock that the test turns.
+  /// The hands of a clock that the test turns.
   final class Hands: Sendable {
     private let time = Guarded<Duration>(.zero)
     var now: Duration { time.withLock { $0 } }
@@ -26,7 +27,7 @@ struct DynamicScalerTests {
       capacity: capacity, threads: capacity, busyThreads: busy, waiting: waiting, handled: handled)
   }
 
-  @Test("depth above the limit adds a thread, but only after its time, and then one at a time")
+  @Test("a depth above the limit adds one thread each time it has lasted long enough")
   func growsByDepth() {
     let scaler = scaler(1, 3)
     var capacity = 1
@@ -40,7 +41,7 @@ struct DynamicScalerTests {
       hands.turn(.milliseconds(25))
     }
     // 100 ms after the first look, and again 100 ms after the change was seen; never beyond the
-    // most.
+    // maximum.
     #expect(steps == [1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3])
   }
 
@@ -72,7 +73,7 @@ struct DynamicScalerTests {
     }
   }
 
-  @Test("an idle thread is retired after its time, down to the least")
+  @Test("idle threads are retired one by one, down to the minimum")
   func shrinks() {
     let scaler = scaler(2, 4)
     var capacity = 4
@@ -87,7 +88,7 @@ struct DynamicScalerTests {
     #expect(changes == [.seconds(5), .milliseconds(10_025)])
   }
 
-  @Test("a load that goes up and down does not make the pool flap")
+  @Test("a load that goes up and down leaves the number of threads alone")
   func doesNotFlap() {
     let scaler = scaler(1, 8)
     // 75 ms of too much, then 75 ms of idling, for a minute: neither lasts.
@@ -99,7 +100,7 @@ struct DynamicScalerTests {
       #expect(capacity == 4)
       hands.turn(.milliseconds(25))
     }
-    // Between the limits nothing happens either, however long.
+    // A load between the limits changes nothing either, however long it lasts.
     for step in 2400..<4800 {
       #expect(
         scaler.capacity(for: reading(4, busy: 4, waiting: 100, handled: UInt64(step) << 20)) == 4)
@@ -107,14 +108,14 @@ struct DynamicScalerTests {
     }
   }
 
-  @Test("what lies outside of least and most is brought inside at once")
+  @Test("a capacity outside of minimum and maximum is brought inside at once")
   func limitsHold() {
     let scaler = scaler(2, 4)
     #expect(scaler.capacity(for: reading(1, busy: 0, waiting: 0)) == 2)
     #expect(scaler.capacity(for: reading(9, busy: 9, waiting: 10_000)) == 4)
   }
 
-  @Test("a pool follows its scaler, asked by hand, and loses nothing", arguments: balances)
+  @Test("D4: a pool follows a scaler that is asked by hand, and loses no event", arguments: balances)
   func poolFollows(_ kind: (EventCentral.Core, Balance)) {
     let jobs = JobPool(kind.0, 1, kind.1.make(), scaler: scaler(1, 3))
     let held = jobs.holdAll()
@@ -144,8 +145,7 @@ struct DynamicScalerTests {
 
   @Test("a pool asks its scaler by itself while it is busy, and rests", arguments: balances)
   func asksByItself(_ kind: (EventCentral.Core, Balance)) {
-    /// Wants as many threads as events have to be seen to, up to four; counts how often it is
-    /// asked.
+    /// Wants a thread for each event that waits or is handled, up to four, and keeps each reading.
     final class Counting: EventPoolScaling {
       let readings = Log<EventPoolReading>()
       var interval: Duration? { .milliseconds(1) }
@@ -163,18 +163,24 @@ struct DynamicScalerTests {
       Job(number: -1, entered: entered, leave: leave).queue(on: jobs.central)
       entered.pass()
       for number in 0..<20 { Job(number: number, key: number).queue(on: jobs.central) }
-      // Read from what the scaler saw: in a shared pool the others are soon done, and go again.
+      // Judged by the readings: in a shared pool the other threads are soon done and retired again.
       #expect(waitUntil { scaler.readings.entries.contains { $0.capacity > 1 } })
       leave.open()
       #expect(jobs.log.entries(atLeast: round * 21).count == round * 21)
-      // Back to one thread; from then on nobody asks, until something is to be done.
+      // Back at one thread the pool rests: at last nobody asks during twenty intervals.
       #expect(waitUntil { jobs.pool.statistics.threads.count == 1 })
+      #expect(
+        waitUntil {
+          let (asked, end) = (scaler.readings.entries.count, DispatchTime.now() + .milliseconds(20))
+          while DispatchTime.now() < end {}
+          return scaler.readings.entries.count == asked
+        })
       _ = scaler.readings.take()
     }
     jobs.pool.cancel()
   }
 
-  @Test("a depth that no pool reaches is no depth at all")
+  @Test("a limit that no depth reaches makes no pool grow or shrink")
   func unreachableDepth() {
     // Nothing but the depth decides, and at once.
     let scaler = EventPoolDynamicScaler(

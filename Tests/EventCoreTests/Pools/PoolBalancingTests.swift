@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Dispatch
 import EventCore
 import EventCoreTestSupport
-import Synchronization
 import Testing
 
 @Suite("Pools: which thread gets an event")
@@ -42,7 +40,7 @@ struct PoolBalancingTests {
     }
     for number in 0..<3 * capacity {
       #expect(Ping(number: number).queue(on: central) == 2)
-      // One at a time, so that each has its turn in the latest-only callbacks, too.
+      // One event at a time, so that each thread has its turn in the latest-only callbacks, too.
       _ = log.entries(atLeast: number + 1)
       _ = newest.entries(atLeast: number + 1)
     }
@@ -59,7 +57,7 @@ struct PoolBalancingTests {
     for number in 0..<10 { Job(number: number).queue(on: jobs.central) }
     held.forEach { $0.letGo() }
     let handled = jobs.log.entries(atLeast: 10)
-    // The gates of `holdAll` went straight to the threads, and took no turn.
+    // The events of `holdAll` went straight to the threads, and took no turn.
     #expect(handled.allSatisfy { $0.thread == $0.number % 3 })
     jobs.pool.cancel()
   }
@@ -80,7 +78,7 @@ struct PoolBalancingTests {
     Job(number: 0, entered: gate, leave: leave).queue(on: jobs.central)
     gate.pass()
     #expect(threads.map(\.eventCount) == [0, 0, 0])
-    // All are as busy: the first gets it. Then the others are less loaded.
+    // All threads are equally busy, so the first one gets the event, and then the others.
     for number in 1...6 {
       Job(number: number).queue(on: jobs.central)
     }
@@ -107,7 +105,7 @@ struct PoolBalancingTests {
       #expect(Set(ofKey.map(\.thread)).count == 1)
       #expect(ofKey.map(\.number) == (0..<each).map { key + $0 * keys })
     }
-    // Not all on one: 23 keys over 4 threads, by a hash that is drawn anew for each process.
+    // The 23 keys are not all on one thread, whatever hash this process has drawn.
     #expect(Set(handled.map(\.thread)).count > 1)
     jobs.pool.cancel()
   }
@@ -206,7 +204,6 @@ struct PoolBalancingTests {
   @Test("D7: a balancer may dispatch, and change the pool it balances", arguments: cores)
   func balancerReenters(core: EventCentral.Core) {
     final class Growing: EventPoolBalancing {
-      struct Noted: Eventable { var number: Int }
       let grow = Log<@Sendable () -> Void>()
       func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
         grow.take().forEach { $0() }
@@ -220,8 +217,8 @@ struct PoolBalancingTests {
       Job(number: 1).queue(on: jobs.central)
     }
     Job(number: 0).queue(on: jobs.central)
-    // The event that was being placed goes to one of those it was offered; the nested one sees the
-    // new.
+    // The event that was being placed goes to one of the threads that were on offer; the nested one
+    // finds the new thread, too.
     let handled = jobs.log.entries(atLeast: 2)
     #expect(handled.contains(.init(thread: 1, number: 0)))
     #expect(handled.contains(.init(thread: 2, number: 1)))
@@ -229,7 +226,7 @@ struct PoolBalancingTests {
   }
 
   @Test(
-    "a batch is spread like single events, and keeps its order on each thread",
+    "D2: a batch is spread like single events, and keeps its order on each thread",
     arguments: balances, [1, 2, 63, 64, 65, 200])
   func batches(_ kind: (EventCentral.Core, Balance), count: Int) {
     let jobs = JobPool(kind.0, 3, kind.1.make())

@@ -6,7 +6,7 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("Pools: what an event is when it arrives")
+@Suite("Pools: events arrive as they were dispatched")
 struct PoolDispatchTests {
   struct Ping: Eventable { var number = 0 }
   struct Pong: Eventable { var number = 0 }
@@ -32,7 +32,7 @@ struct PoolDispatchTests {
     jobs.pool.cancel()
   }
 
-  @Test("D8: the time is when the user dispatched, the priority what he gave", arguments: balances)
+  @Test("D8: a callback gets the time and the priority of the dispatch", arguments: balances)
   func timeSurvives(_ kind: (EventCentral.Core, Balance)) {
     let central = EventCentral(core: kind.0)
     let log = Log<(EventPriority, DispatchTime)>()
@@ -41,11 +41,11 @@ struct PoolDispatchTests {
       thread.addEventCallback { (_: Ping, priority, time) in log.append((priority, time)) }
       return thread
     }
-    let held = pool.withThreads { $0.map { HeldThread($0) } }
+    let held = pool.holdAll()
     let before = DispatchTime.now()
     Ping().queue(priority: .low, on: central)
     let after = DispatchTime.now()
-    // The handlers run later; what they are told is the moment of the dispatch.
+    // The handlers run later, and are told the moment of the dispatch.
     while DispatchTime.now() <= after {}
     held.forEach { $0.letGo() }
     let (priority, time) = log.entries(atLeast: 1)[0]
@@ -54,7 +54,7 @@ struct PoolDispatchTests {
     pool.cancel()
   }
 
-  @Test("Round robin takes turns over the events of all types", arguments: cores)
+  @Test("round robin takes turns over the events of all types", arguments: cores)
   func turnsOverTypes(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let log = Log<Int>()
@@ -65,7 +65,7 @@ struct PoolDispatchTests {
       return thread
     }
     for number in 0..<12 {
-      // Twice to each, so that turns of each type would begin 0, 1, 0, 1.
+      // Two events of each type in turn: if each type had turns of its own, they would go 0, 1, 0, 1.
       if number / 2 % 2 == 0 { Ping().queue(on: central) } else { Pong().queue(on: central) }
       #expect(log.entries(atLeast: number + 1).last == number % 3)
     }
@@ -116,7 +116,7 @@ struct PoolDispatchTests {
   }
 
   @Test(
-    "what is sent to the pool reaches one thread, what is sent to a thread that one",
+    "an event sent to the pool reaches one thread, an event sent to a thread reaches that one",
     arguments: balances)
   func directDispatch(_ kind: (EventCentral.Core, Balance)) {
     let jobs = JobPool(kind.0, 3, kind.1.make())
@@ -148,8 +148,8 @@ struct PoolDispatchTests {
         log.append(Handled(thread: index, number: event.number))
       }
     }
-    /// Which threads handle four events. Of a shared pool only what is sent to all of them is
-    /// handled by all.
+    /// Sends four events and returns which threads have handled them. In a shared pool a thread that
+    /// has no callback may take one and skip it.
     func send(from number: Int) -> Set<Int> {
       for number in number..<number + 4 {
         #expect(Ping(number: number).queue(on: jobs.central) == 1)
@@ -168,7 +168,7 @@ struct PoolDispatchTests {
     let both = send(from: 4)
     #expect(both.isSubset(of: [0, 2]))
     #expect(kind.1 != .roundRobin || both == [0, 2])
-    // All of them: now nothing is skipped in a shared pool either.
+    // All threads have a callback: now nothing is skipped in a shared pool either.
     let third = listen(1)
     let skipped = jobs.pool.statistics.skipped
     #expect(kind.1 == .shared || skipped == 0)
@@ -180,7 +180,7 @@ struct PoolDispatchTests {
     #expect(send(from: 12).isSubset(of: [0]))
     second.removeAndWait()
     #expect(Ping().queue(on: jobs.central) == 0)
-    // The pool's own type is as it was.
+    // The type that all threads handle is as it was.
     #expect(Job().queue(on: jobs.central) == 1)
     jobs.pool.cancel()
   }
@@ -210,7 +210,7 @@ struct PoolDispatchTests {
   }
 
   @Test(
-    "latest-only callbacks in a balanced pool: one waits on each thread, and retiring still ends",
+    "D4: in a balanced pool one event waits on each thread for latest-only callbacks",
     arguments: cores)
   func latestOnly(core: EventCentral.Core) {
     struct ByNumber: EventPoolBalancing {
@@ -225,22 +225,22 @@ struct PoolDispatchTests {
       thread.addEventCallback(
         { (event: Ping) in log.append(Handled(thread: index, number: event.number)) },
         interestedIn: .latestOnly)
-      // A receiver of its own beside it: the pool chooses for the two apart.
+      // This callback has another receiver: the pool chooses a thread for each of the two.
       thread.addEventCallback { (event: Ping) in plain.append(event.number) }
       return thread
     }
-    let held = pool.withThreads { $0.map { HeldThread($0) } }
+    let held = pool.holdAll()
     for number in 0..<1_000 { #expect(Ping(number: number).queue(on: central) == 2) }
     pool.capacity = 1
     for number in 1_000..<1_100 { Ping(number: number).queue(on: central) }
     held.forEach { $0.letGo() }
     #expect(plain.entries(atLeast: 1_100).sorted() == Array(0..<1_100))
-    // The one that was retired had the newest of its half, the other the newest of all.
+    // The retired thread had the newest event of its half, the other one the newest of all.
     #expect(waitUntil { pool.statistics.threads.count == 1 })
     let latest = log.entries(atLeast: 2)
     #expect(Set(latest.map(\.number)) == [999, 1_099])
     #expect(waitUntil { pool.statistics.skipped == 1_098 })
-    // What is counted comes out even again: the pool is idle.
+    // Every promise is accounted for, so that the pool comes to its end.
     #expect(pool.drain())
     #expect(pool.statistics.delivered == 2 + 2 + 1_100)
   }
@@ -261,7 +261,7 @@ struct PoolDispatchTests {
     }
     Job().queue(on: central)
     ready.pass()
-    // It gets every event, on the thread of its handler; the pool has no callback for the type.
+    // The listener gets every event on the thread of its handler; the pool has no callback for Ping.
     for number in 0..<10 { #expect(Ping(number: number).queue(on: central) == 1) }
     #expect(log.entries(atLeast: 10) == Array(0..<10))
     registered.take().forEach { $0.remove() }

@@ -5,10 +5,10 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// Each in a process of its own.
-@Suite("Pools: D12: mistakes with scalers and balancers trap")
+/// Each mistake is made in a process of its own.
+@Suite("D12: mistakes with scalers and balancers trap")
 struct PoolMistakeTests {
-  @Test("a scaler without a thread, or with less at most than at least")
+  @Test("a scaler whose minimum is below one or above its maximum")
   func bounds() async {
     let none = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       _ = EventPoolDynamicScaler(minimum: 0, maximum: 4)
@@ -20,7 +20,7 @@ struct PoolMistakeTests {
     expectMessage(crossed, "and these are 3 and 2: give it both in that order")
   }
 
-  @Test("limits by which a pool would grow and shrink in turn, and the edge at which it does not")
+  @Test("limits by which a pool would grow and shrink in turn; equal depths are allowed")
   func limits() async {
     let depths = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       _ = EventPoolDynamicScaler(maximum: 2, growDepth: 2, shrinkDepth: 3)
@@ -33,7 +33,7 @@ struct PoolMistakeTests {
     _ = EventPoolDynamicScaler(maximum: 1, growDepth: 0, growAfter: .zero, shrinkDepth: 0)
   }
 
-  @Test("a scaler that is to be asked all the time")
+  @Test("a scaler whose interval is zero")
   func interval() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       _ = EventPool<EventThread>(

@@ -7,9 +7,9 @@ import EventCoreTestSupport
 import Synchronization
 import Testing
 
-@Suite("Pools: how many threads")
+@Suite("Pools: the number of threads")
 struct PoolScalingTests {
-  @Test("capacity grows and shrinks a pool at run time", arguments: balances)
+  @Test("D4: the capacity may grow and shrink at run time", arguments: balances)
   func capacity(_ kind: (EventCentral.Core, Balance)) {
     let jobs = JobPool(kind.0, 2, kind.1.make())
     #expect(jobs.pool.capacity == 2)
@@ -30,7 +30,7 @@ struct PoolScalingTests {
     jobs.pool.cancel()
   }
 
-  @Test("a thread that is retired handles what waits for it, and gets no more", arguments: cores)
+  @Test("D4: a thread that is retired handles what waits for it, and gets no more", arguments: cores)
   func retiredDrains(core: EventCentral.Core) {
     let jobs = JobPool(core, 2)
     let held = jobs.holdAll()
@@ -50,7 +50,7 @@ struct PoolScalingTests {
     #expect(handled.map(\.number).sorted() == Array(0..<30))
     #expect(handled.filter { $0.thread == 1 }.map(\.number) == (0..<10).map { 2 * $0 + 1 })
     #expect(waitUntil { jobs.pool.statistics.threads.count == 1 })
-    // It is taken off the list before its thread lets go of it.
+    // The thread leaves the list before it releases its object.
     #expect(waitUntil { jobs.lifetime.alive == 1 })
     jobs.pool.cancel()
   }
@@ -69,7 +69,7 @@ struct PoolScalingTests {
     _ = pools.take()
   }
 
-  /// Comes back when the thread has looked at all that waits for it, other than in the lane behind.
+  /// Returns when the thread has taken everything that waits for it before the last lane.
   static let awaitLook: @Sendable (JobThread) -> Void = { thread in
     let hasLooked = Gate()
     let handle = thread.addEventCallback { (_: Look) in hasLooked.open() }
@@ -102,7 +102,7 @@ struct PoolScalingTests {
   }
 
   @Test(
-    "D4: nor does one that is made with the pool, of what is dispatched meanwhile",
+    "D4: a thread that is made with its pool skips nothing of what is dispatched meanwhile",
     arguments: balances)
   func madeByClosure(_ kind: (EventCentral.Core, Balance)) {
     let (threads, sent) = (Log<JobThread>(), Log<Int>())
@@ -119,24 +119,23 @@ struct PoolScalingTests {
         Self.awaitLook(thread)
         threads.append(thread)
       })
-    // Nobody was there for those of the first.
+    // While the first thread was made, no callback was registered yet.
     #expect(sent.entries == Array(10..<30))
     held.take().forEach { $0.letGo() }
     _ = threads.take()
     #expect(jobs.pool.drain())
     #expect(jobs.log.entries.map(\.number).sorted() == Array(10..<30))
-    // Each thread has handled one more, and the first stood in another.
+    // Each thread has also handled a `Look`, and the first one the event that held it.
     let statistics = jobs.pool.statistics
     #expect(statistics.delivered == 20 + 3 + 1)
     #expect(statistics.skipped == 0)
   }
 
   @Test(
-    "D4: scaling under fire loses nothing, doubles nothing and keeps each producer's order per thread",
+    "D2, D4: scaling under fire delivers each event once and keeps each producer's order per thread",
     arguments: balances, [false, true])
   func underFire(_ kind: (EventCentral.Core, Balance), isByClosure: Bool) {
-    var random = SeededRandom()
-    print("pool under fire, \(kind), callbacks by closure: \(isByClosure): seed \(random.seed)")
+    var random = SeededRandom(seed: announcedSeed("pool under fire, \(kind), \(isByClosure)"))
     let (producers, each) = (3, 3_000)
     let lifetime = Lifetime()
     let looks = Log<Void>()
@@ -183,15 +182,13 @@ struct PoolScalingTests {
     #expect(statistics.cancelled == 0 && statistics.refused == 0)
   }
 
-  /// D2: on each thread the events of each producer come in the order in which it dispatched them,
-  /// and so do those of each key. Of a shared pool too: what a thread takes later was dispatched
-  /// later.
+  /// D2: on each thread the events of each producer come in the order in which it dispatched them.
+  /// This holds in a shared pool, too: what a thread takes later was dispatched later.
   private static func expectOrder(_ handled: [Handled], each: Int) {
     struct Place: Hashable { var thread, producer: Int }
     var last: [Place: Int] = [:]
     for event in handled {
-      // A thread that comes later may have the index of one that has ended, and then all of its
-      // events come after those of that one.
+      // A later thread may have the index of one that has ended, and then its events come later, too.
       let place = Place(thread: event.thread, producer: event.number / each)
       #expect(last[place] ?? -1 < event.number, "\(place)")
       last[place] = event.number
@@ -199,7 +196,7 @@ struct PoolScalingTests {
   }
 
   @Test(
-    "D10: cancelled and drained under fire, every event is delivered, cancelled or refused",
+    "D10: every event of a pool that ends under fire is delivered, cancelled or refused",
     arguments: balances, [true, false])
   func endUnderFire(_ kind: (EventCentral.Core, Balance), drains: Bool) {
     for _ in 0..<20 {
@@ -219,7 +216,7 @@ struct PoolScalingTests {
       jobs.pool.join()
       #expect(lifetime.waitUntilNone())
       #expect(waitUntil { jobs.pool.statistics.threads.isEmpty })
-      // A dispatch that the end overtook counts its event when it frees it.
+      // A dispatch that the pool's end has overtaken frees its event and counts it.
       #expect(
         waitUntil {
           let statistics = jobs.pool.statistics
@@ -229,7 +226,7 @@ struct PoolScalingTests {
     }
   }
 
-  @Test("handlers that never end: the others go on, and the pool tells", arguments: balances)
+  @Test("a pool tells which handlers do not end, and its other threads go on", arguments: balances)
   func stuckHandler(_ kind: (EventCentral.Core, Balance)) {
     let jobs = JobPool(kind.0, 2, kind.1.make())
     let (entered, leave) = (Gate(), Gate())
@@ -241,8 +238,8 @@ struct PoolScalingTests {
     let stuck = jobs.pool.stuckThreads(runningFor: .milliseconds(20))
     #expect(stuck.map(\.index) == [0])
     #expect(jobs.pool.statistics.threads[1].runningFor == nil)
-    // The other thread goes on; what was dealt to the stuck one waits, and is told. In a shared
-    // pool nothing does.
+    // The other thread goes on. The events that were placed on the stuck one wait and are counted; in
+    // a shared pool none is.
     for number in 0..<40 { Job(number: number, key: number).queue(on: jobs.central) }
     let waiting = jobs.pool.stuckThreads(runningFor: .milliseconds(20))[0].waiting
     #expect(jobs.log.entries(atLeast: 40 - waiting).count == 40 - waiting)
@@ -257,7 +254,7 @@ struct PoolScalingTests {
   }
 
   @Test(
-    "two who set the capacity at once, and a pool that ends meanwhile, leave no thread behind",
+    "D9: a pool that ends while two threads set its capacity leaves no thread behind",
     arguments: cores)
   func capacityRaces(core: EventCentral.Core) {
     for _ in 0..<30 {

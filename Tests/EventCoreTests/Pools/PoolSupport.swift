@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Dispatch
 import EventCore
 import EventCoreTestSupport
 
-/// Every way to balance that the suites run through.
+/// The balancers with which the suites run.
 enum Balance: CaseIterable, Sendable {
   case roundRobin, lowestLoad, keyed, custom, shared
 
@@ -19,11 +18,11 @@ enum Balance: CaseIterable, Sendable {
     }
   }
 
-  /// Those that choose a thread when an event is dispatched.
+  /// The balancers that choose a thread when an event is dispatched.
   static let balanced: [Balance] = [.roundRobin, .lowestLoad, .keyed, .custom]
 }
 
-/// A user's own.
+/// A balancer of a user's own, which chooses the last thread.
 struct LastBalancer: EventPoolBalancing {
   func chooseThread(for choice: borrowing EventPoolChoice) -> Int { choice.count - 1 }
 }
@@ -32,7 +31,7 @@ struct Job: Eventable {
   var number = 0
   var key = 0
   var token: Lifetime.Token?
-  /// The handler says that it has begun, and waits.
+  /// The handler opens `entered` when it begins, and then waits for `leave`.
   var entered: Gate?
   var leave: Gate?
 }
@@ -44,12 +43,12 @@ struct Handled: Sendable, Equatable {
 
 /// A thread of a pool that notes what it handles.
 final class JobThread: EventThread, @unchecked Sendable {
-  // Constant.
+  // Constants of Sendable types.
   let index: Int
   let log: Log<Handled>
   let token: Lifetime.Token?
   let body: (@Sendable (JobThread, Job) -> Void)?
-  /// Whether it registers its callback, or leaves that to whoever makes it.
+  /// Whether the thread registers its callback itself.
   let registers: Bool
 
   init(
@@ -86,8 +85,8 @@ struct JobPool: Sendable {
   let lifetime = Lifetime()
   let pool: EventPool<JobThread>
 
-  /// - Parameter complete: If given, the threads come without their callback, and the pool's
-  ///   closure registers it after this.
+  /// - Parameter complete: If given, the threads are made without their callback, and the pool's
+  ///   closure registers it after it has called this.
   init(
     _ core: EventCentral.Core, _ capacity: Int,
     _ balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
@@ -109,28 +108,15 @@ struct JobPool: Sendable {
     }
   }
 
+  func holdAll() -> [HeldThread] { pool.holdAll() }
+}
+
+extension EventPool {
   /// Has every thread of the pool stand in a handler.
-  func holdAll() -> [HeldThread] {
-    pool.withThreads { threads in threads.map { HeldThread($0) } }
-  }
+  func holdAll() -> [HeldThread] { withThreads { $0.map { HeldThread($0) } } }
 }
 
-/// Keeps a pool until the test, or a handler, lets it go.
-final class PoolHolder: Sendable {
-  private let pool: Guarded<EventPool<JobThread>?>
-
-  init(_ pool: EventPool<JobThread>?) { self.pool = Guarded(pool) }
-
-  func letGo() {
-    let pool = pool.withLock { pool in
-      defer { pool = nil }
-      return pool
-    }
-    withExtendedLifetime(pool) {}
-  }
-}
-
-/// The pool suites by core and way to balance.
+/// Each core with each balancer, the arguments of most tests of pools.
 let balances: [(EventCentral.Core, Balance)] = cores.flatMap { core in
   Balance.allCases.map { (core, $0) }
 }

@@ -6,10 +6,10 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("Pools: D8: the time of dispatch")
+@Suite("D8: the time of dispatch in pools")
 struct PoolTimeTests {
   @Test(
-    "no callback that asks for the time too late is given an event without one",
+    "a callback that asks for the time is given no event that was dispatched without it",
     arguments: balances)
   func askedTooLate(_ kind: (EventCentral.Core, Balance)) {
     let jobs = JobPool(kind.0, 1, kind.1.make())
@@ -36,7 +36,7 @@ struct PoolTimeTests {
 
   enum Interest: CaseIterable { case youngerThan, custom }
 
-  /// A pool of two threads whose callbacks are as that of `add`.
+  /// Makes a pool of two threads, each with the callback that `add` registers, and their handles.
   private static func pool(
     _ kind: (EventCentral.Core, Balance),
     add: @escaping @Sendable (EventThread) -> any EventListenerHandling
@@ -53,7 +53,7 @@ struct PoolTimeTests {
   }
 
   @Test(
-    "an event that an interest turns away is judged when the handler would run, counts as skipped, and weighs on no thread",
+    "D4: an event that an interest turns away counts as skipped and as no thread's load",
     arguments: balances, Interest.allCases)
   func turnedAway(_ kind: (EventCentral.Core, Balance), interest: Interest) {
     let (isWanted, log) = (Guarded(true), Log<Int>())
@@ -69,20 +69,20 @@ struct PoolTimeTests {
           customFilter: { _, _, _ in isWanted.withLock { $0 } })
       }
     }
-    let hold = pool.withThreads { threads in threads.map { HeldThread($0) } }
+    let hold = pool.holdAll()
     for number in 0..<20 { #expect(Job(number: number, key: number).queue(on: pool.central) == 1) }
-    // All were young and wanted so far; when the threads come to them they are not.
+    // The events were young and wanted when they were dispatched, and are not when they are taken.
     isWanted.withLock { $0 = false }
     let later = DispatchTime.now() + .milliseconds(2)
     while DispatchTime.now() < later {}
     hold.forEach { $0.letGo() }
     #expect(waitUntil { pool.statistics.skipped == 20 })
     #expect(handles.entries.map(\.skippedCount).reduce(0, +) == 20)
-    // A thread counts the event that it was held by when it has left it.
+    // A thread counts the event that held it after it has left the handler.
     #expect(waitUntil { pool.statistics.delivered == 2 })
     #expect(log.entries.isEmpty)
-    // Nothing is left of them: one each is even again.
-    let again = pool.withThreads { threads in threads.map { HeldThread($0) } }
+    // The skipped events weigh on no thread any more, so that each thread gets one of two.
+    let again = pool.holdAll()
     #expect(pool.statistics.threads.map(\.waiting) == [0, 0])
     if case .lowestLoad = kind.1 {
       for _ in 0..<2 { Job().queue(on: pool.central) }

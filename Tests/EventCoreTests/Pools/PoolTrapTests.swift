@@ -5,9 +5,8 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its
-/// own.
-@Suite("Pools: D12: mistakes trap")
+/// Each mistake is made in a process of its own.
+@Suite("D12: mistakes with pools trap")
 struct PoolTrapTests {
   @Test("a pool without a thread")
   func noThread() async {
@@ -75,7 +74,7 @@ struct PoolTrapTests {
       "has at least one thread, and whoever set its capacity asked for \(capacity): ask for 1")
   }
 
-  /// A scaler that wants so many, whatever is to be done.
+  /// A scaler that always wants the same number of threads.
   struct Stubborn: EventPoolScaling {
     let capacity: Int
     var interval: Duration? { nil }

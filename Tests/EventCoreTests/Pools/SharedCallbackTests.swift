@@ -24,20 +24,16 @@ struct SharedCallbackTests {
     }
   }
 
-  private static func hold(_ pool: EventPool<EventThread>) -> [HeldThread] {
-    pool.withThreads { $0.map { HeldThread($0) } }
-  }
-
   @Test(
     "D4: a callback that is added gets what is dispatched afterwards, and nothing that waited",
     arguments: cores, [1, 2, 3])
   func addedCallback(core: EventCentral.Core, capacity: Int) {
     let log = Log<String>()
     let pool = Self.pool(core, capacity, log)
-    let held = Self.hold(pool)
+    let held = pool.holdAll()
     for number in 0..<5 { #expect(Ping(number: number).queue(on: pool.central) == 1) }
     pool.withThreads { threads in
-      // Also what waits for one thread alone.
+      // This event waits for one thread alone.
       threads[0].queueEvent(Ping(number: 5))
       for thread in threads {
         thread.addEventCallback { (event: Ping) in log.append("second \(event.number)") }
@@ -66,7 +62,7 @@ struct SharedCallbackTests {
           { (event: Ping) in log.append("first \(event.number)") }, interestedIn: interest))
       return thread
     }
-    let held = Self.hold(pool)
+    let held = pool.holdAll()
     Ping(number: 0).queue(on: pool.central)
     for handle in handles.entries { #expect(handle.remove()) }
     pool.withThreads { threads in
@@ -75,24 +71,24 @@ struct SharedCallbackTests {
           { (event: Ping) in log.append("second \(event.number)") }, interestedIn: interest)
       }
     }
-    // It waits behind the other, also of those of which one waits at most.
+    // Of a lower priority, so that it is handled after the other one would be.
     Ping(number: 1).queue(priority: .lowest, on: pool.central)
     held.forEach { $0.letGo() }
     #expect(pool.drain())
     #expect(log.entries == ["second 1"])
   }
 
-  @Test("D4: what a new thread brings along gets what waits", arguments: cores)
+  @Test("D4: the callbacks of a new thread get what waits", arguments: cores)
   func newThread(core: EventCentral.Core) {
     let log = Log<String>()
     let pool = Self.pool(core, 1, log)
-    let held = Self.hold(pool)
+    let held = pool.holdAll()
     pool.withThreads { threads in
       _ = threads[0].addEventCallback { (event: Ping) in log.append("second \(event.number)") }
     }
     for number in 0..<5 { Ping(number: number).queue(on: pool.central) }
     pool.capacity = 2
-    // By the new thread alone.
+    // The new thread alone handles them.
     #expect(log.entries(atLeast: 5) == (0..<5).map { "first \($0)" })
     held.forEach { $0.letGo() }
     #expect(pool.drain())

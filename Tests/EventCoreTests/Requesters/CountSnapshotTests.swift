@@ -2,14 +2,14 @@
 // Copyright the EventCore authors
 
 import EventCoreTestSupport
-import Foundation
-import Synchronization
 import Testing
 
 @testable import EventCore
 
-/// The look whether nobody but consumers refers to a requester, and what makes it short (D9).
-@Suite struct CountSnapshotTests {
+/// A hold looks whether anybody but consumers refers to its requester. As long as the word with the
+/// counts is the one of its snapshot, that look is a comparison.
+@Suite("D9: the comparison of a requester's counts with a snapshot of them")
+struct CountSnapshotTests {
   private final class Owner {
     let token: Lifetime.Token
 
@@ -18,8 +18,8 @@ import Testing
     }
   }
 
-  /// A hold with its one reference, and the others, which are counted by hand: a variable of the
-  /// test's would be let go of whenever the compiler likes.
+  /// A hold with its one reference, and the others, which are counted by hand: the compiler may
+  /// release a variable of the test whenever it likes.
   private final class Held: @unchecked Sendable {
     // `hold` is begun once, by the test's own thread, and read by it alone. The rest is constant.
     private let hold = UnsafeMutablePointer<RequesterHold>.allocate(capacity: 1)
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test("D9 the last other reference is seen to go, at each count, and the look is short before")
+  @Test("D9: the hold sees that the last other reference has gone, whatever the count was")
   func lastReference() {
     let lifetime = Lifetime()
     for others in 0...5 {
@@ -56,7 +56,7 @@ import Testing
         held.object.release()
         #expect(held.isLastReference == (left == 0))
       }
-      // Somebody has made a weak reference of his strong.
+      // Somebody makes a weak reference strong.
       _ = held.object.retain()
       #expect(!held.isLastReference)
       held.object.release()
@@ -65,7 +65,7 @@ import Testing
     #expect(lifetime.alive == 0)
   }
 
-  @Test("D9 an object whose counts lie in a table gets no short look; nor may the short one err")
+  @Test("D9: an object whose counts lie in a side table has no snapshot, and is judged correctly")
   func tableOfCounts() {
     let lifetime = Lifetime()
     for isWeakFirst in [false, true] {
@@ -83,14 +83,14 @@ import Testing
     #expect(lifetime.alive == 0)
   }
 
-  @Test("D9 the short look says what a model counts, whatever is done to the references")
+  @Test("D9: the hold agrees with a model, whatever is done to the references")
   func againstModel() {
     var random = SeededRandom(seed: announcedSeed("CountSnapshotTests.againstModel"))
     let lifetime = Lifetime()
     for _ in 0..<500 {
       var others = Int.random(in: 0...3, using: &random)
       let held = Held(lifetime, others: others)
-      // References that hold nothing, and are counted, too.
+      // Unowned and weak references, which keep nothing alive but are counted, too.
       var holdNothing: [() -> Void] = []
       func change() {
         switch Int.random(in: 0..<8, using: &random) {
@@ -120,7 +120,7 @@ import Testing
   }
 
   @Test(
-    "D9 what changes while the snapshot is taken gives none",
+    "D9: no snapshot comes of counts that change while it is taken",
     .enabled(if: CountSnapshot.isSupported))
   func changesInBetween() {
     let lifetime = Lifetime()
@@ -131,7 +131,7 @@ import Testing
         if isTable {
           reference = held.object.takeUnretainedValue()
         } else {
-          // Somebody makes it strong, and keeps it.
+          // Somebody makes a weak reference strong, and keeps it.
           _ = held.object.retain()
         }
         _ = held.object.retain()
@@ -145,27 +145,27 @@ import Testing
     #expect(lifetime.alive == 0)
   }
 
-  @Test("D9 others who refer weakly and let go while a hold begins do not mislead it")
+  @Test("D9: a weak reference that is made while a hold begins does not mislead it")
   func othersWhileItBegins() throws {
     let lifetime = Lifetime()
     for _ in 0..<500 {
       let held = Held(lifetime, others: 1)
       let start = Gate()
       let ended = Gate()
-      Thread {
+      runThread {
         weak var reference: Owner?
         start.pass()
         reference = held.object.takeUnretainedValue()
         held.object.release()
         _ = reference
         ended.open()
-      }.start()
+      }
       start.open()
       held.begin()
       try #require(ended.pass())
       #expect(held.isLastReference)
     }
-    // The thread's own hand on it goes after it has opened the gate.
+    // The thread releases its own reference after it has opened the gate.
     #expect(lifetime.waitUntilNone())
   }
 }

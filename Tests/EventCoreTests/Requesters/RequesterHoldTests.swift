@@ -4,10 +4,9 @@
 import Dispatch
 import EventCore
 import EventCoreTestSupport
-import Synchronization
 import Testing
 
-@Suite("D9: a place that holds a requester keeps it callable nowhere")
+@Suite("D9: a requester that a place holds is not called there or anywhere else once it is gone")
 struct RequesterHoldTests {
   // place A                              test                                place B
   // calls the requester's listener
@@ -15,12 +14,11 @@ struct RequesterHoldTests {
   //                                      sends events                        does not call it
   // leaves that handler
   @Test(
-    "a handler that is not the requester's, and takes long, keeps no other place calling it",
-    arguments: cores, ListenerPlace.allCases)
+    "another handler that takes long does not make other places go on calling a requester",
+    arguments: cores, ListenerPlace.shared)
   func strangerTakesLong(core: EventCentral.Core, place: ListenerPlace) async {
     await offThePool {
-      guard place != .task else { return }  // One place each.
-      // The other handler is for the next event, or for the same one.
+      // The handler that takes long is one for the next event, or one for the same event.
       for isSameEvent in [false, true] {
         let central = EventCentral(core: core)
         let (owner, log, seen) = (Lifetime(), Log<Int>(), Log<Int>())
@@ -75,7 +73,7 @@ struct RequesterHoldTests {
   //                                      lets the last reference go
   //                                      sends events                        does not call it
   @Test(
-    "a place that holds it for a listener which has ended keeps no later one callable",
+    "a place that holds a requester for an ended listener keeps no later listener callable",
     arguments: cores)
   func laterListener(core: EventCentral.Core) async {
     await offThePool {
@@ -120,7 +118,7 @@ struct RequesterHoldTests {
   //                                      sends events                        no callback of it
   // leaves that handler
   @Test(
-    "an event thread that listens in another place ends with its last reference, wherever that place stands",
+    "an event thread with a listener in a busy place ends with its last reference",
     arguments: cores, [false, true])
   func eventThread(core: EventCentral.Core, isSubclass: Bool) async {
     await offThePool {
@@ -142,8 +140,9 @@ struct RequesterHoldTests {
       entered.pass()
       #expect(log.entries == [0, -1])
       box.value = nil
-      #expect(Ping(number: 1).queue(on: central) == 0)
+      // Its own consumer may hold the thread object until it has run dry, but no longer.
       #expect(owner.waitUntilNone())
+      #expect(Ping(number: 1).queue(on: central) == 0)
       #expect(!its.isActive)
       #expect(log.entries == [0, -1])
       leave.open()
@@ -152,7 +151,8 @@ struct RequesterHoldTests {
   }
 
   @Test(
-    "a requester that was found gone stays gone, whoever makes it strong again", arguments: cores)
+    "a requester that was found gone stays gone, even if a weak reference is made strong",
+    arguments: cores)
   func foundGone(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -167,7 +167,7 @@ struct RequesterHoldTests {
       Ping.addListener(
         nil, { (event: Ping) in seen.append(event.number) }, executeOn: .listenerThread,
         on: central)
-      // Holds the requester from its first event on, since the second keeps the place busy.
+      // The place holds the requester from its first event on, since the second one keeps it busy.
       let held = HeldPlace(.listenerThread, on: central)
       let stranger = standing(at: central.listener, entered, leave)
       Ping(number: 0).queue(on: central)
@@ -191,7 +191,7 @@ struct RequesterHoldTests {
     }
   }
 
-  /// A listener of nobody's, which stands in its handler from `entered` until `leave`.
+  /// Registers a listener without a requester that stands in its handler from `entered` until `leave`.
   private func standing(
     at place: EventListener, _ entered: Gate, _ leave: Gate
   ) -> any EventListenerHandling {
@@ -203,11 +203,11 @@ struct RequesterHoldTests {
       }, executeOn: .listenerThread, on: place)
   }
 
-  /// Objects with handlers of their own.
+  /// Requesters that have handlers of their own.
   enum Active: CaseIterable {
     case node, pool, coordinator
 
-    /// Returns the object, and how to see that it is there, which does not retain it.
+    /// Returns the object, and a closure that tells whether it is alive and does not retain it.
     func make(
       _ central: EventCentral, _ core: EventCentral.Core, _ token: Lifetime.Token
     ) -> (object: AnyObject, isThere: () -> Bool) {
@@ -235,20 +235,13 @@ struct RequesterHoldTests {
             super.init()
           }
         }
-        let parent = Coordinator()
         let coordinator = Owning(token)
-        return (
-          coordinator,
-          { [weak coordinator] in
-            withExtendedLifetime(parent) {}
-            return coordinator != nil
-          }
-        )
+        return (coordinator, { [weak coordinator] in coordinator != nil })
       }
     }
   }
 
-  @Test("nor is any other object with handlers of its own kept", arguments: cores, Active.allCases)
+  @Test("a busy place keeps no object with handlers of its own", arguments: cores, Active.allCases)
   func activeByItself(core: EventCentral.Core, kind: Active) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -273,7 +266,7 @@ struct RequesterHoldTests {
   }
 
   @Test(
-    "with listeners in several busy places it ends soon, and none is called any more",
+    "a requester of several busy places ends soon, and none of them calls it any more",
     arguments: cores, [2, 3])
   func severalBusyPlaces(core: EventCentral.Core, count: Int) async {
     await offThePool {
@@ -282,7 +275,7 @@ struct RequesterHoldTests {
       let (log, seen) = (Log<Int>(), (0..<count).map { _ in Log<Int>() })
       let others = (0..<count).map { EventListener(on: central, name: "busy \($0)") }
       let box = Box<Requester>(Requester(owner.token(), log))
-      // The last ones go on, so that the threads hardly ever run dry.
+      // The last listener of each place stays, so that the threads hardly ever run dry.
       let handles = zip(others, seen).map { other, seen in
         Ping.addListener(box.value!, Requester.onPing, executeOn: .listenerThread, on: other)
         Ping.addListener(box.value!, { (_: Ping) in log.append(-1) }, executeOn: .listenerThread, on: other)
@@ -316,9 +309,9 @@ struct RequesterHoldTests {
   }
 }
 
-/// Has a callback that needs the thread itself.
+/// An event thread whose callback is a method of its own.
 private final class Pinger: EventThread, @unchecked Sendable {
-  // Nothing of its own.
+  // It adds no state.
   override func registerEventListeners() {
     addEventCallback(Pinger.onPing, forEventType: Ping.self)
   }

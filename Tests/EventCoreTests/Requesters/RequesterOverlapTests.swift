@@ -9,7 +9,7 @@ import Testing
 
 @Suite("D9: a requester whose handlers overlap without a gap ends soon after its last reference")
 struct RequesterOverlapTests {
-  /// How the listener refers to its requester: either way a call that runs refers to the object as well.
+  /// How the listener refers to its requester. In both forms a running call refers to it as well.
   enum Form: CaseIterable, CustomTestStringConvertible {
     case method, weakClosure
 
@@ -48,11 +48,12 @@ struct RequesterOverlapTests {
   // lets the last reference go             call a few more times
   //                                        turn the others away
   @Test(
-    "three places that are busy with its events do not keep it", arguments: cores, Form.allCases)
+    "three places that are busy with a requester's events do not keep it", arguments: cores,
+    Form.allCases)
   func threePlaces(core: EventCentral.Core, form: Form) async {
     await offThePool {
-      // A machine that is busy may take a thread away in a call for longer than the others pause: the
-      // least of some rounds. Without pauses it is thousands in each.
+      // This takes the least of some rounds, since a busy machine may suspend a thread in a call for
+      // longer than the others pause. Without pauses each round has thousands of further calls.
       var least = Int.max
       for _ in 0..<5 where least > 300 {
         least = min(least, self.furtherCalls(core, form))
@@ -61,7 +62,7 @@ struct RequesterOverlapTests {
     }
   }
 
-  @Test("while somebody refers to it, pauses lose no event", arguments: cores, Form.allCases)
+  @Test("D4: pauses lose no event of a living requester", arguments: cores, Form.allCases)
   func living(core: EventCentral.Core, form: Form) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -99,19 +100,20 @@ struct RequesterOverlapTests {
             }, executeOn: .listenerThread, on: place)
         }
         for number in 0..<200 { Ping(number: number).queue(on: central) }
-        // After the first pauses, and at another moment in each round.
+        // Goes on after the first pauses, at another moment in each round.
         #expect(waitUntil { begun.count.load(ordering: .relaxed) >= 150 + round })
         for (handle, removed) in zip(handles, removed) {
           handle.removeAndWait()
           removed.count.store(1, ordering: .sequentiallyConsistent)
         }
         for place in places { place.end() }
+        withExtendedLifetime(requester) {}
         #expect(broken.count.load(ordering: .relaxed) == 0, "in round \(round)")
       }
     }
   }
 
-  /// How often the listeners are called after the last reference has gone.
+  /// Counts the calls of the listeners after the last reference has gone.
   private func furtherCalls(_ core: EventCentral.Core, _ form: Form) -> Int {
     let central = EventCentral(core: core)
     let (owner, ended) = (Lifetime(), Log<Int>())

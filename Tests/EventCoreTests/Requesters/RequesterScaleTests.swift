@@ -13,15 +13,15 @@ import Testing
   import Musl
 #endif
 
-@Suite("D9: requesters that go by the thousand")
+@Suite("D9: thousands of requesters that go at once")
 struct RequesterScaleTests {
   // listener thread                          test
-  // calls all: holds them all
-  // stands in a handler that is nobody's     lets every second go
+  // calls all requesters, and holds them
+  // stands in a handler without a requester  lets every second requester go
   // finds them gone
   //
-  /// What an event cost the listener thread that found half of so many requesters gone, in
-  /// nanoseconds of processor time: whatever else the machine does.
+  /// The cost of the event at which the listener thread finds half of `count` requesters gone, in
+  /// nanoseconds of processor time, which other work of the machine does not change.
   private func cost(of count: Int, _ core: EventCentral.Core) -> UInt64 {
     let central = EventCentral(core: core)
     let (owners, times) = (Lifetime(), Log<UInt64>())
@@ -47,7 +47,7 @@ struct RequesterScaleTests {
     held.letGo()
     entered.pass()
     for index in stride(from: 0, to: count, by: 2) { requesters[index] = nil }
-    // The thread holds them still.
+    // The listener thread still holds them.
     #expect(owners.alive == count)
     leave.open()
     let noted = times.entries(atLeast: 4)
@@ -57,7 +57,7 @@ struct RequesterScaleTests {
     return noted[3] - noted[2]
   }
 
-  @Test("an event that finds half of them gone costs in proportion to their number", arguments: cores)
+  @Test("finding half of the requesters gone costs in proportion to their number", arguments: cores)
   func linear(core: EventCentral.Core) async {
     let (few, many) = (Log<UInt64>(), Log<UInt64>())
     await offThePool {
@@ -66,13 +66,13 @@ struct RequesterScaleTests {
         many.append(cost(of: 8_000, core))
       }
     }
-    // Eight times as many; each looked for among the others, it would be 64.
+    // There are eight times as many. If each were looked for among all, the ratio would be 64.
     let ratio = Double(many.entries.min()!) / Double(few.entries.min()!)
     #expect(ratio < 24, "\(few.entries) ns, and \(many.entries) ns")
   }
 }
 
-/// What the calling thread has used of a processor, in nanoseconds.
+/// The processor time that the calling thread has used, in nanoseconds.
 private func processorTime() -> UInt64 {
   var time = timespec()
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Dispatch
 import EventCore
 import EventCoreTestSupport
 import Synchronization
 import Testing
 
-@Suite("D9: a requester that is gone is found without an event")
+@Suite("D9: a listener whose requester is gone ends without an event")
 struct RequesterSweepTests {
-  @Test("without an event: the sweep finds it", arguments: cores, TestedContext.allCases)
+  @Test("the sweep ends listeners whose requester is gone", arguments: cores, TestedContext.allCases)
   func sweep(core: EventCentral.Core, place: TestedContext) async {
-    await offThePool {
-      let central = EventCentral(core: core)
-      let context = place.open(on: central)
-      defer { context.close() }
+    await place.run(on: core) { central, context in
       let (owner, closure) = (Lifetime(), Lifetime())
       let living = Requester(owner.token())
       context.register { isolation in
@@ -29,7 +25,7 @@ struct RequesterSweepTests {
               executeOn: context.executeOn, on: central)
           }
         }
-        // Registrations sweep as well.
+        // At most, since registrations look for ended listeners as well.
         #expect(central.listener.sweep() <= count)
         #expect(closure.waitUntilNone())
         #expect(central.listener.listenerCount == 1)
@@ -38,7 +34,7 @@ struct RequesterSweepTests {
     }
   }
 
-  @Test("without an event and without a call: registrations find it", arguments: cores)
+  @Test("registrations end listeners whose requester is gone", arguments: cores)
   func registrationsSweep(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -47,13 +43,14 @@ struct RequesterSweepTests {
         Ping.addListener(
           Requester(owner.token()), Requester.onPing, executeOn: .listenerThread, on: central)
       }
-      // Each looks at four: what is spent does not pile up.
+      // Each registration looks at four listeners, so that ended ones do not pile up.
       #expect(central.listener.listenerCount < 10)
     }
   }
 
   @Test(
-    "without an event of its type: the listener thread finds it before it sleeps", arguments: cores)
+    "the listener thread ends listeners whose requester is gone, without their event",
+    arguments: cores)
   func listenerThreadSweeps(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -65,7 +62,7 @@ struct RequesterSweepTests {
           Requester(closure.token()), { _ in withExtendedLifetime(token) {} },
           executeOn: .listenerThread, on: central)
       }
-      // A flood: whether the thread comes to sleep or not, it finds them.
+      // Events of another type, so that the thread finds the listener whether it sleeps or not.
       #expect(
         waitUntil {
           Pong().queue(on: central)
@@ -78,7 +75,7 @@ struct RequesterSweepTests {
   // handles a Pong, which dispatches       registers a listener for Ping; its requester goes
   // the next: it never sleeps              waits until what that listener held is freed
   @Test(
-    "without an event of its type: a listener thread that never sleeps finds it too",
+    "a listener thread that never sleeps ends listeners whose requester is gone",
     arguments: cores)
   func busyListenerThreadSweeps(core: EventCentral.Core) async {
     await offThePool {

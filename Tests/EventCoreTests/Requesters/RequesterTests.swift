@@ -1,39 +1,32 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Dispatch
 import EventCore
 import EventCoreTestSupport
-import Synchronization
 import Testing
 
-@Suite("D9: a listener dies with its requester")
+@Suite("D9: a listener ends with its requester")
 struct RequesterTests {
   @Test(
-    "before an event: the handler is not called, and what it held is freed at that event",
+    "a requester that is gone before an event is not called, and its listeners end at that event",
     arguments: cores, TestedContext.allCases)
   func goneBefore(core: EventCentral.Core, place: TestedContext) async {
-    await offThePool {
-      let central = EventCentral(core: core)
-      let context = place.open(on: central)
-      defer { context.close() }
-      let (owner, closure, log) = (Lifetime(), Lifetime(), Log<Int>())
+    await place.run(on: core) { central, context in
+      let (owner, log) = (Lifetime(), Log<Int>())
       let box = Box(Requester(owner.token(), log))
-      let token = closure.token()
       let (method, captured) = context.register { isolation in
         (
           Ping.addListener(
             box.value!, Requester.onPing, executeOn: context.executeOn, on: central),
           Ping.addListener(
-            box.value!, { _ in withExtendedLifetime(token) { log.append(-1) } },
-            executeOn: context.executeOn, on: central)
+            box.value!, { _ in log.append(-1) }, executeOn: context.executeOn, on: central)
         )
       }
       box.value = nil
       #expect(owner.alive == 0)
       #expect(!method.isActive)
       #expect(!captured.isActive)
-      // Both are registered still: nothing has told them.
+      // Both are still registered, since nobody has looked.
       #expect(Ping().queue(on: central) >= 1)
       #expect(waitUntil { Ping().queue(on: central) == 0 })
       #expect(log.entries.isEmpty)
@@ -43,13 +36,10 @@ struct RequesterTests {
   }
 
   @Test(
-    "before an event: the closure's own captures are freed at that event", arguments: cores,
-    TestedContext.allCases)
+    "if the requester is gone before an event, what the closure captures is freed at that event",
+    arguments: cores, TestedContext.allCases)
   func capturesFreed(core: EventCentral.Core, place: TestedContext) async {
-    await offThePool {
-      let central = EventCentral(core: core)
-      let context = place.open(on: central)
-      defer { context.close() }
+    await place.run(on: core) { central, context in
       let (owner, closure) = (Lifetime(), Lifetime())
       let box = Box(Requester(owner.token()))
       context.register { isolation in
@@ -66,13 +56,10 @@ struct RequesterTests {
   }
 
   @Test(
-    "during a handler: it is kept alive over the call, and ends after it", arguments: cores,
-    TestedContext.allCases)
+    "a requester whose last reference goes during a call is kept until the call has ended",
+    arguments: cores, TestedContext.allCases)
   func goneDuring(core: EventCentral.Core, place: TestedContext) async {
-    await offThePool {
-      let central = EventCentral(core: core)
-      let context = place.open(on: central)
-      defer { context.close() }
+    await place.run(on: core) { central, context in
       let (owner, log) = (Lifetime(), Log<Int>())
       let (entered, leave) = (Gate(), Gate())
       let box = Box<Requester>(nil)
@@ -96,7 +83,7 @@ struct RequesterTests {
   }
 
   @Test(
-    "its last reference may go inside its own handler, and its end may wait for its listener",
+    "the last reference may go inside the handler, and the requester's deinit may wait for it",
     arguments: cores, TestedContext.allCases)
   func endingInside(core: EventCentral.Core, place: TestedContext) async {
     /// Removes its listener as it ends.
@@ -115,10 +102,7 @@ struct RequesterTests {
       let handle: any EventListenerHandling
       init(_ handle: any EventListenerHandling) { self.handle = handle }
     }
-    await offThePool {
-      let central = EventCentral(core: core)
-      let context = place.open(on: central)
-      defer { context.close() }
+    await place.run(on: core) { central, context in
       let (ended, box) = (Gate(), Box<Careful>(nil))
       box.value = Careful(ended, box)
       box.value!.handle.value = context.register { isolation in
@@ -132,13 +116,10 @@ struct RequesterTests {
   }
 
   @Test(
-    "after the handlers: while other threads dispatch, it ends once and nothing is left",
+    "requesters that end while other threads dispatch end once and leave nothing behind",
     arguments: cores, TestedContext.allCases)
   func goneUnderFire(core: EventCentral.Core, place: TestedContext) async {
-    await offThePool {
-      let central = EventCentral(core: core)
-      let context = place.open(on: central)
-      defer { context.close() }
+    await place.run(on: core) { central, context in
       let (owner, payloads, over) = (Lifetime(), Lifetime(), Box<Gate>(Gate()))
       onThreads(3) { thread in
         if thread == 0 {
@@ -166,14 +147,10 @@ struct RequesterTests {
   }
 
   @Test(
-    "with several listeners in one place, none is called any more once the last reference is gone",
-    arguments: cores, TestedContext.allCases)
+    "of several listeners in one place none is called any more once the last reference is gone",
+    arguments: cores, TestedContext.shared)
   func severalListeners(core: EventCentral.Core, place: TestedContext) async {
-    await offThePool {
-      if case .place(.task) = place { return }  // One place each.
-      let central = EventCentral(core: core)
-      let context = place.open(on: central)
-      defer { context.close() }
+    await place.run(on: core) { central, context in
       let (owner, log) = (Lifetime(), Log<Int>())
       let box = Box<Requester>(nil)
       // The last reference goes inside the first handler for the 100th event.
@@ -199,10 +176,7 @@ struct RequesterTests {
     "D6: removeAndWait leaves no call of a requester's listener running, under fire",
     arguments: cores, TestedContext.allCases)
   func removeAndWaitUnderFire(core: EventCentral.Core, place: TestedContext) async {
-    await offThePool {
-      let central = EventCentral(core: core)
-      let context = place.open(on: central)
-      defer { context.close() }
+    await place.run(on: core) { central, context in
       let lifetime = Lifetime()
       for round in 0..<10 {
         let inside = Log<Int>()
@@ -214,7 +188,7 @@ struct RequesterTests {
         for number in 0..<(500 + round * 100) { Ping(number: number).queue(on: central) }
         _ = inside.entries(atLeast: 200 + 50 * round)
         handle.removeAndWait()
-        // `onPing` appends to both; a call that runs has done the first alone.
+        // `onPing` appends to both logs; a call that still runs has appended to the first one alone.
         let (begun, done) = (inside.entries.count, requester.log.entries.count)
         #expect(begun == done)
         #expect(requester.log.entries.count == done)
@@ -222,12 +196,9 @@ struct RequesterTests {
     }
   }
 
-  @Test("a nil requester: until it is removed", arguments: cores, TestedContext.allCases)
+  @Test("a listener without a requester stays until removed", arguments: cores, TestedContext.allCases)
   func noRequester(core: EventCentral.Core, place: TestedContext) async {
-    await offThePool {
-      let central = EventCentral(core: core)
-      let context = place.open(on: central)
-      defer { context.close() }
+    await place.run(on: core) { central, context in
       let (closure, log) = (Lifetime(), Log<Int>())
       let handle = context.register { isolation in
         let token = closure.token()
@@ -245,8 +216,7 @@ struct RequesterTests {
   }
 
   @Test(
-    "a bound method, as the documents of EventDrivenSwift print it, retains its object until the listener is removed",
-    arguments: cores)
+    "a bound method retains its object until the listener is removed", arguments: cores)
   func boundMethodRetains(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)

@@ -2,17 +2,16 @@
 // Copyright the EventCore authors
 
 import EventCoreTestSupport
-import Foundation
 import Synchronization
 import Testing
 
 @testable import EventCore
 
-/// The reference by which a listener refers to its requester (D9).
-@Suite struct WeakReferenceTests {
+@Suite("D9: the reference of a listener to its requester")
+struct WeakReferenceTests {
   private final class Owner {
     let token: Lifetime.Token
-    /// Called by the end of the object.
+    /// Called by the object's deinit.
     var atEnd: (Owner) -> Void = { _ in }
 
     init(_ lifetime: Lifetime) {
@@ -22,12 +21,12 @@ import Testing
     deinit { atEnd(self) }
   }
 
-  @Test("D9 it can be made strong as long as somebody else refers to the object, and never after")
+  @Test("D9: the reference can be made strong while somebody else refers to the object, and never after")
   func strongWhileAlive() throws {
     let lifetime = Lifetime()
     var owner: Owner? = Owner(lifetime)
     let reference = WeakReference(owner!)
-    // Asked beside the macros, which would copy the reference.
+    // Not asked inside the macros, which would copy the reference.
     let held = reference.retained()
     let first = try #require(held)
     owner = nil
@@ -43,8 +42,7 @@ import Testing
     #expect(heldAfter == nil)
   }
 
-  @Test(
-    "D9 it does not keep the object alive, whether a weak reference of the user's is there or not")
+  @Test("D9: the reference keeps nothing alive, with a weak reference of the user's or without")
   func keepsNothingAlive() {
     let lifetime = Lifetime()
     for isWeakToo in [false, true] {
@@ -59,7 +57,7 @@ import Testing
     }
   }
 
-  @Test("D9 an object that is ending cannot be made strong any more")
+  @Test("D9: a reference to an object that is ending cannot be made strong")
   func whileTheObjectEnds() {
     let lifetime = Lifetime()
     let found = Log<Bool>()
@@ -73,7 +71,7 @@ import Testing
     #expect(shared.isGone)
   }
 
-  @Test("D9 an object that is ending already is not referred to: it may lie on the stack")
+  @Test("D9: a reference made to an ending object refers to nothing, since that may lie on the stack")
   func madeWhileTheObjectEnds() {
     let lifetime = Lifetime()
     let found = Log<Bool>()
@@ -89,7 +87,7 @@ import Testing
     #expect(lifetime.alive == 0)
   }
 
-  @Test("It knows its object, also among those that come after it")
+  @Test("the reference knows its object, also among objects that are made later")
   func knowsItsObject() {
     let lifetime = Lifetime()
     var owner: Owner? = Owner(lifetime)
@@ -97,17 +95,17 @@ import Testing
     let isKnown = reference.refers(to: owner!)
     #expect(isKnown)
     owner = nil
-    // Some of these would be at the address of the first, were its memory free.
+    // Some of these would be at the address of the first object if its memory were free.
     let others = (0..<1_000).map { _ in Owner(lifetime) }
     var count = 0
     for other in others where reference.refers(to: other) { count += 1 }
     #expect(count == 0)
   }
 
-  /// What several threads have: a reference itself cannot be copied.
+  /// Several threads share this, since a reference itself cannot be copied.
   private final class Common: @unchecked Sendable {
-    // `reference` and `address` are constant, and what they are asked may be asked on any thread.
-    // `owner` is the test's own thread's alone.
+    // `reference` and `address` are constants that any thread may use. The test's own thread alone
+    // uses `owner`.
     let reference: WeakReference
     let address: UnsafeMutableRawPointer
     var owner: Owner?
@@ -119,7 +117,7 @@ import Testing
     }
   }
 
-  @Test("D9 threads make it strong while the last other reference goes: the object ends once")
+  @Test("D9: an object ends once if threads make it strong while the last other reference goes")
   func amongThreads() throws {
     let lifetime = Lifetime()
     for _ in 0..<300 {
@@ -128,17 +126,17 @@ import Testing
       let ended = Gate()
       let others = Atomic<Int>(0)
       for _ in 0..<3 {
-        Thread {
+        runThread {
           start.pass()
-          // What it yields until the object has ended is the object. So often at most, since three
-          // that hold it in turn keep it alive.
+          // Until the object has ended the reference yields that object. The loop is bounded, since
+          // three threads that hold the object in turn keep it alive.
           for _ in 0..<1_000 {
             guard let object = common.reference.retained() else { break }
             if object.toOpaque() != common.address { others.add(1, ordering: .relaxed) }
             object.release()
           }
           ended.open()
-        }.start()
+        }
       }
       for _ in 0..<3 { start.open() }
       common.owner = nil

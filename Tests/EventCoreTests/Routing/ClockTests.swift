@@ -7,7 +7,7 @@ import Testing
 
 @testable import EventCore
 
-@Suite("D8: nobody pays for the clock who does not ask for it")
+@Suite("D8: the clock is read only if a handler asks for the time")
 struct ClockTests {
   struct Empty: Eventable {}
 
@@ -23,7 +23,7 @@ struct ClockTests {
     return time
   }
 
-  @Test("it is read from the first callback that asks to the removal of the last", arguments: cores)
+  @Test("the clock is read from the first callback that asks until the last one is removed", arguments: cores)
   func clockIsReadWhileAsked(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     #expect(stamp(central) == nil)
@@ -31,7 +31,7 @@ struct ClockTests {
     let short = thread.addEventCallback { (_: Empty) in }
     #expect(stamp(central) == 0)
     let long = thread.addEventCallback { (_: Empty, _: EventPriority, _: DispatchTime) in }
-    #expect(stamp(central) != 0)
+    #expect((stamp(central) ?? 0) > 0)
     long.remove()
     #expect(stamp(central) == 0)
     short.remove()
@@ -40,7 +40,7 @@ struct ClockTests {
   }
 
   @Test(
-    "a listener that takes the event alone reads none; one that takes the time does, until it is removed",
+    "the clock is read while a listener takes the time, not for one that takes the event alone",
     arguments: cores)
   func listenersReadItWhenTheyAsk(core: EventCentral.Core) {
     final class Requester: Sendable {
@@ -65,17 +65,17 @@ struct ClockTests {
       timed.remove()
       #expect(stamp(central) == 0, "\(place)")
     }
-    // A filter is given the time, and so is an age.
+    // A filter is given the time, and an age limit needs it.
     let filtering = Empty.addListener(
       nil, { event in }, executeOn: .listenerThread, interestedIn: .custom,
       customFilter: { _, _, _ in true }, on: central)
-    #expect(stamp(central) != 0)
+    #expect((stamp(central) ?? 0) > 0)
     filtering.remove()
     #expect(stamp(central) == 0)
     let young = Empty.addListener(
       nil, { event in }, executeOn: .listenerThread, interestedIn: .youngerThan, maximumAge: 1_000,
       on: central)
-    #expect(stamp(central) != 0)
+    #expect((stamp(central) ?? 0) > 0)
     young.remove()
     #expect(stamp(central) == 0)
     for handle in plain { handle.remove() }

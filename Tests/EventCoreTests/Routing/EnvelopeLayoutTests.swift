@@ -36,7 +36,7 @@
     }
 
     @Test(
-      "lane, time, generation and payload of an envelope, inline and boxed",
+      "lane, time, generation and payload of an envelope lie where C has them, inline and boxed",
       arguments: [0, 24, 32, 33, 200])
     func envelope(size: Int) throws {
       var mailbox: OpaquePointer?

@@ -26,7 +26,7 @@ struct EventCentralTests {
     #expect(log.entries.sorted() == ["one 1", "two 2"])
   }
 
-  @Test("the defaults use the shared central")
+  @Test("the shared central is the default of every verb")
   func sharedIsTheDefault() {
     let thread = EventThread()
     #expect(thread.central === EventCentral.shared)
@@ -54,7 +54,7 @@ struct EventCentralTests {
     #expect(log.entries == ["first", "first"])
   }
 
-  @Test("many event types have a route each", arguments: cores)
+  @Test("D11: many event types have a route each", arguments: cores)
   func manyTypes(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)

@@ -18,15 +18,16 @@ struct RepeatTests {
     let world = ScheduleWorld(core)
     let handle = Number().scheduleQueue(
       every: .nanoseconds(10), policy: policy, on: world.central)
-    // Each 9 late: at 19, 29, 39, ... A drifting one would come at 10, 29, 48.
-    world.clock.advance(by: .nanoseconds(9))
+    // In each round one dispatch is 9 late. The next deadline comes 1 later, and with drift 10 later.
     for round in 1...20 {
-      world.clock.advance(by: .nanoseconds(10))
-      #expect(handle.dispatches == round)
+      world.clock.advance(by: .nanoseconds(19))
+      #expect(handle.dispatches == 2 * round - 1)
+      world.clock.advance(by: .nanoseconds(1))
+      #expect(handle.dispatches == 2 * round)
     }
     #expect(handle.skipped == 0)
     #expect(handle.cancel())
-    #expect(world.finish().count == 20)
+    #expect(world.finish().count == 40)
   }
 
   @Test(
@@ -49,7 +50,7 @@ struct RepeatTests {
     let world = ScheduleWorld(core)
     let handle = Number(value: 1).scheduleQueue(
       every: .nanoseconds(10), policy: .skip, on: world.central)
-    // 10 is late; 20, 30 and 40 are missed.
+    // The deadline at 10 is late; those at 20, 30 and 40 are missed.
     world.clock.advance(by: .nanoseconds(45))
     #expect(handle.dispatches == 1 && handle.skipped == 3)
     world.clock.advance(by: .nanoseconds(4))
@@ -89,7 +90,7 @@ struct RepeatTests {
     world.clock.advance(by: .nanoseconds(10))
     #expect(later.dispatches == 2)
     #expect(later.cancel())
-    // 25 ago: one at once, two missed; the grid is kept.
+    // The first deadline was 25 ago: one dispatch at once, two missed, and the others stay in step.
     let past = DispatchTime(uptimeNanoseconds: now + 13 - 25)
     let skipping = Number(value: 2).scheduleQueue(
       every: .nanoseconds(10), first: past, policy: .skip, on: world.central)
@@ -113,7 +114,8 @@ struct RepeatTests {
     "a repetition that never catches up holds up nobody, and can be cancelled", arguments: cores)
   func neverCatchesUp(core: EventCentral.Core) {
     let central = EventCentral(core: core)
-    let other = Number().scheduleQueue(after: .milliseconds(1), on: central)
+    // Soon, since every missed deadline before it is dispatched first: here there are 100,000.
+    let other = Number().scheduleQueue(after: .microseconds(100), on: central)
     // A nanosecond is less than any dispatch takes.
     let handle = Number().scheduleQueue(every: .nanoseconds(1), policy: .catchUp, on: central)
     #expect(waitUntil { other.state == .dispatched })
@@ -121,7 +123,7 @@ struct RepeatTests {
     #expect(waitUntil { central.scheduleStatistics.pending == 0 })
   }
 
-  @Test("a repetition that would be beyond the clock does not come", arguments: cores)
+  @Test("a repetition whose deadline is beyond the clock's range is not dispatched", arguments: cores)
   func beyondTheClock(core: EventCentral.Core) {
     let world = ScheduleWorld(core)
     let handle = Number().scheduleQueue(
@@ -134,7 +136,9 @@ struct RepeatTests {
     #expect(world.finish().count == 2)
   }
 
-  @Test("of equal deadlines a repetition counts from when it was set", arguments: cores)
+  @Test(
+    "equal deadlines come in the order of setting, which a repetition does at each dispatch",
+    arguments: cores)
   func ties(core: EventCentral.Core) {
     let world = ScheduleWorld(core)
     let handle = Number(value: 1).scheduleQueue(every: .nanoseconds(10), on: world.central)

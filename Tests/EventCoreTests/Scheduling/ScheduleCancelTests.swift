@@ -7,7 +7,7 @@ import Testing
 
 @testable import EventCore
 
-@Suite("Scheduling: cancelling, and who owns what")
+@Suite("Scheduling: cancelling, and the ownership of events and centrals")
 struct ScheduleCancelTests {
   typealias Number = ScheduleWorld.Number
   struct Owned: Eventable { var token: Lifetime.Token }
@@ -49,7 +49,7 @@ struct ScheduleCancelTests {
   @Test("a dispatched event is not kept by its handle", arguments: cores)
   func freedByDispatch(core: EventCentral.Core) {
     let (world, lifetime) = (ScheduleWorld(core), Lifetime())
-    // Nobody listens, so that it ends with its dispatch.
+    // Nobody listens, so that the event ends with its dispatch.
     let handle = Owned(token: lifetime.token()).scheduleQueue(after: .seconds(1), on: world.central)
     world.clock.advance(by: .seconds(1))
     #expect(lifetime.alive == 0)
@@ -57,7 +57,7 @@ struct ScheduleCancelTests {
     #expect(world.finish() == [])
   }
 
-  @Test("a handle that is let go changes nothing", arguments: cores)
+  @Test("an event is dispatched even if its handle was released", arguments: cores)
   func fireAndForget(core: EventCentral.Core) {
     let world = ScheduleWorld(core)
     weak var handle: EventScheduleHandle?
@@ -86,7 +86,7 @@ struct ScheduleCancelTests {
     #expect(handles.entries[0].state == .cancelled)
   }
 
-  /// An event whose end cancels a schedule.
+  /// Cancels schedules as it ends.
   private final class Canceller: Sendable {
     let handles = Log<EventScheduleHandle>()
     let results = Log<Bool>()
@@ -116,7 +116,7 @@ struct ScheduleCancelTests {
   func centralReleased(core: EventCentral.Core) {
     let lifetime = Lifetime()
     var handles: [EventScheduleHandle] = []
-    // With a thread of its own, and driven by the test.
+    // A scheduler with a thread of its own, and one that the test drives.
     for clock in [nil, ManualClock()] {
       var central: EventCentral? = EventCentral(core: core, clock: clock)
       handles += (0..<100).map { index in
@@ -137,7 +137,7 @@ struct ScheduleCancelTests {
 
   private struct Last: Eventable { let central: EventCentral }
 
-  @Test("D9: the event may hold the last reference of its own central", arguments: cores)
+  @Test("D9: a scheduled event may hold the last reference to its central", arguments: cores)
   func centralReleasedByItsScheduler(core: EventCentral.Core) {
     for clock in [nil, ManualClock()] {
       let handle: EventScheduleHandle
@@ -152,7 +152,7 @@ struct ScheduleCancelTests {
     }
   }
 
-  @Test("D9: a central's thread ends with it", arguments: cores)
+  @Test("D9: the thread of a central's scheduler ends with the central", arguments: cores)
   func threadEnds(core: EventCentral.Core) {
     let central = Log<EventCentral>()
     central.append(EventCentral(core: core))
@@ -163,7 +163,7 @@ struct ScheduleCancelTests {
     #expect(waitUntil { scheduler() == nil })
   }
 
-  @Test("no schedule keeps its central", arguments: cores)
+  @Test("D9: a schedule does not retain its central", arguments: cores)
   func centralIsNotKept(core: EventCentral.Core) {
     weak var central: EventCentral?
     let handle: EventScheduleHandle

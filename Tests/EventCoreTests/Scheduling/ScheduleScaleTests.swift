@@ -13,21 +13,21 @@ import Testing
   import Musl
 #endif
 
-@Suite("Scheduling: many timers, and none that is due")
+@Suite("Scheduling: many timers, and no timer that is due")
 struct ScheduleScaleTests {
   typealias Number = ScheduleWorld.Number
 
   @Test(
-    "very many pending timers: half of them cancelled, the others once each, by deadline, equal ones in the order of the calls",
+    "of very many timers those that are not cancelled come once each, by deadline and call",
     arguments: cores)
   func veryMany(core: EventCentral.Core) {
-    var random = SeededRandom()
-    print("many timers, \(core): seed \(random.seed)")
-    // A million in the long tests: in a debug build that takes some ten seconds on each core.
+    var random = SeededRandom(seed: announcedSeed("many timers, \(core)"))
+    // In a debug build a million timers take some ten seconds on each core.
     let count = orderStep == 1 ? 1_000_000 : 100_000
     let world = ScheduleWorld(core)
-    // Four for each deadline.
-    let deadlines = (0..<count).map { _ in UInt64.random(in: 1...UInt64(count / 4), using: &random)
+    // Four timers for each deadline.
+    let deadlines = (0..<count).map { _ in
+      UInt64.random(in: 1...UInt64(count / 4), using: &random)
     }
     var handles: [EventScheduleHandle] = []
     handles.reserveCapacity(count)
@@ -53,8 +53,8 @@ struct ScheduleScaleTests {
   }
 
   #if os(Linux)
-    /// Notes whose processor time a dispatch is on: a balancer runs where the event is dispatched.
-    /// It is asked where there are two threads to choose from.
+    /// Notes the clock of the processor time of the thread that dispatches, on which a balancer runs.
+    /// A pool asks its balancer only if it has two threads to choose from.
     struct ClockNotingBalancer: EventPoolBalancing {
       let clocks: Log<clockid_t>
 
@@ -71,8 +71,7 @@ struct ScheduleScaleTests {
       return time.tv_sec * 1_000_000_000 + time.tv_nsec
     }
 
-    /// Notes what the system may add to a sleep of the thread that a dispatch is on, in
-    /// nanoseconds.
+    /// Notes what the system may add to a sleep of the thread that dispatches, in nanoseconds.
     struct SlackNotingBalancer: EventPoolBalancing {
       let slacks: Log<String>
 
@@ -93,7 +92,7 @@ struct ScheduleScaleTests {
     }
 
     @Test(
-      "a scheduler's thread sleeps no longer than asked: the system adds nothing", arguments: cores)
+      "the system adds nothing to the sleep of a scheduler's thread", arguments: cores)
     func slack(core: EventCentral.Core) {
       let (central, slacks) = (EventCentral(core: core), Log<String>())
       let pool = EventPool<EventThread>(
@@ -131,7 +130,7 @@ struct ScheduleScaleTests {
       let clock = other.scheduleThread(over)
       let before = Self.nanoseconds(on: clocks.entries[0])
       over.pass()
-      // A thread that looks again and again uses all of the 200 ms, or its share on a busy machine.
+      // A thread that polls would use all of the 200 ms, or its share of them on a busy machine.
       #expect(Self.nanoseconds(on: clocks.entries[0]) - before < 10_000_000)
       pending?.cancel()
       clock.cancel()
@@ -141,7 +140,7 @@ struct ScheduleScaleTests {
 }
 
 extension EventCentral {
-  /// Opens a gate in 200 ms, by a thread and a scheduler of this central.
+  /// Makes a thread that opens a gate in 200 ms, by the scheduler of this central.
   fileprivate func scheduleThread(_ gate: Gate) -> EventThread {
     let thread = EventThread(on: self)
     thread.addEventCallback { (_: ScheduleWorld.Number) in gate.open() }

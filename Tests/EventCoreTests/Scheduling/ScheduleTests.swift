@@ -7,7 +7,7 @@ import Testing
 
 @testable import EventCore
 
-/// A central whose time the test moves, with a thread that notes what it gets.
+/// A central whose time the test moves, with a thread that logs the events it gets.
 struct ScheduleWorld {
   struct Number: Eventable { var value = 0 }
 
@@ -26,14 +26,14 @@ struct ScheduleWorld {
     DispatchTime(uptimeNanoseconds: clock.nanoseconds + nanoseconds)
   }
 
-  /// Everything that has been dispatched, in order; the thread ends.
+  /// Ends the thread, and returns what it has handled, in order.
   func finish() -> [Int] {
     thread.drain()
     return log.entries
   }
 }
 
-@Suite("Scheduling: what is dispatched, and when")
+@Suite("Scheduling: what is dispatched, when, and to whom")
 struct ScheduleTests {
   typealias Number = ScheduleWorld.Number
 
@@ -53,7 +53,7 @@ struct ScheduleTests {
     #expect(world.finish() == [0])
   }
 
-  @Test("each verb has its lane", arguments: cores)
+  @Test("each verb dispatches to its lane", arguments: cores)
   func lanes(core: EventCentral.Core) {
     let world = ScheduleWorld(core)
     let hold = HeldThread(world.thread)
@@ -75,10 +75,9 @@ struct ScheduleTests {
     #expect(world.finish().count == 30)
   }
 
-  @Test("earlier deadlines come first, equal ones as they were scheduled", arguments: cores)
+  @Test("earlier deadlines come first, equal ones in the order of the calls", arguments: cores)
   func order(core: EventCentral.Core) {
-    var random = SeededRandom()
-    print("order on \(core): seed \(random.seed)")
+    var random = SeededRandom(seed: announcedSeed("order of schedules, \(core)"))
     for count in [0, 1, 2, 3, 5, 1000] {
       let world = ScheduleWorld(core)
       let deadlines = (0..<count).map { _ in UInt64.random(in: 1...10, using: &random) }
@@ -94,7 +93,7 @@ struct ScheduleTests {
     }
   }
 
-  @Test("a time that has passed is now, on the calling thread", arguments: cores)
+  @Test("an event whose time has passed is dispatched at once, on the calling thread", arguments: cores)
   func past(core: EventCentral.Core) {
     let world = ScheduleWorld(core)
     let hold = HeldThread(world.thread)
@@ -113,7 +112,7 @@ struct ScheduleTests {
     #expect(world.finish().count == 6)
   }
 
-  @Test("what is beyond the clock never comes, and can be cancelled", arguments: cores)
+  @Test("an event beyond the clock's range is never dispatched, and can be cancelled", arguments: cores)
   func never(core: EventCentral.Core) {
     let world = ScheduleWorld(core)
     let handles = [
@@ -159,7 +158,7 @@ struct ScheduleTests {
     #expect(times.entries.count == 1 && times.entries[0] >= before && times.entries[0] <= after)
   }
 
-  @Test("D4: what is scheduled for one event thread, pool or listener comes to it alone", arguments: cores)
+  @Test("D4: what is scheduled for one event thread or listener reaches it alone", arguments: cores)
   func receivers(core: EventCentral.Core) {
     let world = ScheduleWorld(core)
     let (central, log) = (world.central, Log<Int>())
@@ -181,7 +180,7 @@ struct ScheduleTests {
 
   struct OnlyHere: Eventable {}
 
-  @Test("the defaults use the shared central")
+  @Test("the shared central is the default of every verb")
   func sharedIsTheDefault() {
     let thread = EventThread()
     let log = Log<Int>()
@@ -213,7 +212,7 @@ struct ScheduleTests {
     #expect(world.central.scheduleStatistics.pending == 0)
   }
 
-  @Test("events of any shape travel, and end once", arguments: cores)
+  @Test("D4: events of any shape are dispatched, and end once", arguments: cores)
   func shapes(core: EventCentral.Core) {
     struct Large: Eventable {
       var numbers: (Int, Int, Int, Int, Int, Int, Int, Int) = (1, 2, 3, 4, 5, 6, 7, 8)

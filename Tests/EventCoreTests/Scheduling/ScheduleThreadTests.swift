@@ -7,17 +7,16 @@ import Testing
 
 @testable import EventCore
 
-@Suite("Scheduling: on the real clock and the scheduler's thread")
+@Suite("Scheduling on the real clock, by the scheduler's thread")
 struct ScheduleThreadTests {
   struct Due: Eventable {
     var deadline: DispatchTime
     var number = 0
   }
 
-  @Test("nothing is early, and the order is that of the deadlines", arguments: cores)
+  @Test("no event is early, and the order is that of the deadlines", arguments: cores)
   func neverEarly(core: EventCentral.Core) {
-    var random = SeededRandom()
-    print("never early on \(core): seed \(random.seed)")
+    var random = SeededRandom(seed: announcedSeed("never early, \(core)"))
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
     let log = Log<(DispatchTime, DispatchTime)>()
@@ -33,7 +32,7 @@ struct ScheduleThreadTests {
     let entries = log.entries(atLeast: 200)
     #expect(entries.count == 200)
     #expect(entries.allSatisfy { $0.0 <= $0.1 })
-    // If this thread was held up, some were late already and were dispatched at once.
+    // If this thread was held up, some deadlines had passed, and their events were dispatched at once.
     if areInTime {
       #expect(zip(entries, entries.dropFirst()).allSatisfy { $0.0 <= $1.0 })
     }

@@ -5,8 +5,7 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its
-/// own.
+/// Each mistake is made in a process of its own.
 @Suite("D12: mistakes in scheduling trap")
 struct ScheduleTrapTests {
   struct Ping: Eventable {}

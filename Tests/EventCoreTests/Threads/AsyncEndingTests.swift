@@ -6,7 +6,7 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// A handler that says that it runs, and stays until it is let go.
+/// A handler that opens a gate when it runs, and stays until it is let go.
 private struct Stay: Sendable {
   let entered = Gate()
   let leave = Gate()
@@ -19,9 +19,9 @@ private struct Stay: Sendable {
   }
 }
 
-@Suite("Ends that a task waits for")
+@Suite("D6, D10: a task may wait for the end of threads, pools and handlers")
 struct AsyncEndingTests {
-  @Test("D10: drain and join of a thread", arguments: cores)
+  @Test("D10: a task may drain and join a thread", arguments: cores)
   func thread(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let (thread, log) = (EventThread(on: central), Log<Int>())
@@ -55,7 +55,7 @@ struct AsyncEndingTests {
     }
   }
 
-  @Test("D10: drain and join of a pool", arguments: cores)
+  @Test("D10: a task may drain and join a pool", arguments: cores)
   func pool(core: EventCentral.Core) async {
     let (central, log) = (EventCentral(core: core), Log<Int>())
     let pool = EventPool<EventThread>(capacity: 3, on: central) { _ in
@@ -76,17 +76,17 @@ struct AsyncEndingTests {
     for kind in ["callback", "listener", "node"] {
       let stay = Stay()
       let node = EventNode(core: core)
-      let removed: @Sendable () async -> Bool
+      let (removed, isActive): (@Sendable () async -> Bool, @Sendable () -> Bool)
       switch kind {
       case "callback":
         let handle = thread.addEventCallback { (_: Ping) in stay.run() }
-        removed = { await handle.removed() }
+        (removed, isActive) = ({ await handle.removed() }, { handle.isActive })
       case "listener":
         let handle = Ping.addListener(nil, executeOn: .taskThread, on: central) { _ in stay.run() }
-        removed = { await handle.removed() }
+        (removed, isActive) = ({ await handle.removed() }, { handle.isActive })
       default:
         let handle = node.addHandler(.onRaise) { (_: Ping) in stay.run() }
-        removed = { await handle.removed() }
+        (removed, isActive) = ({ await handle.removed() }, { handle.isActive })
         DispatchQueue.global().async { node.raise(event: Ping()) }
       }
       Ping().queue(on: central)
@@ -97,6 +97,8 @@ struct AsyncEndingTests {
         return isFirst
       }
       waiting.cancel()
+      await offThePool { #expect(waitUntil { !isActive() }) }
+      #expect(stay.log.entries.isEmpty)
       stay.leave.open()
       #expect(await waiting.value)
       #expect(stay.log.entries == ["left", "removed"])
@@ -116,13 +118,14 @@ struct AsyncEndingTests {
       await scope.ended()
       stay.log.append("ended")
     }
+    await offThePool { #expect(waitUntil { Ping().queue(on: central) == 0 }) }
+    #expect(stay.log.entries.isEmpty)
     stay.leave.open()
     await ended.value
     #expect(stay.log.entries == ["left", "ended"])
-    #expect(Ping().queue(on: central) == 0)
   }
 
-  @Test("many that wait block no thread of the tasks' pool", arguments: cores)
+  @Test("tasks that wait block no thread of the cooperative pool", arguments: cores)
   func manyWait(core: EventCentral.Core) async {
     let (central, stay) = (EventCentral(core: core), Stay())
     let thread = EventThread(on: central)
@@ -130,7 +133,7 @@ struct AsyncEndingTests {
     Ping().queue(on: central)
     await withTaskGroup(of: Bool.self) { group in
       for _ in 0..<64 { group.addTask { await thread.drain() } }
-      // The one that lets them go is a task like them.
+      // The task that lets the others go needs a thread of that pool, too.
       group.addTask {
         stay.leave.open()
         return true

@@ -11,7 +11,7 @@ struct EndingTests {
   struct Ping: Eventable { var number = 0 }
   struct Carrying: Eventable { var token: Lifetime.Token }
 
-  @Test("D10: nothing waits after a cancel in the middle of a batch", arguments: cores)
+  @Test("D10: a cancel in the middle of a batch frees the rest of it", arguments: cores)
   func cancelInBatch(core: EventCentral.Core) {
     struct Item: Eventable { var number: Int }
     for (size, last) in [(2, 0), (64, 0), (64, 30), (64, 62), (200, 70)] {
@@ -22,15 +22,14 @@ struct EndingTests {
         log.append(item.number)
         if item.number == last { thread.cancel() }
       }
-      // All of them are there before the first is handled, and none comes to a thread that has
-      // ended.
+      // So that all events are there before the first is handled, and none comes to an ended thread.
       let held = HeldThread(thread)
       #expect((0..<size).map(Item.init).queue(on: central) == size)
       held.letGo()
       thread.join()
       #expect(log.entries == Array(0...last))
       #expect(thread.eventCount == 0)
-      // With the event that held it.
+      // One event more was delivered: the one that held the thread.
       #expect(
         thread.statistics
           == .init(delivered: UInt64(last + 2), skipped: 0, cancelled: UInt64(size - last - 1)))
@@ -73,8 +72,8 @@ struct EndingTests {
 
   // test                                   others
   // dispatches 0..<10                      dispatch on and on, until they are refused
-  // drains: true, those ten were handled
-  @Test("D10: what others dispatch while it ends does not spoil a drain", arguments: cores)
+  // drains: true, since those ten were handled
+  @Test("D10: events that others dispatch during a drain do not make it fail", arguments: cores)
   func drainUnderFire(core: EventCentral.Core) {
     for _ in 0..<200 {
       let central = EventCentral(core: core)
@@ -132,8 +131,7 @@ struct EndingTests {
   }
 
   @Test(
-    "D12: posting to a cancelled thread is answered with false, and loses nothing", arguments: cores
-  )
+    "D12: posting to a cancelled thread is answered with false, and leaks nothing", arguments: cores)
   func postingToACancelledThread(core: EventCentral.Core) {
     let thread = EventThread(on: EventCentral(core: core))
     let lifetime = Lifetime()
@@ -202,7 +200,7 @@ struct EndingTests {
 
   /// Registers an unapplied method, which retains nothing.
   final class Owner: EventThread, @unchecked Sendable {
-    // Constant.
+    // Constants of Sendable types.
     let token: Lifetime.Token
     let body: (@Sendable (Ping) -> Void)?
 
@@ -228,7 +226,7 @@ struct EndingTests {
 
   /// Registers a bound method, as the documents of EventDrivenSwift print it.
   final class BoundOwner: EventThread, @unchecked Sendable {
-    // Constant.
+    // Constants of Sendable types.
     let token: Lifetime.Token
     let log: Log<Int>
 
@@ -254,10 +252,10 @@ struct EndingTests {
     var thread: Owner?
   }
 
-  @Test("D10: a thread that is ended in registerEventListeners ends, and others may wait", arguments: cores)
+  @Test("D10: a thread may be cancelled in registerEventListeners, and joined", arguments: cores)
   func endedBeforeItBegins(core: EventCentral.Core) {
     final class Ending: EventThread, @unchecked Sendable {
-      // Constant.
+      // A constant of a Sendable type.
       let waited = Gate()
 
       override func registerEventListeners() {

@@ -6,7 +6,7 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("D4, D6, D7, D11: handlers")
+@Suite("D1, D4 to D8, D10, D11: handlers of event threads")
 struct HandlerTests {
   struct Ping: Eventable { var number = 0 }
   struct Pong: Eventable { var number = 0 }
@@ -40,7 +40,7 @@ struct HandlerTests {
     second.remove()
     Ping(number: 3).queue(on: central)
     held.letGo()
-    // "second 2" had been dispatched to it, but its removal came before its call (D6).
+    // Ping 2 was dispatched to the second callback, which was removed before it was called (D6).
     #expect(log.entries(atLeast: 3) == ["first 1", "first 2", "first 3"])
     thread.cancel()
   }
@@ -64,7 +64,7 @@ struct HandlerTests {
     }
   }
 
-  @Test("D4: an event that no callback is left for is counted as skipped", arguments: cores)
+  @Test("D4: an event whose callbacks have all been removed is counted as skipped", arguments: cores)
   func skipsAreCounted(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
@@ -77,7 +77,7 @@ struct HandlerTests {
     #expect(thread.statistics == .init(delivered: 1, skipped: 1, cancelled: 0))
   }
 
-  @Test("D6: removing twice is answered, and does nothing", arguments: cores)
+  @Test("D6: removing twice does nothing, and says so", arguments: cores)
   func removingTwice(core: EventCentral.Core) {
     let thread = EventThread(on: EventCentral(core: core))
     let handle = thread.addEventCallback { (_: Ping) in }
@@ -97,9 +97,10 @@ struct HandlerTests {
   func removeAndWaitWaits(core: EventCentral.Core) {
     //  event thread        test                    remover
     //  enters the call
-    //                      sees it in
+    //                      sees that it runs
     //                                              removeAndWait() begins
-    //                      not returned; lets go
+    //                      sees that it waits
+    //                      lets the call go on
     //  leaves the call
     //                                              returns
     let thread = EventThread(on: EventCentral(core: core))
@@ -160,7 +161,7 @@ struct HandlerTests {
     let handles = Log<any EventListenerHandling>()
     let first = thread.addEventCallback { [unowned thread] (event: Ping) in
       log.append("ping \(event.number)")
-      // A new event, not a nested call: it comes after this handler, and to the callback added now.
+      // This Pong is a new event, not a nested call: it comes after this handler, to the new callback.
       thread.addEventCallback { [unowned thread] (event: Pong) in
         log.append("pong \(event.number)")
         thread.cancel()
@@ -243,7 +244,7 @@ struct HandlerTests {
   @Test("D6: removeAndWait returns at once for a thread that has not started yet", arguments: cores)
   func removeAndWaitWhileRegistering(core: EventCentral.Core) {
     final class Undecided: EventThread, @unchecked Sendable {
-      // No state.
+      // It adds no state.
       override func registerEventListeners() {
         addEventCallback { (_: Ping) in }.removeAndWait()
       }
@@ -251,7 +252,7 @@ struct HandlerTests {
     #expect(Ping().queue(on: Undecided(on: EventCentral(core: core)).central) == 0)
   }
 
-  @Test("D6: the end of an event is in no handler, and may wait for one", arguments: cores)
+  @Test("D6: the deinit of what an event carries may wait for the handler that had it", arguments: cores)
   func eventEndWaits(core: EventCentral.Core) {
     final class Parting: Sendable {
       let handle: Guarded<(any EventListenerHandling)?>
@@ -268,7 +269,7 @@ struct HandlerTests {
     let thread = EventThread(on: EventCentral(core: core))
     let last = Guarded<(any EventListenerHandling)?>(nil)
     let done = Gate()
-    // With a time, so that it is called in the general way on both cores.
+    // A handler with a time is called in the general way on both cores.
     let handle = thread.addEventCallback { (_: Last, _: EventPriority, _: DispatchTime) in }
     last.withLock { $0 = handle }
     thread.queueEvent(Last(parting: Parting(last, done)))
@@ -277,7 +278,7 @@ struct HandlerTests {
     thread.cancel()
   }
 
-  @Test("D1: what a removed callback dispatches as it is freed comes in its turn", arguments: cores)
+  @Test("D1: an event that a removed callback dispatches as it is freed comes in its turn", arguments: cores)
   func freedCallbackDispatches(core: EventCentral.Core) {
     final class Parting: Sendable {
       let central: EventCentral
@@ -300,10 +301,10 @@ struct HandlerTests {
     thread.cancel()
   }
 
-  @Test("D7, D10: what a removed callback cancels as it is freed is cancelled", arguments: cores)
+  @Test("D7, D10: a removed callback may cancel its thread as it is freed", arguments: cores)
   func freedCallbackCancels(core: EventCentral.Core) {
     final class Parting: @unchecked Sendable {
-      // Constant.
+      // A constant, which the thread outlives.
       unowned let thread: EventThread
       init(_ thread: EventThread) { self.thread = thread }
       deinit { thread.cancel() }

@@ -12,7 +12,7 @@ struct InterestTests {
   struct Ping: Eventable { var number = 0 }
 
   final class Owner: EventThread, @unchecked Sendable {
-    // Constant.
+    // A constant of a Sendable type.
     let log = Log<Int>()
     func onPing(_ event: Ping) { log.append(event.number) }
     func onTimedPing(_ event: Ping, _ priority: EventPriority, _ dispatchTime: DispatchTime) {
@@ -21,7 +21,7 @@ struct InterestTests {
   }
 
   @Test(
-    "an age is below the limit, or it is not",
+    "an event is young if its age is below the limit",
     arguments: [0, 1, 2, 1_000_000_000, .max] as [UInt64])
   func ages(now: UInt64) {
     #expect(isYounger(than: 1, dispatched: now, now: now))
@@ -42,7 +42,7 @@ struct InterestTests {
     let young = thread.addEventCallback(
       { (event: Ping) in log.append("young \(event.number)") }, interestedIn: .youngerThan,
       maximumAge: 3_600_000_000_000)
-    // The clock goes on between the dispatch and the look.
+    // The clock goes on between the dispatch and the call, so that no event is as young as that.
     let old = thread.addEventCallback(
       { (event: Ping, _: EventPriority, _: DispatchTime) in log.append("never") },
       forEventType: Ping.self, interestedIn: .youngerThan, maximumAge: 1)
@@ -128,11 +128,12 @@ struct InterestTests {
     #expect(owner.log.entries == [2, 22, 22])
   }
 
-  @Test("several interests have to be met together; of two ages the lower one", arguments: cores)
+  @Test("several interests have to be met together, and of two ages the lower one", arguments: cores)
   func together(core: EventCentral.Core) {
     let thread = EventThread(on: EventCentral(core: core))
     let log = Log<String>()
-    thread.addEventCallback({ (event: Ping) in log.append("young") }, interestedIn: .youngerThan(.seconds(3_600)))
+    thread.addEventCallback(
+      { (event: Ping) in log.append("young") }, interestedIn: .youngerThan(.seconds(3_600)))
     thread.addEventCallback({ (event: Ping) in log.append("all") }, interestedIn: [.all])
     thread.addEventCallback(
       { (event: Ping) in log.append("both") }, interestedIn: [.custom, .youngerThan],
@@ -162,7 +163,7 @@ struct InterestTests {
     let thread = EventThread(on: EventCentral(core: core))
     let log = Log<Int>()
     for interest in interests {
-      // Traps without an age; with it, every event is too old.
+      // Without its age the registration would trap; with it every event is too old.
       thread.addEventCallback({ (event: Ping) in log.append(event.number) }, interestedIn: interest)
     }
     var none = young
@@ -175,15 +176,14 @@ struct InterestTests {
   }
 
   @Test(
-    "D6, D7: a filter that removes its own handler is the last that is called of it",
-    arguments: cores)
+    "D6, D7: a handler is not called for the event at which its filter removes it", arguments: cores)
   func filterRemoves(core: EventCentral.Core) {
     let owner = Owner(on: EventCentral(core: core))
     let (log, asked) = (Log<Int>(), Log<Int>())
     let handles = Log<any EventListenerHandling>()
     let remove: @Sendable (Int, Ping) -> Bool = { index, event in
       asked.append(index)
-      // The first lets one event pass.
+      // The first filter lets one event pass.
       if index != 0 || event.number == 2 { handles.entries[index].remove() }
       return true
     }
@@ -204,7 +204,7 @@ struct InterestTests {
         customFilter: { event, _, _ in remove(3, event) }))
     for number in 1...3 {
       owner.queueEvent(Ping(number: number))
-      // One after the other, since of the last handler one event waits at most.
+      // One event at a time, since for the latest-only handler only one can wait.
       #expect(waitUntil { owner.eventCount == 0 })
     }
     #expect(owner.drain())
@@ -213,7 +213,7 @@ struct InterestTests {
     #expect(owner.log.entries.isEmpty)
   }
 
-  @Test("D6: a handler that removes the next one is the last that is called", arguments: cores)
+  @Test("D6: a handler that another one removes during an event is not called for it", arguments: cores)
   func removesTheNext(core: EventCentral.Core) {
     let thread = EventThread(on: EventCentral(core: core))
     let (log, handles) = (Log<String>(), Log<any EventListenerHandling>())

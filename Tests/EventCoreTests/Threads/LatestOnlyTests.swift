@@ -6,7 +6,7 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("D4: handlers that want the latest event only")
+@Suite("D4: latest-only handlers")
 struct LatestOnlyTests {
   struct Ping: Eventable { var number = 0 }
   struct Other: Eventable { var number = 0 }
@@ -41,7 +41,7 @@ struct LatestOnlyTests {
     }
   }
 
-  @Test("every event is handled by a thread that keeps up", arguments: cores)
+  @Test("a thread that keeps up handles every event", arguments: cores)
   func keepsUp(core: EventCentral.Core) {
     let thread = EventThread(on: EventCentral(core: core))
     let log = Log<Int>()
@@ -73,14 +73,14 @@ struct LatestOnlyTests {
       held.letGo()
       #expect(thread.drain())
       var expected = (0..<10).map { "lane \($0)" }
-      // In a queue it stands where the superseded one of its lane stood, which came before the
-      // other; in a stack likewise, under the other, which was dispatched later.
+      // The newest stands where the superseded event of its lane stood: in a queue before the `Other`
+      // of that lane, which was dispatched later, and in a stack behind it.
       expected.insert("latest 99", at: last.method == .queue ? index : index + 1)
       #expect(log.entries == expected)
     }
   }
 
-  @Test("the central's events and the thread's own are one stream", arguments: cores)
+  @Test("an event of the thread's own may supersede one of the central, and the reverse", arguments: cores)
   func oneStream(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
@@ -107,7 +107,7 @@ struct LatestOnlyTests {
     let held = HeldThread(thread)
     thread.queueEvent(Ping(number: 1))
     thread.queueEvent(Ping(number: 2))
-    // Registered between: what was dispatched before is not for it.
+    // This handler does not get what was dispatched before it was registered.
     thread.addEventCallback(
       { (event: Ping, _: EventPriority, _: DispatchTime) in second.append(event.number) },
       interestedIn: .latestOnly)
@@ -121,7 +121,7 @@ struct LatestOnlyTests {
     #expect(second.entries == [3])
   }
 
-  @Test("a flood that nobody handles holds two events at most", arguments: cores)
+  @Test("a flood that nobody handles keeps one event of each type", arguments: cores)
   func flood(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
@@ -181,7 +181,7 @@ struct LatestOnlyTests {
     #expect(!handle.removeAndWait())
     #expect(handle.skippedCount == 2)
     #expect(Tracked(token: lifetime.token()).queue(on: central) == 0)
-    // Another one begins with nothing.
+    // Another handler begins with no event.
     let next = thread.addEventCallback(
       { (event: Tracked) in log.append(event.number * 10) }, interestedIn: .latestOnly)
     Tracked(number: 5, token: lifetime.token()).queue(on: central)
@@ -195,10 +195,10 @@ struct LatestOnlyTests {
     #expect(thread.statistics == .init(delivered: 2, skipped: 3, cancelled: 0))
   }
 
-  @Test("D9: a thread whose last reference goes takes its event along", arguments: cores)
+  @Test("D9: a thread whose last reference goes frees the event that waits", arguments: cores)
   func ownerGone(core: EventCentral.Core) {
     final class Watcher: EventThread, @unchecked Sendable {
-      // No state.
+      // It adds no state.
       func onTracked(_ event: Tracked) {}
     }
     let central = EventCentral(core: core)
@@ -213,7 +213,7 @@ struct LatestOnlyTests {
     #expect(lifetime.waitUntilNone())
   }
 
-  @Test("latest and younger: if the newest is too old, none comes in its place", arguments: cores)
+  @Test("latest and younger: if the newest is too old, none is handled", arguments: cores)
   func latestAndYounger(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
@@ -256,7 +256,7 @@ struct LatestOnlyTests {
     #expect(handle.skippedCount == 5)
   }
 
-  @Test("D7: what a superseded event dispatches at its end arrives", arguments: cores)
+  @Test("D7: an event that a superseded one dispatches as it ends arrives", arguments: cores)
   func endDispatches(core: EventCentral.Core) {
     final class Parting: Sendable {
       let number: Int
@@ -281,7 +281,7 @@ struct LatestOnlyTests {
   }
 
   @Test(
-    "D10: a callback that is removed while its thread frees what waits is freed", arguments: cores)
+    "D10: a callback that an ending event removes while its thread ends is freed", arguments: cores)
   func removedByAnEndingEvent(core: EventCentral.Core) {
     final class Parting: Sendable {
       let handle: any EventListenerHandling
@@ -312,13 +312,13 @@ struct LatestOnlyTests {
     let thread = EventThread(on: central)
     let lifetime = Lifetime()
     let (log, accepted) = (Log<Int>(), Log<Int>())
-    let seed = SeededRandom().seed
+    let seed = announcedSeed("LatestOnlyTests.underFire")
     let (producers, events) = (3, 2_000)
     let handle = thread.addEventCallback(
       { (event: Tracked) in log.append(event.number) }, interestedIn: .latestOnly)
     onThreads(producers + 1) { index in
       guard index < producers else {
-        // Others come and go meanwhile.
+        // Other handlers come and go meanwhile.
         for _ in 0..<200 {
           thread.addEventCallback({ (_: Tracked) in }, interestedIn: .latestOnly).remove()
         }
@@ -337,16 +337,13 @@ struct LatestOnlyTests {
     #expect(UInt64(handled.count) + handle.skippedCount == UInt64(producers * events))
     for index in 0..<producers {
       let own = handled.filter { $0 / events == index }
-      #expect(own == own.sorted(), "seed \(seed)")
-      #expect(Set(own).count == own.count, "seed \(seed)")
+      #expect(own == own.sorted())
+      #expect(Set(own).count == own.count)
     }
-    #expect(
-      (0..<producers).contains { handled.last == ($0 + 1) * events - 1 }, "seed \(seed)")
+    #expect((0..<producers).contains { handled.last == ($0 + 1) * events - 1 })
     let statistics = thread.statistics
     #expect(statistics.cancelled == 0)
-    #expect(
-      statistics.delivered + statistics.skipped == UInt64(accepted.entries.reduce(0, +)),
-      "seed \(seed)")
+    #expect(statistics.delivered + statistics.skipped == UInt64(accepted.entries.reduce(0, +)))
     #expect(lifetime.waitUntilNone())
   }
 
@@ -360,7 +357,7 @@ struct LatestOnlyTests {
         { (event: Ping) in log.append(event.number) }, interestedIn: .latestOnly)
       let noise = Gate()
       runThread {
-        // Events of the same lane, whose tokens the one below may find.
+        // Events of the same lane: the one below may use the token of one of them.
         for _ in 0..<(round % 7) { thread.queueEvent(Ping(number: 0)) }
         noise.open()
       }

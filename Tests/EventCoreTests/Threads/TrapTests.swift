@@ -5,9 +5,8 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// D12: a caller's mistake ends the program with a sentence. Each test runs in a process of its
-/// own.
-@Suite("D12: mistakes trap")
+/// Each mistake is made in a process of its own.
+@Suite("D12: mistakes with event threads trap")
 struct TrapTests {
   struct Ping: Eventable {}
 
@@ -60,11 +59,11 @@ struct TrapTests {
   @Test("drain and join before the thread has begun, in registerEventListeners")
   func waitingForTheBeginning() async {
     final class Draining: EventThread, @unchecked Sendable {
-      // Stores nothing.
+      // It adds no state.
       override func registerEventListeners() { drain() }
     }
     final class Joining: EventThread, @unchecked Sendable {
-      // Stores nothing.
+      // It adds no state.
       override func registerEventListeners() { join() }
     }
     let drained = await #expect(
@@ -84,7 +83,7 @@ struct TrapTests {
   @Test("a method of another class")
   func methodOfAnotherClass() async {
     final class Other: EventThread, @unchecked Sendable {
-      // Stores nothing.
+      // It adds no state.
       func onPing(_ event: Ping) {}
     }
     let result = await #expect(
@@ -95,7 +94,7 @@ struct TrapTests {
     expectMessage(result, "A method that is registered without its object")
   }
 
-  @Test("an interest without what it needs, or with what it does not")
+  @Test("an interest without the age or filter that it needs, or with one that it does not need")
   func contradictoryInterests() async {
     let youngerThan = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
@@ -149,13 +148,13 @@ struct TrapTests {
     }
   #endif
 
-  @Test("drain of a UIEventThread in the end of what one of its callbacks held")
+  @Test("drain of a UIEventThread in the deinit of what one of its callbacks held")
   func drainingAtTheEndOfACallback() async {
     let result = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
     ) {
       final class Parting: @unchecked Sendable {
-        // Constant.
+        // A constant, which the thread outlives.
         unowned let thread: UIEventThread
         init(_ thread: UIEventThread) { self.thread = thread }
         deinit { thread.drain() }

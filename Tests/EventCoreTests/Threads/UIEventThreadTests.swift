@@ -9,7 +9,7 @@ import Testing
 @Suite("UIEventThread: callbacks on the MainActor")
 struct UIEventThreadTests {
   final class StatusBar: UIEventThread, @unchecked Sendable {
-    // Constant, or the MainActor's.
+    // Constants of Sendable types.
     let token: Lifetime.Token
     let log: Log<String>
 
@@ -43,7 +43,7 @@ struct UIEventThreadTests {
     }
   }
 
-  @Test("all callbacks run on the MainActor, in order, and it frees itself", arguments: cores)
+  @Test("D2, D9: callbacks run on the MainActor in order, and the thread frees itself", arguments: cores)
   func onTheMainActor(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -62,7 +62,7 @@ struct UIEventThreadTests {
     }
   }
 
-  @Test("D1: the most urgent first; D10: cancel frees and counts what waits", arguments: cores)
+  @Test("D1, D10: the most urgent event is first, and cancel counts what waits", arguments: cores)
   func urgentAndCancelled(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -91,7 +91,7 @@ struct UIEventThreadTests {
       entered.pass()
       for _ in 0..<10 { Carrying(token: payloads.token()).queue(on: central) }
       bar.cancel()
-      // Freed although the main queue stands still.
+      // The events are freed although the main queue stands still.
       #expect(payloads.alive == 0)
       #expect(bar.statistics.cancelled == 10)
       bar.join()

@@ -19,7 +19,7 @@ struct TreeActorEndTests {
       node.addHandler(.onRaise) { (event: Ping) in log.append(-event.number) }
       #expect(node.raise(event: Ping(number: 1)).isConsumed)
       #expect(log.entries(atLeast: 1) == [1])
-      // What has run there may hold it a moment longer.
+      // The job that ran the handler may hold the actor a moment longer.
       let ended = WeakObject(actor)
       actor = nil
       #expect(waitUntil { ended.object == nil })

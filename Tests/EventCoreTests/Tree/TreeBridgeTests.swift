@@ -5,7 +5,7 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("Trees: the way to a central and back")
+@Suite("Trees: bridges to a central and back")
 struct TreeBridgeTests {
   /// root ─┬─ a ── a1
   ///       └─ b           whose handlers log "name phase" for each ping
@@ -43,7 +43,7 @@ struct TreeBridgeTests {
       Ping().queue(on: central)
       let expected = chosen.flatMap(\.1)
       #expect(tree.log.entries(atLeast: expected.count) == expected)
-      // Nothing after it either.
+      // No further handler is called after them.
       #expect(handle.removeAndWait())
       #expect(tree.log.take() == expected)
       if scope == .tree {
@@ -65,7 +65,7 @@ struct TreeBridgeTests {
   }
 
   @Test(
-    "by default it is raised where that was asked for: on an actor, the main actor, a thread",
+    "by default events are raised where the bridge was made: an actor, the MainActor, a thread",
     arguments: cores)
   func requesterThread(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
@@ -94,7 +94,7 @@ struct TreeBridgeTests {
     thread.queueEvent(Pong())
     await offThePool {
       #expect(places.entries(atLeast: 1) == ["eventThread"])
-      // Outside of all: on the listener thread.
+      // On a thread that is none of these, the bridge runs on the listener thread.
       nodes[3].addHandler(.onRaise) { (event: Ping) in elsewhere.append(event.number) }
       let handle = nodes[3].raiseEvents(of: Ping.self, from: central, isolation: nil)
       #expect("\(handle.executesOn)" == "listenerThread")
@@ -108,7 +108,7 @@ struct TreeBridgeTests {
   }
 
   @Test(
-    "with consumeEvent what is dispatched goes no further in the tree, received or not",
+    "with .consumeEvent a dispatched event goes no further in the tree, received or not",
     arguments: cores)
   func consuming(core: EventCentral.Core) {
     for isReceived in [true, false] {
@@ -128,7 +128,7 @@ struct TreeBridgeTests {
         #expect(tree.log.take() == expected)
         #expect(outcome == EventOutcome(handlerCount: expected.count + 1, consumer: tree.a.id))
         if isReceived { #expect(received.entries(atLeast: 1) == [7]) }
-        // Without it, the event goes on.
+        // Without .consumeEvent the event goes on.
         #expect(handle.remove())
         #expect(never.remove())
         tree.a.dispatchEvents(of: Ping.self, to: central, phase)

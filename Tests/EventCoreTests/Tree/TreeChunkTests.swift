@@ -5,9 +5,9 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// A raise finds its handlers some at a time, so that one that is consumed early has not gone
-/// through the whole tree; the changes of its handlers meet what it has not come to.
-@Suite("Trees: a raise through far more nodes than it finds at once")
+/// A raise collects its handlers a chunk at a time, so that an event that is consumed early has not gone
+/// through the whole tree. What handlers change applies to all that the walk has not come to.
+@Suite("Trees: a raise through far more nodes than it collects at once")
 struct TreeChunkTests {
   private static let count = 500
 
@@ -31,14 +31,14 @@ struct TreeChunkTests {
     }
   }
 
-  /// A place for what is made after the handlers that use it.
+  /// A value that is made after the handlers that use it.
   private final class Later<Value: Sendable>: Sendable {
     private let value = Guarded<Value?>(nil)
     func set(_ new: Value) { value.withLock { $0 = new } }
     var now: Value { value.withLock { $0! } }
   }
 
-  @Test("a raise that is at its beginning holds nothing of what is far from it", arguments: cores)
+  @Test("D9: a raise at its beginning holds no handler that is far away", arguments: cores)
   func holdsNothingFar(core: EventCentral.Core) {
     let root = EventNode(core: core)
     let nodes = (0..<1000).map { _ in EventNode(parent: root) }
@@ -46,7 +46,7 @@ struct TreeChunkTests {
     let (lifetime, log) = (Lifetime(), Log<Bool>())
     nodes[0].addHandler([.onPropagate, .consumeEvent]) { (_: Note) in
       far.now.remove()
-      // Its closure ended with the removal: no walk had come to it.
+      // The closure is freed with the removal, since no walk has come to it.
       log.append(lifetime.alive == 0)
     }
     for node in nodes[1..<999] { node.addHandler { (_: Note) in log.append(false) } }
@@ -58,21 +58,21 @@ struct TreeChunkTests {
     #expect(log.entries == [true])
   }
 
-  @Test("detached from a handler, a far node is passed over; the others are not", arguments: cores)
+  @Test("a far node that a handler detaches is passed over; the others are not", arguments: cores)
   func detachesFar(core: EventCentral.Core) {
     let nodes = Later<[EventNode]>()
     let tree = Wide(core) { index in
       if index == 3 { for far in [100, 250, 499] { nodes.now[far].detach() } }
     }
     nodes.set(tree.nodes)
-    // The handlers have them, and they the handlers.
+    // Ends the cycle of the nodes and their handlers.
     defer { nodes.set([]) }
     tree.root.raise(event: Note())
     #expect(tree.log.take() == (0..<Self.count).filter { ![100, 250, 499].contains($0) })
   }
 
   @Test(
-    "moved from a handler, a far node is for the next event, in its new place", arguments: cores)
+    "a far node that a handler moves gets the next event, at its new place", arguments: cores)
   func movesFar(core: EventCentral.Core) {
     let nodes = Later<[EventNode]>()
     let tree = Wide(core) { index in
@@ -81,7 +81,7 @@ struct TreeChunkTests {
       }
     }
     nodes.set(tree.nodes)
-    // The handlers have them, and they the handlers.
+    // Ends the cycle of the nodes and their handlers.
     defer { nodes.set([]) }
     tree.root.raise(event: Note())
     #expect(tree.log.take() == (0..<Self.count).filter { $0 != 300 })
@@ -90,7 +90,8 @@ struct TreeChunkTests {
   }
 
   @Test(
-    "removed from a handler, a far handler is not called; what is added waits", arguments: cores)
+    "D6: a far handler that a handler removes is not called; one that it adds gets the next event",
+    arguments: cores)
   func removesAndAddsFar(core: EventCentral.Core) {
     let (nodes, handles) = (Later<[EventNode]>(), Later<[EventNodeHandle]>())
     let added = Log<Int>()
@@ -101,7 +102,7 @@ struct TreeChunkTests {
       }
     }
     nodes.set(tree.nodes)
-    // The handlers have them, and they the handlers.
+    // Ends the cycle of the nodes and their handlers.
     defer { nodes.set([]) }
     handles.set(tree.handles)
     tree.root.raise(event: Note())
@@ -111,20 +112,20 @@ struct TreeChunkTests {
     #expect(added.entries == [450])
   }
 
-  @Test("changes at every step: each node that stays is called once, in order", arguments: cores)
+  @Test("with a change at every step each node that stays is called once, in order", arguments: cores)
   func changesAtEveryStep(core: EventCentral.Core) {
     let nodes = Later<[EventNode]>()
     let tree = Wide(core) { index in
       if index % 2 == 0 { nodes.now[index + 1].detach() }
     }
     nodes.set(tree.nodes)
-    // The handlers have them, and they the handlers.
+    // Ends the cycle of the nodes and their handlers.
     defer { nodes.set([]) }
     tree.root.raise(event: Note())
     #expect(tree.log.take() == Array(stride(from: 0, to: Self.count, by: 2)))
   }
 
-  @Test("an event inside an event, far apart, while nodes go", arguments: cores)
+  @Test("D7: a handler may raise an event and detach far nodes before and after it", arguments: cores)
   func nested(core: EventCentral.Core) {
     let (nodes, nested) = (Later<[EventNode]>(), Log<Int>())
     let tree = Wide(core) { index in
@@ -135,7 +136,7 @@ struct TreeChunkTests {
       nodes.now[351].detach()
     }
     nodes.set(tree.nodes)
-    // The handlers have them, and they the handlers.
+    // Ends the cycle of the nodes and their handlers.
     defer { nodes.set([]) }
     tree.root.raise(event: Note())
     let inner = (0..<Self.count).filter { $0 != 350 }

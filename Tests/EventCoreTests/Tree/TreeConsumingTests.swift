@@ -5,9 +5,9 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("Trees: consuming, deciding, and what a handler is told")
+@Suite("Trees: consuming, deciding, and a handler's context")
 struct TreeConsumingTests {
-  @Test("consumed at each place of the way, nobody is called after it", arguments: cores)
+  @Test("an event that is consumed at any place of its way is handled nowhere after it", arguments: cores)
   func everyPlace(core: EventCentral.Core) {
     let full = LoggedTree(core, all: [.onCapture, .onRaise, .onPropagate]).raise("a1x")
     #expect(full.count == 4 + 4 + 7)
@@ -37,7 +37,7 @@ struct TreeConsumingTests {
     #expect(tree.raise("a") == ["a raise 1", "a raise 2"])
   }
 
-  @Test("a choice: to go on, to stop after the node, to consume", arguments: cores)
+  @Test("a handler may decide to go on, to stop after its node, or to consume", arguments: cores)
   func choices(core: EventCentral.Core) {
     for decision in [EventDecision.continue, .stopAfterThisNode, .consume] {
       let tree = LoggedTree(core, all: nil)
@@ -69,9 +69,9 @@ struct TreeConsumingTests {
     }
   }
 
-  /// A walk finds some 64 handlers at a time; those of one node may lie on both sides of that.
+  /// A walk collects some 64 handlers at a time, so that those of one node may lie in two chunks.
   @Test(
-    "stopping after a node calls all its other handlers, however many the walk has found by then",
+    "stopping after a node calls all its other handlers, wherever a chunk of the walk ends",
     arguments: cores, [0, 1, 62, 63, 64, 65, 130])
   func stopAfterLongNode(core: EventCentral.Core, before: Int) {
     for (stops, consumes, changes) in [
@@ -83,7 +83,7 @@ struct TreeConsumingTests {
       let child = EventNode(parent: node)
       let elsewhere = (EventNode(core: core), EventNode(core: core))
       let log = Log<String>()
-      // So that what is to come is collected anew, and handed out in parts.
+      // A change of a tree makes the walk collect the rest anew, in several chunks.
       @Sendable func change() {
         guard changes else { return }
         elsewhere.1.attach(to: elsewhere.0)
@@ -104,7 +104,7 @@ struct TreeConsumingTests {
         }
       }
       child.addHandler { (_: Note) in log.append("child") }
-      // Once more, since a second raise takes up what the first one found.
+      // Twice, since the second raise uses what the first one has found.
       for _ in 1...2 {
         let outcome = root.raise(event: Note())
         let called = (consumes ?? 99) + 1
@@ -123,14 +123,14 @@ struct TreeConsumingTests {
     #expect(tree.raise("root") == ["root raise"])
   }
 
-  @Test("with consumeEvent the choice is of no account", arguments: cores)
+  @Test("with .consumeEvent the handler's decision makes no difference", arguments: cores)
   func consumingChoice(core: EventCentral.Core) {
     let tree = LoggedTree(core, all: .onPropagate)
     tree["a"].addHandler([.onPropagate, .consumeEvent], for: Note.self) { _ in .continue }
     #expect(tree.raise("b") == propagated("root a"))
   }
 
-  @Test("a handler that decides is told where the event is", arguments: cores)
+  @Test("a handler's context tells where the event is", arguments: cores)
   func context(core: EventCentral.Core) {
     let tree = LoggedTree(core, all: nil)
     let log = tree.log
@@ -168,7 +168,7 @@ struct TreeConsumingTests {
       ])
   }
 
-  @Test("nobody listens, nobody consumes", arguments: cores)
+  @Test("an event that nobody handles is not consumed", arguments: cores)
   func nobody(core: EventCentral.Core) {
     let tree = LoggedTree(core, all: nil)
     #expect(tree["a"].raise(event: Note()) == EventOutcome(handlerCount: 0, consumer: nil))

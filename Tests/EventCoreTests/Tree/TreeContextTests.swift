@@ -5,9 +5,9 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("Trees: what is said of places while nodes end and move")
+@Suite("Trees: a handler's context while nodes end and move")
 struct TreeContextTests {
-  /// What a handler is told of its place.
+  /// What a handler's context tells of its place.
   private struct Place: Equatable {
     var node: String?
     var previous: String?
@@ -26,22 +26,22 @@ struct TreeContextTests {
     }
   }
 
-  /// What a test may let go of from a handler.
+  /// References that a test drops from a handler.
   private final class Holder: @unchecked Sendable {
-    // One thread at a time, as the tests' gates see to.
+    // The gates of the tests let one thread at a time use it.
     var node: EventNode?
     var others: [EventNode] = []
   }
 
   @Test(
-    "a node that ends while its handler runs is nowhere, whoever takes its memory (D9)",
+    "D9: a node that ends while its handler runs has no place, whoever reuses its memory",
     arguments: cores, [false, true])
   func endsInItsHandler(core: EventCentral.Core, isMoved: Bool) {
     let root = EventNode(name: "root", core: core)
     let other = EventNode(parent: root, name: "other")
     let holder = Holder()
     holder.node = EventNode(parent: isMoved ? other : root, name: "ending")
-    // Then the link to its parent is a block of its own, which ends with it.
+    // After a move the link to the parent is a block of its own, which ends with the node.
     if isMoved { holder.node!.attach(to: root) }
     let places = Log<Place>()
     holder.node!.addHandler(for: Note.self) { context in
@@ -58,7 +58,7 @@ struct TreeContextTests {
       ])
   }
 
-  @Test("a node that another thread ends while its handler runs is nowhere (D9)", arguments: cores)
+  @Test("D9: a node has no place once another thread ends it during its handler", arguments: cores)
   func endsElsewhere(core: EventCentral.Core) {
     let root = EventNode(name: "root", core: core)
     let middle = Holder()
@@ -80,7 +80,7 @@ struct TreeContextTests {
         return
       }
       entered.pass()
-      // The last reference to it, and with it to the middle.
+      // Drops the last reference to the leaf, and with it the last one to the middle node.
       leaf.node = nil
       middle.others = (0..<256).map { EventNode(parent: root, name: "stranger \($0)") }
       ended.open()
@@ -89,7 +89,7 @@ struct TreeContextTests {
     #expect(root.children.count == 256)
   }
 
-  @Test("what is propagated from a node comes from nowhere, there", arguments: cores)
+  @Test("at the node that propagates, an event has no previous node", arguments: cores)
   func previousOfPropagation(core: EventCentral.Core) {
     let app = EventNode(name: "app", core: core)
     let cart = EventNode(parent: app, name: "cart")
@@ -109,7 +109,7 @@ struct TreeContextTests {
       ])
   }
 
-  @Test("a root that a handler attaches elsewhere is still where the event began", arguments: cores)
+  @Test("for an event on its way a root that a handler attaches elsewhere remains the top", arguments: cores)
   func previousOfAnAttachedRoot(core: EventCentral.Core) {
     let world = EventNode(name: "world", core: core)
     let app = EventNode(name: "app", core: core)
@@ -132,7 +132,7 @@ struct TreeContextTests {
       ])
   }
 
-  /// Looks around while it ends.
+  /// A node that logs its surroundings as it ends.
   private final class Leaving: EventNode, @unchecked Sendable {
     let log: Log<String>
 
@@ -150,7 +150,7 @@ struct TreeContextTests {
     }
   }
 
-  @Test("the deinit of a subclass finds its node where it is", arguments: cores)
+  @Test("D9: the deinit of a subclass finds its node still at its place", arguments: cores)
   func looksAroundInDeinit(core: EventCentral.Core) {
     let log = Log<String>()
     _ = Leaving(parent: nil, log: log, core: core)

@@ -6,9 +6,9 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("Trees: handlers that run elsewhere, and the way to a central and back")
+@Suite("Trees: handlers that run elsewhere, and bridges to a central and back")
 struct TreeExecutionTests {
-  @Test("a handler runs where it asked to, in the order of the raises", arguments: cores)
+  @Test("D2: a handler runs where it was asked to, in the order of the raises", arguments: cores)
   func places(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -28,7 +28,7 @@ struct TreeExecutionTests {
     }
   }
 
-  @Test("on an event thread, until that ends", arguments: cores)
+  @Test("D10: a handler on an event thread ends with the thread", arguments: cores)
   func eventThread(core: EventCentral.Core) {
     let thread = EventThread(on: EventCentral(core: core))
     let node = EventNode(core: core)
@@ -37,7 +37,7 @@ struct TreeExecutionTests {
       log.append(event.number)
     }
     node.addHandler(.onRaise) { (event: Ping) in log.append(-event.number) }
-    // Consumed when it is handed over, before the handler has run.
+    // The event is consumed when it is handed over, before the handler has run.
     let held = HeldThread(thread)
     #expect(node.raise(event: Ping(number: 1)).isConsumed)
     #expect(log.entries.isEmpty)
@@ -45,13 +45,13 @@ struct TreeExecutionTests {
     #expect(log.entries(atLeast: 1) == [1])
     thread.cancel()
     thread.join()
-    // Not handed over, not counted, not consumed.
+    // The event is not handed over, and neither counted nor consumed.
     #expect(node.raise(event: Ping(number: 2)) == EventOutcome(handlerCount: 1))
     #expect(!handle.isActive)
     #expect(log.entries == [1, -2])
   }
 
-  @Test("on the MainActor and on an actor", arguments: cores)
+  @Test("handlers may run on the MainActor and on an actor", arguments: cores)
   func actors(core: EventCentral.Core) async {
     actor Recorder {
       var numbers: [Int] = []
@@ -112,7 +112,7 @@ struct TreeExecutionTests {
   }
 
   @Test(
-    "a thread of another central that has ended takes no event, and consumes none (D9)",
+    "D9: a thread of another central that has ended takes no event, and consumes none",
     arguments: cores)
   func threadElsewhereIsGone(core: EventCentral.Core) {
     let (central, other) = (EventCentral(core: core), EventCentral(core: core))
@@ -121,7 +121,7 @@ struct TreeExecutionTests {
     let (log, handles) = (Log<String>(), Log<EventNodeHandle>())
     root.addHandler(.onRaise) { (_: Note) in log.append("root") }
     let thread = EventThread(on: other)
-    // In its handler, "where it is added" is that thread, on whatever central.
+    // In a handler of the thread `.requesterThread` is that thread, whatever the central.
     let adder = thread.addEventCallback { (_: Ping) in
       handles.append(
         node.addHandler([.onRaise, .consumeEvent], executeOn: .requesterThread, of: central) {
@@ -153,12 +153,12 @@ struct TreeExecutionTests {
       node.raise(event: Carrying(token: lifetime.token()))
       #expect(lifetime.alive == 1)
     }
-    // Freed, though nobody serves the queue.
+    // The event is freed although nobody serves the queue.
     #expect(lifetime.waitUntilNone())
     queue.resume()
   }
 
-  @Test("an event of a tree is dispatched to a central", arguments: cores)
+  @Test("a bridge dispatches the events of a tree to a central", arguments: cores)
   func toACentral(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let thread = EventThread(on: central)
@@ -176,7 +176,7 @@ struct TreeExecutionTests {
     #expect(log.entries(atLeast: 2) == [2, 1])
   }
 
-  @Test("D9: an event of a central is raised at a node, while it lives", arguments: cores)
+  @Test("D9: a bridge raises the events of a central at a node, as long as that lives", arguments: cores)
   func fromACentral(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let (log, lifetime) = (Log<Int>(), Lifetime())

@@ -8,7 +8,7 @@ import Testing
 @Suite("Trees: lifetimes of nodes, handlers and events")
 struct TreeLifetimeTests {
   final class Tracked: EventNode, @unchecked Sendable {
-    // Constant.
+    // A constant of a Sendable type.
     let token: Lifetime.Token
     init(_ parent: EventNode?, _ lifetime: Lifetime, _ core: EventCentral.Core) {
       token = lifetime.token()
@@ -16,7 +16,7 @@ struct TreeLifetimeTests {
     }
   }
 
-  @Test("a node holds its parent, and no child", arguments: cores)
+  @Test("D9: a node holds its parent, and no child", arguments: cores)
   func parentsAreHeld(core: EventCentral.Core) {
     let lifetime = Lifetime()
     var root: EventNode? = Tracked(nil, lifetime, core)
@@ -33,7 +33,7 @@ struct TreeLifetimeTests {
     #expect(lifetime.alive == 0)
   }
 
-  @Test("a node is let go of by its old place when it moves", arguments: cores)
+  @Test("D9: a node that moves releases its old parent", arguments: cores)
   func movingLetsGo(core: EventCentral.Core) {
     let lifetime = Lifetime()
     let leaf = Tracked(nil, lifetime, core)
@@ -45,7 +45,7 @@ struct TreeLifetimeTests {
     #expect(lifetime.alive == 1)
   }
 
-  @Test("a refused cycle holds nothing", arguments: cores)
+  @Test("D9: an attach that is refused, since it would make a cycle, retains nothing", arguments: cores)
   func refusedCycle(core: EventCentral.Core) {
     let lifetime = Lifetime()
     do {
@@ -57,7 +57,7 @@ struct TreeLifetimeTests {
   }
 
   @Test(
-    "a handler's closure ends when it is removed, with its node, or with all of them",
+    "D9: a handler's closure is freed when it is removed, alone or with others, or its node ends",
     arguments: cores)
   func closuresEnd(core: EventCentral.Core) {
     let lifetime = Lifetime()
@@ -87,8 +87,8 @@ struct TreeLifetimeTests {
   }
 
   @Test(
-    "D6: a handler that removes itself ends when the raise is over, at the latest", arguments: cores
-  )
+    "D6: a handler that removes itself is freed when the raise is over, at the latest",
+    arguments: cores)
   func removedInsideItself(core: EventCentral.Core) {
     let (lifetime, log) = (Lifetime(), Log<Int>())
     let node = EventNode(core: core)
@@ -96,7 +96,7 @@ struct TreeLifetimeTests {
     handles.append(
       node.addHandler(.onRaise) { [token = lifetime.token()] (_: Note) in
         handles.entries[0].remove()
-        // Still there: it is running.
+        // The closure is still alive, since it is running.
         log.append(lifetime.alive)
         withExtendedLifetime(token) {}
       })
@@ -105,7 +105,7 @@ struct TreeLifetimeTests {
     #expect(lifetime.alive == 0)
   }
 
-  @Test("an event is not kept after its raise", arguments: cores)
+  @Test("D9: an event is not kept after its raise", arguments: cores)
   func eventsEnd(core: EventCentral.Core) {
     let (lifetime, log) = (Lifetime(), Log<Int>())
     let root = EventNode(core: core)
@@ -134,13 +134,13 @@ struct TreeLifetimeTests {
     #expect(node.raise(event: Ping(number: 1)).isConsumed)
     requester = nil
     #expect(lifetime.alive == 0)
-    // The root's alone was called.
+    // The root's handler alone was called.
     #expect(node.raise(event: Ping(number: 2)) == EventOutcome(handlerCount: 1))
     #expect(!handle.isActive)
     #expect(log.entries == [1, -2])
   }
 
-  @Test("D9: a handler whose owner is gone is no call, before or after a stop", arguments: cores)
+  @Test("D9: a handler whose owner is gone is not counted, nor after a stop", arguments: cores)
   func ownersGoneAreNotCounted(core: EventCentral.Core) {
     let (lifetime, log) = (Lifetime(), Log<Int>())
     for isAfterStop in [false, true] {
@@ -160,7 +160,7 @@ struct TreeLifetimeTests {
     #expect(log.entries.isEmpty)
   }
 
-  @Test("the last reference to a node may go in its own handler", arguments: cores)
+  @Test("D9: the last reference to a node may go in its own handler", arguments: cores)
   func endingOneself(core: EventCentral.Core) {
     let (lifetime, log) = (Lifetime(), Log<Int>())
     let root = EventNode(core: core)
@@ -176,7 +176,7 @@ struct TreeLifetimeTests {
     #expect(root.children.isEmpty)
   }
 
-  @Test("what a closure holds may use the tree when it ends", arguments: cores)
+  @Test("D7: what a closure holds may use the tree in its deinit", arguments: cores)
   func endingUsesTheTree(core: EventCentral.Core) {
     final class Raiser: Sendable {
       let node: EventNode
@@ -200,10 +200,10 @@ struct TreeLifetimeTests {
     #expect(log.entries == ["done"])
   }
 
-  @Test("nodes that end one inside the other's deinit", arguments: cores)
+  @Test("D9: nodes may end inside the deinit of other nodes", arguments: cores)
   func nestedEnds(core: EventCentral.Core) {
     final class Holder: EventNode, @unchecked Sendable {
-      // Written before anybody else knows it.
+      // Written before anybody else knows the node.
       var held: [EventNode] = []
     }
     let lifetime = Lifetime()

@@ -3,11 +3,10 @@
 
 import EventCore
 
-// What a raise promises, in the plainest way to say it. `TreeModelTests` compares it with the
-// cores.
+// A model of what a raise promises, as plain as possible. `TreeModelTests` compares the cores with it.
 
-/// A node holds its handlers and its link, and the link holds the parent. Nothing else is held, so
-/// that what has left a tree or has ended is nil wherever it is still known.
+/// A node holds its handlers and its link, and the link holds the parent. All other references are weak,
+/// and so nil once their object has left the tree or has ended.
 final class ModelNode {
   let number: Int
   var handlers: [ModelHandler] = []
@@ -24,8 +23,8 @@ final class ModelNode {
     if let link { parent?.links.append(WeakObject(link)) }
   }
 
-  /// Calls whoever heard an event that is raised now: how many, and the number of the node that
-  /// consumed it.
+  /// Calls the handlers that an event which is raised now reaches. Returns how many they were, and the
+  /// number of the node that consumed the event.
   func raise(
     _ scope: EventRaiseScope, below: Bool, _ call: (ModelCall) -> EventDecision
   ) -> (count: Int, consumer: Int?) {
@@ -62,8 +61,8 @@ final class ModelNode {
   }
 }
 
-/// What is to be called, by numbers, and what has to be there still when it is: the handler, and
-/// every link of its node up to where the event began to go down.
+/// A handler that is to be called, by numbers, and the objects that have to be alive for its call: the
+/// handler, and every link of its node up to where the event began to go down.
 struct ModelCall {
   let id: Int
   let (mode, phase): (CaptureMode, CaptureMode)
@@ -77,7 +76,7 @@ final class ModelHandler {
 }
 
 final class ModelLink {
-  // It is the child that holds it.
+  // Unowned, since the child holds the link.
   unowned let child: ModelNode
   let parent: ModelNode
   init(child: ModelNode, parent: ModelNode) { (self.child, self.parent) = (child, parent) }

@@ -8,13 +8,13 @@ import Testing
 @Suite("Trees against a model")
 struct TreeModelTests {
   @Test(
-    "D4 D6 D7 D9: 10,000 random trees that change while events travel: calls, outcomes, shapes",
+    "D4 D6 D7 D9: 10,000 random trees that change during events behave as the model does",
     arguments: cores)
   func randomTrees(core: EventCentral.Core) {
     let seed = announcedSeed("random trees on \(core)")
     let count = orderStep == 1 ? 10_000 * stressFactor : 300
     for round in 0..<count {
-      // So that the seed of a tree that fails begins with it.
+      // Each tree has a seed of its own: given as EVENTCORE_SEED, it makes that tree the first one.
       let seed = seed &+ UInt64(round)
       guard let difference = difference(TreeScenario(seed: seed), core) else { continue }
       Issue.record("tree \(round), EVENTCORE_SEED=\(seed): \(difference)")
@@ -22,7 +22,7 @@ struct TreeModelTests {
     }
   }
 
-  /// What a core does otherwise than the model.
+  /// Describes the first difference between a core and the model.
   private func difference(_ scenario: TreeScenario, _ core: EventCentral.Core) -> String? {
     let (model, real) = (ModelPlayer(scenario), CorePlayer(scenario, core))
     for action in scenario.making {
@@ -44,7 +44,7 @@ struct TreeModelTests {
     return nil
   }
 
-  @Test("the random trees are of all the kinds that they are to be")
+  @Test("the random trees are of every kind that they should be")
   func scenarios() {
     let calls = (0..<1_000).map { seed in
       let scenario = TreeScenario(seed: UInt64(seed))
@@ -57,7 +57,7 @@ struct TreeModelTests {
         }
       }.max() ?? 0
     }
-    // Of one event: none, some, more than a chunk of a walk, several chunks.
+    // The calls of one event: none, some, more than a chunk of a walk, several chunks.
     #expect(calls.contains(0))
     #expect(calls.contains { (1...63).contains($0) })
     #expect(calls.contains { (65...128).contains($0) })

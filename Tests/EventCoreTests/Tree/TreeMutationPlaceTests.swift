@@ -5,33 +5,33 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// Every change at every place: a handler of each node, in each phase in which it is called,
-/// changes the tree once.
+/// Every change at every place: a handler of each node, in each phase in which it is called, changes the
+/// tree once.
 ///
 ///     root ─┬─ a ── a1 ── a1x        raised at a1
 ///           └─ b
 @Suite("Trees that a handler changes at each place of the way")
 struct TreeMutationPlaceTests {
   enum Change: CaseIterable, CustomTestStringConvertible {
-    /// A new node below the handler's.
+    /// A new node is attached below the handler's node.
     case attach
     case detach
-    /// Under the parent that it has, as the last.
+    /// The node becomes the last child of the parent that it has.
     case move
     /// The handler removes itself.
     case remove
-    /// Everybody lets go of the parent: the test, and its children.
+    /// The test and all children release the parent.
     case freeParent
 
     var testDescription: String { "\(self)" }
   }
 
-  /// What a change at a node makes of the event on its way and of the next one.
+  /// The effect of a change at a node on the event on its way and on the next one.
   struct Row {
     let (node, change): (String, Change)
-    /// Whose handlers are not called any more by the event that is on its way.
+    /// The nodes whose handlers the event on its way does not call any more.
     let silent: String
-    /// Who is called by the next one.
+    /// The calls of the next event.
     let next: [String]
 
     init(_ node: String, _ change: Change, silent: String = "", _ next: [String]) {
@@ -42,7 +42,7 @@ struct TreeMutationPlaceTests {
   static let full =
     captured("root a a1") + raised("a1 a root") + propagated("root a a1 a1x b")
 
-  /// Capturing down and raising up by one way, and propagating.
+  /// The calls of an event that is captured and raised along a way and propagated through a tree.
   static func all(_ way: String, _ tree: String) -> [String] {
     let up = way.split(separator: " ").reversed().joined(separator: " ")
     return captured(way) + raised(up) + propagated(tree)
@@ -55,39 +55,39 @@ struct TreeMutationPlaceTests {
     Row("a1x", .attach, all("root a a1", "root a a1 a1x new b")),
     Row("b", .attach, full + ["new propagate"]),
 
-    // It is detached already.
+    // The root has no parent from which it could be detached.
     Row("root", .detach, full),
     Row("a", .detach, silent: "a a1 a1x", all("a a1", "a a1 a1x")),
     Row("a1", .detach, silent: "a1 a1x", all("a1", "a1 a1x")),
     Row("a1x", .detach, silent: "a1x", all("root a a1", "root a a1 b")),
     Row("b", .detach, silent: "b", all("root a a1", "root a a1 a1x")),
 
-    // It has no parent.
+    // The root has no parent below which it could move.
     Row("root", .move, full),
     Row("a", .move, silent: "a a1 a1x", all("root a a1", "root b a a1 a1x")),
     Row("a1", .move, silent: "a1 a1x", full),
     Row("a1x", .move, silent: "a1x", full),
     Row("b", .move, silent: "b", full),
 
-    // Less the call itself.
+    // Without the call of the removed handler, which the test leaves out.
     Row("root", .remove, full),
     Row("a", .remove, full),
     Row("a1", .remove, full),
     Row("a1x", .remove, full),
     Row("b", .remove, full),
 
-    // It has none.
+    // The root has no parent to free.
     Row("root", .freeParent, full),
     Row("a", .freeParent, silent: "root a a1 a1x b", all("a a1", "a a1 a1x")),
     Row("a1", .freeParent, silent: "a a1 a1x", all("a1", "a1 a1x")),
-    // Whoever raises holds the node at which it does: a1 ends after the event.
+    // A raise holds the node at which it was called, so that a1 ends after the event.
     Row("a1x", .freeParent, silent: "a1x", []),
     Row("b", .freeParent, silent: "root a a1 a1x b", all("a a1", "a a1 a1x")),
   ]
 
-  /// The tree, as long as the test holds it.
+  /// The nodes that the test holds.
   final class Nodes: @unchecked Sendable {
-    // One thread.
+    // One thread uses it.
     var held: [String: EventNode] = [:]
     let log = Log<String>()
     var handles: [String: EventNodeHandle] = [:]
@@ -129,13 +129,15 @@ struct TreeMutationPlaceTests {
         guard let parent = held[name]!.parent.map(WeakObject.init) else { return }
         held[parent.object!.name!] = nil
         for child in parent.object?.children ?? [] { child.detach() }
-        // The raise itself holds the node at which it is.
+        // A raise holds the node at which it was called.
         #expect((parent.object != nil) == (name == "a1x"))
       }
     }
   }
 
-  @Test("D4 D6 D7 D9: this event and the next one, exactly", arguments: cores, Change.allCases)
+  @Test(
+    "D4 D6 D7 D9: a change has its exact effect on this event and on the next one", arguments: cores,
+    Change.allCases)
   func everyPlace(core: EventCentral.Core, change: Change) {
     var places = 0
     for row in Self.rows where row.change == change {

@@ -5,11 +5,11 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// The tree of `LoggedTree`, in which one handler changes something.
+/// In the tree of `LoggedTree` one handler changes something.
 @Suite("Trees that handlers change while an event travels")
 struct TreeMutationTests {
-  /// Raises at a1x with a handler in front of everybody else's at one place and phase, which does
-  /// something once. Returns what was called in this raise, and in the next.
+  /// Raises twice at a1x. A handler that stands before all others of one node and phase makes a change
+  /// in the first raise. Returns the calls of both.
   private func raise(
     _ core: EventCentral.Core, at name: String, in phase: CaptureMode,
     _ change: @escaping @Sendable (LoggedTree) -> Void
@@ -27,7 +27,7 @@ struct TreeMutationTests {
 
   private let everything = raised("a1x a1 a root") + propagated("root a a1 a1x a2 b b1")
 
-  @Test("D7: what is attached meanwhile hears the next event", arguments: cores)
+  @Test("D7: a node that is attached during an event hears the next one", arguments: cores)
   func attaching(core: EventCentral.Core) {
     for (name, phase) in [
       ("a1x", CaptureMode.onRaise), ("root", .onRaise), ("root", .onPropagate),
@@ -44,13 +44,13 @@ struct TreeMutationTests {
       #expect(
         next == raised("a1x a1 a root") + propagated("root a a1 a1x a2") + ["new propagate"]
           + propagated("b b1"))
-      // A handler holds the log, the log the node, and the node those above it.
+      // Ends a cycle: a handler holds this log, the log the new node, and the node those above it.
       _ = kept.take()
     }
   }
 
   @Test(
-    "D7: a node that is detached on the way up: the way goes on, without its subtree",
+    "D7: after a node is detached on the way up the event goes on without its subtree",
     arguments: cores)
   func detachingOnTheWayUp(core: EventCentral.Core) {
     let (now, next) = raise(core, at: "a1x", in: .onRaise) { $0["a"].detach() }
@@ -64,7 +64,7 @@ struct TreeMutationTests {
     #expect(now == raised("a1 a root") + propagated("root a a1 a2 b b1"))
   }
 
-  @Test("D7: a node that is detached on the way down, before and after its turn", arguments: cores)
+  @Test("D7: a node may be detached on the way down, before and after its turn", arguments: cores)
   func detachingOnTheWayDown(core: EventCentral.Core) {
     let up = raised("a1x a1 a root")
     let (ahead, _) = raise(core, at: "root", in: .onPropagate) { $0["a1"].detach() }
@@ -92,7 +92,7 @@ struct TreeMutationTests {
     #expect(same == up + propagated("root b b1"))
   }
 
-  @Test("D7: the root gets a parent meanwhile: the next event goes there", arguments: cores)
+  @Test("D7: if the root gets a parent during an event, the next one goes there", arguments: cores)
   func rootIsAttached(core: EventCentral.Core) {
     let above = EventNode(name: "above", core: core)
     let (now, next) = raise(core, at: "a1", in: .onRaise) { tree in
@@ -104,7 +104,7 @@ struct TreeMutationTests {
     #expect(next == raised("a1x a1 a root above") + propagated("root a a1 a1x a2 b b1"))
   }
 
-  @Test("D6: handlers that are removed meanwhile are not called", arguments: cores)
+  @Test("D6: handlers that are removed during an event are not called", arguments: cores)
   func removing(core: EventCentral.Core) {
     let up = raised("a1x a1 a root")
     let (one, _) = raise(core, at: "a1x", in: .onRaise) {
@@ -122,7 +122,7 @@ struct TreeMutationTests {
     #expect(all == up)
   }
 
-  @Test("D6: a handler that removes itself, first, in the middle and last", arguments: cores)
+  @Test("D6: the first, a middle and the last handler may remove themselves", arguments: cores)
   func removingOneself(core: EventCentral.Core) {
     for place in 0..<3 {
       let (node, log) = (EventNode(core: core), Log<Int>())
@@ -142,7 +142,7 @@ struct TreeMutationTests {
     }
   }
 
-  @Test("D4: handlers that are added meanwhile hear the next event", arguments: cores)
+  @Test("D4: handlers that are added during an event hear the next one", arguments: cores)
   func adding(core: EventCentral.Core) {
     let (now, next) = raise(core, at: "a1", in: .onRaise) { tree in
       tree.listen("a1", [.onRaise, .onPropagate], " new")
@@ -157,7 +157,7 @@ struct TreeMutationTests {
         + propagated("b1"))
   }
 
-  @Test("D9: nodes that end meanwhile, before and after their turn", arguments: cores)
+  @Test("D9: nodes may end during an event, before and after their turn", arguments: cores)
   func ending(core: EventCentral.Core) {
     for place in 0..<5 {
       let (log, lifetime) = (Log<Int>(), Lifetime())
@@ -179,7 +179,7 @@ struct TreeMutationTests {
     }
   }
 
-  @Test("D9: the parent may be let go of in a handler of its child", arguments: cores)
+  @Test("D9: a handler of a child may release the parent", arguments: cores)
   func endingTheParent(core: EventCentral.Core) {
     let log = Log<String>()
     let leaves = Leaves()
@@ -198,7 +198,7 @@ struct TreeMutationTests {
     child.addHandler(.onRaise) { [unowned child] (_: Note) in
       log.append("child")
       leaves.nodes = []
-      // The child holds it, as long as it has it.
+      // The child holds its parent until it is detached, as the first call does.
       #expect((child.parent == nil) == (log.entries.count > 2))
       child.detach()
       log.append("end")
@@ -212,7 +212,7 @@ struct TreeMutationTests {
   }
 
   final class Leaves: @unchecked Sendable {
-    // One thread.
+    // One thread uses it.
     var nodes: [EventNode] = []
   }
 }

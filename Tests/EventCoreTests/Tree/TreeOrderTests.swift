@@ -5,7 +5,7 @@ import EventCore
 import EventCoreTestSupport
 import Testing
 
-@Suite("Trees: the eight principles of EventsTree, and the order")
+@Suite("Trees: the eight principles of EventsTree, and the order of handlers")
 struct TreeOrderTests {
   @Test("1: all changes are equal, any value can be an event", arguments: cores)
   func anyValueIsAnEvent(core: EventCentral.Core) {
@@ -41,7 +41,7 @@ struct TreeOrderTests {
     }
   }
 
-  //         root            Each place has a module: one and the same class, which is told nothing.
+  //         root            A module at each place: all are of one class, which does not know its place.
   //        ┌─┴─┐
   //      inner outer
   @Test("2: a node need not know where it is: the same module works anywhere", arguments: cores)
@@ -70,7 +70,7 @@ struct TreeOrderTests {
       module.raise(event: Note(text: "new"))
       #expect(log.take() == ["module under \(name) new"] + above.map { "\($0) new" })
     }
-    // One that moves goes on working where it is now.
+    // A module that moves works at its new place.
     let module = Module(parent: inner, core: core)
     module.start(log)
     module.attach(to: outer)
@@ -101,7 +101,7 @@ struct TreeOrderTests {
     for name in LoggedTree.names {
       #expect((tree[name].parent == nil) == (name == "root"), "\(name)")
       #expect(tree[name].children.isEmpty == leaves.contains(name), "\(name)")
-      // Who says that it is its parent has it as a child, and nobody else has.
+      // The node's parent has it as a child, and no other node has.
       let owners = LoggedTree.names.filter { owner in
         tree[owner].children.contains { $0 === tree[name] }
       }
@@ -119,10 +119,10 @@ struct TreeOrderTests {
     #expect(tree["a1"].parent === tree["b"])
     #expect(tree["a"].children.map(\.name) == ["a2"])
     #expect(tree["b"].children.map(\.name) == ["b1", "a1"])
-    // Its event goes up one way, and comes down to it once.
+    // An event goes up one way from it, and comes down to it once.
     #expect(
       tree.raise("a1x") == raised("a1x a1 b root") + propagated("root a a2 b b1 a1 a1x"))
-    // To the same parent again: it is there once, as the last to join.
+    // A node that is attached to its parent again is there once, as the last child.
     tree["b1"].attach(to: tree["b"])
     #expect(tree["b"].children.map(\.name) == ["a1", "b1"])
   }
@@ -204,6 +204,7 @@ struct TreeOrderTests {
     #expect(tree.raise("a2", scope: .propagating) == propagate)
     #expect(tree.raise("a2", scope: [.propagating, .capturing]) == capture + propagate)
     #expect(tree.raise("a2", scope: [.bubbling, .capturing]) == capture + raise)
+    #expect(tree.raise("a2", scope: [.propagating, .bubbling]) == raise + propagate)
     #expect(tree.raise("a2") == capture + raise + propagate)
     #expect(tree.raise("a2", scope: []).isEmpty)
   }
@@ -232,7 +233,7 @@ struct TreeOrderTests {
     #expect(tree.log.entries.isEmpty)
   }
 
-  @Test("an event raised in a handler is handled before the handler goes on", arguments: cores)
+  @Test("D7: an event raised in a handler is handled before the handler goes on", arguments: cores)
   func nestedRaise(core: EventCentral.Core) {
     let root = EventNode(core: core)
     let child = EventNode(parent: root)
@@ -249,7 +250,7 @@ struct TreeOrderTests {
     #expect(log.entries == ["root 1", "child 1", "root 2", "child 2", "back"])
   }
 
-  @Test("a thousand events raised one inside the other", arguments: cores)
+  @Test("D7: a thousand events may be raised one inside the other", arguments: cores)
   func deeplyNestedRaise(core: EventCentral.Core) {
     struct Countdown: Eventable { let number: Int }
     let nodes = chain(of: 5, core)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Dispatch
 import EventCore
 import EventCoreTestSupport
 import Testing
 
-/// A place in which a tree's handler runs, with what has to live for it.
+/// A place in which a handler of a tree runs.
 enum TreePlace: CaseIterable, CustomTestStringConvertible {
   case listenerThread, task, serialQueue, concurrentQueue, mainQueue, mainActor, actor, eventThread
   case uiEventThread
@@ -15,7 +14,7 @@ enum TreePlace: CaseIterable, CustomTestStringConvertible {
 
   actor Home {}
 
-  /// Adds a handler for pings there. The object is the place, if somebody has to hold it.
+  /// Adds a handler for pings at this place. Returns the place, too, if somebody has to hold it.
   func addHandler(
     _ mode: CaptureMode, to node: EventNode, of central: EventCentral,
     _ body: @escaping @Sendable (Ping) -> Void
@@ -57,7 +56,7 @@ enum TreePlace: CaseIterable, CustomTestStringConvertible {
     }
   }
 
-  /// What the handle says.
+  /// How the handle names this place.
   var name: String {
     switch self {
     case .mainQueue, .mainActor, .uiEventThread: "mainQueue"
@@ -74,7 +73,7 @@ struct TreePlaceTests {
   //                                      in the handler, held
   // let go                               the handler returns
   @Test(
-    "consumed when it is handed over, wherever the handler runs", arguments: cores,
+    "an event is consumed when it is handed over, wherever the handler runs", arguments: cores,
     TreePlace.allCases)
   func consuming(core: EventCentral.Core, place: TreePlace) async {
     await offThePool {
@@ -98,7 +97,7 @@ struct TreePlaceTests {
       #expect(log.entries.isEmpty)
       for _ in 0..<3 { leave.open() }
       #expect(log.entries(atLeast: 3) == [1, 2, 3])
-      // Removed, it consumes nothing.
+      // Once it is removed, the handler consumes nothing.
       #expect(handle.removeAndWait())
       #expect(!node.raise(event: Ping(number: 4)).isConsumed)
       #expect(log.take() == [1, 2, 3, -4, -4, -4])
@@ -109,7 +108,7 @@ struct TreePlaceTests {
   @Test("D9: a place that has ended takes nothing and consumes nothing", arguments: cores)
   func endedPlaces(core: EventCentral.Core) async {
     await offThePool {
-      // An actor ends with its last reference: below.
+      // An actor ends with its last reference (TreeActorEndTests).
       for place in TreePlace.allCases where place != .actor {
         let node = EventNode(core: core)
         var central: EventCentral? = EventCentral(core: core)

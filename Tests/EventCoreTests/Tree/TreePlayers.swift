@@ -7,15 +7,15 @@ import EventCoreTestSupport
 /// What happened in a tree.
 enum TreeRecord: Equatable {
   case call(id: Int, phase: UInt8)
-  /// A raise has returned. The consumer by its number.
+  /// A raise has returned; the consumer is told by its number.
   case outcome(count: Int, consumer: Int?)
   /// A node that the test holds: the numbers from the root to it, and those of its children.
   case node(path: [Int], children: [Int])
 }
 
-/// Does what a scenario says, and records it. The subclasses have the nodes. One thread.
+/// Does what a scenario says, and records what happens. The subclasses have the nodes.
 class TreePlayer: @unchecked Sendable {
-  // One thread.
+  // One thread uses it.
   let scenario: TreeScenario
   private(set) var records: [TreeRecord] = []
   private var callCount = 0
@@ -25,7 +25,7 @@ class TreePlayer: @unchecked Sendable {
 
   final func record(_ record: TreeRecord) { records.append(record) }
 
-  /// Inside each handler.
+  /// What each handler does.
   final func called(_ id: Int, _ mode: CaptureMode, in phase: UInt8) -> EventDecision {
     callCount += 1
     record(.call(id: id, phase: phase))
@@ -37,7 +37,7 @@ class TreePlayer: @unchecked Sendable {
     return scenario.decision(id, mode)
   }
 
-  /// What is left of one step of the scenario.
+  /// Returns the records of one step of the scenario.
   final func takeRecords() -> [TreeRecord] {
     recordNodes()
     callCount = 0
@@ -45,15 +45,15 @@ class TreePlayer: @unchecked Sendable {
     return records
   }
 
-  /// Nothing, if it is of a node that the test holds no more, or of a handler that there is already
-  /// or not yet.
+  /// Does nothing for a node that the test has released, for a handler to add that was added before, and
+  /// for a handler to remove that was not.
   func perform(_ action: TreeAction) {}
   func recordNodes() {}
 }
 
 final class ModelPlayer: TreePlayer, @unchecked Sendable {
   private var nodes: [ModelNode?]
-  /// Where a handler was added.
+  /// The nodes to which the handlers were added.
   private var handlers: [Int: WeakObject<ModelNode>] = [:]
 
   override init(_ scenario: TreeScenario) {
@@ -81,7 +81,7 @@ final class ModelPlayer: TreePlayer, @unchecked Sendable {
 
   private func raise(_ index: Int, _ scope: EventRaiseScope, below: Bool = false) {
     guard let node = nodes[index] else { return }
-    // Whoever raises holds the node.
+    // A raise holds the node at which it is called.
     let outcome = withExtendedLifetime(node) {
       node.raise(scope, below: below) { called($0.id, $0.mode, in: $0.phase.rawValue) }
     }
@@ -96,7 +96,7 @@ final class ModelPlayer: TreePlayer, @unchecked Sendable {
   }
 }
 
-/// With the nodes of a core.
+/// Plays a scenario with the nodes of a core.
 final class CorePlayer: TreePlayer, @unchecked Sendable {
   private var nodes: [EventNode?]
   private let numbers: [ObjectIdentifier: Int]
@@ -131,7 +131,7 @@ final class CorePlayer: TreePlayer, @unchecked Sendable {
   private func raise(_ index: Int, _ body: (EventNode) -> EventOutcome) {
     guard let node = nodes[index] else { return }
     let outcome = withExtendedLifetime(node) { body(node) }
-    // An unknown consumer is nobody's number.
+    // A consumer that is none of the nodes is recorded as -1.
     record(
       .outcome(count: outcome.handlerCount, consumer: outcome.consumer.map { numbers[$0] ?? -1 }))
   }

@@ -8,25 +8,24 @@ import Testing
 
 @Suite("Trees and many threads")
 struct TreeRaceTests {
-  /// Rounds of each thread; less under the sanitizers.
+  /// Rounds of each thread; fewer under the sanitizers.
   private let rounds = (orderStep == 1 ? 2_000 : 300) * stressFactor
 
-  /// Counts what its handler got.
+  /// Counts calls.
   final class Counter: Sendable {
     let calls = Atomic<Int>(0)
     func note() { calls.wrappingAdd(1, ordering: .relaxed) }
     var count: Int { calls.load(ordering: .relaxed) }
   }
 
-  /// Whom one raise has called, in order: each event has its own, which the thread that raises
-  /// alone touches.
+  /// The handlers that one raise has called, in order. Each event has an object of its own.
   final class Calls: @unchecked Sendable {
-    // One thread.
+    // The raising thread alone uses it.
     var numbers: [Int] = []
   }
   struct Roll: Eventable { let calls = Calls() }
 
-  /// Has a node's handler put its number down, in all phases.
+  /// Gives each node a handler that notes the node's number, in all phases.
   private func number(_ nodes: [EventNode]) {
     for (number, node) in nodes.enumerated() {
       node.addHandler([.onCapture, .onRaise, .onPropagate]) { (roll: Roll) in
@@ -36,7 +35,7 @@ struct TreeRaceTests {
   }
 
   @Test(
-    "D4: each raise calls those who stay once, in their order, while others come, move and go",
+    "D4: each raise calls the handlers of nodes that stay once, in order, while others come and go",
     arguments: cores)
   func churn(core: EventCentral.Core) {
     let lifetime = Lifetime()
@@ -47,6 +46,7 @@ struct TreeRaceTests {
       let leaves = middles.map { EventNode(parent: $0) }
       number([root] + zip(middles, leaves).flatMap { [$0, $1] })
       let (rounds, done) = (rounds, Counter())
+      let seed = announcedSeed("TreeRaceTests.churn, \(core)")
       onThreads(4) { index in
         if index < 2 {
           for round in 0..<rounds {
@@ -62,14 +62,15 @@ struct TreeRaceTests {
           done.note()
           return
         }
-        var random = SeededRandom(seed: UInt64(index))
+        var random = SeededRandom(seed: seed &+ UInt64(index))
         var round = 0
         while done.count < 2 {
           round += 1
-          // Nodes of this thread's own, below and beside those who stay.
+          // Nodes of this thread's own, below and beside the ones that stay.
           let node = EventNode(parent: leaves.randomElement(using: &random)!)
           let child = EventNode(parent: node)
-          child.addHandler { [token = lifetime.token()] (_: Roll) in withExtendedLifetime(token) {}
+          child.addHandler { [token = lifetime.token()] (_: Roll) in
+            withExtendedLifetime(token) {}
           }
           node.attach(to: middles.randomElement(using: &random)!)
           child.attach(to: root)
@@ -82,8 +83,8 @@ struct TreeRaceTests {
     #expect(lifetime.alive == 0)
   }
 
-  // Of a subtree that another thread moves meanwhile a walk may see a part: what it has passed at
-  // the old place, or what it comes to at the new one.
+  // A walk may see a part of a subtree that another thread moves meanwhile: what it has passed at the
+  // old place, or what it comes to at the new one.
   @Test(
     "D4: each raise calls a node that moves to and fro at most once, and those that stay once",
     arguments: cores)
@@ -119,7 +120,7 @@ struct TreeRaceTests {
     #expect(roll.calls.numbers.sorted() == Array(0...24))
   }
 
-  @Test("D6: no call begins after removeAndWait returned", arguments: cores)
+  @Test("D6: no call begins after removeAndWait has returned", arguments: cores)
   func nothingAfterRemoval(core: EventCentral.Core) {
     let root = EventNode(core: core)
     let nodes = (0..<3).map { _ in EventNode(parent: root) }
@@ -165,7 +166,7 @@ struct TreeRaceTests {
     #expect(order == ["returned", "removed"])
   }
 
-  @Test("handlers that come and go on all threads", arguments: cores)
+  @Test("D4, D9: handlers may come and go on all threads", arguments: cores)
   func handlersComeAndGo(core: EventCentral.Core) {
     let lifetime = Lifetime()
     do {
@@ -195,7 +196,7 @@ struct TreeRaceTests {
     }
   }
 
-  @Test("a tree that is looked at while it changes", arguments: cores)
+  @Test("a tree may be looked at while it changes", arguments: cores)
   func looking(core: EventCentral.Core) {
     let root = EventNode(name: "root", core: core)
     let nodes = (0..<6).map { EventNode(parent: root, name: "n\($0)") }
@@ -223,7 +224,7 @@ struct TreeRaceTests {
     }
   }
 
-  @Test("two threads that free the same chain's nodes", arguments: cores)
+  @Test("D9: two threads may free the nodes of one chain", arguments: cores)
   func freeingChains(core: EventCentral.Core) {
     final class Slot: Sendable {
       let nodes = Guarded<[EventNode]>([])

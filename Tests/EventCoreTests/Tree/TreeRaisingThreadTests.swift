@@ -8,21 +8,21 @@ import Testing
 
 @Suite("Trees: handlers run on the thread that raises")
 struct TreeRaisingThreadTests {
-  /// An event that is told where it was handled.
+  /// An event that notes the threads on which it is handled.
   struct Trace: Eventable { let threads = Log<UInt>() }
 
   final class Owner: Sendable {
     func onTrace(_ event: Trace) { event.threads.append(currentThread()) }
   }
 
-  @Test("in every phase and form, whoever raises and whoever added them", arguments: cores)
+  @Test("handlers of every form run on the raising thread, whoever added them", arguments: cores)
   func everyForm(core: EventCentral.Core) async {
     let root = EventNode(core: core)
     let node = EventNode(parent: root)
     let owner = Owner()
     let all: CaptureMode = [.onCapture, .onRaise, .onPropagate]
     root.addHandler(all) { (event: Trace) in event.threads.append(currentThread()) }
-    // Added on the main thread: of no account.
+    // Added on the main thread, which makes no difference.
     await MainActor.run {
       _ = node.addHandler(all, for: Trace.self) { context in
         context.event.threads.append(currentThread())
@@ -34,7 +34,7 @@ struct TreeRaisingThreadTests {
     @Sendable func raise() {
       let event = Trace()
       let outcome = node.raise(event: event)
-      // Before the return.
+      // All handlers have run when the raise returns.
       let found = event.threads.entries
       if outcome.handlerCount != 9 || found != Array(repeating: currentThread(), count: 9) {
         wrong.append(found)
@@ -62,7 +62,7 @@ struct TreeRaisingThreadTests {
     for phase in [CaptureMode.onCapture, .onRaise, .onPropagate] {
       inside.store(0, ordering: .relaxed)
       let met = Log<Bool>()
-      // Each waits for all others.
+      // Each call waits for the others.
       let handle = root.addHandler(phase) { (_: Note) in
         inside.wrappingAdd(1, ordering: .acquiringAndReleasing)
         met.append(waitUntil { inside.load(ordering: .acquiring) == 3 })

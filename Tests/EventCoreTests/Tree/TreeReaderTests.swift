@@ -6,7 +6,7 @@ import Testing
 
 @testable import EventCore
 
-@Suite("Trees: who raises waits for nobody who looks at them")
+@Suite("D5: a raise waits for nobody who looks at trees")
 struct TreeReaderTests {
   // looker                       raiser
   //                              raise: its thread is warm
@@ -14,7 +14,9 @@ struct TreeReaderTests {
   //                              raise, also inside a handler
   //                              done
   // lets go
-  @Test("a raise takes no lock, nor does a depth, on the lock-free core", arguments: cores.filter { $0 == .lockFree })
+  @Test(
+    "on the lock-free core neither a raise nor a look at the depth takes a lock",
+    arguments: cores.filter { $0 == .lockFree })
   func noLock(core: EventCentral.Core) {
     let root = EventNode(core: core)
     let nodes = (0..<100).map { _ in EventNode(parent: root) }
@@ -43,7 +45,7 @@ struct TreeReaderTests {
       isDone = raised.pass(within: 60)
     }
     #expect(isDone)
-    // After a raise that had to wait.
+    // A raise that had to wait goes on now.
     if !isDone { raised.pass() }
     #expect(log.take() == expected + [4, 1])
   }

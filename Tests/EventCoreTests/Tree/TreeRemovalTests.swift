@@ -16,7 +16,7 @@ struct TreeRemovalTests {
     func onNote(_ event: Note) {}
   }
 
-  /// A handler of each form for a mode.
+  /// Adds a handler of each form for a mode.
   func addAll(
     _ mode: CaptureMode, to node: EventNode, _ owner: Owner, _ central: EventCentral
   ) -> [EventNodeHandle] {
@@ -29,7 +29,7 @@ struct TreeRemovalTests {
   }
 
   @Test(
-    "D6: removeHandlers(for:with:) ends all that would be called in a phase of the mode, whatever else theirs names",
+    "D6: removeHandlers(for:with:) removes each handler that has a phase of the mode",
     arguments: cores)
   func sharedPhase(core: EventCentral.Core) {
     #expect(Self.modes.count == 14)
@@ -57,7 +57,7 @@ struct TreeRemovalTests {
     }
   }
 
-  @Test("D6: those that are left are called as before, in their order", arguments: cores)
+  @Test("D6: the handlers that are left are called as before, in their order", arguments: cores)
   func callsAfterwards(core: EventCentral.Core) {
     for removed in Self.modes where !removed.contains(.consumeEvent) {
       let (node, log) = (EventNode(core: core), Log<String>())

@@ -17,14 +17,14 @@ struct TreeRequesterTests {
     }
   }
 
-  /// Raises twenty pings on this thread, which come in their order.
+  /// Raises twenty pings on this thread and checks that they come in their order.
   private func expectPings(_ node: EventNode, _ log: Log<Int>) {
     for number in 0..<20 { node.raise(event: Ping(number: number)) }
     #expect(log.entries(atLeast: 20) == Array(0..<20))
   }
 
   @Test(
-    ".requesterThread on an actor is that actor, and on the main actor the main queue",
+    ".requesterThread on an actor is that actor, and on the MainActor the main queue",
     arguments: cores)
   func actors(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
@@ -70,8 +70,8 @@ struct TreeRequesterTests {
   }
 
   @Test(
-    ".requesterThread outside of all is the listener thread, and in a task a task", arguments: cores
-  )
+    ".requesterThread in a task is a task, and on any other thread the listener thread",
+    arguments: cores)
   func elsewhere(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let (taskNode, inTask) = (EventNode(core: core), Log<Int>())

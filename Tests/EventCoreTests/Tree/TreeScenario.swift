@@ -9,7 +9,7 @@ enum TreeAction: Sendable {
   case nothing
   case attach(Int, to: Int)
   case detach(Int)
-  /// The test lets go of a node.
+  /// The test releases a node.
   case letGo(Int)
   case add(Int, CaptureMode, id: Int)
   case remove(id: Int)
@@ -18,18 +18,18 @@ enum TreeAction: Sendable {
   case propagate(Int)
 }
 
-/// What is done with one random tree, in full.
+/// All that is done with one random tree.
 struct TreeScenario: Sendable {
   private(set) var size = 0
   /// Makes the tree.
   private(set) var making: [TreeAction] = []
-  /// Then these are done, one after the other, and looked at after each.
+  /// What is done then, one step after the other. The tree is looked at after each.
   private(set) var steps: [TreeAction] = []
-  /// What handlers do: the n-th call of all does the n-th, and so on from the beginning.
+  /// What handlers do: each call does the next action, and after the last one the first.
   private(set) var actions: [TreeAction] = []
-  /// What they decide, by their number.
+  /// What handlers decide, by their numbers.
   private(set) var decisions: [EventDecision] = []
-  /// Calls after which handlers raise no more.
+  /// The number of calls after which handlers raise no more.
   let callLimit = 40
 
   /// Most trees have up to 12 nodes; every 100th has so many nodes and handlers that a walk takes
@@ -40,7 +40,7 @@ struct TreeScenario: Sendable {
     size = Int.random(in: isLarge ? 65...150 : 1...12, using: &random)
     let handlerCount = Int.random(in: isLarge ? 65...500 : 0...15, using: &random)
     let changes = Bool.random(using: &random)
-    // In a large tree few calls change something, and few handlers end an event: others go far.
+    // In a large tree few calls change something and few handlers end an event, so that most go far.
     let idle = isLarge ? Int.random(in: 50...300, using: &random) : 0
     actions = (0..<Int.random(in: 1...20, using: &random)).map { _ in
       changes ? action(handlerCount, &random) : .nothing
@@ -51,7 +51,7 @@ struct TreeScenario: Sendable {
       return [.continue, .continue, .continue, .continue, .continue, .stopAfterThisNode, .consume]
         .randomElement(using: &random)!
     }
-    // Deep, or anything.
+    // A deep tree, or one of any shape.
     let reach = [isLarge ? 5 : 1, size, size].randomElement(using: &random)!
     for index in 1..<max(size, 1) {
       making.append(

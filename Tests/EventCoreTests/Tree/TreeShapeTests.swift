@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Trees: where nodes are, and how a tree is written down")
 struct TreeShapeTests {
-  @Test("attaching, moving and detaching", arguments: cores)
+  @Test("a node may be attached, moved and detached", arguments: cores)
   func moving(core: EventCentral.Core) {
     let nodes = (0..<4).map { EventNode(name: "\($0)", core: core) }
     nodes[1].parent = nodes[0]
@@ -41,7 +41,7 @@ struct TreeShapeTests {
     #expect(nodes[0].parent === root)
   }
 
-  @Test("cycles are refused: oneself, a child, anything below", arguments: cores)
+  @Test("an attach to the node itself or to anything below it is refused", arguments: cores)
   func cycles(core: EventCentral.Core) {
     let nodes = chain(of: 5, core)
     for below in 0..<5 {
@@ -52,7 +52,7 @@ struct TreeShapeTests {
     #expect(nodes[4].path == Array(repeating: "EventNode", count: 5).joined(separator: "/"))
   }
 
-  @Test("a child takes its parent's core; a node has a stable identity", arguments: cores)
+  @Test("a child is on its parent's core, and a node keeps its identity", arguments: cores)
   func identity(core: EventCentral.Core) {
     let root = EventNode(core: core)
     let child = EventNode(parent: root)
@@ -100,12 +100,12 @@ struct TreeShapeTests {
     #expect(lifetime.alive == 0)
   }
 
-  @Test("a flat tree and a chain of many nodes call each handler once", arguments: cores)
+  @Test("D4: a flat tree and a chain of many nodes call each handler once", arguments: cores)
   func manyHandlers(core: EventCentral.Core) {
     for isFlat in [true, false] {
       let root = EventNode(core: core)
       var nodes = [root]
-      // Around the sizes of the parts in which a core finds handlers.
+      // Around the sizes of the chunks in which a walk collects handlers.
       for count in [1, 3, 4, 5, 63, 64, 65, 127, 128, 129, 300, 1_000, 5_000] {
         while nodes.count < count { nodes.append(EventNode(parent: isFlat ? root : nodes.last!)) }
         let log = Log<Int>()
@@ -120,7 +120,7 @@ struct TreeShapeTests {
     }
   }
 
-  @Test("a tree as text, for Graphviz, and for Mermaid", arguments: cores)
+  @Test("a tree is drawn as text, for Graphviz, and for Mermaid", arguments: cores)
   func diagrams(core: EventCentral.Core) {
     struct Tagged<T>: Eventable {}
     let root = EventNode(name: "app", core: core)

@@ -8,7 +8,7 @@ import Testing
 struct Note: Eventable { var text = "" }
 struct Other: Eventable {}
 
-/// Whether something is still there, and it.
+/// A weak reference that can be stored in collections.
 struct WeakObject<Object: AnyObject> {
   weak var object: Object?
   init(_ object: Object?) { self.object = object }
@@ -28,7 +28,7 @@ final class LoggedTree: Sendable {
     "a": "root", "a1": "a", "a1x": "a1", "a2": "a", "b": "root", "b1": "b",
   ]
 
-  /// - Parameter modes: The mode of each node's handler; by default all phases.
+  /// - Parameter modes: The mode of each node's handler; by default `all`.
   init(
     _ core: EventCentral.Core, _ modes: [String: CaptureMode] = [:],
     all: CaptureMode? = [.onRaise, .onPropagate]
@@ -47,7 +47,7 @@ final class LoggedTree: Sendable {
 
   subscript(name: String) -> EventNode { nodes[name]! }
 
-  /// Adds a handler for each phase of a mode, which logs, and then does something.
+  /// Adds a handler for each phase of a mode, which logs its call.
   @discardableResult
   func listen(
     _ name: String, _ mode: CaptureMode, _ suffix: String = "",
@@ -81,8 +81,8 @@ func propagated(_ names: String) -> [String] {
 }
 func captured(_ names: String) -> [String] { names.split(separator: " ").map { "\($0) capture" } }
 
-/// Removes a handler and waits, while it is held in a call that `raise` has led to. The order in
-/// which the two are done.
+/// Removes a handler and waits for it, while a call that `raise` has led to holds it. Returns the order in
+/// which the call and the removal ended.
 func orderOfRemoval(
   _ add: (_ handler: @escaping @Sendable (Note) -> Void) -> EventNodeHandle, raise: () -> Void
 ) -> [String] {
@@ -99,7 +99,7 @@ func orderOfRemoval(
     log.append("removed")
     removed.open()
   }
-  // Removed, if not done.
+  // The handler is removed already, although the removal still waits.
   #expect(waitUntil { !handle.isActive })
   leave.open()
   removed.pass()

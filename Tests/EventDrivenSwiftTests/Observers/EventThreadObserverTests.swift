@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Dispatch
 import EventCore
 import EventDrivenSwift
 import EventCoreTestSupport
@@ -12,7 +11,7 @@ struct EventThreadObserverTests {
   struct Reading: Eventable { var celsius: Int }
 
   final class Processor: EventThread, @unchecked Sendable {
-    // Stores nothing that changes.
+    // It adds no state.
     override func registerEventListeners() {
       addEventCallback(Processor.onReading)
     }
@@ -25,7 +24,7 @@ struct EventThreadObserverTests {
     }
   }
 
-  @Test("are told by its handlers, in the order of the events", arguments: cores)
+  @Test("D2: observers are called by the thread's handlers, in the order of the events", arguments: cores)
   func toldByHandlers(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let processor = Processor(on: central)
@@ -38,7 +37,7 @@ struct EventThreadObserverTests {
     #expect(log.entries == ["ear 1", "ear 2", "eye key 2", "ear 3"])
   }
 
-  @Test("D9: neither keeps the other alive", arguments: cores)
+  @Test("D9: a thread and its observers do not keep one another alive", arguments: cores)
   func lifetimes(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let (log, lifetime) = (Log<String>(), Lifetime())
@@ -49,7 +48,7 @@ struct EventThreadObserverTests {
       gone = processor
       held = HeldThread(processor)
       do {
-        // Gone before the handler that notifies.
+        // This observer goes before the handler notifies.
         let before = Ear("before", log, lifetime.token())
         processor.addObserver(before, executeOn: .notifyingThread)
       }
@@ -65,7 +64,7 @@ struct EventThreadObserverTests {
   }
 
   @Test(
-    "D7: an observer ends the thread, removes itself and dispatches, called by the handler",
+    "D7: an observer that a handler calls may end the thread, remove itself and dispatch",
     arguments: cores)
   func reentry(core: EventCentral.Core) {
     let central = EventCentral(core: core)

@@ -21,7 +21,7 @@ struct KeyedObservableTests {
     }
   }
 
-  @Test("hear of their keys alone, in the order in which they were added", arguments: Kind.allCases)
+  @Test("observers hear of their keys alone, in the order in which they were added", arguments: Kind.allCases)
   func byKey(kind: Kind) {
     let observed = kind.make()
     let log = Log<String>()
@@ -50,9 +50,9 @@ struct KeyedObservableTests {
     #expect(log.take() == ["a A:x", "b B:x", "ab B:x"])
   }
 
-  @Test("many observers and many keys at once", arguments: Kind.allCases)
+  @Test("many observers and many keys may be added and removed at once", arguments: Kind.allCases)
   func arrays(kind: Kind) async {
-    // Added on a thread of its own, all are called on one listener thread, in order, or directly.
+    // All are added on another thread, and so called on one listener thread, in order, or directly.
     await offThePool {
       let observed = kind.make()
       let log = Log<String>()
@@ -67,7 +67,7 @@ struct KeyedObservableTests {
       observed.removeKeyedObserver(keys: [3, 4], ears[0])
       observed.removeKeyedObserver(key: 5, ears)
       for key in 1...5 { observed.say("y", of: key) }
-      // Behind what they would have heard of it.
+      // This observer is called after the others would have been.
       let last = Ear("last", log)
       observed.addKeyedObserver(key: 5, [last])
       observed.say("z", of: 5)
@@ -112,7 +112,7 @@ struct KeyedObservableTests {
   @Test("a key's hash and equality may use the observable object", arguments: Kind.allCases)
   func keysThatComeBack(kind: Kind) {
     final class Key: Hashable, @unchecked Sendable {
-      // Constant, and used by one thread.
+      // A constant, which one thread uses.
       let observed: any KeyedObservable
       init(_ observed: any KeyedObservable) { self.observed = observed }
       static func == (left: Key, right: Key) -> Bool {

@@ -8,7 +8,7 @@ import Testing
 
 /// What the four classes and the event thread have in common, each with observers that are called
 /// directly.
-@Suite("Observers, called directly")
+@Suite("Observers that are called directly")
 struct ObservableTests {
   /// How a test makes an object that can be observed.
   enum Kind: String, CaseIterable, CustomTestStringConvertible {
@@ -26,7 +26,7 @@ struct ObservableTests {
     }
   }
 
-  @Test("are called in the order in which they were added, and each once", arguments: Kind.allCases)
+  @Test("observers are called once, in the order in which they were added", arguments: Kind.allCases)
   func inOrderAndOnce(kind: Kind) {
     let observed = kind.make()
     let log = Log<String>()
@@ -43,9 +43,9 @@ struct ObservableTests {
     }
   }
 
-  @Test("many are added and removed at once", arguments: Kind.allCases)
+  @Test("many observers may be added and removed at once", arguments: Kind.allCases)
   func arrays(kind: Kind) async {
-    // Added on a thread of its own, all are called on one listener thread, in order, or directly.
+    // All are added on another thread, and so called on one listener thread, in order, or directly.
     await offThePool {
       let observed = kind.make()
       let log = Log<String>()
@@ -56,7 +56,7 @@ struct ObservableTests {
       #expect(log.entries(atLeast: 3) == ["a 1", "b 1", "c 1"])
       observed.removeObserver(ears)
       observed.say("2")
-      // Behind what the others would have heard of it.
+      // This observer is called after the others would have been.
       let last = Ear("last", log)
       observed.addObserver([last])
       observed.say("3")
@@ -64,7 +64,7 @@ struct ObservableTests {
     }
   }
 
-  @Test("only those of the asked type are called", arguments: Kind.allCases)
+  @Test("D11: only observers of the type that is asked for are called", arguments: Kind.allCases)
   func byType(kind: Kind) {
     let observed = kind.make()
     let log = Log<String>()
@@ -127,7 +127,7 @@ struct ObservableTests {
 
   // MARK: Lifetimes
 
-  @Test("an observer is not retained, and is not called once it is gone", arguments: Kind.allCases)
+  @Test("D9: an observer is not retained, and is not called once it is gone", arguments: Kind.allCases)
   func weak(kind: Kind) {
     let observed = kind.make()
     let (log, lifetime) = (Log<String>(), Lifetime())
@@ -156,7 +156,7 @@ struct ObservableTests {
     let second = Ear("second", log)
     observed.addDirectly(second)
     first = nil
-    // The allocator gives the place to one of the next.
+    // The allocator gives the memory of the first object to one of the next.
     var others: [Ear] = []
     for number in 0..<200 {
       others.append(Ear("\(number)", log))
@@ -183,7 +183,7 @@ struct ObservableTests {
   }
 
   @Test(
-    "an observer that ends by its own callback ends when the callback does",
+    "an observer that its own callback releases ends with the callback",
     arguments: Kind.allCases)
   func endsInsideCallback(kind: Kind) {
     final class Box { var ear: Ear? }
@@ -220,7 +220,7 @@ struct ObservableTests {
   }
 
   @Test(
-    "who is added inside a callback is called from the next notification on",
+    "an observer that is added inside a callback is called from the next notification on",
     arguments: Kind.allCases)
   func additionInside(kind: Kind) {
     let observed = kind.make()
@@ -234,7 +234,7 @@ struct ObservableTests {
     #expect(log.take() == ["first 2", "late 2"])
   }
 
-  @Test("a callback may notify again, and that is called inside it", arguments: Kind.allCases)
+  @Test("D7: a callback may notify, and the observers are called inside it", arguments: Kind.allCases)
   func nested(kind: Kind) {
     let observed = kind.make()
     let log = Log<String>()
@@ -248,7 +248,7 @@ struct ObservableTests {
     #expect(log.entries == ["ear outer", "eye inner"])
   }
 
-  @Test("D12: a place for an observer that is called directly traps and says what to do")
+  @Test("D12: a place for an observer that is called directly traps")
   func placeForDirect() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       KeyedObservableClass().addKeyedObserver(key: 1, Lifetime(), executeOn: .notifyingThread)

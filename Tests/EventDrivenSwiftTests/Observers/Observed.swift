@@ -38,7 +38,7 @@ protocol Named {
 }
 
 final class Ear: Listener, Named, @unchecked Sendable {
-  // Constant; `then` is called where the observer is, one call at a time.
+  // Constants; `then` is called where the observer was added, one call at a time.
   let name: String
   private let log: Log<String>
   private let token: Lifetime.Token?
@@ -61,7 +61,7 @@ final class Ear: Listener, Named, @unchecked Sendable {
 }
 
 class Eye: Watcher, Named, @unchecked Sendable {
-  // Constant.
+  // Constants of Sendable types.
   let name: String
   let log: Log<String>
 
@@ -74,7 +74,7 @@ class Eye: Watcher, Named, @unchecked Sendable {
 }
 
 final class Both: Listener, Watcher, Named, @unchecked Sendable {
-  // Constant.
+  // Constants of Sendable types.
   let name: String
   private let log: Log<String>
 
@@ -87,7 +87,7 @@ final class Both: Listener, Watcher, Named, @unchecked Sendable {
   func watch(_ text: String) { log.append("\(name) \(text)") }
 }
 
-/// Takes itself off as it ends, as many observers do.
+/// Removes itself as it ends, as many observers do.
 final class Leaving: Listener {
   private let observed: any Observable
 

@@ -12,13 +12,14 @@ import Testing
 struct ObserverContextTests {
   struct Ping: Eventable { var body: @Sendable () -> Void }
 
-  /// Tells by which of the marks it is called.
+  /// Logs in which place it is called.
   final class Placed: Listener, Sendable {
     let log = Log<String>()
     private let place: @Sendable () -> String
     init(_ place: @escaping @Sendable () -> String) { self.place = place }
 
-    /// What it heard, once that is so much. The wait is off the pool, which tasks and actors need.
+    /// Waits for `count` calls and returns what it heard. It waits off the cooperative pool, whose
+    /// threads tasks and actors need.
     func heard(atLeast count: Int) async -> [String] {
       await offThePool { [log] in _ = log.entries(atLeast: count) }
       return log.entries
@@ -27,7 +28,7 @@ struct ObserverContextTests {
     func hear(_ text: String) { log.append("\(place()) \(text)") }
   }
 
-  @Test("inside a handler: on that event thread, as one of its events", arguments: cores)
+  @Test("an observer that a handler adds is called on that thread, as one of its events", arguments: cores)
   func eventThread(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let (observed, home) = (EventThread(on: central), EventThread(on: central))
@@ -59,7 +60,7 @@ struct ObserverContextTests {
     home.cancel()
   }
 
-  @Test("on a thread that ends: the observer is let go with it", arguments: cores)
+  @Test("D10: an observer that is called on a thread is removed when the thread ends", arguments: cores)
   func endedThread(core: EventCentral.Core) {
     let central = EventCentral(core: core)
     let (observed, home) = (EventThread(on: central), EventThread(on: central))
@@ -76,14 +77,14 @@ struct ObserverContextTests {
     home.join()
     observed.say("x")
     #expect(observer.log.entries.isEmpty)
-    // It can be added again, elsewhere.
+    // The observer can be added again, at another place.
     observed.addObserver(observer, executeOn: .notifyingThread)
     observed.say("y")
     #expect(observer.log.entries == ["home y"])
   }
 
   @Test(
-    "D9: one whose place has ended can be added again, also if nobody has notified since",
+    "D9: an observer whose place has ended can be added again, even if nobody has notified since",
     arguments: cores)
   func addedAgain(core: EventCentral.Core) {
     let central = EventCentral(core: core)
@@ -104,7 +105,7 @@ struct ObserverContextTests {
     home.join()
     observed.addObserver(ear, executeOn: .notifyingThread)
     observed.addKeyedObserver(key: 1, ear, executeOn: .notifyingThread)
-    // Once, as all others.
+    // An observer that is added twice is called once.
     observed.addObserver(ear, executeOn: .notifyingThread)
     observed.say("x")
     observed.say("y", of: 1)
@@ -114,7 +115,7 @@ struct ObserverContextTests {
     #expect(log.entries.last == "other z")
   }
 
-  @Test("D9: one whose actor is gone can be added again", arguments: cores)
+  @Test("D9: an observer whose actor is gone can be added again", arguments: cores)
   func addedAfterActor(core: EventCentral.Core) async {
     actor Home {
       func observe(_ observed: EventThread, _ ear: Ear) { observed.addObserver(ear) }
@@ -128,13 +129,13 @@ struct ObserverContextTests {
       gone = home
       await home.observe(observed, ear)
     }
-    while gone != nil { await Task.yield() }
+    #expect(await yieldUntil { gone == nil })
     observed.addObserver(ear, executeOn: .notifyingThread)
     observed.say("x")
     #expect(log.entries == ["ear x"])
   }
 
-  @Test("on an actor: there, in order, with nothing in between")
+  @Test("an observer that an actor adds is called on that actor, in order")
   func onActor() async {
     actor Home {
       var heard: [String] = []
@@ -161,7 +162,7 @@ struct ObserverContextTests {
   }
 
   @MainActor
-  @Test("on the MainActor: there")
+  @Test("an observer that the MainActor adds is called there")
   func onMainActor() async {
     final class Inner: Listener, Sendable {
       let log = Log<String>()
@@ -174,11 +175,10 @@ struct ObserverContextTests {
     observed.addObserver(inner)
     onThreads(1) { _ in for number in 0..<3 { observed.say("\(number)") } }
     #expect(inner.log.entries.isEmpty)
-    while inner.log.entries.count < 3 { await Task.yield() }
-    #expect(inner.log.entries == ["0", "1", "2"])
+    #expect(await yieldUntil { inner.log.entries == ["0", "1", "2"] })
   }
 
-  @Test("inside a task: in a task of its own, in order")
+  @Test("an observer that a task adds is called in a task of its own, in order")
   func inTask() async {
     let observed = ObservableThreadSafeClass()
     let observer = Placed { withUnsafeCurrentTask { $0 == nil ? "no task" : "task" } }
@@ -187,7 +187,7 @@ struct ObserverContextTests {
     #expect(await observer.heard(atLeast: 5) == (0..<5).map { "task \($0)" })
   }
 
-  @Test("on another thread: on the listener thread")
+  @Test("an observer that another thread adds is called on the listener thread")
   func elsewhere() async {
     let central = EventCentral()
     let observed = EventThread(on: central)
@@ -199,7 +199,7 @@ struct ObserverContextTests {
       observed.say("x")
     }
     let heard = await observer.heard(atLeast: 1)
-    // Another listener of the central's tells which thread that is.
+    // Another listener of the central tells which thread that is.
     struct Which: Eventable {}
     let which = Log<UInt>()
     let handle = Which.addListener(nil, executeOn: .listenerThread, on: central) { _ in
@@ -212,7 +212,7 @@ struct ObserverContextTests {
     #expect(which.entries != [own.load(ordering: .relaxed)])
   }
 
-  @Test("on a dispatch queue by choice; what waits there is freed with the removal")
+  @Test("an observer may be called on a dispatch queue; what waits there is freed with its removal")
   func onQueue() async {
     let queue = DispatchQueue(label: "observers")
     let mark = DispatchSpecificKey<Bool>()
@@ -227,7 +227,7 @@ struct ObserverContextTests {
     #expect(heard.sorted() == ["queue 0", "queue 1", "queue 1:x", "queue 2"])
 
     let lifetime = Lifetime()
-    // The job that told it has left: it would take the next call still, before the queue is held.
+    // Waits for the end of the job that called it: it could still take the next call otherwise.
     queue.sync {}
     queue.suspend()
     do {
@@ -243,7 +243,7 @@ struct ObserverContextTests {
     #expect(observer.log.entries.count == 4)
   }
 
-  @Test("by choice also where several observers or several keys are named at once")
+  @Test("the place may be chosen for several observers or several keys at once")
   func severalByChoice() {
     let thread = EventThread(on: EventCentral())
     let object = KeyedObservableThreadSafeClass()
@@ -259,7 +259,7 @@ struct ObserverContextTests {
     object.addKeyedObserver(keys: [4, 5], ears, executeOn: .notifyingThread)
     for observed in [thread, object] as [any KeyedObservable] {
       observed.say("x")
-      // Before the notification returns.
+      // The observers are called before the notification returns.
       #expect(log.take() == ["a x", "b x"])
       for (key, expected) in [(1, "ab"), (2, "a"), (3, "a"), (4, "ab"), (5, "ab"), (6, "")] {
         observed.say("x", of: key)
@@ -268,7 +268,7 @@ struct ObserverContextTests {
     }
   }
 
-  @Test("the order holds for each observer while several threads notify", arguments: cores)
+  @Test("D2: each observer hears each thread's notifications in order", arguments: cores)
   func orderOfEach(core: EventCentral.Core) async {
     struct Note: Sendable { let producer: Int, number: Int }
     final class Collecting: Sendable {
@@ -299,20 +299,4 @@ struct ObserverContextTests {
       }
     }
   }
-}
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
-
-private func currentThread() -> UInt {
-  #if canImport(Darwin)
-    UInt(bitPattern: pthread_self())
-  #else
-    UInt(pthread_self())
-  #endif
 }

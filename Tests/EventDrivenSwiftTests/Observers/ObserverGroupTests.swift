@@ -8,9 +8,9 @@ import Testing
 @testable import EventCore
 @testable import EventDrivenSwift
 
-@Suite("What is kept about observers that are gone is freed")
+@Suite("Groups of observers: what they keep, and when they let go of it")
 struct ObserverGroupTests {
-  @Test("at the next notification")
+  @Test("what is kept of gone observers is freed at the next notification")
   func atNotification() {
     let group = ObserverGroup()
     let log = Log<String>()
@@ -24,7 +24,7 @@ struct ObserverGroupTests {
     group.notifyDirectly { (ear: any Listener) in ear.hear("x") }
     #expect(group.entryCount == 1)
     #expect(log.entries == ["staying x"])
-    // Gone after a view was made of it.
+    // This observer goes after the group has made a view with it.
     do {
       let leaving = Ear("leaving", log)
       group.add(leaving) { nil }
@@ -36,7 +36,7 @@ struct ObserverGroupTests {
     #expect(log.entries == ["staying x", "staying y", "leaving y", "staying z"])
   }
 
-  @Test("as others are added, when nobody notifies")
+  @Test("what is kept of gone observers is freed as others are added, if nobody notifies")
   func atAddition() {
     let group = ObserverGroup()
     let log = Log<String>()
@@ -50,7 +50,7 @@ struct ObserverGroupTests {
     #expect(log.entries == (0..<20).map { "\($0) x" })
   }
 
-  @Test("keys whose observers went are let go, at the next notification and as others are added")
+  @Test("keys whose observers are gone are freed")
   func keys() {
     final class Key: Hashable, Sendable {
       let number: Int
@@ -60,7 +60,7 @@ struct ObserverGroupTests {
         self.token = token
       }
       static func == (left: Key, right: Key) -> Bool { left.number == right.number }
-      // Few values, so that buckets hold several keys.
+      // There are few hash values, so that a bucket holds several keys.
       func hash(into hasher: inout Hasher) { hasher.combine(number % 7) }
     }
     let (log, lifetime, groups) = (Log<String>(), Lifetime(), KeyedObserverGroups())
@@ -84,7 +84,7 @@ struct ObserverGroupTests {
     #expect(log.entries == ["ear 0"])
   }
 
-  @Test("a group that closed takes nobody; one with observers does not close")
+  @Test("a group that has closed takes no observer; one with observers does not close")
   func closing() {
     let group = ObserverGroup()
     let ear = Ear("ear", Log())
@@ -120,7 +120,7 @@ struct ObserverGroupTests {
     var useCount: Int { uses.load(ordering: .relaxed) }
   }
 
-  @Test("a context is handed the calls in order, and a removed or gone observer's are not made")
+  @Test("a context gets the calls in order; calls of removed or gone observers are not made")
   func contexts() {
     let (group, context, log) = (ObserverGroup(), HeldContext(), Log<String>())
     let (first, second) = (Ear("1", log), Ear("2", log))
@@ -140,13 +140,13 @@ struct ObserverGroupTests {
     jobs[2]()
     jobs[3]()
     #expect(log.take().isEmpty)
-    // Nobody is handed over for one that is gone.
+    // No call is handed over for an observer that is gone.
     group.notify { (ear: any Listener) in ear.hear("c") }
     #expect(context.jobs.entries.isEmpty)
     #expect(log.entries == ["2 c"])
   }
 
-  @Test("a context is left once: by removal, by the end of the observer, and with the group")
+  @Test("a context is left once: with a removal, the end of the observer, or that of the group")
   func contextsAreLeft() {
     let context = HeldContext()
     var group: ObserverGroup? = ObserverGroup()
@@ -166,12 +166,12 @@ struct ObserverGroupTests {
     group!.notify { (ear: any Listener) in ear.hear("x") }
     #expect(context.useCount == 1)
     group = nil
-    // What waits there may be a call of the group's.
+    // The calls that wait may hold the group.
     _ = context.jobs.take()
     #expect(context.useCount == 0)
   }
 
-  @Test("an observer whose context has ended is let go")
+  @Test("an observer whose context has ended is removed")
   func endedContext() {
     let (group, context) = (ObserverGroup(), HeldContext())
     let ear = Ear("ear", Log())

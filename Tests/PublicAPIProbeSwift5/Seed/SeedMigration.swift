@@ -6,15 +6,15 @@ import EventDrivenSwift
 import EventCoreTestSupport
 import Testing
 
-// Not in the README of EventDrivenSwift: what its users write by its public names, and the forms that
-// "Coming from EventDrivenSwift" gives instead of what differs.
+// Code that is not in the README of EventDrivenSwift: what its users write with its public names, and the
+// forms that "Coming from EventDrivenSwift" gives where EventCore differs.
 
 enum SeedMigration {
   struct TemperatureEvent: Eventable {
     var temperatureInCelsius: Float
   }
 
-  /// Listens by way of the central, and names the types of its closures.
+  /// Registers with the central, and names the types of its closures.
   class ViewModel {
     let heard = Log<Float>()
     var listenerHandle: EventListenerHandling?
@@ -56,7 +56,7 @@ enum SeedMigration {
     }
   }
 
-  /// The form that the README prints: it holds the object.
+  /// The form that the README prints, which retains the object.
   class Retained {
     struct Event: Eventable {}
     var listenerHandle: EventListenerHandling?
@@ -86,7 +86,7 @@ enum SeedMigration {
     }
   }
 
-  // A thread with a wrapped method, as its users end and prepare it.
+  // A thread with a wrapped method, which its users unregister and prepare.
   class WrappedProcessor: EventThread, @unchecked Sendable {
     struct Event: Eventable { var number = 0 }
     let heard = Log<Int>()
@@ -166,7 +166,7 @@ struct SeedMigrationTests {
     processor.cancel()
   }
 
-  @Test("a time that is past dispatches at once, before the call returns")
+  @Test("an event whose time has passed is dispatched before the call returns")
   func pastDeadline() {
     let processor = SeedMigration.Processor()
     let held = HeldThread(processor)
@@ -177,7 +177,7 @@ struct SeedMigrationTests {
     #expect(processor.heard.entries == [1])
   }
 
-  @Test("what is registered gets what is dispatched afterwards, not what waits already")
+  @Test("D4: a callback gets what is dispatched after its registration, not what waits already")
   func laterRegistration() {
     let processor = SeedMigration.Processor()
     let held = HeldThread(processor)
@@ -208,7 +208,7 @@ struct SeedMigrationTests {
     }
   }
 
-  @Test("a bound method holds its object until the listener is removed")
+  @Test("D9: a bound method retains its object until the listener is removed")
   func retained() {
     weak var weakModel: SeedMigration.Retained?
     let handle: (any EventListenerHandling)?

@@ -4,7 +4,7 @@
 import EventDrivenSwift
 import Testing
 
-// One after the other: they share an event type, and with it the shared central's receivers.
+// They run one after the other, since they share an event type, and so its receivers on the shared central.
 #if swift(>=6)
   @Suite("EventDrivenSwift's pools, in Swift 6 mode", .serialized)
 #else

@@ -10,7 +10,7 @@ import Testing
   import Combine
 #endif
 
-// One after the other: some share an event type, and with it the shared central's receivers.
+// They run one after the other, since some share an event type, and so its receivers on the shared central.
 #if swift(>=6)
   @Suite("EventDrivenSwift's examples, in Swift 6 mode", .serialized)
 #else
@@ -39,7 +39,7 @@ struct SeedTests {
     #expect("Temp Rating: \(temperatureProcessor.temperatureRating)" == "Temp Rating: reallyHot")
   }
 
-  @Test("an observer is told, and a reciprocal event comes")
+  @Test("an observer is called, and a reciprocal event is dispatched")
   func observerAndReciprocalEvent() async {
     final class Display: SeedObserver.TemperatureProcessorObserver {
       let shown = Log<Float>()
@@ -73,7 +73,7 @@ struct SeedTests {
     }
     let before = EventCentral.shared.scheduleStatistics.pending
     SeedScheduling.inFourSeconds(.init(temperatureInCelsius: 23.25))
-    // They wait, and nobody waits for them here.
+    // These two stay pending, since the test does not wait four seconds.
     #expect(EventCentral.shared.scheduleStatistics.pending >= before + 2)
     let time = SeedScheduling.soon(.init(temperatureInCelsius: 23.25))
     await offThePool { _ = arrivals.entries(atLeast: 2) }
@@ -84,7 +84,7 @@ struct SeedTests {
     }
   }
 
-  // MARK: Listeners. On the MainActor, as view models are: they register there, and are called there.
+  // MARK: Listeners on the MainActor, where view models register them and are called.
 
   @MainActor
   @Test("a listener is called where it registered, until it is removed")
@@ -94,8 +94,7 @@ struct SeedTests {
 
     #expect(Event(temperatureInCelsius: 25.5, temperatureRating: .reallyHot).queue() == 1)
     #expect(viewModel.temperatureInCelsius == 0)
-    while viewModel.temperatureInCelsius == 0 { await Task.yield() }
-    #expect(viewModel.temperatureInCelsius == 25.5)
+    #expect(await yieldUntil { viewModel.temperatureInCelsius == 25.5 })
     #expect(viewModel.temperatureRating == .reallyHot)
     viewModel.remove()
     #expect(Event(temperatureInCelsius: 1, temperatureRating: .reallyCold).queue() == 0)
@@ -128,7 +127,7 @@ struct SeedTests {
   }
 
   @MainActor
-  @Test("of several waiting events a latest-only listener gets the last")
+  @Test("a latest-only listener gets the last of several waiting events")
   func latestOnly() async {
     final class Model: SeedLatestOnly.TemperatureRatingViewModel {
       var calls = 0
@@ -146,7 +145,7 @@ struct SeedTests {
         temperatureInCelsius: Float(temperature), temperatureRating: .reallyHot
       ).queue()
     }
-    while viewModel.calls == 0 { await Task.yield() }
+    #expect(await yieldUntil { viewModel.calls > 0 })
     #expect(viewModel.temperatureInCelsius == 100)
     #expect(viewModel.calls == 1)
     #expect(viewModel.listenerHandle?.skippedCount == 99)
@@ -154,22 +153,22 @@ struct SeedTests {
   }
 
   @MainActor
-  @Test("a maximum-age listener gets what is younger")
+  @Test("a listener with a maximum age gets younger events")
   func maximumAge() async {
     let viewModel = SeedMaximumAge.TemperatureRatingViewModel()
-    while viewModel.temperatureInCelsius == 0 {
-      // Again, should this machine take more than the second that it may.
+    let isCalled = await yieldUntil {
+      // Dispatched again and again, since a busy machine may take longer than the second that is allowed.
       SeedMaximumAge.TemperatureRatingEvent(
         temperatureInCelsius: 22, temperatureRating: .hot
       ).queue()
-      await Task.yield()
+      return viewModel.temperatureInCelsius == 22
     }
-    #expect(viewModel.temperatureRating == .hot)
+    #expect(isCalled && viewModel.temperatureRating == .hot)
     viewModel.listenerHandle?.remove()
   }
 
   @MainActor
-  @Test("a custom filter turns away what is above 50 degrees")
+  @Test("a custom filter turns away temperatures above 50 degrees")
   func customFilter() async {
     let viewModel = SeedCustomFilter.TemperatureRatingViewModel()
     for temperature in [50, 51, 100] as [Float] {
@@ -177,7 +176,7 @@ struct SeedTests {
         temperatureInCelsius: temperature, temperatureRating: .reallyHot
       ).queue()
     }
-    while viewModel.listenerHandle?.skippedCount != 2 { await Task.yield() }
+    #expect(await yieldUntil { viewModel.listenerHandle?.skippedCount == 2 })
     #expect(viewModel.temperatureInCelsius == 50)
     viewModel.listenerHandle?.remove()
   }
@@ -188,8 +187,7 @@ struct SeedTests {
     let processor = SeedUIThread.TemperatureProcessor()
     SeedUIThread.TemperatureEvent(temperatureInCelsius: 3).queue()
     #expect(processor.temperatureInCelsius == 0)
-    while processor.temperatureInCelsius == 0 { await Task.yield() }
-    #expect(processor.temperatureInCelsius == 3)
+    #expect(await yieldUntil { processor.temperatureInCelsius == 3 })
     processor.cancel()
   }
 
@@ -213,7 +211,7 @@ struct SeedTests {
     }
     let viewModel = ViewModel()
     Event(celsius: 7).queue()
-    while viewModel.celsius == 0 { await Task.yield() }
+    #expect(await yieldUntil { viewModel.celsius == 7 })
     viewModel.listenerHandle?.remove()
   }
 }

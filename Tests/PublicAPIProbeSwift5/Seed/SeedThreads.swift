@@ -31,7 +31,7 @@ enum SeedThread {
   }
 }
 
-/// The thread does something with its events: values that any thread may read.
+/// The thread keeps values of its events that any thread may read.
 enum SeedValues {
   struct TemperatureEvent: Eventable {
     var temperatureInCelsius: Float

@@ -4,8 +4,8 @@
 import EventsTree
 import Testing
 
-// EventsTree prints principles and no examples: this is how its users write, in either language mode,
-// with what it has in public.
+// EventsTree prints principles and no examples. This is code as its users write it, in either language
+// mode, with its public interface alone.
 
 enum SeedTree {
   struct UserLoggedIn: Event {

@@ -37,7 +37,7 @@ struct Bar: Sendable {
     return min(figure / 8, figure / (0.6 * reference))
   }
 
-  /// The lock-free core takes at most so many nanoseconds.
+  /// The lock-free core takes at most `limit` nanoseconds.
   private static func atMost(nanoseconds limit: Double, _ shape: Shape) -> Bar {
     Bar(text: "\(shape.rawValue): lockFree, ns", limit: limit) { $0.median(shape, .lockFree) }
   }

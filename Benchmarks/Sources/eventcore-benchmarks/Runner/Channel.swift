@@ -22,7 +22,7 @@ protocol Channel<Event>: AnyObject, Sendable {
 
   /// Sends one event to every consumer. Any thread.
   func send(_ event: consuming Event)
-  /// Sends so many events, from the calling thread.
+  /// Sends `count` events, from the calling thread.
   func produce(_ count: Int, _ supply: Event.Supply)
   /// Ends the consumers.
   func end()

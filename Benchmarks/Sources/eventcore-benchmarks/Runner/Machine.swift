@@ -13,11 +13,11 @@ struct Machine: Codable {
   let commit: String
   let date: String
   let quick: Bool
-  /// A cache line from one core to the other, in nanoseconds: what a hand-over costs here at the
-  /// least.
+  /// The time that a cache line takes from one processor to the other, in nanoseconds: the least that
+  /// a hand-over costs on this machine.
   let cacheLineOneWay: Double
 
-  /// Looks at the machine; `bench.sh` tells the compiler and the commit by the environment.
+  /// Looks at the machine. `bench.sh` passes the compiler and the commit in the environment.
   init(isQuick: Bool) {
     let environment = ProcessInfo.processInfo.environment
     cpu = Self.cpuName()

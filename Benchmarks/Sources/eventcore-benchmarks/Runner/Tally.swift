@@ -44,7 +44,7 @@ final class Tally: @unchecked Sendable {
   }
 }
 
-/// What handlers received that run on the thread that raises or emits.
+/// What was received by handlers that run on the thread that raises or emits.
 final class LocalTally: @unchecked Sendable {
   // Touched by one thread: the one that measures, which makes one for each trial and reads it.
   var count = 0
@@ -76,7 +76,7 @@ final class Finish: @unchecked Sendable {
     }
   }
 
-  /// Waits, and tells when it was.
+  /// Waits for it, and returns the time at which it was.
   func wait() -> UInt64 {
     semaphore.wait()
     return end

@@ -19,7 +19,7 @@ struct Candidate {
   let payloadBytes: Int
   let make: () -> any Trial
 
-  /// The same as another subject of its shape.
+  /// Returns the same candidate as another subject of its shape.
   func named(_ subject: Subject) -> Candidate {
     Candidate(shape: shape, subject: subject, payloadBytes: payloadBytes, make: make)
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Everything that can be measured, shape by shape; the 24-byte rows only if that is all that is
-/// wanted.
+/// Everything that can be measured, shape by shape. The quick scale has the 24-byte rows alone.
 func catalogue(_ scale: Scale) -> [Candidate] {
   var all = plainCandidates(Event24.self, scale)
   all += crowdCandidates(Event24.self, scale)

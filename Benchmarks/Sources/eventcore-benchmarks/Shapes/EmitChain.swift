@@ -78,7 +78,7 @@ private final class CoordinatorChain: EmitChain {
   }
 }
 
-/// Nodes in place of all of them.
+/// A chain of nodes in place of the button, views, screen and coordinators.
 private final class NodeChain: EmitChain {
   private let top: EventNode
   private let button: EventNode
@@ -96,7 +96,7 @@ private final class NodeChain: EmitChain {
   }
 }
 
-/// What one writes by hand: each link asks itself and calls the next.
+/// A chain as one writes it by hand: each link asks itself and calls the next.
 private final class PlainChain: EmitChain {
   class Link {
     weak var next: Link?

@@ -3,9 +3,9 @@
 
 import RawCore
 
-// How long an idle consumer takes to begin with an event. The producer pauses 200 µs before each,
-// which is long after the consumer went to sleep; asleep itself (a processor that has to come up as
-// well), or with its processor busy.
+// How long an idle consumer takes to begin with an event. The producer pauses 200 µs before each event,
+// so that the consumer has long been asleep. It sleeps itself, so that a processor has to come up as well,
+// or it keeps its processor busy.
 //
 //     producer: pause, note the time, send ──► consumer sleeps ... wakes: note the time
 

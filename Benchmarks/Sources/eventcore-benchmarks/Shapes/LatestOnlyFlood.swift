@@ -16,8 +16,8 @@ func latestOnlyCandidates(_ scale: Scale) -> [Candidate] {
   func candidate(
     _ subject: Subject, _ core: EventCentral.Core, _ interest: EventListenerInterest
   ) -> Candidate {
-    // In bursts, so that both are measured over the same stretch of time. The plain one's backlog has
-    // to be worked off: few events a burst.
+    // In bursts, so that both are measured over the same stretch of time. The plain handler gets fewer
+    // events in a burst, since its backlog has to be worked off.
     let events = scale.events(subject)
     return Candidate(
       shape: .latestOnlyFlood, subject: subject, payloadBytes: MemoryLayout<Event24>.size
@@ -73,7 +73,7 @@ private final class Flood: Trial {
     return Double(nanoseconds) / Double(events * bursts)
   }
 
-  /// Sends its events, and waits until they are handled; returns what the sending took.
+  /// Sends the events of a burst, waits until they are handled, and returns the time of the sending.
   private func burst() -> UInt64 {
     finish.expect(1)
     let before = evb_slab_bytes()

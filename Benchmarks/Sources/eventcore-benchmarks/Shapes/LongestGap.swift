@@ -4,16 +4,16 @@
 import Dispatch
 import RawCore
 
-// How long an event can wait although its post has returned: sixteen producers post now and then, so that
-// the system often takes one of them away in the middle of a post, and the longest time of a run counts
-// from the return of a post to the begin of the event's handler.
+// How long an event can wait although its post has returned. Sixteen producers post now and then, so that
+// the system often suspends one of them in the middle of a post. The figure is the longest time of a run
+// from the return of a post to the beginning of the event's handler.
 //
 //     producer × 16: pause, post, note the time ──► consumer: note the time
 
 private let producers = 16
 private let pause: UInt64 = 200_000
 
-/// The cores and the hand-written mailbox, whose lock a producer may hold when it is taken away.
+/// The cores and the hand-written mailbox, whose lock a producer may hold when it is suspended.
 func gapCandidates(_ scale: Scale) -> [Candidate] {
   func channel<C: Channel>(
     _ subject: Subject, _ make: @escaping ([[C.Handler]]) -> C

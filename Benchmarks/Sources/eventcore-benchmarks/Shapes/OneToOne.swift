@@ -32,7 +32,7 @@ private func oneToOne<E: BenchmarkEvent>(_ type: E.Type, _ scale: Scale) -> [Can
 private func manyToOne<E: BenchmarkEvent>(
   _ shape: Shape, _ producers: Int, _ type: E.Type, _ scale: Scale
 ) -> [Candidate] {
-  // The synchronous ones would run several handlers at once: no consumer, and another shape.
+  // Synchronous subjects have no consumer and would run several handlers at once: another shape.
   candidates(shape, type) { Load(events: scale.events($0), producers: producers) }
     .filter { !$0.subject.isSynchronous }
 }

@@ -77,7 +77,7 @@ private final class PoolFeed: Feed {
   }
 }
 
-/// Two threads of no pool; the producer alternates.
+/// Threads without a pool, to which the producer sends in turn.
 private final class HandFeed: Feed {
   private let threads: [EventThread]
   private var next = 0
@@ -213,8 +213,8 @@ private final class Uneven: Trial {
     for _ in 0..<waits.target {
       next += producerGap
       let now = evb_now()
-      // Asleep, not spinning: it would keep a processor from the pool. What it oversleeps it makes
-      // up for.
+      // The producer sleeps, since it would keep a processor from the pool if it spun. It makes up for
+      // what it oversleeps.
       if now < next { evb_pause_for(next - now, false) }
       feed.send(Event24(number: evb_now()))
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// Each event in a lane by chance, which is the most that a consumer can be asked to jump about.
+// Each event goes to a random lane, so that the consumer changes lanes as often as it ever has to.
 //
 //     producer ──► ten lanes ──► consumer: handler
 //                  (5 stacks, 5 queues)

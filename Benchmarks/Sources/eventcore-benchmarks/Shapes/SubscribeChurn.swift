@@ -52,8 +52,8 @@ private final class ChurnTrial: Trial {
     self.figure = figure
   }
 
-  /// The median of five stretches of a tenth of a second (or a fifth): by which of them the host
-  /// takes a processor away, a p99 is a microsecond or eight milliseconds.
+  /// The median of five stretches of a tenth of a second (or a fifth). A p99 is eight milliseconds in a
+  /// stretch in which the host takes a processor away, and a microsecond in the others.
   func run() -> Double {
     let figures = (0..<5).map { _ in
       churn.run()
@@ -153,7 +153,7 @@ private final class Delays: @unchecked Sendable {
     }
   }
 
-  /// Waits for all of them; the 99th of 100.
+  /// Waits for all events, and returns what 99 of 100 took at most.
   func wait() -> Double {
     _ = finish.wait()
     check(values.count == target, "\(values.count) events of \(target) were timed.")

@@ -5,7 +5,7 @@ import AllocationCounter
 import Dispatch
 import RawCore
 
-/// How much goes from where to where.
+/// How many events are sent, and by and to how many.
 struct Load {
   var events: Int
   var producers = 1

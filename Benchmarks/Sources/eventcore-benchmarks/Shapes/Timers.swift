@@ -151,7 +151,7 @@ private final class Churn<T: PendingTimers>: Trial {
   private func delay() -> Int { .random(in: 1_000_000_000_000..<1_100_000_000_000, using: &random) }
 
   func run() -> Double {
-    // Any place at random, but each once: an odd stride over a power of two.
+    // Random places, each once: an odd stride over a power of two comes to no place twice.
     let first = Int.random(in: 0..<pending.count, using: &random)
     let stride = Int.random(in: 0..<pending.count, using: &random) | 1
     let places = (0..<churned).map { (first &+ $0 &* stride) & (pending.count - 1) }

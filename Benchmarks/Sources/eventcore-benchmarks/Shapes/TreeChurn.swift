@@ -13,8 +13,8 @@ import Synchronization
 //     1 x  attach ──► the next of the nodes ──► detach ──► ...
 
 func treeChurnCandidates(_ scale: Scale) -> [Candidate] {
-  // A run takes a tenth of a second or more: many turns of the scheduler, which has five threads
-  // for what may be two processors. In runs of 8 ms, who was preempted when decided.
+  // A run takes a tenth of a second or more, which is many turns of the system's scheduler: it has five
+  // threads for what may be two processors. Runs of 8 ms were decided by who was preempted when.
   let rounds = scale.events(.lockFree) / 1_024
   let subjects: [(Subject, changes: Bool, rounds: Int, () -> any ChurnTree)] = [
     (.lockFree, true, rounds * 16, { EventNodeChurn(.lockFree) }),
@@ -63,7 +63,7 @@ private final class EventNodeChurn: ChurnTree {
 
 /// The plain tree, made fit for threads as one does: by one lock, held throughout a raise.
 private final class PlainChurn: ChurnTree, @unchecked Sendable {
-  // All of it under the lock.
+  // The lock guards all of it.
   private let lock = Mutex(())
   private var nodes = [PlainNode(parent: nil)]
   private let top = PlainNode(parent: nil)
@@ -125,8 +125,8 @@ private final class TreeChurnTrial: Trial {
     for _ in 0..<4 {
       startThread { [tree, rounds] in
         var delivered = 0
-        // From one supply, so that all four raise until the end, whoever was given more of the
-        // processors.
+        // All four count with one counter, so that they raise until the end, whichever of them gets more
+        // of the processors.
         while true {
           let number = state.raised.wrappingAdd(1, ordering: .relaxed).oldValue
           guard number < 4 * rounds else { break }

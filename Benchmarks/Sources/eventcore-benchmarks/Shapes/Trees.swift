@@ -13,7 +13,7 @@ import RawCore
 // of eight. Consumed: the first of 1,000 handlers consumes. Pass: in a chain of 1,000 with handlers
 // for another type, only the last node has one for this. Changed and pass: before each raise
 // another tree changes, since EventCore takes up what the last raise found as long as nothing has
-// changed. Make: a node is made as a child; free: it is let go of.
+// changed. Make: a node is made as a child; free: it is released.
 
 /// The candidates of all shapes of trees.
 func treeCandidates(_ scale: Scale) -> [Candidate] {
@@ -64,7 +64,7 @@ func treeCandidates(_ scale: Scale) -> [Candidate] {
   return all + treeChurnCandidates(scale)
 }
 
-/// Another type than what is raised.
+/// An event type that is never raised.
 private struct Unrelated: Eventable {
   let number = 0
 }
@@ -78,8 +78,9 @@ private protocol BenchmarkTree: AnyObject {
   func raise(_ event: Event24)
   /// Changes another tree.
   func changeElsewhere()
-  /// Adds so many children to the root, and lets go of them.
+  /// Adds `count` children to the root.
   func make(_ count: Int)
+  /// Releases those children.
   func free()
 }
 
@@ -168,7 +169,7 @@ private final class PlainTree: BenchmarkTree {
   func changeElsewhere() {}
 
   func make(_ count: Int) {
-    // As above.
+    // Not into the property itself, as in `EventNodeTree`.
     var made = exchange(&nodes, with: [])
     for _ in 0..<count { made.append(PlainNode(parent: root)) }
     nodes = made
@@ -180,7 +181,7 @@ private final class PlainTree: BenchmarkTree {
   }
 }
 
-/// Raises so many events one after the other.
+/// Raises events one after the other.
 private final class TreeTrial: Trial {
   private let tree: any BenchmarkTree
   private let nodes: Int
@@ -241,7 +242,7 @@ private final class PassTrial: Trial {
   func end() {}
 }
 
-/// Makes children of one node, and lets go of them.
+/// Makes children of one node, and releases them.
 private final class MakeTrial: Trial {
   private let tree: any BenchmarkTree
   private let nodes: Int

@@ -8,7 +8,7 @@ final class ListenerChannel<Event: BenchmarkEvent>: Channel {
   private final class Requester: Sendable {}
 
   private let central: EventCentral
-  // The listeners live as long as he does.
+  // The listeners live as long as this object.
   private let requester = Requester()
 
   init(_ core: EventCentral.Core, _ handlers: [Handler]) {
