@@ -27,7 +27,7 @@ final class Consumer: @unchecked Sendable {
   private(set) var registry: HandlerRegistry!
   let hooks: ConsumerHooks
   private(set) var mailbox: (any MailboxCore)!
-  /// Who drives this consumer; nil if it has a thread of its own.
+  /// Drives this consumer; nil if it has a thread.
   let pump: ConsumerPump?
   /// The router for events that are sent to this consumer alone.
   let direct: any RouterCore
@@ -46,8 +46,8 @@ final class Consumer: @unchecked Sendable {
   /// Of a worker: its receivers for the entries of its shared mailbox. A pointer, as `held`.
   let workerReceivers: UnsafeMutablePointer<SharedReceivers>
 
-  /// The consumer whose handlers the calling thread is running, if any. It is set while a consumer delivers
-  /// on a thread, or releases ended handlers there, and not for each event.
+  /// The consumer whose handlers the calling thread is running, if any. It is set for a whole run of
+  /// events, and while a consumer releases ended handlers.
   static let current = ThreadLocal<Consumer>()
 
   /// - Parameters:
@@ -55,7 +55,7 @@ final class Consumer: @unchecked Sendable {
   ///     mailbox, which subscribes there itself.
   ///   - direct: The router among `routes`, or behind one of them, for events sent to this consumer alone.
   ///   - pump: Drives this consumer, if it has no thread.
-  ///   - hooks: What a pool or a listener thread adds. A worker awaits `admit`.
+  ///   - hooks: What a pool or a listener thread adds. The shared mailbox is not used before `admit`.
   init(
     core: EventCentral.Core, routes: any RouteRegistry, direct: any RouterCore,
     strategy: EventWaitStrategy, pump: ConsumerPump? = nil, hooks: ConsumerHooks = ConsumerHooks()

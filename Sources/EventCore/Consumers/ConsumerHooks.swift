@@ -88,9 +88,10 @@ extension Consumer {
       return false
     }
     return receiver._withUnsafeGuaranteedRef { receiver in
-      // Workers share an entry's generations. One that another worker has begun counts as this worker's
-      // last one before it; and events that are older than this worker are for all handlers that it began
-      // with. A handler that was registered before the dispatch was also registered before this load.
+      // Workers share an entry's generations. A generation that another worker has begun counts as the last
+      // one before it that this worker knows; and events that are older than this worker are for all
+      // handlers that it began with. A handler that was registered before the dispatch was also registered
+      // before this load.
       let addressed = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
       envelope.storeBytes(
         of: min(max(addressed, receiver.firstGeneration), receiver.generation),
