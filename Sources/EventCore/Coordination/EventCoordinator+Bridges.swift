@@ -8,6 +8,8 @@ extension EventCoordinator {
   /// - Parameters:
   ///   - central: Where the events are queued. It is retained.
   ///   - priority: Their priority.
+  ///
+  /// **Threads**: the emission does not wait for the receivers.
   public final func dispatchUnhandled(
     to central: EventCentral = .shared, priority: EventPriority = .normal
   ) {
