@@ -66,17 +66,6 @@ func worldOfItsOwn() -> (EventCentral, PhysicsThread, EventPool<ThumbnailThread>
   return (world, physics, workers, root)
 }
 
-// "A listener ends with its requester".
-final class Dashboard {
-  private let listeners = EventListenerScope()
-
-  init() {
-    TemperatureEvent.addListener(nil, executeOn: .listenerThread) { event in
-      print(event.temperatureInCelsius)
-    }.stored(in: listeners)
-  }
-}
-
 // "A property can be a handler".
 @MainActor
 final class Thermometer: EventListening {
@@ -209,7 +198,6 @@ struct ListenerExamples {
     _ = TemperatureRatingModel()
     _ = LatestTemperature()
     _ = worldOfItsOwn()
-    _ = Dashboard()
     _ = Thermometer()
     let recorder = Recorder()
     await recorder.start()

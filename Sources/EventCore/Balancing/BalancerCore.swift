@@ -3,49 +3,43 @@
 
 import Synchronization
 
-/// The seam between the module and its two cores: one receiver for a router, whose events go to
-/// exactly one of several threads each.
-///
-/// There is one for each pool and event type. Implementations: the lock-free balancer (C) and the
-/// locking balancer (Swift).
+/// What both cores implement for a balanced pool: a sink that is one receiver in a router, and passes each
+/// event on to exactly one of several threads. A pool has one for each event type.
 protocol BalancerCore: AnyObject, Sendable {
-  /// What a router is given. Valid as long as the balancer.
+  /// What is registered in a router. Valid as long as the balancer.
   var subscription: Subscription { get }
 
-  /// Adds a thread's subscription, or replaces what is known about it. Any thread.
+  /// Adds a thread's subscription, or changes its generation and `timed`. Any thread.
   func add(_ subscription: Subscription, generation: UInt32, timed: Bool, load: EventLoad)
 
   /// Removes a thread's subscription. A dispatch that began before may still reach it. Any thread.
   func remove(_ subscription: Subscription)
 
-  /// How many events it did not accept, since no thread was left. Any thread.
+  /// How many events were refused because no thread was left. Any thread.
   var refused: UInt64 { get }
 
-  /// How many events it freed, since no thread was left for them after others of their batch had
-  /// found one: it has accepted those. Any thread.
+  /// How many events of accepted batches were freed because no thread was left at their turn. Any thread.
   var dropped: UInt64 { get }
 }
 
-/// Whom a balancer of either core asks, and what it needs to know about its event type.
+/// A pool's balancer as the cores ask it, with what they need to know about one event type.
 final class PoolChooser: @unchecked Sendable {
   // Constant. `drop` captures nothing but the type.
   private let balancer: any EventPoolBalancing
   private let key: UInt
   /// Ends a payload; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
-  /// Where the core counts turns instead of asking; nil for most balancers. Valid as long as this object.
+  /// The counter of a round-robin balancer, which the core counts up instead of asking it; nil for all other
+  /// balancers. Valid as long as this object.
   var turn: UnsafeMutablePointer<Atomic<UInt32>>? { balancer.needs?.turn }
 
-  init(
-    _ balancer: any EventPoolBalancing, key: UInt,
-    drop: ((UnsafeMutableRawPointer) -> Void)?
-  ) {
+  init(_ balancer: any EventPoolBalancing, key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) {
     self.balancer = balancer
     self.key = key
     self.drop = drop
   }
 
-  /// The number of the thread for an envelope, of `count` whose loads lie `stride` bytes apart.
+  /// Returns which of `count` threads, whose loads lie `stride` bytes apart, gets an envelope.
   @inline(__always)
   func choose(
     _ envelope: UnsafeMutableRawPointer, _ loads: UnsafeRawPointer, stride: Int, count: Int

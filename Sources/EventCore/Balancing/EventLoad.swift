@@ -3,30 +3,26 @@
 
 import Synchronization
 
-/// How much one thread of a pool has to do: counters that the pool's balancer and the thread keep,
-/// so that nobody has to walk a list.
+/// How much one thread of a pool has to do, as counters: reading them takes no walk through a list.
 ///
-/// A view; ``Memory`` owns what it points to. The first word is the load of the C core, and works
-/// as Sources/CEventCore/balancer/load.h proves: adding to it promises an event, unless its highest bit is
-/// set.
-///
-/// The words, with who writes them; on the second line those of the thread.
+/// This is a view; ``Memory`` owns what it points to. The C core shares the first word, whose protocol
+/// Sources/CEventCore/balancer/load.h proves: adding to it promises an event, unless its highest bit is set.
 struct EventLoad: @unchecked Sendable {
   // Everything it points to is atomic or constant.
   let memory: UnsafeMutableRawPointer
 
+  /// Two cache lines, so that the thread does not write to the line of those who post.
   private enum Offset {
-    /// Whoever posts.
+    /// Written by every thread that posts.
     static let promised = 0
     /// Constant.
     static let index = 8
-    /// The thread, as `since` and `superseded`.
+    /// Written by the pool's thread, as are `since` and `superseded`.
     static let done = 64
     static let since = 72
-    /// Whoever retires the thread.
+    /// Written by whoever retires the thread.
     static let final = 80
     static let superseded = 88
-    /// Of the memory: two lines.
     static let end = 128
   }
 
@@ -42,9 +38,9 @@ struct EventLoad: @unchecked Sendable {
 
   // MARK: For balancers, any thread
 
-  /// Counts events that are about to be posted. False if the thread takes no more.
+  /// Counts events that are about to be posted. False if the thread is retired and takes no more.
   func promise(_ count: Int) -> Bool {
-    // Sequentially consistent: for `PoolTicker`, which falls asleep when it sees nothing promised.
+    // Sequentially consistent: W1 of `PoolTicker`.
     let before = word(Offset.promised).pointee.wrappingAdd(UInt64(count), ordering: .sequentiallyConsistent)
       .oldValue
     guard before & Self.retired != 0 else { return true }
@@ -52,67 +48,70 @@ struct EventLoad: @unchecked Sendable {
     return false
   }
 
+  /// Takes promises back whose post was refused.
   func withdraw(_ count: Int) {
-    // Relaxed: the order of changes of the word is all that counts.
+    // Relaxed: only the order in which this one word changes matters.
     word(Offset.promised).pointee.wrappingSubtract(UInt64(count), ordering: .relaxed)
   }
 
-  /// Events that wait or are handled now. Those of a latest-only callback that were superseded
-  /// count until it is called next.
+  /// Events that wait or are being handled. Those that a latest-only callback skips as superseded
+  /// count until its next call.
   @inline(__always)
   var pending: Int {
-    // Done first: an event is promised before it is done, so that the difference is not negative
-    // but for what a refused post took back.
+    // `done` is read first: each event is promised before it is done, so only a promise that was taken
+    // back can make the difference negative.
     let done = word(Offset.done).pointee.load(ordering: .acquiring) &+ superseded
     return max(0, Int(bitPattern: UInt(promised &- done)))
   }
 
-  /// Events of latest-only callbacks that a newer one superseded, as of their last calls.
+  /// Events of latest-only callbacks that were superseded before the last call of each.
   private var superseded: UInt64 { word(Offset.superseded).pointee.load(ordering: .relaxed) }
 
   /// Events promised so far.
-  var promised: UInt64 { word(Offset.promised).pointee.load(ordering: .sequentiallyConsistent) & ~Self.retired }
+  var promised: UInt64 {
+    word(Offset.promised).pointee.load(ordering: .sequentiallyConsistent) & ~Self.retired
+  }
 
   /// Events handled so far.
   var done: UInt64 { word(Offset.done).pointee.load(ordering: .acquiring) }
 
-  /// When the handler that runs now began, on the scale of `coarseNanoseconds`; nil if none runs.
+  /// When the running handler began, on the clock of `coarseNanoseconds`; nil if none runs.
   var runningSince: UInt64? {
     let since = word(Offset.since).pointee.load(ordering: .sequentiallyConsistent)
     return since == 0 ? nil : since
   }
 
-  // MARK: The thread itself
+  // MARK: The pool's thread
 
-  /// A handler begins. `isWatched`: a `PoolTicker` falls asleep by what it sees here.
+  /// Notes that a handler begins. `isWatched`: the pool has a `PoolTicker`, which relies on this store.
   @inline(__always)
   func begin(isWatched: Bool) {
     if isWatched {
+      // Sequentially consistent: W1 of `PoolTicker`.
       word(Offset.since).pointee.store(coarseNanoseconds() | 1, ordering: .sequentiallyConsistent)
     } else {
-      // Relaxed: a momentary figure for those who look.
+      // Relaxed: only momentary figures come from it.
       word(Offset.since).pointee.store(coarseNanoseconds() | 1, ordering: .relaxed)
     }
   }
 
-  /// It has returned.
+  /// Notes that the handler has returned.
   @inline(__always)
   func end() {
     word(Offset.since).pointee.store(0, ordering: .relaxed)
-    // Only this thread writes it. Releasing: what the handler did, before a balancer sees it done.
+    // Only this thread writes `done`. Releasing, pairs with `pending`: what the handler did comes first.
     let done = word(Offset.done).pointee.load(ordering: .relaxed) &+ 1
     word(Offset.done).pointee.store(done, ordering: .releasing)
   }
 
-  /// How many events were superseded so far, of all latest-only callbacks. Before `end` of such an
-  /// event.
+  /// Sets how many events of all latest-only callbacks were superseded. Before `end` of such an event.
   func setSuperseded(_ count: UInt64) {
     // Relaxed: published by `end`.
     word(Offset.superseded).pointee.store(count, ordering: .relaxed)
   }
 
-  /// Whether all that was promised before the retirement is done: after each event, and after the
-  /// interrupt that follows `retire`. What supersedes another event is itself still to come.
+  /// Whether everything promised before the retirement is done. Checked after each event, and after the
+  /// interrupt that follows `retire`.
   var isFinished: Bool {
     // Acquiring: pairs with `retire`.
     word(Offset.done).pointee.load(ordering: .relaxed) &+ superseded
@@ -121,15 +120,16 @@ struct EventLoad: @unchecked Sendable {
 
   // MARK: The pool
 
-  /// Ends the promises. The thread is then to be interrupted, and looks at `isFinished`.
+  /// Ends the promises. The caller then interrupts the thread, which checks `isFinished`.
   func retire() {
+    // Sequentially consistent, as `promise`.
     let promised = word(Offset.promised).pointee.bitwiseOr(Self.retired, ordering: .sequentiallyConsistent)
       .oldValue
-    // Pairs with `isFinished`.
+    // Releasing: pairs with `isFinished`.
     word(Offset.final).pointee.store(promised & ~Self.retired, ordering: .releasing)
   }
 
-  /// The memory of a load, on cache lines of its own.
+  /// The memory of a load.
   final class Memory: Sendable {
     // Constant.
     let load: EventLoad

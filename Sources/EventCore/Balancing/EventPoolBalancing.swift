@@ -14,35 +14,32 @@ import Synchronization
 /// }
 /// ```
 ///
-/// The contract, as a test would ask for it:
-/// - ``chooseThread(for:)`` returns a number from 0 to ``EventPoolChoice/count`` - 1, or the
-///   program ends.
-/// - It runs **on the thread that dispatches**, on several at once, before the dispatch returns:
-///   here a dispatch runs a user's code. It does not wait, and takes no lock that another
-///   thread may hold for long; everything that is dispatched to the pool goes through it.
-/// - It is asked once for each event, and once more for each latest-only callback that a thread has
-///   beside others for its type. What it is offered are the threads that have a callback for
-///   the event's type; with one such thread it is not asked. If the thread it chose has ended
-///   meanwhile, the next one that has not gets the event.
-/// - It allocates nothing by itself: what it is asked about is a view.
+/// The contract:
+/// - ``chooseThread(for:)`` returns a number from 0 to ``EventPoolChoice/count`` - 1, or the program ends.
+/// - It runs **on the thread that dispatches**, on several at once, before the dispatch returns. It must
+///   not wait, nor take a lock that another thread may hold for long: every event for the pool passes it.
+/// - It is called once for each event, and once more for each latest-only callback that a thread has
+///   beside others for the event's type. It chooses among the threads that have a callback for the type;
+///   if there is only one, it is not called. If the chosen thread has ended meanwhile, the event goes to
+///   the next one that has not.
 public protocol EventPoolBalancing: Sendable {
   /// Returns the number of the thread that gets the event.
   ///
-  /// **Threads**: any, several at once: what changes in a balancer is atomic or guarded.
+  /// **Threads**: any, several at once, so mutable state in a balancer is atomic or locked.
   func chooseThread(for choice: borrowing EventPoolChoice) -> Int
 }
 
-/// What a balancer of the library's needs of the pool beside being asked.
+/// What the library's own balancers tell their pool beside which thread they choose.
 protocol EventPoolBalancerNeeds: EventPoolBalancing {
-  /// Whether the events wait in one mailbox for all threads, so that nobody is asked.
+  /// Whether the events wait in one mailbox for all threads, so that no thread is chosen at dispatch.
   var sharesOneMailbox: Bool { get }
 
-  /// Where turns are counted, if to take them in turn is all it does: the core counts there by itself,
-  /// since to ask takes three calls for each event.
+  /// The counter of a balancer that only takes threads in turn. The core counts it up itself, since asking
+  /// the balancer takes three calls for each event.
   var turn: UnsafeMutablePointer<Atomic<UInt32>>? { get }
 
-  /// The balancer for one more latest-only callback of each thread for a type: each event asks for all
-  /// of them, so that with one count of turns two of them would take every other thread.
+  /// The balancer for one more latest-only callback of each thread for a type. Each event makes a choice
+  /// for every such callback: if two shared one counter, each would only ever reach every other thread.
   func forFurtherRoute() -> any EventPoolBalancing
 }
 
@@ -53,17 +50,18 @@ extension EventPoolBalancerNeeds {
 }
 
 extension EventPoolBalancing {
-  /// Nil for those that need nothing.
+  /// Nil for a user's own balancer.
   var needs: (any EventPoolBalancerNeeds)? { self as? any EventPoolBalancerNeeds }
 }
 
-/// One event that is to be handled by one of several threads, as a balancer sees it.
+/// An event and the threads that may get it, as a balancer sees them.
 ///
-/// A view of what the core has, valid during the call of ``EventPoolBalancing/chooseThread(for:)``;
-/// it cannot be copied. The figures are momentary: other threads dispatch and handle meanwhile.
+/// This is a view, which costs no allocation, is valid during the call of
+/// ``EventPoolBalancing/chooseThread(for:)`` and cannot be copied. The figures are momentary: other
+/// threads dispatch and handle events meanwhile.
 public struct EventPoolChoice: ~Copyable {
-  /// How many threads there are to choose from; at least 2. They are numbered from 0, in the order
-  /// in which they came to the pool.
+  /// How many threads there are to choose from, at least 2. They are numbered from 0, in the order in
+  /// which they joined the pool.
   public let count: Int
   private let loads: UnsafeRawPointer
   private let stride: Int
@@ -85,27 +83,26 @@ public struct EventPoolChoice: ~Copyable {
     require(
       number >= 0 && number < count,
       """
-      A balancer asks about the threads 0 to \(count - 1) that it is offered, and asked about \(number): count \
-      anew for each choice, since a pool grows and shrinks.
+      A balancer asks about the threads 0 to \(count - 1) that it is offered, and asked about \(number): \
+      count anew for each choice, since a pool grows and shrinks.
       """)
     return EventLoad(
       memory: loads.load(fromByteOffset: number * stride, as: UnsafeMutableRawPointer.self))
   }
 
-  /// How many events wait for a thread, with the one that it handles now.
+  /// How many events wait for a thread, including the one that it is handling.
   ///
-  /// - Parameter number: Which of the threads on offer, from 0 on.
+  /// - Parameter number: The number of the thread, from 0 on.
   ///
-  /// **Complexity**: O(1); two loads from lines that other threads write.
+  /// **Complexity**: O(1); two loads from cache lines that other threads write.
   public func load(of number: Int) -> Int { eventLoad(of: number).pending }
 
-  /// The number of the thread with the lowest ``load(of:)``; of several the first.
+  /// The first of the threads with the lowest ``load(of:)``.
   ///
-  /// - Parameter first: Where to begin; those before it are left out.
+  /// - Parameter first: The first thread to look at; lower numbers are left out.
+  /// - Returns: The number of the thread.
   ///
-  /// - Returns: A number between `first` and the last thread on offer.
-  ///
-  /// **Complexity**: O(threads), but ends at the first that is idle.
+  /// **Complexity**: O(threads); the search ends at the first idle thread.
   public func leastLoaded(from first: Int = 0) -> Int {
     var best = first
     var least = load(of: first)
@@ -118,30 +115,28 @@ public struct EventPoolChoice: ~Copyable {
     return best
   }
 
-  /// The index of a thread in its pool, as the closure that made it was given it: it stays when
-  /// other threads come and go.
+  /// The index of a thread in its pool, which the closure that made the thread was given. It stays the
+  /// same while other threads come and go.
   ///
-  /// - Parameter number: Which of the threads on offer, from 0 on.
+  /// - Parameter number: The number of the thread, from 0 on.
   ///
   /// **Complexity**: O(1).
   public func index(of number: Int) -> Int { eventLoad(of: number).index }
 
-  /// The priority of the event.
-  ///
-  /// **Complexity**: O(1), as the method.
+  /// The priority of the event. **Complexity**: O(1).
   public var priority: EventPriority { lane.priority }
 
-  /// By which discipline the event is dispatched.
+  /// Whether the event is queued or stacked. **Complexity**: O(1).
   public var method: EventDispatchMethod { lane.method }
 
   private var lane: Lane {
     Lane(index: envelope.load(fromByteOffset: EnvelopeLayout.lane, as: UInt8.self))
   }
 
-  /// Shows the event to a closure, if it is of a type; it is not copied.
+  /// Lets a closure read the event, without a copy, if the event is of the given type.
   ///
   /// - Parameters:
-  ///   - type: The exact type (D11).
+  ///   - type: The exact type of event (D11).
   ///   - body: Reads the event, on the thread that dispatches.
   /// - Returns: What the closure returned; nil if the event is of another type.
   ///

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Gives each event to the thread of the pool that has the least to do: the fewest events waiting,
-/// the one that it handles now included.
+/// Gives each event to the thread of the pool with the fewest events, including the one it is handling.
 ///
-/// Of several with as little the first gets it, so that the last threads of a pool sleep while
-/// there is little to do. Costs two loads for each thread of the pool and event, from lines that
-/// these threads write.
+/// If several have equally few, the first gets the event, so that the last threads of a pool sleep while
+/// there is little to do. An event costs two loads for each thread, from lines that these threads write.
 public struct EventPoolLowestLoadBalancer: EventPoolBalancing {
-  /// Makes one; it keeps no state.
+  /// Makes a balancer, which has no state.
   public init() {}
 
-  /// The thread with the fewest waiting events; of several the first.
-  ///
-  /// **Threads**: any, several at once.
-  ///
+  /// Returns the first of the threads with the fewest events. **Threads**: any, several at once.
   /// **Complexity**: O(threads).
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int { choice.leastLoaded() }
 }
 
 extension EventPoolBalancing where Self == EventPoolLowestLoadBalancer {
-  /// Gives each event to the thread that has the least to do.
+  /// Gives each event to the thread with the fewest events.
   public static var lowestLoad: EventPoolLowestLoadBalancer { EventPoolLowestLoadBalancer() }
 }

@@ -3,17 +3,17 @@
 
 import Synchronization
 
-/// Gives each event to the next thread of the pool, and after the last to the first again.
+/// Gives the events to the threads of the pool in turn. This is the default.
 ///
-/// The default. It is fair if all handlers take about the same time: a thread that is held up still
-/// gets its share. Give each pool a balancer of its own: two that share one share its turns.
+/// It suits handlers that all take about the same time: a thread that is held up still gets its share. Give
+/// each pool its own balancer: pools that share one take their turns from one counter.
 public final class EventPoolRoundRobinBalancer: EventPoolBalancing, @unchecked Sendable {
   // Unchecked: the pointer is constant, and what it points to is atomic.
 
-  /// The turns so far, on a cache line of their own.
+  /// Counts the turns. It has a cache line to itself.
   private let turns: UnsafeMutablePointer<Atomic<UInt32>>
 
-  /// Makes one that begins with the first thread.
+  /// Makes a balancer that begins with the first thread.
   public init() {
     let line = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 64)
     turns = line.initializeMemory(as: Atomic<UInt32>.self, to: Atomic(0))
@@ -24,13 +24,10 @@ public final class EventPoolRoundRobinBalancer: EventPoolBalancing, @unchecked S
     turns.deallocate()
   }
 
-  /// The threads in turn.
-  ///
-  /// **Threads**: any, several at once.
-  ///
+  /// Returns the next thread, and after the last one the first. **Threads**: any, several at once.
   /// **Complexity**: O(1).
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
-    // Relaxed: only the number counts, here and in balancer_post.c. It overflows to 0, which shifts
+    // Relaxed, as in balancer_post.c: nothing is published with the count. It overflows to 0, which shifts
     // the turns once in 2³² events.
     let turn = turns.pointee.wrappingAdd(1, ordering: .relaxed).oldValue
     return Int(turn % UInt32(truncatingIfNeeded: choice.count))
@@ -43,6 +40,6 @@ extension EventPoolRoundRobinBalancer: EventPoolBalancerNeeds {
 }
 
 extension EventPoolBalancing where Self == EventPoolRoundRobinBalancer {
-  /// Gives each event to the next thread; a new one with each use.
+  /// Gives the events to the threads in turn. Each use makes a new balancer.
   public static var roundRobin: EventPoolRoundRobinBalancer { EventPoolRoundRobinBalancer() }
 }

@@ -1,35 +1,27 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Says that a pool is not balanced at all: its events wait in one mailbox, and whichever thread is
-/// idle takes the next.
+/// Makes the events of a pool wait in one mailbox, from which whichever thread is idle takes the next one.
 ///
-/// Strict D1 over all threads of the pool, and nothing waits behind a handler that takes long. A
-/// callback with ``EventListenerInterest/latestOnly`` gets the newest of what waits in the pool:
-/// the first such callback of each thread for a type shares one waiting event with those of the other
-/// threads, the second another, and so on.
+/// D1 holds across all threads of the pool, and no event waits behind a long handler. A pool has at most
+/// 128 threads with this balancer.
 ///
-/// All threads of such a pool handle the same types: a thread that takes an event it has no
-/// callback for skips it, and counts it (``EventPoolStatistics/skipped``), whatever callbacks the others
-/// have. Handing it on would
-/// lose the order that the lanes keep, and bind the event to one thread, which may be the one that
-/// is stuck. For threads that are not alike take another balancer: those choose among the threads
-/// that have a callback.
+/// All threads have to handle the same types. A thread that takes an event for which it has no callback
+/// skips the event and counts it (``EventPoolStatistics/skipped``), even if another thread has one. Handing
+/// the event on would break the order of the lanes, and bind the event to one thread, which may be stuck.
+/// If the threads of a pool are not alike, use another balancer.
 ///
-/// A callback that is added to a thread of such a pool gets what is dispatched from then on (D4). What
-/// a new thread has when its pool gets it from its maker is as old as the pool: it gets what waits.
+/// A callback with ``EventListenerInterest/latestOnly`` gets the newest event that waits in the pool: the
+/// first such callback of every thread for a type shares one waiting event, the second another, and so on.
 ///
-/// Passed to an ``EventPool`` it changes where events wait, so that nobody is asked to choose;
-/// anywhere else it chooses the least loaded thread. Such a pool has at most 128 threads.
+/// A callback that is added to a thread later gets what is dispatched from then on (D4). The callbacks that
+/// a new thread is made with get what waits as well.
 public struct EventPoolSharedBalancer: EventPoolBalancing {
-  /// Makes one; it keeps no state.
+  /// Makes a balancer, which has no state.
   public init() {}
 
-  /// Asked only inside another balancer: the thread with the fewest waiting events.
-  ///
-  /// **Threads**: any, several at once.
-  ///
-  /// **Complexity**: O(threads).
+  /// Returns the thread with the fewest events. A pool does not call this; another balancer may, such as a
+  /// keyed one for types without a key. **Threads**: any, several at once. **Complexity**: O(threads).
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int { choice.leastLoaded() }
 }
 
@@ -38,6 +30,6 @@ extension EventPoolSharedBalancer: EventPoolBalancerNeeds {
 }
 
 extension EventPoolBalancing where Self == EventPoolSharedBalancer {
-  /// Has all events wait in one mailbox, from which whichever thread is idle takes the next.
+  /// Makes all events wait in one mailbox, from which whichever thread is idle takes the next one.
   public static var shared: EventPoolSharedBalancer { EventPoolSharedBalancer() }
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What makes an event thread one of a pool: its consumer registers here instead of at the central,
-/// and counts what it handles.
+/// Makes an event thread part of a pool: the thread's consumer registers here instead of at the central,
+/// and counts here what it handles.
 ///
-/// A thread joins its pool when it is made, complete; a worker of a shared mailbox is held until
-/// then. It leaves by being retired: no balancer chooses it from then on, what was promised to it
-/// is handled, and then it ends (`EventLoad`).
+/// A thread joins its pool once it is completely made; a worker of a shared mailbox takes nothing before
+/// that. It leaves by being retired: balancers stop choosing it, it handles what was promised to it, and
+/// then it ends (`EventLoad`).
 ///
-/// Who touches what: `state` under its mutex; everything else is constant. It does not know its
-/// thread, which is held by the pool alone: a member lives as long as a mailbox, and so perhaps
-/// longer than both. Lock order: the state of the consumer's registry, then `state`, then those of
-/// `PoolRoutes`.
+/// Synchronization: `state` has a mutex; everything else is constant. Lock order: the state of the
+/// consumer's registry, then `state`, then those of `PoolRoutes`.
+///
+/// A member has no reference to its thread: it lives as long as the mailbox, perhaps longer than both.
 final class PoolMember: RouteRegistry, @unchecked Sendable {
   private struct Entry {
     let route: PoolRoute
@@ -21,7 +21,7 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
   }
 
   private enum Phase {
-    /// Its thread is being made.
+    /// The thread is being made.
     case forming
     case member
     case left
@@ -35,14 +35,14 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
 
   private let memory: EventLoad.Memory
   private let ticker: PoolTicker?
-  /// For events that are dispatched to this thread alone: they count as its load too.
+  /// For events that are dispatched to this thread alone, which are part of its load too.
   private let own: PoolRoutes
   private let pool: PoolRoutes
   private let state = Guarded(State())
 
   /// - Parameters:
-  ///   - direct: The router for this thread alone.
-  ///   - pool: Where it is one of several.
+  ///   - direct: The router for events that are dispatched to this thread alone.
+  ///   - pool: The routes of all threads of the pool.
   init(
     index: Int, core: EventCentral.Core, direct: any RouterCore, pool: PoolRoutes,
     ticker: PoolTicker?
@@ -96,7 +96,7 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
 
   // MARK: The pool
 
-  /// The thread is complete: it takes part from now on.
+  /// Makes the thread take part from now on. Called when the thread is completely made.
   func join() {
     state.withLock { state in
       guard state.phase == .forming else { return }
@@ -107,8 +107,9 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     }
   }
 
-  /// Takes no more. Its consumer looks at `isFinished` when it is interrupted afterwards, and after each
-  /// event from then on, and ends once it has handled what it has. Any thread, also its own.
+  /// Makes the thread accept nothing new. The caller then interrupts the consumer, which checks
+  /// `isFinished` at that and after each event, and ends when it has handled everything. Any thread, also
+  /// the pool's own.
   func retire() {
     state.withLock { state in
       state.phase = .left
@@ -121,7 +122,7 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     load.retire()
   }
 
-  // MARK: The thread itself
+  // MARK: The pool's thread
 
   @inline(__always)
   func willHandle() {
@@ -129,10 +130,9 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     ticker?.noteWork()
   }
 
-  /// True if the thread has done all that it was to do before its end.
+  /// Counts an event. True if the thread is retired and has handled everything that was promised to it.
   ///
-  /// - Parameter superseded: After an event of a latest-only callback, how many were superseded so
-  ///   far.
+  /// - Parameter superseded: After an event of a latest-only callback: how many were superseded so far.
   @inline(__always)
   func didHandle(superseded: UInt64?) -> Bool {
     if let superseded {

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What a balancer's sink is for: an event type, and the ordinal of each thread's subscription
-/// among those for it. 0 is all but always the only one: a latest-only callback has a subscription of its
-/// own.
+/// Identifies a balancer: an event type, and an ordinal among the subscriptions that each thread has for
+/// that type. A thread has one subscription for all its ordinary callbacks of a type, and a further one for
+/// each latest-only callback.
 struct PoolRoute: Hashable {
   let key: UInt
   let ordinal: Int
 
-  /// The first of a key from an ordinal on that is not in use.
+  /// The route of a key with the first unused ordinal, counting from `first`.
   static func free(_ key: UInt, from first: Int, but used: some Sequence<PoolRoute>) -> PoolRoute {
     let taken = Set(used.lazy.filter { $0.key == key }.map(\.ordinal))
     return PoolRoute(key: key, ordinal: (first...).first { !taken.contains($0) }!)
   }
 }
 
-/// One receiver in a router for several threads: for each event type a balancer's sink, with the
-/// threads that have a callback for it.
+/// Several threads as one receiver in a router: for each route a balancer, which knows the threads that
+/// have a callback for its event type.
 ///
-/// Who touches what: `state` under its mutex; everything else is constant. Lock order: a consumer's
-/// registry's state, a member's `state`, then `state`, then a balancer's mutex, then a router's.
+/// Synchronization: `state` has a mutex; everything else is constant. Lock order: the state of a consumer's
+/// registry, the `state` of a member, then `state`, then a balancer's mutex, then a router's.
 final class PoolRoutes: @unchecked Sendable {
   private struct Target {
     let sink: any BalancerCore
-    /// The subscriptions of the threads; true if one wants the time of dispatch.
+    /// The threads' subscriptions, and whether each of them needs the time of dispatch.
     var members: [UnsafeMutableRawPointer: Bool] = [:]
     var isTimed: Bool { members.values.contains(true) }
   }
@@ -39,7 +39,7 @@ final class PoolRoutes: @unchecked Sendable {
   private let balancer: any EventPoolBalancing
   private let state = Guarded(State())
 
-  /// - Parameter routes: Where this is one receiver.
+  /// - Parameter routes: The router, or group of routers, in which this is one receiver.
   init(core: EventCentral.Core, routes: any RouteRegistry, balancer: any EventPoolBalancing) {
     self.core = core
     self.routes = routes
@@ -52,7 +52,7 @@ final class PoolRoutes: @unchecked Sendable {
     state.withLock { $0.drops[key] = drop }
   }
 
-  /// Gives a thread's subscription its share of the events of a key.
+  /// Gives a thread's subscription its share of the events of a route.
   func add(
     _ route: PoolRoute, _ subscription: Subscription, generation: UInt32, timed: Bool,
     load: EventLoad
@@ -69,7 +69,7 @@ final class PoolRoutes: @unchecked Sendable {
     }
   }
 
-  /// Takes a thread's subscription off.
+  /// Removes a thread's subscription.
   func remove(_ route: PoolRoute, _ subscription: Subscription) {
     state.withLock { state in
       guard var target = state.routes[route],
@@ -77,11 +77,11 @@ final class PoolRoutes: @unchecked Sendable {
       else { return }
       state.routes[route] = target
       if !state.isClosed {
-        // Before the sink is empty, so that a dispatch is not refused that nobody needed to begin.
+        // Before the balancer is empty: a dispatch then finds no receiver, instead of one that refuses.
         if target.members.isEmpty {
           retract(route, target)
         } else if wasTimed, !target.isTimed {
-          // Nobody is left who asks for the clock (D8).
+          // The last subscription that needs the time is gone (D8).
           tell(route, target)
         }
       }
@@ -89,7 +89,7 @@ final class PoolRoutes: @unchecked Sendable {
     }
   }
 
-  /// Takes everything off the routers; the threads keep what was posted to them.
+  /// Removes all balancers from the router. The threads keep what was posted to them.
   func close() {
     state.withLock { state in
       guard !state.isClosed else { return }
@@ -100,12 +100,12 @@ final class PoolRoutes: @unchecked Sendable {
     }
   }
 
-  /// How many events were not accepted, since no thread was left.
+  /// As `BalancerCore.refused`, of all balancers.
   var refused: UInt64 {
     state.withLock { $0.routes.values.reduce(0) { $0 + $1.sink.refused } }
   }
 
-  /// How many events of a batch were freed, since no thread was left when their turn came.
+  /// As `BalancerCore.dropped`, of all balancers.
   var dropped: UInt64 {
     state.withLock { $0.routes.values.reduce(0) { $0 + $1.sink.dropped } }
   }

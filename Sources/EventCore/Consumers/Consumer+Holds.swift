@@ -2,14 +2,14 @@
 // Copyright the EventCore authors
 
 extension Consumer {
-  /// What this consumer holds at the moment. Its thread only.
+  /// The objects that a consumer retains at the moment. The consumer's thread only.
   @usableFromInline
   struct Held {
-    /// Whether there is an owner: looked at after each event.
+    /// Whether `owner` is set; checked after each event.
     @usableFromInline var hasOwner = false
-    /// The owner, if a handler needed it.
+    /// The owner, since a handler needed it; else nil.
     var owner: AnyObject?
-    /// Each knows its index.
+    /// The requesters that this consumer holds over the run. Each stores its index here.
     var references: [SharedReference] = []
 
     mutating func append(_ reference: SharedReference) {
@@ -17,7 +17,7 @@ extension Consumer {
       references.append(reference)
     }
 
-    /// Takes a reference out, wherever it was found gone. False if this consumer does not hold it.
+    /// False if this consumer does not hold the requester.
     mutating func remove(_ reference: SharedReference) -> Bool {
       let index = reference.index.load(ordering: .relaxed)
       guard index < references.count, references[index] === reference else { return false }
@@ -29,35 +29,36 @@ extension Consumer {
       return true
     }
 
-    /// After how many events, called or turned away, all references are let go, however busy the
-    /// consumer is.
+    /// After how many events, handled or skipped, even a busy consumer lets all references go.
     @inlinable static var events: UInt64 { 256 }
   }
 
-  /// What `RequesterHold.holder` has if it is this consumer.
+  /// Identifies this consumer in `RequesterHold.holder`.
   @inlinable
   @inline(__always)
   var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
-  /// The object of a reference for one call, which `letGo` ends if it is held for that alone; nil
-  /// if it is gone. It may leave the handler that was announced, to let go or to pause: then
-  /// `calls.running` is 0, and whoever calls announces the handler and asks whether it has ended anew.
+  /// The object of a reference, retained for a call; nil if it is gone. If it is held for this call alone,
+  /// the caller ends the hold by `letGo`.
+  ///
+  /// It may leave the announced handler, to let go of the object or to pause. Then `calls.running` is 0,
+  /// and the caller has to announce the handler and check whether it has ended once more.
   func hold(_ reference: SharedReference) -> HeldObject? {
     if reference.isHeld(by: address), let object = reference.held {
       return HeldObject(object: object, isForOneCall: false)
     }
-    // It is gone, or all who hold it are to let go for a moment.
+    // The object is gone, or a pause is due, before which its holder has to let it go.
     letGoOfRun(reference)
     while true {
       switch reference.enter(by: address) {
       case .heldOverRun:
         held.pointee.append(reference)
         if let object = reference.held { return HeldObject(object: object, isForOneCall: false) }
-        // It went while it was loaded.
+        // Its last other reference went meanwhile.
         letGoOfRun(reference)
         return nil
       case .heldOverCall:
-        // Nil if it is held by others alone, perhaps by one that stands in another's handler.
+        // Nil if only consumers hold it, perhaps one that is running another object's handler.
         if let object = reference.held { return HeldObject(object: object, isForOneCall: true) }
         letGo(reference)
         return nil
@@ -70,21 +71,21 @@ extension Consumer {
     }
   }
 
-  /// Lets go of the object if it is held over a run. Its end may wait for its handlers to be done.
+  /// Lets go of the object if it is held over a run. Leaves the handler first, since the object's `deinit`
+  /// may wait for its handlers to be done.
   private func letGoOfRun(_ reference: SharedReference) {
     guard held.pointee.remove(reference) else { return }
     calls.didLeaveHandler()
     reference.letGo(by: address)
   }
 
-  /// Ends the call of an object that was held for it. The object may end here, after its handler.
+  /// Ends a hold for one call. The object may end here, after its handler.
   func letGo(_ reference: SharedReference) {
     calls.didLeaveHandler()
     reference.leave()
   }
 
-  /// After an event, if the owner is held: the last reference but ours may have gone during it; then
-  /// the owner ends here and now.
+  /// Releases the owner, after an event during which the last other reference to it went.
   func lookAtOwner() {
     if isKnownUniquelyReferenced(&held.pointee.owner) {
       held.pointee.hasOwner = false
@@ -93,14 +94,13 @@ extension Consumer {
   }
 
   func letGoOfReferences() {
-    // One by one: what ends by it is user code.
+    // One by one, since a release runs user code.
     while let reference = held.pointee.references.popLast() {
       reference.letGo(by: address)
     }
   }
 
-  /// Lets go of everything, between two events. May free the owner, whose deinit closes the
-  /// mailbox.
+  /// Lets go of everything, between two events. May free the owner, whose `deinit` closes the mailbox.
   func letGoOfAll() {
     letGoOfReferences()
     held.pointee.hasOwner = false

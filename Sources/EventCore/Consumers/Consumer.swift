@@ -3,21 +3,21 @@
 
 import Synchronization
 
-/// The one that drains a mailbox: what an event thread runs, apart from the `EventThread` object,
-/// so that this object can go away while its last handler is running. A consumer with a pump has no
-/// thread: "the consumer's thread" is then the one that pumps, one at a time.
+/// Takes events from a mailbox and calls their handlers. It is an object apart from `EventThread`, so that
+/// an event thread can be released while its last handler runs. A consumer with a pump has no thread: "the
+/// consumer's thread" is then whichever thread runs the pump, one at a time.
 ///
-/// It has three parts: its handlers (`HandlerRegistry`), their calls and who waits for the end of one
-/// (`HandlerCalls`), and what a pool or a listener thread adds (`ConsumerHooks`).
+/// Its parts are its handlers (`HandlerRegistry`), the calls of its handlers (`HandlerCalls`), and what a
+/// pool or a listener thread adds (`ConsumerHooks`).
 ///
 /// Ten files of this folder name one another in a circle: a consumer owns its mailbox and its receivers,
-/// the mailbox (of either core, behind `MailboxCore`) delivers into these receivers, a receiver looks at
-/// its consumer's state around each call, and a pump, or a shared mailbox, drives consumers.
+/// the mailbox delivers to these receivers, a receiver reads its consumer's state around each call, and a
+/// pump or a shared mailbox drives consumers.
 ///
-/// Who touches what, beside what the parts say themselves:
+/// Synchronization, beside what the parts say themselves:
 /// - `held`, `workerReceivers`: the consumer's thread only.
-/// - `thread`: written by the consumer's thread, read by anybody.
-/// - `registry` and `mailbox`: set once by the initialiser, which needs `self` for them; constant from then on.
+/// - `thread`: written by the consumer's thread, read by any.
+/// - `registry` and `mailbox`: set once by the initialiser, which needs `self` for them.
 /// Lock order: `hasJobHandler`, then the registry's state, then a shared mailbox's state, then a router's
 /// mutex, then a receiver's `additions`.
 @usableFromInline
@@ -27,36 +27,35 @@ final class Consumer: @unchecked Sendable {
   private(set) var registry: HandlerRegistry!
   let hooks: ConsumerHooks
   private(set) var mailbox: (any MailboxCore)!
-  /// Who drives this consumer; nil if it has a thread of its own.
+  /// Drives this consumer; nil if it has a thread.
   let pump: ConsumerPump?
-  /// For events that are posted straight to this consumer.
+  /// The router for events that are sent to this consumer alone.
   let direct: any RouterCore
   /// Whether `post` has registered its handler.
   private let hasJobHandler = Guarded(false)
-  /// The consumer's thread, as a number that no other thread has while it runs; 0 before, and
-  /// between two pumps. A pump's is also the one that looks after it for a moment.
+  /// The number of the consumer's thread, unique among running threads; 0 before the start, and while
+  /// nobody pumps or borrows the consumer.
   private let thread = Atomic<UInt>(0)
   /// Opened when the consumer has handled or dropped its last event.
   let ended = Latch()
 
   private weak var owner: AnyObject?
-  /// Keeps the owner and others over a run of events whose handlers need them. In memory of its
-  /// own, since an access check for each event would cost more than the handler.
+  /// Retains the owner and requesters over a run of events whose handlers need them. It is a pointer, since
+  /// the access checks of a property would cost more for each event than the handler.
   @usableFromInline let held: UnsafeMutablePointer<Held>
-  /// Of a worker: what its shared mailbox's entries are here. In memory of its own, as `held` is.
+  /// Of a worker: its receivers for the entries of its shared mailbox. A pointer, as `held`.
   let workerReceivers: UnsafeMutablePointer<SharedReceivers>
 
-  /// The consumer whose handlers the calling thread is running, if any: set for as long as a consumer
-  /// delivers on a thread, or lets go of ended handlers there, not for each event.
+  /// The consumer whose handlers the calling thread is running, if any. It is set for a whole run of
+  /// events, and while a consumer releases ended handlers.
   static let current = ThreadLocal<Consumer>()
 
   /// - Parameters:
-  ///   - routes: Where its handlers are registered.
-  ///   - direct: The one of them, or behind one of them, for events that are posted straight to it.
-  ///   - pump: Who drives this consumer, if it has no thread of its own.
-  ///   - hooks: Of a worker: its handlers get the events that it takes from the shared mailbox, and
-  ///     those that `routes` address to it alone; the shared mailbox has a router of its own, which is
-  ///     not to be among them. A worker is held until `admit`.
+  ///   - routes: Where the consumer registers its handlers. For a worker without the router of the shared
+  ///     mailbox, which subscribes there itself.
+  ///   - direct: The router among `routes`, or behind one of them, for events sent to this consumer alone.
+  ///   - pump: Drives this consumer, if it has no thread.
+  ///   - hooks: What a pool or a listener thread adds. The shared mailbox is not used before `admit`.
   init(
     core: EventCentral.Core, routes: any RouteRegistry, direct: any RouterCore,
     strategy: EventWaitStrategy, pump: ConsumerPump? = nil, hooks: ConsumerHooks = ConsumerHooks()
@@ -71,7 +70,6 @@ final class Consumer: @unchecked Sendable {
     self.pump = pump
     calls = HandlerCalls(hasBarrier: core.parts.barrier())
     pump?.attach(self)
-    // A worker is held: its thread is complete only when whoever makes it has returned.
     mailbox =
       hooks.shared?.core.makeWorker(self, strategy)
       ?? core.parts.makeMailbox(self, strategy, pump)
@@ -79,7 +77,7 @@ final class Consumer: @unchecked Sendable {
   }
 
   deinit {
-    // If it never ran.
+    // In case the consumer never ran.
     _ = registry.takeAll()
     workerReceivers.deinitialize(count: 1)
     workerReceivers.deallocate()
@@ -87,14 +85,14 @@ final class Consumer: @unchecked Sendable {
     held.deallocate()
   }
 
-  /// Lets a worker take what its shared mailbox holds: with the handlers that it has by now also
-  /// what waits there. Any thread.
+  /// Lets a worker take from its shared mailbox. The handlers that it has by now also get what already
+  /// waits there. Any thread.
   func admit() {
     registry.admit()
     mailbox.admit()
   }
 
-  /// Ends a handler. True if it was alive.
+  /// Ends a handler. True for the first call. Any thread.
   func remove(_ handler: HandlerState, of receiver: Receiver) -> Bool {
     guard receiver.end(handler) else { return false }
     let hasEndedLatest = registry.remove(handler, of: receiver)
@@ -102,16 +100,16 @@ final class Consumer: @unchecked Sendable {
     if calls.requestDrop(of: handler, receiver) {
       requestControl()
     } else if hasEndedLatest {
-      // The consumer has ended without having found it among its own: nobody else knows it.
+      // The consumer had ended, and did not find this receiver among its own: only the caller knows it.
       receiver.drop(handler)
     }
     return true
   }
 
-  /// Has a closure run as one of the consumer's events: in the order of the calls, behind what is
-  /// queued with normal priority. False if the consumer is closed, and then the closure is gone.
+  /// Runs a closure as one of the consumer's events, queued with normal priority. False if the consumer is
+  /// closed; the closure has been released then. Any thread.
   func post(_ body: @escaping @Sendable () -> Void) -> Bool {
-    // Held over the registration, so that whoever comes second finds the handler.
+    // Locked during the registration, so that a second caller finds the handler registered.
     hasJobHandler.withLock { hasHandler in
       guard !hasHandler else { return }
       hasHandler = true
@@ -123,7 +121,8 @@ final class Consumer: @unchecked Sendable {
 
   // MARK: Ending, from any thread
 
-  /// Takes the consumer off its routers and closes the mailbox.
+  /// Unsubscribes the consumer from its routers, and closes the mailbox. `whenEmpty`: what waits is handled
+  /// first; otherwise it is dropped and counted.
   func close(whenEmpty: Bool) {
     registry.close()
     if whenEmpty {
@@ -149,17 +148,16 @@ final class Consumer: @unchecked Sendable {
 
   // MARK: Running, on the consumer's thread
 
-  /// Runs `body` with the calling thread as the consumer's. Before the start of the consumer's thread
-  /// too: waiting for the consumer's end would be waiting for itself.
+  /// Runs `body` as the consumer's thread, which must not wait for the consumer.
   func asThread<Result>(_ body: () -> Result) -> Result {
-    // Relaxed, both: pairs with nothing. Only this thread finds its own number there, which may be
-    // another thread's afterwards.
+    // Relaxed, both: a thread compares the number with its own alone, which no other thread stores. It is
+    // reset since another thread may get the same number later.
     thread.store(currentThreadNumber(), ordering: .relaxed)
     defer { thread.store(0, ordering: .relaxed) }
     return body()
   }
 
-  /// Tells whose handlers these are. Before the thread starts.
+  /// Sets the object that handlers are given as their owner. Before the thread starts.
   func setOwner(_ owner: AnyObject) {
     self.owner = owner
   }
@@ -169,14 +167,14 @@ final class Consumer: @unchecked Sendable {
     asThread {
       Self.current.with(self) {
         mailbox.run(self)
-        // A shared mailbox that closed ended the run without having closed this consumer.
+        // A worker's run also ends when the shared mailbox closes, and then this consumer is still open.
         close(whenEmpty: false)
         finish()
       }
     }
   }
 
-  /// Delivers up to `limit` events, on behalf of the pump and under its exclusion.
+  /// Delivers up to `limit` events. Called by the pump, which lets one thread at a time do so.
   func pump(limit: Int) -> PumpResult {
     asThread {
       Self.current.with(self) {
@@ -185,7 +183,7 @@ final class Consumer: @unchecked Sendable {
           finish()
         } else {
           letGoOfAll()
-          // Those who wait for a handler that ran just now: the next pump may be long in coming.
+          // Wakes those who wait for a handler that has just run: the next pump may take long to come.
           control()
         }
         return result
@@ -199,23 +197,25 @@ final class Consumer: @unchecked Sendable {
     for receiver in registry.takeAll() {
       receiver.end()
     }
+    // Sequentially consistent: pairs with `HandlerCalls.isRunning`.
     calls.running.store(0, ordering: .sequentiallyConsistent)
-    // Those that ended while the mailbox did are not among the receivers any more.
+    // Latest-only receivers that ended at the same time were not among those of `takeAll`.
     for (receiver, handler) in calls.answer(andEnd: true) {
       receiver.drop(handler)
     }
     ended.open()
   }
 
-  /// Has `control` run between two events: here, if nobody delivers, else by an interrupt.
+  /// Runs `control` between two events: on the calling thread if no other delivers, else by an interrupt.
   private func requestControl() {
-    // What ends by it is told apart as it would be in a job: it may not wait for this consumer.
+    // As the consumer's thread, as in a job: a `deinit` that runs here must not wait for this consumer.
     if pump?.borrow({ asThread { Self.current.with(self) { control() } } }) != true {
       mailbox.interrupt()
     }
   }
 
-  /// Between two events, after an interrupt.
+  /// Releases ended handlers, wakes those who wait for one, and ends a retired thread that has finished.
+  /// Runs between two events, after an interrupt.
   func control() {
     for (receiver, handler) in calls.answer(andEnd: false) {
       receiver.drop(handler)
@@ -228,13 +228,13 @@ final class Consumer: @unchecked Sendable {
     }
   }
 
-  /// Before the consumer waits.
+  /// Called before the consumer waits.
   func idle() {
     letGoOfAll()
     if let upkeep = hooks.upkeep, calls.countWait() { upkeep(.whenDry) }
   }
 
-  /// The owner, kept until the consumer runs dry; nil if it is gone.
+  /// The owner, retained until the consumer runs dry; nil if it is gone.
   @usableFromInline
   func holdOwner() -> Unmanaged<AnyObject>? {
     if held.pointee.owner == nil {
@@ -244,6 +244,7 @@ final class Consumer: @unchecked Sendable {
     return held.pointee.owner.map { Unmanaged.passUnretained($0) }
   }
 
+  /// Ends the calls for an event. `called`: at least one handler was called.
   @inline(__always)
   func didCall(_ called: Bool) {
     let count = calls.count(called)
@@ -254,15 +255,14 @@ final class Consumer: @unchecked Sendable {
     if count % Held.events == 0 { letGoOfReferences() }
   }
 
-  /// The same, where the type of the event is known.
+  /// The same for `DirectHandlers`, inlined where the type of the event is known.
   @inlinable
   @inline(__always)
   func didCallDirectly(_ called: Bool) {
     // Both as in `HandlerCalls.count`.
     calls.running.store(0, ordering: .releasing)
     let count = calls.delivered.load(ordering: .relaxed) &+ 1
-    // Now and then the rest of the work is done, in there: `Upkeep.eventsBetween` is a multiple of
-    // `Held.events`.
+    // The periodic work is in `didCall`; `Upkeep.eventsBetween` is a multiple of `Held.events`.
     guard called && count % Held.events != 0 && !held.pointee.hasOwner else {
       didCallAny(called)
       return
@@ -277,7 +277,7 @@ final class Consumer: @unchecked Sendable {
   }
 }
 
-/// A closure that travels as an event, to run where a consumer's handlers run.
+/// An event that carries a closure, to run it where a consumer's handlers run.
 private struct ConsumerJob: Eventable {
   let body: @Sendable () -> Void
 }

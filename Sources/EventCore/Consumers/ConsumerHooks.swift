@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What a pool or a listener thread adds to a consumer; nothing, for most.
+/// What a pool or a listener thread adds to a consumer; empty for all others.
 struct ConsumerHooks: Sendable {
-  /// What a listener thread does between two events and before a wait now and then.
+  /// A listener thread's periodic work.
   var upkeep: (@Sendable (Upkeep) -> Void)?
   /// Counts the consumer's events for a pool.
   var member: PoolMember?
-  /// What the consumer takes from beside its own mailbox, as a worker.
+  /// The shared mailbox that the consumer is a worker of.
   var shared: SharedMailbox?
 }
 
-/// When a listener thread does what is to be done now and then.
+/// When a listener thread does its periodic work.
 @usableFromInline
 enum Upkeep {
-  /// Before some of its waits.
+  /// Before every `waitsBetween`-th wait.
   case whenDry
-  /// After some events, for a thread that never comes to wait.
+  /// After every `eventsBetween`-th event, for a thread that never waits.
   case whileBusy
 
-  /// How many events: to look at 32 listeners takes some 1 µs, which is 0.2 ns for each event.
+  /// Checking 32 listeners takes some 1 µs, which is 0.2 ns for each event.
   @inlinable static var eventsBetween: UInt64 { 4096 }
-  /// How many waits: a stream of events may let it run dry after each.
+  /// A stream of events may let the thread run dry after each of them.
   static let waitsBetween: UInt64 = 16
 }
 
-/// The receivers of a worker by the entries of its shared mailbox. The consumer's thread only.
+/// A worker's receivers by the indices of its shared mailbox's entries. The consumer's thread only.
 struct SharedReceivers: ~Copyable {
-  // Not retained: a receiver lives as long as its consumer's mailbox, whose run loop calls us; one
-  // that wants the latest event only ends with its handler, and is removed before.
+  // Not retained: a receiver lives as long as its consumer's mailbox, whose run loop uses the table. A
+  // latest-only receiver ends with its handler, and is removed from here first.
   private var table: UnsafeMutablePointer<Unmanaged<Receiver>?>?
   private var count = 0
-  /// How many elements more than are needed it gets.
+  /// How many elements the table gets beyond what is needed.
   private static let reserve = 8
 
   deinit {
@@ -40,12 +40,12 @@ struct SharedReceivers: ~Copyable {
 
   subscript(index: Int) -> Unmanaged<Receiver>? {
     @inline(__always) get {
-      // There if anything counts: it is made with the first entry.
+      // Not nil if the count is not 0.
       index < count ? table.unsafelyUnwrapped[index] : nil
     }
   }
 
-  /// Takes a receiver out that is about to end.
+  /// Removes a receiver that is about to end.
   mutating func remove(_ receiver: Receiver) {
     let gone = Unmanaged.passUnretained(receiver).toOpaque()
     for index in 0..<count where table.unsafelyUnwrapped[index]?.toOpaque() == gone {
@@ -69,8 +69,7 @@ struct SharedReceivers: ~Copyable {
 }
 
 extension Consumer {
-  /// Calls this worker's handlers for an event that it took from the shared mailbox. The consumer's
-  /// thread only.
+  /// Calls this worker's handlers for an event from the shared mailbox. The consumer's thread only.
   ///
   /// - Returns: Whether the payload was moved out.
   @inline(__always)
@@ -79,8 +78,8 @@ extension Consumer {
     _ envelope: UnsafeMutableRawPointer, owned: Bool
   ) -> Bool {
     var found = workerReceivers.pointee[entry.index]
-    // Relaxed: its ordinal may be another's, who was registered before this event was dispatched; the
-    // event orders it. (What is asked here of the others would do, and is a lock.)
+    // An ended receiver's ordinal may belong to a new one. Relaxed: that one was registered before this
+    // event was dispatched, and taking the event orders the two. (The registry would take a lock.)
     if found?._withUnsafeGuaranteedRef({ $0.isOver.load(ordering: .relaxed) }) != false {
       found = findReceiver(entry)
     }
@@ -89,9 +88,10 @@ extension Consumer {
       return false
     }
     return receiver._withUnsafeGuaranteedRef { receiver in
-      // A generation that others of the workers have begun is the last of this one's before it, and
-      // what is older than the worker is for all that it has brought along. A handler whose
-      // registration happened before the dispatch happened before this load too.
+      // Workers share an entry's generations. A generation that another worker has begun counts as the last
+      // one before it that this worker knows; and events that are older than this worker are for all
+      // handlers that it began with. A handler that was registered before the dispatch was also registered
+      // before this load.
       let addressed = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
       envelope.storeBytes(
         of: min(max(addressed, receiver.firstGeneration), receiver.generation),

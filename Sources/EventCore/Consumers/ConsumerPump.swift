@@ -3,30 +3,28 @@
 
 import Synchronization
 
-/// Drives a consumer that has no thread of its own: each wake-up of its mailbox becomes one job of
-/// a `PumpDriver`, which delivers a bounded batch. One thread at a time drives the consumer, whatever
+/// Drives a consumer that has no thread: each wake-up of the consumer's mailbox schedules one job of a
+/// `PumpDriver`, and the job delivers a bounded batch. One thread at a time drives the consumer, whichever
 /// threads the jobs run on.
 ///
-/// The mailbox retains it, since whoever posts may be on its way to `wake` when the consumer is
-/// gone.
+/// The mailbox retains the pump, since a posting thread may still call `wake` when the consumer is gone.
 final class ConsumerPump: @unchecked Sendable {
-  // `consumer` is written once, before the mailbox is known to anybody; everything else is atomic
-  // or constant.
+  // `consumer` is written once, before others know the mailbox; everything else is atomic or constant.
 
-  /// Who drives the consumer. Out of `running`, `rewoken`, `borrowed` and `missed` only the thread that
-  /// drives it brings it, into `rewoken` and `missed` only others.
+  /// Which thread drives the consumer. Only the driving thread leaves `running`, `rewoken`, `borrowed` and
+  /// `missed`, except that others turn `running` into `rewoken` and `borrowed` into `missed`.
   private enum State: UInt8, AtomicRepresentable {
-    /// The mailbox is armed.
+    /// No thread and no job. The mailbox is armed.
     case idle
-    /// A job is on its way; the mailbox is not armed.
+    /// A job will come. The mailbox is not armed.
     case scheduled
-    /// A thread drives it.
+    /// A thread drives the consumer.
     case running
-    /// A thread drives it, and the mailbox has been armed and woken meanwhile.
+    /// A thread drives the consumer, and the mailbox has been armed and woken meanwhile.
     case rewoken
-    /// A thread looks after the consumer while a job is on its way.
+    /// A thread drives the consumer for a moment, by `borrow`, and a job will come.
     case borrowed
-    /// The same; the job has come meanwhile, and has returned without doing anything.
+    /// The same, and the job has come and returned without doing anything.
     case missed
     case ended
   }
@@ -50,12 +48,12 @@ final class ConsumerPump: @unchecked Sendable {
 
   // MARK: From the mailbox
 
-  /// The mailbox was armed and has got something to do. Any thread; once for each arming.
+  /// The armed mailbox has got something to do. Any thread; once for each arming.
   func wake() {
     while true {
       switch state.load(ordering: .relaxed) {
       case .idle:
-        // Pairs with the exchange of the thread that drove it last. The job is ordered by its driver.
+        // Pairs with the exchange of the last driving thread. The driver orders the job after this call.
         if exchange(.idle, .scheduled) {
           driver.schedule(self)
           return
@@ -63,24 +61,24 @@ final class ConsumerPump: @unchecked Sendable {
       case .running:
         if exchange(.running, .rewoken) { return }
       case .scheduled, .rewoken, .borrowed, .missed, .ended:
-        // Not armed, or nothing left to do.
+        // The mailbox was not armed, or has ended.
         return
       }
     }
   }
 
-  /// As `Consumer.control`, for the mailbox, which knows the pump.
+  /// As `Consumer.control` and `idle`, for the mailbox, which knows only the pump.
   func control() { consumer?.control() }
   func idle() { consumer?.idle() }
 
   // MARK: From the driver
 
-  /// Delivers a batch. Any thread, one at a time or not. False if no job was due.
+  /// Delivers a batch, on any thread. False if no job was due.
   @discardableResult
   func perform() -> Bool {
     guard claimJob() else { return false }
     guard let consumer else {
-      // The last who used it left while this job was on its way.
+      // The consumer was released before this job came.
       hasEnded()
       return true
     }
@@ -106,14 +104,13 @@ final class ConsumerPump: @unchecked Sendable {
   }
 
   private func schedule() {
-    // Sequentially consistent: the first half of `end`'s "publish, then look"; the second half
-    // follows.
+    // Sequentially consistent: writes, before `endIfClosing` reads (see `end`).
     state.store(.scheduled, ordering: .sequentiallyConsistent)
     driver.schedule(self)
     endIfClosing()
   }
 
-  /// Lets others drive the consumer, unless there is something to do since.
+  /// Lets others drive the consumer. Schedules a job instead if the mailbox was woken or a job missed.
   private func handBack(_ from: State, as to: State) {
     if exchange(from, to) {
       endIfClosing()
@@ -122,10 +119,10 @@ final class ConsumerPump: @unchecked Sendable {
     }
   }
 
-  // MARK: From those who look after the consumer
+  // MARK: From any thread
 
-  /// Runs `body` as the consumer, if nobody drives it now. False if somebody does: then an interrupt of
-  /// the mailbox reaches that one.
+  /// Runs `body` with the exclusion of a driving thread. False if another thread drives the consumer; an
+  /// interrupt of the mailbox reaches that thread.
   func borrow(_ body: () -> Void) -> Bool {
     while true {
       let found = state.load(ordering: .relaxed)
@@ -138,15 +135,15 @@ final class ConsumerPump: @unchecked Sendable {
     }
   }
 
-  /// Ends the consumer here and now, unless a thread drives it, which then does: what waits must not
-  /// stay until a queue is served that perhaps never is. After the mailbox was closed; any thread.
+  /// Ends the consumer on the calling thread, or leaves that to the thread that drives it. No job is
+  /// scheduled for it, since the queue may never be served. After the mailbox was closed.
   func end() {
-    // Publish, then look; the thread that drives the consumer does both the other way round.
+    // Both sides write, then read: this one `isClosing`, then `state`; a driving thread the reverse.
     isClosing.store(true, ordering: .sequentiallyConsistent)
     endIfClosing()
   }
 
-  /// The driver cannot run jobs any more: ends the consumer. Any thread, outside of a dispatch.
+  /// Ends the consumer because the driver cannot run jobs any more. Not inside a dispatch.
   func abandon() {
     consumer?.close(whenEmpty: false)
   }
@@ -159,7 +156,7 @@ final class ConsumerPump: @unchecked Sendable {
       case .idle, .scheduled:
         guard exchange(found, .running) else { continue }
         guard let consumer else { return hasEnded() }
-        // A closed mailbox calls no handler: its first step is the end.
+        // A closed mailbox calls no handler, so this ends at once.
         while consumer.pump(limit: batch) != .ended {}
         hasEnded()
         return
@@ -175,8 +172,7 @@ final class ConsumerPump: @unchecked Sendable {
   }
 
   private func exchange(_ expected: State, _ desired: State) -> Bool {
-    // Sequentially consistent for `end`; it also hands the consumer's state from one pump to the
-    // next.
+    // Sequentially consistent for `end`; it also orders what one driving thread did before the next.
     state.compareExchange(
       expected: expected, desired: desired, ordering: .sequentiallyConsistent
     ).exchanged
@@ -184,21 +180,19 @@ final class ConsumerPump: @unchecked Sendable {
 }
 
 extension Consumer {
-  /// Whether what is posted can still be handled, as far as that depends on who drives the
-  /// consumer.
+  /// False once the pump's driver cannot run jobs any more.
   var canRun: Bool { pump?.driver.canRun ?? true }
 }
 
-/// Where the jobs of a pump run.
+/// Runs the jobs of a pump in some place. Any thread calls its members.
 protocol PumpDriver: AnyObject, Sendable {
-  /// Has `pump.perform()` called soon. Any thread; must not wait and must not call it by itself.
+  /// Makes the place call `pump.perform()` soon. It must neither wait nor call it itself.
   func schedule(_ pump: ConsumerPump)
 
-  /// Whether jobs can still run: false once the actor or the thread that ran them has ended. Any
-  /// thread.
+  /// False once the actor or the thread that ran the jobs has ended.
   var canRun: Bool { get }
 
-  /// The consumer has ended: no job is needed any more.
+  /// Called when the consumer has ended and needs no more jobs.
   func finish()
 }
 

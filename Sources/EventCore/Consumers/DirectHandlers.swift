@@ -3,22 +3,19 @@
 
 import Synchronization
 
-/// The handlers of a receiver, if nothing has to be found out before they are called but that they
-/// are alive: every one of them takes each event as it is, and an event of this generation is for
-/// all.
+/// The handlers of a receiver for the common case: an event of `generation` is for all of them, none of
+/// them judges events, and so the only check before each call is whether a handler has ended.
 ///
-/// That is how nearly all events meet their handlers, so it is all that is read for them: about
-/// half of the instructions of `Delivery.call`.
+/// It takes about half of the instructions of `Delivery.call`.
 @usableFromInline
 struct DirectHandlers {
-  /// `HandlerList.Slot`s. Unmanaged: the list changes between two events only, and this with it.
+  /// The `HandlerList.Slot`s. They stay valid during an event, since the list changes between events only.
   @usableFromInline let first: UnsafeRawPointer
   @usableFromInline let end: UnsafeRawPointer
-  /// Of the events that reach all of them; `.max`, which no event has, if they are called in
-  /// another way.
+  /// The generation of the events that reach all handlers; `.max`, which no event has, in all other cases.
   @usableFromInline let generation: UInt32
 
-  /// The bytes from one slot to the next, and to the state in each; a test compares them.
+  /// The size of a slot in bytes, and the offset of the state in it; a test compares them with the layout.
   @inlinable static var stride: Int { 16 }
   @inlinable static var state: Int { 8 }
 
@@ -33,7 +30,7 @@ struct DirectHandlers {
     self.generation = generation
   }
 
-  /// Calls them for an event of their generation. The consumer's thread only.
+  /// Calls the handlers for an event of `generation`. The consumer's thread only.
   @inlinable
   @inline(__always)
   func call<E: Eventable>(
@@ -47,7 +44,7 @@ struct DirectHandlers {
           callRest(from: next, event, receiver, envelope, called: called)
           return
         }
-        // Not a cast inside: that would retain the closure for the call.
+        // The type is given here, since a cast inside would retain the closure for the call.
         next.load(as: Unmanaged<TypedHandler<E>>.self)._withUnsafeGuaranteedRef { handler in
           if handler.mayCallPlain(by: consumer.address) {
             handler.plain(event)
@@ -62,16 +59,16 @@ struct DirectHandlers {
     }
   }
 
-  /// Announces the call of the handler in a slot. False if a handler has ended, perhaps this one.
+  /// Announces the call of a slot's handler. False if any handler of the receiver has ended.
   @inlinable
   @inline(__always)
   func mayCall(_ slot: UnsafeRawPointer, _ receiver: Receiver, _ consumer: Consumer) -> Bool {
     consumer.calls.willCall(at: slot.load(fromByteOffset: DirectHandlers.state, as: UInt.self))
-    // After it: see `Receiver.mayHaveEnded`.
+    // After the announcement, as `Receiver.mayHaveEnded` says.
     return !receiver.mayHaveEnded
   }
 
-  /// A handler has ended, perhaps one that is still to be called: from here on each is looked at.
+  /// Calls the remaining handlers after one has ended, and checks each of them.
   @inlinable
   @inline(never)
   func callRest<E: Eventable>(
@@ -82,7 +79,7 @@ struct DirectHandlers {
     receiver.consumer._withUnsafeGuaranteedRef { $0.didCallDirectly(called || calledNow) }
   }
 
-  /// The requester of the handler is not held, or gone.
+  /// Calls a handler whose requester is not held yet, or is gone.
   @inlinable
   @inline(never)
   func callGeneral<E: Eventable>(

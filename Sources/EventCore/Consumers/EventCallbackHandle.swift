@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A registered callback; ends it.
-///
-/// Letting go of the handle changes nothing: the callback stays until it is removed or its thread
-/// ends.
+/// The handle of an event thread's callback. The callback stays until it is removed or its thread ends,
+/// even if the handle is released.
 final class EventCallbackHandle: Sendable {
   private let handler: HandlerState
   let consumer: Consumer
@@ -21,14 +19,11 @@ final class EventCallbackHandle: Sendable {
   /// Whether the callback can still be called.
   public var isActive: Bool { !handler.isEnded }
 
-  /// How many events its interest has turned away so far (``EventListenerInterest``). 0 without
-  /// one.
+  /// How many events its interest has skipped so far (``EventListenerInterest``).
   ///
-  /// Of a latest-only callback in a pool with an ``EventPoolSharedBalancer`` only those that were
-  /// sent straight to its thread: the others were turned away for all threads together, and the
-  /// pool's ``EventPool/statistics`` count them.
-  ///
-  /// **Threads**: any.
+  /// For a latest-only callback in a pool with an ``EventPoolSharedBalancer`` only those that were sent to
+  /// its thread alone: the others are skipped for all threads together, and counted in
+  /// ``EventPool/statistics``.
   public var skippedCount: UInt64 {
     handler.skippedCount + (receiver.map(consumer.registry.supersededCount) ?? 0)
   }

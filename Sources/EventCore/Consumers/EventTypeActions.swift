@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What only generic code can do with the events of one type, as closures of raw pointers: made
-/// once for each registration, where the type is known.
+/// What only generic code can do with the events of one type, as closures over raw pointers. They are made
+/// at each registration, where the type is known.
 @usableFromInline
 struct EventTypeActions: Sendable {
-  /// Calls the handlers for one event.
-  ///
-  /// With `owned` the payload is moved out, whoever is called; otherwise it is read only, since
-  /// other receivers share it. Returns whether a handler was called.
+  /// Calls the handlers for one event. With `owned` the payload is moved out; otherwise it is only read,
+  /// since other receivers share it. Returns whether a handler was called.
   @usableFromInline
   typealias Deliver =
     @Sendable (
       _ delivery: Delivery, _ payload: UnsafeMutableRawPointer, _ owned: Bool
     ) -> Bool
 
-  /// The same from the envelope on, which is done here as far as it is the same for nearly all
-  /// events; with `batch` the events that follow it there too. Returns whether the payload was moved
-  /// out, of one event; those of a batch are moved or ended here.
+  /// Calls the handlers for the event in an envelope, by `DirectHandlers` if possible, and with `batch`
+  /// also for the events that follow. Returns whether the payload was moved out; those of a batch are all
+  /// moved or ended.
   @usableFromInline
   typealias DeliverDirectly =
     @Sendable (
@@ -43,23 +41,22 @@ struct EventTypeActions: Sendable {
   }
 }
 
-/// The events of a batch that are still to be taken.
+/// The events of a batch that have not been taken yet.
 @usableFromInline
 struct EventBatch {
   @usableFromInline let walk: OpaquePointer
-  /// Has the next one taken, and returns its payload; nil if another event is next.
+  /// Takes the next one and returns its payload; nil if another event comes first.
   @usableFromInline let next: @convention(c) (_ walk: OpaquePointer?) -> UnsafeMutableRawPointer?
 }
 
-/// The actions for one type.
 @inlinable
 func eventTypeActions<E: Eventable>(_ type: E.Type) -> EventTypeActions {
   let deliver: EventTypeActions.Deliver = { delivery, payload, owned in
     let pointer = payload.assumingMemoryBound(to: E.self)
-    // One value for all handlers, which borrow it: no copy for any of them.
+    // All handlers borrow this one value.
     let event = owned ? pointer.move() : pointer.pointee
     let called = delivery.call(event)
-    // The event ends here, in no handler.
+    // The event ends here, outside of the handlers.
     delivery.consumer._withUnsafeGuaranteedRef { $0.calls.didLeaveHandler() }
     return called
   }
@@ -68,7 +65,7 @@ func eventTypeActions<E: Eventable>(_ type: E.Type) -> EventTypeActions {
     let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
     var payload = payload
     while true {
-      // Anew for each event: the list may change between two of them.
+      // Read for each event, since the list may change between two of them.
       let direct = receiver.direct.pointee
       let pointer = payload.assumingMemoryBound(to: E.self)
       var isMoved = owned
@@ -83,17 +80,11 @@ func eventTypeActions<E: Eventable>(_ type: E.Type) -> EventTypeActions {
       payload = following
     }
   }
-  return EventTypeActions(
-    key: eventKey(type), deliver: deliver, deliverDirectly: deliverDirectly, drop: payloadDrop(type))
-}
-
-/// How a payload that nobody took is ended; nil for types that need no ending.
-@inlinable
-func payloadDrop<E: Eventable>(_ type: E.Type) -> (@Sendable (UnsafeMutableRawPointer) -> Void)? {
-  if _isPOD(type) {
-    return nil
+  let drop: @Sendable (UnsafeMutableRawPointer) -> Void = { payload in
+    payload.assumingMemoryBound(to: E.self).deinitialize(count: 1)
   }
-  return { payload in payload.assumingMemoryBound(to: E.self).deinitialize(count: 1) }
+  return EventTypeActions(
+    key: eventKey(type), deliver: deliver, deliverDirectly: deliverDirectly, drop: _isPOD(type) ? nil : drop)
 }
 
 /// One event on its way to the handlers of a receiver. The consumer's thread only.
@@ -109,10 +100,10 @@ struct Delivery {
   @usableFromInline let reachesAll: Bool
   @usableFromInline let time: UInt64
 
-  /// Calls every handler that was alive at the dispatch and is alive still. True if one was called.
+  /// Calls every handler that was alive at the dispatch and still is. True if one was called.
   ///
-  /// A second loop beside that of `DirectHandlers`, which does without what most events do not need: with
-  /// this one alone eight handlers took 6.96 ns a delivery in place of 5.94 (Documentation/Choices.md).
+  /// This is the general case beside `DirectHandlers`, which saves what most events do not need: with this
+  /// loop alone eight handlers took 6.96 ns a delivery instead of 5.94 (Documentation/Choices.md).
   @inlinable
   @inline(__always)
   func call<E: Eventable>(_ event: E) -> Bool {
@@ -121,8 +112,8 @@ struct Delivery {
         var called = false
         var next = handlers
         while next != end {
-          // All handlers of a receiver are for events of one type. Not a cast inside: that would
-          // retain the closure for the call.
+          // All handlers of a receiver are for one type. It is given here, since a cast inside would retain
+          // the closure for the call.
           let handler = next.load(as: Unmanaged<TypedHandler<E>>?.self)
           handler?._withUnsafeGuaranteedRef { handler in
             let state = handler.state
@@ -144,16 +135,16 @@ struct Delivery {
     }
   }
 
-  /// Calls a handler that is not plain. False if its interest turned the event away, its owner is
-  /// gone, or it is younger than the event.
+  /// Calls a handler that is not plain. False if its interest skips the event, its owner is gone, or it was
+  /// registered after the dispatch.
   @inlinable
   @inline(never)
   func callGeneral<E: Eventable>(
     _ handler: TypedHandler<E>, _ event: E, _ consumer: Consumer
   ) -> Bool {
     var owner: Unmanaged<AnyObject>?
-    // Nobody had asked for the time yet when the event was dispatched: it is older than this thread
-    // of a shared pool, which is not like the others.
+    // The event has no time, since no handler needed it at the dispatch: this handler came later, with a
+    // new thread of a shared pool.
     if time == 0, handler.state.isTimed { return false }
     if handler.needsOwner {
       owner = consumer.holdOwner()

@@ -3,19 +3,19 @@
 
 /// What an event thread does while nothing waits for it.
 public enum EventWaitStrategy: Sendable, Equatable {
-  /// Sleeps, after a look of a few microseconds. An idle thread takes no processor time.
+  /// Sleeps, after it has spun for a few microseconds. An idle thread takes no processor time.
   case park
-  /// Spins for this long before it sleeps, so that nobody pays for a wake-up within that time.
+  /// Spins for this long before it sleeps. An event that comes within that time costs no wake-up.
   case spinThenPark(Duration)
-  /// Offers the processor to other threads between two looks; never sleeps.
+  /// Never sleeps, and offers the processor to other threads between two checks.
   case yield
-  /// Spins: the shortest latency, for one processor that is busy all the time.
+  /// Never sleeps: the shortest latency, for a processor that is busy all the time.
   case spin
 
-  /// Nanoseconds for which `.park` looks: a wake-up costs several times as much.
+  /// Nanoseconds for which `.park` spins; a wake-up costs several times as much.
   private static let shortSpin: UInt64 = 4_000
 
-  /// Nanoseconds to spin before sleeping; nil = never sleeps.
+  /// Nanoseconds to spin before sleeping; nil if the strategy never sleeps.
   var spinNanoseconds: UInt64? {
     switch self {
     case .park: return Self.shortSpin

@@ -3,18 +3,18 @@
 
 import Synchronization
 
-/// The calls of a consumer's handlers: which of them runs now, how many events they were called for,
-/// and who waits until one does not run any more.
+/// The calls of a consumer's handlers: which handler is running, how many events were handled, and who
+/// waits until a handler is not running.
 ///
-/// Who touches what:
-/// - `running`, `delivered`, `skipped`: written by the consumer's thread, read by anybody.
-/// - `requests`: under its mutex, held for an append or a swap.
+/// Synchronization:
+/// - `running`, `delivered`, `skipped`: written by the consumer's thread, read by any.
+/// - `requests`: has a mutex, locked for an append or a swap.
 /// - `waits`: the consumer's thread only.
 ///
-/// How `removeAndWait()` finds out what it has to wait for: the consumer publishes a handler in
-/// `running` before it reads the handler's `validFrom`; the caller has written `validFrom` before it
-/// reads `running`. With a full fence on both sides at least one sees the other; the consumer's is
-/// the core's `barrier`, paid for by the caller and not for each event.
+/// How `removeAndWait()` knows whether it has to wait: the consumer publishes a handler in `running` before
+/// it reads the handler's `validFrom`; the caller writes `validFrom` before it reads `running`. With a full
+/// fence on both sides, at least one sees what the other has written. The consumer's fence is the core's
+/// `barrier`, which the caller executes for it, so that no event pays for a fence.
 @usableFromInline
 struct HandlerCalls: ~Copyable {
   private struct Requests {
@@ -24,13 +24,13 @@ struct HandlerCalls: ~Copyable {
     var hasEnded = false
   }
 
-  /// Whether the core's barrier orders `running`, so that publishing it costs a plain store.
+  /// Whether the core has a barrier that orders `running`, so that a plain store publishes it.
   @usableFromInline let hasBarrier: Bool
   /// The address of the state of the handler that is being called, or 0.
   @usableFromInline let running = Atomic<UInt>(0)
   @usableFromInline let delivered = Atomic<UInt64>(0)
   let skipped = Atomic<UInt64>(0)
-  /// How often the consumer ran dry; counted for the upkeep alone.
+  /// How often the consumer ran dry; counted only if there is upkeep.
   private let waits = Atomic<UInt64>(0)
   private let requests = Guarded(Requests())
 
@@ -44,23 +44,23 @@ struct HandlerCalls: ~Copyable {
   @inline(__always)
   func willCall(at address: UInt) {
     if hasBarrier {
-      // Whoever reads it has made the barrier on this thread. Releasing: what the handler before it
-      // did, before a waiter sees that it is another's turn.
+      // The reader executes the barrier on this thread. Releasing, pairs with `isRunning`: what the
+      // previous handler did comes before the sight of the next one.
       running.store(address, ordering: .releasing)
     } else {
       running.store(address, ordering: .sequentiallyConsistent)
     }
   }
 
-  /// A handler has returned, and what follows is not part of it. Inside its call.
+  /// Ends the call of the announced handler, before code that is not part of it.
   @inlinable
   @inline(__always)
   func didLeaveHandler() {
-    // Releasing: what the handler did, before a waiter sees it done.
+    // Releasing, pairs with `isRunning`: what the handler did comes before the sight of its end.
     running.store(0, ordering: .releasing)
   }
 
-  /// Ends the calls for an event, and counts it. Returns how many there were of the kind.
+  /// Ends the calls for an event and counts it. Returns the new value of the counter.
   @inline(__always)
   func count(_ called: Bool) -> UInt64 {
     didLeaveHandler()
@@ -76,15 +76,15 @@ struct HandlerCalls: ~Copyable {
     }
   }
 
-  /// The consumer runs dry. True when the upkeep is due.
+  /// Counts a wait. True when the upkeep is due.
   func countWait() -> Bool {
     let count = waits.load(ordering: .relaxed) &+ 1
     waits.store(count, ordering: .relaxed)
     return count % Upkeep.waitsBetween == 0
   }
 
-  /// Lets everybody go on who waits. Returns the handlers that are to be freed, which is user code.
-  /// `andEnd`: nobody waits here from now on.
+  /// Opens the latches of all waiters. Returns the handlers to be freed, which runs user code. `andEnd`:
+  /// the consumer has ended, and later requests are refused.
   func answer(andEnd isLast: Bool) -> [(receiver: Receiver, handler: HandlerState)] {
     let (dropped, waiting) = requests.withLock { requests in
       requests.hasEnded = requests.hasEnded || isLast
@@ -102,7 +102,7 @@ struct HandlerCalls: ~Copyable {
 
   // MARK: Any thread
 
-  /// Has a handler that has ended freed by `answer`. False if the consumer has ended.
+  /// Leaves an ended handler to be freed by the next `answer`. False if the consumer has ended.
   func requestDrop(of handler: HandlerState, _ receiver: Receiver) -> Bool {
     requests.withLock { requests in
       if !requests.hasEnded { requests.dropped.append((receiver, handler)) }
@@ -110,12 +110,13 @@ struct HandlerCalls: ~Copyable {
     }
   }
 
-  /// Whether a call of a handler that had ended before a fence is running.
+  /// Whether an ended handler is running. After a `fence` that followed its end.
   func isRunning(_ handler: HandlerState) -> Bool {
     running.load(ordering: .sequentiallyConsistent) == handler.address
   }
 
-  /// What the next `answer` opens, for which the caller has to ask; nil if the handler does not run.
+  /// A latch that the next `answer` opens, for which the caller interrupts the mailbox; nil if the handler
+  /// is not running.
   func waiter(for handler: HandlerState) -> Latch? {
     guard isRunning(handler) else { return nil }
     let latch = Latch()
@@ -123,8 +124,8 @@ struct HandlerCalls: ~Copyable {
       if !requests.hasEnded { requests.waiting.append(latch) }
       return !requests.hasEnded
     }
-    // A pump looks at the requests when it leaves: it sees this one if it was in the handler until
-    // now, and otherwise nobody may come by for a long time.
+    // Checked again: a pump answers when it returns, and sees this request if the handler runs until now.
+    // If the handler has returned, the next pump may take long to come.
     return waits && isRunning(handler) ? latch : nil
   }
 }
@@ -144,12 +145,12 @@ extension Consumer {
     done(with: handler)?.wait()
   }
 
-  /// The same for a task, whose thread it does not block. A task is inside no handler.
+  /// The same for a task, without blocking its thread. A task is never inside a handler.
   func untilDone(_ handler: HandlerState) async {
     await done(with: handler)?.opened()
   }
 
-  /// What opens when a handler that has ended is not running any more; nil if it is not running.
+  /// A latch that opens when an ended handler is not running any more; nil if it is not running.
   private func done(with handler: HandlerState) -> Latch? {
     fence()
     let latch = calls.waiter(for: handler)
@@ -157,8 +158,8 @@ extension Consumer {
     return latch
   }
 
-  /// Between the end of handlers and the look whether they run; for all consumers of the process
-  /// that have such a barrier. Any thread.
+  /// The caller's fence between ending handlers and `isRunning`. One call serves all consumers whose core
+  /// has the barrier. Any thread.
   func fence() {
     if calls.hasBarrier {
       _ = core.parts.barrier()

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The handlers of one consumer, by the types of their events: how they come and go, from any thread.
+/// Registers and removes the handlers of one consumer, by the types of their events. Any thread.
 ///
-/// Who touches what: `state`, and of its receivers what they say, under its mutex; everything else is
-/// constant. Lock order: at the head of `Consumer`.
+/// Synchronization: `state` has a mutex, which also guards some fields of the receivers; everything else is
+/// constant. `Consumer` has the lock order.
 final class HandlerRegistry: @unchecked Sendable {
   private struct State {
     var receivers: [UInt: Receiver] = [:]
-    /// Each with one handler that wants the latest event only, and a subscription of its own.
+    /// The latest-only receivers, each with one handler.
     var latests: [ObjectIdentifier: Receiver] = [:]
     var isClosed = false
 
@@ -17,7 +17,7 @@ final class HandlerRegistry: @unchecked Sendable {
   private let state = Guarded(State())
   /// The central's router, and the one for events that are posted straight to the consumer.
   let routes: any RouteRegistry
-  // It has this registry to itself, and uses it to the end of its own `deinit`.
+  // Not weak: only the consumer has this registry, and uses it until the end of its `deinit`.
   private unowned(unsafe) let consumer: Consumer
 
   init(_ consumer: Consumer, _ routes: any RouteRegistry) {
@@ -44,8 +44,7 @@ final class HandlerRegistry: @unchecked Sendable {
     }
   }
 
-  /// Takes a handler that has ended off its receiver. True if the receiver, a latest-only one, has ended
-  /// with it.
+  /// Counts an ended handler off its receiver. True if the receiver is latest-only, and has ended with it.
   func remove(_ handler: HandlerState, of receiver: Receiver) -> Bool {
     state.withLock { state in
       receiver.liveCount -= 1
@@ -56,7 +55,7 @@ final class HandlerRegistry: @unchecked Sendable {
         return endLatest(receiver, &state)
       }
       if handler.isTimed, receiver.timedCount == 0 {
-        // Nobody is left who asks for the clock (D8).
+        // The last handler that needs the time is gone (D8).
         publish(receiver)
         consumer.hooks.shared?.leaveClock(receiver)
       }
@@ -64,14 +63,14 @@ final class HandlerRegistry: @unchecked Sendable {
     }
   }
 
-  /// What was in the shared mailbox before is for the handlers that this worker has by now.
+  /// Makes what waits in the shared mailbox for the handlers that this worker has by now.
   func admit() {
     state.withLock { state in
       for receiver in state.all { receiver.firstGeneration = receiver.generation }
     }
   }
 
-  /// Takes all handlers off the routers, and refuses others.
+  /// Unsubscribes all receivers, and refuses further handlers.
   func close() {
     state.withLock { state in
       guard !state.isClosed else { return }
@@ -82,7 +81,7 @@ final class HandlerRegistry: @unchecked Sendable {
     }
   }
 
-  /// Gives all receivers away: the consumer has ended.
+  /// Removes and returns all receivers, after the consumer has ended.
   func takeAll() -> [Receiver] {
     state.withLock { state in
       let all = state.all
@@ -92,8 +91,7 @@ final class HandlerRegistry: @unchecked Sendable {
     }
   }
 
-  /// What this worker does with the events of an entry of its shared mailbox, if it has a handler
-  /// for it.
+  /// This worker's receiver for an entry of its shared mailbox, if it has a handler for it.
   func receiver(for entry: SharedMailbox.Entry) -> Receiver? {
     state.withLock { state in
       entry.route.ordinal == 0
@@ -101,8 +99,7 @@ final class HandlerRegistry: @unchecked Sendable {
     }
   }
 
-  /// How many events of a latest-only receiver were superseded while its handler was alive. 0 for
-  /// others.
+  /// How many events of a receiver were superseded while its handler was alive; 0 unless it is latest-only.
   func supersededCount(_ receiver: Receiver) -> UInt64 {
     state.withLock { state in
       state.latests[ObjectIdentifier(receiver)] == nil
@@ -113,14 +110,14 @@ final class HandlerRegistry: @unchecked Sendable {
 
   // MARK: With the state locked
 
-  /// Tells the routers the receiver's generation, and whether the clock is needed.
+  /// Subscribes the receiver with its generation, and with whether it needs the time.
   private func publish(_ receiver: Receiver) {
     routes.subscribe(
       receiver.key, receiver.subscription, generation: receiver.generation,
       timed: receiver.timedCount > 0)
   }
 
-  /// Takes the receiver off the routers.
+  /// Unsubscribes the receiver.
   private func retract(_ receiver: Receiver) {
     routes.unsubscribe(receiver.key, receiver.subscription)
     consumer.hooks.shared?.leave(receiver)
@@ -144,11 +141,11 @@ final class HandlerRegistry: @unchecked Sendable {
     return receiver
   }
 
-  /// Lets go of a latest-only receiver, which no router has any more. True for the first call.
+  /// Ends a latest-only receiver that is unsubscribed. True for the first call.
   @discardableResult
   private func endLatest(_ receiver: Receiver, _ state: inout State) -> Bool {
     guard state.latests.removeValue(forKey: ObjectIdentifier(receiver)) != nil else { return false }
-    // Relaxed: who takes an event that was dispatched after this finds it.
+    // Relaxed: whoever takes an event that was dispatched later sees it (`Consumer.deliverShared`).
     receiver.isOver.store(true, ordering: .relaxed)
     receiver.supersededCount = consumer.mailbox.supersededCount(of: receiver.subscription)
     consumer.mailbox.removeLatestSubscription(receiver.subscription)

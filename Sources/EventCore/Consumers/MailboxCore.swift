@@ -1,47 +1,46 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The seam between the module and its two cores: ten lanes with one consumer (D1 to D3).
+/// What both cores implement for a mailbox: ten lanes with one consumer (D1 to D3). Any thread may call the
+/// members, except `run` and `pump`.
 protocol MailboxCore: AnyObject, Sendable {
-  /// Makes what the mailbox needs to deliver events of one type. `receiver` lives as long as the
-  /// mailbox.
+  /// Makes a subscription whose events the mailbox delivers to `receiver`, which it retains.
   func addSubscription(_ receiver: Receiver) -> Subscription
 
-  /// The same for a handler that wants only the newest of the waiting events: one waits at most,
-  /// where the oldest of its lane was. Until `removeLatestSubscription`.
+  /// The same for a latest-only handler: at most one event waits, in the place of the oldest of its lane.
+  /// It lasts until `removeLatestSubscription`.
   func addLatestSubscription(_ receiver: Receiver) -> Subscription
 
-  /// Lets go of such a subscription, once no router has it. What waits is still delivered.
+  /// Releases a latest-only subscription that no router has any more. What waits is still delivered.
   func removeLatestSubscription(_ subscription: Subscription)
 
-  /// Events of such a subscription that a newer one superseded; the second, of all there ever were.
+  /// Superseded events of one latest-only subscription, and of all that there ever were.
   func supersededCount(of subscription: Subscription) -> UInt64
   var supersededCount: UInt64 { get }
 
   /// Delivers until the mailbox closes. The consumer's thread.
   func run(_ consumer: Consumer)
 
-  /// Delivers up to `limit` events on the calling thread; one pump at a time. Only of a mailbox
-  /// that was made with a `ConsumerPump`, which it wakes when it is armed and gets something to do,
-  /// once for each arming; a new one is armed.
+  /// Delivers up to `limit` events on the calling thread; one pump at a time. The mailbox has a
+  /// `ConsumerPump`. When it is armed, as a new one is, and gets something to do, it wakes the pump once.
   func pump(_ consumer: Consumer, limit: Int) -> PumpResult
 
-  /// Lets a worker take from its shared mailbox from now on. Any thread.
+  /// Lets a worker take from its shared mailbox.
   func admit()
 
-  /// Has the consumer's `control()` called between two events, at once if it sleeps. Any thread.
+  /// Makes the consumer call `control()` between two events, and at once if it sleeps.
   func interrupt()
 
-  /// Refuses later posts; what waits is dropped and counted. Any thread.
+  /// Refuses later posts; what waits is dropped and counted.
   func close()
 
-  /// Refuses later posts; what waits is handled first. Any thread.
+  /// Refuses later posts; what waits is handled first.
   func closeWhenEmpty()
 
-  /// How many events wait in a lane. Any thread.
+  /// How many events wait in each lane.
   func depths() -> [Int]
 
-  /// Events taken, and events freed unhandled because the mailbox closed. Any thread.
+  /// Events taken, and events freed unhandled because the mailbox closed.
   func counts() -> (taken: UInt64, dropped: UInt64)
 }
 
@@ -55,64 +54,53 @@ enum PumpResult {
   case ended
 }
 
-/// The seam between the module and its two cores: ten lanes with any number of consumers.
+/// What both cores implement for a shared mailbox: ten lanes with any number of consumers. Any thread may
+/// call the members.
 ///
-/// A *worker* is a consumer that takes from two mailboxes: its own, for what is posted to it alone,
-/// and the shared one. It has one wait point for both. Implementations: the lock-free shared
-/// mailbox (C) and the locking one (Swift).
-///
-/// What holds, for each take of each worker:
-/// - D1: the event comes from the first lane that is not empty in either mailbox, counting every
-///   post to either that returned before the take began and that no other worker has taken. Of one
-///   and the same lane the worker's own mailbox comes first.
-/// - D2, D3: a lane of the shared mailbox is one queue or one stack for all producers and all
-///   workers.
+/// A *worker* is a consumer that takes from two mailboxes: its own, for what is sent to it alone, and the
+/// shared one. It sleeps in one place for both. For each take of each worker:
+/// - D1: the event comes from the first lane that is not empty in either mailbox, as of every post that
+///   returned before the take began. Of the same lane, the worker's own mailbox comes first.
+/// - D2, D3: a lane of the shared mailbox is one queue or stack for all producers and workers.
 /// - D4: each accepted event is taken by exactly one worker, or dropped and counted once.
 protocol SharedMailboxCore: AnyObject, Sendable {
-  /// Makes what the mailbox needs to accept events of one type. `entry` lives as long as the
-  /// mailbox.
+  /// Makes a subscription for the events of `entry`, which the mailbox retains.
   func addSubscription(_ entry: SharedMailbox.Entry) -> Subscription
 
-  /// The same for handlers that want only the newest of the waiting events: one waits at most, for
-  /// all workers together, where the oldest of its lane was. Until
-  /// `removeLatestSubscription`.
+  /// The same for latest-only handlers: at most one event waits for all workers together, in the place of
+  /// the oldest of its lane. It lasts until `removeLatestSubscription`.
   func addLatestSubscription(_ entry: SharedMailbox.Entry) -> Subscription
 
-  /// Lets go of such a subscription, once no router has it. What waits is still delivered.
+  /// Releases a latest-only subscription that no router has any more. What waits is still delivered.
   func removeLatestSubscription(_ subscription: Subscription)
 
-  /// Events that a newer one superseded, of all such subscriptions there ever were.
+  /// Superseded events of all latest-only subscriptions that there ever were.
   var supersededCount: UInt64 { get }
 
-  /// Makes the mailbox of one more worker, which delivers what it takes from here by
-  /// `consumer.deliverShared`. Of its own functions:
+  /// Makes the mailbox of one more worker, and retains the shared mailbox in it. It passes events from the
+  /// shared mailbox to `consumer.deliverShared`. Its members are special in this:
   /// - `run` delivers from both mailboxes until either closes;
-  /// - `close` and `closeWhenEmpty` end this worker alone: it takes nothing more from the shared
-  ///   mailbox, finishes its handler, and drops or handles what its own mailbox holds. Nothing of
-  ///   the shared mailbox is lost; a sleeping worker is woken for what waits there;
-  /// - `depths` and `counts` are about its own mailbox; `taken` counts what it took from either.
-  ///
-  /// It takes from its own mailbox alone until `admit`, as if there were no such worker: what is
-  /// posted to the shared mailbox wakes another one, and the end of that is nothing to it before
-  /// then.
-  ///
-  /// It keeps the shared mailbox alive.
+  /// - `close` and `closeWhenEmpty` end this worker alone: it takes nothing more from the shared mailbox,
+  ///   finishes its handler, and drops or handles what its own mailbox holds. Another worker is woken for
+  ///   what waits in the shared mailbox;
+  /// - `depths` and `counts` are about its own mailbox; but `taken` counts events from either;
+  /// - until `admit`, it takes from its own mailbox alone, and neither posts to the shared mailbox nor its
+  ///   end wake the worker.
   func makeWorker(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore
 
-  /// Refuses later posts, drops and counts what waits, and ends all workers: each finishes its
-  /// handler and closes its own mailbox. Any thread.
+  /// Refuses later posts, drops and counts what waits, and ends all workers: each finishes its handler and
+  /// closes its own mailbox.
   func close()
 
-  /// Refuses later posts and has the workers handle what waits first; then each of them handles
-  /// what its own mailbox holds, and ends. `close` afterwards cuts it short. Without a worker what
-  /// waits stays until one is made, or until `dropAll`. Any thread.
+  /// Refuses later posts, and lets the workers handle first what waits here, then what waits in their own
+  /// mailboxes, and end. A `close` ends that early. Without a worker, what waits stays until one is made,
+  /// or until `dropAll`.
   func closeWhenEmpty()
 
-  /// Frees and counts what waits in a closed mailbox that has no worker: otherwise they do so. Any
-  /// thread.
+  /// Frees and counts what waits in a closed mailbox without a worker.
   func dropAll()
 
-  /// How many events wait in a lane, not counting the workers' own. Any thread.
+  /// How many events wait in each lane, not counting the workers' own mailboxes.
   func depths() -> [Int]
 
   /// Events that workers took from here, and events freed unhandled because the mailbox closed.

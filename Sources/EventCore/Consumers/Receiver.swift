@@ -3,50 +3,47 @@
 
 import Synchronization
 
-/// What one consumer does with the events of one type: its handlers in the order of their
-/// registration.
+/// One consumer's handlers for the events of one type, in the order of their registration.
 ///
-/// Who touches what:
-/// - `list`: the consumer's thread only; after its end whoever removes a handler that it did not
-///   find (`requests` orders the two).
-/// - `liveCount`, `timedCount`, `supersededCount`: under the lock of the consumer's registry;
-///   `generation` is written there.
-/// - `additions`: its own mutex, held for an append or a swap.
-/// - `ended`: counted up by whoever ends a handler, down by the consumer.
+/// Synchronization:
+/// - `list`, `direct`: the consumer's thread only; after its end the thread that removes a handler which
+///   the consumer did not find (`HandlerCalls.requests` orders the two).
+/// - `liveCount`, `timedCount`, `supersededCount`: under the lock of the consumer's registry. `generation`
+///   and `isOver` are written under it.
+/// - `additions`: has a mutex, locked for an append or a swap.
+/// - `ended`: incremented by whoever ends a handler, decremented by the consumer.
 /// - `type`, `isLatestOnly`, `route`, `subscription`: constant once the receiver is registered.
 ///
-/// How D4 stays exact while handlers come and go: each registration raises `generation`, hands the
-/// handler over in `additions`, and only then publishes the new generation in the router. An
-/// envelope carries the generation it was addressed under; if the consumer has not applied that one
-/// yet, it takes the additions first. A handler is called for an envelope exactly if it was valid
-/// at its generation.
+/// How D4 stays exact while handlers come and go: each registration raises `generation`, hands the handler
+/// over in `additions`, and only then publishes the new generation in the router. An envelope carries the
+/// generation under which it was addressed; if the consumer has not applied that one yet, it takes the
+/// additions first. A handler is called exactly if it was valid at the envelope's generation.
 ///
-/// That is nearly always so for every handler in the list: the envelope's generation is the one
-/// that was applied last, and none of them has ended since. Then no handler's own state is read
-/// (`reachesAll` and `mayHaveEnded`), which is a chain of two loads less for each call.
+/// Usually the envelope's generation is the one applied last, and no handler has ended since. Then every
+/// handler in the list is valid, and the state of the single handlers is not read (`reachesAll` and
+/// `mayHaveEnded`), which saves a chain of two loads for each call.
 ///
-/// An event comes in by `deliver` (by `Consumer.deliverShared` before it, if a worker took it from its
-/// shared mailbox), and where the short way is not open, goes on by `deliverAny`.
+/// Events come in by `deliver`, those of a shared mailbox through `Consumer.deliverShared`. `deliverAny` is
+/// the general case, for events that `DirectHandlers` cannot take.
 @usableFromInline
 final class Receiver: @unchecked Sendable {
   let type: EventTypeActions
-  /// What it is for, to the other workers of a shared mailbox. The ordinal of a worker's latest-only
-  /// receiver tells its events from those of the others for the type, from 1 on; else it is 0.
+  /// Identifies the receiver among those of all workers of a shared mailbox. The ordinal is 0, except that
+  /// a worker's latest-only receivers for one type are numbered from 1 on.
   let route: PoolRoute
   var key: UInt { type.key }
   /// Ends a payload; nil for types without references.
   var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { type.drop }
-  /// Whether its one handler wants the newest of the waiting events only.
+  /// Whether the receiver has one handler, which wants only the newest of the waiting events.
   let isLatestOnly: Bool
-  // Not retained: envelopes are delivered by the consumer's own run loop, which keeps it alive.
+  // Not retained: events are delivered by the consumer's run loop, which keeps it alive.
   @usableFromInline let consumer: Unmanaged<Consumer>
-  /// Counts what is handled, in a pool. Retained, since a pool's balancer looks at the counters as
-  /// long as it may post to the mailbox.
+  /// Counts the events of a pool. Retained, since balancers that may post to the mailbox read the counters.
   private let member: Unmanaged<PoolMember>?
 
   private struct Additions {
     var handlers: [EventHandler] = []
-    /// Of the handler that came last, taken over or not.
+    /// The generation of the last handler that was added, taken over or not.
     var generation: UInt32 = 0
   }
 
@@ -54,33 +51,31 @@ final class Receiver: @unchecked Sendable {
     var handlers = HandlerList()
     var appliedGeneration: UInt32 = 0
   }
-  /// In memory of its own, since a property of a class would be checked at each access.
+  /// A pointer, since a class's property would be checked for exclusive access each time.
   private let list: UnsafeMutablePointer<List>
-  /// What nearly every event is delivered by. In memory of its own, as `list`, which it follows.
+  /// Derived from `list` after each change of it. Nearly every event is delivered by it.
   @usableFromInline let direct: UnsafeMutablePointer<DirectHandlers>
 
-  /// How many handlers have ended that the consumer has not taken out of `list` yet.
+  /// How many ended handlers the consumer has not removed from `list` yet.
   @usableFromInline let ended = Atomic<Int>(0)
 
   private let registered = Atomic<UInt32>(0)
-  /// The generation of the youngest handler that was ever registered here. Written under the
-  /// lock of the registry; a worker of a shared mailbox reads it for each event.
+  /// The generation of the handler that was registered last. A worker reads it for each event.
   var generation: UInt32 {
-    // Pairs with the store in `add`: the handler in `additions` before its generation.
+    // Acquiring, pairs with the store in `add`: the handler in `additions` before its generation.
     registered.load(ordering: .acquiring)
   }
   var liveCount = 0
   var timedCount = 0
-  /// Of a latest-only receiver that has ended: how many events were superseded until then.
+  /// Of an ended latest-only receiver: how many events were superseded before its end.
   var supersededCount: UInt64 = 0
   var subscription: Subscription!
-  /// Whether its one handler has ended, of a latest-only receiver: another may have its ordinal.
-  /// Written under the lock of the registry.
+  /// Of a latest-only receiver: whether it has ended. Another one may have its ordinal then.
   let isOver = Atomic<Bool>(false)
 
   private let additions = Guarded(Additions())
-  /// Of a worker: what `generation` was when the worker began to take from its shared mailbox. What
-  /// waited there is for the handlers that it has brought along. Written before it begins.
+  /// Of a worker: what `generation` was when the worker began to take from its shared mailbox. What waited
+  /// there before is for the handlers that it had then. Written before the worker begins.
   var firstGeneration: UInt32 = 0
 
   init(_ type: EventTypeActions, consumer: Consumer, isLatestOnly: Bool, ordinal: Int = 0) {
@@ -102,9 +97,8 @@ final class Receiver: @unchecked Sendable {
     list.deallocate()
   }
 
-  /// Hands a handler over to the consumer, to be called from the generation after `last` on, which
-  /// is none before the receiver's own. Under the lock of the registry, before that generation is
-  /// published.
+  /// Hands a handler over to the consumer. It is called for events from the generation after `last` on;
+  /// `last` is at least the receiver's own. Under the registry's lock, before that generation is published.
   func add(_ handler: EventHandler, after last: UInt32) {
     require(
       last < .max - 1,
@@ -120,14 +114,15 @@ final class Receiver: @unchecked Sendable {
       additions.handlers.append(handler)
       additions.generation = next
     }
+    // Releasing: pairs with `generation`.
     registered.store(next, ordering: .releasing)
   }
 
   /// Ends a handler of this receiver. True for the first call. Any thread.
   func end(_ handler: HandlerState) -> Bool {
-    // Sequentially consistent: with it, `mayHaveEnded` stands for `isValid` in the argument at
-    // `HandlerCalls`. First: who finds the handler ended by somebody else relies on it
-    // too. One too many costs the consumer a look.
+    // Sequentially consistent: `mayHaveEnded` takes the place of `isValid` in the argument at
+    // `HandlerCalls`. Before the end of the handler, since a second caller relies on the count, too. A
+    // count that is too high for a moment only makes the consumer check.
     ended.wrappingAdd(1, ordering: .sequentiallyConsistent)
     guard handler.end() else {
       ended.wrappingSubtract(1, ordering: .sequentiallyConsistent)
@@ -136,8 +131,8 @@ final class Receiver: @unchecked Sendable {
     return true
   }
 
-  /// Whether a look at a handler's own state is due. After `Consumer.willCall`, before each call: a
-  /// handler may end while the one before it runs, and by its hand.
+  /// Whether the handler's own state has to be checked. Read after `HandlerCalls.willCall` and before each
+  /// call, since a handler may end while the previous one runs.
   @inlinable
   @inline(__always)
   var mayHaveEnded: Bool {
@@ -151,7 +146,7 @@ final class Receiver: @unchecked Sendable {
     handler.isValid(at: generation)
   }
 
-  /// Calls every handler that was alive when the event was dispatched. The consumer only.
+  /// Calls every handler that was alive when the event was dispatched. The consumer's thread only.
   ///
   /// - Returns: Whether the payload was moved out.
   @inline(__always)
@@ -161,7 +156,7 @@ final class Receiver: @unchecked Sendable {
     type.deliverDirectly(self, payload, envelope, owned, nil)
   }
 
-  /// The same for an event of a batch and those that follow it. Moves or ends their payloads.
+  /// The same for an event of a batch and those that follow it. All their payloads are moved or ended.
   @inline(__always)
   func deliver(
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, _ batch: EventBatch
@@ -169,8 +164,8 @@ final class Receiver: @unchecked Sendable {
     _ = type.deliverDirectly(self, payload, envelope, true, batch)
   }
 
-  /// The same for any event: one that was addressed before or after the list became what it is,
-  /// handlers that judge, a thread of a pool.
+  /// The same where `direct` does not apply: the event has another generation than the list, a handler
+  /// judges events, or the thread belongs to a pool.
   @usableFromInline
   func deliverAny(
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
@@ -180,21 +175,20 @@ final class Receiver: @unchecked Sendable {
       : deliverInPool(payload, envelope, owned: owned)
   }
 
-  /// The same in a pool. Out of line, as everything that most events do not need: inside, it would
-  /// cost each of them a larger stack frame and its guard.
+  /// The same in a pool. Out of line, since it would give every event a larger stack frame and its guard.
   @inline(never)
   private func deliverInPool(
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
   ) -> Bool {
-    // The receiver, which its consumer keeps over the event, keeps the member.
+    // The receiver, which the consumer keeps during the event, retains the member.
     member.unsafelyUnwrapped._withUnsafeGuaranteedRef { member in
       member.willHandle()
       let moved = deliverToHandlers(payload, envelope, owned: owned)
       consumer._withUnsafeGuaranteedRef { consumer in
-        // Not in a shared pool, where nothing is promised to a thread.
+        // In a shared pool nothing is promised to a thread; there, ordinals begin at 1.
         let isBalanced = isLatestOnly && route.ordinal == 0
         if member.didHandle(superseded: isBalanced ? consumer.mailbox.supersededCount : nil) {
-          // The last that a retired thread was promised.
+          // That was the last event that a retired thread was promised.
           consumer.close(whenEmpty: true)
         }
       }
@@ -211,7 +205,7 @@ final class Receiver: @unchecked Sendable {
       apply()
     }
     return consumer._withUnsafeGuaranteedRef { consumer in
-      // Nobody else changes the list, and this thread does not while it is in here.
+      // Only this thread changes the list, and not while it delivers.
       let handlers = list.pointee.handlers.first
       let count = list.pointee.handlers.count
       guard count > 0 else {
@@ -230,8 +224,7 @@ final class Receiver: @unchecked Sendable {
     }
   }
 
-  /// Takes new handlers over; those that have ended already go. The consumer only, never inside a
-  /// handler.
+  /// Moves the additions to the list, except ended ones. The consumer's thread only, outside of handlers.
   @inline(never)
   func apply() {
     let (added, generation) = additions.withLock { additions in
@@ -245,7 +238,7 @@ final class Receiver: @unchecked Sendable {
     direct.pointee = directHandlers()
   }
 
-  /// What the list makes of `direct`. After each change of the list.
+  /// The value of `direct` for the list as it is now.
   private func directHandlers() -> DirectHandlers {
     guard list.pointee.handlers.isUniform, member == nil else { return DirectHandlers() }
     let first = list.pointee.handlers.first
@@ -254,20 +247,20 @@ final class Receiver: @unchecked Sendable {
       generation: list.pointee.appliedGeneration)
   }
 
-  /// Lets go of a handler that has ended; once for each. As for `list`, never inside a handler.
+  /// Releases an ended handler, once. On the threads that use `list`, outside of handlers.
   func drop(_ handler: HandlerState) {
     if handler.index == nil {
-      // Still among the additions, or it ended before it was taken over.
+      // It may be among the additions.
       apply()
     }
     let dropped = list.pointee.handlers.remove(handler)
     direct.pointee = directHandlers()
-    // Sequentially consistent, as `end`: what it counted is not in the list any more.
+    // Sequentially consistent, as in `end`, which counted it. After the removal from the list.
     ended.wrappingSubtract(1, ordering: .sequentiallyConsistent)
     withExtendedLifetime(dropped) {}
   }
 
-  /// Ends all handlers and lets them go: the consumer has ended.
+  /// Ends and releases all handlers, after the consumer has ended.
   func end() {
     apply()
     let all = list.pointee.handlers.removeAll()

@@ -1,39 +1,33 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// One receiver in a central's router for several consumers: an event of a type that any of them
-/// handles waits here, and whichever is idle first takes it.
+/// Several consumers as one receiver in a central's router: events of a type that any of them handles wait
+/// here, and whichever consumer is idle first takes them.
 ///
-/// A consumer becomes a worker by being made with this mailbox (`Consumer.init(shared:)`); it tells
-/// it the types of its handlers, and leaves it when it ends. The types of all workers are to be the
-/// same: what a worker takes and has no handler for is counted among its skipped events, whether
-/// another has one or not.
+/// A consumer becomes a worker by being made with this mailbox (`ConsumerHooks.shared`). It registers the
+/// types of its handlers here, and leaves when it ends. All workers have to handle the same types: an event
+/// for which the worker that takes it has no handler is skipped and counted, even if another worker has one
+/// (`EventPoolSharedBalancer` says why).
 ///
-/// It is not handed on (`EventPoolSharedBalancer` says why): to know better before the take, the lanes
-/// would have to be looked through for each event.
-///
-/// Who touches what: `state` under its mutex; everything else is constant.
-/// Lock order: the state of a consumer's registry, then `state`, then a router's mutex.
+/// Synchronization: `state` has a mutex; everything else is constant. Lock order: the state of a consumer's
+/// registry, then `state`, then a router's mutex.
 final class SharedMailbox: @unchecked Sendable {
-  /// The events of one type, for all workers; or, for handlers that want the latest event only,
-  /// those for one handler of each worker: the first of its kind and type of every worker share an
-  /// entry, the second, and so on. Constant once it is made, but for what `state` guards.
+  /// The events of one type for all workers, or those for one latest-only handler of each worker: the first
+  /// such handlers of all workers for a type share an entry, the second share another, and so on.
   final class Entry: @unchecked Sendable {
-    /// The type; for handlers that want the latest event only, with their ordinal, since each of them
-    /// has an entry of its own.
+    // Constant, except for what `state` guards.
+
     let route: PoolRoute
-    /// Its index in each worker's table of receivers; from 0 without a gap.
+    /// The index in each worker's table of receivers, from 0 without gaps.
     let index: Int
     /// Ends a payload; nil for types without references.
     let drop: ((UnsafeMutableRawPointer) -> Void)?
 
     // Guarded by the mailbox's `state`.
     fileprivate var subscription: Subscription!
-    /// How many handlers all workers have ever registered. They are valid from the generation that
-    /// each began (`Receiver`).
+    /// Counts the registrations of all workers, whose receivers share these generations.
     fileprivate var generation: UInt32 = 0
-    /// The receivers of the workers that have a handler for the type; true if one of those wants
-    /// the time.
+    /// The workers' receivers that have a handler, and whether each of them needs the time.
     fileprivate var members: [ObjectIdentifier: Bool] = [:]
     fileprivate var isTimed: Bool { members.values.contains(true) }
 
@@ -49,16 +43,14 @@ final class SharedMailbox: @unchecked Sendable {
     var isClosed = false
   }
 
-  /// How many workers it can have at one time. A further one traps.
+  /// How many workers there can be at one time. A further one traps.
   static let maximumWorkers = 256
 
   let core: any SharedMailboxCore
   private let router: any RouteRegistry
   private let state = Guarded(State())
 
-  /// - Parameters:
-  ///   - core: Of the router's kind.
-  ///   - router: Where the events come from: the central's.
+  /// - Parameter router: The central's router, of the same core.
   init(core: EventCentral.Core, router: any RouteRegistry) {
     self.core = core.parts.makeSharedMailbox()
     self.router = router
@@ -74,11 +66,11 @@ final class SharedMailbox: @unchecked Sendable {
 
   // MARK: For consumers
 
-  /// Hands a handler over to a worker's receiver, for the events that are dispatched from now on.
-  /// Under the lock of the consumer's registry.
+  /// Hands a handler over to a worker's receiver, for events that are dispatched from now on. Under the
+  /// lock of the consumer's registry.
   func add(_ handler: EventHandler, to receiver: Receiver) {
-    // All of it under the lock: an event of a generation finds its handler handed over, whichever of
-    // the workers registered one since.
+    // In one critical section: a generation is published when all workers' handlers up to it are handed
+    // over.
     state.withLock { state in
       guard !state.isClosed else { return receiver.add(handler, after: receiver.generation) }
       let entry = state.entries[receiver.route] ?? makeEntry(receiver, &state)
@@ -89,7 +81,7 @@ final class SharedMailbox: @unchecked Sendable {
     }
   }
 
-  /// None of a receiver's handlers asks for the clock any more (D8). Under the lock of its registry.
+  /// Called when no handler of a receiver needs the time any more (D8). Under its registry's lock.
   func leaveClock(_ receiver: Receiver) {
     state.withLock { state in
       guard !state.isClosed, let entry = state.entries[receiver.route] else { return }
@@ -98,7 +90,7 @@ final class SharedMailbox: @unchecked Sendable {
     }
   }
 
-  /// A worker's receiver has no handler any more, or the worker ends. Under the lock of its registry.
+  /// Called when a receiver has no handler any more, or its worker ends. Under its registry's lock.
   func leave(_ receiver: Receiver) {
     state.withLock { state in
       guard let entry = state.entries[receiver.route],
@@ -108,7 +100,6 @@ final class SharedMailbox: @unchecked Sendable {
       if entry.members.isEmpty {
         router.unsubscribe(entry.route.key, entry.subscription)
       } else if wasTimed, !entry.isTimed {
-        // As above.
         subscribe(entry)
       }
     }
@@ -129,9 +120,8 @@ final class SharedMailbox: @unchecked Sendable {
 
   // MARK: For the owner, from any thread
 
-  /// Takes the mailbox off its router and ends it, with all its workers (D10).
-  ///
-  /// `whenEmpty`: what waits is handled first. Without it, what waits is freed and counted.
+  /// Unsubscribes the mailbox and ends it with all its workers (D10). `whenEmpty`: what waits is handled
+  /// first; otherwise it is freed and counted.
   func close(whenEmpty: Bool) {
     state.withLock { state in
       guard !state.isClosed else { return }

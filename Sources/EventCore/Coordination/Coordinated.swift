@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What a ``Coordinator`` shows, with the link back to it: where events leave the views for the
-/// coordinators.
+/// What a ``Coordinator`` shows, with a link to that coordinator: events go from here to the coordinators.
 ///
 /// ```swift
 /// final class ShopViewController: ViewController, Coordinated {
@@ -10,12 +9,12 @@
 /// }
 /// ```
 ///
-/// **Ownership**: declare the link `weak`, since the coordinator holds what it shows. The
-/// coordinator sets and clears it (``Coordinator/rootResponder``).
+/// **Ownership**: declare the link `weak`, since the coordinator retains what it shows. The coordinator
+/// sets and clears it (``Coordinator/rootResponder``).
 ///
 /// **Threads**: those of its coordinator, one at a time.
 public protocol Coordinated: EventWaypoint {
-  /// The coordinator that shows this; nil as long as there is none.
+  /// The coordinator that shows this, if any.
   var parentCoordinator: Coordinator? { get set }
 }
 
@@ -29,6 +28,6 @@ public protocol Coordinated: EventWaypoint {
 @MainActor
 @preconcurrency
 public protocol UICoordinated: EventWaypoint {
-  /// The coordinator that shows this; nil as long as there is none. Declare it `weak`.
+  /// The coordinator that shows this, if any. Declare it `weak`.
   var parentCoordinator: UICoordinator? { get set }
 }

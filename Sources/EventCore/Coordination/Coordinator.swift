@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Decides what happens next in a part of a program, so that its views need not know: it shows
-/// something, starts other coordinators, and intercepts the events that come up from below.
+/// Decides what happens next in a part of a program, so that its views need not know: it shows something,
+/// starts other coordinators, and intercepts the events that come up from below.
 ///
 /// ```swift
 /// final class ShopCoordinator: Coordinator {
@@ -19,19 +19,17 @@
 /// }
 /// ```
 ///
-/// An event can be intercepted in three ways. They are asked in this order, and each may let it
-/// pass: typed interceptors (``EventCoordinator/intercept(_:_:)``), then an override of
-/// ``intercept(_:)``, which asks ``interceptEvent(_:)`` unless it is overridden.
+/// Typed interceptors (``EventCoordinator/intercept(_:_:)``) are asked first, then ``intercept(_:)``, which
+/// asks ``interceptEvent(_:)`` unless it is overridden.
 ///
-/// **Threads**: one at a time (``EventCoordinator``). Code of the MainActor in Swift 6 mode
-/// subclasses ``UICoordinator``, whose overrides are on the MainActor.
+/// **Threads**: one at a time (``EventCoordinator``). Code of the MainActor in Swift 6 mode subclasses
+/// ``UICoordinator``.
 open class Coordinator: EventCoordinator {
-  /// What it shows: the view controller whose events, and those of everything in it, come here.
+  /// What the coordinator shows: the view controller from which, and from whose views, events come here.
   ///
-  /// Its link leads here as soon as it is set; ``stop()`` clears the link, and ``start()`` sets it
-  /// again.
+  /// Setting it links it to this coordinator; ``stop()`` clears the link, and ``start()`` sets it again.
   ///
-  /// **Ownership**: held, until another takes its place.
+  /// **Ownership**: retained.
   public final var rootResponder: (any Coordinated)? {
     willSet { linkRoot(false) }
     didSet { if state != .stopped { linkRoot(true) } }
@@ -46,30 +44,25 @@ open class Coordinator: EventCoordinator {
     linkRoot(true)
   }
 
-  /// Begins its work. Override it to show something and to start children; call super first.
+  /// Starts the coordinator. Override it to show something and to start children; call super first.
   ///
-  /// To start a coordinator that is started is a mistake, and traps. A stopped one can be started
-  /// again.
+  /// Starting a coordinator that is started traps. A stopped one can be started again.
   open func start() { begin() }
 
-  /// Ends its work: stops everything below, from the leaves up, leaves its parent and clears the
-  /// link of what it shows. After the return it intercepts nothing more.
+  /// Stops the coordinators below, from the leaves up, then leaves the parent and clears the link of what
+  /// is shown. Afterwards the coordinator intercepts nothing. Stopping twice does no harm.
   ///
-  /// Override it to take down what ``start()`` put up; call super. Events that it emits itself
-  /// reach its parents before super is called, and nobody after. Calling it again does no harm. It
-  /// may be called while an event is on its way: that event goes on to those further up.
+  /// Override it to take down what ``start()`` put up; call super. Events that an override emits reach the
+  /// parents only before it calls super. An event on its way goes on to the coordinators above.
   ///
-  /// **Ownership**: the parent held it. Unless somebody else does, it is freed when the caller
-  /// is done.
+  /// **Ownership**: the parent releases the coordinator.
   open func stop() { end() }
 
-  /// Looks at an event that came up from below; returns true to stop it.
-  ///
-  /// Override it and react to the events that you want. `true` ends the way of the event, `false`
-  /// sends it on to the parent. ``intercept(_:)`` says the same in words.
+  /// Called for each event from below. Override it, and return true to stop the event, or false to pass it
+  /// to the parent. ``intercept(_:)`` returns the same as an enum.
   open func interceptEvent(_ event: CoordinateEvents) -> Bool { false }
 
-  /// Looks at an event that came up from below, and says whether it goes on. Without an override
+  /// Called for each event from below. Returns whether it goes on. Without an override
   /// ``interceptEvent(_:)`` decides.
   open func intercept(_ event: any CoordinateEvents) -> EventInterception {
     interceptEvent(event) ? .handled : .pass
@@ -103,15 +96,15 @@ open class Coordinator: EventCoordinator {
 /// }
 /// ```
 ///
-/// Programs that subclassed a generic `Coordinator<T>` go on doing so with
+/// A program that subclasses a generic `Coordinator<T>` can keep that name by
 /// `typealias Coordinator<T: Coordinated> = TypedCoordinator<T>`.
 open class TypedCoordinator<Root: Coordinated>: Coordinator {
-  /// What it shows, which stays the same.
+  /// What the coordinator shows.
   public let rootViewController: Root
 
   /// Makes a coordinator that is not started.
   ///
-  /// - Parameter rootViewController: What it shows. It is held.
+  /// - Parameter rootViewController: What it shows. It is retained.
   public init(rootViewController: Root) {
     self.rootViewController = rootViewController
     super.init(rootResponder: rootViewController)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// One event on its way up: the value itself for typed interceptors, and in its box for the others.
+/// One event on its way up.
 @usableFromInline
 struct Emission {
   /// The type of the event.
   let key: ObjectIdentifier
-  /// The event. Valid during the call of `emit`.
+  /// The event for typed interceptors. Valid during the call of `emit`.
   let payload: UnsafeRawPointer
+  /// The event for all others.
   let event: any CoordinateEvents
 
   @usableFromInline
@@ -19,30 +20,29 @@ struct Emission {
 }
 
 extension UICoordinated {
-  /// The link, for the chain, which is on no actor: a check at run time in place of the compiler's.
+  /// The link for the chain, which is on no actor.
   nonisolated fileprivate var coordinatorOnMain: EventCoordinator? {
     requireMainActor(Self.self)
+    // As in `UICoordinator.onMain`.
     nonisolated(unsafe) let this = self
     nonisolated(unsafe) var coordinator: EventCoordinator?
-    // Not sent: `assumeIsolated` runs its closure on the calling thread before it returns.
     MainActor.assumeIsolated { coordinator = this.parentCoordinator }
     return coordinator
   }
 }
 
 extension EventPath {
-  /// Goes up from a responder, and notes everybody who is to be asked.
+  /// Goes up from a responder, and appends everybody who is to be asked.
   ///
-  /// Each link is held once, as it was returned: to hold and let go what is weakly referenced costs
-  /// 25 ns, which is most of the way.
+  /// Each link is read only once, since reading a weak reference costs 25 ns, more than anything else here.
   ///
-  /// - Returns: The last of the chain, if it is a coordinator: the top of the coordinators.
+  /// - Returns: The top coordinator, if the chain leads to one.
   mutating func climb(
     from origin: any EventResponder, includingEmitter: Bool
   ) -> EventCoordinator? {
     var check = CircleCheck(from: origin)
-    // A class whose objects are views and no more: the last one that was seen. A look at a class
-    // costs 20 ns, and neighbours are often alike.
+    // The last class that was found to be no waypoint. The cast that finds out costs 20 ns, and neighbours
+    // often have the same class.
     var plain: ObjectIdentifier?
     var current = origin
     var isAsked = includingEmitter
@@ -62,17 +62,17 @@ extension EventPath {
     }
   }
 
-  /// What a link was.
+  /// What a responder on the chain is.
   private enum Link {
-    /// A view and no more, as all of its class.
+    /// No waypoint, like all objects of its class.
     case plain
-    /// A responder that leads on to the next one.
+    /// A waypoint that leads to its next responder.
     case responder
-    /// One that led to coordinators, up to the given top.
+    /// A coordinator, or a waypoint that leads to one, with the top coordinator.
     case coordinator(EventCoordinator)
   }
 
-  /// Notes a link, and the coordinators above it, if it leads to them.
+  /// Appends a responder that is to be asked, and the coordinators above it if it leads to them.
   @inline(never)
   private mutating func pass(_ responder: any EventResponder, isAsked: Bool) -> Link {
     if let coordinator = responder as? EventCoordinator {
@@ -107,9 +107,8 @@ extension EventWaypoint {
   }
 }
 
-/// Sends an event up the chain of a responder: first finds everybody who is to be asked, and only
-/// then runs the first line of theirs, so that a chain that leads back is found before anything
-/// happened, and handlers may take the hierarchy apart.
+/// Sends an event up the chain of a responder. It finds everybody first, and asks them then, so that a
+/// circle is found before any interceptor runs, and interceptors may take the hierarchy apart.
 @usableFromInline
 func emit(
   _ emission: Emission, from origin: any EventResponder, includingEmitter: Bool
@@ -123,10 +122,10 @@ func emit(
   }
 }
 
-/// Notices a chain that leads back (Brent 1980: the mark moves up at every power of two, so that a
-/// circle comes back to it, in constant memory).
+/// Finds circles in a chain in constant memory (Brent 1980: the mark moves up at every power of two, so
+/// that a circle comes back to it).
 struct CircleCheck {
-  /// Held, since the address of an object that is gone may be another's.
+  /// Retained, since another object could get its address.
   private var mark: any EventResponder
   private var steps = 0
   /// Most chains are shorter, and never move the mark.
@@ -142,7 +141,7 @@ struct CircleCheck {
     if steps == limit || next === mark { stop(at: next) }
   }
 
-  /// Out of line, since code beside the loop that copies `next` makes the loop copy it, too.
+  /// Out of line, since code that copies `next` would make the loop copy it each time.
   @inline(never)
   private mutating func stop(at next: any EventResponder) {
     require(

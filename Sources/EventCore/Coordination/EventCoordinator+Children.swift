@@ -4,14 +4,11 @@
 import Synchronization
 
 extension EventCoordinator {
-  /// Takes a coordinator as the last child, and starts it.
+  /// Adds a coordinator as the last child (``addChild(_:)``), and starts it.
   ///
-  /// - Parameter child: A coordinator that is not started.
+  /// - Parameter child: A coordinator that is not started. It is retained until it is stopped or removed.
   ///
-  /// As ``addChild(_:)`` and the child's `start()`. To start one below a coordinator that was
-  /// stopped is a mistake, and traps: nobody above would hear of it.
-  ///
-  /// **Ownership**: the child is kept until it is stopped or removed.
+  /// It traps if this coordinator was stopped, since its events would reach nobody above.
   public final func startChild(_ child: EventCoordinator) {
     require(
       state != .stopped,
@@ -24,12 +21,12 @@ extension EventCoordinator {
     child.performStart()
   }
 
-  /// Takes a coordinator as the last child, out of the hands of its parent if it has another.
+  /// Adds a coordinator as the last child, and removes it from its present parent.
   ///
-  /// - Parameter child: Neither this coordinator nor one above it, or the program ends, as it does
-  ///   if this coordinator is being stopped. One that is a child already keeps its place.
+  /// - Parameter child: It is retained until it is stopped or removed. A coordinator that is a child
+  ///   already keeps its place.
   ///
-  /// **Ownership**: the child is kept until it is stopped or removed.
+  /// It traps if the child is this coordinator or one above it, or if this coordinator is being stopped.
   ///
   /// **Complexity**: O(1) for a child without children; O(depth) otherwise.
   public final func addChild(_ child: EventCoordinator) {
@@ -53,7 +50,7 @@ extension EventCoordinator {
     Self.moves.wrappingAdd(1, ordering: .relaxed)
   }
 
-  /// Lets a child go, without stopping it.
+  /// Removes a child without stopping it.
   ///
   /// - Returns: False if it was not a child of this coordinator.
   @discardableResult
@@ -63,9 +60,7 @@ extension EventCoordinator {
     return true
   }
 
-  /// Leaves the parent, if there is one, without being stopped.
-  ///
-  /// **Ownership**: the parent held it. Unless somebody else does, it is freed.
+  /// Leaves the parent, if there is one, without being stopped. The parent releases it.
   ///
   /// **Complexity**: O(1) for the last child, O(siblings) otherwise.
   public final func removeFromParent() {

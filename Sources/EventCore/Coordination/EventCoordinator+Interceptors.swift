@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 extension EventCoordinator {
-  /// Has a closure asked about every event of one type that comes by.
+  /// Calls a closure for every event of one type that reaches this coordinator.
   ///
   /// ```swift
   /// intercept(AppEvents.Teams.self) { [unowned self] event in
@@ -16,13 +16,12 @@ extension EventCoordinator {
   ///
   /// - Parameters:
   ///   - type: The exact type of event (D11).
-  ///   - body: Says whether the event goes on. A closure that names `self` is held by the
-  ///     coordinator and holds it: say `[unowned self]`, or name a method (the other form).
+  ///   - body: Returns whether the event goes on. The coordinator retains it, so write `[unowned self]` in
+  ///     a closure that uses `self`, or use the form with a method.
   /// - Returns: A handle that removes it.
   ///
-  /// **Order**: that in which they were added, and before `intercept(_:)` and `interceptEvent(_:)`.
-  ///
-  /// **Complexity**: the closure gets the event itself: no cast, no box.
+  /// **Order**: typed interceptors are called in the order in which they were added, and before
+  /// `intercept(_:)` and `interceptEvent(_:)`.
   @inlinable
   @discardableResult
   public final func intercept<E: CoordinateEvents>(
@@ -33,17 +32,14 @@ extension EventCoordinator {
     }
   }
 
-  /// Has a method of this coordinator asked about every event of one type that comes by. It retains
-  /// nothing.
+  /// Calls a method of this coordinator for every event of one type that reaches it, and retains nothing.
   ///
   /// ```swift
   /// intercept(ShopCoordinator.onTeams)
   /// ```
   ///
   /// - Parameter method: A method of this coordinator's class, named without its object.
-  /// - Returns: A handle that removes it.
-  ///
-  /// **Order**: as for the form with a closure.
+  /// - Returns: A handle that removes it. All else is as for the form with a closure.
   @inlinable
   @discardableResult
   public final func intercept<Owner: EventCoordinator, E: CoordinateEvents>(

@@ -3,16 +3,16 @@
 
 import Synchronization
 
-/// What all coordinators have in common: a position among parents and children, and interceptors.
+/// What all coordinators have in common: a parent, children, and interceptors.
 ///
-/// Subclass ``Coordinator``, or ``UICoordinator`` for code of the MainActor; a tree may hold both.
+/// Subclass ``Coordinator``, or ``UICoordinator`` for code of the MainActor; one tree may have both.
 ///
-/// A parent holds its children, a child its parent weakly: the tree lives as long as somebody
-/// holds its top, and goes with it. Trees of any depth are freed without recursion.
+/// **Ownership**: a coordinator retains its children, and not its parent. Trees of any depth are freed
+/// without recursion.
 ///
 /// **Threads**: one at a time. A coordinator has no lock and is not `Sendable`: it belongs to the
-/// MainActor, or to the thread or actor that made it, and everything it calls runs there. The
-/// compiler checks it in Swift 6 mode.
+/// MainActor, or to the thread or actor that made it, and calls everything there. In Swift 6 mode the
+/// compiler checks that.
 open class EventCoordinator: EventResponder {
   enum State {
     case made, started, stopping, stopped
@@ -20,16 +20,16 @@ open class EventCoordinator: EventResponder {
 
   /// The coordinator above, if any.
   public internal(set) final weak var parentCoordinator: EventCoordinator?
-  /// The coordinators below, in the order in which they came.
+  /// The coordinators below, in the order in which they were added.
   public internal(set) final var childCoordinators: [EventCoordinator] = []
   private(set) final var state = State.made
   private final var interceptors: [EventInterceptionHandle] = []
-  /// How often a parent has changed, in all trees: whoever goes over one notices by it that
-  /// somebody else may have changed that. Relaxed: a tree is one thread's.
+  /// Counts the changes of parents, in all trees, so that `stopDescendants` notices that a tree has
+  /// changed. Relaxed, since each tree belongs to one thread.
   static let moves = Atomic<UInt>(0)
 
-  /// What is asked last about an event that nobody stopped on its way to this coordinator, as long
-  /// as this is the top: ``parentCoordinator`` is nil.
+  /// Called for events that no interceptor stopped, while this is the top coordinator: one without a
+  /// ``parentCoordinator``.
   ///
   /// ```swift
   /// app.unhandledEvents = { event in
@@ -42,7 +42,7 @@ open class EventCoordinator: EventResponder {
   init() {}
 
   deinit {
-    // One after the other, since a chain that frees itself link by link needs a stack as deep.
+    // One after the other: a long chain that freed itself link by link would overflow the stack.
     var pending = childCoordinators
     childCoordinators = []
     while var child = pending.popLast() {
@@ -52,23 +52,23 @@ open class EventCoordinator: EventResponder {
     }
   }
 
-  /// The parent coordinator: the next on the way of an event.
+  /// The parent coordinator.
   public final var nextResponder: (any EventResponder)? { parentCoordinator }
 
-  /// Whether it was started, and not stopped since.
+  /// Whether the coordinator was started, and not stopped since.
   public final var isStarted: Bool { state == .started }
 
-  // MARK: Of the subclasses
+  // MARK: Overridden by `Coordinator` and `UICoordinator`
 
   func performStart() {}
   func performStop() {}
   func performIntercept(_ event: any CoordinateEvents) -> EventInterception { .pass }
-  /// Sets the link of what it shows, or clears it if it leads here.
+  /// Links what is shown to this coordinator, or clears a link to it.
   func linkRoot(_ isLinked: Bool) {}
 
   // MARK: Start and stop
 
-  /// The part of `start()` that all have in common.
+  /// The common part of `start()`.
   final func begin() {
     require(
       state == .made || state == .stopped,
@@ -80,7 +80,7 @@ open class EventCoordinator: EventResponder {
     linkRoot(true)
   }
 
-  /// The part of `stop()` that all have in common. Twice does no harm.
+  /// The common part of `stop()`.
   final func end() {
     guard state != .stopping else { return }
     state = .stopping
@@ -90,8 +90,8 @@ open class EventCoordinator: EventResponder {
     state = .stopped
   }
 
-  /// From the leaves up, the last child first; each `stop()` finds its children gone, so that
-  /// nothing is nested.
+  /// Stops the coordinators below, from the leaves up and the last child first. Each `stop()` finds its
+  /// children gone, so the calls do not nest.
   private func stopDescendants() {
     var current = self
     while true {
@@ -99,18 +99,18 @@ open class EventCoordinator: EventResponder {
         current = last
       }
       guard current !== self else { return }
-      // An override has taken out a coordinator that was on the way up: what is left, from the top.
+      // An override has removed a coordinator that was on the way up: begin again from the top.
       guard let parent = current.parentCoordinator else {
         current = self
         continue
       }
       let moves = Self.moves.load(ordering: .relaxed)
       current.performStop()
-      // An override that does not call super leaves it where it was.
+      // An override that does not call super has not left its parent.
       if current.parentCoordinator === parent { current.removeFromParent() }
-      // Lets go of it, perhaps as the last: user code, and before the look.
+      // Releases it, which may run user code, before `moves` is read.
       current = parent
-      // If its leaving was not all, its parent may be elsewhere by now: then from the top.
+      // If anything but its own leaving has changed, the parent may be elsewhere: begin from the top.
       let isAlone = Self.moves.load(ordering: .relaxed) == moves &+ 1
       if !isAlone, parent !== self, !parent.isBelow(self) { current = self }
     }
@@ -118,10 +118,10 @@ open class EventCoordinator: EventResponder {
 
   // MARK: Interceptors
 
-  /// Asks the interceptors for the type, then the override. Nobody, if the coordinator was stopped.
+  /// Asks the interceptors for the type, then the override. Passes if the coordinator was stopped.
   final func offer(_ emission: Emission) -> EventInterception {
     if !interceptors.isEmpty {
-      // As they are now: an interceptor may add others, which begin with the next event.
+      // The loop runs over a copy: interceptors that are added meanwhile begin with the next event.
       for interceptor in interceptors where interceptor.key == emission.key {
         guard state != .stopped else { return .pass }
         if let body = interceptor.body, body(emission.payload) == .handled { return .handled }
@@ -130,7 +130,7 @@ open class EventCoordinator: EventResponder {
     return state == .stopped ? .pass : performIntercept(emission.event)
   }
 
-  /// The top's last word.
+  /// Asks `unhandledEvents`, for the top coordinator.
   final func offerUnhandled(_ event: any CoordinateEvents) -> EventInterception {
     guard state != .stopped, let unhandledEvents else { return .pass }
     return unhandledEvents(event)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The interceptors of a chain, in order: on the stack, and on the heap where they are more.
+/// The interceptors of a chain in order, on the stack, or on the heap if there are many.
 struct EventPath: ~Copyable {
-  /// Somebody on a chain who is asked. Not copied, since that would hold and let go once more.
+  /// An interceptor on a chain. Not copyable, since each copy would be retained and released.
   enum Stop: ~Copyable {
     case coordinator(EventCoordinator)
     case responder(any EventIntercepting)
@@ -22,7 +22,7 @@ struct EventPath: ~Copyable {
   private var count = 0
   private var isOnHeap = false
 
-  /// `memory` is uninitialised, and outlives this.
+  /// `memory` is uninitialised, and outlives the path.
   init(in memory: UnsafeMutableBufferPointer<Stop>) {
     stops = memory
   }
@@ -46,7 +46,7 @@ struct EventPath: ~Copyable {
     isOnHeap = true
   }
 
-  /// Asks one after the other until somebody stops the event.
+  /// Asks one after the other until one stops the event.
   borrowing func offer(_ emission: Emission) -> EventInterception {
     for index in 0..<count where stops[index].offer(emission) == .handled { return .handled }
     return .pass

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// An object from which events can be emitted: a link of a chain that leads up, from a view through
-/// those around it to the coordinators.
+/// An object that can emit events: part of a chain that leads from a view up to the coordinators.
 ///
 /// ```swift
 /// class View: EventResponder {
@@ -11,27 +10,24 @@
 /// }
 /// ```
 ///
-/// Where UIKit exists, every `UIResponder` is one, and where AppKit exists, every `NSResponder`;
-/// with it every view and every view controller. Coordinators are responders too.
+/// Every `UIResponder` of UIKit and every `NSResponder` of AppKit is one, so every view and view
+/// controller. So are coordinators.
 ///
-/// **Threads**: a chain belongs to whoever owns its responders: the MainActor in UIKit, and one
-/// thread at a time elsewhere. Everything here runs on the calling thread, before the call
-/// returns.
+/// **Threads**: one thread at a time uses a chain: in UIKit and AppKit the main thread. Everything runs on
+/// the calling thread, before the call returns.
 public protocol EventResponder: AnyObject {
-  /// Who is next on the way up; nil at the top.
+  /// The next responder on the way up; nil at the top.
   ///
-  /// It is asked for each event anew, before anybody is asked about the event. A chain that leads
-  /// back to itself is a mistake, and traps.
+  /// It is read for each event, before any interceptor is asked. A chain that leads back to itself traps.
   var nextResponder: (any EventResponder)? { get }
 }
 
-/// A responder where an event does more than pass: what ``Coordinated``, ``UICoordinated`` and
-/// ``EventIntercepting`` have in common. Conform to those.
+/// What ``Coordinated``, ``UICoordinated`` and ``EventIntercepting`` have in common. Conform to those.
 ///
-/// It is there for the sake of all others: one look tells that a view is none of the three.
+/// With it one cast tells that a responder is none of the three.
 public protocol EventWaypoint: EventResponder {}
 
-/// A responder that looks at the events that pass it, as coordinators do.
+/// A responder that intercepts events on their way, as coordinators do.
 ///
 /// ```swift
 /// final class SpinnerController: ViewController, EventIntercepting {
@@ -43,20 +39,17 @@ public protocol EventWaypoint: EventResponder {}
 /// }
 /// ```
 ///
-/// Implement one of the two methods, in the class that conforms. Without either every event passes.
+/// Implement one of the two methods. Without either every event passes.
 ///
-/// View controllers in Swift 6 mode conform by `@preconcurrency EventIntercepting`, which checks at
-/// run time that they are on the MainActor.
+/// View controllers in Swift 6 mode conform by `@preconcurrency EventIntercepting`, which checks at run
+/// time that they are on the MainActor.
 ///
-/// **Threads**: both methods are called on the thread that emits, which is the chain's own.
+/// **Threads**: both methods are called on the thread that emits.
 public protocol EventIntercepting: EventWaypoint {
-  /// Looks at an event; returns true to stop it.
-  ///
-  /// **Advice**: mind that `true` means "stop", not "go on": ``intercept(_:)`` cannot be misread.
+  /// Called for each passing event. Returns true to stop it; ``intercept(_:)`` is harder to misread.
   func interceptEvent(_ event: CoordinateEvents) -> Bool
 
-  /// Looks at an event, and says whether it goes on. As long as it is not implemented,
-  /// ``interceptEvent(_:)`` decides.
+  /// Called for each passing event. Returns whether it goes on; by default ``interceptEvent(_:)`` decides.
   func intercept(_ event: any CoordinateEvents) -> EventInterception
 }
 
@@ -71,28 +64,25 @@ extension EventIntercepting {
 }
 
 extension EventResponder {
-  /// Sends an event up the chain until somebody stops it.
+  /// Sends an event up the chain until an interceptor stops it.
   ///
-  /// The chain: from this responder to its ``nextResponder`` and so on; from the first that
-  /// belongs to a coordinator (``Coordinated``) to that coordinator; from there to the parent
-  /// coordinators. On it are asked, in this order, the responders that are ``EventIntercepting``
-  /// and every coordinator.
+  /// The chain goes from this responder to its ``nextResponder`` and so on, from the first ``Coordinated``
+  /// responder to its coordinator, and from there to the parent coordinators. Every coordinator on it is
+  /// asked, and every responder that is ``EventIntercepting``.
   ///
-  /// The chain is that of the moment of emission: handlers may take the hierarchy apart, and still
-  /// everybody who was on it is asked, and kept alive until then. Coordinators that were stopped
-  /// meanwhile are not asked.
+  /// The chain is found before the first of them is asked. Interceptors may take the hierarchy apart: all
+  /// on the chain are kept alive and asked, except coordinators that were stopped meanwhile.
   ///
   /// - Parameters:
   ///   - event: What happened.
-  ///   - includingEmitter: Asks this responder itself first, if it intercepts. By default the event
-  ///     begins with the one above it.
-  /// - Returns: Whether somebody stopped it.
+  ///   - includingEmitter: Whether this responder itself is asked first. By default it is not.
+  /// - Returns: Whether an interceptor stopped the event.
   ///
-  /// **Threads**: that of the chain. The interceptors run before it returns; an interceptor may
-  /// emit: that event is through before the first one goes on.
+  /// **Threads**: the interceptors run before it returns. An event that an interceptor emits reaches all of
+  /// its own chain before the first event goes on.
   ///
-  /// **Complexity**: O(length of the chain). No allocation for events of up to 24 bytes and up to
-  /// 32 interceptors; the event is put in a box once otherwise. No recursion.
+  /// **Complexity**: O(length of the chain), without recursion. No allocation for events of up to 24 bytes
+  /// and up to 32 interceptors.
   @inlinable
   @discardableResult
   public func emitEvent<E: CoordinateEvents>(

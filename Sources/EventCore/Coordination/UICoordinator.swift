@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A ``Coordinator`` on the MainActor, for user interfaces in Swift 6 mode: its overrides may
-/// touch what the MainActor guards.
+/// A ``Coordinator`` on the MainActor, for user interfaces in Swift 6 mode.
 ///
 /// ```swift
 /// final class ShopCoordinator: UICoordinator {
@@ -12,12 +11,10 @@
 ///   }
 /// }
 /// ```
-///
-/// Everything else is as there.
 @MainActor
 @preconcurrency
 open class UICoordinator: EventCoordinator {
-  /// What it shows. As ``Coordinator/rootResponder``.
+  /// What the coordinator shows. As ``Coordinator/rootResponder``.
   public final var rootResponder: (any UICoordinated)? {
     willSet { linkRoot(false) }
     didSet { if state != .stopped { linkRoot(true) } }
@@ -32,23 +29,22 @@ open class UICoordinator: EventCoordinator {
     linkRoot(true)
   }
 
-  /// Begins its work. As ``Coordinator/start()``.
+  /// Starts the coordinator. As ``Coordinator/start()``.
   open func start() { begin() }
 
-  /// Ends its work. As ``Coordinator/stop()``.
+  /// Stops the coordinator and those below. As ``Coordinator/stop()``.
   open func stop() { end() }
 
-  /// Looks at an event that came up from below; returns true to stop it. As
-  /// ``Coordinator/interceptEvent(_:)``.
+  /// Called for each event from below; returns true to stop it. As ``Coordinator/interceptEvent(_:)``.
   open func interceptEvent(_ event: CoordinateEvents) -> Bool { false }
 
-  /// Looks at an event that came up from below, and says whether it goes on. As
+  /// Called for each event from below; returns whether it goes on. As
   /// ``Coordinator/intercept(_:)-(CoordinateEvents)``.
   open func intercept(_ event: any CoordinateEvents) -> EventInterception {
     interceptEvent(event) ? .handled : .pass
   }
 
-  // The base class is on no actor: what it calls arrives here by way of a check at run time.
+  // The base class is on no actor, so its calls are checked at run time.
 
   nonisolated override final func performStart() { onMain { $0.start() } }
   nonisolated override final func performStop() { onMain { $0.stop() } }
@@ -75,14 +71,13 @@ open class UICoordinator: EventCoordinator {
   ) -> Result {
     requireMainActor(Self.self)
     nonisolated(unsafe) let this = self
-    // Not sent: `assumeIsolated` runs the body on the calling thread before it returns.
+    // `assumeIsolated` runs the body on the calling thread before it returns, so `this` is not sent.
     return MainActor.assumeIsolated { body(this) }
   }
 }
 
-/// What belongs to the MainActor is asked by code that is on no actor: a check at run time in place
-/// of the compiler's. Not `preconditionIsolated`, which prints its message as garbage on Linux
-/// (Swift 6.3.1).
+/// Checks at run time that the caller is on the MainActor, in place of the compiler. `preconditionIsolated`
+/// prints its message as garbage on Linux (Swift 6.3.1).
 func requireMainActor(_ type: Any.Type) {
   require(
     MainQueue.isCurrent,

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Which events of its type a handler wants to be called for: one condition, or several that an
-/// event has to meet together.
+/// For which events of its type a handler is called: a set of conditions that an event has to meet.
 ///
-/// What an interest turns away is skipped: the handler is not called, the event counts as skipped
-/// for this handler, and every other handler gets it as usual (D4).
+/// An event that does not meet them is skipped: it is counted for this handler, and other handlers get it
+/// as usual (D4).
 ///
 /// ```swift
 /// thread.addEventCallback(
@@ -13,17 +12,17 @@
 ///   interestedIn: [.latestOnly, .youngerThan(.milliseconds(16))])
 /// ```
 ///
-/// With ``latestOnly`` the newest of the waiting events is found first, and the other conditions
-/// judge that one: if it is turned away, none of the older ones comes in its place.
+/// With ``latestOnly``, the other conditions apply to the newest of the waiting events: if they skip it, no
+/// older event takes its place.
 ///
-/// An interest without any condition (`[]`) would match nothing and is refused where it is used.
+/// Registering a handler with an empty interest (`[]`) traps.
 public struct EventListenerInterest: OptionSet, Sendable {
   /// The conditions, without the age of ``youngerThan(_:)``.
   public let rawValue: UInt8
-  /// Nanoseconds; 0 if it comes as `maximumAge`, or is not asked for.
+  /// In nanoseconds; 0 if there is none, or it is passed as `maximumAge`.
   @usableFromInline let age: UInt64
 
-  /// An interest by its bits. Prefer the named ones.
+  /// Makes an interest from its bits. Prefer the named ones.
   public init(rawValue: UInt8) {
     self.init(rawValue, age: 0)
   }
@@ -35,18 +34,17 @@ public struct EventListenerInterest: OptionSet, Sendable {
 
   /// Every event.
   public static let all = EventListenerInterest(rawValue: 1 << 0)
-  /// Of the events that wait for the handler only the one that was dispatched last, on whatever
-  /// lane. The others are never stored: however many come, one waits. What "waits for the handler"
-  /// means in a pool, <doc:ThreadsAndPools> tells.
+  /// Of the events that wait for the handler only the one that was dispatched last, on any lane. The others
+  /// are not stored. <doc:ThreadsAndPools> says what this means in a pool.
   public static let latestOnly = EventListenerInterest(rawValue: 1 << 1)
-  /// Events that are younger than `maximumAge` when the handler would run.
+  /// Events that are younger than the argument `maximumAge` when the handler would run.
   public static let youngerThan = EventListenerInterest(rawValue: 1 << 2)
-  /// Events that pass `customFilter`, which is asked when the handler would run.
+  /// Events for which the argument `customFilter` returns true when the handler would run.
   public static let custom = EventListenerInterest(rawValue: 1 << 3)
 
   /// Events that are younger than an age when the handler would run.
   ///
-  /// - Parameter age: More than zero, or it traps. With it `maximumAge` is left out.
+  /// - Parameter age: More than zero, or it traps. Leave `maximumAge` out.
   public static func youngerThan(_ age: Duration) -> EventListenerInterest {
     require(
       age > .zero,
@@ -57,8 +55,8 @@ public struct EventListenerInterest: OptionSet, Sendable {
     return EventListenerInterest(youngerThan.rawValue, age: age.wholeNanoseconds)
   }
 
-  // `OptionSet` would do with the bits alone. Of two ages the lower one holds: an event has to be
-  // younger than both; and an age is kept as long as `youngerThan` is.
+  // The default members of `OptionSet` know only the bits. These keep an age as long as `youngerThan` is
+  // set, and the lower of two ages, since an event has to be younger than both.
 
   private func with(_ rawValue: UInt8, _ other: EventListenerInterest) -> EventListenerInterest {
     guard rawValue & Self.youngerThan.rawValue != 0 else {
@@ -79,10 +77,7 @@ public struct EventListenerInterest: OptionSet, Sendable {
     self = with(rawValue ^ other.rawValue, other)
   }
 
-  /// The conditions of both.
-  ///
-  /// - Parameter other: What to add. Of two ages the lower one holds.
-  /// - Returns: An interest that asks for everything that either asks for.
+  /// Returns the conditions of both; of two ages the lower one.
   public func union(_ other: EventListenerInterest) -> EventListenerInterest {
     with(rawValue | other.rawValue, other)
   }
@@ -95,10 +90,7 @@ public struct EventListenerInterest: OptionSet, Sendable {
     with(rawValue ^ other.rawValue, other)
   }
 
-  /// Adds conditions, unless they are there already.
-  ///
-  /// - Parameter newMember: What to add.
-  /// - Returns: Whether any was new, and what was given.
+  /// Adds conditions. Returns whether any was new, and what was added.
   @discardableResult
   public mutating func insert(
     _ newMember: EventListenerInterest

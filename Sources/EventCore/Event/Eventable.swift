@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A value that tells what happened: any `Sendable` struct or enum can be an event.
+/// A value that says what happened. Any `Sendable` struct or enum can be an event.
 ///
 /// ```swift
 /// struct TemperatureEvent: Eventable {
@@ -11,7 +11,6 @@
 /// TemperatureEvent(temperatureInCelsius: 23.25).queue()
 /// ```
 ///
-/// An event is delivered by its exact type (D11): a handler for one type never sees another. Values
-/// of any shape travel: up to 32 bytes inside the envelope, anything larger in one counted box that
-/// all receivers share.
+/// An event is delivered by its exact type (D11). Up to 32 bytes travel inside the envelope, a larger value
+/// in one reference-counted box that all receivers share.
 public protocol Eventable: Sendable {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// One of the ten lanes of a mailbox: dispatch method × priority, numbered in the order in which a
-/// consumer empties them (D1). The numbers are those of `enum evc_lane`.
+/// One of the ten lanes of a mailbox: a dispatch method and a priority. Lanes are numbered in the order in
+/// which a consumer takes from them (D1), as in `enum evc_lane`.
 @usableFromInline
 struct Lane {
   @usableFromInline let index: UInt8
@@ -23,7 +23,7 @@ struct Lane {
 
   @inlinable
   var priority: EventPriority {
-    // The index is at most 9, so that the raw value is one of the five.
+    // The index is at most 9, so the raw value is one of the five.
     EventPriority(rawValue: 4 - Int(index) % 5).unsafelyUnwrapped
   }
 
@@ -31,9 +31,9 @@ struct Lane {
   var method: EventDispatchMethod { index < Lane.firstQueue ? .stack : .queue }
 }
 
-/// By which discipline an event waits for its receiver.
+/// Whether an event is stacked or queued.
 public enum EventDispatchMethod: Int, CaseIterable, Sendable {
-  /// Last in, first out, and before everything that is queued.
+  /// Last in, first out, and before all queued events.
   case stack
   /// First in, first out.
   case queue

@@ -3,7 +3,7 @@
 
 import Dispatch
 
-/// The main queue, which is where the main thread is at home and where the MainActor runs.
+/// The main queue, on which the MainActor runs.
 enum MainQueue {
   private static let mark: DispatchSpecificKey<Bool> = {
     let key = DispatchSpecificKey<Bool>()
@@ -11,18 +11,17 @@ enum MainQueue {
     return key
   }()
 
-  /// Whether the caller is on the main thread or runs on the main queue. Both have to be asked,
-  /// since Dispatch answers for both: under `dispatchMain()` other threads than the first serve the
-  /// main queue, and the first thread before that counts as being on it.
+  /// Whether the caller runs on the main queue or on the main thread. Dispatch answers for both: under
+  /// `dispatchMain()` other threads serve the main queue, and before that the main thread counts as on it.
   static var isCurrent: Bool { DispatchQueue.getSpecific(key: mark) == true }
 
-  /// Whether a queue is the main queue. Its Swift object does not tell: on Linux each look at
-  /// `DispatchQueue.main` makes a new one.
+  /// Whether a queue is the main queue. Its identity does not tell: on Linux each use of
+  /// `DispatchQueue.main` makes a new object.
   static func isMain(_ queue: DispatchQueue) -> Bool { queue.getSpecific(key: mark) == true }
 }
 
-/// The actor on which the caller of `registerListeners()` is, for what that registers: a function
-/// that a user implements without a word about isolation.
+/// The actor on which `registerListeners()` was called, for the listeners that it registers: the function
+/// has no isolation parameter that would tell.
 enum RegisteringActor {
   private final class Holder {
     let actor: any Actor

@@ -5,40 +5,30 @@ import Dispatch
 
 /// Where a listener is to be called: the argument `executeOn:`.
 ///
-/// Leave `executeOn:` out, and a callback is called where it is registered. It need not be `Sendable`
-/// then, and registration traps where there is no such place. With `executeOn:` the callback has to be
+/// Without `executeOn:` a callback is called where it is registered. It need not be `Sendable` then, and
+/// registration traps if events cannot be delivered to that place. With `executeOn:` the callback has to be
 /// `Sendable`, and registration never traps.
 public enum ExecuteEventOn: Sendable {
-  /// In the context in which the listener is registered, or, where no event can come back to that, in
-  /// a task or on the listener thread:
+  /// In the place in which the listener is registered, or, if events cannot be delivered to it, in a task
+  /// or on the listener thread; <doc:WhereHandlersRun> has the table.
   ///
-  /// | Registered | Called with `.requesterThread` | Called without `executeOn:` |
-  /// |---|---|---|
-  /// | on the main thread, on the main queue or on the MainActor | on the main queue | the same |
-  /// | on another actor | on that actor | the same |
-  /// | inside a handler of an ``EventThread`` | on that thread, as one of its events | the same |
-  /// | inside a handler of a listener | where that listener is called; for a listener in a task, in a new task | the same; in a task it traps |
-  /// | inside a task that is on no actor | in a task of the listener's own | traps |
-  /// | anywhere else | on the listener thread | traps |
-  ///
-  /// An actor counts only where the compiler knows of it. A function or an initialiser that is not
-  /// isolated does not know its caller's actor: what it registers counts as registered inside a task,
-  /// unless the function passes on a parameter `isolation: isolated (any Actor)? = #isolation`.
+  /// A function that is not isolated does not know its caller's actor: what it registers counts as
+  /// registered inside a task, unless it has a parameter `isolation: isolated (any Actor)? = #isolation`
+  /// and passes it on.
   case requesterThread
-  /// On the thread of its central (or of its ``EventListener``), which all such listeners share:
-  /// one that takes long delays the others.
+  /// On the listener thread of the central, or of the ``EventListener``. All such listeners share it, so a
+  /// long handler delays the others.
   case listenerThread
-  /// In a task of the listener's own, which lives as long as the listener and keeps the order of
-  /// the events.
+  /// In a task that belongs to this listener, lives as long as it, and handles the events in order.
   case taskThread
-  /// On a dispatch queue. One event at a time, in order, also if the queue is concurrent.
+  /// On a dispatch queue, one event at a time and in order, even if the queue is concurrent.
   case dispatchQueue(DispatchQueue)
 
   /// On the main queue.
   public static var main: ExecuteEventOn { .dispatchQueue(.main) }
 }
 
-/// Where a listener is called, as its handle tells.
+/// Where a listener is called (``EventListenerHandling/executesOn``).
 public enum EventListenerContext: Sendable {
   /// An event thread, as one of its events.
   case eventThread
@@ -49,7 +39,7 @@ public enum EventListenerContext: Sendable {
   case mainQueue
   /// A dispatch queue.
   case dispatchQueue(DispatchQueue)
-  /// A task of the listener's own.
+  /// A task that belongs to this listener.
   case task
   /// The actor that registered the listener.
   case actor

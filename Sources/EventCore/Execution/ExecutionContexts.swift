@@ -3,13 +3,13 @@
 
 import Dispatch
 
-/// The execution contexts of one central (or of one `EventListener`): finds the one that is wanted,
-/// makes it if nobody has yet, and ends it when nobody wants it any more.
+/// The execution contexts of one central, or of one `EventListener`: finds or makes the context of a place,
+/// and ends it with its last user.
 package final class ExecutionContexts: @unchecked Sendable {
   // Everything that changes is under the lock. Lock order: this one, then a consumer's.
 
-  /// What tells a shared context from the others. The identifiers are of objects that the context
-  /// retains, but for the actor, which is compared again.
+  /// Identifies a shared context. The identifiers are of objects that the context retains, except for an
+  /// actor, which may be gone while its context is still open: `shared` checks that.
   enum Key: Hashable {
     case listenerThread
     case mainQueue
@@ -22,20 +22,20 @@ package final class ExecutionContexts: @unchecked Sendable {
   private struct State {
     var open: [Key: ExecutionContext] = [:]
     var isClosed = false
-    /// The consumers of contexts that were ended, whose figures may still change,
+    /// The consumers of retired contexts whose statistics may still change.
     var ending: [Consumer] = []
-    /// and the sum of those that have.
+    /// The sum of the statistics of all consumers that have ended.
     var past = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
 
-    /// Counts a context among those that end: once, also if it was ended while it had users, the
-    /// last of which leaves it later.
+    /// Counts a context among those that end, once: after `close` its last user retires it again.
     mutating func retire(_ context: ExecutionContext) {
       guard !context.isRetired else { return }
       context.isRetired = true
       ending.append(context.consumer)
     }
 
-    /// Adds up those that have ended. Returns them, to be let go of out of the lock.
+    /// Moves the statistics of ended consumers to `past`. Returns these consumers, to be released outside
+    /// of the lock.
     mutating func fold() -> [Consumer] {
       let ended = ending.filter { $0.ended.isOpen }
       guard !ended.isEmpty else { return [] }
@@ -46,22 +46,19 @@ package final class ExecutionContexts: @unchecked Sendable {
   }
   private let state = Guarded(State())
   private let core: EventCentral.Core
-  /// What is heard here: the events of a central, and those that are sent straight to the event
-  /// thread or the listener whose contexts these are.
+  /// The central's router, and the one for events that are sent to the event thread or the listener alone.
   private let sources: [any RouterCore]
   private let home: Home
 
-  /// Where `.listenerThread` is.
+  /// What `.listenerThread` means.
   enum Home {
-    /// A thread of their own, which starts with its first user. `upkeep`: what it does now and then.
+    /// A listener thread, which starts with its first user. `upkeep`: its periodic work.
     case ownThread(name: String, upkeep: @Sendable (Upkeep) -> Void)
-    /// An event thread.
     case eventThread(Consumer)
   }
 
-  /// Events per job. On the main queue and on actors others want their turn: with handlers of 50 µs
-  /// a job takes 3 ms of a frame. Elsewhere it spreads the cost of a job, some 2 µs, over enough
-  /// events.
+  /// Events per job. The main queue and actors have other work: with handlers of 50 µs a job takes 3 ms of
+  /// a frame. Elsewhere a batch spreads the cost of a job, some 2 µs, over enough events.
   static let courteousBatch = 64
   static let largeBatch = 512
 
@@ -77,21 +74,20 @@ package final class ExecutionContexts: @unchecked Sendable {
 
   // MARK: Getting one, with one user more
 
-  /// The context that a listener asks for; nil is the caller's own. `actor`: which the caller is on,
-  /// if it says so.
+  /// The context that a listener asks for; nil is the caller's own. `actor`: the caller's, if it is on one.
   package func context(for executeOn: ExecuteEventOn?, on actor: (any Actor)?) -> ExecutionContext {
     switch executeOn {
     case nil:
-      // What runs there need not be Sendable, so that it must be the caller's context and no other.
+      // The callback need not be Sendable, so it must not run elsewhere.
       require(
         actor != nil || Self.surroundings == .oneByOne,
         """
-        Without executeOn: a callback is called where it is registered: on an actor, on the main thread or in \
-        a handler of an event thread or of a listener's thread. This is a task, a dispatch queue or a thread to \
-        which no event can come back. Register it in one of those places, or say where it is to be called: \
-        executeOn: .listenerThread, for instance.
+        Without executeOn: a callback is called where it is registered: on an actor, on the main thread or \
+        in a handler of an event thread or of a listener's thread. This is a task, a dispatch queue or a \
+        thread to which no event can come back. Register it in one of those places, or say where it is to be \
+        called: executeOn: .listenerThread, for instance.
         """)
-      return actor.map { self.actor($0) } ?? current()
+      fallthrough
     case .requesterThread: return actor.map { self.actor($0) } ?? current()
     case .listenerThread: return listenerThread()
     case .taskThread: return task()
@@ -99,7 +95,7 @@ package final class ExecutionContexts: @unchecked Sendable {
     }
   }
 
-  /// The context that the caller runs in, by the rules of `ExecuteEventOn.requesterThread`.
+  /// The context of `ExecuteEventOn.requesterThread`, for a caller that is on no actor.
   package func current() -> ExecutionContext {
     if let actor = RegisteringActor.value {
       return self.actor(actor)
@@ -113,20 +109,19 @@ package final class ExecutionContexts: @unchecked Sendable {
     return withUnsafeCurrentTask { $0 != nil } ? task() : listenerThread()
   }
 
-  /// What runs where the caller's next code runs, by the same rules; nil if `current()` is a thread or
-  /// a task that is made for it.
+  /// What else runs in the caller's place; nil if `current()` would be another place.
   private static var surroundings: Surroundings? {
     if RegisteringActor.value != nil || MainQueue.isCurrent { return .oneByOne }
     guard let consumer = Consumer.current.value else { return nil }
     return driver(of: consumer)?.surroundings ?? .oneByOne
   }
 
-  /// Nil for a consumer with a thread of its own.
+  /// Nil for a consumer that has a thread.
   private static func driver(of consumer: Consumer) -> (any ContextDriver)? {
     consumer.pump?.driver as? any ContextDriver
   }
 
-  /// Whether `current()` is where the caller's next code runs, too.
+  /// Whether `current()` is the caller's place.
   static var isCallerInPlace: Bool { surroundings.map { $0 != .nobodyElse } ?? false }
 
   package func listenerThread() -> ExecutionContext {
@@ -179,13 +174,13 @@ package final class ExecutionContexts: @unchecked Sendable {
 
   func thread(_ consumer: Consumer) -> ExecutionContext {
     if sources.allSatisfy({ consumer.registry.routes.includes($0) }) {
-      // Its own mailbox. Not shared and not ended from here.
+      // The thread's own mailbox. Not shared, and not ended by its users.
       return ExecutionContext(
         consumer.hooks.upkeep != nil
           ? .listenerThread : consumer.pump == nil ? .eventThread : .mainQueue,
         consumer, key: nil, endsWithUsers: false, host: self)
     }
-    // A thread that listens elsewhere has no mailbox on these routers: one that its events drive.
+    // The thread does not hear these routers. This mailbox does, and its jobs run as events of the thread.
     return shared(.thread(ObjectIdentifier(consumer))) { key in
       pumped(.eventThread, ThreadDriver(consumer), key, batch: Self.largeBatch)
     }
@@ -205,7 +200,7 @@ package final class ExecutionContexts: @unchecked Sendable {
       hooks: hooks)
   }
 
-  /// The open context of a key with one user more, or a new one.
+  /// Adds a user to the open context of a key, or makes the context.
   private func shared(_ key: Key, _ make: (Key) -> ExecutionContext) -> ExecutionContext {
     let (context, isClosed) = state.withLock { state in
       if let context = state.open[key], context.isUsable {
@@ -216,29 +211,29 @@ package final class ExecutionContexts: @unchecked Sendable {
       if state.isClosed {
         state.retire(context)
       } else {
-        // Of an actor that is gone, where another one lies now.
+        // The context of an actor that is gone, and whose address a new actor has.
         if let unusable = state.open[key] { state.retire(unusable) }
         state.open[key] = context
       }
       return (context, state.isClosed)
     }
     if isClosed {
-      // The central is on its end, and this is one of its last handlers.
+      // The central is ending, and one of its last handlers has asked.
       context.consumer.close(whenEmpty: false)
       foldEnded()
     }
     return context
   }
 
-  // MARK: Looking
+  // MARK: Statistics
 
-  /// How many events wait in all contexts that are open. Those of event threads wait there.
+  /// How many events wait in all open contexts, not counting event threads.
   var waitingCount: Int {
     let contexts = state.withLock { Array($0.open.values) }
     return contexts.reduce(0) { $0 + $1.waitingCount }
   }
 
-  /// What the contexts have done, those that have ended too. Event threads count for themselves.
+  /// What the contexts have done, including those that have ended, and not counting event threads.
   var statistics: EventThreadStatistics {
     let (statistics, ended) = state.withLock { state in
       let ended = state.fold()
@@ -250,7 +245,7 @@ package final class ExecutionContexts: @unchecked Sendable {
 
   // MARK: Ending
 
-  /// One user less. The last one takes the context along, if it is of that kind.
+  /// Removes a user. The context ends with its last one if `endsWithUsers`.
   func leave(_ context: ExecutionContext) {
     guard let key = context.key else { return }
     let isLast = state.withLock { state in
@@ -268,7 +263,7 @@ package final class ExecutionContexts: @unchecked Sendable {
     }
   }
 
-  /// Ends all contexts and every later one. What waits is freed and counted (D10).
+  /// Ends all contexts, and later ones at once. What waits is freed and counted (D10).
   func close() {
     let contexts = state.withLock { state in
       state.isClosed = true

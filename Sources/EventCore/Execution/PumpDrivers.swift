@@ -4,26 +4,25 @@
 import Dispatch
 import Synchronization
 
-/// A driver as those know it who register something inside one of its jobs.
+/// A driver of an execution context, inside whose jobs handlers may register listeners.
 protocol ContextDriver: PumpDriver {
-  /// What else runs where its jobs run.
+  /// What else runs where the driver's jobs run.
   var surroundings: Surroundings { get }
-  /// The context in which the caller's next code runs, with one user more.
+  /// The context, in `contexts`, of the place in which the driver's jobs run. Adds a user.
   func context(in contexts: ExecutionContexts) -> ExecutionContext
 }
 
-/// What runs where the caller's code runs.
+/// Which consumers run in one place.
 enum Surroundings {
-  /// One consumer at a time.
+  /// One at a time.
   case oneByOne
-  /// Perhaps several consumers side by side: a dispatch queue may be concurrent.
+  /// Perhaps several at the same time: a dispatch queue may be concurrent.
   case sideBySide
-  /// The caller's consumer alone: a task, of which each listener has its own.
+  /// A single one: each listener has its own task.
   case nobodyElse
 }
 
-/// Runs the jobs of a pump on a dispatch queue, serial or not: the pump sees to it that only one is
-/// at work.
+/// Runs the jobs of a pump on a dispatch queue, which may be concurrent: the pump runs one job at a time.
 final class QueueDriver: ContextDriver {
   let queue: DispatchQueue
 
@@ -41,7 +40,7 @@ final class QueueDriver: ContextDriver {
 
 /// Runs the jobs of a pump on an actor.
 final class ActorDriver: ContextDriver {
-  // Not retained: whether the actor lives is not for its listeners to say.
+  // Not retained: listeners do not keep their actor alive.
   private weak let weakActor: (any Actor)?
 
   init(_ actor: any Actor) {
@@ -50,26 +49,25 @@ final class ActorDriver: ContextDriver {
 
   func schedule(_ pump: ConsumerPump) {
     guard let actor = weakActor else {
-      // Not here: what ends with the consumer is user code, and this is a dispatch.
+      // In a task, since the end of the consumer runs user code, and this is a dispatch (D5).
       Task { pump.abandon() }
       return
     }
     Self.startFromAnywhere(pump, actor)
   }
 
-  /// Starts a task that belongs to the actor from the start, which makes it one job of the actor's
-  /// executor. A task that had to go there would be a job of the global executor first.
+  /// Starts a task on the actor, as one job of the actor's executor. A task that only awaits the actor
+  /// would first be a job of the global executor.
   private static func start(_ pump: ConsumerPump, on actor: isolated any Actor) {
     Task {
-      // Captured, which is what makes it the actor's. It retains the actor until it has run.
+      // The capture puts the task on the actor, and retains the actor until the task has run.
       _ = actor
       pump.perform()
     }
   }
 
-  /// `start` for those who are not on the actor. The type says that it may run nowhere else; the
-  /// only thing that it does there is to make the task, and that touches nothing which the actor
-  /// guards.
+  /// `start` without its isolation, for callers that are not on the actor. That is safe, since all it does
+  /// is to make the task, which uses nothing that the actor guards.
   private static let startFromAnywhere = unsafeBitCast(
     start as @Sendable (ConsumerPump, isolated any Actor) -> Void,
     to: (@Sendable (ConsumerPump, any Actor) -> Void).self)
@@ -78,24 +76,23 @@ final class ActorDriver: ContextDriver {
   var surroundings: Surroundings { .oneByOne }
 
   func context(in contexts: ExecutionContexts) -> ExecutionContext {
-    // Its handlers run on it, so that it is there.
+    // The caller runs on the actor, which is therefore alive.
     weakActor.map { contexts.actor($0) } ?? contexts.listenerThread()
   }
 }
 
-/// Runs the jobs of a pump in one task that lives as long as the consumer and sleeps between two
-/// jobs.
+/// Runs the jobs of a pump in one task, which lives as long as the consumer and sleeps between jobs.
 final class TaskDriver: ContextDriver {
   private struct State {
     /// The task, while it sleeps.
     var sleeper: UnsafeContinuation<Void, Never>?
-    /// A job came before the task went to sleep.
+    /// A job has come that the task has not begun yet.
     var isDue = false
     var isOver = false
   }
   private let state = Guarded(State())
 
-  /// Starts the task. It inherits priority and task-local values of the caller.
+  /// Starts the task, which inherits the caller's priority and task-local values.
   func start(_ pump: ConsumerPump) {
     Task {
       while await nextJob() {
@@ -124,9 +121,9 @@ final class TaskDriver: ContextDriver {
     sleeper?.resume()
   }
 
-  /// Returns when there is a job to do. False if there is none any more.
+  /// Waits for a job. False if the consumer has ended.
   private func nextJob() async -> Bool {
-    // A job that follows the last one at once lets the executor's others go first.
+    // If the next job is due already, lets the executor's other tasks run first.
     if state.withLock({ $0.isDue && !$0.isOver }) {
       await Task.yield()
     }
@@ -145,7 +142,7 @@ final class TaskDriver: ContextDriver {
   }
 }
 
-/// Runs the jobs of a pump as events of another consumer: in the handlers of an event thread.
+/// Runs the jobs of a pump as events of another consumer: an event thread.
 final class ThreadDriver: ContextDriver {
   private let consumer: Consumer
 
@@ -155,11 +152,11 @@ final class ThreadDriver: ContextDriver {
 
   func schedule(_ pump: ConsumerPump) {
     let job = Job(pump)
-    // False if the thread has ended: then the job has been freed, as when it ends later.
+    // If the thread has ended, the job has been freed, and its `deinit` ends the pump's consumer.
     _ = consumer.post { job.perform() }
   }
 
-  /// One job, which the thread's mailbox may free instead of having it done.
+  /// One job. A thread that ends frees it unperformed, and its `deinit` then ends the pump's consumer.
   private final class Job: Sendable {
     private let pump: ConsumerPump
     private let isDone = Atomic<Bool>(false)
@@ -169,14 +166,14 @@ final class ThreadDriver: ContextDriver {
     }
 
     func perform() {
-      // Relaxed: the reference that the closure holds orders it before the end.
+      // Relaxed: the closure's reference to the job orders this before `deinit`.
       isDone.store(true, ordering: .relaxed)
       pump.perform()
     }
 
     deinit {
       guard !isDone.load(ordering: .relaxed) else { return }
-      // Not here, as above.
+      // In a task, as in `ActorDriver`.
       Task { [pump] in pump.abandon() }
     }
   }

@@ -3,28 +3,25 @@
 
 import Synchronization
 
-/// The part of a registered callback that does not depend on the type of its events; `TypedHandler`
-/// adds the closure. All of it is constant: what changes is in `state`, which outlives it in the
-/// user's handle.
+/// A registered handler, without what depends on the type of its events, which `TypedHandler` adds.
 @usableFromInline
 class EventHandler: @unchecked Sendable {
   // Constant. The closures of the subclass are called on the consumer's thread only.
 
+  /// What changes. The user's handle retains it, so it may outlive the handler.
   @usableFromInline let state: HandlerState
-  /// Whether the closure is given the thread it belongs to, which it does not retain.
+  /// Whether the closure is passed its owner, the event thread, which it does not retain.
   @usableFromInline let needsOwner: Bool
-  /// Whether the closure takes the event and nothing else, and judges none.
+  /// Whether the closure takes the event alone, judges none, and has no requester.
   @usableFromInline let isPlain: Bool
-  /// Of a handler that is plain, but for a requester that has to be there: as long as the consumer
-  /// holds that, the plain closure is called, otherwise the general one, which holds the
-  /// registration, and that the `SharedReference` whose this is.
+  /// The requester of a handler that is plain in all else. While the consumer holds the requester, the
+  /// plain closure is called, otherwise the general one. That one retains the registration, and so what
+  /// this points to.
   @usableFromInline let requester: UnsafeMutablePointer<RequesterHold>?
-  /// Whether there is no closure that may be called right away: the general one has to see the
-  /// event.
+  /// Whether the general closure has to see each event.
   @inlinable
   var judges: Bool { !isPlain && requester == nil }
-  /// Whether of the waiting events only the newest is for this handler, which then has a
-  /// subscription of its own.
+  /// Whether the handler wants only the newest of the waiting events. It has a subscription to itself then.
   let isLatestOnly: Bool
 
   @usableFromInline
@@ -39,9 +36,9 @@ class EventHandler: @unchecked Sendable {
     self.isLatestOnly = isLatestOnly
   }
 
-  /// Whether the plain closure may be called, if the general one does not judge: it has no
-  /// requester, or the consumer holds that and is not the last to refer to it. The consumer's
-  /// thread only. It holds the requester over the call then: it lets go between two events.
+  /// Whether the plain closure may be called, of a handler that does not judge: it has no requester, or the
+  /// consumer holds the requester and others refer to it, too. The consumer lets go of it only between
+  /// events. The consumer's thread only.
   @inlinable
   @inline(__always)
   func mayCallPlain(by consumer: UInt) -> Bool {
@@ -50,24 +47,22 @@ class EventHandler: @unchecked Sendable {
   }
 }
 
-/// A callback for events of one type.
-///
-/// It is made and called inside inlinable generics, where the type is known: calling it needs no
-/// box, no cast, no copy and no allocation.
+/// A handler for events of one type. It is made and called in inlinable generic code, where the type is
+/// known: a call needs no box, no cast, no copy and no allocation.
 @usableFromInline
 final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
-  /// Calls the user's closure, unless its interest turns the event away; then it returns false.
-  /// `time` is that of the dispatch if the handler is timed; `owner` is there if it needs one.
+  /// Calls the user's closure, or returns false if the interest skips the event. `time` is the time of
+  /// dispatch if the handler is timed, and `owner` is not nil if the handler needs it.
   @usableFromInline
   typealias General = (
     _ event: E, _ lane: UInt8, _ time: UInt64, _ owner: Unmanaged<AnyObject>?
   ) -> Bool
 
-  // One of the two is the user's; not optional, since unwrapping a closure retains it for the call.
+  // Not optional, since unwrapping a closure retains it for the call: one that is not used does nothing.
   @usableFromInline let plain: (E) -> Void
   @usableFromInline let general: General
 
-  /// A handler that takes the event and nothing beside it, without judging it.
+  /// A plain handler.
   @inlinable
   init(plain: @escaping (E) -> Void, isLatestOnly: Bool = false) {
     self.plain = plain
@@ -76,8 +71,8 @@ final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
       HandlerState(isTimed: false), needsOwner: false, isPlain: true, isLatestOnly: isLatestOnly)
   }
 
-  /// A handler that takes the event and nothing beside it, without judging it, for as long as a
-  /// requester is there. `general` finds out, and holds it; it retains `requester`.
+  /// A handler that is plain, except that it has a requester. `general` checks that the requester is alive
+  /// and holds it; `general` also retains `requester`.
   @inlinable
   init(
     plain: @escaping (E) -> Void, requester: Unmanaged<SharedReference>, isLatestOnly: Bool,
@@ -90,7 +85,7 @@ final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
       requester: requester)
   }
 
-  /// A handler of any kind. `state`: a new one, which `general` may ask.
+  /// Any other handler. `state` is new; `general` may use it.
   @inlinable
   init(
     _ state: HandlerState, needsOwner: Bool = false, isLatestOnly: Bool = false,
@@ -102,21 +97,19 @@ final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
   }
 }
 
-/// Whether a handler is alive, and since when. The consumer and the user's handle share it.
+/// Whether a handler is alive, and since which generation. The consumer and the user's handle share it.
 @usableFromInline
 final class HandlerState: @unchecked Sendable {
-  // Atomic or constant, but for `index`, which is one thread's.
+  // Atomic or constant, except for `index`, which only the consumer's thread uses.
 
-  /// The first generation of its subscription whose events it gets; `.max` before its registration
-  /// and after its end. Written by the registering and the removing thread, read by the consumer
-  /// before each call.
+  /// The first generation whose events the handler gets; `.max` before its registration and after its end.
+  /// Written by the registering and the removing thread, read by the consumer before each call.
   private let validFrom = Atomic<UInt32>(.max)
-  /// Events that reached the handler and were turned away by its interest. Written by the consumer,
-  /// read by anybody.
+  /// Events that the interest skipped. Written by the consumer's thread, read by any.
   private let skipped = Atomic<UInt64>(0)
-  /// Its index in its receiver's list. The consumer only.
+  /// The index in the receiver's list; nil if it is not there.
   var index: Int?
-  /// Whether the handler wants the time of dispatch.
+  /// Whether the handler needs the time of dispatch.
   @usableFromInline let isTimed: Bool
 
   @usableFromInline
@@ -124,37 +117,38 @@ final class HandlerState: @unchecked Sendable {
     self.isTimed = isTimed
   }
 
-  /// Makes the handler count from a generation on. Once, before that generation is published.
+  /// Makes the handler valid from a generation on. Once, before that generation is published.
   func begin(at generation: UInt32) {
+    // Releasing: pairs with `isEnded`.
     validFrom.store(generation, ordering: .releasing)
   }
 
   /// Ends the handler. True for the first call.
   func end() -> Bool {
-    // Sequentially consistent: the first half of `HandlerCalls`' "publish, then look".
+    // Sequentially consistent: pairs with `isValid`, in the argument at `HandlerCalls`.
     validFrom.exchange(.max, ordering: .sequentiallyConsistent) != .max
   }
 
   /// Whether the handler gets an event that was dispatched at a generation.
   func isValid(at generation: UInt32) -> Bool {
-    // Sequentially consistent: the second half of the same. (An acquiring load may overtake the
-    // store of `Consumer.running` on ARM.) On x86 both are a plain load.
+    // Sequentially consistent: pairs with `end`. (On ARM an acquiring load could overtake the store of
+    // `HandlerCalls.running`; on x86 both are plain loads.)
     validFrom.load(ordering: .sequentiallyConsistent) <= generation
   }
 
   @usableFromInline
   var isEnded: Bool { validFrom.load(ordering: .acquiring) == .max }
 
-  /// Counts an event that the interest turned away. The consumer only.
+  /// Counts an event that the interest skipped. The consumer's thread only.
   @usableFromInline
   func skip() {
-    // Relaxed: only the consumer writes it.
+    // Relaxed: only this thread writes it, and the count publishes nothing.
     skipped.store(skipped.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
   }
 
   var skippedCount: UInt64 { skipped.load(ordering: .relaxed) }
 
-  /// What `Consumer.running` holds while the handler is called.
+  /// The value of `HandlerCalls.running` during a call of the handler.
   @inlinable
   @inline(__always)
   var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }

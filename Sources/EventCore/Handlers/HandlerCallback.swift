@@ -3,22 +3,22 @@
 
 import Dispatch
 
-/// What the user wants done with an event, in whatever form it was written, as closures of one form:
-/// for the listeners, the callbacks of event threads and `EventMethod`.
+/// A user's closure or method, of any form, in the one form in which handlers call it: for listeners, the
+/// callbacks of event threads, and `EventMethod`.
 @usableFromInline
 struct HandlerCallback<E: Eventable> {
   @usableFromInline
   typealias General = TypedHandler<E>.General
 
-  /// Whether `call` or `judge` wants the time of dispatch.
+  /// Whether `call` or `judge` needs the time of dispatch.
   @usableFromInline let isTimed: Bool
-  /// Whether both are given an object: the requester, or the event thread.
+  /// Whether both are passed an object: the requester, or the event thread.
   @usableFromInline let needsOwner: Bool
-  /// Calls the user's closure; always true.
+  /// Calls the user's closure, and returns true.
   @usableFromInline let call: General
-  /// A filter that needs the object; nil if there is none.
+  /// A filter that is passed the object; nil if there is none.
   @usableFromInline let judge: General?
-  /// The same as `call`, if it takes nothing but the event: one closure less on the way.
+  /// The user's closure itself, if it takes the event alone.
   @usableFromInline let plain: ((E) -> Void)?
 
   @inlinable
@@ -65,7 +65,7 @@ struct HandlerCallback<E: Eventable> {
     self.init { event, priority, time in MainActor.assumeIsolated { callback(event, priority, time) } }
   }
 
-  /// A closure that is given the actor it runs on, and the event.
+  /// A closure that takes the actor on which it runs, and the event.
   @inlinable
   init<Owner: Actor>(on callback: @escaping @Sendable (isolated Owner, E) -> Void) {
     self.init(isTimed: false, needsOwner: true) { event, _, _, owner in
@@ -74,9 +74,9 @@ struct HandlerCallback<E: Eventable> {
     }
   }
 
-  // MARK: Closures and methods of an object, and closures that judge for it
+  // MARK: Closures that are passed an object, and methods of it
 
-  /// A closure that is given the object, and the event.
+  /// A closure that takes the object and the event.
   @inlinable
   init<Owner: AnyObject>(owned callback: @escaping (Owner, E) -> Void) {
     self.init(isTimed: false, needsOwner: true) { event, _, _, owner in
@@ -85,7 +85,7 @@ struct HandlerCallback<E: Eventable> {
     }
   }
 
-  /// A closure that is given the object, the event, its priority and its time.
+  /// A closure that takes the object, the event, its priority and its time.
   @inlinable
   init<Owner: AnyObject>(
     owned callback: @escaping (Owner, E, EventPriority, DispatchTime) -> Void,
@@ -131,11 +131,12 @@ struct HandlerCallback<E: Eventable> {
     onMain method: @escaping @MainActor (Owner) -> @MainActor (E) -> Void,
     filter: (@MainActor (Owner, E, EventPriority, DispatchTime) -> Bool)? = nil
   ) {
-    self.init(isTimed: false, needsOwner: true, judge: filter.map(Self.judgeOnMain)) {
-      event, _, _, owner in
-      withOwnerOnMain(owner) { method($0)(event) }
-      return true
-    }
+    self.init(
+      isTimed: false, needsOwner: true, judge: filter.map(Self.onMain),
+      call: Self.onMain { (owner: Owner, event, _, _) in
+        method(owner)(event)
+        return true
+      })
   }
 
   /// A method of the MainActor that takes the event, its priority and its time.
@@ -145,15 +146,15 @@ struct HandlerCallback<E: Eventable> {
       @escaping @MainActor (Owner) -> @MainActor (E, EventPriority, DispatchTime) -> Void,
     filter: (@MainActor (Owner, E, EventPriority, DispatchTime) -> Bool)? = nil
   ) {
-    self.init(isTimed: true, needsOwner: true, judge: filter.map(Self.judgeOnMain)) {
-      event, lane, time, owner in
-      withOwnerOnMain(owner) {
-        method($0)(event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
-      }
-      return true
-    }
+    self.init(
+      isTimed: true, needsOwner: true, judge: filter.map(Self.onMain),
+      call: Self.onMain { (owner: Owner, event, priority, time) in
+        method(owner)(event, priority, time)
+        return true
+      })
   }
 
+  /// A function that returns a result, such as a filter, in the form of `General`.
   @inlinable
   static func judge<Owner: AnyObject>(
     _ filter: @escaping (Owner, E, EventPriority, DispatchTime) -> Bool
@@ -165,38 +166,31 @@ struct HandlerCallback<E: Eventable> {
     }
   }
 
+  /// The same for a function of the MainActor. The call checks that it runs there.
   @inlinable
-  static func judgeOnMain<Owner: AnyObject>(
-    _ filter: @escaping @MainActor (Owner, E, EventPriority, DispatchTime) -> Bool
+  static func onMain<Owner: AnyObject>(
+    _ body: @escaping @MainActor (Owner, E, EventPriority, DispatchTime) -> Bool
   ) -> General {
     { event, lane, time, owner in
-      withOwnerOnMain(owner) {
-        filter($0, event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
+      // `assumeIsolated` runs its closure on the calling thread before it returns, so the owner is not sent.
+      nonisolated(unsafe) let owner = owner
+      return MainActor.assumeIsolated {
+        withOwner(owner) {
+          body($0, event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
+        }
       }
     }
   }
 }
 
-/// Gives a handler's object to a closure that needs it.
+/// Passes a handler's object to a closure.
 @inlinable
 @inline(__always)
 func withOwner<Owner: AnyObject, Result>(
   _ owner: Unmanaged<AnyObject>?, _ body: (Owner) -> Result
 ) -> Result {
-  // There, since the callback needs it; of this class: it came with the callback, or was checked.
-  // Whoever calls the handler holds it over the call.
+  // Not nil, since the callback needs the owner, which has this class, and is retained during the call.
   owner.unsafelyUnwrapped._withUnsafeGuaranteedRef { body(unsafeDowncast($0, to: Owner.self)) }
-}
-
-/// The same on the MainActor, which the call checks.
-@inlinable
-@inline(__always)
-func withOwnerOnMain<Owner: AnyObject, Result: Sendable>(
-  _ owner: Unmanaged<AnyObject>?, _ body: @MainActor (Owner) -> Result
-) -> Result {
-  // Not sent anywhere: `assumeIsolated` runs its closure on the calling thread before it returns.
-  nonisolated(unsafe) let owner = owner
-  return MainActor.assumeIsolated { withOwner(owner) { body($0) } }
 }
 
 extension TypedHandler {

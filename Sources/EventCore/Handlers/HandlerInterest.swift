@@ -3,16 +3,16 @@
 
 import Dispatch
 
-/// What a handler is interested in, checked and put together from the public parameters.
+/// A handler's interest, made and checked from the public parameters.
 @usableFromInline
 struct HandlerInterest<E: Eventable> {
   @usableFromInline
   typealias Filter =
     (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
 
-  /// Only the newest of the waiting events; which it is, the mailbox decides.
+  /// Only the newest of the waiting events, which the mailbox finds.
   @usableFromInline let isLatestOnly: Bool
-  /// Nanoseconds; 0 = any age.
+  /// In nanoseconds; 0 for any age.
   @usableFromInline let maximumAge: UInt64
   @usableFromInline let filter: Filter?
 
@@ -25,7 +25,7 @@ struct HandlerInterest<E: Eventable> {
     filter = customFilter
   }
 
-  /// The same with a filter of the MainActor, which is asked on the main queue.
+  /// The same with a filter of the MainActor, which is called on the main queue.
   @inlinable
   init(
     _ interest: EventListenerInterest, maximumAge: UInt64,
@@ -38,14 +38,14 @@ struct HandlerInterest<E: Eventable> {
       })
   }
 
-  /// The same with a filter that the callback has, since it needs the object.
+  /// The same for a callback that has the filter itself (`HandlerCallback.judge`).
   @inlinable
   init(_ interest: EventListenerInterest, maximumAge: UInt64, isJudged: Bool) {
     self.init(
       interest, maximumAge: maximumAge, customFilter: isJudged ? { _, _, _ in true } : nil)
   }
 
-  /// Whether nothing is judged when the handler would run.
+  /// Whether no event has to be judged when the handler would run.
   @inlinable
   var takesAny: Bool { maximumAge == 0 && filter == nil }
 
@@ -53,22 +53,17 @@ struct HandlerInterest<E: Eventable> {
   @inlinable
   var isTimed: Bool { maximumAge != 0 || filter != nil }
 
-  /// Judges an event, right before the handler would run. The age first: it costs less than a
-  /// filter.
+  /// Judges an event, right before the handler would run. The age comes first, since it costs less.
   @inlinable
   func admits(_ event: E, _ lane: UInt8, _ time: UInt64) -> Bool {
     if maximumAge != 0, !isYounger(than: maximumAge, dispatched: time, now: eventClockNow()) {
       return false
     }
     guard let filter else { return true }
-    return filter(
-      event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
+    return filter(event, Lane(index: lane).priority, DispatchTime(uptimeNanoseconds: time))
   }
-}
 
-extension HandlerInterest {
-  /// Whether the filter, which is user code, has ended the handler that it was asked for: then this
-  /// is not called any more (D6). After the filter.
+  /// Whether the filter, which is user code, has ended its own handler, which must not be called then (D6).
   @inlinable
   func hasEnded(_ handler: HandlerState) -> Bool { filter != nil && handler.isEnded }
 }
@@ -80,7 +75,6 @@ func isYounger(than maximumAge: UInt64, dispatched: UInt64, now: UInt64) -> Bool
   now < dispatched || now - dispatched < maximumAge
 }
 
-/// The clock that dispatch reads.
 @usableFromInline
 func eventClockNow() -> UInt64 { monotonicNanoseconds() }
 

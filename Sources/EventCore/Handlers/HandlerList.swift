@@ -1,34 +1,32 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The handlers that a consumer calls for the events of one type, in the order of their
-/// registration.
+/// The handlers that a consumer calls for the events of one type, in the order of their registration. The
+/// consumer's thread only.
 ///
-/// A removed handler leaves a gap, which the consumer skips; gaps are closed when there are as many
-/// as handlers, and slots double when they run out. So adding and removing cost the same at ten
-/// handlers and at ten thousand. The consumer's thread only. Not in an array: that costs retains
-/// and access checks per event.
+/// A removed handler leaves a gap. Gaps are closed when there are as many gaps as handlers, and the
+/// capacity doubles when it runs out, so adding and removing take amortised constant time. An array would
+/// cost retains and access checks for each event.
 struct HandlerList: ~Copyable {
-  /// A handler of the list and what is needed of it before its call, side by side, so that no load
-  /// has to wait for another one.
+  /// A handler and the address of its state, side by side, so that neither load waits for the other.
   struct Slot {
-    /// With a reference; nil for a gap.
+    /// Retained; nil for a gap.
     var handler: Unmanaged<EventHandler>?
     /// `HandlerState.address`.
     var state: UInt
   }
 
-  /// The slots in use, gaps among them.
   private(set) var first: UnsafeMutablePointer<Slot>
+  /// How many slots are in use, including gaps.
   private(set) var count = 0
   private var capacity = 1
   private var gaps = 0
   /// Fewer gaps are not worth a move.
   private static let fewestGaps = 8
-  /// How many handlers have to be asked before each call, beside being alive.
+  /// How many handlers judge events.
   private var judging = 0
 
-  /// Whether every slot has a handler that takes each event, if its requester is there.
+  /// Whether there are handlers, and neither gaps nor handlers that judge.
   var isUniform: Bool { gaps == 0 && judging == 0 && count > 0 }
 
   init() {
@@ -53,8 +51,8 @@ struct HandlerList: ~Copyable {
     judging += handler.judges ? 1 : 0
   }
 
-  /// Takes a handler out. The caller lets go of it when the list is in order: what a closure holds
-  /// may end with it, and that is user code.
+  /// Removes a handler and returns it, since its release may run user code, which has to wait until the
+  /// caller is done with the list.
   mutating func remove(_ state: HandlerState) -> EventHandler? {
     guard let index = state.index, let handler = first[index].handler else { return nil }
     state.index = nil
@@ -78,7 +76,7 @@ struct HandlerList: ~Copyable {
     return all
   }
 
-  /// Moves the handlers together, to new memory.
+  /// Moves the handlers to new memory, without the gaps.
   private mutating func move(to capacity: Int) {
     let new = UnsafeMutablePointer<Slot>.allocate(capacity: capacity)
     var next = 0

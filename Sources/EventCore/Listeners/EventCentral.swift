@@ -1,35 +1,32 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Where events meet their receivers: dispatched by type here, each event goes straight into the
-/// mailbox of every receiver of its type.
+/// Where events meet their receivers: a dispatch puts an event straight into the mailbox of every receiver
+/// of its type.
 ///
-/// Everything uses ``shared`` unless `on:` names another. Make others for tests, or for a program that
-/// runs several games or simulations at once: events of one central never reach another.
+/// Everything uses ``shared`` unless `on:` names another central. Make your own for tests, or for a program
+/// that runs several simulations at once: events of one central never reach another.
 ///
 /// **Threads**: any, for every member.
 public final class EventCentral: EventListenable, Sendable {
-  /// The central that is used when none is named.
+  /// The central that is used if none is named.
   public static let shared = EventCentral()
 
-  /// The implementation that it uses.
+  /// The implementation that the central uses.
   public let core: Core
   @usableFromInline let router: any RouterCore
-  /// The listeners of this central, and the thread for those that run on the listener thread. It
-  /// ends with the central, or by its own ``EventListener/end()``.
+  /// Keeps the listeners of this central. It ends with the central, or by its own ``EventListener/end()``.
   public let listener: EventListener
   let scheduler: Scheduler
 
   /// Makes a central that shares nothing with others.
   ///
-  /// - Parameter core: Which implementation; both give the same guarantees.
-  ///
-  /// **Threads**: any.
+  /// - Parameter core: The implementation; both give the same guarantees.
   public convenience init(core: Core = .default) {
     self.init(core: core, clock: nil)
   }
 
-  /// Makes a central whose schedules follow a manual clock, for tests; nil is the monotonic clock.
+  /// Makes a central for tests, whose schedules follow a manual clock; nil is the monotonic clock.
   package init(core: Core, clock: ManualClock?) {
     self.core = core
     router = core.parts.makeRouter()
@@ -40,7 +37,7 @@ public final class EventCentral: EventListenable, Sendable {
 
   deinit {
     scheduler.close()
-    // Somebody may hold the listener.
+    // A user may still hold the listener.
     listener.end()
   }
 
@@ -49,7 +46,7 @@ public final class EventCentral: EventListenable, Sendable {
   /// - Parameters:
   ///   - event: What to dispatch.
   ///   - priority: Which of the five queues it joins.
-  /// - Returns: How many receivers get it.
+  /// - Returns: How many receivers accepted it.
   ///
   /// **Threads**, **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
   @inlinable
@@ -60,9 +57,8 @@ public final class EventCentral: EventListenable, Sendable {
     dispatch(event, lane: Lane(.queue, priority), through: router)
   }
 
-  /// Stacks an event for every receiver of its type.
-  ///
-  /// All else is as for ``queueEvent(_:priority:)``, but for the order: that of ``Eventable/stack(priority:on:)``.
+  /// Stacks an event for every receiver of its type. As ``queueEvent(_:priority:)``, but in the order of
+  /// ``Eventable/stack(priority:on:)``.
   @inlinable
   @discardableResult
   public func stackEvent<E: Eventable>(

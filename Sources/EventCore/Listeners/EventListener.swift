@@ -3,45 +3,41 @@
 
 import Synchronization
 
-/// What events come to, so that listeners can be registered with it: an ``EventCentral``, an
-/// ``EventListener`` of your own, an ``EventThread`` or an ``EventPool``.
+/// What listeners can be registered `on:`, which decides what they get, and what `.listenerThread` means:
 ///
-/// It is what `on:` names in ``Eventable``'s `addListener`:
-///
-/// | Registered `on:` | A listener hears | `.listenerThread` is |
+/// | Registered `on:` | A listener gets | `.listenerThread` is |
 /// |---|---|---|
-/// | a central | what is dispatched there | the central's listener thread |
-/// | a listener | that of its central, and what is sent to the listener alone | its own thread |
-/// | an event thread | that of its central, and what is sent to the thread alone | the event thread |
-/// | a pool | that of its central, and what is sent to the pool alone | a thread beside the pool's |
+/// | an ``EventCentral`` | what is dispatched there | the central's listener thread |
+/// | an ``EventThread`` | what is dispatched on its central, or to the thread alone | the event thread |
+/// | an ``EventPool`` | what is dispatched on its central, or to the pool alone | a separate thread |
+/// | an ``EventListener`` | what is dispatched on its central, or to the listener alone | its own thread |
 ///
-/// A listener that a handler registers in its own place shares the mailbox of that handler, and hears
-/// what is sent to its event thread or listener alone as well.
+/// A listener that a handler registers in the handler's own place shares the handler's mailbox, and also
+/// gets what is sent to its event thread or listener alone.
 ///
-/// The library's types conform; a type of your own can conform by naming one of them.
+/// A type of your own can conform by returning the listener of one of these types.
 public protocol EventListenable: AnyObject, Sendable {
-  /// Where the listeners are kept.
+  /// Keeps the listeners.
   var listener: EventListener { get }
 }
 
-/// Keeps listeners, with a listener thread of its own.
+/// Keeps a group of listeners, and has a listener thread for them.
 ///
-/// Every central has one, ``EventCentral/listener``, which is what ``Eventable``'s `addListener`
-/// uses. Make another to give a group of listeners a thread that others do not delay, and to end
-/// them together: they end when it is released, or by ``end()``.
+/// Every central has one (``EventCentral/listener``), which `addListener` uses by default. Make another to
+/// give a group of listeners a separate thread, and to end them together: they end when it is released, or
+/// by ``end()``.
 ///
 /// ```swift
 /// let audio = EventListener(name: "audio")
 /// BufferEvent.addListener(mixer, Mixer.onBuffer, executeOn: .listenerThread, on: audio)
 /// ```
 ///
-/// **Threads**: any, for every member. The thread starts with the first listener that runs there.
+/// **Threads**: any, for every member. The listener thread starts with the first listener that runs there.
 open class EventListener: EventListenable, @unchecked Sendable {
   // Constant. A subclass guards its own state.
   package let contexts: ExecutionContexts
   let list: ListenerList
-  /// Where events go that are sent straight to these listeners; those of a central's are the
-  /// central's.
+  /// The router for events that are sent to these listeners alone; of a central's listener the central's.
   @usableFromInline let direct: any RouterCore
   @usableFromInline let target: ScheduleTarget
 
@@ -50,8 +46,6 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// - Parameters:
   ///   - central: Where the events are dispatched.
   ///   - name: How debuggers show the listener thread.
-  ///
-  /// **Threads**: any. The listener thread starts with the first listener that runs there.
   public convenience init(on central: EventCentral = .shared, name: String = "EventListener") {
     let direct = central.core.parts.makeRouter()
     self.init(
@@ -59,7 +53,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
       target: ScheduleTarget(central.scheduler, direct), name: name)
   }
 
-  /// A listener with a thread of its own.
+  /// A listener that has a listener thread.
   init(
     core: EventCentral.Core, sources: [any RouterCore], target: ScheduleTarget, name: String
   ) {
@@ -67,13 +61,13 @@ open class EventListener: EventListenable, @unchecked Sendable {
     self.list = list
     direct = target.router
     self.target = target
-    // Not retained: the list holds registrations, which hold the thread's consumer.
+    // Weak, since the list retains registrations, which retain the thread's consumer.
     contexts = ExecutionContexts(
       core: core, sources: sources,
       home: .ownThread(name: name) { [weak list] in list?.sweep($0) })
   }
 
-  /// The listeners of an event thread, by its consumer.
+  /// The listeners of an event thread.
   init(on central: EventCentral, direct: any RouterCore, of consumer: Consumer) {
     list = ListenerList()
     self.direct = direct
@@ -89,36 +83,34 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// Itself.
   public var listener: EventListener { self }
 
-  /// How many listeners are registered. Those whose requester is gone count until the next event of
-  /// their type, or ``sweep()``.
+  /// How many listeners are registered. Those whose requester is gone count until the next event of their
+  /// type, or ``sweep()``.
   public var listenerCount: Int { list.count }
 
-  /// What was done with the events that came to its listeners: those on its listener thread, on
-  /// queues, actors and in tasks, together. A listener on an event thread is counted there
-  /// (``EventThread/statistics``).
+  /// How many events its listeners have handled and skipped, on its listener thread, on queues, on actors
+  /// and in tasks. Listeners on an event thread are counted there (``EventThread/statistics``).
   ///
-  /// An event is counted once for each place, however many listeners it has there. What waited when
-  /// a place ended is in ``EventThreadStatistics/cancelled``: a place ends with its last listener,
-  /// the listener thread by ``end()``.
+  /// An event counts once for each place, however many listeners it has there. What waits when a place ends
+  /// is counted in ``EventThreadStatistics/cancelled``: a place ends with its last listener, the listener
+  /// thread by ``end()``.
   ///
-  /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise; what another thread
-  /// is dispatching at the very moment at which a place ends may be missing.
+  /// **Threads**: any. A momentary figure while events are dispatched or handled; what is being dispatched
+  /// at the moment when a place ends may be missing.
   public var statistics: EventThreadStatistics { contexts.statistics }
 
-  /// How many events wait for its listeners to handle them, in all places but on event threads.
+  /// How many events wait for its listeners, except on event threads.
   ///
-  /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
+  /// **Threads**: any. A momentary figure while events are dispatched or handled.
   public var eventCount: Int { contexts.waitingCount }
 
-  /// Queues an event for its listeners alone.
+  /// Queues an event for its listeners alone; a central's listener queues it for every receiver there.
   ///
   /// - Parameters:
   ///   - event: What to dispatch.
   ///   - priority: Which of the five queues it joins.
-  /// - Returns: Whether a listener gets it.
+  /// - Returns: Whether a listener accepted it.
   ///
-  /// **Threads**, **Order**: as ``Eventable/queue(priority:on:)``. A central's own listener stands
-  /// for the central: there it is for every receiver.
+  /// **Threads**, **Order**: as ``Eventable/queue(priority:on:)``.
   @inlinable
   @discardableResult
   public func queueEvent<E: Eventable>(
@@ -127,9 +119,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
     dispatch(event, lane: Lane(.queue, priority), through: direct) != 0
   }
 
-  /// Stacks an event for its listeners alone.
-  ///
-  /// All else is as for ``queueEvent(_:priority:)``, but for the order: that of ``Eventable/stack(priority:on:)``.
+  /// Stacks an event for its listeners alone. As ``queueEvent(_:priority:)``, but in the order of
+  /// ``Eventable/stack(priority:on:)``.
   @inlinable
   @discardableResult
   public func stackEvent<E: Eventable>(
@@ -138,24 +129,23 @@ open class EventListener: EventListenable, @unchecked Sendable {
     dispatch(event, lane: Lane(.stack, priority), through: direct) != 0
   }
 
-  /// Ends all its listeners, now and later: a handler that runs finishes, what waits is freed.
+  /// Ends all its listeners, and later ones at once. A running handler finishes; what waits is freed.
   ///
   /// **Threads**: any, also inside a handler.
   ///
   /// **Complexity**: O(listeners).
   public func end() {
-    // First those on event threads, which go on; then the contexts, which take the others along.
+    // The list first, for listeners on event threads, which go on; closing the contexts ends all others.
     list.end()
     contexts.close()
   }
 
-  /// Frees what listeners hold whose requester is gone. It happens by itself, a little at a time;
-  /// call this when memory is short.
+  /// Frees the listeners whose requester is gone. That also happens by itself, a little at a time; call
+  /// this when memory is short.
   ///
   /// - Returns: How many there were.
   ///
-  /// **Threads**: any, also inside a handler. What listeners held may be freed on the calling
-  /// thread.
+  /// **Threads**: any, also inside a handler. What they retained may be freed on the calling thread.
   ///
   /// **Complexity**: O(listeners).
   @discardableResult
@@ -163,7 +153,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
     list.sweep(limit: .max)
   }
 
-  /// Registers a listener. `make` is given the registration, and makes the handler that asks it.
+  /// Registers a listener. `make` makes the handler, which uses the registration before each call.
   @usableFromInline
   final func add(
     _ requester: AnyObject?, _ executeOn: ExecuteEventOn?, _ actor: (any Actor)?, isOnce: Bool,
@@ -177,10 +167,9 @@ open class EventListener: EventListenable, @unchecked Sendable {
   }
 }
 
-// An extension: what a class that others may inherit from declares itself is not specialised for them.
+// In an extension, since the compiler does not specialise generic members of an open class itself.
 extension EventListener {
-  /// Registers a listener of any form. `executeOn`: nil is the caller's own context, which has to
-  /// be one; `actor`: where that and `.requesterThread` are, if the caller is on one.
+  /// Registers a listener of any form. `executeOn`, `actor`: as `ExecutionContexts.context(for:on:)`.
   @inlinable
   func addListener<E: Eventable>(
     _ requester: AnyObject?, _ executeOn: ExecuteEventOn?, _ actor: (any Actor)?, isOnce: Bool,
@@ -192,28 +181,27 @@ extension EventListener {
   }
 }
 
-/// The listeners that are registered `on:` an event thread or a pool: made with their first use, and ended
-/// with their owner, whichever comes first.
+/// The `EventListener` of an event thread or a pool. It is made at its first use, and ends with its owner.
 struct OwnedListener: ~Copyable, Sendable {
   private let listener = LazyReference<EventListener>()
   private let hasEnded = Atomic<Bool>(false)
 
   deinit {
-    // Somebody may hold it.
+    // A user may still hold it.
     listener.value?.end()
   }
 
   /// The listener; ended already if its owner has. Any thread.
   func value(or make: () -> EventListener) -> EventListener {
     let listener = listener.value(or: make)
-    // Publish, then look; `end` does the same the other way round, with the same fence between the two.
-    // So at least one of them finds the other.
+    // This publishes the listener, then reads `hasEnded`; `end` writes `hasEnded`, then reads the listener.
+    // With a fence in between on both sides, at least one sees what the other has written.
     atomicMemoryFence(ordering: .sequentiallyConsistent)
     if hasEnded.load(ordering: .relaxed) { listener.end() }
     return listener
   }
 
-  /// Ends the listeners, now and later. Any thread.
+  /// Ends the listener, also one that is made later. Any thread.
   func end() {
     hasEnded.store(true, ordering: .relaxed)
     // As in `value`.

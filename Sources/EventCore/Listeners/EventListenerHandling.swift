@@ -1,44 +1,40 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A registered listener, or a callback of an event thread: tells where it runs, and ends it.
+/// The handle of a listener, or of a callback of an event thread.
 ///
-/// Letting go of the handle changes nothing: the listener stays until it is removed, its requester
-/// or its central is gone, or (with `once`) it has been called.
+/// The listener stays until it is removed, until its requester or its central is gone, or with `once` until
+/// it has been called, even if the handle is released.
 public protocol EventListenerHandling: EventRegistration, Sendable {
-  /// Where it is called.
-  ///
-  /// **Threads**: any. It never changes.
+  /// Where the listener is called. It never changes.
   var executesOn: EventListenerContext { get }
 
-  /// How many events wait there to be handled, of all listeners that are called there.
+  /// How many events wait in the place where the listener is called, for all listeners of that place.
   ///
-  /// On a queue that nobody serves this grows with every event: what waits is freed when the last
-  /// of the listeners there is removed, or the central ends.
+  /// If the place is a queue that is never served, this grows with every event. What waits is freed when
+  /// the last listener of the place is removed, or the central ends.
   ///
-  /// **Threads**: any. Exact while nothing moves, a momentary figure otherwise.
+  /// **Threads**: any. A momentary figure while events are dispatched or handled.
   var waitingEventCount: Int { get }
 
-  /// How many events its interest has turned away so far (``EventListenerInterest``).
+  /// How many events the interest has skipped so far (``EventListenerInterest``).
   ///
-  /// **Threads**: any. A momentary figure while events come.
+  /// **Threads**: any. A momentary figure while events are handled.
   var skippedCount: UInt64 { get }
 
-  /// Ends the listener and returns when no call of it is running (D6), without blocking the thread of
-  /// the task.
+  /// Ends the listener and returns when no call of it is running (D6), without blocking the task's thread.
   ///
-  /// - Returns: False if it had ended already; a call that still runs is waited for all the same.
+  /// - Returns: False if it had ended already; it waits for a running call in either case.
   ///
-  /// **Threads**: any task or actor. The task's cancellation changes nothing: the promise holds when
-  /// it returns.
+  /// **Threads**: any task or actor. It also waits in a task that is cancelled.
   @discardableResult
   func removed() async -> Bool
 }
 
 extension EventListenerHandling {
-  /// Puts the listener into a scope, which removes it when the scope ends.
+  /// Adds the listener to a scope, which removes it when the scope ends.
   ///
-  /// - Parameter scope: What holds the handle from now on.
+  /// - Parameter scope: It retains the handle.
   /// - Returns: The same handle.
   @discardableResult
   public func stored(in scope: EventListenerScope) -> Self {
@@ -48,8 +44,7 @@ extension EventListenerHandling {
 }
 
 extension EventCallbackHandle: EventListenerHandling {
-  /// The event thread that the callback belongs to, or the main queue for that of a
-  /// ``UIEventThread``.
+  /// The callback's event thread, or the main queue for a ``UIEventThread``.
   public var executesOn: EventListenerContext { consumer.pump == nil ? .eventThread : .mainQueue }
 
   /// How many events wait for the thread. As ``EventThread/eventCount``.

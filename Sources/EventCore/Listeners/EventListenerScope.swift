@@ -17,14 +17,13 @@
 /// **Threads**: any, for every member.
 public final class EventListenerScope: Sendable {
   private struct State {
-    /// Those that may be called, and those that have ended and whose last call may be running:
-    /// `endAndWait` waits for them too.
+    /// Active listeners, and ended ones whose last call may be running: `endAndWait` waits for these, too.
     var handles: [any EventListenerHandling] = []
-    /// How many there may be before those that are over are looked for.
+    /// How many handles there may be before the next sweep.
     var limit = EventListenerScope.smallestLimit
-    /// Somebody is looking for them,
+    /// A thread is sweeping.
     var isSweeping = false
-    /// and has to look once more.
+    /// That thread has to sweep once more.
     var isSweepDue = false
     var hasEnded = false
   }
@@ -38,12 +37,11 @@ public final class EventListenerScope: Sendable {
     end()
   }
 
-  /// Takes a listener over. A scope that has ended removes it at once.
+  /// Adds a listener. A scope that has ended removes it at once.
   ///
-  /// - Parameter handle: What to remove when the scope ends; retained until then.
+  /// - Parameter handle: What to remove when the scope ends. It is retained until then.
   ///
-  /// **Complexity**: O(1), amortised: listeners that ended otherwise are let go of from time to
-  /// time.
+  /// **Complexity**: O(1), amortised: listeners that have ended are released from time to time.
   public func add(_ handle: any EventListenerHandling) {
     let (isLate, isFull) = state.withLock { state in
       guard !state.hasEnded else { return (true, false) }
@@ -54,8 +52,8 @@ public final class EventListenerScope: Sendable {
     if isFull { sweep() }
   }
 
-  /// Lets go of the listeners that have ended and are not running. One at a time, and out of the lock:
-  /// to ask a listener may end its requester, and a handle may end with its scope's reference.
+  /// Releases the listeners that have ended and are not running. One thread at a time, and outside of the
+  /// lock, since asking a listener may free its requester, and releasing a handle may free it.
   private func sweep() {
     let isFirst = state.withLock { state in
       state.isSweepDue = true
@@ -66,7 +64,7 @@ public final class EventListenerScope: Sendable {
     while let handles = nextSweep() {
       let ended = handles.filter { !$0.isActive }
       let calls = ended.compactMap { ($0 as? any ConsumerRegistration)?.call }
-      // One is enough for all of a core, and the locking one needs none.
+      // One fence serves all consumers of a core, and the locking core needs none.
       calls.first { $0.consumer.calls.hasBarrier }?.consumer.fence()
       forget(
         ended.filter { handle in
@@ -86,14 +84,14 @@ public final class EventListenerScope: Sendable {
 
   private func forget(_ handles: [any EventListenerHandling]) {
     let gone = Set(handles.map { ObjectIdentifier($0) })
-    // What ends with them ends with `handles`, out of the lock.
+    // The caller still has the handles, so none is freed under the lock.
     state.withLock { state in
       state.handles.removeAll { gone.contains(ObjectIdentifier($0)) }
       state.limit = max(Self.smallestLimit, 2 * state.handles.count)
     }
   }
 
-  /// Removes all listeners that it holds; it can take others.
+  /// Removes all listeners. Others can be added afterwards.
   ///
   /// **Complexity**: O(listeners).
   public func removeAll() {
@@ -101,7 +99,7 @@ public final class EventListenerScope: Sendable {
     sweep()
   }
 
-  /// Removes all listeners, and each later one as it is added.
+  /// Removes all listeners, and later ones when they are added.
   ///
   /// **Complexity**: O(listeners).
   public func end() {
@@ -109,11 +107,10 @@ public final class EventListenerScope: Sendable {
     sweep()
   }
 
-  /// Removes all listeners, and each later one as it is added, and returns when no call of the ones
-  /// it held is running (D6): what they touch is the caller's from then on.
+  /// As ``end()``, and returns when no call of these listeners is running (D6).
   ///
-  /// **Threads**: any. Inside a callback of one of them it would wait for itself, and traps. It
-  /// blocks its thread while callbacks run: a task writes `await ended()`.
+  /// **Threads**: it blocks the calling thread while callbacks run; in a task write `await ended()`. Inside
+  /// a callback of one of the listeners it traps.
   @available(*, noasync, message: "It blocks its thread: write await ended().")
   public func endAndWait() {
     let handles = removeAll(ending: true)
@@ -123,10 +120,8 @@ public final class EventListenerScope: Sendable {
     forget(handles)
   }
 
-  /// Removes all listeners, and each later one as it is added, and returns when no call of the ones
-  /// it held is running (D6), without blocking the thread of the task.
-  ///
-  /// **Threads**: any task or actor.
+  /// As ``end()``, and returns when no call of these listeners is running (D6), without blocking the thread
+  /// of the task.
   public func ended() async {
     let handles = removeAll(ending: true)
     for handle in handles {
@@ -135,13 +130,13 @@ public final class EventListenerScope: Sendable {
     forget(handles)
   }
 
-  /// Removes all, so that nobody is called any more while one is waited for. Returns them.
+  /// Removes all listeners before the caller waits for one. Returns them.
   private func removeAll(ending: Bool) -> [any EventListenerHandling] {
     let handles = state.withLock { state in
       state.hasEnded = state.hasEnded || ending
       return state.handles
     }
-    // Out of the lock: letting a listener go is user code.
+    // Outside of the lock, since removing a listener may run user code.
     for handle in handles {
       handle.remove()
     }
@@ -151,7 +146,7 @@ public final class EventListenerScope: Sendable {
 
 /// A registration whose handler a consumer calls.
 protocol ConsumerRegistration {
-  /// The consumer and what it runs, to look whether a call is running.
+  /// The consumer and the handler, to check whether a call is running.
   var call: (consumer: Consumer, handler: HandlerState) { get }
 }
 

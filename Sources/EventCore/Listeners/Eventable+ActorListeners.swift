@@ -6,16 +6,13 @@ import Dispatch
 // Listeners on the MainActor and on other actors, wherever they are registered.
 
 extension Eventable {
-  /// Has a closure or a method of the MainActor called for every event of this type, with its
-  /// priority and the time of its dispatch: on the main queue, wherever it is registered.
+  /// Calls a closure or a method of the MainActor for every event of this type, with its priority and the
+  /// time of its dispatch, on the main queue.
   ///
-  /// - Parameters: As for the other forms. A requester is not retained; nil means until it is
-  ///   removed.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
-  ///   listener.
+  /// All else is as for the form that is called where it is registered, except that the main queue has to
+  /// be served: by an application's run loop, `dispatchMain()`, or an `async` main function.
   ///
-  /// **Threads**: any, also inside a handler. Somebody has to serve the main queue: an
-  /// application's run loop, `dispatchMain()`, or an `async` main function.
+  /// **Threads**: any, also inside a handler.
   @inlinable
   @discardableResult
   public static func addListener(
@@ -39,10 +36,8 @@ extension Eventable {
       HandlerCallback(onMain: callback))
   }
 
-  /// Has a closure or a method of the MainActor called for every event of this type: on the main
-  /// queue, wherever it is registered. The clock is not read for it.
-  ///
-  /// All else is as for the form with three arguments.
+  /// Calls a closure or a method of the MainActor for every event of this type, on the main queue. All else
+  /// is as for the form with three arguments.
   @inlinable
   @discardableResult
   public static func addListener(
@@ -63,14 +58,9 @@ extension Eventable {
       HandlerCallback(onMain: callback))
   }
 
-  /// Has a method of a requester on the MainActor called for every event of this type, with its
-  /// priority and the time of its dispatch, on the main queue and without retaining the requester.
-  ///
-  /// - Parameters: As for other methods that are named without their object.
-  /// - Returns: A handle that tells how many events wait for the main queue, and removes the
-  ///   listener.
-  ///
-  /// **Threads**: any, also inside a handler.
+  /// Calls a method of the requester on the MainActor for every event of this type, with its priority and
+  /// the time of its dispatch, on the main queue, and does not retain the requester. All else is as for the
+  /// form with a closure.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -95,10 +85,8 @@ extension Eventable {
       HandlerCallback(onMain: method, filter: customFilter))
   }
 
-  /// Has a method of a requester on the MainActor called for every event of this type, on the main
-  /// queue and without retaining the requester. The clock is not read for it.
-  ///
-  /// All else is as for a method of the MainActor with three arguments.
+  /// Calls a method of the requester on the MainActor for every event of this type, on the main queue, and
+  /// does not retain the requester. All else is as for the method with three arguments.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -121,10 +109,10 @@ extension Eventable {
       HandlerCallback(onMain: method, filter: customFilter))
   }
 
-  /// Not to be called: a method of the MainActor is called on the main queue, without `executeOn:`.
+  /// Do not call this: a method of the MainActor is called on the main queue, without `executeOn:`.
   ///
-  /// The compiler does not look at the isolation of a function that a function returns, and would take
-  /// such a method for one that any thread may call. With this form it finds two, and refuses.
+  /// The compiler does not check the isolation of a function that a function returns, and would accept such
+  /// a method as one for any thread. With this form it finds the call ambiguous, and refuses it.
   @available(swift, introduced: 6)
   @_disfavoredOverload
   public static func addListener<Owner: AnyObject & Sendable>(
@@ -149,7 +137,7 @@ extension Eventable {
       """)
   }
 
-  /// Has a closure called on an actor for every event of this type, without retaining the actor.
+  /// Calls a closure on an actor for every event of this type, and does not retain the actor.
   ///
   /// ```swift
   /// TemperatureEvent.addListener(store) { (store: isolated Store, event) in
@@ -158,15 +146,14 @@ extension Eventable {
   /// ```
   ///
   /// - Parameters:
-  ///   - requester: Where the callback is called, and whom the listener belongs to: it ends with it
-  ///     (D9).
-  ///   - callback: Is given the actor and the event.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - requester: The actor on which the callback is called. The listener ends with it (D9).
+  ///   - callback: Called with the actor and the event.
+  ///   - interest: For which events the callback is called; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants.
+  ///   - customFilter: With `.custom`: returns true for an event for which the callback is called.
   ///   - once: Ends the listener with its first call.
-  ///   - source: What it listens to, as ``EventListenable`` tells.
-  /// - Returns: A handle that tells where it runs, and removes it.
+  ///   - source: What it listens to (``EventListenable``).
+  /// - Returns: The listener's handle.
   ///
   /// **Threads**: any, also inside a handler, and the actor's own initialiser.
   @inlinable

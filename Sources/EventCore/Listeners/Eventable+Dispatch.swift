@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 extension Eventable {
-  /// Dispatches this event to every receiver of its type, behind those that were queued before it.
+  /// Dispatches this event to every receiver of its type, behind events that were queued before it.
   ///
   /// - Parameters:
   ///   - priority: Which of the five queues it joins.
@@ -11,8 +11,8 @@ extension Eventable {
   ///
   /// **Threads**: any, also inside a handler. Runs no user code and waits for nobody (D5).
   ///
-  /// **Order**: first in, first out among the events of this priority that are queued (D2); every
-  /// stacked event comes before every queued one (D1).
+  /// **Order**: first in, first out among queued events of this priority (D2); every stacked event comes
+  /// before every queued one (D1).
   ///
   /// **Complexity**: O(receivers); no lock and no allocation once the calling thread is warm.
   @inlinable
@@ -23,10 +23,11 @@ extension Eventable {
     dispatch(self, lane: Lane(.queue, priority), through: central.router)
   }
 
-  /// Dispatches this event to every receiver of its type, before those that were stacked before it.
+  /// Dispatches this event to every receiver of its type, in front of events that were stacked before it.
+  /// As ``queue(priority:on:)``, but for the order.
   ///
-  /// **Order**: last in, first out among what is there when the receiver takes (D3); before every
-  /// queued event (D1). All else is as for ``queue(priority:on:)``.
+  /// **Order**: last in, first out among the events that wait when the receiver takes one (D3); before
+  /// every queued event (D1).
   @inlinable
   @discardableResult
   public consuming func stack(
@@ -42,13 +43,13 @@ extension Sequence where Element: Eventable {
   /// - Parameters:
   ///   - priority: Which of the five queues they join.
   ///   - central: Where their receivers are registered.
-  /// - Returns: How often an event was accepted by a receiver, in all.
+  /// - Returns: The sum over the events of how many receivers accepted each.
   ///
-  /// **Threads**: any, also inside a handler. The sequence's own iterator is the only user code
-  /// that runs, and it runs between batches.
+  /// **Threads**: any, also inside a handler. User code runs only in the sequence's iterator, between
+  /// batches.
   ///
-  /// **Order**: as if each had been queued in turn, with nobody else's events within a batch. A
-  /// pool that balances shares a batch out event by event, and others' may come in between.
+  /// **Order**: as if each event had been queued in turn, without other events within a batch. A balanced
+  /// pool distributes a batch event by event, and other events may come in between.
   ///
   /// **Complexity**: O(events × receivers), at about half the cost of single dispatches.
   @inlinable
@@ -59,10 +60,8 @@ extension Sequence where Element: Eventable {
     dispatchBatches(of: self, lane: Lane(.queue, priority), through: central.router)
   }
 
-  /// Stacks these events in their order, in batches of up to 64 that stay together: the last of the
-  /// sequence is the first to be handled.
-  ///
-  /// All else is as for `queue(priority:on:)`.
+  /// Stacks these events in their order, in batches of up to 64 that stay together, so that the last of the
+  /// sequence is handled first. All else is as for `queue(priority:on:)`.
   @inlinable
   @discardableResult
   public func stack(

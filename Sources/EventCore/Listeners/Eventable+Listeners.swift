@@ -3,52 +3,46 @@
 
 import Dispatch
 
-// Listeners with a closure or a bound method: called where they are registered, or elsewhere.
+// Listeners with a closure or a bound method, called where they are registered or elsewhere.
 //
-// The first four need no `Sendable` callback, since they are called in their own context; the others
-// do. They are not `@preconcurrency`: that would make warnings of the errors of Swift 6, and in
-// Swift 5 mode they are warnings without it.
+// The forms without `executeOn:` need no `Sendable` callback, since it stays in its context; the others do.
+// They are not `@preconcurrency`, which would turn the errors of Swift 6 mode into warnings; in Swift 5
+// mode they are warnings anyway.
 //
-// What has the closure last is disfavoured: without anything between requester and closure the
-// others are meant, which are the same then.
+// The forms with the closure last are disfavoured, since a call with only requester and closure fits both.
 
 extension Eventable {
-  /// Has a closure or a method called for every event of this type, with its priority and the time
-  /// of its dispatch, where it is registered.
+  /// Calls a closure or a method for every event of this type, with its priority and the time of its
+  /// dispatch, where it is registered.
   ///
   /// ```swift
   /// TemperatureRatingEvent.addListener(self, onTemperatureRatingEvent)
   /// ```
   ///
   /// - Parameters:
-  ///   - requester: The owner of the listener. It is not retained: when it is gone the callback
-  ///     is never called again (D9). It is kept alive over each call. With nil the listener stays
-  ///     until its handle removes it, or what it is registered `on:` ends.
-  ///   - callback: What is called, one event at a time, in the context that registers it: on the
-  ///     actor, the main queue, the event thread or the queue. It is retained: a method of the
-  ///     requester (`onRating`), or a closure that captures it, keeps the requester alive until the
-  ///     listener is removed. A method without its object (`Model.onRating`) does not, nor does
-  ///     `[weak self]`.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: from how many nanoseconds on an event is too old, judged
-  ///     when the callback would be called.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants. It is called in the
-  ///     same place, right before the callback would be.
+  ///   - requester: The owner of the listener, which ends with it (D9). It is not retained, except during
+  ///     each call. With nil the listener stays until its handle removes it, or its source ends.
+  ///   - callback: Called for one event at a time, in the place where it is registered. It is retained: a
+  ///     method of the requester (`onRating`), or a closure that captures the requester, keeps it alive
+  ///     until the listener is removed. `Model.onRating` and `[weak self]` do not.
+  ///   - interest: For which events the callback is called; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old when the
+  ///     callback would be called.
+  ///   - customFilter: With `.custom`: returns true for an event for which the callback is called. It runs
+  ///     in the same place, right before the callback.
   ///   - once: Ends the listener with its first call.
-  ///   - source: What it listens to: a central, an event thread, a pool or a listener of your own, as
-  ///     ``EventListenable`` tells.
+  ///   - source: What it listens to: a central, an event thread, a pool or a listener of your own
+  ///     (``EventListenable``).
   ///   - isolation: Leave it out. On an actor, the callback is called on that actor.
-  /// - Returns: A handle that tells where it runs, and removes it. Letting go of it changes
-  ///   nothing.
+  /// - Returns: The listener's handle. The listener stays if the handle is released.
   ///
-  /// **Threads**: the main thread, an actor, or a handler that runs on an event thread or a
-  /// listener thread; to them the events come back, so that the callback need not be `Sendable`. In
-  /// a task that is on no actor, on a dispatch queue, and on any other thread it traps: there pass
-  /// `executeOn:`. An actor is what the compiler knows to be one: a function that is not isolated
-  /// does not know its caller's. What the callback captured ends where the listener is removed, or
-  /// where its source ends.
+  /// **Threads**: the main thread, an actor, or a handler on an event thread or a listener thread. In a
+  /// task that is on no actor, on a dispatch queue, and on any other thread it traps: pass `executeOn:`
+  /// there. A function that is not isolated does not know its caller's actor
+  /// (``ExecuteEventOn/requesterThread``). What the callback captured is freed where the listener is
+  /// removed, or where its source ends.
   ///
-  /// **Order**: as for an event thread (D1 to D3) among all listeners in the same place.
+  /// **Order**: as for an event thread (D1 to D3), among all listeners in the same place.
   ///
   /// **Complexity**: O(listeners of the type in the same place).
   @inlinable
@@ -72,10 +66,8 @@ extension Eventable {
       HandlerCallback(callback))
   }
 
-  /// Has a closure or a method called for every event of this type, where it is registered. The
-  /// clock is not read for it.
-  ///
-  /// All else is as for the form with three arguments; a filter and a maximum age need the clock.
+  /// Calls a closure or a method for every event of this type, where it is registered. All else is as for the
+  /// form with three arguments, except that the clock is not read unless a filter or a maximum age needs it.
   @inlinable
   @discardableResult
   public static func addListener(
@@ -96,7 +88,7 @@ extension Eventable {
       HandlerCallback(callback))
   }
 
-  /// Has a closure that comes last called for every event of this type, where it is registered.
+  /// Calls a closure, passed last, for every event of this type, where it is registered.
   ///
   /// ```swift
   /// TemperatureEvent.addListener(self, interestedIn: .latestOnly) { [weak self] event in
@@ -125,28 +117,25 @@ extension Eventable {
       customFilter: customFilter, once: once, on: source, isolation: isolation)
   }
 
-  /// Has a closure or a method called for every event of this type, with its priority and the time
-  /// of its dispatch, in a place that it names.
+  /// Calls a closure or a method for every event of this type, with its priority and the time of its
+  /// dispatch, in the place that `executeOn` names.
   ///
   /// ```swift
   /// TemperatureRatingEvent.addListener(self, onTemperatureRatingEvent, executeOn: .listenerThread)
   /// ```
   ///
   /// - Parameters:
-  ///   - requester: The owner of the listener, which ends with it (D9). It is not retained; with nil
-  ///     the listener stays until its handle removes it, or what it is registered `on:` ends.
-  ///   - callback: What is called in that place, one event at a time. What it touches must be safe
-  ///     there, which the compiler checks.
-  ///   - executeOn: Where it is called. `.requesterThread` is the context that registers it, and
-  ///     where there is none, a task or the listener thread.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - requester: The owner of the listener, which ends with it (D9). It is not retained.
+  ///   - callback: Called in that place, for one event at a time. What it uses must be safe to use there,
+  ///     which the compiler checks in Swift 6 mode.
+  ///   - executeOn: Where the callback is called.
+  ///   - interest: For which events the callback is called; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants. It is called in the
-  ///     same place, right before the callback would be.
+  ///   - customFilter: With `.custom`: returns true for an event for which the callback is called.
   ///   - once: Ends the listener with its first call.
-  ///   - source: What it listens to, as ``EventListenable`` tells.
+  ///   - source: What it listens to (``EventListenable``).
   ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
-  /// - Returns: A handle that tells where it runs, and removes it.
+  /// - Returns: The listener's handle.
   ///
   /// **Threads**: any, also inside a handler. All else is as for the form that is called where it is
   /// registered.
@@ -173,10 +162,9 @@ extension Eventable {
       HandlerCallback(callback))
   }
 
-  /// Has a closure or a method called for every event of this type, in a place that it names. The
-  /// clock is not read for it.
-  ///
-  /// All else is as for the form with three arguments; a filter and a maximum age need the clock.
+  /// Calls a closure or a method for every event of this type, in the place that `executeOn` names. All
+  /// else is as for the form with three arguments, except that the clock is not read unless a filter or a
+  /// maximum age needs it.
   @inlinable
   @discardableResult
   public static func addListener(
@@ -198,10 +186,9 @@ extension Eventable {
       HandlerCallback(callback))
   }
 
-  /// Has a closure that comes last called for every event of this type, with its priority and the
-  /// time of its dispatch, in a place that it names.
-  ///
-  /// All else is as for the form with the callback in second place.
+  /// Calls a closure, passed last, for every event of this type, with its priority and the time of its
+  /// dispatch, in the place that `executeOn` names. All else is as for the form with the callback in second
+  /// place.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -225,8 +212,7 @@ extension Eventable {
       customFilter: customFilter, once: once, on: source, isolation: isolation)
   }
 
-  /// Has a closure that comes last called for every event of this type, in a place that it names.
-  /// The clock is not read for it.
+  /// Calls a closure, passed last, for every event of this type, in the place that `executeOn` names.
   ///
   /// ```swift
   /// TemperatureEvent.addListener(self, executeOn: .listenerThread) { event in

@@ -5,36 +5,36 @@ import Dispatch
 
 // Listeners with a method that is named without its object, which retain nothing.
 //
-// Here and in the other files: what takes a method is the last choice. A closure of several
-// statements says nothing of its result, so that `{ event in … }` could be one that is given the
-// owner and returns a function, and would be ambiguous.
+// Here and in the other files, the forms with a method are disfavoured: the compiler does not infer the
+// result of a closure with several statements, so `{ event in … }` could also take the owner and return a
+// function, and would be ambiguous.
 //
-// A filter is a closure and no second method: the compiler does not look at the isolation of a function
-// that a function returns, and would take a method of an actor for one that any thread may call.
+// A filter is a closure and not a second method, since the compiler does not check the isolation of a
+// function that a function returns: it would accept an actor's method for any thread.
 
 extension Eventable {
-  /// Has a method of the requester called for every event of this type, with its priority and the
-  /// time of its dispatch, where it is registered and without retaining the requester.
+  /// Calls a method of the requester for every event of this type, with its priority and the time of its
+  /// dispatch, where it is registered, and does not retain the requester.
   ///
   /// ```swift
   /// TemperatureRatingEvent.addListener(self, Model.onRating)
   /// ```
   ///
   /// - Parameters:
-  ///   - requester: Whose method it is. The listener ends with it (D9).
+  ///   - requester: The object of the method. The listener ends with it (D9).
   ///   - method: A method of the requester's class, named without its object.
-  ///   - interest: Which of these events it wants; the others are skipped and counted.
+  ///   - interest: For which events the method is called; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
-  ///   - customFilter: With `.custom`: returns true for an event that it wants:
+  ///   - customFilter: With `.custom`: returns true for an event for which the method is called:
   ///     `{ owner, event, priority, dispatchTime in owner.wants(event) }`.
   ///   - once: Ends the listener with its first call.
-  ///   - source: What it listens to, as ``EventListenable`` tells.
+  ///   - source: What it listens to (``EventListenable``).
   ///   - isolation: Leave it out. On an actor, the method is called on that actor.
-  /// - Returns: A handle that tells where it runs, and removes it.
+  /// - Returns: The listener's handle.
   ///
-  /// **Threads**, **Order**: as for the closure that is called where it is registered. A method of a
-  /// global actor other than the MainActor is passed as a closure: the compiler does not look at the
-  /// isolation of a function that a function returns, and would have it called anywhere.
+  /// **Threads**, **Order**: as for the closure that is called where it is registered. Pass a method of a
+  /// global actor other than the MainActor inside a closure: the compiler does not check the isolation of a
+  /// function that a function returns.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -58,10 +58,8 @@ extension Eventable {
       HandlerCallback(method, filter: customFilter))
   }
 
-  /// Has a method of the requester called for every event of this type, where it is registered and
-  /// without retaining the requester. The clock is not read for it.
-  ///
-  /// All else is as for the method with three arguments.
+  /// Calls a method of the requester for every event of this type, where it is registered, and does not
+  /// retain the requester. All else is as for the method with three arguments.
   @inlinable
   @discardableResult
   @_disfavoredOverload
@@ -83,15 +81,11 @@ extension Eventable {
       HandlerCallback(method, filter: customFilter))
   }
 
-  /// Has a method of a requester that any thread may use called for every event of this type, in a
-  /// place that it names and without retaining the requester. The clock is not read for it.
+  /// Calls a method of a `Sendable` requester for every event of this type, in the place that `executeOn`
+  /// names, and does not retain the requester. All else is as for the method that is called where it is
+  /// registered.
   ///
-  /// - Parameters: As for a method that is called where it is registered, and `executeOn` as for a
-  ///   closure.
-  /// - Returns: A handle that tells where it runs, and removes it.
-  ///
-  /// **Threads**: any, also inside a handler. A method of the MainActor is refused here: leave
-  /// `executeOn:` out.
+  /// **Threads**: any, also inside a handler. Leave `executeOn:` out for a method of the MainActor.
   @inlinable
   @discardableResult
   @_disfavoredOverload

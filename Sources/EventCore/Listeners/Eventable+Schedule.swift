@@ -11,25 +11,25 @@ extension Eventable {
   /// ```
   ///
   /// - Parameters:
-  ///   - deadline: When, as `DispatchTime.now() + .seconds(4)`. If it has passed, the event is
-  ///     dispatched at once on the calling thread; `.distantFuture` never comes.
+  ///   - deadline: When, such as `.now() + .seconds(4)`. If it has passed, the event is dispatched at once
+  ///     on the calling thread; `.distantFuture` never comes.
   ///   - priority: Which of the five queues it joins.
-  ///   - receiver: Who gets it: all receivers that a central has at the time of the dispatch, or one
-  ///     event thread, one pool, or one listener of your own.
-  /// - Returns: A handle that cancels it; it may be ignored.
+  ///   - receiver: Where it is dispatched: on a central, for all receivers that it has at that time, or to
+  ///     one event thread, one pool, or one listener of your own.
+  /// - Returns: A handle that cancels it. You may ignore it.
   ///
-  /// **Threads**: any, also inside a handler; waits for nobody. The event is dispatched on the
-  /// scheduler's thread of the central.
+  /// **Threads**: any, also inside a handler; waits for nobody. The central's scheduler thread dispatches
+  /// the event.
   ///
-  /// **Order**: earlier deadlines first, equal ones in the order in which they were scheduled; what
-  /// has passed when it is scheduled waits for none of them. Never early.
+  /// **Order**: earlier deadlines first, equal ones in the order in which they were scheduled. Never early.
+  /// An event whose deadline has passed waits for no other.
   ///
-  /// **Time**: a handler's `dispatchTime` is when the event was really dispatched, at the deadline
-  /// or a little after it (D8).
+  /// **Time**: a handler's `dispatchTime` is when the event was dispatched, at the deadline or shortly
+  /// after it (D8).
   ///
-  /// **Ownership**: the schedule keeps the event, and not the central: if that is released first,
-  /// the event is freed and counted. If the thread, the pool or the listener that it is for is gone
-  /// before, nobody gets it; a repetition goes on, so keep its handle and cancel it.
+  /// **Ownership**: the schedule retains the event and not the central. If the central is released first,
+  /// the event is freed and counted. If the thread, pool or listener is gone first, the event reaches
+  /// nobody. A repetition goes on even so: keep its handle, and cancel it.
   ///
   /// **Complexity**: O(log pending).
   @inlinable
@@ -41,17 +41,13 @@ extension Eventable {
     schedule(self, lane: Lane(.queue, priority), receiver.listener.target.plan(at: deadline))
   }
 
-  /// Queues this event after a while.
+  /// Queues this event after a delay. All else is as for ``scheduleQueue(at:priority:on:)``.
   ///
   /// - Parameters:
-  ///   - delay: How long from now. Zero and negative durations have passed already: the event is
-  ///     dispatched at once on the calling thread.
+  ///   - delay: How long from now. If zero or less, the event is dispatched at once on the calling thread.
   ///   - priority: Which of the five queues it joins.
-  ///   - receiver: Who gets it, as for the form with a time.
-  /// - Returns: A handle that cancels it; it may be ignored.
-  ///
-  /// **Threads**, **Order**, **Time**, **Ownership**, **Complexity**: as
-  /// ``scheduleQueue(at:priority:on:)``.
+  ///   - receiver: Where it is dispatched.
+  /// - Returns: A handle that cancels it. You may ignore it.
   @inlinable
   @discardableResult
   public consuming func scheduleQueue(
@@ -61,22 +57,19 @@ extension Eventable {
     schedule(self, lane: Lane(.queue, priority), receiver.listener.target.plan(after: delay))
   }
 
-  /// Queues this event again and again.
+  /// Queues this event repeatedly. All else is as for ``scheduleQueue(at:priority:on:)``.
   ///
   /// The deadlines do not drift: `first`, `first + interval`, `first + 2 * interval`, and so on.
   ///
   /// - Parameters:
-  ///   - interval: From one deadline to the next; more than 0, or it traps.
-  ///   - first: The first deadline; nil is one interval from now. One that has passed is dispatched
-  ///     at once on the calling thread; what else was missed, by the scheduler.
+  ///   - interval: The time between two deadlines; more than 0, or it traps.
+  ///   - first: The first deadline; nil is one interval from now. If it has passed, the event is dispatched
+  ///     at once on the calling thread; the scheduler deals with the other missed deadlines.
   ///   - limit: How often the event is dispatched, at least 1; nil for no end.
-  ///   - policy: Whether deadlines that have passed before they could be dispatched are made up for.
+  ///   - policy: Whether missed deadlines are made up for.
   ///   - priority: Which of the five queues it joins.
-  ///   - receiver: Who gets it, as for the form with a time.
-  /// - Returns: A handle that ends the repetition; it may be ignored.
-  ///
-  /// **Threads**, **Order**, **Time**, **Ownership**, **Complexity**: as
-  /// ``scheduleQueue(at:priority:on:)``.
+  ///   - receiver: Where it is dispatched.
+  /// - Returns: A handle that ends the repetition. You may ignore it.
   @inlinable
   @discardableResult
   public consuming func scheduleQueue(
@@ -90,10 +83,6 @@ extension Eventable {
   }
 
   /// Stacks this event at a time. All else is as for ``scheduleQueue(at:priority:on:)``.
-  ///
-  /// ```swift
-  /// reminder.scheduleStack(at: .now() + .seconds(4), priority: .highest)
-  /// ```
   @inlinable
   @discardableResult
   public consuming func scheduleStack(
@@ -103,7 +92,7 @@ extension Eventable {
     schedule(self, lane: Lane(.stack, priority), receiver.listener.target.plan(at: deadline))
   }
 
-  /// Stacks this event after a while. All else is as for ``scheduleQueue(after:priority:on:)``.
+  /// Stacks this event after a delay. All else is as for ``scheduleQueue(after:priority:on:)``.
   @inlinable
   @discardableResult
   public consuming func scheduleStack(
@@ -113,7 +102,7 @@ extension Eventable {
     schedule(self, lane: Lane(.stack, priority), receiver.listener.target.plan(after: delay))
   }
 
-  /// Stacks this event again and again. All else is as for
+  /// Stacks this event repeatedly. All else is as for
   /// ``scheduleQueue(every:first:limit:policy:priority:on:)``.
   @inlinable
   @discardableResult

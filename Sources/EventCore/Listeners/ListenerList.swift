@@ -3,24 +3,22 @@
 
 import Synchronization
 
-/// The listeners of one `EventListener`, to find those whose requester is gone.
+/// The listeners of one `EventListener`, in order to find those whose requester is gone.
 ///
-/// A requester that goes tells nobody. Its listener ends at the next event of its type, which finds
-/// it gone; the sweep is for types of which no event comes. It looks at a few listeners at a time,
-/// in turn, and has no timer: each registration looks at more than it adds, so that with
-/// registrations alone the spent ones never outnumber the live ones for long, and the listener
-/// thread looks on when it has nothing to do, and every some thousand events if it always has. It
-/// never waits for the list: who registers has it locked, and the next moment is as good.
+/// Swift does not announce the end of a requester. The next event of its type ends a listener whose
+/// requester is gone; the sweep is for types without events. A sweep checks a few listeners, in turn, and
+/// needs no timer: each registration checks more listeners than it adds, and the listener thread sweeps
+/// while it is idle, and after some thousand events if it never is (`Upkeep`). The listener thread skips a
+/// sweep if the list is locked.
 final class ListenerList: @unchecked Sendable {
-  // `ListenerRegistration.index` is guarded by the same lock as the list. Lock order: nothing is
-  // locked within it.
+  // The lock also guards `ListenerRegistration.index`. Lock order: nothing is locked under it.
   private struct State {
     var registrations: [ListenerRegistration] = []
     /// Where the next sweep begins.
     var hand = 0
     var hasEnded = false
 
-    /// Those that a sweep looks at next.
+    /// The listeners that a sweep checks next.
     mutating func next(_ limit: Int) -> [ListenerRegistration] {
       guard !registrations.isEmpty else { return [] }
       let count = min(limit, registrations.count)
@@ -31,16 +29,15 @@ final class ListenerList: @unchecked Sendable {
   }
   private let state = Guarded(State())
 
-  /// How many a registration looks at.
+  /// How many listeners a registration checks.
   static let perRegistration = 4
-  /// How many the listener thread looks at: 1 to 4 µs each time.
+  /// How many listeners the listener thread checks in one sweep, which takes 1 to 4 µs.
   static let perMoment = 32
-  /// Nanoseconds from one look of the listener thread to the next while it has nothing to do: of a
-  /// stream that lets it run dry after each event, the looks would take a quarter of the time.
+  /// Nanoseconds between two sweeps of an idle listener thread. Without this limit, sweeps would take a
+  /// quarter of the time of a stream of events that lets the thread run dry after each of them.
   static let pause: UInt64 = 1_000_000
 
-  /// When the listener thread looked last while it had nothing to do. The thread's alone, of which
-  /// there is one at a time.
+  /// The time of the last sweep of the idle listener thread. Only that thread uses it; relaxed.
   private let lastLook = Atomic<UInt64>(0)
 
   var count: Int { state.withLock { $0.registrations.count } }
@@ -57,7 +54,7 @@ final class ListenerList: @unchecked Sendable {
 
   /// True for the first call.
   func remove(_ registration: ListenerRegistration) -> Bool {
-    // What may end with the array's reference is the caller's, too: nothing ends under the lock.
+    // The caller has a reference as well, so nothing is freed under the lock.
     state.withLock { state in
       guard let index = registration.index else { return false }
       registration.index = nil
@@ -70,16 +67,15 @@ final class ListenerList: @unchecked Sendable {
     }
   }
 
-  /// Ends those of the next `limit` listeners that are spent. Returns how many. What they held is
-  /// freed, here or where they were called: call it with no lock held.
+  /// Ends those of the next `limit` listeners that are spent, and returns how many there were. It may free
+  /// what they retained: call it with no lock held.
   @discardableResult
   func sweep(limit: Int) -> Int {
     endSpent(of: state.withLock { $0.next(limit) })
   }
 
   private func endSpent(of chosen: [ListenerRegistration]) -> Int {
-    // Outside of the lock: looking at a requester may turn out to hold the last reference to it.
-    // One look for all listeners that an object has registered in succession: each takes a mutex that the
+    // Outside of the lock, since a check may release the last reference to a requester. One check for all listeners that an object has registered in succession: each takes a mutex that the
     // consumers take for every run of events.
     var requester: SharedReference?
     var isGone = false
@@ -106,7 +102,7 @@ final class ListenerList: @unchecked Sendable {
     }
   }
 
-  /// On the listener thread.
+  /// Sweeps, on the listener thread.
   func sweep(_ moment: Upkeep) {
     if moment == .whenDry {
       let now = monotonicNanoseconds()

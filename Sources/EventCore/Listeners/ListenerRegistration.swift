@@ -3,14 +3,14 @@
 
 import Synchronization
 
-/// One listener: what its handler asks before each call, and what the user's handle is.
+/// One listener: the user's handle, and what its handler uses before each call.
 ///
-/// It is retained by the handler's closure, the handle and the `ListenerList`, and retains none of
-/// the user's objects: of its requester it keeps the memory (`WeakReference`).
+/// The handler's closure, the user and the `ListenerList` retain it. It retains none of the user's objects;
+/// of its requester it keeps the memory (`WeakReference`).
 @usableFromInline
 final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
-  // Constant but for `state` and `receiver`, which are set once, under the lock or before anybody
-  // else knows the registration.
+  // Constant, except for `state`, which `register` sets before others know the registration, and for
+  // `index`. `progress` has its own lock.
 
   /// Not retained: the listener ends with it (D9).
   let requester: SharedReference?
@@ -25,7 +25,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   private struct Progress {
     /// Nil until the consumer has taken the handler.
     var receiver: Receiver?
-    /// The listener ended before that.
+    /// Whether the listener was removed before that.
     var hasToEnd = false
   }
   private let progress = Guarded(Progress())
@@ -40,15 +40,15 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
 
   // MARK: Registering
 
-  /// Hands the handler to the context's consumer. Once, before anybody else knows the registration.
+  /// Hands the handler to the context's consumer. Once, before others know the registration.
   func register(_ handler: EventHandler, _ type: EventTypeActions) {
     state = handler.state
     guard let receiver = context.consumer.registry.add(handler, type) else {
-      // The context has ended, and so has the listener.
+      // The context has ended, and with it the listener.
       context.leave()
       return
     }
-    // On the list before anybody can end it, since whoever ends it takes it off.
+    // On the list before it can be removed, since the removal takes it off the list.
     let isListed = list?.add(self) == true
     let hasToEnd = progress.withLock { progress in
       progress.receiver = receiver
@@ -64,8 +64,8 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
 
   // MARK: From the handler, on the consumer's thread
 
-  /// The requester, for the duration of a call, which `letGo` ends. Nil if it is gone: then the
-  /// listener ends.
+  /// The requester, retained for a call; nil if it is gone, and then the listener ends. If it is held for
+  /// this call alone, the caller ends the hold by `letGoOfRequester`.
   @usableFromInline
   func holdRequester() -> HeldObject? {
     let consumer = context.consumer
@@ -73,7 +73,8 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
       remove()
       return nil
     }
-    // Relaxed: this thread writes it. 0: `hold` has left the handler, and may have paused (D6).
+    // Relaxed: this thread writes it. If `hold` has left the handler, it is announced and checked anew
+    // (D6).
     if consumer.calls.running.load(ordering: .relaxed) != 0 { return held }
     consumer.calls.willCall(at: state.address)
     if state.isValid(at: .max - 1) { return held }
@@ -81,17 +82,16 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
     return nil
   }
 
-  /// Ends a call of the requester that it is held for alone. Of a registration that has one.
+  /// Ends the hold of the requester, which is not nil, for one call.
   @usableFromInline
   func letGoOfRequester() {
     context.consumer.letGo(requester.unsafelyUnwrapped)
   }
 
-  /// True for the one call of a `once` listener, which ends with it.
+  /// True for the only call of a `once` listener, which this ends.
   @usableFromInline
   func claimOnlyCall() -> Bool {
-    // Relaxed: calls of one listener are in order anyway; this is about a second one that waits
-    // already.
+    // Relaxed: one thread at a time calls the listener. A second event may wait already.
     guard !hasRun.exchange(true, ordering: .relaxed) else { return false }
     remove()
     return true
@@ -102,7 +102,7 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   /// Whether it was removed; its requester may be gone without that.
   var isEnded: Bool { state.isEnded }
 
-  /// Ends what an ended listener still holds.
+  /// Removes the listener, and gives back its context if it has ended otherwise.
   func endSpent() {
     if !remove() { release() }
   }
@@ -159,18 +159,18 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
 
   /// Gives the context back, once.
   private func release() {
-    // Whoever takes the registration off the list is the one.
+    // The thread that takes the registration off the list does it.
     if list?.remove(self) == true {
       context.leave()
     }
   }
 
-  /// Its index in the list, which guards it.
+  /// The index in the `ListenerList`, whose lock guards it.
   var index: Int?
 }
 
 extension ListenerRegistration {
-  /// The handler of this listener.
+  /// Makes the handler of this listener.
   @inlinable
   func handler<E: Eventable>(
     _ callback: HandlerCallback<E>, _ interest: HandlerInterest<E>
@@ -190,7 +190,7 @@ extension ListenerRegistration {
       }
     }
     let general: TypedHandler<E>.General = { event, lane, time, _ in
-      // Held over the call and the filters', which may be the requester's methods.
+      // Retained during the filter, too, which may be a method of the requester.
       guard let held = self.holdRequester() else { return false }
       let wasCalled =
         interest.admits(event, lane, time) && judge?(event, lane, time, held.object) != false

@@ -116,10 +116,10 @@ struct ExecutionContextTests {
       let (context, owner) = context(place, of: central)
       let found = Log<(context: ExecutionContext, isCurrent: Bool)>()
       #expect(
-        context.run { found.append((central.listener.contexts.current(), context.isCurrent)) })
+        context.run { found.append((central.listener.contexts.current(), context.consumer.isCurrent)) })
       let inside = found.entries(atLeast: 1)[0]
       #expect(inside.isCurrent)
-      #expect(!context.isCurrent)
+      #expect(!context.consumer.isCurrent)
       if place == .task {
         // Each context of a task has a task of its own.
         #expect(inside.context.consumer !== context.consumer)
