@@ -75,8 +75,9 @@ final class ListenerList: @unchecked Sendable {
   }
 
   private func endSpent(of chosen: [ListenerRegistration]) -> Int {
-    // Outside of the lock, since a check may release the last reference to a requester. One check for all listeners that an object has registered in succession: each takes a mutex that the
-    // consumers take for every run of events.
+    // Outside of the lock, since a check may release the last reference to a requester. One check for all
+    // listeners that an object has registered in succession: each takes a mutex that the consumers take
+    // for every run of events.
     var requester: SharedReference?
     var isGone = false
     let spent = chosen.filter { registration in
