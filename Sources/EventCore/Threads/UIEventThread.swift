@@ -128,7 +128,8 @@ extension UIEventThread {
   }
 
   /// Registers a closure or a bound method of the MainActor that is called for every event of a type. All
-  /// else is as for the form with three parameters. The clock is not read for it.
+  /// else is as for the form with three parameters. The clock is not read for it, unless it has an age
+  /// or a filter.
   @inlinable
   @discardableResult
   public func addEventCallback<E: Eventable>(
