@@ -21,7 +21,8 @@ import Synchronization
 /// A worker of a shared mailbox takes from there too; both inboxes have one mutex, and it takes one
 /// at a time.
 ///
-/// Who touches what: `own` and `lanes` the consumer's thread only.
+/// Who touches what: `own` and `lanes` the consumer's thread only. One file, though long: taking, waiting and
+/// ending all rest on these two.
 final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable {
   private struct Own: ~Copyable {
     /// The queue of `lanes` that it works on; otherwise one that is always empty, so that the next
