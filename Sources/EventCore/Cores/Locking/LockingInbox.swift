@@ -3,23 +3,23 @@
 
 import Synchronization
 
-/// What a mailbox of the locking core shares with its producers: ten lanes under a mutex.
+/// The part of a mailbox that producers see: ten lanes under a mutex.
 ///
-/// It is apart from the mailbox since routes that threads remember keep it: after the end there is
-/// nothing in it, and it refuses.
+/// It is an object of its own because threads remember routes to it, and so keep it for a while after its
+/// mailbox has ended. Then it is empty, and refuses what is posted.
 ///
-/// Who touches what: `hot`, `lanes` and `state` with the mutex held, in which no code of the user's runs;
-/// `urgent` and `taken` are atomic.
+/// Synchronization: `urgent` and `taken` are atomic. Everything else is touched with the mutex held, under
+/// which no code of the user's runs.
 final class LockingInbox: LockingSink, @unchecked Sendable {
-  /// What a post looks at, beside the mutex and the lane of most events: each line more would have to
-  /// come over from the consumer after each of its looks.
+  /// What a post reads and writes, beside the mutex and the lane that is used most: each further line would
+  /// have to come from the consumer's cache.
   struct Hot {
     /// One bit for each lane that holds something.
     var occupied: UInt16 = 0
-    /// A post to a lane before this one concerns who takes.
+    /// A post to an earlier lane than this one makes the consumer look.
     var first = UInt8(Lane.count)
-    /// Whether those who take have been told so.
-    var isTold = false
+    /// Whether `urgent` is set.
+    var isUrgent = false
     var refuses = false
     var hasSleepers = false
 
@@ -30,10 +30,10 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   struct State {
     var closes = false
     var isInterrupted = false
-    /// Of a worker's: until `admit`.
+    /// Whether a worker has yet to be admitted (`admit`).
     var isHeld = false
-    /// Who sleeps and is to be woken, the one that came last at the end: its cache is warmest.
-    var asleep: [LockingBed] = []
+    /// The consumers to wake. The one that went to sleep last is woken first, since its cache is the warmest.
+    var sleepers: [LockingSleeper] = []
     var dropped: UInt64 = 0
     var superseded: UInt64 = 0
     var subscriptions: [LockingSubscription] = []
@@ -42,21 +42,22 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   }
 
   let mutex: SystemMutex
-  /// Whose mutex it is, if it is not this one's.
+  /// The inbox whose mutex this one uses, if it has none of its own.
   private let owner: LockingInbox?
   private let memory: UnsafeMutableRawPointer
   let hot: UnsafeMutablePointer<Hot>
   let lanes: LockingLanes
   let state: UnsafeMutablePointer<State>
-  /// Something has come that concerns who takes. Written with the mutex held.
+  /// Asks the consumer to look. Written with the mutex held.
   let urgent: UnsafeMutablePointer<Atomic<Bool>>
-  /// How many events were taken from each lane: written by the one who takes, read by anybody.
+  /// How many events were taken from each lane. Written by the consumer or with the mutex held, read by any
+  /// thread.
   private let taken: UnsafeMutablePointer<Atomic<UInt64>>
 
-  /// - Parameter owner: Whose mutex guards this one too: a worker sees both at one moment (D1).
+  /// - Parameter owner: Whose mutex guards this inbox too, so that a worker sees both at one moment (D1).
   init(sharing owner: LockingInbox? = nil) {
-    // What those who take look at for each event, and count; the mutex with what a post touches; the
-    // rest. The first is apart by two lines, since processors fetch two at once.
+    // First what the consumer reads and counts for each event; then, two lines further on since processors
+    // fetch lines in pairs, the mutex with what a post touches; then the rest.
     let hotOffset = 128 + SystemMutex.size
     let stateOffset = (hotOffset + 8 + LockingLanes.size + 63) & -64
     memory = .allocate(byteCount: stateOffset + MemoryLayout<State>.size, alignment: 128)
@@ -101,39 +102,39 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     return 0
   }
 
-  /// Puts records into their lane. Locked. Returns who is to be woken then, with the mutex open.
+  /// Puts records into their lane. Locked. Returns whom to wake after the unlock.
   @inline(__always)
-  func append(_ run: LockingRun) -> LockingBed? {
+  func append(_ run: LockingRun) -> LockingSleeper? {
     let lane = run.first.lane
     lanes[lane].pointee.append(run, isStack: LockingLane.isStack(lane))
     hot.pointee.occupied |= 1 << UInt16(truncatingIfNeeded: lane)
-    if lane < hot.pointee.first, !hot.pointee.isTold { setUrgent() }
+    if lane < hot.pointee.first, !hot.pointee.isUrgent { setUrgent() }
     return hot.pointee.hasSleepers ? nextSleeper() : nil
   }
 
-  /// Has those who take look. Locked.
+  /// Asks the consumer to look. Locked.
   private func setUrgent() {
-    hot.pointee.isTold = true
-    // Releasing: pairs with the consumer's look.
+    hot.pointee.isUrgent = true
+    // Releasing: pairs with the acquiring load in `LockingMailbox.nextStep`.
     urgent.pointee.store(true, ordering: .releasing)
   }
 
-  /// What has come is seen; what comes from now on is to be told again. Locked.
+  /// The consumer has seen what has come, so that later posts ask again. Locked.
   func didLook(stillUrgent: Bool) {
-    hot.pointee.isTold = stillUrgent
+    hot.pointee.isUrgent = stillUrgent
     // Relaxed: the mutex orders the writers.
     urgent.pointee.store(stillUrgent, ordering: .relaxed)
   }
 
-  /// Changes what those who take have to do, and wakes them.
+  /// Changes what the consumers have to do, and wakes them all.
   func tell(_ change: (inout State) -> Void) {
-    var asleep: [LockingBed] = []
+    var sleepers: [LockingSleeper] = []
     withLock {
       change(&state.pointee)
       setUrgent()
-      while let bed = nextSleeper() { asleep.append(bed) }
+      while let sleeper = nextSleeper() { sleepers.append(sleeper) }
     }
-    for bed in asleep { bed.wake() }
+    for sleeper in sleepers { sleeper.wake() }
   }
 
   func close(drops: Bool) {
@@ -162,7 +163,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
 
   func depths() -> [Int] {
     let posted = withLock { (0..<Lane.count).map { lanes[$0].pointee.posted } }
-    // Relaxed: a momentary figure. Read after `posted`, so it may be ahead of it by a little.
+    // Relaxed: a momentary figure. Read after `posted`, so that it may be a little ahead of it.
     return posted.enumerated().map { lane, posted in
       max(0, posted - Int(taken[lane].load(ordering: .relaxed)))
     }
@@ -174,11 +175,11 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     return (all - dropped, dropped)
   }
 
-  // MARK: Who takes
+  // MARK: The consumer
 
   @inline(__always)
   func countTaken(_ lane: Int) {
-    // Relaxed: a figure. Only the consumer writes it, or who has the mutex.
+    // Relaxed: a figure, with one writer at a time.
     taken[lane].store(taken[lane].load(ordering: .relaxed) &+ 1, ordering: .relaxed)
   }
 
@@ -191,8 +192,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
 
   typealias Event = (event: LockingRecord?, slot: Unmanaged<LockingLatest>?)
 
-  /// The event that a taken record is, or that it is the token of; nil if there is none any more.
-  /// Locked. A token's slot is to be released when the event has ended.
+  /// The event of a record that was taken. If the record is a token, that is the event it stands for, or nil
+  /// if that was taken before; the caller releases the slot once the event has ended. Locked.
   func event(
     of record: LockingRecord, into buffer: inout LockingBuffer, anyLane: Bool = false
   ) -> Event {
@@ -204,31 +205,31 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     return (slot._withUnsafeGuaranteedRef { $0.take(record.lane, anyLane, into: &buffer) }, slot)
   }
 
-  /// Has a bed woken when there is something to take. Locked, as the two below.
-  func lieDown(_ bed: LockingBed) {
-    state.pointee.asleep.append(bed)
+  /// Has the next post wake a consumer. Locked, as the two below.
+  func announceSleep(_ sleeper: LockingSleeper) {
+    state.pointee.sleepers.append(sleeper)
     hot.pointee.hasSleepers = true
   }
 
-  func getUp(_ bed: LockingBed) {
-    state.pointee.asleep.removeAll { $0 === bed }
-    hot.pointee.hasSleepers = !state.pointee.asleep.isEmpty
+  func withdrawSleep(_ sleeper: LockingSleeper) {
+    state.pointee.sleepers.removeAll { $0 === sleeper }
+    hot.pointee.hasSleepers = !state.pointee.sleepers.isEmpty
   }
 
-  /// Who is to be woken, with the mutex open.
-  func nextSleeper() -> LockingBed? {
-    defer { hot.pointee.hasSleepers = !state.pointee.asleep.isEmpty }
-    while let bed = state.pointee.asleep.popLast() {
-      // It may have been woken by its other inbox.
-      guard bed.isAsleep else { continue }
-      bed.isAsleep = false
-      return bed
+  /// Takes the consumer out that is to be woken next, after the unlock.
+  func nextSleeper() -> LockingSleeper? {
+    defer { hot.pointee.hasSleepers = !state.pointee.sleepers.isEmpty }
+    while let sleeper = state.pointee.sleepers.popLast() {
+      // A worker may have been woken by its other inbox.
+      guard sleeper.isAsleep else { continue }
+      sleeper.isAsleep = false
+      return sleeper
     }
     return nil
   }
 
-  /// Frees what a taken record stands for, and counts it. Not locked, since the end of a payload is
-  /// user code.
+  /// Ends the event of a record that was taken, and counts it. Not locked, since the end of a payload is
+  /// code of the user's.
   func drop(_ record: LockingRecord, _ buffer: inout LockingBuffer) {
     let (event, slot): Event = withLock {
       let found = self.event(of: record, into: &buffer, anyLane: true)
@@ -242,7 +243,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     slot?.release()
   }
 
-  /// Frees what waits.
+  /// Drops what waits.
   func dropAll() {
     var buffer = LockingBuffer()
     while true {
@@ -260,7 +261,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     dropAll()
   }
 
-  /// The end of its mailbox: what it held goes, though threads may remember it for a while.
+  /// The end of its mailbox: lets go of all that it holds, though threads may remember it for a while.
   func forgetAll() {
     end()
     let (subscriptions, latests, blocks) = withLock {
@@ -272,12 +273,12 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   }
 }
 
-/// Where one consumer sleeps.
-final class LockingBed: @unchecked Sendable {
-  // `isAsleep` is guarded by the mutex of the inboxes, which share it if they are two.
+/// A consumer that sleeps, or may do so.
+final class LockingSleeper: @unchecked Sendable {
+  // `isAsleep` is guarded by the mutex of its inboxes, of which a worker has two, with one mutex.
   let monitor: Monitor
   private let pump: ConsumerPump?
-  /// Nobody has woken it yet. Whoever clears it does, with the mutex open.
+  /// Whether nobody has woken it yet. Whoever clears this wakes it after the unlock.
   var isAsleep = false
 
   init(_ mutex: SystemMutex, _ pump: ConsumerPump?) {

@@ -9,26 +9,26 @@
   import Musl
 #endif
 
-/// A lane: records one behind the other in a block of memory that grows with them. No lock of its own.
+/// A lane: records side by side in a block of memory that grows with them. It has no lock of its own.
 ///
-/// A queue is taken from where it begins, a stack where it ends. A mailbox has each lane twice: the
-/// one that producers fill, and the one that its consumer has taken over; the two change hands
-/// whole, however much is in them.
+/// From a queue the first record is taken, from a stack the last. A mailbox has each queue twice: producers
+/// fill one, and the consumer works off the other. When it has done so, the two are swapped, however much
+/// they hold.
 struct LockingLane {
-  // First what a post touches: of the lane that is used most it lies beside the mutex.
+  // First what a post touches. For the lane that is used most, it lies beside the mutex.
 
-  /// Where the next record comes, and how many bytes are left there.
+  /// Where the next record goes, and how many bytes are free there.
   private var end = Self.nowhere
   private var room: UInt32 = 0
-  /// How many events were put in since the last `setPlace`, and before.
+  /// How many events were put in since the last `setPlace`, and how many before.
   private var count: UInt32 = 0
   private var earlier = 0
-  /// The record that a queue gives next.
+  /// The next record to take from a queue.
   private var begin = Self.nowhere
   private var memory: UnsafeMutableRawPointer?
   private(set) var size = 0
-  /// Of a stack: the length of the record that ends at `end`. Each has that of the one before as its
-  /// link, since the memory may move.
+  /// The length of a stack's last record. Each record has the length of the one before it as its link, and
+  /// not its address, since the memory may move.
   private var lastLength = 0
   private var padding = 0
 
@@ -46,7 +46,7 @@ struct LockingLane {
   /// How many events were ever put in.
   var posted: Int { earlier + Int(count) }
 
-  /// Where the memory begins: so that most records, which have 64 bytes, lie on one line each.
+  /// The first usable byte. Most records have 64 bytes, so that each lies on one cache line.
   private var start: UnsafeMutableRawPointer {
     memory?.alignedUp(toMultipleOf: Self.line) ?? Self.nowhere
   }
@@ -57,7 +57,7 @@ struct LockingLane {
     let bytes = run.count &* run.length
     if bytes > Int(room) { makeRoom(for: bytes) }
     let place = end
-    // Most are of 64 bytes: a few moves in place of a call.
+    // For most records, a few instructions instead of a call.
     if bytes == 64 {
       place.copyMemory(from: run.first.address, byteCount: 64)
     } else {
@@ -67,8 +67,8 @@ struct LockingLane {
     room &-= UInt32(truncatingIfNeeded: bytes)
     count &+= UInt32(truncatingIfNeeded: run.count)
     if isStack { chain(run, at: place) }
-    // The consumer has had the lines that come next: each would hold up the next unlock until it has
-    // come over.
+    // The next lines are still in the consumer's cache. Without the prefetch, the next unlock would have to
+    // wait for them.
     prefetchForWrite(place + (bytes &+ 192))
   }
 
@@ -84,11 +84,12 @@ struct LockingLane {
   private mutating func makeRoom(for bytes: Int) {
     let used = end - begin
     var from = begin
-    // Down, if that is less than what was taken since the last time; else into a larger block.
+    // If more bytes are free in front of the records than the records have, they move there; else the block
+    // grows.
     if begin - start < used || size < used + bytes {
       let offset = memory.map { begin - $0 } ?? 0
       size = max(2 * size, used + bytes, Self.smallest)
-      // Of large blocks the system moves the pages, and no bytes.
+      // For a large block, the system remaps its pages instead of copying them.
       guard let block = realloc(memory, size + Self.line) else {
         fatalError(
           """
@@ -109,11 +110,11 @@ struct LockingLane {
     room = UInt32(clamping: start + size - end)
   }
 
-  /// Counts an event that waits elsewhere in place of a record, or no more.
+  /// Counts an event that waits elsewhere in place of a record, or, with -1, that it waits no more.
   mutating func countPosted(_ change: Int) { earlier += change }
 
-  /// Takes the record out that is next by D2 or D3; there is one. It is there until the next
-  /// `append`.
+  /// Takes the record out that is next by D2 or D3. The lane must not be empty. The record stays in place
+  /// until the next `append`.
   @inline(__always)
   mutating func take(isStack: Bool) -> LockingRecord {
     let record = LockingRecord(address: isStack ? end - lastLength : begin)
@@ -126,7 +127,7 @@ struct LockingLane {
     return record
   }
 
-  /// Takes all of another lane over, which gets the memory of this empty one for it.
+  /// Takes all records of another queue over, which gets the memory of this empty one for them.
   mutating func takeAll(of other: inout LockingLane) {
     let posted = other.posted
     setPlace(begin: start, end: start)
@@ -144,7 +145,7 @@ struct LockingLane {
   }
 }
 
-/// Ten lanes, at a place of the owner's.
+/// The ten lanes of a mailbox, in memory of its owner's.
 struct LockingLanes {
   static let size = Lane.count * MemoryLayout<LockingLane>.stride
   private let memory: UnsafeMutablePointer<LockingLane>
@@ -154,7 +155,7 @@ struct LockingLanes {
     memory.initialize(repeating: LockingLane(), count: Lane.count)
   }
 
-  /// The lane of most events comes first: the queue of normal priority.
+  /// The lane that most events use comes first in memory: the queue of normal priority.
   @inline(__always)
   subscript(lane: Int) -> UnsafeMutablePointer<LockingLane> {
     memory + (lane < 7 ? lane &+ 3 : lane &- 7)
@@ -167,7 +168,7 @@ struct LockingLanes {
   func contains(over kept: Int) -> Bool { (0..<Lane.count).contains { memory[$0].size > kept } }
 }
 
-/// Memory for a record that is on its way out of a lane, which others fill meanwhile.
+/// Memory for a record that was taken out of a lane while producers fill it.
 struct LockingBuffer: ~Copyable {
   private var memory: UnsafeMutableRawPointer?
   private var size = 0

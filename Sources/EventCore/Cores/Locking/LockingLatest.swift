@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The way into an inbox for a subscription of which one event waits at most: the newest. It lies
-/// in here; what goes into the inbox is a token, at most one for each lane, which tells the
-/// consumer where in the lanes to look here.
+/// The way into an inbox for a subscription of which one event waits at most: the newest. The event waits in
+/// here, and a token waits in the inbox. A token tells the consumer when to look in here; there is one at
+/// most in each lane.
 ///
-/// Everything that changes is guarded by the inbox's mutex. The inbox holds it until the
-/// subscription is removed, and so do its tokens.
+/// What changes is guarded by the inbox's mutex. The inbox retains this object until the subscription is
+/// removed, and so do its tokens.
 final class LockingLatest: LockingSink, @unchecked Sendable {
   let subscription: LockingSubscription
   private let gate = LockingGate()
@@ -35,13 +35,13 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   }
 
   deinit {
-    // Empty: an event that waits has a token to come, which holds us.
+    // No event is left: the token of one that waits would retain this object.
     token.address.deallocate()
   }
 
   override func post(_ run: LockingRun) -> Int? {
     var left: Int? = nil
-    var sleeper: LockingBed?
+    var sleeper: LockingSleeper?
     let lane = run.first.lane
     inbox.withLock {
       guard !inbox.hot.pointee.refuses else { return }
@@ -50,7 +50,7 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
       left = count
       superseded += UInt64(count)
       inbox.state.pointee.superseded += UInt64(count)
-      // What waits counts once, in its own lane, whatever tokens there are.
+      // What waits is counted in its own lane, whatever tokens there are.
       if let former, former != lane { inbox.lanes[former].pointee.countPosted(-1) }
       guard posted & 1 << lane == 0 else {
         if former != lane { inbox.lanes[lane].pointee.countPosted(1) }
@@ -58,7 +58,7 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
       }
       posted |= 1 << lane
       token.header.pointee.lane = UInt8(lane)
-      // Ended by whoever takes the token, when the event has ended.
+      // Balanced by whoever takes the token, after the event has ended.
       _ = Unmanaged.passRetained(self)
       sleeper = inbox.append(
         LockingRun(first: token, count: 1, length: LockingRecord.boxedLength))
@@ -67,15 +67,15 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
     return left
   }
 
-  /// Takes the newest over. Its place is then the older one's, if one waited. Returns how many
-  /// are superseded.
+  /// Takes the newest event over, and puts the one that waited, if there is one, in its place. Returns how
+  /// many were superseded.
   private func replace(_ run: LockingRun) -> Int {
     let newest = run[run.count - 1]
     guard let old = waits else {
       waits = event.copy(newest)
       return run.count - 1
     }
-    // Both are of one type, and so of one length.
+    // Both have the same type, and so the same length.
     for offset in stride(from: 0, to: run.length, by: 8) {
       let word = newest.address.load(fromByteOffset: offset, as: UInt64.self)
       (newest.address + offset).copyMemory(from: old.address + offset, byteCount: 8)
@@ -84,9 +84,9 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
     return run.count
   }
 
-  /// A token of a lane has left the inbox: the event it stands for, or nil. Locked.
+  /// The consumer has taken the token of a lane. Returns the event that the token stands for, or nil. Locked.
   ///
-  /// `anyLane`: also an event of a later lane, which otherwise waits for its own token.
+  /// - Parameter anyLane: Whether that may also be an event of a later lane, which has a token of its own.
   func take(
     _ lane: Int, _ anyLane: Bool, into buffer: inout LockingBuffer
   ) -> LockingRecord? {

@@ -11,49 +11,49 @@ import Synchronization
   import Musl
 #endif
 
-/// The mailbox in pure Swift: an inbox under a mutex, of which the consumer takes over the whole
-/// queue that is next.
+/// The mailbox in pure Swift: an inbox under a mutex, from which the consumer takes over the whole queue that
+/// is next.
 ///
-/// It then takes one after the other without the mutex, until that queue is dry, or `urgent` is set:
-/// a post does so before it returns if it comes before what the consumer works on (D1). Of a stack
-/// it takes one at a time, since each post comes before the others (D3).
+/// It works that queue off without the mutex until the queue is dry or `urgent` is set. A post that comes
+/// before what the consumer works on sets `urgent` before it returns (D1). From a stack the consumer takes
+/// one record at a time, since each post comes before the others (D3).
 ///
-/// A worker of a shared mailbox takes from there too; both inboxes have one mutex, and it takes one
-/// at a time.
+/// A worker takes from its shared mailbox too. Both inboxes have one mutex, and a worker always takes one
+/// record at a time.
 ///
-/// Who touches what: `own` and `lanes` the consumer's thread only. One file, though long: taking, waiting and
-/// ending all rest on these two.
+/// Synchronization: only the consumer's thread touches `own` and `lanes`. One file, though long: taking,
+/// waiting and ending all rest on these two.
 final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable {
   private struct Own: ~Copyable {
-    /// The queue of `lanes` that it works on; otherwise one that is always empty, so that the next
-    /// step looks.
+    /// The queue of `lanes` that it works on. Otherwise 0, which is always empty there, so that the next step
+    /// looks.
     var lane = 0
     var buffer = LockingBuffer()
     /// Events since the last look.
     var sinceLook = 0
-    /// As of the last look.
+    /// Whether the last look was into the shared mailbox, too.
     var looksAtShared = false
   }
 
   let inbox: LockingInbox
-  /// Where a worker takes from too, and that it keeps alive; nil for others.
+  /// The shared mailbox of a worker, which keeps it alive, and its inbox; nil for others.
   private let sharedMailbox: LockingSharedMailbox?
   private let shared: LockingInbox?
   private let own: UnsafeMutablePointer<Own>
-  /// The queues that it has taken over. What is in one of them came before all that is in the same
-  /// lane of the inbox.
+  /// The queues that the consumer has taken over. What is in one of them came before all that is in the
+  /// same lane of the inbox.
   private let laneMemory = UnsafeMutableRawPointer.allocate(
     byteCount: LockingLanes.size, alignment: 64)
   private let lanes: LockingLanes
-  private let bed: LockingBed
+  private let sleeper: LockingSleeper
   private let strategy: EventWaitStrategy
   /// Woken in place of a thread; nil if the consumer has one.
   private let pump: ConsumerPump?
-  /// What a worker took from the shared mailbox. Written by its thread.
+  /// How many events a worker took from the shared mailbox. Written by its thread.
   private let takenShared = Atomic<UInt64>(0)
 
-  /// How many bytes an idle mailbox keeps in a lane, and how long it keeps what a burst has left: it
-  /// may soon be needed again.
+  /// How many bytes an idle mailbox keeps in a lane, and for how long it keeps more than that after a burst,
+  /// since the next burst may come soon.
   private static let keptBytes = 32_768
   private static let keptNanoseconds: UInt64 = 1_000_000_000
 
@@ -65,8 +65,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     sharedMailbox = shared
     self.shared = shared?.inbox
     inbox = LockingInbox(sharing: shared?.inbox)
-    bed = LockingBed(inbox.mutex, pump)
-    // On lines of its own: it is written for each event, and what lies beside it others read.
+    sleeper = LockingSleeper(inbox.mutex, pump)
+    // On lines of its own: it is written for each event, and other threads read what would lie beside it.
     own = UnsafeMutableRawPointer.allocate(
       byteCount: (MemoryLayout<Own>.size + 127) & -128, alignment: 128
     ).bindMemory(to: Own.self, capacity: 1)
@@ -74,7 +74,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     lanes = LockingLanes(at: laneMemory)
     inbox.state.pointee.isHeld = shared != nil
     // Armed: the first post has it pumped.
-    if pump != nil { lieDown() }
+    if pump != nil { announceSleep() }
   }
 
   deinit {
@@ -136,8 +136,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   }
 
   private enum Step {
-    /// With the slot that the event was in, if any, which is to be let go after it. Nil for a token
-    /// that stood for nothing.
+    /// With the slot that the event was in, if any, which is released after the event. Nil for a token that
+    /// stood for nothing.
     case event(LockingRecord?, Unmanaged<LockingLatest>?, isShared: Bool)
     case control
     case dry
@@ -165,7 +165,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   @inline(__always)
   private func nextStep(_ afterControl: Bool) -> Step {
     let lane = lanes[own.pointee.lane]
-    // Acquiring: pairs with the post that set it; the data itself is ordered by the mutex.
+    // Acquiring: pairs with the releasing store in `LockingInbox.setUrgent`.
     guard !lane.pointee.isEmpty, !inbox.urgent.pointee.load(ordering: .acquiring)
     else { return look(afterControl) }
     own.pointee.sinceLook &+= 1
@@ -179,12 +179,12 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
 
   @inline(never)
   private func look(_ afterControl: Bool) -> Step {
-    letThemGetAhead()
+    letProducersGetAhead()
     inbox.mutex.lock()
     let step = lockedLook(afterControl)
-    // Who is to look after what is shared and waits still. A post wakes one worker, which may be
-    // this one, and this one has something of its own to do, or comes upon more.
-    var sleeper: LockingBed?
+    // If something is left in the shared mailbox, another worker has to look. A post there wakes one worker
+    // alone, which may be this one, although it now has something else to do.
+    var sleeper: LockingSleeper?
     if let shared, shared.hot.pointee.occupied != 0 {
       sleeper = shared.nextSleeper()
     }
@@ -196,8 +196,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   private func lockedLook(_ afterControl: Bool) -> Step {
     let (state, hot) = (inbox.state, inbox.hot)
     inbox.didLook(stillUrgent: state.pointee.isInterrupted)
-    // A worker follows its shared mailbox once it is ready, and leaves what is in there to the others
-    // when it ends.
+    // A worker looks into its shared mailbox once it is admitted. When its own one closes, it leaves what is
+    // in the shared one to the others.
     let followed = state.pointee.isHeld ? nil : shared
     own.pointee.looksAtShared = followed != nil && !hot.pointee.refuses
     if state.pointee.isInterrupted, !afterControl {
@@ -231,7 +231,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   /// Locked.
   private func takeShared(_ lane: Int, _ shared: LockingInbox) -> Step {
     let record = shared.take(lane, into: &own.pointee.buffer)
-    // Who spins looks as long as there is something.
+    // A worker that spins goes on to look as long as there is something.
     shared.didLook(
       stillUrgent: shared.hot.pointee.occupied != 0 || shared.hot.pointee.refuses)
     let step = step(record, shared)
@@ -242,15 +242,16 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     return step
   }
 
-  /// What a taken record comes to. Locked.
+  /// The step for a record that was taken. Locked.
   private func step(_ record: LockingRecord, _ inbox: LockingInbox) -> Step {
     let (event, slot) = inbox.event(of: record, into: &own.pointee.buffer)
     return .event(event, slot, isShared: inbox === shared)
   }
 
-  /// Dry, and the last look brought little: taking the lock from the producers, and with it the
-  /// lines that they fill, costs both sides more than this wait does if it is for a few events.
-  private func letThemGetAhead() {
+  /// Waits for a microsecond if the queue is dry and the last look brought little. Whoever takes the lock
+  /// takes it, and the lines that it guards, from the producers: for a few events, that costs both sides
+  /// more than this wait.
+  private func letProducersGetAhead() {
     if lanes[own.pointee.lane].pointee.isEmpty, (1..<64).contains(own.pointee.sinceLook),
       strategy != .spin, pump == nil
     {
@@ -262,7 +263,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
 
   private func end() {
     inbox.withLock {
-      getUp()
+      withdrawSleep()
       inbox.hot.pointee.refuses = true
     }
     for lane in 0..<Lane.count {
@@ -277,34 +278,33 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
 
   // MARK: Waiting
 
-  /// Whether there is something to do. Relaxed where the mutex is held: it orders the writers;
-  /// elsewhere it is a hint.
+  /// Whether there is something to do. Relaxed: a hint, or with the mutex held, which orders it.
   private var hasNews: Bool {
     inbox.urgent.pointee.load(ordering: .relaxed)
       || own.pointee.looksAtShared && shared.unsafelyUnwrapped.urgent.pointee.load(ordering: .relaxed)
   }
 
-  /// Has those who post wake this consumer. Locked.
-  private func lieDown() {
-    bed.isAsleep = true
-    inbox.lieDown(bed)
-    if own.pointee.looksAtShared { shared?.lieDown(bed) }
+  /// Has the next post wake this consumer. Locked.
+  private func announceSleep() {
+    sleeper.isAsleep = true
+    inbox.announceSleep(sleeper)
+    if own.pointee.looksAtShared { shared?.announceSleep(sleeper) }
   }
 
-  private func getUp() {
-    bed.isAsleep = false
-    inbox.getUp(bed)
-    shared?.getUp(bed)
+  private func withdrawSleep() {
+    sleeper.isAsleep = false
+    inbox.withdrawSleep(sleeper)
+    shared?.withdrawSleep(sleeper)
   }
 
-  /// False if there is something to do.
+  /// Has the next post wake the pump. False if there is something to do already.
   private func arm() -> Bool {
     trim(to: Self.keptBytes)
     // Under the lock, so that a post either comes before and is seen, or finds it armed.
     return inbox.withLock {
-      getUp()
+      withdrawSleep()
       guard !hasNews else { return false }
-      lieDown()
+      announceSleep()
       return true
     }
   }
@@ -319,28 +319,28 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     }
   }
 
-  /// False if the time is over and nothing has come.
+  /// False if the deadline has passed and nothing has come.
   private func sleep(until deadline: UInt64?) -> Bool {
     inbox.withLock {
       let hasMuch =
         lanes.contains(over: Self.keptBytes) || inbox.lanes.contains(over: Self.keptBytes)
       while !hasNews {
-        lieDown()
-        let isInTime = bed.monitor.wait(until: hasMuch ? deadline : nil)
-        getUp()
+        announceSleep()
+        let isInTime = sleeper.monitor.wait(until: hasMuch ? deadline : nil)
+        withdrawSleep()
         if !isInTime, !hasNews { return false }
       }
       return true
     }
   }
 
-  /// Gives unused memory back to the system, but for so many bytes of each lane.
+  /// Frees unused memory, but for `kept` bytes of each lane.
   private func trim(to kept: Int) {
     let blocks = lanes.takeMemory(over: kept) + inbox.withLock { inbox.lanes.takeMemory(over: kept) }
     for block in blocks { block.deallocate() }
   }
 
-  /// Looks for as long as the strategy says. True if there is news.
+  /// Looks for as long as the strategy says. True once there is something to do.
   private func spin() -> Bool {
     let limit = strategy.spinNanoseconds
     let start = limit == nil ? 0 : monotonicNanoseconds()

@@ -10,7 +10,7 @@ final class LockingSnapshot: @unchecked Sendable {
     let sink: Unmanaged<LockingSink>
     let generation: UInt32
     let timed: Bool
-    /// Of a thread of a pool; nil in a router.
+    /// The load of a pool's thread; nil in a router.
     let load: EventLoad?
 
     init(_ name: Subscription, generation: UInt32, timed: Bool, load: EventLoad? = nil) {
@@ -26,8 +26,8 @@ final class LockingSnapshot: @unchecked Sendable {
   /// Ends a payload of this key; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
 
-  /// `keepsSubscriptions`: and with them the loads. Otherwise it keeps the sinks alone, which hold
-  /// nothing of the user's: threads remember snapshots.
+  /// - Parameter keepsSubscriptions: Whether to retain subscriptions, and with them the loads. Without them a
+  ///   snapshot keeps nothing of the user's, so that threads may remember it.
   private let keepsSubscriptions: Bool
 
   init(_ entries: [Entry], keepsSubscriptions: Bool) {
@@ -51,7 +51,7 @@ final class LockingSnapshot: @unchecked Sendable {
     entries.deallocate()
   }
 
-  /// One with a new entry of a subscription, or without it; nil if it has none.
+  /// A snapshot with a new entry for a subscription, or without it; nil if that has no entries.
   static func changing(
     _ old: LockingSnapshot?, _ subscription: Subscription, to entry: Entry?,
     keepsSubscriptions: Bool = false
@@ -68,20 +68,20 @@ final class LockingSnapshot: @unchecked Sendable {
 /// The router in pure Swift: a dictionary of immutable snapshots under a mutex, and what each
 /// thread remembers of it.
 ///
-/// A dispatch writes its records into memory of the thread's, from where each sink copies them
-/// under its own mutex: so nothing is locked while a payload is written, and while a balancer of
-/// the user's looks at it.
+/// A dispatch writes its records into memory of the thread's, from where each sink copies them under its own
+/// mutex. So nothing is locked while a payload is written, or while a balancer of the user's looks at it.
 final class LockingRouter: RouterCore {
   private let snapshots = Guarded<[UInt: LockingSnapshot]>([:])
-  /// Another one after each change, in any router; 0 before the first. Written under the mutex.
+  /// Changes with each subscription, to a number that no other router has; 0 before the first. Written under
+  /// the mutex.
   private let version = Atomic<UInt64>(0)
   private static let versions = Atomic<UInt64>(0)
-  /// Here, since a global constant is asked each time whether it is there already.
+  /// A copy of the global constant, each use of which would ask whether it has been made.
   private let threads = LockingThread.key
 
   func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer? {
     let thread = LockingThread.current(threads)
-    // Acquiring, pairs with `change`: a subscription that happened before is seen.
+    // Acquiring: pairs with `change`, so that a subscription that happened before is seen.
     let version = version.load(ordering: .acquiring)
     let route = thread.pointee.route(key, version) { look(key) }
     let length = LockingRecord.length(payload: size)
@@ -89,7 +89,7 @@ final class LockingRouter: RouterCore {
     let record = LockingRecord(address: thread.pointee.takeMemory(length))
     record.initialize(
       only, lane: lane, length: length, time: only.timed ? monotonicNanoseconds() : 0)
-    // No other record follows it: the link tells `commitOne` the route.
+    // No other record follows, so the link tells `commitOne` the route.
     record.header.pointee.link = UnsafeMutableRawPointer(mutating: UnsafeRawPointer(route))
     return record.address + EnvelopeLayout.payload
   }
@@ -98,8 +98,8 @@ final class LockingRouter: RouterCore {
     let record = LockingRecord(address: payload - EnvelopeLayout.payload)
     let route = record.header.pointee.link.unsafelyUnwrapped
       .assumingMemoryBound(to: LockingThread.Route.self)
-    // Now: a balancer may dispatch, and have another route here. What these name is kept until
-    // `giveMemory`.
+    // Read now: a balancer of the user's may dispatch, and have another route remembered here. What these two
+    // name is kept until `giveMemory`.
     let (only, snapshot) = (route.pointee.only.unsafelyUnwrapped, route.pointee.snapshot)
     let run = LockingRun(first: record, count: 1, length: record.length)
     record.header.pointee.link = record.address + run.length
@@ -197,12 +197,12 @@ final class LockingRouter: RouterCore {
   private func change(
     _ key: UInt, _ subscription: Subscription, to entry: LockingSnapshot.Entry?
   ) {
-    // What the old snapshot held may end with it: outside the mutex.
+    // What the old snapshot held may end with it: after the unlock.
     let old = snapshots.withLock { snapshots in
       let old = snapshots[key]
       snapshots[key] = LockingSnapshot.changing(old, subscription, to: entry)
       let next = Self.versions.wrappingAdd(1, ordering: .relaxed).newValue
-      // Releasing: pairs with `begin`, which then comes to see the snapshot under the mutex.
+      // Releasing: pairs with `begin`, which then looks for the snapshot under the mutex.
       version.store(next, ordering: .releasing)
       return old
     }

@@ -7,7 +7,7 @@ final class LockingSharedMailbox: SharedMailboxCore, LockingInboxOwner {
   let inbox = LockingInbox()
 
   deinit {
-    // Workers retain their shared mailbox: there is none left.
+    // Workers retain their shared mailbox, so none is left.
     inbox.forgetAll()
   }
 
@@ -27,7 +27,7 @@ final class LockingSharedMailbox: SharedMailboxCore, LockingInboxOwner {
   func counts() -> (taken: UInt64, dropped: UInt64) { inbox.counts() }
 }
 
-/// What is the same for a mailbox and a shared one.
+/// What the owners of inboxes have in common: a mailbox and a shared one.
 protocol LockingInboxOwner {
   var inbox: LockingInbox { get }
 }
@@ -38,7 +38,7 @@ extension LockingInboxOwner {
   func depths() -> [Int] { inbox.depths() }
 
   func removeLatestSubscription(_ subscription: Subscription) {
-    // Ends outside the lock.
+    // It ends after the unlock.
     let latest = inbox.withLock { inbox.state.pointee.latests.removeValue(forKey: subscription.pointer) }
     withExtendedLifetime(latest) {}
   }

@@ -9,19 +9,19 @@
   import Musl
 #endif
 
-/// What a thread keeps for its dispatches, until it ends: the routes that it took last, so that the
-/// next ones count no reference and take no mutex for them, and memory for its records.
+/// What a thread keeps for its dispatches until it ends: the routes that it used last, so that the next
+/// dispatches count no reference and take no mutex for them, and memory for records.
 ///
 /// Touched by its thread alone.
 struct LockingThread {
-  /// What is known of a key, side by side, since a dispatch reads it right after the unlock of the
-  /// one before: there each load that waits for another one is waited for.
+  /// What the thread remembers of a key. It lies side by side, since a dispatch reads it right after the
+  /// unlock of the one before, where it would have to wait for each load that depends on another one.
   struct Route {
     fileprivate var key: UInt = 0
     fileprivate var version: UInt64 = 0
-    /// Retained by hand: to read it counts no reference.
+    /// Retained by hand, so that a dispatch counts no reference.
     private(set) var snapshot: Unmanaged<LockingSnapshot>?
-    /// If there is one receiver alone: that of the snapshot.
+    /// The only receiver; nil if there are several.
     private(set) var only: LockingSnapshot.Entry?
   }
 
@@ -29,11 +29,11 @@ struct LockingThread {
   private let routes: UnsafeMutablePointer<Route>
   private var memory: UnsafeMutableRawPointer
   private var size = 8192
-  /// How many are inside of each other; the outermost has the memory.
+  /// How many dispatches are nested on this thread; the outermost one has the memory.
   private var dispatches = 0
-  /// What was forgotten while a dispatch relied on it.
+  /// Snapshots that the thread forgot while a dispatch relied on them.
   private var forgotten: [LockingSnapshot] = []
-  /// A larger batch has memory of its own.
+  /// A larger dispatch gets memory of its own.
   private static let largest = 65_536
 
   private init() {
@@ -72,14 +72,15 @@ struct LockingThread {
     return thread
   }
 
-  /// The route of a key as of a version of its router, which no other router has; else what `look`
-  /// finds. What it names is there until the next look, or until `giveMemory` after `takeMemory`.
+  /// The route of a key as of a version of its router, which no other router has; `look` finds it if the
+  /// thread does not remember it. What the route names is there until the thread asks again, or, after
+  /// `takeMemory`, until `giveMemory`.
   @inline(__always)
   mutating func route(
     _ key: UInt, _ version: UInt64,
     _ look: () -> (snapshot: LockingSnapshot?, version: UInt64)
   ) -> UnsafePointer<Route> {
-    // The address of a type's metadata.
+    // A key is the address of a type's metadata.
     let route = routes + Int((key >> 4 ^ key >> 8) % UInt(Self.routeCount))
     if route.pointee.key != key || route.pointee.version != version { fill(route, key, look()) }
     return UnsafePointer(route)
@@ -99,9 +100,9 @@ struct LockingThread {
       only: entries?.count == 1 ? entries?.first : nil)
   }
 
-  /// Memory for the records of a dispatch, until `giveMemory`: the thread's, or memory of its own if
-  /// they are very many, or inside of another dispatch: a balancer of the user's dispatches, or the
-  /// end of a payload.
+  /// Memory for the records of a dispatch, until `giveMemory`. A very large dispatch gets memory of its own,
+  /// and so does one inside of another: a balancer of the user's may dispatch, and so may the end of a
+  /// payload.
   @inline(__always)
   mutating func takeMemory(_ bytes: Int) -> UnsafeMutableRawPointer {
     dispatches &+= 1
