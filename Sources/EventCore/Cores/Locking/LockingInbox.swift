@@ -275,7 +275,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
 
 /// A consumer that sleeps, or may do so.
 final class LockingSleeper: @unchecked Sendable {
-  // `isAsleep` is guarded by the mutex of its inboxes, of which a worker has two, with one mutex.
+  // `isAsleep` is guarded by the mutex of its inboxes, of which a worker has two, with one mutex; the rest is
+  // constant.
   let monitor: Monitor
   private let pump: ConsumerPump?
   /// Whether nobody has woken it yet. Whoever clears this wakes it after the unlock.
