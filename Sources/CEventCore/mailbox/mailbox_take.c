@@ -134,6 +134,8 @@ static struct evc_envelope *pop(struct evc_mailbox *mailbox, unsigned lane, uint
 							    memory_order_relaxed)) {
 		return NULL;
 	}
+	/* As in evc_mailbox_take_listed. */
+	__builtin_prefetch(evc_head_envelope(below), 1);
 	evc_mailbox_count_left(mailbox, lane, 1);
 	return envelope;
 }

@@ -62,29 +62,52 @@ func eventTypeActions<E: Eventable>(_ type: E.Type) -> EventTypeActions {
   }
   let deliverDirectly: EventTypeActions.DeliverDirectly = {
     receiver, payload, envelope, owned, batch in
-    let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
-    var payload = payload
-    while true {
-      // Read for each event, since the list may change between two of them.
-      let direct = receiver.direct.pointee
-      let pointer = payload.assumingMemoryBound(to: E.self)
-      var isMoved = owned
-      if generation == direct.generation {
-        direct.call(owned ? pointer.move() : pointer.pointee, receiver, envelope)
-      } else {
-        isMoved = receiver.deliverAny(payload, envelope, owned: owned)
-      }
-      guard let batch else { return isMoved }
-      if !isMoved { pointer.deinitialize(count: 1) }
-      guard let following = batch.next(batch.walk) else { return true }
-      payload = following
+    if let batch {
+      deliverBatch(type, batch, from: payload, envelope, to: receiver)
+      return true
     }
+    return deliverOne(type, payload, envelope, owned: owned, to: receiver)
   }
   let drop: @Sendable (UnsafeMutableRawPointer) -> Void = { payload in
     payload.assumingMemoryBound(to: E.self).deinitialize(count: 1)
   }
   return EventTypeActions(
     key: eventKey(type), deliver: deliver, deliverDirectly: deliverDirectly, drop: _isPOD(type) ? nil : drop)
+}
+
+/// Calls the handlers for one event, by `DirectHandlers` if possible. Returns whether the payload was moved.
+@inlinable
+@inline(__always)
+func deliverOne<E: Eventable>(
+  _ type: E.Type, _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool,
+  to receiver: Receiver
+) -> Bool {
+  let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+  // Read for each event, since the list may change between two of them.
+  let direct = receiver.direct.pointee
+  guard generation == direct.generation else {
+    return receiver.deliverAny(payload, envelope, owned: owned)
+  }
+  let pointer = payload.assumingMemoryBound(to: E.self)
+  direct.call(owned ? pointer.move() : pointer.pointee, receiver, envelope)
+  return owned
+}
+
+/// The same for the events of a batch, until it has none left or another event comes first. Not inlined, so
+/// that single events do not save the registers of this loop.
+@inlinable
+@inline(never)
+func deliverBatch<E: Eventable>(
+  _ type: E.Type, _ batch: EventBatch, from payload: UnsafeMutableRawPointer,
+  _ envelope: UnsafeRawPointer, to receiver: Receiver
+) {
+  var next: UnsafeMutableRawPointer? = payload
+  while let payload = next {
+    if !deliverOne(type, payload, envelope, owned: true, to: receiver) {
+      payload.assumingMemoryBound(to: E.self).deinitialize(count: 1)
+    }
+    next = batch.next(batch.walk)
+  }
 }
 
 /// One event on its way to the handlers of a receiver. The consumer's thread only.
