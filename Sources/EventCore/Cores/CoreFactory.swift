@@ -60,7 +60,7 @@ struct CoreParts: Sendable {
     makeMailbox: { LockingMailbox($1, $2) },
     makeSharedMailbox: { LockingSharedMailbox() },
     makeBalancer: { LockingBalancer($0) },
-    makeScheduler: { LockingScheduler.make(clock: $0) },
+    makeScheduler: { LockingScheduler(clock: $0) },
     trees: LockingTree.self)
 
   #if URCU

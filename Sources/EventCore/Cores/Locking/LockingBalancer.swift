@@ -3,10 +3,10 @@
 
 import Synchronization
 
-/// The balancer in pure Swift: an immutable snapshot of the threads under a mutex, held for a
-/// look-up.
+/// The balancer in pure Swift: an immutable snapshot of the threads under a mutex, retained for each
+/// event.
 final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
-  // `own` is constant from the end of the initialiser on; everything else is guarded or atomic.
+  // `own` is constant; everything else is guarded or atomic.
   private let threads = Guarded<LockingSnapshot?>(nil)
   private let chooser: PoolChooser
   private let refusals = Atomic<UInt64>(0)
@@ -22,12 +22,14 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
   }
 
   var subscription: Subscription { own.name }
+  var refused: UInt64 { refusals.load(ordering: .relaxed) }
+  var dropped: UInt64 { drops.load(ordering: .relaxed) }
 
   // MARK: Posting
 
   override func post(_ run: LockingRun) -> Int? {
     var left = 0
-    for index in 0..<run.count where !place(run[index..<index + 1]) {
+    for index in 0..<run.count where !place(run[index]) {
       // The caller ends the first ones.
       run[left].address.copyMemory(from: run[index].address, byteCount: run.length)
       left += 1
@@ -37,55 +39,53 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
       refusals.wrappingAdd(UInt64(left), ordering: .relaxed)
       return nil
     }
-    // Accepted, with those that nobody was left for (D4: counted).
+    // The run counts as accepted. What is left found no thread any more (D4: counted).
     if left > 0 { drops.wrappingAdd(UInt64(left), ordering: .relaxed) }
     return left
   }
 
-  /// Has a thread chosen for a record, and posts it there, or to the next one that has not closed.
-  /// False if all have.
-  private func place(_ run: LockingRun) -> Bool {
+  /// Posts a record to the thread that is chosen for it, or to the next one that has not closed. False
+  /// if all have.
+  private func place(_ record: LockingRecord) -> Bool {
+    let run = LockingRun(first: record, count: 1, length: record.length)
     while let snapshot = threads.withLock({ $0 }) {
       let entries = snapshot.entries
-      let chosen = choose(run.first, snapshot)
+      let chosen = choose(record, entries)
       for turn in 0..<entries.count {
         let entry = entries[(chosen + turn) % entries.count]
         // A thread of a pool has one.
         let load = entry.load.unsafelyUnwrapped
         guard load.promise(1) else { continue }
-        readdress(run.first, entry)
+        record.header.pointee.subscription = entry.subscription
+        record.header.pointee.generation = entry.generation
+        // Nobody asked for the time when the dispatch began; it has not returned yet (D8).
+        if entry.timed, record.header.pointee.time == 0 {
+          record.header.pointee.time = monotonicNanoseconds()
+        }
         if let left = entry.sink._withUnsafeGuaranteedRef({ $0.post(run) }) {
-          if left > 0 { run.first.end(payloadMoved: false, chooser.drop) }
+          run.end(first: left, chooser.drop)
           return true
         }
         load.withdraw(1)
       }
-      // All that this snapshot knew may have gone while others came: a thread is taken off before
-      // it is retired, so that the current snapshot knows better.
+      // All threads of this snapshot may have closed while others were added. A thread is removed
+      // before it closes, so that the current snapshot knows.
       if threads.withLock({ $0 === snapshot }) { break }
     }
     return false
   }
 
-  /// The number of the thread for a record. Runs the user's code.
-  private func choose(_ record: LockingRecord, _ snapshot: LockingSnapshot) -> Int {
-    let entries = snapshot.entries
+  /// The number of the thread for a record. Runs code of the user's.
+  private func choose(
+    _ record: LockingRecord, _ entries: UnsafeBufferPointer<LockingSnapshot.Entry>
+  ) -> Int {
     guard entries.count > 1, let first = entries.baseAddress else { return 0 }
-    // An optional pointer has the layout of a pointer, and a stored property an offset.
+    // An optional reference has the layout of a pointer, and a stored property has an offset.
     let loads =
       UnsafeRawPointer(first)
       + MemoryLayout<LockingSnapshot.Entry>.offset(of: \.load).unsafelyUnwrapped
     let stride = MemoryLayout<LockingSnapshot.Entry>.stride
     return chooser.choose(record.address, loads, stride: stride, count: entries.count)
-  }
-
-  private func readdress(_ record: LockingRecord, _ entry: LockingSnapshot.Entry) {
-    record.header.pointee.subscription = entry.subscription
-    record.header.pointee.generation = entry.generation
-    // Nobody asked for the time when the dispatch began; it has not returned yet (D8).
-    if entry.timed, record.header.pointee.time == 0 {
-      record.header.pointee.time = monotonicNanoseconds()
-    }
   }
 
   // MARK: Threads
@@ -100,7 +100,7 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
   }
 
   private func change(_ subscription: Subscription, to entry: LockingSnapshot.Entry?) {
-    // What the old snapshot held may end with it: outside the mutex.
+    // What the old snapshot held may end with it: after the unlock.
     let old = threads.withLock { threads in
       let old = threads
       threads = .changing(old, subscription, to: entry, keepsSubscriptions: true)
@@ -108,7 +108,4 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
     }
     withExtendedLifetime(old) {}
   }
-
-  var refused: UInt64 { refusals.load(ordering: .relaxed) }
-  var dropped: UInt64 { drops.load(ordering: .relaxed) }
 }

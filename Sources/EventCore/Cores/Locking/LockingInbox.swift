@@ -3,23 +3,23 @@
 
 import Synchronization
 
-/// What a mailbox of the locking core shares with its producers: ten lanes under a mutex.
+/// The part of a mailbox that producers see: ten lanes under a mutex.
 ///
-/// It is apart from the mailbox since routes that threads remember keep it: after the end there is
-/// nothing in it, and it refuses.
+/// It is an object of its own because threads remember routes to it, and so keep it for a while
+/// after its mailbox has ended. Then it is empty, and refuses what is posted.
 ///
-/// Who touches what: `hot`, `lanes` and `state` with the mutex held, in which no code of the user's runs;
-/// `urgent` and `taken` are atomic.
+/// Who touches what: `urgent` and `taken` are atomic. Everything else is touched with the mutex held,
+/// under which no code of the user's runs.
 final class LockingInbox: LockingSink, @unchecked Sendable {
-  /// What a post looks at, beside the mutex and the lane of most events: each line more would have to
-  /// come over from the consumer after each of its looks.
+  /// What a post reads and writes. It lies beside the mutex, on one cache line with the start of the
+  /// lane that is used most: each further line would have to come from the consumer's cache.
   struct Hot {
     /// One bit for each lane that holds something.
     var occupied: UInt16 = 0
-    /// A post to a lane before this one concerns who takes.
+    /// A post to an earlier lane than this one makes the consumer look.
     var first = UInt8(Lane.count)
-    /// Whether those who take have been told so.
-    var isTold = false
+    /// Whether `urgent` is set.
+    var isUrgent = false
     var refuses = false
     var hasSleepers = false
 
@@ -27,56 +27,53 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     var firstLane: Int { occupied == 0 ? Lane.count : occupied.trailingZeroBitCount }
   }
 
-  struct State {
-    var closes = false
-    var isInterrupted = false
-    /// Of a worker's: until `admit`.
-    var isHeld = false
-    /// Who sleeps and is to be woken, the one that came last at the end: its cache is warmest.
-    var asleep: [LockingBed] = []
-    var dropped: UInt64 = 0
-    var superseded: UInt64 = 0
-    var subscriptions: [LockingSubscription] = []
-    /// By their subscriptions.
-    var latests: [UnsafeMutableRawPointer: LockingLatest] = [:]
-  }
-
   let mutex: SystemMutex
-  /// Whose mutex it is, if it is not this one's.
+  /// The inbox whose mutex this one uses, if it has none of its own.
   private let owner: LockingInbox?
   private let memory: UnsafeMutableRawPointer
   let hot: UnsafeMutablePointer<Hot>
   let lanes: LockingLanes
-  let state: UnsafeMutablePointer<State>
-  /// Something has come that concerns who takes. Written with the mutex held.
+  /// Asks the consumer to look. Written with the mutex held.
   let urgent: UnsafeMutablePointer<Atomic<Bool>>
-  /// How many events were taken from each lane: written by the one who takes, read by anybody.
-  private let taken: UnsafeMutablePointer<Atomic<UInt64>>
+  /// How many events were taken from each lane, and at the end how many the consumer took from
+  /// elsewhere. Written by the consumer or with the mutex held, read by any thread.
+  fileprivate let taken: UnsafeMutablePointer<Atomic<UInt64>>
 
-  /// - Parameter owner: Whose mutex guards this one too: a worker sees both at one moment (D1).
+  var closes = false
+  var isInterrupted = false
+  /// Whether a worker has yet to be admitted.
+  var isHeld = false
+  var superseded: UInt64 = 0
+  fileprivate var dropped: UInt64 = 0
+  fileprivate var subscriptions: [LockingSubscription] = []
+  /// By their subscriptions.
+  fileprivate var latests: [UnsafeMutableRawPointer: LockingLatest] = [:]
+  /// The consumers to wake. The one that went to sleep last is woken first, since its cache is the
+  /// warmest.
+  var sleepers: [LockingSleeper] = [] {
+    didSet { hot.pointee.hasSleepers = !sleepers.isEmpty }
+  }
+
+  /// - Parameter owner: Whose mutex guards this inbox too: so a worker sees both at one moment (D1).
   init(sharing owner: LockingInbox? = nil) {
-    // What those who take look at for each event, and count; the mutex with what a post touches; the
-    // rest. The first is apart by two lines, since processors fetch two at once.
+    // First what the consumer reads and counts for each event. Then, two lines further on since
+    // processors fetch lines in pairs, the mutex and what a post touches.
     let hotOffset = 128 + SystemMutex.size
-    let stateOffset = (hotOffset + 8 + LockingLanes.size + 63) & -64
-    memory = .allocate(byteCount: stateOffset + MemoryLayout<State>.size, alignment: 128)
+    memory = .allocate(byteCount: hotOffset + 8 + LockingLanes.size, alignment: 128)
     urgent = memory.bindMemory(to: Atomic<Bool>.self, capacity: 1)
     urgent.initialize(to: Atomic(false))
-    taken = (memory + 8).bindMemory(to: Atomic<UInt64>.self, capacity: Lane.count)
-    for lane in 0..<Lane.count { (taken + lane).initialize(to: Atomic(0)) }
+    taken = (memory + 8).bindMemory(to: Atomic<UInt64>.self, capacity: Lane.count + 1)
+    for lane in 0...Lane.count { (taken + lane).initialize(to: Atomic(0)) }
     mutex = owner?.mutex ?? SystemMutex(at: memory + 128)
     self.owner = owner
     hot = (memory + hotOffset).bindMemory(to: Hot.self, capacity: 1)
     hot.initialize(to: Hot())
     lanes = LockingLanes(at: memory + hotOffset + 8)
-    state = (memory + stateOffset).bindMemory(to: State.self, capacity: 1)
-    state.initialize(to: State())
   }
 
   deinit {
     if owner == nil { mutex.end() }
     for block in lanes.takeMemory(over: 0) { block.deallocate() }
-    state.deinitialize(count: 1)
     memory.deallocate()
   }
 
@@ -87,7 +84,36 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     return body()
   }
 
-  // MARK: Any thread
+  // MARK: Posting, from any thread
+
+  /// The first step of posting one event: makes its record where it is to wait, and returns where
+  /// the payload goes. Until `finishPost`, the mutex stays locked. Nil, and unlocked, if the inbox
+  /// refuses.
+  @inline(__always)
+  func beginPost(
+    _ entry: LockingSnapshot.Entry, lane: UInt8, length: Int, time: UInt64
+  ) -> UnsafeMutableRawPointer? {
+    mutex.lock()
+    guard !hot.pointee.refuses else {
+      mutex.unlock()
+      return nil
+    }
+    let place = lanes[Int(lane)]
+    place.pointee.posted &+= 1
+    let record = LockingRecord(
+      address: place.pointee.reserve(length, isStack: LockingLane.isStack(Int(lane))))
+    // The link tells the second step the inbox.
+    record.initialize(
+      entry, link: Unmanaged.passUnretained(self).toOpaque(), lane: lane, length: length, time: time)
+    return record.address + EnvelopeLayout.payload
+  }
+
+  @inline(__always)
+  func finishPost(_ record: LockingRecord) {
+    let sleeper = didPost(to: record.lane)
+    mutex.unlock()
+    sleeper?.wake()
+  }
 
   override func post(_ run: LockingRun) -> Int? {
     mutex.lock()
@@ -95,156 +121,116 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
       mutex.unlock()
       return nil
     }
+    lanes[run.first.lane].pointee.posted &+= run.count
     let sleeper = append(run)
     mutex.unlock()
     sleeper?.wake()
     return 0
   }
 
-  /// Puts records into their lane. Locked. Returns who is to be woken then, with the mutex open.
+  /// Puts records into their lane. Locked. Returns whom to wake after the unlock.
   @inline(__always)
-  func append(_ run: LockingRun) -> LockingBed? {
+  func append(_ run: LockingRun) -> LockingSleeper? {
     let lane = run.first.lane
     lanes[lane].pointee.append(run, isStack: LockingLane.isStack(lane))
+    return didPost(to: lane)
+  }
+
+  @inline(__always)
+  private func didPost(to lane: Int) -> LockingSleeper? {
     hot.pointee.occupied |= 1 << UInt16(truncatingIfNeeded: lane)
-    if lane < hot.pointee.first, !hot.pointee.isTold { setUrgent() }
+    if lane < hot.pointee.first, !hot.pointee.isUrgent { setUrgent(true) }
     return hot.pointee.hasSleepers ? nextSleeper() : nil
   }
 
-  /// Has those who take look. Locked.
-  private func setUrgent() {
-    hot.pointee.isTold = true
-    // Releasing: pairs with the consumer's look.
-    urgent.pointee.store(true, ordering: .releasing)
+  /// Asks the consumer to look, or notes that it has looked. Locked.
+  func setUrgent(_ isUrgent: Bool) {
+    hot.pointee.isUrgent = isUrgent
+    // Releasing: pairs with the acquiring load in `LockingMailbox.nextStep`.
+    urgent.pointee.store(isUrgent, ordering: .releasing)
   }
 
-  /// What has come is seen; what comes from now on is to be told again. Locked.
-  func didLook(stillUrgent: Bool) {
-    hot.pointee.isTold = stillUrgent
-    // Relaxed: the mutex orders the writers.
-    urgent.pointee.store(stillUrgent, ordering: .relaxed)
-  }
-
-  /// Changes what those who take have to do, and wakes them.
-  func tell(_ change: (inout State) -> Void) {
-    var asleep: [LockingBed] = []
+  /// Changes what the consumers have to do, and wakes them all.
+  func tell(_ change: () -> Void) {
+    var woken: [LockingSleeper] = []
     withLock {
-      change(&state.pointee)
-      setUrgent()
-      while let bed = nextSleeper() { asleep.append(bed) }
+      change()
+      setUrgent(true)
+      while let sleeper = nextSleeper() { woken.append(sleeper) }
     }
-    for bed in asleep { bed.wake() }
+    for sleeper in woken { sleeper.wake() }
   }
 
   func close(drops: Bool) {
-    tell { state in
+    tell {
       hot.pointee.refuses = true
-      state.closes = state.closes || drops
+      closes = closes || drops
     }
   }
 
-  func addSubscription(
-    _ target: AnyObject, drop: ((UnsafeMutableRawPointer) -> Void)?
-  ) -> Subscription {
-    let subscription = LockingSubscription(target, drop: drop, self)
-    withLock { state.pointee.subscriptions.append(subscription) }
-    return subscription.name
-  }
-
-  func addLatestSubscription(
-    _ target: AnyObject, drop: ((UnsafeMutableRawPointer) -> Void)?
-  ) -> Subscription {
-    let latest = LockingLatest(target, drop: drop, self)
-    let subscription = latest.subscription.name
-    withLock { state.pointee.latests[subscription.pointer] = latest }
-    return subscription
-  }
-
-  func depths() -> [Int] {
-    let posted = withLock { (0..<Lane.count).map { lanes[$0].pointee.posted } }
-    // Relaxed: a momentary figure. Read after `posted`, so it may be ahead of it by a little.
-    return posted.enumerated().map { lane, posted in
-      max(0, posted - Int(taken[lane].load(ordering: .relaxed)))
-    }
-  }
-
-  func counts() -> (taken: UInt64, dropped: UInt64) {
-    let dropped = withLock { state.pointee.dropped }
-    let all = (0..<Lane.count).reduce(0) { $0 + taken[$1].load(ordering: .relaxed) }
-    return (all - dropped, dropped)
-  }
-
-  // MARK: Who takes
+  // MARK: The consumer
 
   @inline(__always)
   func countTaken(_ lane: Int) {
-    // Relaxed: a figure. Only the consumer writes it, or who has the mutex.
+    // Relaxed: a figure, with one writer at a time.
     taken[lane].store(taken[lane].load(ordering: .relaxed) &+ 1, ordering: .relaxed)
   }
 
   /// Takes the next record of a lane out, into memory of the caller's. Locked.
-  func take(_ lane: Int, into buffer: inout LockingBuffer) -> LockingRecord {
-    let record = buffer.copy(lanes[lane].pointee.take(isStack: LockingLane.isStack(lane)))
+  func take(_ lane: Int, into buffer: inout LockingLane) -> LockingRecord {
+    let record = buffer.hold(lanes[lane].pointee.take())
     if lanes[lane].pointee.isEmpty { hot.pointee.occupied &= ~(1 << UInt16(lane)) }
     return record
   }
 
-  typealias Event = (event: LockingRecord?, slot: Unmanaged<LockingLatest>?)
+  typealias Event = (record: LockingRecord?, latest: Unmanaged<LockingLatest>?)
 
-  /// The event that a taken record is, or that it is the token of; nil if there is none any more.
-  /// Locked. A token's slot is to be released when the event has ended.
+  /// The event of a record that was taken. If the record is a token, that is the event it stands for,
+  /// or nil if that was taken before; the caller releases the second part once the event has ended.
+  /// Locked.
   func event(
-    of record: LockingRecord, into buffer: inout LockingBuffer, anyLane: Bool = false
+    of record: LockingRecord, into buffer: inout LockingLane, anyLane: Bool = false
   ) -> Event {
     guard record.isToken else {
       countTaken(record.lane)
       return (record, nil)
     }
-    let slot = Unmanaged<LockingLatest>.fromOpaque(record.pointer)
-    return (slot._withUnsafeGuaranteedRef { $0.take(record.lane, anyLane, into: &buffer) }, slot)
+    let latest = Unmanaged<LockingLatest>.fromOpaque(record.pointer)
+    return (latest._withUnsafeGuaranteedRef { $0.take(record.lane, anyLane, into: &buffer) }, latest)
   }
 
-  /// Has a bed woken when there is something to take. Locked, as the two below.
-  func lieDown(_ bed: LockingBed) {
-    state.pointee.asleep.append(bed)
-    hot.pointee.hasSleepers = true
-  }
-
-  func getUp(_ bed: LockingBed) {
-    state.pointee.asleep.removeAll { $0 === bed }
-    hot.pointee.hasSleepers = !state.pointee.asleep.isEmpty
-  }
-
-  /// Who is to be woken, with the mutex open.
-  func nextSleeper() -> LockingBed? {
-    defer { hot.pointee.hasSleepers = !state.pointee.asleep.isEmpty }
-    while let bed = state.pointee.asleep.popLast() {
-      // It may have been woken by its other inbox.
-      guard bed.isAsleep else { continue }
-      bed.isAsleep = false
-      return bed
+  /// Takes the consumer out that is to be woken next, after the unlock. Locked.
+  func nextSleeper() -> LockingSleeper? {
+    while let sleeper = sleepers.popLast() {
+      // A worker may have been woken by its other inbox.
+      guard sleeper.isAsleep else { continue }
+      sleeper.isAsleep = false
+      return sleeper
     }
     return nil
   }
 
-  /// Frees what a taken record stands for, and counts it. Not locked, since the end of a payload is
-  /// user code.
-  func drop(_ record: LockingRecord, _ buffer: inout LockingBuffer) {
-    let (event, slot): Event = withLock {
-      let found = self.event(of: record, into: &buffer, anyLane: true)
-      if found.event != nil { state.pointee.dropped += 1 }
-      return found
+  // MARK: The end
+
+  /// Ends the event of a record that was taken, and counts it. Not locked, since the end of a
+  /// payload is code of the user's.
+  func drop(_ record: LockingRecord, _ buffer: inout LockingLane) {
+    let event: Event = withLock {
+      let event = self.event(of: record, into: &buffer, anyLane: true)
+      if event.record != nil { dropped += 1 }
+      return event
     }
-    if let event {
-      let subscription = event.header.pointee.subscription
-      event.end(payloadMoved: false, subscription._withUnsafeGuaranteedRef { $0.drop })
+    if let record = event.record {
+      let subscription = record.header.pointee.subscription
+      record.end(payloadMoved: false, subscription._withUnsafeGuaranteedRef { $0.drop })
     }
-    slot?.release()
+    event.latest?.release()
   }
 
-  /// Frees what waits.
+  /// Drops what waits.
   func dropAll() {
-    var buffer = LockingBuffer()
+    var buffer = LockingLane()
+    defer { buffer.takeMemory(over: 0)?.deallocate() }
     while true {
       let record: LockingRecord? = withLock {
         hot.pointee.occupied == 0 ? nil : take(hot.pointee.firstLane, into: &buffer)
@@ -254,30 +240,75 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     }
   }
 
-  /// After the last event.
-  func end() {
+  /// The end of its mailbox: lets go of all that it holds, though threads may remember it for a
+  /// while.
+  func forgetAll() {
     close(drops: true)
     dropAll()
-  }
-
-  /// The end of its mailbox: what it held goes, though threads may remember it for a while.
-  func forgetAll() {
-    end()
     let (subscriptions, latests, blocks) = withLock {
-      defer { (state.pointee.subscriptions, state.pointee.latests) = ([], [:]) }
-      return (state.pointee.subscriptions, state.pointee.latests, lanes.takeMemory(over: 0))
+      defer { (self.subscriptions, self.latests) = ([], [:]) }
+      return (self.subscriptions, self.latests, lanes.takeMemory(over: 0))
     }
     for block in blocks { block.deallocate() }
     withExtendedLifetime((subscriptions, latests)) {}
   }
 }
 
-/// Where one consumer sleeps.
-final class LockingBed: @unchecked Sendable {
+/// What the owners of inboxes have in common: a mailbox and a shared one.
+protocol LockingInboxOwner {
+  var inbox: LockingInbox { get }
+}
+
+extension LockingInboxOwner {
+  func close() { inbox.close(drops: true) }
+  func closeWhenEmpty() { inbox.close(drops: false) }
+
+  func addSubscription<Target: LockingTarget>(_ target: Target) -> Subscription {
+    let subscription = LockingSubscription(target, drop: target.drop, inbox)
+    inbox.withLock { inbox.subscriptions.append(subscription) }
+    return subscription.name
+  }
+
+  func addLatestSubscription<Target: LockingTarget>(_ target: Target) -> Subscription {
+    let latest = LockingLatest(target, inbox)
+    let name = latest.subscription.name
+    inbox.withLock { inbox.latests[name.pointer] = latest }
+    return name
+  }
+
+  func removeLatestSubscription(_ subscription: Subscription) {
+    // It ends after the unlock.
+    let latest = inbox.withLock { inbox.latests.removeValue(forKey: subscription.pointer) }
+    withExtendedLifetime(latest) {}
+  }
+
+  var supersededCount: UInt64 { inbox.withLock { inbox.superseded } }
+  func supersededCount(of subscription: Subscription) -> UInt64 {
+    inbox.withLock { inbox.latests[subscription.pointer]?.superseded ?? 0 }
+  }
+
+  func depths() -> [Int] {
+    let posted = inbox.withLock { (0..<Lane.count).map { inbox.lanes[$0].pointee.posted } }
+    // Relaxed: a momentary figure. Read after `posted`, so that it may be a little ahead of it.
+    return posted.enumerated().map { lane, posted in
+      max(0, posted - Int(inbox.taken[lane].load(ordering: .relaxed)))
+    }
+  }
+
+  func counts() -> (taken: UInt64, dropped: UInt64) {
+    let dropped = inbox.withLock { inbox.dropped }
+    let all = (0...Lane.count).reduce(0) { $0 + inbox.taken[$1].load(ordering: .relaxed) }
+    return (all - dropped, dropped)
+  }
+}
+
+/// A consumer that sleeps, or may do so.
+final class LockingSleeper: @unchecked Sendable {
   // `isAsleep` is guarded by the mutex of the inboxes, which share it if they are two.
   let monitor: Monitor
-  private let pump: ConsumerPump?
-  /// Nobody has woken it yet. Whoever clears it does, with the mutex open.
+  /// Woken in place of a thread; nil if the consumer has one.
+  let pump: ConsumerPump?
+  /// Whether nobody has woken it yet. Whoever clears this wakes it after the unlock.
   var isAsleep = false
 
   init(_ mutex: SystemMutex, _ pump: ConsumerPump?) {

@@ -9,28 +9,22 @@
   import Musl
 #endif
 
-/// A lane: records one behind the other in a block of memory that grows with them. No lock of its own.
+/// A lane: records side by side in a block of memory that grows with them. It has no lock of its own.
 ///
-/// A queue is taken from where it begins, a stack where it ends. A mailbox has each lane twice: the
-/// one that producers fill, and the one that its consumer has taken over; the two change hands
-/// whole, however much is in them.
+/// The next record to take is always the first one. A queue gets new records behind the others, and
+/// a stack gets them in front. A mailbox has each queue twice: producers fill one, and the consumer
+/// works off the other. When it has done so, the two are swapped, however much they hold.
 struct LockingLane {
-  // First what a post touches: of the lane that is used most it lies beside the mutex.
+  // First what a post touches. For the lane that is used most, it lies beside the mutex.
 
-  /// Where the next record comes, and how many bytes are left there.
+  /// The records lie from `begin` to `end`, in memory that ends at `limit`.
   private var end = Self.nowhere
-  private var room: UInt32 = 0
-  /// How many events were put in since the last `setPlace`, and before.
-  private var count: UInt32 = 0
-  private var earlier = 0
-  /// The record that a queue gives next.
+  private var limit = Self.nowhere
   private var begin = Self.nowhere
+  /// How many events were ever put into the lane.
+  var posted = 0
   private var memory: UnsafeMutableRawPointer?
   private(set) var size = 0
-  /// Of a stack: the length of the record that ends at `end`. Each has that of the one before as its
-  /// link, since the memory may move.
-  private var lastLength = 0
-  private var padding = 0
 
   /// Where no record is.
   private static var nowhere: UnsafeMutableRawPointer {
@@ -43,52 +37,52 @@ struct LockingLane {
 
   @inline(__always)
   var isEmpty: Bool { begin == end }
-  /// How many events were ever put in.
-  var posted: Int { earlier + Int(count) }
 
-  /// Where the memory begins: so that most records, which have 64 bytes, lie on one line each.
+  /// The first usable byte. Most records have 64 bytes, so that each lies on one cache line.
   private var start: UnsafeMutableRawPointer {
     memory?.alignedUp(toMultipleOf: Self.line) ?? Self.nowhere
+  }
+
+  /// Adds room for new records, which the caller fills.
+  @inline(__always)
+  mutating func reserve(_ bytes: Int, isStack: Bool) -> UnsafeMutableRawPointer {
+    if bytes > (isStack ? begin - start : limit - end) { makeRoom(for: bytes, isStack) }
+    guard !isStack else {
+      begin -= bytes
+      return begin
+    }
+    let place = end
+    end = place + bytes
+    // The next lines are still in the consumer's cache. Without the prefetch, the next unlock would
+    // have to wait for them.
+    prefetchForWrite(end + 192)
+    return place
   }
 
   /// Copies records into the lane.
   @inline(__always)
   mutating func append(_ run: LockingRun, isStack: Bool) {
-    let bytes = run.count &* run.length
-    if bytes > Int(room) { makeRoom(for: bytes) }
-    let place = end
-    // Most are of 64 bytes: a few moves in place of a call.
-    if bytes == 64 {
-      place.copyMemory(from: run.first.address, byteCount: 64)
-    } else {
-      place.copyMemory(from: run.first.address, byteCount: bytes)
+    let place = reserve(run.count &* run.length, isStack: isStack)
+    guard isStack else {
+      return place.copyMemory(from: run.first.address, byteCount: run.count &* run.length)
     }
-    end = place + bytes
-    room &-= UInt32(truncatingIfNeeded: bytes)
-    count &+= UInt32(truncatingIfNeeded: run.count)
-    if isStack { chain(run, at: place) }
-    // The consumer has had the lines that come next: each would hold up the next unlock until it has
-    // come over.
-    prefetchForWrite(place + (bytes &+ 192))
-  }
-
-  private mutating func chain(_ run: LockingRun, at place: UnsafeMutableRawPointer) {
+    // The last record of the run is the first to be taken.
     for index in 0..<run.count {
-      LockingRecord(address: place + index * run.length).header.pointee.link =
-        UnsafeMutableRawPointer(bitPattern: lastLength)
-      lastLength = run.length
+      (place + (run.count - 1 - index) * run.length)
+        .copyMemory(from: run[index].address, byteCount: run.length)
     }
   }
 
   @inline(never)
-  private mutating func makeRoom(for bytes: Int) {
+  private mutating func makeRoom(for bytes: Int, _ isStack: Bool) {
     let used = end - begin
     var from = begin
-    // Down, if that is less than what was taken since the last time; else into a larger block.
+    // If more bytes are free in front of the records than the records have, they move there; else
+    // the block grows.
     if begin - start < used || size < used + bytes {
       let offset = memory.map { begin - $0 } ?? 0
       size = max(2 * size, used + bytes, Self.smallest)
-      // Of large blocks the system moves the pages, and no bytes.
+      // For a large block, the system remaps its pages instead of copying them.
       guard let block = realloc(memory, size + Self.line) else {
         fatalError(
           """
@@ -99,52 +93,46 @@ struct LockingLane {
       from = block + offset
       memory = block
     }
-    start.copyMemory(from: from, byteCount: used)
-    setPlace(begin: start, end: start + used)
+    limit = start + size
+    begin = isStack ? limit - used : start
+    end = begin + used
+    begin.copyMemory(from: from, byteCount: used)
   }
 
-  private mutating func setPlace(begin: UnsafeMutableRawPointer, end: UnsafeMutableRawPointer) {
-    (self.begin, self.end) = (begin, end)
-    (earlier, count) = (posted, 0)
-    room = UInt32(clamping: start + size - end)
-  }
-
-  /// Counts an event that waits elsewhere in place of a record, or no more.
-  mutating func countPosted(_ change: Int) { earlier += change }
-
-  /// Takes the record out that is next by D2 or D3; there is one. It is there until the next
-  /// `append`.
+  /// Takes the record out that is next by D2 or D3. The lane must not be empty. The record stays in
+  /// place until new ones are added.
   @inline(__always)
-  mutating func take(isStack: Bool) -> LockingRecord {
-    let record = LockingRecord(address: isStack ? end - lastLength : begin)
-    if isStack {
-      lastLength = Int(bitPattern: record.header.pointee.link)
-      setPlace(begin: begin, end: record.address)
-    } else {
-      begin = record.address + record.length
-    }
+  mutating func take() -> LockingRecord {
+    let record = LockingRecord(address: begin)
+    begin = record.address + record.length
     return record
   }
 
-  /// Takes all of another lane over, which gets the memory of this empty one for it.
+  /// Copies a record that leaves a lane of producers', and returns the copy. This lane is an empty queue
+  /// before and after.
+  mutating func hold(_ record: LockingRecord) -> LockingRecord {
+    append(LockingRun(first: record, count: 1, length: record.length), isStack: false)
+    return take()
+  }
+
+  /// Takes all records of another queue over, which gets the memory of this empty one for them.
   mutating func takeAll(of other: inout LockingLane) {
-    let posted = other.posted
-    setPlace(begin: start, end: start)
+    (begin, end) = (start, start)
     swap(&self, &other)
-    (other.earlier, other.count) = (posted, 0)
+    swap(&posted, &other.posted)
   }
 
   /// Gives the memory of an empty lane away, to be freed, if it is more than so many bytes.
   mutating func takeMemory(over kept: Int) -> UnsafeMutableRawPointer? {
     guard isEmpty, size > kept else { return nil }
-    let block = memory
-    (memory, size) = (nil, 0)
-    setPlace(begin: Self.nowhere, end: Self.nowhere)
+    let (block, posted) = (memory, posted)
+    self = LockingLane()
+    self.posted = posted
     return block
   }
 }
 
-/// Ten lanes, at a place of the owner's.
+/// The ten lanes of a mailbox, in memory of its owner's.
 struct LockingLanes {
   static let size = Lane.count * MemoryLayout<LockingLane>.stride
   private let memory: UnsafeMutablePointer<LockingLane>
@@ -154,7 +142,7 @@ struct LockingLanes {
     memory.initialize(repeating: LockingLane(), count: Lane.count)
   }
 
-  /// The lane of most events comes first: the queue of normal priority.
+  /// The lane that most events use comes first in memory: the queue of normal priority.
   @inline(__always)
   subscript(lane: Int) -> UnsafeMutablePointer<LockingLane> {
     memory + (lane < 7 ? lane &+ 3 : lane &- 7)
@@ -165,24 +153,4 @@ struct LockingLanes {
   }
 
   func contains(over kept: Int) -> Bool { (0..<Lane.count).contains { memory[$0].size > kept } }
-}
-
-/// Memory for a record that is on its way out of a lane, which others fill meanwhile.
-struct LockingBuffer: ~Copyable {
-  private var memory: UnsafeMutableRawPointer?
-  private var size = 0
-
-  deinit { memory?.deallocate() }
-
-  mutating func copy(_ record: LockingRecord) -> LockingRecord {
-    let length = record.length
-    if length > size {
-      memory?.deallocate()
-      memory = .allocate(byteCount: length, alignment: 64)
-      size = length
-    }
-    let place = memory.unsafelyUnwrapped
-    place.copyMemory(from: record.address, byteCount: length)
-    return LockingRecord(address: place)
-  }
 }

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The way into an inbox for a subscription of which one event waits at most: the newest. It lies
-/// in here; what goes into the inbox is a token, at most one for each lane, which tells the
-/// consumer where in the lanes to look here.
+/// The way into an inbox for a subscription of which one event waits at most: the newest. The event
+/// waits in here, and a token waits in the inbox. A token tells the consumer when to look in here;
+/// there is one at most in each lane.
 ///
-/// Everything that changes is guarded by the inbox's mutex. The inbox holds it until the
+/// What changes is guarded by the inbox's mutex. The inbox retains this object until the
 /// subscription is removed, and so do its tokens.
 final class LockingLatest: LockingSink, @unchecked Sendable {
   let subscription: LockingSubscription
   private let gate = LockingGate()
   private let inbox: LockingInbox
-  private(set) var superseded: UInt64 = 0
-  private var event = LockingBuffer()
-  private var waits: LockingRecord?
-  /// One bit for each lane whose token is in the inbox.
-  private var posted: UInt32 = 0
   private let token: LockingRecord
+  /// The event that waits, which lies in `buffer`.
+  private var waiting: LockingRecord?
+  private var buffer = LockingLane()
+  private var otherBuffer = LockingLane()
+  /// One bit for each lane with a token.
+  private var tokens: UInt32 = 0
+  private(set) var superseded: UInt64 = 0
 
-  init(
-    _ target: AnyObject, drop: ((UnsafeMutableRawPointer) -> Void)?, _ inbox: LockingInbox
-  ) {
+  init(_ target: any LockingTarget, _ inbox: LockingInbox) {
     self.inbox = inbox
-    subscription = LockingSubscription(target, drop: drop, gate)
-    let length = LockingRecord.boxedLength
+    subscription = LockingSubscription(target, drop: target.drop, gate)
+    let length = LockingRecord.pointerLength
     token = LockingRecord(address: .allocate(byteCount: length, alignment: 16))
     super.init()
     token.header.initialize(
@@ -35,65 +35,62 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   }
 
   deinit {
-    // Empty: an event that waits has a token to come, which holds us.
+    // No event is left: the token of one that waits would retain this object.
     token.address.deallocate()
+    buffer.takeMemory(over: 0)?.deallocate()
+    otherBuffer.takeMemory(over: 0)?.deallocate()
   }
 
   override func post(_ run: LockingRun) -> Int? {
-    var left: Int? = nil
-    var sleeper: LockingBed?
-    let lane = run.first.lane
+    var left: Int?
+    var sleeper: LockingSleeper?
     inbox.withLock {
       guard !inbox.hot.pointee.refuses else { return }
-      let former = waits?.lane
-      let count = replace(run)
+      let lane = run.first.lane
+      let old = replace(by: run[run.count - 1])
+      // The caller ends what was superseded, also the old event, which lies in the run now.
+      let count = old == nil ? run.count - 1 : run.count
       left = count
       superseded += UInt64(count)
-      inbox.state.pointee.superseded += UInt64(count)
-      // What waits counts once, in its own lane, whatever tokens there are.
-      if let former, former != lane { inbox.lanes[former].pointee.countPosted(-1) }
-      guard posted & 1 << lane == 0 else {
-        if former != lane { inbox.lanes[lane].pointee.countPosted(1) }
-        return
+      inbox.superseded += UInt64(count)
+      // What waits is counted in its own lane, whatever tokens there are.
+      if old != lane {
+        if let old { inbox.lanes[old].pointee.posted -= 1 }
+        inbox.lanes[lane].pointee.posted += 1
       }
-      posted |= 1 << lane
+      guard tokens & 1 << lane == 0 else { return }
+      tokens |= 1 << lane
       token.header.pointee.lane = UInt8(lane)
-      // Ended by whoever takes the token, when the event has ended.
+      // Balanced by whoever takes the token, after the event has ended.
       _ = Unmanaged.passRetained(self)
-      sleeper = inbox.append(
-        LockingRun(first: token, count: 1, length: LockingRecord.boxedLength))
+      sleeper = inbox.append(LockingRun(first: token, count: 1, length: token.length))
     }
     sleeper?.wake()
     return left
   }
 
-  /// Takes the newest over. Its place is then the older one's, if one waited. Returns how many
-  /// are superseded.
-  private func replace(_ run: LockingRun) -> Int {
-    let newest = run[run.count - 1]
-    guard let old = waits else {
-      waits = event.copy(newest)
-      return run.count - 1
-    }
-    // Both are of one type, and so of one length.
-    for offset in stride(from: 0, to: run.length, by: 8) {
-      let word = newest.address.load(fromByteOffset: offset, as: UInt64.self)
-      (newest.address + offset).copyMemory(from: old.address + offset, byteCount: 8)
-      old.address.storeBytes(of: word, toByteOffset: offset, as: UInt64.self)
-    }
-    return run.count
+  /// Takes an event over, and puts the one that waited in its place, whose lane is returned.
+  private func replace(by newest: LockingRecord) -> Int? {
+    let old = waiting
+    waiting = otherBuffer.hold(newest)
+    swap(&buffer, &otherBuffer)
+    // Both have the same type, and so the same length.
+    if let old { newest.address.copyMemory(from: old.address, byteCount: newest.length) }
+    return old == nil ? nil : newest.lane
   }
 
-  /// A token of a lane has left the inbox: the event it stands for, or nil. Locked.
+  /// The consumer has taken the token of a lane. Returns the event that the token stands for, or nil.
+  /// Locked.
   ///
-  /// `anyLane`: also an event of a later lane, which otherwise waits for its own token.
+  /// - Parameter anyLane: Whether that may also be an event of a later lane, which has a token of its
+  ///   own.
   func take(
-    _ lane: Int, _ anyLane: Bool, into buffer: inout LockingBuffer
+    _ lane: Int, _ anyLane: Bool, into buffer: inout LockingLane
   ) -> LockingRecord? {
-    posted &= ~(1 << lane)
-    guard let event = waits, anyLane || event.lane <= lane else { return nil }
-    waits = nil
+    tokens &= ~(1 << lane)
+    guard let event = waiting, anyLane || event.lane <= lane else { return nil }
+    waiting = nil
     inbox.countTaken(event.lane)
-    return buffer.copy(event)
+    return buffer.hold(event)
   }
 }

@@ -3,56 +3,44 @@
 
 import Synchronization
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
-
-/// The mailbox in pure Swift: an inbox under a mutex, of which the consumer takes over the whole
+/// The mailbox in pure Swift: an inbox under a mutex, from which the consumer takes over the whole
 /// queue that is next.
 ///
-/// It then takes one after the other without the mutex, until that queue is dry, or `urgent` is set:
-/// a post does so before it returns if it comes before what the consumer works on (D1). Of a stack
-/// it takes one at a time, since each post comes before the others (D3).
+/// It works that queue off without the mutex until the queue is dry or `urgent` is set. A post that
+/// comes before what the consumer works on sets `urgent` before it returns (D1). From a stack the
+/// consumer takes one record at a time, since each post comes before the others (D3).
 ///
-/// A worker of a shared mailbox takes from there too; both inboxes have one mutex, and it takes one
-/// at a time.
+/// A worker takes from its shared mailbox too. Both inboxes have one mutex, and a worker always takes
+/// one record at a time.
 ///
 /// Who touches what: `own` and `lanes` the consumer's thread only.
 final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable {
-  private struct Own: ~Copyable {
-    /// The queue of `lanes` that it works on; otherwise one that is always empty, so that the next
-    /// step looks.
+  private struct Own {
+    /// The queue of `lanes` that it works on. Otherwise 0, which is always empty there, so that the
+    /// next step looks.
     var lane = 0
-    var buffer = LockingBuffer()
     /// Events since the last look.
     var sinceLook = 0
-    /// As of the last look.
+    /// Whether the last look was into the shared mailbox, too.
     var looksAtShared = false
   }
 
   let inbox: LockingInbox
-  /// Where a worker takes from too, and that it keeps alive; nil for others.
+  /// The shared mailbox of a worker, which keeps it alive, and its inbox; nil for others.
   private let sharedMailbox: LockingSharedMailbox?
   private let shared: LockingInbox?
   private let own: UnsafeMutablePointer<Own>
-  /// The queues that it has taken over. What is in one of them came before all that is in the same
-  /// lane of the inbox.
-  private let laneMemory = UnsafeMutableRawPointer.allocate(
-    byteCount: LockingLanes.size, alignment: 64)
+  /// The queues that the consumer has taken over. What is in one of them came before all that is in
+  /// the same lane of the inbox.
   private let lanes: LockingLanes
-  private let bed: LockingBed
+  /// Where a record goes that is taken from the inbox alone. Since stacks are not taken over, the
+  /// lane of one is free for that.
+  private var buffer: UnsafeMutablePointer<LockingLane> { lanes[0] }
+  private let sleeper: LockingSleeper
   private let strategy: EventWaitStrategy
-  /// Woken in place of a thread; nil if the consumer has one.
-  private let pump: ConsumerPump?
-  /// What a worker took from the shared mailbox. Written by its thread.
-  private let takenShared = Atomic<UInt64>(0)
 
-  /// How many bytes an idle mailbox keeps in a lane, and how long it keeps what a burst has left: it
-  /// may soon be needed again.
+  /// How many bytes an idle mailbox keeps in a lane, and for how long it keeps more than that after a
+  /// burst, since the next burst may come soon.
   private static let keptBytes = 32_768
   private static let keptNanoseconds: UInt64 = 1_000_000_000
 
@@ -60,48 +48,31 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     _ strategy: EventWaitStrategy, _ pump: ConsumerPump?, of shared: LockingSharedMailbox? = nil
   ) {
     self.strategy = strategy
-    self.pump = pump
     sharedMailbox = shared
     self.shared = shared?.inbox
     inbox = LockingInbox(sharing: shared?.inbox)
-    bed = LockingBed(inbox.mutex, pump)
-    // On lines of its own: it is written for each event, and what lies beside it others read.
-    own = UnsafeMutableRawPointer.allocate(
-      byteCount: (MemoryLayout<Own>.size + 127) & -128, alignment: 128
-    ).bindMemory(to: Own.self, capacity: 1)
+    inbox.isHeld = shared != nil
+    sleeper = LockingSleeper(inbox.mutex, pump)
+    // Apart from this object, which other threads read: both are written for each event.
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: 64 + LockingLanes.size, alignment: 128)
+    own = memory.bindMemory(to: Own.self, capacity: 1)
     own.initialize(to: Own())
-    lanes = LockingLanes(at: laneMemory)
-    inbox.state.pointee.isHeld = shared != nil
+    lanes = LockingLanes(at: memory + 64)
     // Armed: the first post has it pumped.
-    if pump != nil { lieDown() }
+    if pump != nil { announceSleep() }
   }
 
   deinit {
     // Nobody else knows the mailbox any more: this thread is its consumer now.
     end()
     inbox.forgetAll()
-    laneMemory.deallocate()
-    own.deinitialize(count: 1)
     own.deallocate()
   }
 
   // MARK: Any thread
 
-  func addSubscription(_ receiver: Receiver) -> Subscription {
-    inbox.addSubscription(receiver, drop: receiver.drop)
-  }
-
-  func addLatestSubscription(_ receiver: Receiver) -> Subscription {
-    inbox.addLatestSubscription(receiver, drop: receiver.drop)
-  }
-
-  func admit() { inbox.tell { $0.isHeld = false } }
-  func interrupt() { inbox.tell { $0.isInterrupted = true } }
-
-  func counts() -> (taken: UInt64, dropped: UInt64) {
-    let (taken, dropped) = inbox.counts()
-    return (taken + takenShared.load(ordering: .relaxed), dropped)
-  }
+  func admit() { inbox.tell { inbox.isHeld = false } }
+  func interrupt() { inbox.tell { inbox.isInterrupted = true } }
 
   // MARK: The consumer
 
@@ -116,9 +87,9 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       let step = nextStep(afterControl)
       afterControl = false
       switch step {
-      case .event(let record, let slot, let isShared):
-        if let record { deliver(record, isShared, consumer) }
-        slot?.release()
+      case .event(let event):
+        if let record = event.record { deliver(record, consumer) }
+        event.latest?.release()
         left -= 1
         if left == 0 { return .more }
       case .control:
@@ -126,7 +97,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
         afterControl = true
       case .dry:
         consumer.idle()
-        if pump == nil { wait() } else if arm() { return .dry }
+        if sleeper.pump == nil { wait() } else if arm() { return .dry }
       case .end:
         end()
         return .ended
@@ -135,20 +106,18 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   }
 
   private enum Step {
-    /// With the slot that the event was in, if any, which is to be let go after it. Nil for a token
-    /// that stood for nothing.
-    case event(LockingRecord?, Unmanaged<LockingLatest>?, isShared: Bool)
+    case event(LockingInbox.Event)
     case control
     case dry
     case end
   }
 
   @inline(__always)
-  private func deliver(_ record: LockingRecord, _ isShared: Bool, _ consumer: Consumer) {
+  private func deliver(_ record: LockingRecord, _ consumer: Consumer) {
     record.header.pointee.subscription._withUnsafeGuaranteedRef { subscription in
       let payload = envelopePayload(record.address)
       let moved =
-        isShared
+        subscription.isShared
         ? subscription.entry._withUnsafeGuaranteedRef {
           consumer.deliverShared($0, payload, record.address, owned: record.ownsPayload)
         }
@@ -164,58 +133,56 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   @inline(__always)
   private func nextStep(_ afterControl: Bool) -> Step {
     let lane = lanes[own.pointee.lane]
-    // Acquiring: pairs with the post that set it; the data itself is ordered by the mutex.
+    // Acquiring: pairs with the releasing store in `LockingInbox.setUrgent`.
     guard !lane.pointee.isEmpty, !inbox.urgent.pointee.load(ordering: .acquiring)
     else { return look(afterControl) }
     own.pointee.sinceLook &+= 1
-    let record = lane.pointee.take(isStack: false)
+    let record = lane.pointee.take()
     guard record.isToken else {
       inbox.countTaken(own.pointee.lane)
-      return .event(record, nil, isShared: false)
+      return .event((record, nil))
     }
-    return inbox.withLock { step(record, inbox) }
+    return inbox.withLock { .event(inbox.event(of: record, into: &buffer.pointee)) }
   }
 
   @inline(never)
   private func look(_ afterControl: Bool) -> Step {
-    letThemGetAhead()
+    letProducersGetAhead()
     inbox.mutex.lock()
     let step = lockedLook(afterControl)
-    // Who is to look after what is shared and waits still. A post wakes one worker, which may be
-    // this one, and this one has something of its own to do, or comes upon more.
-    var sleeper: LockingBed?
-    if let shared, shared.hot.pointee.occupied != 0 {
-      sleeper = shared.nextSleeper()
-    }
+    // If something is left in the shared mailbox, another worker has to look. A post there wakes one
+    // worker alone, which may be this one, although it now has something else to do.
+    let next = shared.flatMap { $0.hot.pointee.occupied == 0 ? nil : $0.nextSleeper() }
     inbox.mutex.unlock()
-    sleeper?.wake()
+    next?.wake()
     return step
   }
 
   private func lockedLook(_ afterControl: Bool) -> Step {
-    let (state, hot) = (inbox.state, inbox.hot)
-    inbox.didLook(stillUrgent: state.pointee.isInterrupted)
-    // A worker follows its shared mailbox once it is ready, and leaves what is in there to the others
-    // when it ends.
-    let followed = state.pointee.isHeld ? nil : shared
-    own.pointee.looksAtShared = followed != nil && !hot.pointee.refuses
-    if state.pointee.isInterrupted, !afterControl {
-      state.pointee.isInterrupted = false
+    let hot = inbox.hot
+    inbox.setUrgent(inbox.isInterrupted)
+    // A worker looks into its shared mailbox once it is admitted. When its own one closes, it leaves
+    // what is in the shared one to the others.
+    let shared = inbox.isHeld ? nil : shared
+    own.pointee.looksAtShared = shared != nil && !hot.pointee.refuses
+    if inbox.isInterrupted, !afterControl {
+      inbox.isInterrupted = false
       return .control
     }
-    if state.pointee.closes || followed?.state.pointee.closes == true { return .end }
+    if inbox.closes || shared?.closes == true { return .end }
     let (first, firstQueue) = (hot.pointee.firstLane, Int(Lane.firstQueue))
     let lane = (firstQueue..<max(first, firstQueue)).first { !lanes[$0].pointee.isEmpty } ?? first
     own.pointee.lane = 0
     hot.pointee.first = UInt8(Lane.count)
     if own.pointee.looksAtShared, let shared, shared.hot.pointee.firstLane < lane {
-      return takeShared(shared.hot.pointee.firstLane, shared)
+      return .event(takeShared(shared))
     }
     guard lane < Lane.count else {
-      return hot.pointee.refuses || followed?.hot.pointee.refuses == true ? .end : .dry
+      return hot.pointee.refuses || shared?.hot.pointee.refuses == true ? .end : .dry
     }
-    if shared != nil || LockingLane.isStack(lane) {
-      return step(inbox.take(lane, into: &own.pointee.buffer), inbox)
+    if self.shared != nil || LockingLane.isStack(lane) {
+      let record = inbox.take(lane, into: &buffer.pointee)
+      return .event(inbox.event(of: record, into: &buffer.pointee))
     }
     if lanes[lane].pointee.isEmpty {
       lanes[lane].pointee.takeAll(of: &inbox.lanes[lane].pointee)
@@ -224,34 +191,25 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     own.pointee.lane = lane
     hot.pointee.first = UInt8(lane)
     own.pointee.sinceLook = 1
-    return step(lanes[lane].pointee.take(isStack: false), inbox)
+    return .event(inbox.event(of: lanes[lane].pointee.take(), into: &buffer.pointee))
   }
 
-  /// Locked.
-  private func takeShared(_ lane: Int, _ shared: LockingInbox) -> Step {
-    let record = shared.take(lane, into: &own.pointee.buffer)
-    // Who spins looks as long as there is something.
-    shared.didLook(
-      stillUrgent: shared.hot.pointee.occupied != 0 || shared.hot.pointee.refuses)
-    let step = step(record, shared)
-    if case .event(.some, _, _) = step {
-      // Relaxed: a figure; only this thread writes it.
-      takenShared.store(takenShared.load(ordering: .relaxed) + 1, ordering: .relaxed)
-    }
-    return step
+  /// Takes the next event from the shared mailbox. Locked.
+  private func takeShared(_ shared: LockingInbox) -> LockingInbox.Event {
+    let record = shared.take(shared.hot.pointee.firstLane, into: &buffer.pointee)
+    // A worker that spins goes on to look as long as there is something.
+    shared.setUrgent(shared.hot.pointee.occupied != 0 || shared.hot.pointee.refuses)
+    let event = shared.event(of: record, into: &buffer.pointee)
+    if event.record != nil { inbox.countTaken(Lane.count) }
+    return event
   }
 
-  /// What a taken record comes to. Locked.
-  private func step(_ record: LockingRecord, _ inbox: LockingInbox) -> Step {
-    let (event, slot) = inbox.event(of: record, into: &own.pointee.buffer)
-    return .event(event, slot, isShared: inbox === shared)
-  }
-
-  /// Dry, and the last look brought little: taking the lock from the producers, and with it the
-  /// lines that they fill, costs both sides more than this wait does if it is for a few events.
-  private func letThemGetAhead() {
+  /// Waits for a microsecond if the queue is dry and the last look brought little. Whoever takes the
+  /// lock takes it, and the lines that it guards, from the producers: for a few events, that costs
+  /// both sides more than this wait.
+  private func letProducersGetAhead() {
     if lanes[own.pointee.lane].pointee.isEmpty, (1..<64).contains(own.pointee.sinceLook),
-      strategy != .spin, pump == nil
+      strategy != .spin, sleeper.pump == nil
     {
       let end = monotonicNanoseconds() + 1_000
       while monotonicNanoseconds() < end {}
@@ -260,86 +218,78 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   }
 
   private func end() {
-    inbox.withLock {
-      getUp()
-      inbox.hot.pointee.refuses = true
-    }
+    inbox.withLock { withdrawSleep() }
+    inbox.close(drops: true)
     for lane in 0..<Lane.count {
       while !lanes[lane].pointee.isEmpty {
-        inbox.drop(lanes[lane].pointee.take(isStack: false), &own.pointee.buffer)
+        inbox.drop(lanes[lane].pointee.take(), &buffer.pointee)
       }
     }
-    if let shared, shared.withLock({ shared.state.pointee.closes }) { shared.dropAll() }
-    inbox.end()
+    if let shared, shared.withLock({ shared.closes }) { shared.dropAll() }
+    inbox.dropAll()
     trim(to: 0)
   }
 
   // MARK: Waiting
 
-  /// Whether there is something to do. Relaxed where the mutex is held: it orders the writers;
-  /// elsewhere it is a hint.
+  /// Whether there is something to do. Relaxed: a hint, or with the mutex held, which orders it.
   private var hasNews: Bool {
     inbox.urgent.pointee.load(ordering: .relaxed)
       || own.pointee.looksAtShared && shared.unsafelyUnwrapped.urgent.pointee.load(ordering: .relaxed)
   }
 
   /// Has those who post wake this consumer. Locked.
-  private func lieDown() {
-    bed.isAsleep = true
-    inbox.lieDown(bed)
-    if own.pointee.looksAtShared { shared?.lieDown(bed) }
+  private func announceSleep() {
+    sleeper.isAsleep = true
+    inbox.sleepers.append(sleeper)
+    if own.pointee.looksAtShared { shared?.sleepers.append(sleeper) }
   }
 
-  private func getUp() {
-    bed.isAsleep = false
-    inbox.getUp(bed)
-    shared?.getUp(bed)
+  private func withdrawSleep() {
+    sleeper.isAsleep = false
+    inbox.sleepers.removeAll { $0 === sleeper }
+    shared?.sleepers.removeAll { $0 === sleeper }
   }
 
-  /// False if there is something to do.
+  /// Has the next post wake the pump. False if there is something to do already.
   private func arm() -> Bool {
     trim(to: Self.keptBytes)
     // Under the lock, so that a post either comes before and is seen, or finds it armed.
     return inbox.withLock {
-      getUp()
+      withdrawSleep()
       guard !hasNews else { return false }
-      lieDown()
+      announceSleep()
       return true
     }
   }
 
+  /// Spins and sleeps, as the strategy says, until there is something to do.
   private func wait() {
     if strategy.spinNanoseconds == nil { trim(to: Self.keptBytes) }
     if spin() { return }
-    var deadline: UInt64? = monotonicNanoseconds() + Self.keptNanoseconds
-    while !sleep(until: deadline) {
-      trim(to: Self.keptBytes)
-      deadline = nil
-    }
-  }
-
-  /// False if the time is over and nothing has come.
-  private func sleep(until deadline: UInt64?) -> Bool {
-    inbox.withLock {
+    let deadline = monotonicNanoseconds() + Self.keptNanoseconds
+    inbox.mutex.lock()
+    while !hasNews {
       let hasMuch =
         lanes.contains(over: Self.keptBytes) || inbox.lanes.contains(over: Self.keptBytes)
-      while !hasNews {
-        lieDown()
-        let isInTime = bed.monitor.wait(until: hasMuch ? deadline : nil)
-        getUp()
-        if !isInTime, !hasNews { return false }
-      }
-      return true
+      announceSleep()
+      let isInTime = sleeper.monitor.wait(until: hasMuch ? deadline : nil)
+      withdrawSleep()
+      guard !isInTime else { continue }
+      inbox.mutex.unlock()
+      trim(to: Self.keptBytes)
+      inbox.mutex.lock()
     }
+    inbox.mutex.unlock()
   }
 
-  /// Gives unused memory back to the system, but for so many bytes of each lane.
+  /// Frees unused memory, but for so many bytes of each lane.
   private func trim(to kept: Int) {
     let blocks = lanes.takeMemory(over: kept) + inbox.withLock { inbox.lanes.takeMemory(over: kept) }
     for block in blocks { block.deallocate() }
   }
 
-  /// Looks for as long as the strategy says. True if there is news.
+  /// Looks for as long as the strategy says. Returns true once there is something to do.
   private func spin() -> Bool {
     let limit = strategy.spinNanoseconds
     let start = limit == nil ? 0 : monotonicNanoseconds()
@@ -347,7 +297,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     while !hasNews {
       turns += 1
       if strategy == .yield {
-        sched_yield()
+        yieldThread()
       } else if turns % 64 == 0, let limit, monotonicNanoseconds() - start >= limit {
         return false
       }

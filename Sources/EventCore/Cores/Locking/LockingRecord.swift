@@ -3,15 +3,15 @@
 
 import Synchronization
 
-/// One event in flight: the header of `EnvelopeLayout`, then the payload, in a buffer where the next
-/// record follows. It is moved as bytes. What is too large or too strictly aligned for that lies in
-/// a box that all receivers share.
+/// One event in flight: the header of `EnvelopeLayout`, then the payload, in memory where the next
+/// record follows. It is moved as bytes. A payload that is too large or too strictly aligned lies in
+/// a box, which all receivers share.
 struct LockingRecord {
   let address: UnsafeMutableRawPointer
 
-  /// Laid out as `EnvelopeLayout`; `LockingDispatchTests` compares them.
+  /// Laid out as `EnvelopeLayout` says; `LockingDispatchTests` compares the two.
   struct Header {
-    /// The record after this one in a dispatch. In a stack the length of the one before it.
+    /// The next record of a dispatch. While a post is in two steps, the inbox.
     var link: UnsafeMutableRawPointer?
     var subscription: Unmanaged<LockingSubscription>
     var time: UInt64
@@ -19,11 +19,11 @@ struct LockingRecord {
     var lane: UInt8
     /// `EnvelopeLayout.boxed`, `.token`, or 0.
     var flags: UInt8
-    /// How long the record is, with its payload: in steps of 16 bytes.
+    /// How long the record is, with its payload, in steps of 16 bytes.
     var steps: UInt16
   }
 
-  /// The largest payload that lies in a record, and the strictest alignment.
+  /// The largest payload that lies in a record; `step` is the strictest alignment of one.
   static let largestPayload = 4096
   static let step = 16
 
@@ -33,33 +33,33 @@ struct LockingRecord {
     size <= largestPayload && alignment <= step
   }
 
-  /// How long a record is with its payload.
+  /// How many bytes a record has, with a payload of so many.
   static func length(payload: Int) -> Int {
     (EnvelopeLayout.payload &+ payload &+ step &- 1) & -step
   }
-  /// The same with a pointer to it.
-  static var boxedLength: Int { length(payload: MemoryLayout<UnsafeMutableRawPointer>.size) }
+  /// The same with a pointer as the payload.
+  static var pointerLength: Int { length(payload: MemoryLayout<UnsafeMutableRawPointer>.size) }
 
   @inline(__always)
   var header: UnsafeMutablePointer<Header> { address.assumingMemoryBound(to: Header.self) }
 
-  /// Makes it one for a receiver, but for the payload.
+  /// Writes the header of a record for a receiver.
   @inline(__always)
   func initialize(
-    _ entry: LockingSnapshot.Entry, lane: UInt8, length: Int, time: UInt64, flags: UInt8 = 0
+    _ entry: LockingSnapshot.Entry, link: UnsafeMutableRawPointer, lane: UInt8, length: Int,
+    time: UInt64, flags: UInt8 = 0
   ) {
     header.initialize(
       to: Header(
-        link: address + length, subscription: entry.subscription, time: time,
-        generation: entry.generation, lane: lane, flags: flags,
-        steps: UInt16(truncatingIfNeeded: length / Self.step)))
+        link: link, subscription: entry.subscription, time: time, generation: entry.generation,
+        lane: lane, flags: flags, steps: UInt16(truncatingIfNeeded: length / Self.step)))
   }
 
   var lane: Int { Int(header.pointee.lane) }
   var isToken: Bool { header.pointee.flags & EnvelopeLayout.token != 0 }
   var length: Int { Int(header.pointee.steps) * Self.step }
 
-  /// The payload of a record that is boxed, or a token.
+  /// The payload of a boxed record or a token.
   var pointer: UnsafeMutableRawPointer {
     get { address.load(fromByteOffset: EnvelopeLayout.payload, as: UnsafeMutableRawPointer.self) }
     nonmutating set {
@@ -70,7 +70,7 @@ struct LockingRecord {
 
   // MARK: The payload
 
-  /// Makes a box for a payload that does not fit into a record.
+  /// Makes a box for a payload.
   static func makeBox(size: Int, alignment: Int, references: Int) -> UnsafeMutableRawPointer {
     let offset = max(EnvelopeLayout.boxHeader, alignment)
     let box = UnsafeMutableRawPointer.allocate(byteCount: offset + size, alignment: offset)
@@ -87,11 +87,12 @@ struct LockingRecord {
   /// Whether no other record shares the payload.
   @inline(__always)
   var ownsPayload: Bool {
-    // Pairs with the count-down in `end`: the others' reads before our move.
+    // Acquiring: pairs with the subtraction in `end`, so that the others have read before we move.
     boxReferences.map { $0.pointee.load(ordering: .acquiring) == 1 } ?? true
   }
 
-  /// Ends the payload, unless it was moved out, and its box. `drop` is user code: no lock is held.
+  /// Ends the payload, unless it was moved out, and its box. `drop` is code of the user's, so that no
+  /// lock may be held.
   @inline(__always)
   func end(payloadMoved: Bool, _ drop: ((UnsafeMutableRawPointer) -> Void)?) {
     if let references = boxReferences {
@@ -106,7 +107,7 @@ struct LockingRecord {
   }
 }
 
-/// Records of one dispatch for one receiver, side by side in the memory of who posts them.
+/// Records of one dispatch for one receiver, side by side in the memory of whoever posts them.
 struct LockingRun {
   var first: LockingRecord
   var count: Int
@@ -117,26 +118,20 @@ struct LockingRun {
     LockingRecord(address: first.address + index * length)
   }
 
-  subscript(range: Range<Int>) -> LockingRun {
-    LockingRun(first: self[range.lowerBound], count: range.count, length: length)
-  }
-
-  /// Ends the payloads of the first records, which is user code.
+  /// Ends the payloads of the first records, which is code of the user's.
   func end(first count: Int, _ drop: ((UnsafeMutableRawPointer) -> Void)?) {
     for index in 0..<count { self[index].end(payloadMoved: false, drop) }
   }
 }
 
-/// Something that accepts records.
+/// Something that accepts records. Its subclasses guard themselves.
 class LockingSink: @unchecked Sendable {
-  // Those that inherit from it guard themselves.
-
-  /// Takes records over, of one lane. Returns how many of them, from the first on, stay the
-  /// caller's to end; nil if it refuses all.
+  /// Takes over records of one lane. Returns how many of the first ones the caller still has to end;
+  /// nil if it refuses them all.
   func post(_ run: LockingRun) -> Int? { nil }
 }
 
-/// The way into a sink that may end, for those who remember routes: it keeps nothing alive.
+/// The way into a sink that may end, for routes that threads remember: it keeps nothing alive.
 final class LockingGate: LockingSink, @unchecked Sendable {
   // Written once, before anybody else knows the gate.
   weak var sink: LockingSink?
@@ -144,24 +139,32 @@ final class LockingGate: LockingSink, @unchecked Sendable {
   override func post(_ run: LockingRun) -> Int? { sink.flatMap { $0.post(run) } }
 }
 
+/// Whoever handles records: a receiver, or at a shared mailbox an entry of that.
+protocol LockingTarget: AnyObject {
+  var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { get }
+}
+extension Receiver: LockingTarget {}
+extension SharedMailbox.Entry: LockingTarget {}
+
 /// What a record is addressed to.
 final class LockingSubscription: @unchecked Sendable {
-  // Constant; the target guards itself.
+  // Everything is constant; the target guards itself.
   private let target: AnyObject?
-  /// Its address: to read it counts no reference.
-  private let handler: UnsafeMutableRawPointer?
+  /// The address of the target, which is read without counting a reference.
+  private let address: UnsafeMutableRawPointer?
+  let isShared: Bool
   /// Ends a payload; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
-  // Not retained: the sink owns it, or is the gate of what does.
-  private(set) unowned(unsafe) var sink: LockingSink
+  /// Not retained: it owns this subscription, or is the gate of what does.
+  unowned(unsafe) let sink: LockingSink
 
-  /// - Parameter target: Who handles it: a `Receiver`, or at a shared mailbox a
-  ///   `SharedMailbox.Entry`; nil for a sink that addresses anew what it accepts.
+  /// - Parameter target: Nil for a sink that addresses anew what it accepts.
   init(
-    _ target: AnyObject?, drop: ((UnsafeMutableRawPointer) -> Void)?, _ sink: LockingSink
+    _ target: (any LockingTarget)?, drop: ((UnsafeMutableRawPointer) -> Void)?, _ sink: LockingSink
   ) {
     self.target = target
-    handler = target.map { Unmanaged.passUnretained($0).toOpaque() }
+    address = self.target.map { Unmanaged.passUnretained($0).toOpaque() }
+    isShared = target is SharedMailbox.Entry
     self.drop = drop
     self.sink = sink
   }
@@ -173,8 +176,8 @@ final class LockingSubscription: @unchecked Sendable {
   /// As the module names it.
   var name: Subscription { Subscription(pointer: Unmanaged.passUnretained(self).toOpaque()) }
 
-  /// Only of a subscription that was made with one.
-  var receiver: Unmanaged<Receiver> { .fromOpaque(handler.unsafelyUnwrapped) }
-  /// Only of a subscription that was made with one.
-  var entry: Unmanaged<SharedMailbox.Entry> { .fromOpaque(handler.unsafelyUnwrapped) }
+  /// The target, if it is a receiver.
+  var receiver: Unmanaged<Receiver> { .fromOpaque(address.unsafelyUnwrapped) }
+  /// The target, if it is an entry of a shared mailbox (`isShared`).
+  var entry: Unmanaged<SharedMailbox.Entry> { .fromOpaque(address.unsafelyUnwrapped) }
 }

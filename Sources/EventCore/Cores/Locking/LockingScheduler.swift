@@ -1,59 +1,43 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The scheduler in pure Swift: a heap under a mutex, whose condition the thread sleeps on until
-/// the next deadline.
+/// The scheduler in pure Swift: a heap under a mutex, and a thread that sleeps until the next
+/// deadline.
 final class LockingScheduler: SchedulerCore, @unchecked Sendable {
-  // What changes is guarded by the monitor, which is open while a timer fires or is dropped: both
-  // may be the end of something of the user's.
+  // What changes is guarded by the monitor. It is not held while a timer fires or is dropped, since
+  // something of the user's may end there.
   private let monitor = Monitor()
   private let clock: ManualClock?
   private var heap = TimerHeap()
-  /// The timer that fires.
-  private var firing: EventScheduleHandle?
-  /// What the thread sleeps until; 0 while it is awake, or if there is none.
+  /// The timer that fires or is dropped.
+  private var current: EventScheduleHandle?
+  /// What the thread sleeps until; 0 if it is awake, or if there is none.
   private var sleepsUntil: UInt64 = 0
   private var isClosed = false
-  /// Somebody fires or drops timers.
+  /// Whether a thread is inside of `runDue`.
   private var isRunning = false
 
-  private init(clock: ManualClock?) {
+  /// Without a manual clock, it has a thread, which keeps it until it is closed.
+  init(clock: ManualClock?) {
     self.clock = clock
+    if clock == nil { startThread(named: "evc-scheduler") { self.run() } }
   }
-
-  /// Makes a scheduler and, without a manual clock, starts its thread, which keeps it until it is
-  /// closed.
-  static func make(clock: ManualClock?) -> LockingScheduler {
-    let scheduler = LockingScheduler(clock: clock)
-    if clock == nil {
-      startThread(named: "evc-scheduler") {
-        sleepWithoutSlack()
-        scheduler.run()
-      }
-    }
-    return scheduler
-  }
-
-  private var now: UInt64 { clock?.nanoseconds ?? monotonicNanoseconds() }
 
   func add(_ timer: EventScheduleHandle, at deadline: UInt64) -> Bool {
     monitor.lock()
-    if isClosed {
-      monitor.unlock()
-      return false
-    }
-    heap.insert(timer, at: deadline)
+    let isOpen = !isClosed
+    if isOpen { heap.insert(timer, at: deadline) }
     let isEarlier = deadline < sleepsUntil
     monitor.unlock()
     if isEarlier { monitor.wake() }
-    return true
+    return isOpen
   }
 
   func withdraw(_ timer: EventScheduleHandle) {
     monitor.lock()
     if timer.position >= 0 {
       heap.remove(at: timer.position)
-    } else if timer === firing {
+    } else if timer === current {
       timer.isWithdrawn = true
     }
     monitor.unlock()
@@ -69,7 +53,7 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
 
   func runDue(at now: UInt64) {
     monitor.lock()
-    // If somebody is in here already, that one goes on until nothing is left to do.
+    // A thread that is inside already goes on until nothing is left to do.
     if !isRunning {
       isRunning = true
       work(at: now)
@@ -80,35 +64,31 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
 
   /// The thread's life.
   private func run() {
+    sleepWithoutSlack()
     monitor.lock()
     while true {
-      work(at: now)
+      work(at: monotonicNanoseconds())
       if isClosed { break }
-      let next = heap.firstDeadline ?? .max
-      sleepsUntil = next
-      _ = monitor.wait(until: next == .max ? nil : next)
+      sleepsUntil = heap.firstDeadline ?? .max
+      _ = monitor.wait(until: heap.firstDeadline)
       sleepsUntil = 0
     }
     monitor.unlock()
   }
 
-  /// Fires what is due, in order; drops all, once it is closed. The monitor is locked before and
-  /// after, and open meanwhile.
+  /// Fires what is due, in order; once it is closed, drops everything. The monitor is locked before
+  /// and after.
   private func work(at now: UInt64) {
     while let deadline = heap.firstDeadline, isClosed || deadline <= now {
       let timer = heap.remove(at: 0)
-      if isClosed {
-        monitor.unlock()
-        timer.drop()
-        monitor.lock()
-        continue
-      }
-      firing = timer
+      let drops = isClosed
+      current = timer
       monitor.unlock()
-      let next = timer.fire(deadline)
+      if drops { timer.drop() }
+      let next = drops ? 0 : timer.fire(deadline)
       monitor.lock()
-      firing = nil
-      // A handle that goes here has no event any more, so that nothing of the user's ends with it.
+      current = nil
+      // If the handle ends here, nothing of the user's does: it has no event any more.
       if next > deadline, !timer.isWithdrawn { heap.insert(timer, at: next) }
     }
   }

@@ -6,21 +6,21 @@ import Synchronization
 /// The trees of the locking core: one lock for all, since trees merge. A walk collects registrations with the
 /// lock held, and its thread calls them without.
 enum LockingTree: TreeCore {
-  // Lock order: nothing is locked within the lock; what a change lets go of, is let go of after it.
+  // Lock order: nothing is locked within the lock. What a change lets go of, it lets go of after the unlock.
 
   private struct State {
-    /// Counts what attaches and adds.
+    /// Counts what is attached and added.
     var stamp: UInt64 = 0
     var walks: [LockingTreeWalk] = []
     var spare: [LockingTreeWalk] = []
-    /// Handlers that nobody needs any more, for `change`.
+    /// Handlers to let go of after the unlock.
     var unused: [UnsafeMutableRawPointer] = []
   }
   private static let state = Guarded(State())
-  /// Signalled when a walk goes on from a call that somebody waits for.
+  /// Woken when a walk goes on from a call that somebody waits for.
   private static let progress = Monitor(state.mutex)
 
-  /// Runs `body` with the lock held, and then lets go of handlers, which is user code.
+  /// Runs `body` with the lock held, and then lets go of handlers, whose end is code of the user's.
   private static func change<Result>(_ body: (inout State) -> Result) -> Result {
     var unused: [UnsafeMutableRawPointer] = []
     let result = state.withLock { state in
@@ -40,7 +40,7 @@ enum LockingTree: TreeCore {
 
   static func makeNode(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
     let node = LockingNodePointer.allocate(capacity: 1)
-    node.initialize(to: LockingTreeNode(context))
+    node.initialize(to: LockingTreeNode(context: context))
     return UnsafeMutableRawPointer(node)
   }
 
@@ -50,8 +50,8 @@ enum LockingTree: TreeCore {
       let parent = unlink(node, &state)
       while let registration = node.pointee.registrations.first { end(registration, &state) }
       node.pointee.hasEnded = true
-      LockingTreeNode.letGo(node)
-      return parent?.pointee.context
+      LockingTreeNode.release(node)
+      return parent
     }
   }
 
@@ -60,8 +60,8 @@ enum LockingTree: TreeCore {
   ) -> TreeAttachment {
     let (node, parent) = (pointer(raw), pointer(other))
     return state.withLock { state in
-      var above: LockingNodePointer? = parent
-      if node != parent, node.pointee.children.first == nil { above = nil }
+      // Only a node with children can be above another one.
+      var above = node == parent || node.pointee.children.first != nil ? parent : nil
       while let one = above, one != node { above = one.pointee.parent }
       if above != nil { return .cycle }
       let previous = unlink(node, &state)
@@ -69,26 +69,26 @@ enum LockingTree: TreeCore {
       node.pointee.stamp = state.stamp
       node.pointee.parent = parent
       parent.pointee.children.append(node)
-      return .attached(previous: previous?.pointee.context)
+      return .attached(previous: previous)
     }
   }
 
   static func detach(_ node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-    state.withLock { unlink(pointer(node), &$0)?.pointee.context }
+    state.withLock { unlink(pointer(node), &$0) }
   }
 
-  /// Takes a node from its parent. Returns that one. With the lock held.
+  /// Takes a node from its parent, whose context it returns. With the lock held.
   private static func unlink(
     _ node: LockingNodePointer, _ state: inout State
-  ) -> LockingNodePointer? {
+  ) -> UnsafeMutableRawPointer? {
     guard let parent = node.pointee.parent else { return nil }
     if !state.walks.isEmpty {
       let thread = currentThreadNumber()
-      for walk in state.walks { walk.willTake(node, from: parent, by: thread) }
+      for walk in state.walks { walk.willDetach(node, from: parent, by: thread) }
     }
     parent.pointee.children.remove(node)
     node.pointee.parent = nil
-    return parent
+    return parent.pointee.context
   }
 
   // MARK: Handlers
@@ -96,13 +96,15 @@ enum LockingTree: TreeCore {
   static func add(
     _ raw: UnsafeMutableRawPointer, key: UInt, modes: UInt8, object: UnsafeMutableRawPointer
   ) -> UnsafeMutableRawPointer {
-    state.withLock { state in
+    let (node, registration) = (pointer(raw), LockingRegistrationPointer.allocate(capacity: 1))
+    return state.withLock { state in
       state.stamp += 1
-      let node = pointer(raw)
-      let registration = LockingRegistrationPointer.make(
-        node, key: key, modes: modes, object: object, stamp: state.stamp)
+      registration.initialize(
+        to: LockingRegistration(
+          node: node, key: key, stamp: state.stamp, face: .init(modes: modes, object: object)))
+      node.pointee.references += 1
       node.pointee.registrations.append(registration)
-      return UnsafeMutableRawPointer(registration.face)
+      return registration.face
     }
   }
 
@@ -121,7 +123,7 @@ enum LockingTree: TreeCore {
       while let registration = next {
         next = registration.pointee.links.next
         if key == 0 || registration.pointee.key == key,
-          phases == 0 || registration.face.pointee.modes & phases != 0
+          phases == 0 || registration.pointee.face.modes & phases != 0
         {
           end(registration, &state)
           count += 1
@@ -133,34 +135,31 @@ enum LockingTree: TreeCore {
 
   /// Ends a handler and takes its registration from its node. With the lock held.
   private static func end(_ registration: LockingRegistrationPointer, _ state: inout State) {
-    // Sequentially consistent: the first half of "end, then look" (`isCalling`).
-    registration.face.pointee.state.store(1, ordering: .sequentiallyConsistent)
-    // The node by itself: as a part of a longer access its registration's face would count as changed, which
-    // walks read meanwhile.
-    let node = registration.face.pointee.node
-    node.pointee.registrations.remove(registration)
-    letGo(registration, &state)
+    // Sequentially consistent: pairs with `mayCall`, as the loads in `isCalling` after it.
+    treeState(of: registration.face).pointee.store(1, ordering: .sequentiallyConsistent)
+    registration.pointee.node.pointee.registrations.remove(registration)
+    release(registration, &state)
   }
 
-  /// One use of a registration less. With the lock held.
-  private static func letGo(_ registration: LockingRegistrationPointer, _ state: inout State) {
+  /// Removes a use of a registration. With the lock held.
+  private static func release(_ registration: LockingRegistrationPointer, _ state: inout State) {
     registration.pointee.uses -= 1
     guard registration.pointee.uses == 0 else { return }
-    state.unused.append(registration.face.pointee.object)
-    LockingTreeNode.letGo(registration.face.pointee.node)
-    if !registration.pointee.isHandled { registration.free() }
+    state.unused.append(registration.pointee.face.object)
+    LockingTreeNode.release(registration.pointee.node)
+    if !registration.pointee.isHandled { registration.deallocate() }
   }
 
   static func release(_ raw: UnsafeMutableRawPointer) {
     let registration = LockingRegistrationPointer(face: raw)
     state.withLock { _ in
       registration.pointee.isHandled = false
-      if registration.pointee.uses == 0 { registration.free() }
+      if registration.pointee.uses == 0 { registration.deallocate() }
     }
   }
 
   static func isActive(_ registration: UnsafeMutableRawPointer) -> Bool {
-    // Acquiring: pairs with whoever ended it, under the lock.
+    // Acquiring: pairs with `end`.
     treeState(of: registration).pointee.load(ordering: .acquiring) == 0
   }
 
@@ -176,10 +175,11 @@ enum LockingTree: TreeCore {
     }
   }
 
-  /// Whether a walk calls a registration that has ended; then it tells when it goes on. With the lock held.
+  /// Whether a walk calls a registration that has ended; if so, the walk is asked to wake `progress` when
+  /// it goes on. With the lock held.
   private static func isCalling(_ walk: LockingTreeWalk, _ registration: UInt) -> Bool {
-    // Sequentially consistent, all three: pairs with `mayCall`, twice. Either that one finds the registration
-    // ended or we find it called; and it finds that it is to look, or we that it has gone on.
+    // Sequentially consistent, all three: pairs with `mayCall`. Either that one sees that the registration
+    // has ended, or we see the call; and either it sees that it is asked, or we see that it has gone on.
     let calling = treeCalling(of: walk.head)
     guard calling.pointee.load(ordering: .sequentiallyConsistent) == registration else { return false }
     treeAttention(of: walk.head).pointee
@@ -196,69 +196,31 @@ enum LockingTree: TreeCore {
       let own = state.spare.popLast() ?? LockingTreeWalk()
       state.walks.append(own)
       own.begin(pointer(node), key: key, phases: phases, start: state.stamp)
-      return fill(own, &state) ? own.head : nil
-    }
-  }
-
-  static func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool {
-    change { state in
-      let own = own(walk)
-      leaveChunk(own, &state)
-      return fill(own, &state)
-    }
-  }
-
-  static func end(_ walk: UnsafeMutablePointer<TreeWalk>) {
-    change { state in
-      let own = own(walk)
-      leaveChunk(own, &state)
+      if own.fill() { return own.head }
       finish(own, &state)
+      return nil
     }
   }
 
-  static func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool {
-    // Not nil: `fill` has set it.
-    let registration = walk.pointee.registrations.unsafelyUnwrapped[index]
-    // Sequentially consistent, all three: "publish, then look", the other half of `isCalling`.
-    treeCalling(of: walk).pointee.store(UInt(bitPattern: registration), ordering: .sequentiallyConsistent)
-    guard treeState(of: registration).pointee.load(ordering: .sequentiallyConsistent) == 0
-    else { return false }
-    let attention = treeAttention(of: walk).pointee.load(ordering: .sequentiallyConsistent)
-    return attention == LockingTreeWalk.asks || lookAgain(walk, registration)
-  }
+  static func next(_ walk: UnsafeMutablePointer<TreeWalk>) -> Bool { advance(walk, ends: false) }
+  static func end(_ walk: UnsafeMutablePointer<TreeWalk>) { _ = advance(walk, ends: true) }
 
-  /// Whether a registration is where it was when the walk began. Tells those who wait for the one before it.
-  @inline(never)
-  private static func lookAgain(
-    _ walk: UnsafeMutablePointer<TreeWalk>, _ registration: UnsafeMutableRawPointer
-  ) -> Bool {
-    state.withLock { _ in
-      progress.wakeAll()
-      return own(walk).reaches(LockingRegistrationPointer(face: registration).face.pointee.node)
+  /// Releases the chunk and collects the next one. False if the walk has ended: if it is to end, or if
+  /// nothing is left.
+  private static func advance(_ walk: UnsafeMutablePointer<TreeWalk>, ends: Bool) -> Bool {
+    change { state in
+      let own = own(walk)
+      // Releasing: pairs with `isCalling`, so that whoever waits sees what the handler did.
+      treeCalling(of: walk).pointee.store(0, ordering: .releasing)
+      // Relaxed: others write it under the lock.
+      if treeAttention(of: walk).pointee.load(ordering: .relaxed) == LockingTreeWalk.looks {
+        progress.wakeAll()
+      }
+      own.releaseChunk { release($0, &state) }
+      if !ends, own.fill() { return true }
+      finish(own, &state)
+      return false
     }
-  }
-
-  private static func own(_ walk: UnsafeMutablePointer<TreeWalk>) -> LockingTreeWalk {
-    // Not nil: every walk of this core has it. `walks` holds it from `begin` to `finish`.
-    unsafeDowncast(walk.pointee.own.unsafelyUnwrapped.takeUnretainedValue(), to: LockingTreeWalk.self)
-  }
-
-  /// After the last call of the chunk. With the lock held.
-  private static func leaveChunk(_ own: LockingTreeWalk, _ state: inout State) {
-    // Releasing: what the handler did, before a waiter sees it done.
-    treeCalling(of: own.head).pointee.store(0, ordering: .releasing)
-    // Relaxed: others write it under the lock.
-    if treeAttention(of: own.head).pointee.load(ordering: .relaxed) == LockingTreeWalk.looks {
-      progress.wakeAll()
-    }
-    own.unpin { letGo($0, &state) }
-  }
-
-  /// The next registrations; ends the walk if there are none. With the lock held.
-  private static func fill(_ own: LockingTreeWalk, _ state: inout State) -> Bool {
-    let isFilled = own.fill()
-    if !isFilled { finish(own, &state) }
-    return isFilled
   }
 
   private static func finish(_ own: LockingTreeWalk, _ state: inout State) {
@@ -270,11 +232,40 @@ enum LockingTree: TreeCore {
     }
   }
 
+  static func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool {
+    // Not nil: `fill` has set it.
+    let registration = walk.pointee.registrations.unsafelyUnwrapped[index]
+    // Sequentially consistent, all three: "publish, then look". Pairs with `isCalling`, which looks after
+    // the registration has ended.
+    treeCalling(of: walk).pointee.store(UInt(bitPattern: registration), ordering: .sequentiallyConsistent)
+    guard treeState(of: registration).pointee.load(ordering: .sequentiallyConsistent) == 0
+    else { return false }
+    let attention = treeAttention(of: walk).pointee.load(ordering: .sequentiallyConsistent)
+    return attention == LockingTreeWalk.asks || lookAgain(walk, registration)
+  }
+
+  /// Wakes those who wait for the call before, and returns whether a registration is still where it was when
+  /// the walk began.
+  @inline(never)
+  private static func lookAgain(
+    _ walk: UnsafeMutablePointer<TreeWalk>, _ registration: UnsafeMutableRawPointer
+  ) -> Bool {
+    state.withLock { _ in
+      progress.wakeAll()
+      return own(walk).reaches(LockingRegistrationPointer(face: registration).pointee.node)
+    }
+  }
+
+  private static func own(_ walk: UnsafeMutablePointer<TreeWalk>) -> LockingTreeWalk {
+    // Not nil: every walk of this core has it. `walks` holds it from `begin` to `finish`.
+    unsafeDowncast(walk.pointee.own.unsafelyUnwrapped.takeUnretainedValue(), to: LockingTreeWalk.self)
+  }
+
   // MARK: Looking
 
   static func node(of registration: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
-    // Constant; a walk's registration holds it.
-    UnsafeMutableRawPointer(LockingRegistrationPointer(face: registration).face.pointee.node)
+    // Constant; a registration refers to its node.
+    UnsafeMutableRawPointer(LockingRegistrationPointer(face: registration).pointee.node)
   }
 
   static func top(of walk: UnsafeMutablePointer<TreeWalk>) -> UnsafeMutableRawPointer {
@@ -309,11 +300,11 @@ enum LockingTree: TreeCore {
     }
 
     func firstRegistration(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-      (pointer(node).pointee.registrations.first?.face).map { UnsafeMutableRawPointer($0) }
+      pointer(node).pointee.registrations.first?.face
     }
 
     func nextRegistration(after registration: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-      (LockingRegistrationPointer(face: registration).pointee.links.next?.face).map { UnsafeMutableRawPointer($0) }
+      LockingRegistrationPointer(face: registration).pointee.links.next?.face
     }
   }
 }

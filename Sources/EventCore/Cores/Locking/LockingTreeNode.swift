@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Synchronization
-
 // The memory of the locking core's trees: nodes and registrations, each in the list of its parent or of its
-// node. All of it is touched with the trees' lock held, but for a registration's face and the context of a
-// node, which are constant.
+// node. All of it is touched with the trees' lock held, except what is constant, and the state of a
+// registration.
 
 typealias LockingNodePointer = UnsafeMutablePointer<LockingTreeNode>
 typealias LockingRegistrationPointer = UnsafeMutablePointer<LockingRegistration>
 
-/// A block that is in one of the lists.
+/// A block of memory that is in a list.
 protocol LockingLinked {
   var links: LockingLinks<Self> { get set }
 }
@@ -39,14 +37,15 @@ struct LockingList<Block: LockingLinked> {
   }
 }
 
-/// A node.
+// ThreadSanitizer takes a change of any field of a structure for a change of its first field, too. So
+// the first one is never read without the lock.
+
 struct LockingTreeNode: LockingLinked {
-  // Not the context first: ThreadSanitizer takes each change of a field for one of the first, too.
   var links = LockingLinks<LockingTreeNode>()
   var parent: LockingNodePointer?
   var children = LockingList<LockingTreeNode>()
   var registrations = LockingList<LockingRegistration>()
-  /// When it was attached where it is.
+  /// When it was attached to its parent.
   var stamp: UInt64 = 0
   var hasEnded = false
   /// The node itself until it ends, its registrations, and the walks that have it as their top.
@@ -54,74 +53,50 @@ struct LockingTreeNode: LockingLinked {
   /// The `EventNode`.
   let context: UnsafeMutableRawPointer
 
-  init(_ context: UnsafeMutableRawPointer) {
-    self.context = context
-  }
-
-  /// One reference less; frees the memory after the last.
-  static func letGo(_ node: LockingNodePointer) {
+  /// Removes a reference. The last one frees the node.
+  static func release(_ node: LockingNodePointer) {
     node.pointee.references -= 1
-    guard node.pointee.references == 0 else { return }
-    node.deinitialize(count: 1)
-    node.deallocate()
+    if node.pointee.references == 0 { node.deallocate() }
   }
 }
 
-/// What others than the lock's owner read of a registration: as `TreeLayout.swift` says, and its node. The
-/// module knows a registration by the address of its face; what changes under the lock lies behind it.
-struct LockingTreeFace: ~Copyable {
-  /// 0 while the handler is alive. Written with the lock held, read by walks.
-  let state = Atomic<UInt32>(0)
-  let modes: UInt8
-  /// A retained `TreeHandler`, as long as the registration is in use.
-  let object: UnsafeMutableRawPointer
-  let node: LockingNodePointer
-}
-
-/// A registered handler, behind its face.
+/// A registered handler. The module knows it by the address of its `face`.
 struct LockingRegistration: LockingLinked {
+  /// Laid out as `TreeLayout.swift` says. Walks read it without the lock.
+  struct Face {
+    /// 0 while the handler is alive. Atomic; written with the lock held.
+    private var state: UInt32 = 0
+    let modes: UInt8
+    /// A retained `TreeHandler`, as long as the registration is in use.
+    let object: UnsafeMutableRawPointer
+
+    init(modes: UInt8, object: UnsafeMutableRawPointer) {
+      (self.modes, self.object) = (modes, object)
+    }
+  }
+
   var links = LockingLinks<LockingRegistration>()
+  /// Referred to.
+  let node: LockingNodePointer
   let key: UInt
   /// When it was added.
   let stamp: UInt64
-  /// Those of the node's list, while the handler is alive, and of each walk that is to call it.
+  /// The list of its node, while the handler is alive, and each walk that is to call it.
   var uses = 1
-  /// Whether a handle will ask for it.
+  /// Whether a handle may still ask for it.
   var isHandled = true
+  // The last field, from which its address is known.
+  let face: Face
 }
 
-extension UnsafeMutablePointer where Pointee == LockingRegistration {
-  /// Makes a registration, which is a reference to its node.
-  static func make(
-    _ node: LockingNodePointer, key: UInt, modes: UInt8, object: UnsafeMutableRawPointer,
-    stamp: UInt64
-  ) -> LockingRegistrationPointer {
-    let size = MemoryLayout<LockingTreeFace>.stride
-    let face = UnsafeMutableRawPointer.allocate(
-      byteCount: size + MemoryLayout<LockingRegistration>.size, alignment: 16)
-    face.bindMemory(to: LockingTreeFace.self, capacity: 1)
-      .initialize(to: LockingTreeFace(modes: modes, object: object, node: node))
-    let registration = (face + size).bindMemory(to: LockingRegistration.self, capacity: 1)
-    registration.initialize(to: LockingRegistration(key: key, stamp: stamp))
-    node.pointee.references += 1
-    return registration
+extension UnsafeMutablePointer<LockingRegistration> {
+  private static var faceOffset: Int {
+    MemoryLayout<LockingRegistration>.size - MemoryLayout<LockingRegistration.Face>.size
   }
 
-  /// The registration that the module knows by an address.
   init(face: UnsafeMutableRawPointer) {
-    self = (face + MemoryLayout<LockingTreeFace>.stride)
-      .assumingMemoryBound(to: LockingRegistration.self)
+    self = (face - Self.faceOffset).assumingMemoryBound(to: LockingRegistration.self)
   }
 
-  var face: UnsafeMutablePointer<LockingTreeFace> {
-    (UnsafeMutableRawPointer(self) - MemoryLayout<LockingTreeFace>.stride)
-      .assumingMemoryBound(to: LockingTreeFace.self)
-  }
-
-  func free() {
-    let face = face
-    deinitialize(count: 1)
-    face.deinitialize(count: 1)
-    face.deallocate()
-  }
+  var face: UnsafeMutableRawPointer { UnsafeMutableRawPointer(self) + Self.faceOffset }
 }

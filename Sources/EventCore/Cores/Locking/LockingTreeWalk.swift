@@ -3,27 +3,25 @@
 
 import Synchronization
 
-/// What the locking core knows about a walk. Used again by later walks, with its memory.
+/// What the locking core knows about a walk. Later walks use it again, with its memory.
 ///
-/// A walk collects the registrations of a chunk with the trees' lock held, and its thread calls them without.
-/// Between two chunks it remembers the node that is next. That one is in its place as long as
-/// nobody takes it or a node above it from there, and whoever does tells all walks first
-/// (`willTake`): what they then pass over has left the tree. So a walk finds what was there when it
-/// began and has stayed, holds nothing of what is far from it, and costs nobody more than the way
-/// from its next node to its top.
+/// A walk collects some registrations with the trees' lock held, which are its chunk, and its thread
+/// calls them without the lock. Between two chunks the walk remembers the node that comes next. That
+/// node stays in its place as long as nobody takes it, or a node above it, out of the tree; and whoever
+/// does so tells all walks first (`willDetach`). What they then pass over has left the tree. So a walk
+/// finds what was there when it began and has stayed, and a change costs only the way from the next
+/// node of each walk to its top.
 ///
-/// All of it is touched with the lock held, but for the head, and the memory that this points to.
+/// All of it is touched with the lock held, except `head` and the memory that `head` points to.
 final class LockingTreeWalk {
-  /// How many registrations are collected at a time, about: up to the last of a node. Fewer at first, since
-  /// an event may be consumed by the first of them.
+  /// How many registrations are collected at a time, and then the rest of their node. The first chunk
+  /// is smaller, since an event may be consumed by one of its handlers.
   private static let (firstChunk, chunk) = (16, 64)
-  /// What `TreeWalk.attention` is: the core is asked before each call, since the walk has to publish
-  /// the call in its own way,
-  static let asks: UInt8 = 1
-  /// and looks under the lock at the rest of the chunk, since this thread has changed a tree, or
-  /// somebody waits for a call.
-  static let looks: UInt8 = 2
-  /// Never what was seen: `LockingTree.mayCall` looks at the state of each registration.
+  /// The values of `TreeWalk.attention`. The core is always asked before a call. With `asks` it
+  /// publishes the call and looks whether the handler has ended. With `looks` it also takes the lock:
+  /// the walking thread has detached a node, or another thread waits for the end of a call.
+  static let (asks, looks) = (UInt8(1), UInt8(2))
+  /// Never equal to `TreeWalk.seen`, so that the state of each registration is read.
   // An atomic at an address that never changes, made once and never freed: any thread may read it.
   nonisolated(unsafe) private static let lastRemoval = {
     let place = UnsafeMutablePointer<Atomic<UInt64>>.allocate(capacity: 1)
@@ -31,21 +29,21 @@ final class LockingTreeWalk {
     return place
   }()
 
-  /// What the walking thread reads. Never freed, as the walk itself.
+  /// What the walking thread reads. Like the walk itself, it is never freed.
   let head: UnsafeMutablePointer<TreeWalk>
-  /// Registrations in the first half, their objects in the second. The registrations are pinned: each is in use once
-  /// more.
+  /// The chunk: registrations in the first half, and their objects in the second. Each registration
+  /// is in use once more.
   private var memory: UnsafeMutablePointer<UnsafeMutableRawPointer>
   private var capacity = 32
-  private(set) var count = 0
-  /// Where propagation begins: the root when the walk began, or the node itself.
+  private var count = 0
+  /// Where propagation begins: the root when the walk began, or the source itself.
   private(set) var top: LockingNodePointer!
-  /// The lowest node that is left of the route to the top, while that is to be collected.
+  /// Where the route to the top begins, as long as the route is still to be collected.
   private var source: LockingNodePointer?
-  /// The node that propagation comes to next.
+  /// The node that propagation collects next.
   private var next: LockingNodePointer?
   private var key: UInt = 0
-  /// What was added or attached later is for the next walk.
+  /// The stamp when the walk began. What is newer is for later walks.
   private var start: UInt64 = 0
   /// The phases that are still to come.
   private var phases: UInt8 = 0
@@ -61,26 +59,23 @@ final class LockingTreeWalk {
   func begin(_ source: LockingNodePointer, key: UInt, phases: UInt8, start: UInt64) {
     (self.key, self.phases, self.start) = (key, phases, start)
     thread = currentThreadNumber()
-    // Whoever raises holds the source.
+    // Whoever raises the event keeps the source.
     self.source = source
-    var top = source
-    if phases & TreePhases.below == 0 {
-      while let above = top.pointee.parent { top = above }
-    }
-    self.top = top
+    top = source
+    while phases & TreePhases.below == 0, let above = top.pointee.parent { top = above }
     top.pointee.references += 1
   }
 
-  /// After the last chunk was taken back.
+  /// After the last chunk was released.
   func end() {
-    LockingTreeNode.letGo(top)
+    LockingTreeNode.release(top)
     (top, source, next) = (nil, nil, nil)
   }
 
-  /// Goes on to the next registrations. False if there are none.
+  /// Collects the next chunk. False if nothing is left.
   func fill() -> Bool {
     let phase = collect()
-    // Relaxed: this thread reads it, and others write it under the lock.
+    // Relaxed: only this thread reads it, and others write it under the lock.
     treeAttention(of: head).pointee.store(Self.asks, ordering: .relaxed)
     head.pointee.registrations = memory
     head.pointee.objects = UnsafeMutableRawPointer(memory + capacity)
@@ -90,32 +85,32 @@ final class LockingTreeWalk {
     return count > 0
   }
 
-  /// Takes the chunk back. `release` is told its registrations.
-  func unpin(_ release: (LockingRegistrationPointer) -> Void) {
+  /// Gives the registrations of the chunk to `release`.
+  func releaseChunk(_ release: (LockingRegistrationPointer) -> Void) {
     for index in 0..<count { release(LockingRegistrationPointer(face: memory[index])) }
     count = 0
   }
 
   // MARK: Changes
 
-  /// A node is about to be taken from its parent by a thread.
-  func willTake(_ node: LockingNodePointer, from parent: LockingNodePointer, by thread: UInt) {
+  /// A thread is about to take a node from its parent.
+  func willDetach(_ node: LockingNodePointer, from parent: LockingNodePointer, by thread: UInt) {
     if thread == self.thread {
-      // Relaxed: that thread alone reads it.
+      // Relaxed: only that thread reads it.
       treeAttention(of: head).pointee.store(Self.looks, ordering: .relaxed)
     }
     if let source, isBelow(source, node) { self.source = parent }
-    if let next, isBelow(next, node) { self.next = successor(behind: node) }
+    if let next, isBelow(next, node) { self.next = successor(of: node) }
   }
 
-  /// Whether a node, which is under the top, is another one or below it.
+  /// Whether a node under the top is another one or below it.
   private func isBelow(_ node: LockingNodePointer, _ other: LockingNodePointer) -> Bool {
     var node = node
     while node != top, node != other { node = node.pointee.parent.unsafelyUnwrapped }
     return node != top
   }
 
-  /// Whether a node is still under the top by what was there when the walk began.
+  /// Whether the nodes from a node up to the top are still there as they were when the walk began.
   func reaches(_ node: LockingNodePointer) -> Bool {
     var node = node
     while node != top {
@@ -127,38 +122,18 @@ final class LockingTreeWalk {
 
   // MARK: Collecting
 
-  /// The registrations of the next phase that has any, which is returned.
+  /// Collects the registrations of the next phase that has any, and returns that phase.
   private func collect() -> EventPhase {
-    if take(.capture) {
-      // Upwards and each node's registrations backwards, then turned round.
-      forEachOfRoute { node in
-        var registration = node.pointee.registrations.last
-        while let one = registration {
-          append(one, for: .capture)
-          registration = one.pointee.links.previous
-        }
-      }
-      reverse(memory)
-      reverse(memory + capacity)
-      if count > 0 { return .capture }
-    }
-    if take(.raise) {
-      forEachOfRoute { append(registrationsOf: $0, for: .raise) }
-      if count > 0 { return .raise }
-    }
+    if collectRoute(.capture) { return .capture }
+    if collectRoute(.raise) { return .raise }
     source = nil
     var limit = Self.chunk
     if take(.propagate) { (next, limit) = (top, Self.firstChunk) }
     while count < limit, let node = next {
-      append(registrationsOf: node, for: .propagate)
-      next = ifEarly(node.pointee.children.first) ?? successor(behind: node)
+      append(registrationsOf: node, .propagate)
+      next = ifEarly(node.pointee.children.first) ?? successor(of: node)
     }
     return .propagate
-  }
-
-  private func reverse(_ start: UnsafeMutablePointer<UnsafeMutableRawPointer>) {
-    var half = UnsafeMutableBufferPointer(start: start, count: count)
-    half.reverse()
   }
 
   private func take(_ phase: EventPhase) -> Bool {
@@ -166,17 +141,29 @@ final class LockingTreeWalk {
     return phases & phase.rawValue != 0
   }
 
-  /// The nodes from the source to the top.
-  private func forEachOfRoute(_ body: (LockingNodePointer) -> Void) {
+  /// Collects from the nodes of the route: upwards, or for capturing downwards. False if that gives
+  /// nothing.
+  private func collectRoute(_ phase: EventPhase) -> Bool {
+    guard take(phase) else { return false }
     var next = source
     while let node = next {
-      body(node)
+      append(registrationsOf: node, phase)
       next = node == top ? nil : node.pointee.parent
     }
+    if phase == .capture {
+      reverse(memory)
+      reverse(memory + capacity)
+    }
+    return count > 0
   }
 
-  /// What propagation comes to after a node and all that is below it; nil after the last.
-  private func successor(behind node: LockingNodePointer) -> LockingNodePointer? {
+  private func reverse(_ start: UnsafeMutablePointer<UnsafeMutableRawPointer>) {
+    var half = UnsafeMutableBufferPointer(start: start, count: count)
+    half.reverse()
+  }
+
+  /// The node that propagation comes to after a node and all nodes below it; nil after the last.
+  private func successor(of node: LockingNodePointer) -> LockingNodePointer? {
     var node = node
     while node != top {
       if let sibling = ifEarly(node.pointee.links.next) { return sibling }
@@ -185,30 +172,28 @@ final class LockingTreeWalk {
     return nil
   }
 
-  /// A node, if it was there when the walk began. Those behind it came later than it.
+  /// A node, if it was there when the walk began; otherwise its later siblings were not either.
   private func ifEarly(_ node: LockingNodePointer?) -> LockingNodePointer? {
     node.flatMap { $0.pointee.stamp <= start ? $0 : nil }
   }
 
-  private func append(registrationsOf node: LockingNodePointer, for phase: EventPhase) {
-    var registration = node.pointee.registrations.first
-    while let one = registration {
-      append(one, for: phase)
-      registration = one.pointee.links.next
+  /// Appends the registrations of a node that are for this event.
+  private func append(registrationsOf node: LockingNodePointer, _ phase: EventPhase) {
+    // What captures is collected upwards, and reversed in the end.
+    let isBackwards = phase == .capture
+    let list = node.pointee.registrations
+    var next = isBackwards ? list.last : list.first
+    while let one = next {
+      next = isBackwards ? one.pointee.links.previous : one.pointee.links.next
+      guard one.pointee.key == key, one.pointee.stamp <= start,
+        one.pointee.face.modes & phase.rawValue != 0
+      else { continue }
+      if count == capacity { grow() }
+      memory[count] = one.face
+      memory[capacity + count] = one.pointee.face.object
+      count += 1
+      one.pointee.uses += 1
     }
-  }
-
-  /// Appends a registration, if this event is for it.
-  private func append(_ registration: LockingRegistrationPointer, for phase: EventPhase) {
-    let face = registration.face
-    guard registration.pointee.key == key, registration.pointee.stamp <= start,
-      face.pointee.modes & phase.rawValue != 0
-    else { return }
-    if count == capacity { grow() }
-    memory[count] = UnsafeMutableRawPointer(face)
-    memory[capacity + count] = face.pointee.object
-    count += 1
-    registration.pointee.uses += 1
   }
 
   private func grow() {

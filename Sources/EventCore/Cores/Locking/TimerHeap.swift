@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Timers by deadline, equal ones by the order in which they came: a heap of four children a node,
-/// whose timers know their positions. Sources/CEventCore/scheduler/timer.heap.h says why a heap and no wheel.
+/// Timers by deadline, and equal ones by the order in which they came: a heap with four children a
+/// node, whose timers know their positions. Sources/CEventCore/scheduler/timer_heap.h says why it is a
+/// heap and no wheel.
 ///
 /// Retains its timers. The scheduler's lock is held for every member.
 struct TimerHeap: ~Copyable {
@@ -20,13 +21,10 @@ struct TimerHeap: ~Copyable {
   private var entries: [Entry] = []
   private var number: UInt64 = 0
 
-  init() {}
-
   deinit {
     for entry in entries { entry.timer.release() }
   }
 
-  var count: Int { entries.count }
   /// The earliest deadline.
   var firstDeadline: UInt64? { entries.first?.deadline }
 
@@ -49,29 +47,30 @@ struct TimerHeap: ~Copyable {
     return timer
   }
 
-  private mutating func put(_ entry: Entry, at position: Int) {
-    entries[position] = entry
-    entry.timer._withUnsafeGuaranteedRef { $0.position = position }
-  }
-
   /// Finds the place of an entry from a hole on: above it, or else below.
-  private mutating func settle(_ entry: Entry, from hole: Int) {
-    var hole = hole
-    while hole > 0, entry.isBefore(entries[(hole - 1) / 4]) {
-      put(entries[(hole - 1) / 4], at: hole)
-      hole = (hole - 1) / 4
-    }
-    while 4 * hole + 1 < entries.count {
-      var least = 4 * hole + 1
-      for child in least + 1..<max(least + 1, min(least + 4, entries.count))
-      where entries[child].isBefore(entries[least]) {
-        least = child
+  private mutating func settle(_ entry: Entry, from start: Int) {
+    var hole = start
+    entries.withUnsafeMutableBufferPointer { entries in
+      func put(_ entry: Entry) {
+        entries[hole] = entry
+        entry.timer._withUnsafeGuaranteedRef { $0.position = hole }
       }
-      guard entries[least].isBefore(entry) else { break }
-      put(entries[least], at: hole)
-      hole = least
+      while hole > 0, entry.isBefore(entries[(hole - 1) / 4]) {
+        put(entries[(hole - 1) / 4])
+        hole = (hole - 1) / 4
+      }
+      while 4 * hole + 1 < entries.count {
+        let children = 4 * hole + 1..<min(4 * hole + 5, entries.count)
+        var least = children.lowerBound
+        for child in children.dropFirst() where entries[child].isBefore(entries[least]) {
+          least = child
+        }
+        guard entries[least].isBefore(entry) else { break }
+        put(entries[least])
+        hole = least
+      }
+      put(entry)
     }
-    put(entry, at: hole)
   }
 }
 
