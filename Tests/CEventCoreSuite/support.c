@@ -212,8 +212,8 @@ static void quiesced(struct evc_domain_head *head)
 bool suite_quiesce(void)
 {
 	/*
-	 * What was retired before is taken by the turn after the first one at the latest, and reclaimed before the third.
-	 * Static, as it may still be used after a time-out.
+	 * What was retired before is taken by the turn after the first one at the latest, and reclaimed before
+	 * the third. Static, as it may still be used after a time-out.
 	 */
 	static struct quiesce last;
 

@@ -12,7 +12,7 @@
 
 EVC_BEGIN_DECLS
 
-/** A source of memory. Any thread may call both functions; neither of them may call the core. */
+/** A source of memory. Any thread may call both functions, several at once; neither may call the core. */
 struct evc_allocator {
 	/** Passed to both functions; the core never reads it. */
 	void *context;

@@ -83,7 +83,10 @@ EVC_API uint64_t evc_envelope_time(const struct evc_envelope *envelope);
 /** Sets the time of dispatch, in nanoseconds of `evc_clock_now`. Threads: the holder. Progress: wait-free. */
 EVC_API void evc_envelope_set_time(struct evc_envelope *envelope, uint64_t time);
 
-/** Returns the subscription's generation when it was dispatched. Threads: the holder. Progress: wait-free. */
+/**
+ * Returns the generation that the subscription had when the event was dispatched. Threads: the holder.
+ * Progress: wait-free.
+ */
 EVC_API uint32_t evc_envelope_generation(const struct evc_envelope *envelope);
 
 /**

@@ -20,7 +20,10 @@ struct evc_mailbox;
 
 /** What a consumer does while nothing waits. */
 enum evc_wait_strategy {
-	/** Sleeps; after events in quick succession it first looks for more for up to 4 µs. */
+	/**
+	 * Sleeps, and takes no processor time then; after events in quick succession it first looks for up to
+	 * 4 µs.
+	 */
 	EVC_WAIT_PARK = 0,
 	/** Spins for `spin_ns`, then sleeps. */
 	EVC_WAIT_SPIN_THEN_PARK,

@@ -307,7 +307,10 @@ EVC_API struct evc_node *evc_node_parent(const struct evc_node *node);
 EVC_API struct evc_node *evc_node_first_child(const struct evc_node *node);
 /** Returns the next child of the same parent, or NULL. Threads: as evc_node_parent. Progress: wait-free. */
 EVC_API struct evc_node *evc_node_next_sibling(const struct evc_node *node);
-/** Tells whether evc_node_end was called. Threads: as evc_node_parent. Progress: wait-free. */
+/**
+ * Tells whether evc_node_end was called, for a node of a walk. Threads: as evc_node_parent. Progress:
+ * wait-free.
+ */
 EVC_API bool evc_node_has_ended(const struct evc_node *node);
 /** Returns the number of children. Threads: as evc_node_parent. Progress: O(children). */
 EVC_API size_t evc_node_child_count(const struct evc_node *node);

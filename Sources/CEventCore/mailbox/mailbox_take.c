@@ -224,7 +224,7 @@ static struct evc_envelope *next_by_look(struct evc_mailbox *mailbox)
 
 			/* It has just come into view: repeat C3 and C6. */
 			if (top != seen) {
-				/* The pop below writes the head, after it has read the envelope: fetch both at once. */
+				/* The pop reads the envelope, then writes the head: fetch both at once. */
 				evc_prefetch_write(evc_mailbox_head(mailbox, lane));
 				evc_prefetch_write(evc_head_envelope(top));
 				seen = top;

@@ -60,7 +60,10 @@ static void arm(void)
 
 void evc_pool_note_end(void)
 {
-	/* Relaxed: a trim that sees this has yet to take the mutex under which the thread has ended. */
+	/*
+	 * There may be a surplus now, since the thread's floor no longer counts. Relaxed: a trim that sees
+	 * this has yet to take the mutex under which the thread has ended.
+	 */
 	atomic_fetch_add_explicit(&surplus, 1, memory_order_relaxed);
 	arm();
 }

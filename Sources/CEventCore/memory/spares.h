@@ -19,7 +19,10 @@ enum evc_spare_kind { EVC_SPARE_TOKEN, EVC_SPARE_SEGMENT };
 /* The slow path of evc_spares_provide. */
 bool evc_spares_fill(struct evc_thread_record *record, unsigned needs, uint32_t count, bool beside_reserved);
 
-/* Sets slots aside: `count` of each kind, beside or including what is reserved. False = out of memory. */
+/*
+ * Sets slots aside: `count` of each kind in `needs`, beside or including what is reserved. False = out of
+ * memory.
+ */
 static inline bool evc_spares_provide(struct evc_thread_record *record, unsigned needs, uint32_t count,
 				      bool beside_reserved)
 {

@@ -62,7 +62,10 @@ void evc_domain_run_user_code(void (*call)(void *context), void *context);
 /* For the callback thread, before it starts. Threads: any. Progress: blocking, the first time. */
 void evc_domain_prepare(void);
 
-/* Waits until every section that is open now has closed. Any thread, not inside a section. Blocking. */
+/*
+ * Waits until every section that is open now has closed. After evc_domain_prepare. Any thread, not inside a
+ * section. Blocking.
+ */
 void evc_domain_synchronize(void);
 
 #endif

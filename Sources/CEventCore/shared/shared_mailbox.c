@@ -152,6 +152,7 @@ static void tell_workers(struct evc_shared_mailbox *mailbox)
 static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain)
 {
 	const bool is_one_lane = (chain->lanes & (chain->lanes - 1)) == 0;
+	const uint32_t queues = chain->lanes >> EVC_LANE_FIRST_QUEUE;
 
 	if (evc_unlikely(chain->first == NULL))
 		return EVC_INVALID_ARGUMENT;
@@ -159,13 +160,13 @@ static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc
 	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
 			 EVC_SHARED_CLOSED))
 		return EVC_CLOSED;
-	if ((chain->lanes >> EVC_LANE_FIRST_QUEUE) != 0) {
+	if (queues != 0) {
 		struct evc_thread_record *record = evc_thread_record();
 
 		/* All memory that may be needed, so that nothing fails half way. */
 		if (evc_unlikely(record == NULL ||
 				 !evc_spares_provide(record, EVC_NEEDS_SEGMENT,
-						     is_one_lane ? 1 : EVC_QUEUE_LANES, false)))
+						     (uint32_t)__builtin_popcount(queues), false)))
 			return EVC_OUT_OF_MEMORY;
 	}
 	if (evc_likely(is_one_lane))

@@ -72,8 +72,8 @@ void evc_shared_wake_one(struct evc_shared_mailbox *mailbox)
 		    nobody_sleeps(mailbox))
 			return;
 		/*
-		 * P5. Relaxed, also on failure: a worker that it finds looking began after P4's load, and
-		 * therefore looks later. Clearing the bit releases it.
+		 * P5. Relaxed, also on failure: a worker that it finds looking began after P4's load,
+		 * which is in the single order, and therefore looks later. Clearing the bit releases it.
 		 */
 		if (!atomic_compare_exchange_strong_explicit(&mailbox->looking, &nobody, 1,
 							     memory_order_relaxed,

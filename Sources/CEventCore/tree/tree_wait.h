@@ -58,7 +58,10 @@ void evc_walk_tell(struct evc_tree_walk *walk);
 static inline void evc_walk_went_on(struct evc_tree_walk *walk)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	/* Relaxed: ordered by V7, or without that by the fence of evc_walk_tell. */
+	/*
+	 * Relaxed: ordered by V7. Without that barrier `attention` is never 0, so that the fence of
+	 * evc_walk_tell orders it.
+	 */
 	if (evc_unlikely(atomic_load_explicit(&walk->attention, memory_order_relaxed) != 0))
 		evc_walk_tell(walk);
 }

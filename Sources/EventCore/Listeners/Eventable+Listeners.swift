@@ -125,7 +125,8 @@ extension Eventable {
   /// ```
   ///
   /// - Parameters:
-  ///   - requester: The owner of the listener, which ends with it (D9). It is not retained.
+  ///   - requester: The owner of the listener, which ends with it (D9). It is not retained. With nil the
+  ///     listener stays until its handle removes it, or its source ends.
   ///   - callback: Called in that place, for one event at a time. What it uses must be safe to use there,
   ///     which the compiler checks in Swift 6 mode.
   ///   - executeOn: Where the callback is called.
