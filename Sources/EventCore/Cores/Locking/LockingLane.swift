@@ -111,6 +111,8 @@ struct LockingLane {
   /// Copies a record that leaves a lane of producers', and returns the copy. This lane is an empty queue
   /// before and after.
   mutating func hold(_ record: LockingRecord) -> LockingRecord {
+    // Always in the same lines, which are in this thread's cache.
+    (begin, end) = (start, start)
     append(LockingRun(first: record, count: 1, length: record.length), isStack: false)
     return take()
   }
