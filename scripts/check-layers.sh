@@ -43,5 +43,12 @@ forbid '^[^/]*\bprecondition(Failure)?\(' 'A release build drops what a precondi
   "${swift_files[@]}"
 forbid 'unsafeFlags' 'A package with unsafe flags cannot be depended on:' Package.swift
 
+for file in $(git ls-files 'Sources/*.swift' 'Sources/*.[ch]'); do
+  [ "$(wc -l < "$file")" -le 300 ] || head -n 100 "$file" | grep -q 'One file, though long' || {
+    echo "$file has more than 300 lines and does not say at its head why (\"One file, though long: …\")."
+    status=1
+  }
+done
+
 [ "$status" -eq 0 ] && echo "layers: ok"
 exit "$status"

@@ -115,6 +115,6 @@ struct LiveRun {
       + " events/s"
       + "   p50 \(latency(all.percentile(0.5)))   p99 \(latency(all.percentile(0.99)))"
       + "   p99.9 \(latency(all.percentile(0.999)))   max \(latency(longest))"
-      + "   depth \(grouped(telemetry.depth))   late \(counts.late)   spikes \(state.spikes)"
+      + "   waiting \(grouped(telemetry.depth))   late frames \(counts.late)   rate spikes \(state.spikes)"
   }
 }

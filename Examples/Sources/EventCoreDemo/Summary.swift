@@ -18,21 +18,21 @@ struct Summary {
     let dropped = counts.dropped > 0 ? ", \(grouped(counts.dropped)) dropped" : ""
     return
       "\(fixed(seconds, 1)) s on the \(engine.central.core) core: \(grouped(counts.frames)) frames"
-      + " at \(GameLoop.rate) Hz, \(grouped(counts.late)) late\(dropped)."
+      + " at \(GameLoop.rate) Hz, \(grouped(counts.late)) of them late\(dropped)."
   }
 
   private var sampling: String {
     let held = engine.filler.heldBack
-    return "Sampled \(grouped(engine.sensor.ticks)) times, \(grouped(engine.sensor.missed)) missed:"
+    return "Sampled \(grouped(engine.sensor.ticks)) times, and \(grouped(engine.sensor.missed)) times left out"
+      + " for being late:"
       + " \(grouped(engine.sensor.sampleCount)) samples,"
-      + " \(grouped(engine.world.latest.spikes)) spikes,"
-      + " \(grouped(engine.filler.dispatched)) of burst and load"
+      + " \(grouped(engine.world.latest.spikes)) spikes of a rate, each an alarm,"
+      + " \(grouped(engine.filler.dispatched)) events of bursts and load"
       + (held > 0 ? ", \(grouped(held)) of load held back." : ".")
   }
 
-  /// An event counts once for each receiver.
   private var balance: [String] {
-    [
+    ["Events, each counted once for each of its receivers:"] + [
       ("dispatched", grouped(account.dispatched)), ("delivered", grouped(account.delivered)),
       ("skipped", grouped(account.skipped)), ("cancelled", grouped(account.cancelled)),
       ("lost", grouped(account.lost)),
@@ -62,7 +62,8 @@ extension Comparison {
     }
     var lines = [
       "The same \(grouped(samples)) samples at full speed, median of \(Self.roundCount) rounds",
-      "(dispatched all at once: a latency is mostly the wait in the queue):", "",
+      "(dispatched all at once: a latency is mostly the wait in the queue; and on a busy machine the figures",
+      "tell of its other programs):", "",
       left("", 12) + results.map { right("\($0.core)", 20) }.joined(),
       row("events/s") { grouped($0.eventsPerSecond) },
       row("p50") { latency($0.latencies.percentile(0.5)) },

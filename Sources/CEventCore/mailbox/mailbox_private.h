@@ -65,6 +65,8 @@
  *
  * Progress: a post is lock-free: its compare-and-swap is repeated if another one on the same lane has
  * succeeded.
+ *
+ * One file, though long: the proof is read beside the fields and steps that it is about.
  */
 #ifndef EVC_MAILBOX_PRIVATE_H
 #define EVC_MAILBOX_PRIVATE_H

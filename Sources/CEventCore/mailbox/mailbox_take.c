@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/* The consumer's side of a mailbox. C1 to C7 are the steps in mailbox_private.h. */
+/*
+ * The consumer's side of a mailbox. C1 to C7 are the steps in mailbox_private.h. One file, though long: every
+ * way to the next envelope goes through the same steps.
+ */
 #include "mailbox/mailbox_private.h"
 
 /* The least and longest pause before a drain, in iterations of evc_pause of about 30 ns. */

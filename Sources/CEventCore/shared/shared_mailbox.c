@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
+/* One file, though long: it is what producers and owners see of a shared mailbox. */
 #include "shared/shared_mailbox_private.h"
 
 #include "latest/latest.h"
@@ -152,7 +153,7 @@ static void tell_workers(struct evc_shared_mailbox *mailbox)
 static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain)
 {
 	const bool is_one_lane = (chain->lanes & (chain->lanes - 1)) == 0;
-	const uint32_t queues = chain->lanes >> EVC_LANE_FIRST_QUEUE;
+	uint32_t queues = 0;
 
 	if (evc_unlikely(chain->first == NULL))
 		return EVC_INVALID_ARGUMENT;
@@ -160,13 +161,14 @@ static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc
 	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
 			 EVC_SHARED_CLOSED))
 		return EVC_CLOSED;
+	for (uint32_t lanes = chain->lanes >> EVC_LANE_FIRST_QUEUE; lanes != 0; lanes &= lanes - 1)
+		queues++;
 	if (queues != 0) {
 		struct evc_thread_record *record = evc_thread_record();
 
 		/* All memory that may be needed, so that nothing fails half way. */
 		if (evc_unlikely(record == NULL ||
-				 !evc_spares_provide(record, EVC_NEEDS_SEGMENT,
-						     (uint32_t)__builtin_popcount(queues), false)))
+				 !evc_spares_provide(record, EVC_NEEDS_SEGMENT, queues, false)))
 			return EVC_OUT_OF_MEMORY;
 	}
 	if (evc_likely(is_one_lane))

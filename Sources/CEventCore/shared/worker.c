@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/* A worker: a consumer of a shared mailbox and of its own, where it relies on no alarm. */
+/*
+ * A worker: a consumer of a shared mailbox and of its own, where it relies on no alarm. One file, though long:
+ * each step of its take looks at both.
+ */
 #include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
 #include "platform/allocator.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
+/* One file, though long: every change of a tree is a few steps on the same links, under one mutex. */
 #include "tree/tree_private.h"
 
 #include "tree/tree_memory.h"

@@ -15,6 +15,7 @@
  * What a walk has collected stays in the window when it ends, also if it is nothing. The next walk of this
  * thread with the same node, key and scope uses it again, chunk by chunk, as long as the clock says that no
  * tree has changed since; only what is published is held in between. Measured: Documentation/Choices.md.
+ * One file, though long: beginning, going on and ending keep the same window and what it publishes.
  */
 #ifdef EVC_URCU
 #include "tree/tree_collect.h"

@@ -186,9 +186,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   ///   thread of the pool was cancelled earlier while events waited for it.
   ///
   /// **Threads**: any but those of the pool; there it would wait for itself, and traps.
-  @available(
-    *, noasync,
-    message: "It blocks its thread: write await drain(until:), at the top level of main.swift in an async function.")
+  @available(*, noasync, message: "It blocks its thread: write await drain(until:) in an async function.")
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
@@ -233,9 +231,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// Waits until all threads of the pool have ended. It does not end them.
   ///
   /// **Threads**: any but those of the pool; there it would wait for itself, and traps.
-  @available(
-    *, noasync,
-    message: "It blocks its thread: write await join(), at the top level of main.swift in an async function.")
+  @available(*, noasync, message: "It blocks its thread: write await join() in an async function.")
   public func join() {
     refuseOnOwnThread("join()", instead: "cancel()")
     let slots = core.slots

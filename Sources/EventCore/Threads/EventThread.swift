@@ -169,9 +169,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**: any but the thread itself, where it would wait for itself, and traps; likewise in
   /// ``registerEventListeners()``, for which the thread waits.
-  @available(
-    *, noasync,
-    message: "It blocks its thread: write await drain(until:), at the top level of main.swift in an async function.")
+  @available(*, noasync, message: "It blocks its thread: write await drain(until:) in an async function.")
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
@@ -209,9 +207,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// Waits until the thread has ended. It does not end the thread.
   ///
   /// **Threads**: any but the thread itself, as for `drain(until:)`.
-  @available(
-    *, noasync,
-    message: "It blocks its thread: write await join(), at the top level of main.swift in an async function.")
+  @available(*, noasync, message: "It blocks its thread: write await join() in an async function.")
   public func join() {
     refuseOnOwnThread("join()", instead: "cancel()")
     consumer.ended.wait()

@@ -64,9 +64,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   ///
   /// **Threads**: any. On the main thread this call handles the events itself. Inside one of the object's
   /// callbacks it would wait for itself, and traps.
-  @available(
-    *, noasync,
-    message: "It blocks its thread: write await drain(until:), at the top level of main.swift in an async function.")
+  @available(*, noasync, message: "It blocks its thread: write await drain(until:) in an async function.")
   @discardableResult
   public override func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     guard MainQueue.isCurrent, !consumer.isCurrent, let pump = consumer.pump else {
@@ -89,9 +87,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   ///
   /// **Threads**: any but the main thread, which would wait for itself; it traps there, unless the object
   /// has ended already.
-  @available(
-    *, noasync,
-    message: "It blocks its thread: write await join(), at the top level of main.swift in an async function.")
+  @available(*, noasync, message: "It blocks its thread: write await join() in an async function.")
   public override func join() {
     require(
       !MainQueue.isCurrent || consumer.isCurrent || consumer.ended.wait(until: 0),

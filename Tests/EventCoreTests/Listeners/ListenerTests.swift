@@ -93,9 +93,7 @@ struct ListenerTests {
     }
   }
 
-  @Test(
-    "registered inside a handler of an event thread, a listener is one of its handlers",
-    arguments: cores)
+  @Test("registered inside a handler of an event thread, a listener is one of its handlers", arguments: cores)
   func insideAnEventThread(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -145,9 +143,7 @@ struct ListenerTests {
     }
   }
 
-  @Test(
-    "D10: a thread that ends while events wait for its listener ends it and frees them",
-    arguments: cores)
+  @Test("D10: a thread that ends while events wait for its listener ends it and frees them", arguments: cores)
   func threadEndsWhileEventsWait(core: EventCentral.Core) async {
     await offThePool {
       let (central, other) = (EventCentral(core: core), EventCentral(core: core))
@@ -188,9 +184,7 @@ struct ListenerTests {
     @TaskLocal static var number = 0
   }
 
-  @Test(
-    "D8: a listener that asks for the time gets that of the dispatch",
-    arguments: cores)
+  @Test("D8: a listener that asks for the time gets that of the dispatch", arguments: cores)
   func dispatchTime(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)
@@ -375,9 +369,7 @@ struct ListenerTests {
     }
   }
 
-  @Test(
-    "D9: an EventListener has a thread of its own, and its listeners end with it",
-    arguments: cores)
+  @Test("D9: an EventListener has a thread of its own, and its listeners end with it", arguments: cores)
   func listenerInstance(core: EventCentral.Core) async {
     await offThePool {
       let central = EventCentral(core: core)

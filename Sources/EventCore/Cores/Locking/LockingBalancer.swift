@@ -53,7 +53,7 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
       let chosen = choose(record, entries)
       for turn in 0..<entries.count {
         let entry = entries[(chosen + turn) % entries.count]
-        // A thread of a pool has one.
+        // Every thread of a pool has a load.
         let load = entry.load.unsafelyUnwrapped
         guard load.promise(1) else { continue }
         record.header.pointee.subscription = entry.subscription

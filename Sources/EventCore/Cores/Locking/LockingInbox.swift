@@ -8,7 +8,7 @@ import Synchronization
 /// It is an object of its own because threads remember routes to it, and so keep it for a while
 /// after its mailbox has ended. Then it is empty, and refuses what is posted.
 ///
-/// Who touches what: `urgent` and `taken` are atomic. Everything else is touched with the mutex held,
+/// Synchronization: `urgent` and `taken` are atomic. Everything else is touched with the mutex held,
 /// under which no code of the user's runs.
 final class LockingInbox: LockingSink, @unchecked Sendable {
   /// What a post reads and writes. It lies beside the mutex, on one cache line with the start of the
@@ -54,7 +54,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     didSet { hot.pointee.hasSleepers = !sleepers.isEmpty }
   }
 
-  /// - Parameter owner: Whose mutex guards this inbox too: so a worker sees both at one moment (D1).
+  /// - Parameter owner: Whose mutex guards this inbox too, so that a worker sees both at one moment (D1).
   init(sharing owner: LockingInbox? = nil) {
     // First what the consumer reads and counts for each event. Then, two lines further on since
     // processors fetch lines in pairs, the mutex and what a post touches.
@@ -304,7 +304,8 @@ extension LockingInboxOwner {
 
 /// A consumer that sleeps, or may do so.
 final class LockingSleeper: @unchecked Sendable {
-  // `isAsleep` is guarded by the mutex of the inboxes, which share it if they are two.
+  // `isAsleep` is guarded by the mutex of its inboxes, of which a worker has two, with one mutex; the rest is
+  // constant.
   let monitor: Monitor
   /// Woken in place of a thread; nil if the consumer has one.
   let pump: ConsumerPump?

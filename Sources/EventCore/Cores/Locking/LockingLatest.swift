@@ -16,7 +16,7 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   private var waiting: LockingRecord?
   private var buffer = LockingLane()
   private var otherBuffer = LockingLane()
-  /// One bit for each lane with a token.
+  /// One bit for each lane whose token is in the inbox.
   private var tokens: UInt32 = 0
   private(set) var superseded: UInt64 = 0
 

@@ -13,7 +13,8 @@ import Synchronization
 /// A worker takes from its shared mailbox too. Both inboxes have one mutex, and a worker always takes
 /// one record at a time.
 ///
-/// Who touches what: `own` and `lanes` the consumer's thread only.
+/// Synchronization: only the consumer's thread touches `own` and `lanes`. One file, though long: taking,
+/// waiting and ending all rest on these two.
 final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable {
   private struct Own {
     /// The queue of `lanes` that it works on. Otherwise 0, which is always empty there, so that the
@@ -283,7 +284,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     inbox.mutex.unlock()
   }
 
-  /// Frees unused memory, but for so many bytes of each lane.
+  /// Frees unused memory, but for `kept` bytes of each lane.
   private func trim(to kept: Int) {
     let blocks = lanes.takeMemory(over: kept) + inbox.withLock { inbox.lanes.takeMemory(over: kept) }
     for block in blocks { block.deallocate() }

@@ -10,7 +10,7 @@ final class LockingSnapshot: @unchecked Sendable {
     let sink: Unmanaged<LockingSink>
     let generation: UInt32
     let timed: Bool
-    /// Of a thread of a pool; nil in a router.
+    /// The load of a pool's thread; nil in a router.
     let load: EventLoad?
 
     init(_ name: Subscription, generation: UInt32, timed: Bool, load: EventLoad? = nil) {

@@ -7,7 +7,7 @@ final class LockingSharedMailbox: SharedMailboxCore, LockingInboxOwner {
   let inbox = LockingInbox()
 
   deinit {
-    // Workers retain their shared mailbox: there is none left.
+    // Workers retain their shared mailbox, so none is left.
     inbox.forgetAll()
   }
 

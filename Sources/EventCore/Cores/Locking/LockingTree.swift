@@ -4,7 +4,7 @@
 import Synchronization
 
 /// The trees of the locking core: one lock for all, since trees merge. A walk collects registrations with the
-/// lock held, and its thread calls them without.
+/// lock held, and its thread calls them without. One file, though long: whatever takes the lock is in here.
 enum LockingTree: TreeCore {
   // Lock order: nothing is locked within the lock. What a change lets go of, it lets go of after the unlock.
 
