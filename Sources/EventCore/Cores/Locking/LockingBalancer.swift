@@ -3,22 +3,29 @@
 
 import Synchronization
 
-/// The balancer in pure Swift: an immutable snapshot of the threads under a mutex, retained for each
-/// event.
+/// The balancer in pure Swift: an immutable snapshot of the threads under a mutex, retained for each event.
 final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
   // `own` is constant; everything else is guarded or atomic.
   private let threads = Guarded<LockingSnapshot?>(nil)
   private let chooser: PoolChooser
   private let refusals = Atomic<UInt64>(0)
   private let drops = Atomic<UInt64>(0)
-  private let gate = LockingGate()
+  private let gate = Gate()
   private let own: LockingSubscription
 
   init(_ chooser: PoolChooser) {
     self.chooser = chooser
     own = LockingSubscription(nil, drop: chooser.drop, gate)
     super.init()
-    gate.sink = self
+    gate.balancer = self
+  }
+
+  /// The way in for routes, which threads remember: it keeps nothing alive.
+  private final class Gate: LockingSink, @unchecked Sendable {
+    // Written once, before anybody else knows the gate.
+    weak var balancer: LockingBalancer?
+
+    override func post(_ run: LockingRun) -> Int? { balancer.flatMap { $0.post(run) } }
   }
 
   var subscription: Subscription { own.name }
@@ -44,10 +51,10 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
     return left
   }
 
-  /// Posts a record to the thread that is chosen for it, or to the next one that has not closed. False
-  /// if all have.
+  /// Posts a record to the thread that is chosen for it, or to the next one that has not closed. False if all
+  /// have.
   private func place(_ record: LockingRecord) -> Bool {
-    let run = LockingRun(first: record, count: 1, length: record.length)
+    let run = LockingRun(first: record, count: 1)
     while let snapshot = threads.withLock({ $0 }) {
       let entries = snapshot.entries
       let chosen = choose(record, entries)
@@ -68,8 +75,8 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
         }
         load.withdraw(1)
       }
-      // All threads of this snapshot may have closed while others were added. A thread is removed
-      // before it closes, so that the current snapshot knows.
+      // All threads of this snapshot may have closed while others were added. A thread is removed before it
+      // closes, so that the current snapshot knows.
       if threads.withLock({ $0 === snapshot }) { break }
     }
     return false

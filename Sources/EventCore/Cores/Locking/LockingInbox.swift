@@ -5,14 +5,15 @@ import Synchronization
 
 /// The part of a mailbox that producers see: ten lanes under a mutex.
 ///
-/// It is an object of its own because threads remember routes to it, and so keep it for a while
-/// after its mailbox has ended. Then it is empty, and refuses what is posted.
+/// It is an object of its own because threads remember routes to it, and so keep it for a while after its
+/// mailbox has ended. Then it is empty, and refuses what is posted.
 ///
-/// Synchronization: `urgent` and `taken` are atomic. Everything else is touched with the mutex held,
-/// under which no code of the user's runs.
+/// Synchronization: `urgent` and `taken` are atomic. Everything else is touched with the mutex held, under
+/// which no code of the user's runs.
 final class LockingInbox: LockingSink, @unchecked Sendable {
-  /// What a post reads and writes. It lies beside the mutex, on one cache line with the start of the
-  /// lane that is used most: each further line would have to come from the consumer's cache.
+  /// What a post reads and writes. It lies beside the mutex, on one cache line with the start of the lane
+  /// that is used most; that lane's `posted` is on the line after it. Each line further away would have to
+  /// come from the consumer's cache by itself.
   struct Hot {
     /// One bit for each lane that holds something.
     var occupied: UInt16 = 0
@@ -35,29 +36,28 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   let lanes: LockingLanes
   /// Asks the consumer to look. Written with the mutex held.
   let urgent: UnsafeMutablePointer<Atomic<Bool>>
-  /// How many events were taken from each lane, and at the end how many the consumer took from
-  /// elsewhere. Written by the consumer or with the mutex held, read by any thread.
-  fileprivate let taken: UnsafeMutablePointer<Atomic<UInt64>>
+  /// How many events were taken from each lane, and at the end how many the consumer took from elsewhere.
+  /// Written by the consumer or with the mutex held, read by any thread.
+  let taken: UnsafeMutablePointer<Atomic<UInt64>>
 
   var closes = false
   var isInterrupted = false
   /// Whether a worker has yet to be admitted.
   var isHeld = false
+  /// Superseded events of subscriptions that were removed.
   var superseded: UInt64 = 0
-  fileprivate var dropped: UInt64 = 0
-  fileprivate var subscriptions: [LockingSubscription] = []
-  /// By their subscriptions.
-  fileprivate var latests: [UnsafeMutableRawPointer: LockingLatest] = [:]
-  /// The consumers to wake. The one that went to sleep last is woken first, since its cache is the
-  /// warmest.
+  var dropped: UInt64 = 0
+  /// By their addresses.
+  var subscriptions: [UnsafeMutableRawPointer: LockingSubscription] = [:]
+  /// The consumers to wake. The one that went to sleep last is woken first, since its cache is the warmest.
   var sleepers: [LockingSleeper] = [] {
     didSet { hot.pointee.hasSleepers = !sleepers.isEmpty }
   }
 
   /// - Parameter owner: Whose mutex guards this inbox too, so that a worker sees both at one moment (D1).
   init(sharing owner: LockingInbox? = nil) {
-    // First what the consumer reads and counts for each event. Then, two lines further on since
-    // processors fetch lines in pairs, the mutex and what a post touches.
+    // First what the consumer reads and counts for each event. Then, two lines further on since processors
+    // fetch lines in pairs, the mutex and what a post touches.
     let hotOffset = 128 + SystemMutex.size
     memory = .allocate(byteCount: hotOffset + 8 + LockingLanes.size, alignment: 128)
     urgent = memory.bindMemory(to: Atomic<Bool>.self, capacity: 1)
@@ -86,9 +86,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
 
   // MARK: Posting, from any thread
 
-  /// The first step of posting one event: makes its record where it is to wait, and returns where
-  /// the payload goes. Until `finishPost`, the mutex stays locked. Nil, and unlocked, if the inbox
-  /// refuses.
+  /// The first step of posting one event: makes its record where it is to wait, and returns where the payload
+  /// goes. Until `finishPost`, the mutex stays locked. Nil, and unlocked, if the inbox refuses.
   @inline(__always)
   func beginPost(
     _ entry: LockingSnapshot.Entry, lane: UInt8, length: Int, time: UInt64
@@ -98,13 +97,12 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
       mutex.unlock()
       return nil
     }
-    let place = lanes[Int(lane)]
-    place.pointee.posted &+= 1
-    let record = LockingRecord(
-      address: place.pointee.reserve(length, isStack: LockingLane.isStack(Int(lane))))
+    lanes[Int(lane)].pointee.posted &+= 1
+    let record = reserve(length, in: Int(lane))
     // The link tells the second step the inbox.
     record.initialize(
-      entry, link: Unmanaged.passUnretained(self).toOpaque(), lane: lane, length: length, time: time)
+      entry.subscription, entry.generation, link: Unmanaged.passUnretained(self).toOpaque(),
+      lane: lane, length: length, time: time)
     return record.address + EnvelopeLayout.payload
   }
 
@@ -121,23 +119,25 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
       mutex.unlock()
       return nil
     }
-    lanes[run.first.lane].pointee.posted &+= run.count
-    let sleeper = append(run)
+    let lane = run.first.lane
+    lanes[lane].pointee.posted &+= run.count
+    lanes[lane].pointee.append(run, isStack: LockingLane.isStack(lane))
+    let sleeper = didPost(to: lane)
     mutex.unlock()
     sleeper?.wake()
     return 0
   }
 
-  /// Puts records into their lane. Locked. Returns whom to wake after the unlock.
+  /// Makes room for a record in a lane. Locked, as the next one.
   @inline(__always)
-  func append(_ run: LockingRun) -> LockingSleeper? {
-    let lane = run.first.lane
-    lanes[lane].pointee.append(run, isStack: LockingLane.isStack(lane))
-    return didPost(to: lane)
+  func reserve(_ length: Int, in lane: Int) -> LockingRecord {
+    LockingRecord(
+      address: lanes[lane].pointee.reserve(length, isStack: LockingLane.isStack(lane)))
   }
 
+  /// Has the consumer see what was put into a lane. Returns whom to wake after the unlock.
   @inline(__always)
-  private func didPost(to lane: Int) -> LockingSleeper? {
+  func didPost(to lane: Int) -> LockingSleeper? {
     hot.pointee.occupied |= 1 << UInt16(truncatingIfNeeded: lane)
     if lane < hot.pointee.first, !hot.pointee.isUrgent { setUrgent(true) }
     return hot.pointee.hasSleepers ? nextSleeper() : nil
@@ -183,11 +183,10 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     return record
   }
 
-  typealias Event = (record: LockingRecord?, latest: Unmanaged<LockingLatest>?)
+  typealias Event = (record: LockingRecord?, token: Unmanaged<LockingSubscription>?)
 
-  /// The event of a record that was taken. If the record is a token, that is the event it stands for,
-  /// or nil if that was taken before; the caller releases the second part once the event has ended.
-  /// Locked.
+  /// The event of a record that was taken. If the record is a token, that is the event it stands for, or nil
+  /// if that was taken before; the caller releases the second part once the event has ended. Locked.
   func event(
     of record: LockingRecord, into buffer: inout LockingLane, anyLane: Bool = false
   ) -> Event {
@@ -195,8 +194,11 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
       countTaken(record.lane)
       return (record, nil)
     }
-    let latest = Unmanaged<LockingLatest>.fromOpaque(record.pointer)
-    return (latest._withUnsafeGuaranteedRef { $0.take(record.lane, anyLane, into: &buffer) }, latest)
+    let token = record.header.pointee.subscription.retain()
+    let event = token._withUnsafeGuaranteedRef {
+      $0.latest.unsafelyUnwrapped.take(record.lane, anyLane, into: &buffer)
+    }
+    return (event, token)
   }
 
   /// Takes the consumer out that is to be woken next, after the unlock. Locked.
@@ -212,8 +214,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
 
   // MARK: The end
 
-  /// Ends the event of a record that was taken, and counts it. Not locked, since the end of a
-  /// payload is code of the user's.
+  /// Ends the event of a record that was taken, and counts it. Not locked, since the end of a payload is code
+  /// of the user's.
   func drop(_ record: LockingRecord, _ buffer: inout LockingLane) {
     let event: Event = withLock {
       let event = self.event(of: record, into: &buffer, anyLane: true)
@@ -224,81 +226,29 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
       let subscription = record.header.pointee.subscription
       record.end(payloadMoved: false, subscription._withUnsafeGuaranteedRef { $0.drop })
     }
-    event.latest?.release()
+    event.token?.release()
   }
 
   /// Drops what waits.
   func dropAll() {
     var buffer = LockingLane()
     defer { buffer.takeMemory(over: 0)?.deallocate() }
-    while true {
-      let record: LockingRecord? = withLock {
-        hot.pointee.occupied == 0 ? nil : take(hot.pointee.firstLane, into: &buffer)
-      }
-      guard let record else { return }
-      drop(record, &buffer)
+    func takeNext() -> LockingRecord? {
+      hot.pointee.occupied == 0 ? nil : take(hot.pointee.firstLane, into: &buffer)
     }
+    while let record = withLock(takeNext) { drop(record, &buffer) }
   }
 
-  /// The end of its mailbox: lets go of all that it holds, though threads may remember it for a
-  /// while.
+  /// The end of its mailbox: lets go of all that it holds, though threads may remember it for a while.
   func forgetAll() {
     close(drops: true)
     dropAll()
-    let (subscriptions, latests, blocks) = withLock {
-      defer { (self.subscriptions, self.latests) = ([], [:]) }
-      return (self.subscriptions, self.latests, lanes.takeMemory(over: 0))
+    let (subscriptions, blocks) = withLock {
+      defer { self.subscriptions = [:] }
+      return (self.subscriptions, lanes.takeMemory(over: 0))
     }
     for block in blocks { block.deallocate() }
-    withExtendedLifetime((subscriptions, latests)) {}
-  }
-}
-
-/// What the owners of inboxes have in common: a mailbox and a shared one.
-protocol LockingInboxOwner {
-  var inbox: LockingInbox { get }
-}
-
-extension LockingInboxOwner {
-  func close() { inbox.close(drops: true) }
-  func closeWhenEmpty() { inbox.close(drops: false) }
-
-  func addSubscription<Target: LockingTarget>(_ target: Target) -> Subscription {
-    let subscription = LockingSubscription(target, drop: target.drop, inbox)
-    inbox.withLock { inbox.subscriptions.append(subscription) }
-    return subscription.name
-  }
-
-  func addLatestSubscription<Target: LockingTarget>(_ target: Target) -> Subscription {
-    let latest = LockingLatest(target, inbox)
-    let name = latest.subscription.name
-    inbox.withLock { inbox.latests[name.pointer] = latest }
-    return name
-  }
-
-  func removeLatestSubscription(_ subscription: Subscription) {
-    // It ends after the unlock.
-    let latest = inbox.withLock { inbox.latests.removeValue(forKey: subscription.pointer) }
-    withExtendedLifetime(latest) {}
-  }
-
-  var supersededCount: UInt64 { inbox.withLock { inbox.superseded } }
-  func supersededCount(of subscription: Subscription) -> UInt64 {
-    inbox.withLock { inbox.latests[subscription.pointer]?.superseded ?? 0 }
-  }
-
-  func depths() -> [Int] {
-    let posted = inbox.withLock { (0..<Lane.count).map { inbox.lanes[$0].pointee.posted } }
-    // Relaxed: a momentary figure. Read after `posted`, so that it may be a little ahead of it.
-    return posted.enumerated().map { lane, posted in
-      max(0, posted - Int(inbox.taken[lane].load(ordering: .relaxed)))
-    }
-  }
-
-  func counts() -> (taken: UInt64, dropped: UInt64) {
-    let dropped = inbox.withLock { inbox.dropped }
-    let all = (0...Lane.count).reduce(0) { $0 + inbox.taken[$1].load(ordering: .relaxed) }
-    return (all - dropped, dropped)
+    withExtendedLifetime(subscriptions) {}
   }
 }
 

@@ -11,11 +11,12 @@
 
 /// A lane: records side by side in a block of memory that grows with them. It has no lock of its own.
 ///
-/// The next record to take is always the first one. A queue gets new records behind the others, and
-/// a stack gets them in front. A mailbox has each queue twice: producers fill one, and the consumer
-/// works off the other. When it has done so, the two are swapped, however much they hold.
+/// The next record to take is always the first one. A queue gets new records behind the others, and a stack
+/// gets them in front. A mailbox has each queue twice: producers fill one, and the consumer works off the
+/// other. When it has done so, the two are swapped, however much they hold.
 struct LockingLane {
-  // First what a post touches. For the lane that is used most, it lies beside the mutex.
+  // First what a post touches. For the lane that is used most, `end` and `limit` lie on the mutex's cache
+  // line, and `posted` on the next one, which processors fetch along with it.
 
   /// The records lie from `begin` to `end`, in memory that ends at `limit`.
   private var end = Self.nowhere
@@ -53,23 +54,22 @@ struct LockingLane {
     }
     let place = end
     end = place + bytes
-    // The next lines are still in the consumer's cache. Without the prefetch, the next unlock would
-    // have to wait for them.
+    // The next lines are still in the consumer's cache. Without the prefetch, the next unlock would have to
+    // wait for them.
     prefetchForWrite(end + 192)
     return place
   }
 
   /// Copies records into the lane.
-  @inline(__always)
   mutating func append(_ run: LockingRun, isStack: Bool) {
-    let place = reserve(run.count &* run.length, isStack: isStack)
+    let length = run.length
+    let place = reserve(run.count &* length, isStack: isStack)
     guard isStack else {
-      return place.copyMemory(from: run.first.address, byteCount: run.count &* run.length)
+      return place.copyMemory(from: run.first.address, byteCount: run.count &* length)
     }
     // The last record of the run is the first to be taken.
     for index in 0..<run.count {
-      (place + (run.count - 1 - index) * run.length)
-        .copyMemory(from: run[index].address, byteCount: run.length)
+      (place + (run.count - 1 - index) * length).copyMemory(from: run[index].address, byteCount: length)
     }
   }
 
@@ -77,8 +77,8 @@ struct LockingLane {
   private mutating func makeRoom(for bytes: Int, _ isStack: Bool) {
     let used = end - begin
     var from = begin
-    // If more bytes are free in front of the records than the records have, they move there; else
-    // the block grows.
+    // If more bytes are free in front of the records than the records have, they move there; else the block
+    // grows.
     if begin - start < used || size < used + bytes {
       let offset = memory.map { begin - $0 } ?? 0
       size = max(2 * size, used + bytes, Self.smallest)
@@ -99,8 +99,8 @@ struct LockingLane {
     begin.copyMemory(from: from, byteCount: used)
   }
 
-  /// Takes the record out that is next by D2 or D3. The lane must not be empty. The record stays in
-  /// place until new ones are added.
+  /// Takes the record out that is next by D2 or D3. The lane must not be empty. The record stays in place
+  /// until new ones are added.
   @inline(__always)
   mutating func take() -> LockingRecord {
     let record = LockingRecord(address: begin)
@@ -113,7 +113,8 @@ struct LockingLane {
   mutating func hold(_ record: LockingRecord) -> LockingRecord {
     // Always in the same lines, which are in this thread's cache.
     (begin, end) = (start, start)
-    append(LockingRun(first: record, count: 1, length: record.length), isStack: false)
+    reserve(record.length, isStack: false)
+      .copyMemory(from: record.address, byteCount: record.length)
     return take()
   }
 

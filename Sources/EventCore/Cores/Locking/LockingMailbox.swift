@@ -3,22 +3,22 @@
 
 import Synchronization
 
-/// The mailbox in pure Swift: an inbox under a mutex, from which the consumer takes over the whole
-/// queue that is next.
+/// The mailbox in pure Swift: an inbox under a mutex, from which the consumer takes over the whole queue that
+/// is next.
 ///
-/// It works that queue off without the mutex until the queue is dry or `urgent` is set. A post that
-/// comes before what the consumer works on sets `urgent` before it returns (D1). From a stack the
-/// consumer takes one record at a time, since each post comes before the others (D3).
+/// It works that queue off without the mutex until the queue is dry or `urgent` is set. A post that comes
+/// before what the consumer works on sets `urgent` before it returns (D1). From a stack the consumer takes
+/// one record at a time, since each post comes before the others (D3).
 ///
-/// A worker takes from its shared mailbox too. Both inboxes have one mutex, and a worker always takes
-/// one record at a time.
+/// A worker takes from its shared mailbox too. Both inboxes have one mutex, and a worker always takes one
+/// record at a time.
 ///
 /// Synchronization: only the consumer's thread touches `own` and `lanes`. One file, though long: taking,
 /// waiting and ending all rest on these two.
 final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable {
   private struct Own {
-    /// The queue of `lanes` that it works on. Otherwise 0, which is always empty there, so that the
-    /// next step looks.
+    /// The queue of `lanes` that it works on. Otherwise 0, which is always empty there, so that the next step
+    /// looks.
     var lane = 0
     /// Events since the last look.
     var sinceLook = 0
@@ -31,17 +31,17 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   private let sharedMailbox: LockingSharedMailbox?
   private let shared: LockingInbox?
   private let own: UnsafeMutablePointer<Own>
-  /// The queues that the consumer has taken over. What is in one of them came before all that is in
-  /// the same lane of the inbox.
+  /// The queues that the consumer has taken over. What is in one of them came before all that is in the same
+  /// lane of the inbox.
   private let lanes: LockingLanes
-  /// Where a record goes that is taken from the inbox alone. Since stacks are not taken over, the
-  /// lane of one is free for that.
+  /// Where a record goes that is taken from the inbox alone. Since stacks are not taken over, the lane of one
+  /// is free for that.
   private var buffer: UnsafeMutablePointer<LockingLane> { lanes[0] }
   private let sleeper: LockingSleeper
   private let strategy: EventWaitStrategy
 
-  /// How many bytes an idle mailbox keeps in a lane, and for how long it keeps more than that after a
-  /// burst, since the next burst may come soon.
+  /// How many bytes an idle mailbox keeps in a lane, and for how long it keeps more than that after a burst,
+  /// since the next burst may come soon.
   private static let keptBytes = 32_768
   private static let keptNanoseconds: UInt64 = 1_000_000_000
 
@@ -90,7 +90,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       switch step {
       case .event(let event):
         if let record = event.record { deliver(record, consumer) }
-        event.latest?.release()
+        event.token?.release()
         left -= 1
         if left == 0 { return .more }
       case .control:
@@ -129,8 +129,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     }
   }
 
-  /// `afterControl` puts a further interrupt off by one step, so that a stream of them holds up
-  /// nothing.
+  /// `afterControl` puts a further interrupt off by one step, so that a stream of them holds up nothing.
   @inline(__always)
   private func nextStep(_ afterControl: Bool) -> Step {
     let lane = lanes[own.pointee.lane]
@@ -151,8 +150,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     letProducersGetAhead()
     inbox.mutex.lock()
     let step = lockedLook(afterControl)
-    // If something is left in the shared mailbox, another worker has to look. A post there wakes one
-    // worker alone, which may be this one, although it now has something else to do.
+    // If something is left in the shared mailbox, another worker has to look. A post there wakes one worker
+    // alone, which may be this one, although it now has something else to do.
     let next = shared.flatMap { $0.hot.pointee.occupied == 0 ? nil : $0.nextSleeper() }
     inbox.mutex.unlock()
     next?.wake()
@@ -162,8 +161,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   private func lockedLook(_ afterControl: Bool) -> Step {
     let hot = inbox.hot
     inbox.setUrgent(inbox.isInterrupted)
-    // A worker looks into its shared mailbox once it is admitted. When its own one closes, it leaves
-    // what is in the shared one to the others.
+    // A worker looks into its shared mailbox once it is admitted. When its own one closes, it leaves what is
+    // in the shared one to the others.
     let shared = inbox.isHeld ? nil : shared
     own.pointee.looksAtShared = shared != nil && !hot.pointee.refuses
     if inbox.isInterrupted, !afterControl {
@@ -205,9 +204,9 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     return event
   }
 
-  /// Waits for a microsecond if the queue is dry and the last look brought little. Whoever takes the
-  /// lock takes it, and the lines that it guards, from the producers: for a few events, that costs
-  /// both sides more than this wait.
+  /// Waits for a microsecond if the queue is dry and the last look brought little. Whoever takes the lock
+  /// takes it, and the lines that it guards, from the producers: for a few events, that costs both sides more
+  /// than this wait.
   private func letProducersGetAhead() {
     if lanes[own.pointee.lane].pointee.isEmpty, (1..<64).contains(own.pointee.sinceLook),
       strategy != .spin, sleeper.pump == nil

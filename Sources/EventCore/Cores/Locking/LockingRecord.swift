@@ -3,9 +3,9 @@
 
 import Synchronization
 
-/// One event in flight: the header of `EnvelopeLayout`, then the payload, in memory where the next
-/// record follows. It is moved as bytes. A payload that is too large or too strictly aligned lies in
-/// a box, which all receivers share.
+/// One event in flight: the header of `EnvelopeLayout`, then the payload, in memory where the next record
+/// follows. It is moved as bytes. A payload that is too large or too strictly aligned lies in a box, which
+/// all receivers share.
 struct LockingRecord {
   let address: UnsafeMutableRawPointer
 
@@ -39,6 +39,8 @@ struct LockingRecord {
   }
   /// The same with a pointer as the payload.
   static var pointerLength: Int { length(payload: MemoryLayout<UnsafeMutableRawPointer>.size) }
+  /// The same without a payload.
+  static var headerLength: Int { length(payload: 0) }
 
   @inline(__always)
   var header: UnsafeMutablePointer<Header> { address.assumingMemoryBound(to: Header.self) }
@@ -46,20 +48,20 @@ struct LockingRecord {
   /// Writes the header of a record for a receiver.
   @inline(__always)
   func initialize(
-    _ entry: LockingSnapshot.Entry, link: UnsafeMutableRawPointer, lane: UInt8, length: Int,
-    time: UInt64, flags: UInt8 = 0
+    _ subscription: Unmanaged<LockingSubscription>, _ generation: UInt32 = 0,
+    link: UnsafeMutableRawPointer? = nil, lane: UInt8, length: Int, time: UInt64 = 0, flags: UInt8 = 0
   ) {
     header.initialize(
       to: Header(
-        link: link, subscription: entry.subscription, time: time, generation: entry.generation,
-        lane: lane, flags: flags, steps: UInt16(truncatingIfNeeded: length / Self.step)))
+        link: link, subscription: subscription, time: time, generation: generation, lane: lane,
+        flags: flags, steps: UInt16(truncatingIfNeeded: length / Self.step)))
   }
 
   var lane: Int { Int(header.pointee.lane) }
   var isToken: Bool { header.pointee.flags & EnvelopeLayout.token != 0 }
   var length: Int { Int(header.pointee.steps) * Self.step }
 
-  /// The payload of a boxed record or a token.
+  /// The payload of a boxed record.
   var pointer: UnsafeMutableRawPointer {
     get { address.load(fromByteOffset: EnvelopeLayout.payload, as: UnsafeMutableRawPointer.self) }
     nonmutating set {
@@ -91,8 +93,8 @@ struct LockingRecord {
     boxReferences.map { $0.pointee.load(ordering: .acquiring) == 1 } ?? true
   }
 
-  /// Ends the payload, unless it was moved out, and its box. `drop` is code of the user's, so that no
-  /// lock may be held.
+  /// Ends the payload, unless it was moved out, and its box. `drop` is code of the user's, so that no lock
+  /// may be held.
   @inline(__always)
   func end(payloadMoved: Bool, _ drop: ((UnsafeMutableRawPointer) -> Void)?) {
     if let references = boxReferences {
@@ -112,7 +114,7 @@ struct LockingRun {
   var first: LockingRecord
   var count: Int
   /// Of each record.
-  let length: Int
+  var length: Int { first.length }
 
   subscript(index: Int) -> LockingRecord {
     LockingRecord(address: first.address + index * length)
@@ -126,17 +128,9 @@ struct LockingRun {
 
 /// Something that accepts records. Its subclasses guard themselves.
 class LockingSink: @unchecked Sendable {
-  /// Takes over records of one lane. Returns how many of the first ones the caller still has to end;
-  /// nil if it refuses them all.
+  /// Takes over records of one lane. Returns how many of the first ones the caller still has to end; nil if
+  /// it refuses them all.
   func post(_ run: LockingRun) -> Int? { nil }
-}
-
-/// The way into a sink that may end, for routes that threads remember: it keeps nothing alive.
-final class LockingGate: LockingSink, @unchecked Sendable {
-  // Written once, before anybody else knows the gate.
-  weak var sink: LockingSink?
-
-  override func post(_ run: LockingRun) -> Int? { sink.flatMap { $0.post(run) } }
 }
 
 /// Whoever handles records: a receiver, or at a shared mailbox an entry of that.
@@ -155,8 +149,10 @@ final class LockingSubscription: @unchecked Sendable {
   let isShared: Bool
   /// Ends a payload; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
-  /// Not retained: it owns this subscription, or is the gate of what does.
+  /// Not retained, unless it is in `latest`: it owns this subscription, or is the gate of what does.
   unowned(unsafe) let sink: LockingSink
+  /// The sink, if the subscription is latest-only.
+  let latest: LockingLatest?
 
   /// - Parameter target: Nil for a sink that addresses anew what it accepts.
   init(
@@ -167,6 +163,7 @@ final class LockingSubscription: @unchecked Sendable {
     isShared = target is SharedMailbox.Entry
     self.drop = drop
     self.sink = sink
+    latest = sink as? LockingLatest
   }
 
   static func of(_ subscription: Subscription) -> LockingSubscription {

@@ -29,8 +29,8 @@ final class LockingSnapshot: @unchecked Sendable {
   let drop: ((UnsafeMutableRawPointer) -> Void)?
   private let keepsSubscriptions: Bool
 
-  /// - Parameter keepsSubscriptions: Whether to retain subscriptions, and with them the loads. Without
-  ///   them a snapshot keeps nothing of the user's, so that threads may remember it.
+  /// - Parameter keepsSubscriptions: Whether to retain subscriptions, and with them the loads. Without them a
+  ///   snapshot keeps nothing of the user's, so that threads may remember it.
   init(_ entries: [Entry], keepsSubscriptions: Bool) {
     let memory = UnsafeMutableBufferPointer<Entry>.allocate(capacity: entries.count)
     _ = memory.initialize(from: entries)
@@ -68,16 +68,16 @@ final class LockingSnapshot: @unchecked Sendable {
   }
 }
 
-/// The router in pure Swift: a dictionary of immutable snapshots under a mutex, and what each
-/// thread remembers of it.
+/// The router in pure Swift: a dictionary of immutable snapshots under a mutex, and what each thread
+/// remembers of it.
 ///
-/// The event of a single mailbox is written where it is to wait, with that mailbox's mutex held.
-/// Other events are written into memory of the thread's, from where each sink copies them. So
-/// nothing is locked while a balancer of the user's looks at an event.
+/// The event of a single mailbox is written where it is to wait, with that mailbox's mutex held. Other events
+/// are written into memory of the thread's, from where each sink copies them. So nothing is locked while a
+/// balancer of the user's looks at an event.
 final class LockingRouter: RouterCore {
   private let snapshots = Guarded<[UInt: LockingSnapshot]>([:])
-  /// Changes with each subscription, to a number that no other router has; 0 before the first.
-  /// Written under the mutex.
+  /// Changes with each subscription, to a number that no other router has; 0 before the first. Written under
+  /// the mutex.
   private let version = Atomic<UInt64>(0)
   private static let versions = Atomic<UInt64>(0)
   /// A copy of the global constant, each use of which would ask whether it has been made.
@@ -88,9 +88,10 @@ final class LockingRouter: RouterCore {
       LockingRecord.holds(size, alignment)
     else { return nil }
     return route._withUnsafeGuaranteedRef { snapshot in
+      guard let inbox = snapshot.onlyInbox else { return nil }
       let entry = snapshot.entries[0]
       let time = entry.timed ? monotonicNanoseconds() : 0
-      return snapshot.onlyInbox?._withUnsafeGuaranteedRef {
+      return inbox._withUnsafeGuaranteedRef {
         $0.beginPost(entry, lane: lane, length: LockingRecord.length(payload: size), time: time)
       }
     }
@@ -108,19 +109,20 @@ final class LockingRouter: RouterCore {
   ) {
     let thread = threads.kept(or: LockingThread.init)
     guard let route = route(key, thread) else { return }
-    // Until `commit`: a dispatch inside of this one may have the thread forget the route.
-    let snapshot = route.retain().takeUnretainedValue()
-    let receivers = snapshot.entries.count
+    // What the snapshot names is kept from `takeMemory` to `giveMemory`, also if a dispatch inside of this
+    // one has the thread forget the route.
+    let (entries, isTimed) = route._withUnsafeGuaranteedRef { ($0.entries, $0.isTimed) }
+    let receivers = entries.count
     let isBoxed = !LockingRecord.holds(size, alignment)
     let length = isBoxed ? LockingRecord.pointerLength : LockingRecord.length(payload: size)
     let first = thread._withUnsafeGuaranteedRef { $0.takeMemory(receivers * events * length) }
-    let time = snapshot.isTimed ? monotonicNanoseconds() : 0
-    for (receiver, entry) in snapshot.entries.enumerated() {
+    let time = isTimed ? monotonicNanoseconds() : 0
+    for (receiver, entry) in entries.enumerated() {
       for event in 0..<events {
         let record = LockingRecord(address: first + (receiver * events + event) * length)
         record.initialize(
-          entry, link: record.address + length, lane: lane, length: length, time: time,
-          flags: isBoxed ? EnvelopeLayout.boxed : 0)
+          entry.subscription, entry.generation, link: record.address + length, lane: lane,
+          length: length, time: time, flags: isBoxed ? EnvelopeLayout.boxed : 0)
         guard isBoxed else { continue }
         // The records of an event share its box.
         record.pointer =
@@ -130,23 +132,22 @@ final class LockingRouter: RouterCore {
       }
     }
     state.first = first
-    state.receivers = UInt32(truncatingIfNeeded: receivers)
     state.payloads = UInt32(truncatingIfNeeded: isBoxed ? events : events * receivers)
-    state.shared = isBoxed
     state.events = UInt16(truncatingIfNeeded: events)
     state.snapshot = route.toOpaque()
   }
 
   func commit(_ state: inout DispatchState) -> Int {
     guard let first = state.first, let opaque = state.snapshot else { return 0 }
-    let snapshot = Unmanaged<LockingSnapshot>.fromOpaque(opaque).takeRetainedValue()
-    let record = LockingRecord(address: first)
-    var run = LockingRun(first: record, count: Int(state.events), length: record.length)
+    let snapshot = Unmanaged<LockingSnapshot>.fromOpaque(opaque)
+    var run = LockingRun(first: LockingRecord(address: first), count: Int(state.events))
     var accepted = 0
-    for entry in snapshot.entries {
+    for entry in snapshot._withUnsafeGuaranteedRef({ $0.entries }) {
       let left = entry.sink._withUnsafeGuaranteedRef { $0.post(run) }
       if left != nil { accepted += 1 }
-      if left != 0 { run.end(first: left ?? run.count, snapshot.drop) }
+      if left != 0 {
+        run.end(first: left ?? run.count, snapshot._withUnsafeGuaranteedRef { $0.drop })
+      }
       run.first = run[run.count]
     }
     threads.kept(or: LockingThread.init)._withUnsafeGuaranteedRef { $0.giveMemory(first) }

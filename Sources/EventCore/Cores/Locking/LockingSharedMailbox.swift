@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The shared mailbox in pure Swift: an inbox whose mutex also guards the inboxes of its workers'
-/// own mailboxes, so that a take sees both at one moment (D1).
+/// The shared mailbox in pure Swift: an inbox whose mutex also guards the inboxes of its workers' own
+/// mailboxes, so that a take sees both at one moment (D1).
 final class LockingSharedMailbox: SharedMailboxCore, LockingInboxOwner {
   let inbox = LockingInbox()
 
@@ -16,4 +16,65 @@ final class LockingSharedMailbox: SharedMailboxCore, LockingInboxOwner {
   }
 
   func dropAll() { inbox.dropAll() }
+}
+
+/// What the owners of inboxes have in common: a mailbox and a shared one.
+protocol LockingInboxOwner {
+  var inbox: LockingInbox { get }
+}
+
+extension LockingInboxOwner {
+  func close() { inbox.close(drops: true) }
+  func closeWhenEmpty() { inbox.close(drops: false) }
+
+  func addSubscription<Target: LockingTarget>(_ target: Target) -> Subscription {
+    add(LockingSubscription(target, drop: target.drop, inbox))
+  }
+
+  func addLatestSubscription<Target: LockingTarget>(_ target: Target) -> Subscription {
+    let latest = LockingLatest(inbox)
+    let subscription = LockingSubscription(target, drop: target.drop, latest)
+    latest.subscription = .passUnretained(subscription)
+    return add(subscription)
+  }
+
+  private func add(_ subscription: LockingSubscription) -> Subscription {
+    let name = subscription.name
+    inbox.withLock { inbox.subscriptions[name.pointer] = subscription }
+    return name
+  }
+
+  func removeLatestSubscription(_ subscription: Subscription) {
+    let removed = inbox.withLock {
+      let removed = inbox.subscriptions.removeValue(forKey: subscription.pointer)
+      inbox.superseded += removed?.latest?.superseded ?? 0
+      removed?.latest?.remove()
+      return removed
+    }
+    // It ends after the unlock.
+    withExtendedLifetime(removed) {}
+  }
+
+  var supersededCount: UInt64 {
+    inbox.withLock {
+      inbox.subscriptions.values.reduce(inbox.superseded) { $0 + ($1.latest?.superseded ?? 0) }
+    }
+  }
+  func supersededCount(of subscription: Subscription) -> UInt64 {
+    inbox.withLock { inbox.subscriptions[subscription.pointer]?.latest?.superseded ?? 0 }
+  }
+
+  func depths() -> [Int] {
+    let posted = inbox.withLock { (0..<Lane.count).map { inbox.lanes[$0].pointee.posted } }
+    // Relaxed: a momentary figure. Read after `posted`, so that it may be a little ahead of it.
+    return posted.enumerated().map { lane, posted in
+      max(0, posted - Int(inbox.taken[lane].load(ordering: .relaxed)))
+    }
+  }
+
+  func counts() -> (taken: UInt64, dropped: UInt64) {
+    let dropped = inbox.withLock { inbox.dropped }
+    let all = (0...Lane.count).reduce(0) { $0 + inbox.taken[$1].load(ordering: .relaxed) }
+    return (all - dropped, dropped)
+  }
 }

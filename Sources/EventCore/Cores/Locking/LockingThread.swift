@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What a thread keeps for its dispatches until it ends: the routes that it used last, so that the
-/// next dispatches count no reference and take no mutex for them, and memory for records.
+/// What a thread keeps for its dispatches until it ends: the routes that it used last, so that the next
+/// dispatches count no reference and take no mutex for them, and memory for records.
 ///
 /// Touched by its thread alone.
 final class LockingThread {
@@ -17,25 +17,29 @@ final class LockingThread {
 
   private static let routeCount = 8
   private let routes: UnsafeMutablePointer<Route>
-  /// Larger dispatches get memory of their own.
+  /// Nil until the first dispatch that needs it: most threads handle events and dispatch none, and most
+  /// events are written where they wait.
+  private var memory: UnsafeMutableRawPointer?
   private static let size = 65_536
-  private let memory: UnsafeMutableRawPointer
-  private var isMemoryUsed = false
+  /// How many dispatches are nested on this thread; the outermost one has the memory.
+  private var dispatches = 0
+  /// Snapshots that the thread forgot while a dispatch relied on them.
+  private var forgotten: [LockingSnapshot] = []
 
   init() {
     routes = .allocate(capacity: Self.routeCount)
     routes.initialize(repeating: Route(), count: Self.routeCount)
-    memory = .allocate(byteCount: Self.size, alignment: 64)
   }
 
   deinit {
     for route in 0..<Self.routeCount { routes[route].snapshot?.release() }
     routes.deallocate()
-    memory.deallocate()
+    memory?.deallocate()
   }
 
-  /// The receivers of a key as of a version, which no other router has; `find` looks them up if the
-  /// thread does not remember them. They are there until the thread asks again.
+  /// The receivers of a key as of a version, which no other router has; `find` looks them up if the thread
+  /// does not remember them. They are there until the thread asks again, or, after `takeMemory`, until
+  /// `giveMemory`.
   @inline(__always)
   func route(
     _ key: UInt, _ version: UInt64, _ find: () -> (snapshot: LockingSnapshot?, version: UInt64)
@@ -51,24 +55,29 @@ final class LockingThread {
     _ key: UInt, _ found: (snapshot: LockingSnapshot?, version: UInt64),
     _ route: UnsafeMutablePointer<Route>
   ) {
-    route.pointee.snapshot?.release()
+    if let old = route.pointee.snapshot?.takeRetainedValue(), dispatches > 0 { forgotten.append(old) }
     route.pointee = Route(
       key: key, version: found.version, snapshot: found.snapshot.map { .passRetained($0) })
   }
 
-  /// Memory for the records of a dispatch, until `giveMemory`. A dispatch inside of another one gets
-  /// memory of its own: a balancer of the user's may dispatch, and so may the end of a payload.
+  /// Memory for the records of a dispatch, until `giveMemory`. A very large dispatch gets memory of its own,
+  /// and so does one inside of another: a balancer of the user's may dispatch, and so may the end of a
+  /// payload.
   @inline(__always)
   func takeMemory(_ bytes: Int) -> UnsafeMutableRawPointer {
-    guard !isMemoryUsed, bytes <= Self.size else {
+    dispatches &+= 1
+    guard dispatches == 1, bytes <= Self.size else {
       return .allocate(byteCount: bytes, alignment: 64)
     }
-    isMemoryUsed = true
-    return memory
+    let place = memory ?? .allocate(byteCount: Self.size, alignment: 64)
+    memory = place
+    return place
   }
 
   @inline(__always)
   func giveMemory(_ given: UnsafeMutableRawPointer) {
-    if given == memory { isMemoryUsed = false } else { given.deallocate() }
+    dispatches &-= 1
+    if given != memory { given.deallocate() }
+    if dispatches == 0, !forgotten.isEmpty { forgotten = [] }
   }
 }
