@@ -99,13 +99,15 @@ struct LockingLane {
     begin.copyMemory(from: from, byteCount: used)
   }
 
-  /// Takes the record out that is next by D2 or D3. The lane must not be empty. The record stays in place
-  /// until new ones are added.
+  /// The record that is next by D2 or D3. The lane must not be empty.
+  @inline(__always)
+  var next: LockingRecord { LockingRecord(address: begin) }
+
+  /// Takes the next record out, which stays in place until new ones are added.
   @inline(__always)
   mutating func take() -> LockingRecord {
-    let record = LockingRecord(address: begin)
-    begin = record.address + record.length
-    return record
+    defer { begin += next.length }
+    return next
   }
 
   /// Copies a record that leaves a lane of producers', and returns the copy. This lane is an empty queue

@@ -79,8 +79,8 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
     subscription = nil
   }
 
-  /// The consumer has taken the token of a lane, and has retained the subscription. Returns the event that the
-  /// token stands for, or nil. Locked.
+  /// The consumer has taken the token of a lane, and has retained the subscription. Returns the event that
+  /// the token stands for, or nil. Locked.
   ///
   /// - Parameter anyLane: Whether that may also be an event of a later lane, which has a token of its own.
   func take(

@@ -133,16 +133,14 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   @inline(__always)
   private func nextStep(_ afterControl: Bool) -> Step {
     let lane = lanes[own.pointee.lane]
-    // Acquiring: pairs with the releasing store in `LockingInbox.setUrgent`.
-    guard !lane.pointee.isEmpty, !inbox.urgent.pointee.load(ordering: .acquiring)
+    // Acquiring: pairs with the releasing store in `LockingInbox.setUrgent`. What a token stands for may be
+    // newer than an urgent event that is posted now, so that the lane is chosen anew, under the lock (D1).
+    guard !lane.pointee.isEmpty, !inbox.urgent.pointee.load(ordering: .acquiring),
+      !lane.pointee.next.isToken
     else { return look(afterControl) }
     own.pointee.sinceLook &+= 1
-    let record = lane.pointee.take()
-    guard record.isToken else {
-      inbox.countTaken(own.pointee.lane)
-      return .event((record, nil))
-    }
-    return inbox.withLock { .event(inbox.event(of: record, into: &buffer.pointee)) }
+    inbox.countTaken(own.pointee.lane)
+    return .event((lane.pointee.take(), nil))
   }
 
   @inline(never)
