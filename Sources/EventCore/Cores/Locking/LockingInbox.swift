@@ -11,9 +11,8 @@ import Synchronization
 /// Synchronization: `urgent` and `taken` are atomic. Everything else is touched with the mutex held, under
 /// which no code of the user's runs.
 final class LockingInbox: LockingSink, @unchecked Sendable {
-  /// What a post reads and writes. It lies beside the mutex, on one cache line with the start of the lane
-  /// that is used most; that lane's `posted` is on the line after it. Each line further away would have to
-  /// come from the consumer's cache by itself.
+  /// What a post reads and writes. It lies beside the mutex, on one cache line with the start of the lane that
+  /// is used most: each further line would have to come from the consumer's cache.
   struct Hot {
     /// One bit for each lane that holds something.
     var occupied: UInt16 = 0
@@ -120,7 +119,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
       return nil
     }
     let lane = run.first.lane
-    lanes[lane].pointee.posted &+= run.count
+    lanes[lane].pointee.posted &+= UInt32(truncatingIfNeeded: run.count)
     lanes[lane].pointee.append(run, isStack: LockingLane.isStack(lane))
     let sleeper = didPost(to: lane)
     mutex.unlock()

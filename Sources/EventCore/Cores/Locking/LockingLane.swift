@@ -15,15 +15,15 @@
 /// gets them in front. A mailbox has each queue twice: producers fill one, and the consumer works off the
 /// other. When it has done so, the two are swapped, however much they hold.
 struct LockingLane {
-  // First what a post touches. For the lane that is used most, `end` and `limit` lie on the mutex's cache
-  // line, and `posted` on the next one, which processors fetch along with it.
+  // First what a post touches. For the lane that is used most, it lies on the mutex's cache line.
 
-  /// The records lie from `begin` to `end`, in memory that ends at `limit`.
+  /// The records lie from `begin` to `end`.
   private var end = Self.nowhere
-  private var limit = Self.nowhere
+  /// How much memory is free behind `end`, in steps of 16 bytes. Not for stacks, which grow the other way.
+  private var room: UInt32 = 0
+  /// How many events were ever put into the lane. Wraps around.
+  var posted: UInt32 = 0
   private var begin = Self.nowhere
-  /// How many events were ever put into the lane.
-  var posted = 0
   private var memory: UnsafeMutableRawPointer?
   private(set) var size = 0
 
@@ -47,13 +47,16 @@ struct LockingLane {
   /// Adds room for new records, which the caller fills.
   @inline(__always)
   mutating func reserve(_ bytes: Int, isStack: Bool) -> UnsafeMutableRawPointer {
-    if bytes > (isStack ? begin - start : limit - end) { makeRoom(for: bytes, isStack) }
+    if bytes > (isStack ? begin - start : Int(room) &* LockingRecord.step) {
+      makeRoom(for: bytes, isStack)
+    }
     guard !isStack else {
       begin -= bytes
       return begin
     }
     let place = end
     end = place + bytes
+    room &-= UInt32(truncatingIfNeeded: bytes / LockingRecord.step)
     // The next lines are still in the consumer's cache. Without the prefetch, the next unlock would have to
     // wait for them.
     prefetchForWrite(end + 192)
@@ -69,7 +72,8 @@ struct LockingLane {
     }
     // The last record of the run is the first to be taken.
     for index in 0..<run.count {
-      (place + (run.count - 1 - index) * length).copyMemory(from: run[index].address, byteCount: length)
+      (place + (run.count - 1 - index) * length).copyMemory(
+        from: run[index].address, byteCount: length)
     }
   }
 
@@ -93,10 +97,15 @@ struct LockingLane {
       from = block + offset
       memory = block
     }
-    limit = start + size
-    begin = isStack ? limit - used : start
+    begin = isStack ? start + (size - used) : start
     end = begin + used
+    room = UInt32(clamping: (start + size - end) / LockingRecord.step)
     begin.copyMemory(from: from, byteCount: used)
+  }
+
+  /// Makes all memory of an empty queue free.
+  private mutating func rewind() {
+    (begin, end, room) = (start, start, UInt32(clamping: size / LockingRecord.step))
   }
 
   /// The record that is next by D2 or D3. The lane must not be empty.
@@ -114,7 +123,7 @@ struct LockingLane {
   /// before and after.
   mutating func hold(_ record: LockingRecord) -> LockingRecord {
     // Always in the same lines, which are in this thread's cache.
-    (begin, end) = (start, start)
+    rewind()
     reserve(record.length, isStack: false)
       .copyMemory(from: record.address, byteCount: record.length)
     return take()
@@ -122,7 +131,7 @@ struct LockingLane {
 
   /// Takes all records of another queue over, which gets the memory of this empty one for them.
   mutating func takeAll(of other: inout LockingLane) {
-    (begin, end) = (start, start)
+    rewind()
     swap(&self, &other)
     swap(&posted, &other.posted)
   }

@@ -43,8 +43,8 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
       superseded += UInt64(count)
       // What waits is counted in its own lane, whatever tokens there are.
       if old != lane {
-        if let old { inbox.lanes[old].pointee.posted -= 1 }
-        inbox.lanes[lane].pointee.posted += 1
+        if let old { inbox.lanes[old].pointee.posted &-= 1 }
+        inbox.lanes[lane].pointee.posted &+= 1
       }
       guard tokens & 1 << lane == 0 else { return }
       tokens |= 1 << lane
@@ -67,7 +67,8 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
     }
     for offset in stride(from: 0, to: newest.length, by: LockingRecord.step) {
       let part = newest.address.load(fromByteOffset: offset, as: SIMD2<UInt64>.self)
-      (newest.address + offset).copyMemory(from: old.address + offset, byteCount: LockingRecord.step)
+      (newest.address + offset).copyMemory(
+        from: old.address + offset, byteCount: LockingRecord.step)
       old.address.storeBytes(of: part, toByteOffset: offset, as: SIMD2<UInt64>.self)
     }
     return newest.lane

@@ -49,7 +49,8 @@ struct LockingRecord {
   @inline(__always)
   func initialize(
     _ subscription: Unmanaged<LockingSubscription>, _ generation: UInt32 = 0,
-    link: UnsafeMutableRawPointer? = nil, lane: UInt8, length: Int, time: UInt64 = 0, flags: UInt8 = 0
+    link: UnsafeMutableRawPointer? = nil, lane: UInt8, length: Int, time: UInt64 = 0,
+    flags: UInt8 = 0
   ) {
     header.initialize(
       to: Header(

@@ -68,7 +68,8 @@ extension LockingInboxOwner {
     let posted = inbox.withLock { (0..<Lane.count).map { inbox.lanes[$0].pointee.posted } }
     // Relaxed: a momentary figure. Read after `posted`, so that it may be a little ahead of it.
     return posted.enumerated().map { lane, posted in
-      max(0, posted - Int(inbox.taken[lane].load(ordering: .relaxed)))
+      let taken = UInt32(truncatingIfNeeded: inbox.taken[lane].load(ordering: .relaxed))
+      return max(0, Int(Int32(bitPattern: posted &- taken)))
     }
   }
 

@@ -55,7 +55,9 @@ final class LockingThread {
     _ key: UInt, _ found: (snapshot: LockingSnapshot?, version: UInt64),
     _ route: UnsafeMutablePointer<Route>
   ) {
-    if let old = route.pointee.snapshot?.takeRetainedValue(), dispatches > 0 { forgotten.append(old) }
+    if let old = route.pointee.snapshot?.takeRetainedValue(), dispatches > 0 {
+      forgotten.append(old)
+    }
     route.pointee = Route(
       key: key, version: found.version, snapshot: found.snapshot.map { .passRetained($0) })
   }
