@@ -60,9 +60,12 @@ final class LockingSnapshot: @unchecked Sendable {
     keepsSubscriptions: Bool = false
   ) -> LockingSnapshot? {
     var entries = old.map { Array($0.entries) } ?? []
-    let index = entries.firstIndex { $0.subscription.toOpaque() == subscription.pointer }
-    let place = index ?? entries.count
-    entries.replaceSubrange(place..<(index == nil ? place : place + 1), with: entry.map { [$0] } ?? [])
+    switch (entries.firstIndex { $0.subscription.toOpaque() == subscription.pointer }, entry) {
+    case (let index?, let entry?): entries[index] = entry
+    case (let index?, nil): entries.remove(at: index)
+    case (nil, let entry?): entries.append(entry)
+    case (nil, nil): break
+    }
     return entries.isEmpty
       ? nil : LockingSnapshot(entries, keepsSubscriptions: keepsSubscriptions)
   }
