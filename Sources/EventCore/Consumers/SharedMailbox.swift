@@ -21,7 +21,7 @@ final class SharedMailbox: @unchecked Sendable {
     /// The index in each worker's table of receivers, from 0 without gaps.
     let index: Int
     /// Ends a payload; nil for types without references.
-    let drop: ((UnsafeMutableRawPointer) -> Void)?
+    let drop: (@Sendable (UnsafeMutableRawPointer) -> Void)?
 
     // Guarded by the mailbox's `state`.
     fileprivate var subscription: Subscription!

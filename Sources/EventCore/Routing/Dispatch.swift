@@ -50,6 +50,7 @@ func dispatch<E: Eventable>(
     key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
     alignment: MemoryLayout<E>.alignment)
   guard let payload else { return dispatchToAll(event, lane: lane, through: router) }
+  // A mutex may be held until `commitOne`, so only the event comes between: to move it runs no user code.
   payload.initializeMemory(as: E.self, to: event)
   return router.commitOne(payload)
 }

@@ -58,6 +58,9 @@ final class RouterGroup: RouteRegistry {
 protocol RouterCore: RouteRegistry {
   /// The short way for one event with one receiver. Returns where its payload has to be written before
   /// `commitOne`, or nil if the event has to go the way of `begin`.
+  ///
+  /// It may return with a mutex held, which `commitOne` unlocks: between the two, the event is moved to its
+  /// place, and nothing else happens.
   func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer?
 
   /// Ends what `beginOne` began: posts. Returns how many receivers accepted the event.

@@ -9,16 +9,27 @@
   import Musl
 #endif
 
-/// A reference that each thread has for itself, for the duration of a call.
+/// A reference that each thread has for itself: for the length of a call (`with`), or until the thread
+/// ends (`kept`).
 ///
 /// `@TaskLocal` would follow a task from thread to thread, and Swift has no thread-local variables.
 final class ThreadLocal<Value: AnyObject>: Sendable {
   // Constant.
   private let key: pthread_key_t
 
-  init() {
+  /// - Parameter keepsValues: Whether the references are for `kept`, and not for `with`.
+  init(keepsValues: Bool = false) {
     var key = pthread_key_t()
-    check(pthread_key_create(&key, nil), "pthread_key_create")
+    guard keepsValues else {
+      check(pthread_key_create(&key, nil), "pthread_key_create")
+      self.key = key
+      return
+    }
+    let status = pthread_key_create(&key) { value in
+      // Optional on some systems, and never nil.
+      Unmanaged<AnyObject>.fromOpaque((value as UnsafeMutableRawPointer?).unsafelyUnwrapped).release()
+    }
+    check(status, "pthread_key_create")
     self.key = key
   }
 
@@ -38,5 +49,14 @@ final class ThreadLocal<Value: AnyObject>: Sendable {
     check(pthread_setspecific(key, Unmanaged.passUnretained(value).toOpaque()), "pthread_setspecific")
     defer { check(pthread_setspecific(key, before), "pthread_setspecific") }
     return try withExtendedLifetime(value, body)
+  }
+
+  /// The value that the calling thread keeps, which is made if there is none.
+  @inline(__always)
+  func kept(or make: () -> Value) -> Unmanaged<Value> {
+    if let value = pthread_getspecific(key) { return .fromOpaque(value) }
+    let value = Unmanaged.passRetained(make())
+    check(pthread_setspecific(key, value.toOpaque()), "pthread_setspecific")
+    return value
   }
 }

@@ -10,23 +10,33 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
   private let chooser: PoolChooser
   private let refusals = Atomic<UInt64>(0)
   private let drops = Atomic<UInt64>(0)
-  private let gate = LockingGate()
+  private let gate = Gate()
   private let own: LockingSubscription
 
   init(_ chooser: PoolChooser) {
     self.chooser = chooser
     own = LockingSubscription(nil, drop: chooser.drop, gate)
     super.init()
-    gate.sink = self
+    gate.balancer = self
+  }
+
+  /// The way in for routes, which threads remember: it keeps nothing alive.
+  private final class Gate: LockingSink, @unchecked Sendable {
+    // Written once, before anybody else knows the gate.
+    weak var balancer: LockingBalancer?
+
+    override func post(_ run: LockingRun) -> Int? { balancer.flatMap { $0.post(run) } }
   }
 
   var subscription: Subscription { own.name }
+  var refused: UInt64 { refusals.load(ordering: .relaxed) }
+  var dropped: UInt64 { drops.load(ordering: .relaxed) }
 
   // MARK: Posting
 
   override func post(_ run: LockingRun) -> Int? {
     var left = 0
-    for index in 0..<run.count where !place(run[index..<index + 1]) {
+    for index in 0..<run.count where !place(run[index]) {
       // The caller ends the first ones.
       run[left].address.copyMemory(from: run[index].address, byteCount: run.length)
       left += 1
@@ -43,18 +53,24 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
 
   /// Posts a record to the thread that is chosen for it, or to the next one that has not closed. False if all
   /// have.
-  private func place(_ run: LockingRun) -> Bool {
+  private func place(_ record: LockingRecord) -> Bool {
+    let run = LockingRun(first: record, count: 1)
     while let snapshot = threads.withLock({ $0 }) {
       let entries = snapshot.entries
-      let chosen = choose(run.first, snapshot)
+      let chosen = choose(record, entries)
       for turn in 0..<entries.count {
         let entry = entries[(chosen + turn) % entries.count]
         // Every thread of a pool has a load.
         let load = entry.load.unsafelyUnwrapped
         guard load.promise(1) else { continue }
-        readdress(run.first, entry)
+        record.header.pointee.subscription = entry.subscription
+        record.header.pointee.generation = entry.generation
+        // Nobody asked for the time when the dispatch began; it has not returned yet (D8).
+        if entry.timed, record.header.pointee.time == 0 {
+          record.header.pointee.time = monotonicNanoseconds()
+        }
         if let left = entry.sink._withUnsafeGuaranteedRef({ $0.post(run) }) {
-          if left > 0 { run.first.end(payloadMoved: false, chooser.drop) }
+          run.end(first: left, chooser.drop)
           return true
         }
         load.withdraw(1)
@@ -67,8 +83,9 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
   }
 
   /// The number of the thread for a record. Runs code of the user's.
-  private func choose(_ record: LockingRecord, _ snapshot: LockingSnapshot) -> Int {
-    let entries = snapshot.entries
+  private func choose(
+    _ record: LockingRecord, _ entries: UnsafeBufferPointer<LockingSnapshot.Entry>
+  ) -> Int {
     guard entries.count > 1, let first = entries.baseAddress else { return 0 }
     // An optional reference has the layout of a pointer, and a stored property has an offset.
     let loads =
@@ -76,15 +93,6 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
       + MemoryLayout<LockingSnapshot.Entry>.offset(of: \.load).unsafelyUnwrapped
     let stride = MemoryLayout<LockingSnapshot.Entry>.stride
     return chooser.choose(record.address, loads, stride: stride, count: entries.count)
-  }
-
-  private func readdress(_ record: LockingRecord, _ entry: LockingSnapshot.Entry) {
-    record.header.pointee.subscription = entry.subscription
-    record.header.pointee.generation = entry.generation
-    // Nobody asked for the time when the dispatch began; it has not returned yet (D8).
-    if entry.timed, record.header.pointee.time == 0 {
-      record.header.pointee.time = monotonicNanoseconds()
-    }
   }
 
   // MARK: Threads
@@ -107,7 +115,4 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
     }
     withExtendedLifetime(old) {}
   }
-
-  var refused: UInt64 { refusals.load(ordering: .relaxed) }
-  var dropped: UInt64 { drops.load(ordering: .relaxed) }
 }

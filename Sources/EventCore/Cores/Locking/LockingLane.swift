@@ -11,26 +11,21 @@
 
 /// A lane: records side by side in a block of memory that grows with them. It has no lock of its own.
 ///
-/// From a queue the first record is taken, from a stack the last. A mailbox has each queue twice: producers
-/// fill one, and the consumer works off the other. When it has done so, the two are swapped, however much
-/// they hold.
+/// The next record to take is always the first one. A queue gets new records behind the others, and a stack
+/// gets them in front. A mailbox has each queue twice: producers fill one, and the consumer works off the
+/// other. When it has done so, the two are swapped, however much they hold.
 struct LockingLane {
-  // First what a post touches. For the lane that is used most, it lies beside the mutex.
+  // First what a post touches. For the lane that is used most, it lies on the mutex's cache line.
 
-  /// Where the next record goes, and how many bytes are free there.
+  /// The records lie from `begin` to `end`.
   private var end = Self.nowhere
+  /// How much memory is free behind `end`, in steps of 16 bytes. Not for stacks, which grow the other way.
   private var room: UInt32 = 0
-  /// How many events were put in since the last `setPlace`, and how many before.
-  private var count: UInt32 = 0
-  private var earlier = 0
-  /// The next record to take from a queue.
+  /// How many events were ever put into the lane. Wraps around.
+  var posted: UInt32 = 0
   private var begin = Self.nowhere
   private var memory: UnsafeMutableRawPointer?
   private(set) var size = 0
-  /// The length of a stack's last record. Each record has the length of the one before it as its link, and
-  /// not its address, since the memory may move.
-  private var lastLength = 0
-  private var padding = 0
 
   /// Where no record is.
   private static var nowhere: UnsafeMutableRawPointer {
@@ -43,45 +38,47 @@ struct LockingLane {
 
   @inline(__always)
   var isEmpty: Bool { begin == end }
-  /// How many events were ever put in.
-  var posted: Int { earlier + Int(count) }
 
   /// The first usable byte. Most records have 64 bytes, so that each lies on one cache line.
   private var start: UnsafeMutableRawPointer {
     memory?.alignedUp(toMultipleOf: Self.line) ?? Self.nowhere
   }
 
-  /// Copies records into the lane.
+  /// Adds room for new records, which the caller fills.
   @inline(__always)
-  mutating func append(_ run: LockingRun, isStack: Bool) {
-    let bytes = run.count &* run.length
-    if bytes > Int(room) { makeRoom(for: bytes) }
-    let place = end
-    // For most records, a few instructions instead of a call.
-    if bytes == 64 {
-      place.copyMemory(from: run.first.address, byteCount: 64)
-    } else {
-      place.copyMemory(from: run.first.address, byteCount: bytes)
+  mutating func reserve(_ bytes: Int, isStack: Bool) -> UnsafeMutableRawPointer {
+    if bytes > (isStack ? begin - start : Int(room) &* LockingRecord.step) {
+      makeRoom(for: bytes, isStack)
     }
+    guard !isStack else {
+      begin -= bytes
+      return begin
+    }
+    let place = end
     end = place + bytes
-    room &-= UInt32(truncatingIfNeeded: bytes)
-    count &+= UInt32(truncatingIfNeeded: run.count)
-    if isStack { chain(run, at: place) }
+    room &-= UInt32(truncatingIfNeeded: bytes / LockingRecord.step)
     // The next lines are still in the consumer's cache. Without the prefetch, the next unlock would have to
     // wait for them.
-    prefetchForWrite(place + (bytes &+ 192))
+    prefetchForWrite(end + 192)
+    return place
   }
 
-  private mutating func chain(_ run: LockingRun, at place: UnsafeMutableRawPointer) {
+  /// Copies records into the lane.
+  mutating func append(_ run: LockingRun, isStack: Bool) {
+    let length = run.length
+    let place = reserve(run.count &* length, isStack: isStack)
+    guard isStack else {
+      return place.copyMemory(from: run.first.address, byteCount: run.count &* length)
+    }
+    // The last record of the run is the first to be taken.
     for index in 0..<run.count {
-      LockingRecord(address: place + index * run.length).header.pointee.link =
-        UnsafeMutableRawPointer(bitPattern: lastLength)
-      lastLength = run.length
+      (place + (run.count - 1 - index) * length).copyMemory(
+        from: run[index].address, byteCount: length)
     }
   }
 
   @inline(never)
-  private mutating func makeRoom(for bytes: Int) {
+  private mutating func makeRoom(for bytes: Int, _ isStack: Bool) {
     let used = end - begin
     var from = begin
     // If more bytes are free in front of the records than the records have, they move there; else the block
@@ -100,47 +97,51 @@ struct LockingLane {
       from = block + offset
       memory = block
     }
-    start.copyMemory(from: from, byteCount: used)
-    setPlace(begin: start, end: start + used)
+    begin = isStack ? start + (size - used) : start
+    end = begin + used
+    room = UInt32(clamping: (start + size - end) / LockingRecord.step)
+    begin.copyMemory(from: from, byteCount: used)
   }
 
-  private mutating func setPlace(begin: UnsafeMutableRawPointer, end: UnsafeMutableRawPointer) {
-    (self.begin, self.end) = (begin, end)
-    (earlier, count) = (posted, 0)
-    room = UInt32(clamping: start + size - end)
+  /// Makes all memory of an empty queue free.
+  private mutating func rewind() {
+    (begin, end, room) = (start, start, UInt32(clamping: size / LockingRecord.step))
   }
 
-  /// Counts an event that waits elsewhere in place of a record, or, with -1, that it waits no more.
-  mutating func countPosted(_ change: Int) { earlier += change }
-
-  /// Takes the record out that is next by D2 or D3. The lane must not be empty. The record stays in place
-  /// until the next `append`.
+  /// The record that is next by D2 or D3. The lane must not be empty.
   @inline(__always)
-  mutating func take(isStack: Bool) -> LockingRecord {
-    let record = LockingRecord(address: isStack ? end - lastLength : begin)
-    if isStack {
-      lastLength = Int(bitPattern: record.header.pointee.link)
-      setPlace(begin: begin, end: record.address)
-    } else {
-      begin = record.address + record.length
-    }
-    return record
+  var next: LockingRecord { LockingRecord(address: begin) }
+
+  /// Takes the next record out, which stays in place until new ones are added.
+  @inline(__always)
+  mutating func take() -> LockingRecord {
+    defer { begin += next.length }
+    return next
+  }
+
+  /// Copies a record that leaves a lane of producers', and returns the copy. This lane is an empty queue
+  /// before and after.
+  mutating func hold(_ record: LockingRecord) -> LockingRecord {
+    // Always in the same lines, which are in this thread's cache.
+    rewind()
+    reserve(record.length, isStack: false)
+      .copyMemory(from: record.address, byteCount: record.length)
+    return take()
   }
 
   /// Takes all records of another queue over, which gets the memory of this empty one for them.
   mutating func takeAll(of other: inout LockingLane) {
-    let posted = other.posted
-    setPlace(begin: start, end: start)
+    rewind()
     swap(&self, &other)
-    (other.earlier, other.count) = (posted, 0)
+    swap(&posted, &other.posted)
   }
 
   /// Gives the memory of an empty lane away, to be freed, if it is more than so many bytes.
   mutating func takeMemory(over kept: Int) -> UnsafeMutableRawPointer? {
     guard isEmpty, size > kept else { return nil }
-    let block = memory
-    (memory, size) = (nil, 0)
-    setPlace(begin: Self.nowhere, end: Self.nowhere)
+    let (block, posted) = (memory, posted)
+    self = LockingLane()
+    self.posted = posted
     return block
   }
 }
@@ -166,24 +167,4 @@ struct LockingLanes {
   }
 
   func contains(over kept: Int) -> Bool { (0..<Lane.count).contains { memory[$0].size > kept } }
-}
-
-/// Memory for a record that was taken out of a lane while producers fill it.
-struct LockingBuffer: ~Copyable {
-  private var memory: UnsafeMutableRawPointer?
-  private var size = 0
-
-  deinit { memory?.deallocate() }
-
-  mutating func copy(_ record: LockingRecord) -> LockingRecord {
-    let length = record.length
-    if length > size {
-      memory?.deallocate()
-      memory = .allocate(byteCount: length, alignment: 64)
-      size = length
-    }
-    let place = memory.unsafelyUnwrapped
-    place.copyMemory(from: record.address, byteCount: length)
-    return LockingRecord(address: place)
-  }
 }

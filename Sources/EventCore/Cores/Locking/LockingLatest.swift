@@ -5,95 +5,93 @@
 /// here, and a token waits in the inbox. A token tells the consumer when to look in here; there is one at
 /// most in each lane.
 ///
-/// What changes is guarded by the inbox's mutex. The inbox retains this object until the subscription is
-/// removed, and so do its tokens.
+/// What changes is guarded by the inbox's mutex. Routes that threads remember keep this object for a while
+/// after its subscription was removed. Then it keeps nothing of the user's, and refuses what is posted.
 final class LockingLatest: LockingSink, @unchecked Sendable {
-  let subscription: LockingSubscription
-  private let gate = LockingGate()
+  /// Not retained, since the inbox keeps it until it is removed. Nil from then on.
+  var subscription: Unmanaged<LockingSubscription>?
+  /// The removed subscription, as long as tokens are left.
+  private var removed: LockingSubscription?
   private let inbox: LockingInbox
-  private(set) var superseded: UInt64 = 0
-  private var event = LockingBuffer()
-  private var waits: LockingRecord?
+  /// Room for the event that waits. All its events have the same type, and so the same length.
+  private var room: LockingRecord?
+  /// The event in `room`, if one waits.
+  private var waiting: LockingRecord?
   /// One bit for each lane whose token is in the inbox.
-  private var posted: UInt32 = 0
-  private let token: LockingRecord
+  private var tokens: UInt32 = 0
+  private(set) var superseded: UInt64 = 0
 
-  init(
-    _ target: AnyObject, drop: ((UnsafeMutableRawPointer) -> Void)?, _ inbox: LockingInbox
-  ) {
+  init(_ inbox: LockingInbox) {
     self.inbox = inbox
-    subscription = LockingSubscription(target, drop: drop, gate)
-    let length = LockingRecord.boxedLength
-    token = LockingRecord(address: .allocate(byteCount: length, alignment: 16))
-    super.init()
-    token.header.initialize(
-      to: LockingRecord.Header(
-        link: nil, subscription: .passUnretained(subscription), time: 0, generation: 0, lane: 0,
-        flags: EnvelopeLayout.token, steps: UInt16(length / LockingRecord.step)))
-    token.pointer = Unmanaged.passUnretained(self).toOpaque()
-    gate.sink = self
   }
 
   deinit {
-    // No event is left: the token of one that waits would retain this object.
-    token.address.deallocate()
+    // No event is left: the subscription, which retains this object, is there as long as a token is.
+    room?.address.deallocate()
   }
 
   override func post(_ run: LockingRun) -> Int? {
-    var left: Int? = nil
+    var left: Int?
     var sleeper: LockingSleeper?
-    let lane = run.first.lane
     inbox.withLock {
-      guard !inbox.hot.pointee.refuses else { return }
-      let former = waits?.lane
-      let count = replace(run)
+      guard let subscription, !inbox.hot.pointee.refuses else { return }
+      let lane = run.first.lane
+      let old = replace(by: run[run.count - 1])
+      // The caller ends what was superseded, also the old event, which lies in the run now.
+      let count = old == nil ? run.count - 1 : run.count
       left = count
       superseded += UInt64(count)
-      inbox.state.pointee.superseded += UInt64(count)
       // What waits is counted in its own lane, whatever tokens there are.
-      if let former, former != lane { inbox.lanes[former].pointee.countPosted(-1) }
-      guard posted & 1 << lane == 0 else {
-        if former != lane { inbox.lanes[lane].pointee.countPosted(1) }
-        return
+      if old != lane {
+        if let old { inbox.lanes[old].pointee.posted &-= 1 }
+        inbox.lanes[lane].pointee.posted &+= 1
       }
-      posted |= 1 << lane
-      token.header.pointee.lane = UInt8(lane)
-      // Balanced by whoever takes the token, after the event has ended.
-      _ = Unmanaged.passRetained(self)
-      sleeper = inbox.append(
-        LockingRun(first: token, count: 1, length: LockingRecord.boxedLength))
+      guard tokens & 1 << lane == 0 else { return }
+      tokens |= 1 << lane
+      inbox.reserve(LockingRecord.headerLength, in: lane).initialize(
+        subscription, lane: UInt8(lane), length: LockingRecord.headerLength,
+        flags: EnvelopeLayout.token)
+      sleeper = inbox.didPost(to: lane)
     }
     sleeper?.wake()
     return left
   }
 
-  /// Takes the newest event over, and puts the one that waited, if there is one, in its place. Returns how
-  /// many were superseded.
-  private func replace(_ run: LockingRun) -> Int {
-    let newest = run[run.count - 1]
-    guard let old = waits else {
-      waits = event.copy(newest)
-      return run.count - 1
+  /// Takes an event over, and puts the one that waited in its place, whose lane is returned.
+  private func replace(by newest: LockingRecord) -> Int? {
+    guard let old = waiting else {
+      let room = room ?? LockingRecord(address: .allocate(byteCount: newest.length, alignment: 64))
+      room.address.copyMemory(from: newest.address, byteCount: newest.length)
+      (self.room, waiting) = (room, room)
+      return nil
     }
-    // Both have the same type, and so the same length.
-    for offset in stride(from: 0, to: run.length, by: 8) {
-      let word = newest.address.load(fromByteOffset: offset, as: UInt64.self)
-      (newest.address + offset).copyMemory(from: old.address + offset, byteCount: 8)
-      old.address.storeBytes(of: word, toByteOffset: offset, as: UInt64.self)
+    for offset in stride(from: 0, to: newest.length, by: LockingRecord.step) {
+      let part = newest.address.load(fromByteOffset: offset, as: SIMD2<UInt64>.self)
+      (newest.address + offset).copyMemory(
+        from: old.address + offset, byteCount: LockingRecord.step)
+      old.address.storeBytes(of: part, toByteOffset: offset, as: SIMD2<UInt64>.self)
     }
-    return run.count
+    return newest.lane
   }
 
-  /// The consumer has taken the token of a lane. Returns the event that the token stands for, or nil. Locked.
+  /// The subscription is removed. Locked.
+  func remove() {
+    if tokens != 0 { removed = subscription?.takeUnretainedValue() }
+    subscription = nil
+  }
+
+  /// The consumer has taken the token of a lane, and has retained the subscription. Returns the event that
+  /// the token stands for, or nil. Locked.
   ///
   /// - Parameter anyLane: Whether that may also be an event of a later lane, which has a token of its own.
   func take(
-    _ lane: Int, _ anyLane: Bool, into buffer: inout LockingBuffer
+    _ lane: Int, _ anyLane: Bool, into buffer: inout LockingLane
   ) -> LockingRecord? {
-    posted &= ~(1 << lane)
-    guard let event = waits, anyLane || event.lane <= lane else { return nil }
-    waits = nil
+    tokens &= ~(1 << lane)
+    if tokens == 0 { removed = nil }
+    guard let event = waiting, anyLane || event.lane <= lane else { return nil }
+    waiting = nil
     inbox.countTaken(event.lane)
-    return buffer.copy(event)
+    return buffer.hold(event)
   }
 }

@@ -3,14 +3,6 @@
 
 import Synchronization
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
-
 /// The mailbox in pure Swift: an inbox under a mutex, from which the consumer takes over the whole queue that
 /// is next.
 ///
@@ -24,11 +16,10 @@ import Synchronization
 /// Synchronization: only the consumer's thread touches `own` and `lanes`. One file, though long: taking,
 /// waiting and ending all rest on these two.
 final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable {
-  private struct Own: ~Copyable {
+  private struct Own {
     /// The queue of `lanes` that it works on. Otherwise 0, which is always empty there, so that the next step
     /// looks.
     var lane = 0
-    var buffer = LockingBuffer()
     /// Events since the last look.
     var sinceLook = 0
     /// Whether the last look was into the shared mailbox, too.
@@ -40,17 +31,14 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   private let sharedMailbox: LockingSharedMailbox?
   private let shared: LockingInbox?
   private let own: UnsafeMutablePointer<Own>
-  /// The queues that the consumer has taken over. What is in one of them came before all that is in the
-  /// same lane of the inbox.
-  private let laneMemory = UnsafeMutableRawPointer.allocate(
-    byteCount: LockingLanes.size, alignment: 64)
+  /// The queues that the consumer has taken over. What is in one of them came before all that is in the same
+  /// lane of the inbox.
   private let lanes: LockingLanes
+  /// Where a record goes that is taken from the inbox alone. Since stacks are not taken over, the lane of one
+  /// is free for that.
+  private var buffer: UnsafeMutablePointer<LockingLane> { lanes[0] }
   private let sleeper: LockingSleeper
   private let strategy: EventWaitStrategy
-  /// Woken in place of a thread; nil if the consumer has one.
-  private let pump: ConsumerPump?
-  /// How many events a worker took from the shared mailbox. Written by its thread.
-  private let takenShared = Atomic<UInt64>(0)
 
   /// How many bytes an idle mailbox keeps in a lane, and for how long it keeps more than that after a burst,
   /// since the next burst may come soon.
@@ -61,18 +49,16 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     _ strategy: EventWaitStrategy, _ pump: ConsumerPump?, of shared: LockingSharedMailbox? = nil
   ) {
     self.strategy = strategy
-    self.pump = pump
     sharedMailbox = shared
     self.shared = shared?.inbox
     inbox = LockingInbox(sharing: shared?.inbox)
+    inbox.isHeld = shared != nil
     sleeper = LockingSleeper(inbox.mutex, pump)
-    // On lines of its own: it is written for each event, and other threads read what would lie beside it.
-    own = UnsafeMutableRawPointer.allocate(
-      byteCount: (MemoryLayout<Own>.size + 127) & -128, alignment: 128
-    ).bindMemory(to: Own.self, capacity: 1)
+    // Apart from this object, which other threads read: both are written for each event.
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: 64 + LockingLanes.size, alignment: 128)
+    own = memory.bindMemory(to: Own.self, capacity: 1)
     own.initialize(to: Own())
-    lanes = LockingLanes(at: laneMemory)
-    inbox.state.pointee.isHeld = shared != nil
+    lanes = LockingLanes(at: memory + 64)
     // Armed: the first post has it pumped.
     if pump != nil { announceSleep() }
   }
@@ -81,28 +67,13 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     // Nobody else knows the mailbox any more: this thread is its consumer now.
     end()
     inbox.forgetAll()
-    laneMemory.deallocate()
-    own.deinitialize(count: 1)
     own.deallocate()
   }
 
   // MARK: Any thread
 
-  func addSubscription(_ receiver: Receiver) -> Subscription {
-    inbox.addSubscription(receiver, drop: receiver.drop)
-  }
-
-  func addLatestSubscription(_ receiver: Receiver) -> Subscription {
-    inbox.addLatestSubscription(receiver, drop: receiver.drop)
-  }
-
-  func admit() { inbox.tell { $0.isHeld = false } }
-  func interrupt() { inbox.tell { $0.isInterrupted = true } }
-
-  func counts() -> (taken: UInt64, dropped: UInt64) {
-    let (taken, dropped) = inbox.counts()
-    return (taken + takenShared.load(ordering: .relaxed), dropped)
-  }
+  func admit() { inbox.tell { inbox.isHeld = false } }
+  func interrupt() { inbox.tell { inbox.isInterrupted = true } }
 
   // MARK: The consumer
 
@@ -117,9 +88,9 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       let step = nextStep(afterControl)
       afterControl = false
       switch step {
-      case .event(let record, let slot, let isShared):
-        if let record { deliver(record, isShared, consumer) }
-        slot?.release()
+      case .event(let event):
+        if let record = event.record { deliver(record, consumer) }
+        event.token?.release()
         left -= 1
         if left == 0 { return .more }
       case .control:
@@ -127,7 +98,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
         afterControl = true
       case .dry:
         consumer.idle()
-        if pump == nil { wait() } else if arm() { return .dry }
+        if sleeper.pump == nil { wait() } else if arm() { return .dry }
       case .end:
         end()
         return .ended
@@ -136,20 +107,18 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   }
 
   private enum Step {
-    /// With the slot that the event was in, if any, which is released after the event. Nil for a token that
-    /// stood for nothing.
-    case event(LockingRecord?, Unmanaged<LockingLatest>?, isShared: Bool)
+    case event(LockingInbox.Event)
     case control
     case dry
     case end
   }
 
   @inline(__always)
-  private func deliver(_ record: LockingRecord, _ isShared: Bool, _ consumer: Consumer) {
+  private func deliver(_ record: LockingRecord, _ consumer: Consumer) {
     record.header.pointee.subscription._withUnsafeGuaranteedRef { subscription in
       let payload = envelopePayload(record.address)
       let moved =
-        isShared
+        subscription.isShared
         ? subscription.entry._withUnsafeGuaranteedRef {
           consumer.deliverShared($0, payload, record.address, owned: record.ownsPayload)
         }
@@ -160,21 +129,18 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     }
   }
 
-  /// `afterControl` puts a further interrupt off by one step, so that a stream of them holds up
-  /// nothing.
+  /// `afterControl` puts a further interrupt off by one step, so that a stream of them holds up nothing.
   @inline(__always)
   private func nextStep(_ afterControl: Bool) -> Step {
     let lane = lanes[own.pointee.lane]
-    // Acquiring: pairs with the releasing store in `LockingInbox.setUrgent`.
-    guard !lane.pointee.isEmpty, !inbox.urgent.pointee.load(ordering: .acquiring)
+    // Acquiring: pairs with the releasing store in `LockingInbox.setUrgent`. What a token stands for may be
+    // newer than an urgent event that is posted now, so that the lane is chosen anew, under the lock (D1).
+    guard !lane.pointee.isEmpty, !inbox.urgent.pointee.load(ordering: .acquiring),
+      !lane.pointee.next.isToken
     else { return look(afterControl) }
     own.pointee.sinceLook &+= 1
-    let record = lane.pointee.take(isStack: false)
-    guard record.isToken else {
-      inbox.countTaken(own.pointee.lane)
-      return .event(record, nil, isShared: false)
-    }
-    return inbox.withLock { step(record, inbox) }
+    inbox.countTaken(own.pointee.lane)
+    return .event((lane.pointee.take(), nil))
   }
 
   @inline(never)
@@ -184,39 +150,37 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     let step = lockedLook(afterControl)
     // If something is left in the shared mailbox, another worker has to look. A post there wakes one worker
     // alone, which may be this one, although it now has something else to do.
-    var sleeper: LockingSleeper?
-    if let shared, shared.hot.pointee.occupied != 0 {
-      sleeper = shared.nextSleeper()
-    }
+    let next = shared.flatMap { $0.hot.pointee.occupied == 0 ? nil : $0.nextSleeper() }
     inbox.mutex.unlock()
-    sleeper?.wake()
+    next?.wake()
     return step
   }
 
   private func lockedLook(_ afterControl: Bool) -> Step {
-    let (state, hot) = (inbox.state, inbox.hot)
-    inbox.didLook(stillUrgent: state.pointee.isInterrupted)
+    let hot = inbox.hot
+    inbox.setUrgent(inbox.isInterrupted)
     // A worker looks into its shared mailbox once it is admitted. When its own one closes, it leaves what is
     // in the shared one to the others.
-    let followed = state.pointee.isHeld ? nil : shared
-    own.pointee.looksAtShared = followed != nil && !hot.pointee.refuses
-    if state.pointee.isInterrupted, !afterControl {
-      state.pointee.isInterrupted = false
+    let shared = inbox.isHeld ? nil : shared
+    own.pointee.looksAtShared = shared != nil && !hot.pointee.refuses
+    if inbox.isInterrupted, !afterControl {
+      inbox.isInterrupted = false
       return .control
     }
-    if state.pointee.closes || followed?.state.pointee.closes == true { return .end }
+    if inbox.closes || shared?.closes == true { return .end }
     let (first, firstQueue) = (hot.pointee.firstLane, Int(Lane.firstQueue))
     let lane = (firstQueue..<max(first, firstQueue)).first { !lanes[$0].pointee.isEmpty } ?? first
     own.pointee.lane = 0
     hot.pointee.first = UInt8(Lane.count)
     if own.pointee.looksAtShared, let shared, shared.hot.pointee.firstLane < lane {
-      return takeShared(shared.hot.pointee.firstLane, shared)
+      return .event(takeShared(shared))
     }
     guard lane < Lane.count else {
-      return hot.pointee.refuses || followed?.hot.pointee.refuses == true ? .end : .dry
+      return hot.pointee.refuses || shared?.hot.pointee.refuses == true ? .end : .dry
     }
-    if shared != nil || LockingLane.isStack(lane) {
-      return step(inbox.take(lane, into: &own.pointee.buffer), inbox)
+    if self.shared != nil || LockingLane.isStack(lane) {
+      let record = inbox.take(lane, into: &buffer.pointee)
+      return .event(inbox.event(of: record, into: &buffer.pointee))
     }
     if lanes[lane].pointee.isEmpty {
       lanes[lane].pointee.takeAll(of: &inbox.lanes[lane].pointee)
@@ -225,35 +189,25 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     own.pointee.lane = lane
     hot.pointee.first = UInt8(lane)
     own.pointee.sinceLook = 1
-    return step(lanes[lane].pointee.take(isStack: false), inbox)
+    return .event(inbox.event(of: lanes[lane].pointee.take(), into: &buffer.pointee))
   }
 
-  /// Locked.
-  private func takeShared(_ lane: Int, _ shared: LockingInbox) -> Step {
-    let record = shared.take(lane, into: &own.pointee.buffer)
+  /// Takes the next event from the shared mailbox. Locked.
+  private func takeShared(_ shared: LockingInbox) -> LockingInbox.Event {
+    let record = shared.take(shared.hot.pointee.firstLane, into: &buffer.pointee)
     // A worker that spins goes on to look as long as there is something.
-    shared.didLook(
-      stillUrgent: shared.hot.pointee.occupied != 0 || shared.hot.pointee.refuses)
-    let step = step(record, shared)
-    if case .event(.some, _, _) = step {
-      // Relaxed: a figure; only this thread writes it.
-      takenShared.store(takenShared.load(ordering: .relaxed) + 1, ordering: .relaxed)
-    }
-    return step
-  }
-
-  /// The step for a record that was taken. Locked.
-  private func step(_ record: LockingRecord, _ inbox: LockingInbox) -> Step {
-    let (event, slot) = inbox.event(of: record, into: &own.pointee.buffer)
-    return .event(event, slot, isShared: inbox === shared)
+    shared.setUrgent(shared.hot.pointee.occupied != 0 || shared.hot.pointee.refuses)
+    let event = shared.event(of: record, into: &buffer.pointee)
+    if event.record != nil { inbox.countTaken(Lane.count) }
+    return event
   }
 
   /// Waits for a microsecond if the queue is dry and the last look brought little. Whoever takes the lock
-  /// takes it, and the lines that it guards, from the producers: for a few events, that costs both sides
-  /// more than this wait.
+  /// takes it, and the lines that it guards, from the producers: for a few events, that costs both sides more
+  /// than this wait.
   private func letProducersGetAhead() {
     if lanes[own.pointee.lane].pointee.isEmpty, (1..<64).contains(own.pointee.sinceLook),
-      strategy != .spin, pump == nil
+      strategy != .spin, sleeper.pump == nil
     {
       let end = monotonicNanoseconds() + 1_000
       while monotonicNanoseconds() < end {}
@@ -262,17 +216,15 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   }
 
   private func end() {
-    inbox.withLock {
-      withdrawSleep()
-      inbox.hot.pointee.refuses = true
-    }
+    inbox.withLock { withdrawSleep() }
+    inbox.close(drops: true)
     for lane in 0..<Lane.count {
       while !lanes[lane].pointee.isEmpty {
-        inbox.drop(lanes[lane].pointee.take(isStack: false), &own.pointee.buffer)
+        inbox.drop(lanes[lane].pointee.take(), &buffer.pointee)
       }
     }
-    if let shared, shared.withLock({ shared.state.pointee.closes }) { shared.dropAll() }
-    inbox.end()
+    if let shared, shared.withLock({ shared.closes }) { shared.dropAll() }
+    inbox.dropAll()
     trim(to: 0)
   }
 
@@ -284,17 +236,17 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       || own.pointee.looksAtShared && shared.unsafelyUnwrapped.urgent.pointee.load(ordering: .relaxed)
   }
 
-  /// Has the next post wake this consumer. Locked.
+  /// Has those who post wake this consumer. Locked.
   private func announceSleep() {
     sleeper.isAsleep = true
-    inbox.announceSleep(sleeper)
-    if own.pointee.looksAtShared { shared?.announceSleep(sleeper) }
+    inbox.sleepers.append(sleeper)
+    if own.pointee.looksAtShared { shared?.sleepers.append(sleeper) }
   }
 
   private func withdrawSleep() {
     sleeper.isAsleep = false
-    inbox.withdrawSleep(sleeper)
-    shared?.withdrawSleep(sleeper)
+    inbox.sleepers.removeAll { $0 === sleeper }
+    shared?.sleepers.removeAll { $0 === sleeper }
   }
 
   /// Has the next post wake the pump. False if there is something to do already.
@@ -309,29 +261,24 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     }
   }
 
+  /// Spins and sleeps, as the strategy says, until there is something to do.
   private func wait() {
     if strategy.spinNanoseconds == nil { trim(to: Self.keptBytes) }
     if spin() { return }
-    var deadline: UInt64? = monotonicNanoseconds() + Self.keptNanoseconds
-    while !sleep(until: deadline) {
-      trim(to: Self.keptBytes)
-      deadline = nil
-    }
-  }
-
-  /// False if the deadline has passed and nothing has come.
-  private func sleep(until deadline: UInt64?) -> Bool {
-    inbox.withLock {
+    let deadline = monotonicNanoseconds() + Self.keptNanoseconds
+    inbox.mutex.lock()
+    while !hasNews {
       let hasMuch =
         lanes.contains(over: Self.keptBytes) || inbox.lanes.contains(over: Self.keptBytes)
-      while !hasNews {
-        announceSleep()
-        let isInTime = sleeper.monitor.wait(until: hasMuch ? deadline : nil)
-        withdrawSleep()
-        if !isInTime, !hasNews { return false }
-      }
-      return true
+      announceSleep()
+      let isInTime = sleeper.monitor.wait(until: hasMuch ? deadline : nil)
+      withdrawSleep()
+      guard !isInTime else { continue }
+      inbox.mutex.unlock()
+      trim(to: Self.keptBytes)
+      inbox.mutex.lock()
     }
+    inbox.mutex.unlock()
   }
 
   /// Frees unused memory, but for `kept` bytes of each lane.
@@ -340,7 +287,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     for block in blocks { block.deallocate() }
   }
 
-  /// Looks for as long as the strategy says. True once there is something to do.
+  /// Looks for as long as the strategy says. Returns true once there is something to do.
   private func spin() -> Bool {
     let limit = strategy.spinNanoseconds
     let start = limit == nil ? 0 : monotonicNanoseconds()
@@ -348,7 +295,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     while !hasNews {
       turns += 1
       if strategy == .yield {
-        sched_yield()
+        yieldThread()
       } else if turns % 64 == 0, let limit, monotonicNanoseconds() - start >= limit {
         return false
       }

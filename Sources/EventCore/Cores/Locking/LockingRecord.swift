@@ -4,14 +4,14 @@
 import Synchronization
 
 /// One event in flight: the header of `EnvelopeLayout`, then the payload, in memory where the next record
-/// follows. It is moved as bytes. A payload that is too large or too strictly aligned lies in a box, which all
-/// receivers share.
+/// follows. It is moved as bytes. A payload that is too large or too strictly aligned lies in a box, which
+/// all receivers share.
 struct LockingRecord {
   let address: UnsafeMutableRawPointer
 
   /// Laid out as `EnvelopeLayout` says; `LockingDispatchTests` compares the two.
   struct Header {
-    /// The next record of a dispatch. In a stack, the length of the record before.
+    /// The next record of a dispatch. While a post is in two steps, the inbox.
     var link: UnsafeMutableRawPointer?
     var subscription: Unmanaged<LockingSubscription>
     var time: UInt64
@@ -23,7 +23,7 @@ struct LockingRecord {
     var steps: UInt16
   }
 
-  /// The largest payload that lies in a record, and the strictest alignment.
+  /// The largest payload that lies in a record; `step` is the strictest alignment of one.
   static let largestPayload = 4096
   static let step = 16
 
@@ -33,12 +33,14 @@ struct LockingRecord {
     size <= largestPayload && alignment <= step
   }
 
-  /// How many bytes a record has, with its payload.
+  /// How many bytes a record has, with a payload of so many.
   static func length(payload: Int) -> Int {
     (EnvelopeLayout.payload &+ payload &+ step &- 1) & -step
   }
   /// The same with a pointer as the payload.
-  static var boxedLength: Int { length(payload: MemoryLayout<UnsafeMutableRawPointer>.size) }
+  static var pointerLength: Int { length(payload: MemoryLayout<UnsafeMutableRawPointer>.size) }
+  /// The same without a payload.
+  static var headerLength: Int { length(payload: 0) }
 
   @inline(__always)
   var header: UnsafeMutablePointer<Header> { address.assumingMemoryBound(to: Header.self) }
@@ -46,20 +48,21 @@ struct LockingRecord {
   /// Writes the header of a record for a receiver.
   @inline(__always)
   func initialize(
-    _ entry: LockingSnapshot.Entry, lane: UInt8, length: Int, time: UInt64, flags: UInt8 = 0
+    _ subscription: Unmanaged<LockingSubscription>, _ generation: UInt32 = 0,
+    link: UnsafeMutableRawPointer? = nil, lane: UInt8, length: Int, time: UInt64 = 0,
+    flags: UInt8 = 0
   ) {
     header.initialize(
       to: Header(
-        link: address + length, subscription: entry.subscription, time: time,
-        generation: entry.generation, lane: lane, flags: flags,
-        steps: UInt16(truncatingIfNeeded: length / Self.step)))
+        link: link, subscription: subscription, time: time, generation: generation, lane: lane,
+        flags: flags, steps: UInt16(truncatingIfNeeded: length / Self.step)))
   }
 
   var lane: Int { Int(header.pointee.lane) }
   var isToken: Bool { header.pointee.flags & EnvelopeLayout.token != 0 }
   var length: Int { Int(header.pointee.steps) * Self.step }
 
-  /// The payload of a boxed record or a token.
+  /// The payload of a boxed record.
   var pointer: UnsafeMutableRawPointer {
     get { address.load(fromByteOffset: EnvelopeLayout.payload, as: UnsafeMutableRawPointer.self) }
     nonmutating set {
@@ -70,7 +73,7 @@ struct LockingRecord {
 
   // MARK: The payload
 
-  /// Makes a box for a payload that does not fit into a record.
+  /// Makes a box for a payload.
   static func makeBox(size: Int, alignment: Int, references: Int) -> UnsafeMutableRawPointer {
     let offset = max(EnvelopeLayout.boxHeader, alignment)
     let box = UnsafeMutableRawPointer.allocate(byteCount: offset + size, alignment: offset)
@@ -91,8 +94,8 @@ struct LockingRecord {
     boxReferences.map { $0.pointee.load(ordering: .acquiring) == 1 } ?? true
   }
 
-  /// Ends the payload, unless it was moved out, and its box. `drop` is code of the user's, so that no lock may
-  /// be held.
+  /// Ends the payload, unless it was moved out, and its box. `drop` is code of the user's, so that no lock
+  /// may be held.
   @inline(__always)
   func end(payloadMoved: Bool, _ drop: ((UnsafeMutableRawPointer) -> Void)?) {
     if let references = boxReferences {
@@ -112,14 +115,10 @@ struct LockingRun {
   var first: LockingRecord
   var count: Int
   /// Of each record.
-  let length: Int
+  var length: Int { first.length }
 
   subscript(index: Int) -> LockingRecord {
     LockingRecord(address: first.address + index * length)
-  }
-
-  subscript(range: Range<Int>) -> LockingRun {
-    LockingRun(first: self[range.lowerBound], count: range.count, length: length)
   }
 
   /// Ends the payloads of the first records, which is code of the user's.
@@ -135,34 +134,37 @@ class LockingSink: @unchecked Sendable {
   func post(_ run: LockingRun) -> Int? { nil }
 }
 
-/// The way into a sink that may end, for routes that threads remember: it keeps nothing alive.
-final class LockingGate: LockingSink, @unchecked Sendable {
-  // Written once, before anybody else knows the gate.
-  weak var sink: LockingSink?
-
-  override func post(_ run: LockingRun) -> Int? { sink.flatMap { $0.post(run) } }
+/// Whoever handles records: a receiver, or at a shared mailbox an entry of that.
+protocol LockingTarget: AnyObject {
+  var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { get }
 }
+extension Receiver: LockingTarget {}
+extension SharedMailbox.Entry: LockingTarget {}
 
 /// What a record is addressed to.
 final class LockingSubscription: @unchecked Sendable {
-  // Constant; the target guards itself.
+  // Everything is constant; the target guards itself.
   private let target: AnyObject?
   /// The address of the target, which is read without counting a reference.
-  private let handler: UnsafeMutableRawPointer?
+  private let address: UnsafeMutableRawPointer?
+  let isShared: Bool
   /// Ends a payload; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
-  // Not retained: the sink owns this subscription, or is the gate of what does.
-  private(set) unowned(unsafe) var sink: LockingSink
+  /// Not retained, unless it is in `latest`: it owns this subscription, or is the gate of what does.
+  unowned(unsafe) let sink: LockingSink
+  /// The sink, if the subscription is latest-only.
+  let latest: LockingLatest?
 
-  /// - Parameter target: What handles the records: a `Receiver`, or at a shared mailbox a
-  ///   `SharedMailbox.Entry`; nil for a sink that addresses anew what it accepts.
+  /// - Parameter target: Nil for a sink that addresses anew what it accepts.
   init(
-    _ target: AnyObject?, drop: ((UnsafeMutableRawPointer) -> Void)?, _ sink: LockingSink
+    _ target: (any LockingTarget)?, drop: ((UnsafeMutableRawPointer) -> Void)?, _ sink: LockingSink
   ) {
     self.target = target
-    handler = target.map { Unmanaged.passUnretained($0).toOpaque() }
+    address = self.target.map { Unmanaged.passUnretained($0).toOpaque() }
+    isShared = target is SharedMailbox.Entry
     self.drop = drop
     self.sink = sink
+    latest = sink as? LockingLatest
   }
 
   static func of(_ subscription: Subscription) -> LockingSubscription {
@@ -173,7 +175,7 @@ final class LockingSubscription: @unchecked Sendable {
   var name: Subscription { Subscription(pointer: Unmanaged.passUnretained(self).toOpaque()) }
 
   /// The target, if it is a receiver.
-  var receiver: Unmanaged<Receiver> { .fromOpaque(handler.unsafelyUnwrapped) }
-  /// The target, if it is an entry of a shared mailbox.
-  var entry: Unmanaged<SharedMailbox.Entry> { .fromOpaque(handler.unsafelyUnwrapped) }
+  var receiver: Unmanaged<Receiver> { .fromOpaque(address.unsafelyUnwrapped) }
+  /// The target, if it is an entry of a shared mailbox (`isShared`).
+  var entry: Unmanaged<SharedMailbox.Entry> { .fromOpaque(address.unsafelyUnwrapped) }
 }

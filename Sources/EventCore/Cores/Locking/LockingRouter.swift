@@ -22,19 +22,22 @@ final class LockingSnapshot: @unchecked Sendable {
   }
 
   let entries: UnsafeBufferPointer<Entry>
+  /// The sink of the only entry, if there is just one and its sink is an inbox.
+  let onlyInbox: Unmanaged<LockingInbox>?
   let isTimed: Bool
   /// Ends a payload of this key; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
+  private let keepsSubscriptions: Bool
 
   /// - Parameter keepsSubscriptions: Whether to retain subscriptions, and with them the loads. Without them a
   ///   snapshot keeps nothing of the user's, so that threads may remember it.
-  private let keepsSubscriptions: Bool
-
   init(_ entries: [Entry], keepsSubscriptions: Bool) {
     let memory = UnsafeMutableBufferPointer<Entry>.allocate(capacity: entries.count)
     _ = memory.initialize(from: entries)
     self.entries = UnsafeBufferPointer(memory)
     self.keepsSubscriptions = keepsSubscriptions
+    let inbox = entries.count == 1 ? entries[0].sink.takeUnretainedValue() as? LockingInbox : nil
+    onlyInbox = inbox.map { .passUnretained($0) }
     isTimed = entries.contains { $0.timed }
     drop = entries.first.flatMap { $0.subscription._withUnsafeGuaranteedRef { $0.drop } }
     for entry in entries {
@@ -57,19 +60,23 @@ final class LockingSnapshot: @unchecked Sendable {
     keepsSubscriptions: Bool = false
   ) -> LockingSnapshot? {
     var entries = old.map { Array($0.entries) } ?? []
-    let index = entries.firstIndex { $0.subscription.toOpaque() == subscription.pointer }
-    let place = index ?? entries.count
-    entries.replaceSubrange(place..<(index == nil ? place : place + 1), with: entry.map { [$0] } ?? [])
+    switch (entries.firstIndex { $0.subscription.toOpaque() == subscription.pointer }, entry) {
+    case (let index?, let entry?): entries[index] = entry
+    case (let index?, nil): entries.remove(at: index)
+    case (nil, let entry?): entries.append(entry)
+    case (nil, nil): break
+    }
     return entries.isEmpty
       ? nil : LockingSnapshot(entries, keepsSubscriptions: keepsSubscriptions)
   }
 }
 
-/// The router in pure Swift: a dictionary of immutable snapshots under a mutex, and what each
-/// thread remembers of it.
+/// The router in pure Swift: a dictionary of immutable snapshots under a mutex, and what each thread
+/// remembers of it.
 ///
-/// A dispatch writes its records into memory of the thread's, from where each sink copies them under its own
-/// mutex. So nothing is locked while a payload is written, or while a balancer of the user's looks at it.
+/// The event of a single mailbox is written where it is to wait, with that mailbox's mutex held. Other events
+/// are written into memory of the thread's, from where each sink copies them. So nothing is locked while a
+/// balancer of the user's looks at an event.
 final class LockingRouter: RouterCore {
   private let snapshots = Guarded<[UInt: LockingSnapshot]>([:])
   /// Changes with each subscription, to a number that no other router has; 0 before the first. Written under
@@ -77,113 +84,90 @@ final class LockingRouter: RouterCore {
   private let version = Atomic<UInt64>(0)
   private static let versions = Atomic<UInt64>(0)
   /// A copy of the global constant, each use of which would ask whether it has been made.
-  private let threads = LockingThread.key
+  private let threads = LockingThread.all
 
   func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer? {
-    let thread = LockingThread.current(threads)
-    // Acquiring: pairs with `change`, so that a subscription that happened before is seen.
-    let version = version.load(ordering: .acquiring)
-    let route = thread.pointee.route(key, version) { look(key) }
-    let length = LockingRecord.length(payload: size)
-    guard let only = route.pointee.only, LockingRecord.holds(size, alignment) else { return nil }
-    let record = LockingRecord(address: thread.pointee.takeMemory(length))
-    record.initialize(
-      only, lane: lane, length: length, time: only.timed ? monotonicNanoseconds() : 0)
-    // No other record follows, so the link tells `commitOne` the route.
-    record.header.pointee.link = UnsafeMutableRawPointer(mutating: UnsafeRawPointer(route))
-    return record.address + EnvelopeLayout.payload
+    guard let route = route(key, threads.kept(or: LockingThread.init)),
+      LockingRecord.holds(size, alignment)
+    else { return nil }
+    return route._withUnsafeGuaranteedRef { snapshot in
+      guard let inbox = snapshot.onlyInbox else { return nil }
+      let entry = snapshot.entries[0]
+      let time = entry.timed ? monotonicNanoseconds() : 0
+      return inbox._withUnsafeGuaranteedRef {
+        $0.beginPost(entry, lane: lane, length: LockingRecord.length(payload: size), time: time)
+      }
+    }
   }
 
   func commitOne(_ payload: UnsafeMutableRawPointer) -> Int {
     let record = LockingRecord(address: payload - EnvelopeLayout.payload)
-    let route = record.header.pointee.link.unsafelyUnwrapped
-      .assumingMemoryBound(to: LockingThread.Route.self)
-    // Read now: a balancer of the user's may dispatch, and have another route remembered here. What these two
-    // name is kept until `giveMemory`.
-    let (only, snapshot) = (route.pointee.only.unsafelyUnwrapped, route.pointee.snapshot)
-    let run = LockingRun(first: record, count: 1, length: record.length)
-    record.header.pointee.link = record.address + run.length
-    let left = only.sink._withUnsafeGuaranteedRef { $0.post(run) }
-    if left != 0, let snapshot {
-      snapshot._withUnsafeGuaranteedRef { record.end(payloadMoved: false, $0.drop) }
-    }
-    LockingThread.current(threads).pointee.giveMemory(record.address)
-    return left == nil ? 0 : 1
+    let inbox = Unmanaged<LockingInbox>.fromOpaque(record.header.pointee.link.unsafelyUnwrapped)
+    inbox._withUnsafeGuaranteedRef { $0.finishPost(record) }
+    return 1
   }
 
   func begin(
     key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState
   ) {
-    let thread = LockingThread.current(threads)
-    // Acquiring, as in `beginOne`.
-    let version = version.load(ordering: .acquiring)
-    let route = thread.pointee.route(key, version) { look(key) }
-    guard let snapshot = route.pointee.snapshot else { return }
-    snapshot._withUnsafeGuaranteedRef { begin(thread, $0, lane, size, alignment, events, &state) }
-  }
-
-  @inline(never)
-  private func begin(
-    _ thread: UnsafeMutablePointer<LockingThread>, _ snapshot: LockingSnapshot, _ lane: UInt8,
-    _ size: Int, _ alignment: Int, _ events: Int, _ state: inout DispatchState
-  ) {
-    let receivers = snapshot.entries.count
+    let thread = threads.kept(or: LockingThread.init)
+    guard let route = route(key, thread) else { return }
+    // What the snapshot names is kept from `takeMemory` to `giveMemory`, also if a dispatch inside of this
+    // one has the thread forget the route.
+    let (entries, isTimed) = route._withUnsafeGuaranteedRef { ($0.entries, $0.isTimed) }
+    let receivers = entries.count
     let isBoxed = !LockingRecord.holds(size, alignment)
-    let length = isBoxed ? LockingRecord.boxedLength : LockingRecord.length(payload: size)
-    let first = thread.pointee.takeMemory(receivers * events * length)
-    let time = snapshot.isTimed ? monotonicNanoseconds() : 0
-    var address = first
-    for entry in snapshot.entries {
-      for _ in 0..<events {
-        LockingRecord(address: address).initialize(
-          entry, lane: lane, length: length, time: time,
-          flags: isBoxed ? EnvelopeLayout.boxed : 0)
-        address += length
+    let length = isBoxed ? LockingRecord.pointerLength : LockingRecord.length(payload: size)
+    let first = thread._withUnsafeGuaranteedRef { $0.takeMemory(receivers * events * length) }
+    let time = isTimed ? monotonicNanoseconds() : 0
+    for (receiver, entry) in entries.enumerated() {
+      for event in 0..<events {
+        let record = LockingRecord(address: first + (receiver * events + event) * length)
+        record.initialize(
+          entry.subscription, entry.generation, link: record.address + length, lane: lane,
+          length: length, time: time, flags: isBoxed ? EnvelopeLayout.boxed : 0)
+        guard isBoxed else { continue }
+        // The records of an event share its box.
+        record.pointer =
+          receiver == 0
+          ? LockingRecord.makeBox(size: size, alignment: alignment, references: receivers)
+          : LockingRecord(address: first + event * length).pointer
       }
     }
-    if isBoxed { makeBoxes(size, alignment, events, receivers, length, first) }
     state.first = first
-    state.receivers = UInt32(truncatingIfNeeded: receivers)
     state.payloads = UInt32(truncatingIfNeeded: isBoxed ? events : events * receivers)
-    state.shared = isBoxed
     state.events = UInt16(truncatingIfNeeded: events)
-    state.snapshot = Unmanaged.passUnretained(snapshot).toOpaque()
-  }
-
-  /// One box for each event, which its records share.
-  private func makeBoxes(
-    _ size: Int, _ alignment: Int, _ events: Int, _ receivers: Int, _ length: Int,
-    _ first: UnsafeMutableRawPointer
-  ) {
-    for event in 0..<events {
-      let box = LockingRecord.makeBox(size: size, alignment: alignment, references: receivers)
-      for receiver in 0..<receivers {
-        LockingRecord(address: first + (receiver * events + event) * length).pointer = box
-      }
-    }
+    state.snapshot = route.toOpaque()
   }
 
   func commit(_ state: inout DispatchState) -> Int {
     guard let first = state.first, let opaque = state.snapshot else { return 0 }
-    let record = LockingRecord(address: first)
     let snapshot = Unmanaged<LockingSnapshot>.fromOpaque(opaque)
-    var run = LockingRun(first: record, count: Int(state.events), length: record.length)
+    var run = LockingRun(first: LockingRecord(address: first), count: Int(state.events))
     var accepted = 0
-    snapshot._withUnsafeGuaranteedRef { snapshot in
-      for entry in snapshot.entries {
-        let left = entry.sink._withUnsafeGuaranteedRef { $0.post(run) }
-        if left != nil { accepted += 1 }
-        if left != 0 { run.end(first: left ?? run.count, snapshot.drop) }
-        run.first = run[run.count]
+    for entry in snapshot._withUnsafeGuaranteedRef({ $0.entries }) {
+      let left = entry.sink._withUnsafeGuaranteedRef { $0.post(run) }
+      if left != nil { accepted += 1 }
+      if left != 0 {
+        run.end(first: left ?? run.count, snapshot._withUnsafeGuaranteedRef { $0.drop })
       }
+      run.first = run[run.count]
     }
-    LockingThread.current(threads).pointee.giveMemory(first)
+    threads.kept(or: LockingThread.init)._withUnsafeGuaranteedRef { $0.giveMemory(first) }
     return accepted
   }
 
-  private func look(_ key: UInt) -> (snapshot: LockingSnapshot?, version: UInt64) {
-    // Relaxed: written under the mutex.
-    snapshots.withLock { ($0[key], version.load(ordering: .relaxed)) }
+  /// The receivers of a key, which the thread remembers until it asks again.
+  @inline(__always)
+  private func route(_ key: UInt, _ thread: Unmanaged<LockingThread>) -> Unmanaged<LockingSnapshot>? {
+    // Acquiring: pairs with `change`, so that a subscription that happened before is seen.
+    let version = version.load(ordering: .acquiring)
+    return thread._withUnsafeGuaranteedRef { thread in
+      thread.route(key, version) {
+        // Relaxed: written under the mutex.
+        snapshots.withLock { ($0[key], self.version.load(ordering: .relaxed)) }
+      }
+    }
   }
 
   func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
@@ -202,7 +186,7 @@ final class LockingRouter: RouterCore {
       let old = snapshots[key]
       snapshots[key] = LockingSnapshot.changing(old, subscription, to: entry)
       let next = Self.versions.wrappingAdd(1, ordering: .relaxed).newValue
-      // Releasing: pairs with `begin`, which then looks for the snapshot under the mutex.
+      // Releasing: pairs with `route`, which then looks for the snapshot under the mutex.
       version.store(next, ordering: .releasing)
       return old
     }

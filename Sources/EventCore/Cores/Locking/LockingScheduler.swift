@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The scheduler in pure Swift: a heap under a mutex, and a thread that sleeps until the next
-/// deadline.
+/// The scheduler in pure Swift: a heap under a mutex, and a thread that sleeps until the next deadline.
 final class LockingScheduler: SchedulerCore, @unchecked Sendable {
-  // What changes is guarded by the monitor. It is not held while a timer fires or is dropped, since
-  // something of the user's may end there.
+  // What changes is guarded by the monitor. It is not held while a timer fires or is dropped, since something
+  // of the user's may end there.
   private let monitor = Monitor()
   private let clock: ManualClock?
   private var heap = TimerHeap()
@@ -76,8 +75,8 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
     monitor.unlock()
   }
 
-  /// Fires what is due, in order; once it is closed, drops everything. The monitor is locked before
-  /// and after.
+  /// Fires what is due, in order; once it is closed, drops everything. The monitor is locked before and
+  /// after.
   private func work(at now: UInt64) {
     while let deadline = heap.firstDeadline, isClosed || deadline <= now {
       let timer = heap.remove(at: 0)

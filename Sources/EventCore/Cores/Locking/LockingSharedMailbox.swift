@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The shared mailbox in pure Swift: an inbox whose mutex also guards the inboxes of its workers'
-/// own mailboxes, so that a take sees both at one moment (D1).
+/// The shared mailbox in pure Swift: an inbox whose mutex also guards the inboxes of its workers' own
+/// mailboxes, so that a take sees both at one moment (D1).
 final class LockingSharedMailbox: SharedMailboxCore, LockingInboxOwner {
   let inbox = LockingInbox()
 
@@ -11,20 +11,11 @@ final class LockingSharedMailbox: SharedMailboxCore, LockingInboxOwner {
     inbox.forgetAll()
   }
 
-  func addSubscription(_ entry: SharedMailbox.Entry) -> Subscription {
-    inbox.addSubscription(entry, drop: entry.drop)
-  }
-
-  func addLatestSubscription(_ entry: SharedMailbox.Entry) -> Subscription {
-    inbox.addLatestSubscription(entry, drop: entry.drop)
-  }
-
   func makeWorker(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
     LockingMailbox(strategy, nil, of: self)
   }
 
   func dropAll() { inbox.dropAll() }
-  func counts() -> (taken: UInt64, dropped: UInt64) { inbox.counts() }
 }
 
 /// What the owners of inboxes have in common: a mailbox and a shared one.
@@ -35,17 +26,56 @@ protocol LockingInboxOwner {
 extension LockingInboxOwner {
   func close() { inbox.close(drops: true) }
   func closeWhenEmpty() { inbox.close(drops: false) }
-  func depths() -> [Int] { inbox.depths() }
+
+  func addSubscription<Target: LockingTarget>(_ target: Target) -> Subscription {
+    add(LockingSubscription(target, drop: target.drop, inbox))
+  }
+
+  func addLatestSubscription<Target: LockingTarget>(_ target: Target) -> Subscription {
+    let latest = LockingLatest(inbox)
+    let subscription = LockingSubscription(target, drop: target.drop, latest)
+    latest.subscription = .passUnretained(subscription)
+    return add(subscription)
+  }
+
+  private func add(_ subscription: LockingSubscription) -> Subscription {
+    let name = subscription.name
+    inbox.withLock { inbox.subscriptions[name.pointer] = subscription }
+    return name
+  }
 
   func removeLatestSubscription(_ subscription: Subscription) {
+    let removed = inbox.withLock {
+      let removed = inbox.subscriptions.removeValue(forKey: subscription.pointer)
+      inbox.superseded += removed?.latest?.superseded ?? 0
+      removed?.latest?.remove()
+      return removed
+    }
     // It ends after the unlock.
-    let latest = inbox.withLock { inbox.state.pointee.latests.removeValue(forKey: subscription.pointer) }
-    withExtendedLifetime(latest) {}
+    withExtendedLifetime(removed) {}
   }
 
+  var supersededCount: UInt64 {
+    inbox.withLock {
+      inbox.subscriptions.values.reduce(inbox.superseded) { $0 + ($1.latest?.superseded ?? 0) }
+    }
+  }
   func supersededCount(of subscription: Subscription) -> UInt64 {
-    inbox.withLock { inbox.state.pointee.latests[subscription.pointer]?.superseded ?? 0 }
+    inbox.withLock { inbox.subscriptions[subscription.pointer]?.latest?.superseded ?? 0 }
   }
 
-  var supersededCount: UInt64 { inbox.withLock { inbox.state.pointee.superseded } }
+  func depths() -> [Int] {
+    let posted = inbox.withLock { (0..<Lane.count).map { inbox.lanes[$0].pointee.posted } }
+    // Relaxed: a momentary figure. Read after `posted`, so that it may be a little ahead of it.
+    return posted.enumerated().map { lane, posted in
+      let taken = UInt32(truncatingIfNeeded: inbox.taken[lane].load(ordering: .relaxed))
+      return max(0, Int(Int32(bitPattern: posted &- taken)))
+    }
+  }
+
+  func counts() -> (taken: UInt64, dropped: UInt64) {
+    let dropped = inbox.withLock { inbox.dropped }
+    let all = (0...Lane.count).reduce(0) { $0 + inbox.taken[$1].load(ordering: .relaxed) }
+    return (all - dropped, dropped)
+  }
 }

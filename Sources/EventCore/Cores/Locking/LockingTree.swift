@@ -175,8 +175,8 @@ enum LockingTree: TreeCore {
     }
   }
 
-  /// Whether a walk calls a registration that has ended; if so, the walk is asked to wake `progress` when
-  /// it goes on. With the lock held.
+  /// Whether a walk calls a registration that has ended; if so, the walk is asked to wake `progress` when it
+  /// goes on. With the lock held.
   private static func isCalling(_ walk: LockingTreeWalk, _ registration: UInt) -> Bool {
     // Sequentially consistent, all three: pairs with `mayCall`. Either that one sees that the registration
     // has ended, or we see the call; and either it sees that it is asked, or we see that it has gone on.
@@ -235,8 +235,8 @@ enum LockingTree: TreeCore {
   static func mayCall(_ walk: UnsafeMutablePointer<TreeWalk>, _ index: Int) -> Bool {
     // Not nil: `fill` has set it.
     let registration = walk.pointee.registrations.unsafelyUnwrapped[index]
-    // Sequentially consistent, all three: "publish, then look". Pairs with `isCalling`, which looks after
-    // the registration has ended.
+    // Sequentially consistent, all three: "publish, then look". Pairs with `isCalling`, which looks after the
+    // registration has ended.
     treeCalling(of: walk).pointee.store(UInt(bitPattern: registration), ordering: .sequentiallyConsistent)
     guard treeState(of: registration).pointee.load(ordering: .sequentiallyConsistent) == 0
     else { return false }

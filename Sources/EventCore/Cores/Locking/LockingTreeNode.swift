@@ -37,8 +37,8 @@ struct LockingList<Block: LockingLinked> {
   }
 }
 
-// ThreadSanitizer takes a change of any field of a structure for a change of its first field, too. So
-// the first one is never read without the lock.
+// ThreadSanitizer takes a change of any field of a structure for a change of its first field, too. So the
+// first one is never read without the lock.
 
 struct LockingTreeNode: LockingLinked {
   var links = LockingLinks<LockingTreeNode>()

@@ -5,21 +5,20 @@ import Synchronization
 
 /// What the locking core knows about a walk. Later walks use it again, with its memory.
 ///
-/// A walk collects some registrations with the trees' lock held, which are its chunk, and its thread
-/// calls them without the lock. Between two chunks the walk remembers the node that comes next. That
-/// node stays in its place as long as nobody takes it, or a node above it, out of the tree; and whoever
-/// does so tells all walks first (`willDetach`). What they then pass over has left the tree. So a walk
-/// finds what was there when it began and has stayed, and a change costs only the way from the next
-/// node of each walk to its top.
+/// A walk collects some registrations with the trees' lock held, which are its chunk, and its thread calls
+/// them without the lock. Between two chunks the walk remembers the node that comes next. That node stays in
+/// its place as long as nobody takes it, or a node above it, out of the tree; and whoever does so tells all
+/// walks first (`willDetach`). What they then pass over has left the tree. So a walk finds what was there
+/// when it began and has stayed, and a change costs only the way from the next node of each walk to its top.
 ///
 /// All of it is touched with the lock held, except `head` and the memory that `head` points to.
 final class LockingTreeWalk {
-  /// How many registrations are collected at a time, and then the rest of their node. The first chunk
-  /// is smaller, since an event may be consumed by one of its handlers.
+  /// How many registrations are collected at a time, and then the rest of their node. The first chunk is
+  /// smaller, since an event may be consumed by one of its handlers.
   private static let (firstChunk, chunk) = (16, 64)
-  /// The values of `TreeWalk.attention`. The core is always asked before a call. With `asks` it
-  /// publishes the call and looks whether the handler has ended. With `looks` it also takes the lock:
-  /// the walking thread has detached a node, or another thread waits for the end of a call.
+  /// The values of `TreeWalk.attention`. The core is always asked before a call. With `asks` it publishes the
+  /// call and looks whether the handler has ended. With `looks` it also takes the lock: the walking thread
+  /// has detached a node, or another thread waits for the end of a call.
   static let (asks, looks) = (UInt8(1), UInt8(2))
   /// Never equal to `TreeWalk.seen`, so that the state of each registration is read.
   // An atomic at an address that never changes, made once and never freed: any thread may read it.
@@ -31,8 +30,8 @@ final class LockingTreeWalk {
 
   /// What the walking thread reads. Like the walk itself, it is never freed.
   let head: UnsafeMutablePointer<TreeWalk>
-  /// The chunk: registrations in the first half, and their objects in the second. Each registration
-  /// is in use once more.
+  /// The chunk: registrations in the first half, and their objects in the second. Each registration is in use
+  /// once more.
   private var memory: UnsafeMutablePointer<UnsafeMutableRawPointer>
   private var capacity = 32
   private var count = 0
@@ -141,8 +140,7 @@ final class LockingTreeWalk {
     return phases & phase.rawValue != 0
   }
 
-  /// Collects from the nodes of the route: upwards, or for capturing downwards. False if that gives
-  /// nothing.
+  /// Collects from the nodes of the route: upwards, or for capturing downwards. False if that gives nothing.
   private func collectRoute(_ phase: EventPhase) -> Bool {
     guard take(phase) else { return false }
     var next = source

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Timers by deadline, and equal ones by the order in which they came: a heap with four children a
-/// node, whose timers know their positions. Sources/CEventCore/scheduler/timer_heap.h says why it is a
-/// heap and no wheel.
+/// Timers by deadline, and equal ones by the order in which they came: a heap with four children a node,
+/// whose timers know their positions. Sources/CEventCore/scheduler/timer_heap.h says why it is a heap and no
+/// wheel.
 ///
 /// Retains its timers. The scheduler's lock is held for every member.
 struct TimerHeap: ~Copyable {
