@@ -145,8 +145,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
 
   @inline(never)
   private func look(_ afterControl: Bool) -> Step {
-    letProducersGetAhead()
-    inbox.mutex.lock()
+    lockForLook()
     let step = lockedLook(afterControl)
     // If something is left in the shared mailbox, another worker has to look. A post there wakes one worker
     // alone, which may be this one, although it now has something else to do.
@@ -202,17 +201,18 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     return event
   }
 
-  /// Waits for a microsecond if the queue is dry and the last look brought little. Whoever takes the lock
-  /// takes it, and the lines that it guards, from the producers: for a few events, that costs both sides more
-  /// than this wait.
-  private func letProducersGetAhead() {
-    if lanes[own.pointee.lane].pointee.isEmpty, (1..<64).contains(own.pointee.sinceLook),
-      strategy != .spin, sleeper.pump == nil
-    {
+  /// Locks the mutex, and waits for a microsecond first if a producer holds it, or if the queue is dry and the
+  /// last look brought little. Whoever takes the lock takes it, and the lines that it guards, from the
+  /// producers: for a few events, that costs both sides more than this wait.
+  private func lockForLook() {
+    let isThin = lanes[own.pointee.lane].pointee.isEmpty && (1..<64).contains(own.pointee.sinceLook)
+    own.pointee.sinceLook = 0
+    if !isThin, inbox.mutex.lockIfAvailable() { return }
+    if strategy != .spin, sleeper.pump == nil {
       let end = monotonicNanoseconds() + 1_000
       while monotonicNanoseconds() < end {}
     }
-    own.pointee.sinceLook = 0
+    inbox.mutex.lock()
   }
 
   private func end() {
