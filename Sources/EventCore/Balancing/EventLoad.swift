@@ -104,9 +104,10 @@ struct EventLoad: @unchecked Sendable {
     word(Offset.done).pointee.store(done, ordering: .releasing)
   }
 
-  /// Sets how many events of all latest-only callbacks were superseded. Before `end` of such an event.
+  /// Sets how many events of all latest-only callbacks were superseded. Before `end` of such an event, and
+  /// after an interrupt.
   func setSuperseded(_ count: UInt64) {
-    // Relaxed: published by `end`.
+    // Relaxed: published by `end`; `isFinished` is read by the same thread.
     word(Offset.superseded).pointee.store(count, ordering: .relaxed)
   }
 

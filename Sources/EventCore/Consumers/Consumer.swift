@@ -223,8 +223,9 @@ final class Consumer: @unchecked Sendable {
         workerReceivers.pointee.remove(receiver)
       }
     }
-    if let member = hooks.member, member.load.isFinished {
-      close(whenEmpty: true)
+    if let member = hooks.member {
+      member.load.setSuperseded(mailbox.supersededCount)
+      if member.load.isFinished { close(whenEmpty: true) }
     }
   }
 

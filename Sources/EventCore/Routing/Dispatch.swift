@@ -40,6 +40,15 @@ func eventKey<E: Eventable>(_ type: E.Type) -> UInt {
   UInt(bitPattern: ObjectIdentifier(type))
 }
 
+/// The alignment of an event's payload for the cores. An event that cannot be moved as bytes, such as one with
+/// a weak reference or a member of C++, gets one for which it stays where it is written.
+@inlinable
+@inline(__always)
+func payloadAlignment<E: Eventable>(of type: E.Type) -> Int {
+  let alignment = MemoryLayout<E>.alignment
+  return _isBitwiseTakable(type) ? alignment : max(alignment, EnvelopeLayout.unmovedAlignment)
+}
+
 /// Dispatches one event. The short way is for events with one receiver, which most have.
 @inlinable
 @discardableResult
@@ -48,7 +57,7 @@ func dispatch<E: Eventable>(
 ) -> Int {
   let payload = router.beginOne(
     key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
-    alignment: MemoryLayout<E>.alignment)
+    alignment: payloadAlignment(of: E.self))
   guard let payload else { return dispatchToAll(event, lane: lane, through: router) }
   // A mutex may be held until `commitOne`, so only the event comes between: to move it runs no user code.
   payload.initializeMemory(as: E.self, to: event)
@@ -64,7 +73,7 @@ func dispatchToAll<E: Eventable>(
   var state = DispatchState()
   router.begin(
     key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
-    alignment: MemoryLayout<E>.alignment, events: 1, &state)
+    alignment: payloadAlignment(of: E.self), events: 1, &state)
   guard var envelope = state.first else { return 0 }
   // All receivers but the last get a copy; the last gets the event itself.
   var copies = state.payloads &- 1
@@ -131,7 +140,7 @@ func dispatchBatch<E: Eventable>(
   var state = DispatchState()
   router.beginBatch(
     events: batch.count, key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
-    alignment: MemoryLayout<E>.alignment, &state)
+    alignment: payloadAlignment(of: E.self), &state)
   guard var envelope = state.first else {
     if moved {
       batch.deinitialize()

@@ -13,6 +13,9 @@ enum EnvelopeLayout {
   @inlinable static var lane: Int { 28 }
   @inlinable static var flags: Int { 29 }
   @inlinable static var payload: Int { 32 }
+  /// An alignment for which the locking core, which moves its records, puts a payload into a box. The C core
+  /// moves no payload.
+  @inlinable static var unmovedAlignment: Int { 32 }
   /// A flag: the payload lies in a box, whose address is stored in its place.
   @inlinable static var boxed: UInt8 { 1 }
   /// A flag: the envelope is the token of a latest-only subscription.

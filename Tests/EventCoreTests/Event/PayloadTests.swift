@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import EventCore
 import EventCoreTestSupport
 import Testing
+
+@testable import EventCore
 
 @Suite("D4: values of any shape arrive as they were dispatched")
 struct PayloadTests {
@@ -23,6 +24,8 @@ struct PayloadTests {
   }
   struct Carrying: Eventable { var token: Lifetime.Token }
   struct LargeCarrying: Eventable { var token: Lifetime.Token, rest = Rest() }
+  final class Object: Sendable {}
+  struct Weakly: Eventable { weak var object: Object? }
 
   /// Sends a value to one, two and three receivers, alone and in a batch of three.
   private func checkArrival<E: Eventable & Equatable>(_ event: E, _ core: EventCentral.Core) {
@@ -53,6 +56,32 @@ struct PayloadTests {
     checkArrival(Large(), core)
     checkArrival(Aligned(value: SIMD8(1, 2, 3, 4, 5, 6, 7, 8)), core)
     checkArrival(Tree.node(.leaf, .node(.leaf, .leaf)), core)
+  }
+
+  // A weak reference may be known to its object by its address, as those to Objective-C objects are.
+  @Test("an event with a weak reference is never moved as bytes, and arrives", arguments: cores)
+  func weakReference(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    let held = HeldThread(thread)
+    let object = Object()
+    let log = Log<Bool>()
+    thread.addEventCallback { (event: Weakly) in log.append(event.object === object) }
+    Weakly(object: object).queue(on: central)
+    if core == .locking {
+      // Its records are moved, so none of them may hold it.
+      let place = central.router.beginOne(
+        key: eventKey(Weakly.self), lane: Lane(.queue, .normal).index,
+        size: MemoryLayout<Weakly>.size, alignment: payloadAlignment(of: Weakly.self))
+      #expect(place == nil)
+    }
+    for _ in 0..<500 {
+      Weakly(object: object).queue(on: central)
+      Weakly(object: object).stack(on: central)
+    }
+    held.letGo()
+    #expect(thread.drain())
+    #expect(log.entries == Array(repeating: true, count: 1_001))
   }
 
   @Test("an over-aligned payload lies at its alignment", arguments: cores)

@@ -26,6 +26,34 @@ struct PoolBalancingTests {
   }
 
   @Test(
+    "D4: an event is superseded if its latest-only callback is removed while its thread is chosen",
+    arguments: cores)
+  func removedWhileChosen(core: EventCentral.Core) {
+    struct Ping: Eventable {}
+    final class RemovingBalancer: EventPoolBalancing {
+      let handle = Log<any EventListenerHandling>()
+      func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
+        handle.entries.first?.remove()
+        return 0
+      }
+    }
+    let central = EventCentral(core: core)
+    let balancer = RemovingBalancer()
+    // With a single thread there is nothing to choose.
+    let pool = EventPool(capacity: 2, balancer: balancer, on: central) { _ in
+      let thread = EventThread()
+      balancer.handle.append(
+        thread.addEventCallback(
+          { (_: Ping) in Issue.record("It was removed.") }, interestedIn: .latestOnly))
+      return thread
+    }
+    #expect(Ping().queue(on: central) == 1)
+    #expect(pool.drain())
+    let statistics = pool.statistics
+    #expect(statistics.delivered == 0 && statistics.skipped == 1 && statistics.refused == 0)
+  }
+
+  @Test(
     "a latest-only callback beside another one takes no turn from it", arguments: cores, [2, 3, 4])
   func roundRobinBesideLatest(core: EventCentral.Core, capacity: Int) {
     struct Ping: Eventable { var number = 0 }

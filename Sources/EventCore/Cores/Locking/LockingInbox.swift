@@ -149,6 +149,13 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     urgent.pointee.store(isUrgent, ordering: .releasing)
   }
 
+  /// Has the consumer call `control()`. Locked. Returns whom to wake after the unlock.
+  func interruptNow() -> LockingSleeper? {
+    isInterrupted = true
+    setUrgent(true)
+    return nextSleeper()
+  }
+
   /// Changes what the consumers have to do, and wakes them all.
   func tell(_ change: () -> Void) {
     var woken: [LockingSleeper] = []

@@ -6,7 +6,7 @@
 /// most in each lane.
 ///
 /// What changes is guarded by the inbox's mutex. Routes that threads remember keep this object for a while
-/// after its subscription was removed. Then it keeps nothing of the user's, and refuses what is posted.
+/// after its subscription was removed. Then it keeps nothing of the user's, and what is posted is superseded.
 final class LockingLatest: LockingSink, @unchecked Sendable {
   /// Not retained, since the inbox keeps it until it is removed. Nil from then on.
   var subscription: Unmanaged<LockingSubscription>?
@@ -34,7 +34,15 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
     var left: Int?
     var sleeper: LockingSleeper?
     inbox.withLock {
-      guard let subscription, !inbox.hot.pointee.refuses else { return }
+      guard !inbox.hot.pointee.refuses else { return }
+      guard let subscription else {
+        // Not refused: a refusal says that the mailbox has closed, and a balancer relies on that. The caller
+        // ends the events, and the consumer looks whether it waited for them.
+        left = run.count
+        inbox.superseded += UInt64(run.count)
+        sleeper = inbox.interruptNow()
+        return
+      }
       let lane = run.first.lane
       let old = replace(by: run[run.count - 1])
       // The caller ends what was superseded, also the old event, which lies in the run now.

@@ -89,9 +89,11 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       afterControl = false
       switch step {
       case .event(let event):
-        if let record = event.record { deliver(record, consumer) }
+        if let record = event.record {
+          deliver(record, consumer)
+          left -= 1
+        }
         event.token?.release()
-        left -= 1
         if left == 0 { return .more }
       case .control:
         consumer.control()
