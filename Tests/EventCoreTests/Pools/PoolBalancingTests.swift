@@ -3,6 +3,7 @@
 
 import EventCore
 import EventCoreTestSupport
+import Synchronization
 import Testing
 
 @Suite("Pools: which thread gets an event")
@@ -31,20 +32,21 @@ struct PoolBalancingTests {
   func removedWhileChosen(core: EventCentral.Core) {
     struct Ping: Eventable {}
     final class RemovingBalancer: EventPoolBalancing {
-      let handle = Log<any EventListenerHandling>()
+      // Of the first thread. Given up with the removal, since it leads to the pool, which has the balancer.
+      let handle = Mutex<(any EventListenerHandling)?>(nil)
       func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
-        handle.entries.first?.remove()
+        handle.withLock { $0.take() }?.remove()
         return 0
       }
     }
     let central = EventCentral(core: core)
     let balancer = RemovingBalancer()
     // With a single thread there is nothing to choose.
-    let pool = EventPool(capacity: 2, balancer: balancer, on: central) { _ in
+    let pool = EventPool(capacity: 2, balancer: balancer, on: central) { index in
       let thread = EventThread()
-      balancer.handle.append(
-        thread.addEventCallback(
-          { (_: Ping) in Issue.record("It was removed.") }, interestedIn: .latestOnly))
+      let handle = thread.addEventCallback(
+        { (_: Ping) in Issue.record("It was removed.") }, interestedIn: .latestOnly)
+      if index == 0 { balancer.handle.withLock { $0 = handle } }
       return thread
     }
     #expect(Ping().queue(on: central) == 1)
