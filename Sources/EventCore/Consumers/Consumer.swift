@@ -224,7 +224,8 @@ final class Consumer: @unchecked Sendable {
       }
     }
     if let member = hooks.member {
-      member.load.setSuperseded(mailbox.supersededCount)
+      // In a shared pool nothing is promised to a thread.
+      if hooks.shared == nil { member.load.setSuperseded(mailbox.supersededCount) }
       if member.load.isFinished { close(whenEmpty: true) }
     }
   }

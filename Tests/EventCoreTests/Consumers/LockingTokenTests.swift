@@ -11,6 +11,32 @@ struct LockingTokenTests {
   struct Numbered: Eventable { var number: Int }
   struct Newest: Eventable { var number: Int }
 
+  @Test("D4: workers come to rest after a late post to a removed callback of their shared mailbox")
+  func lateSharedPost() throws {
+    let central = EventCentral(core: .locking)
+    let pool = EventPool(capacity: 2, balancer: .shared, on: central) { _ in EventThread() }
+    let inbox = try #require(pool.core.shared?.core as? LockingSharedMailbox).inbox
+    let record = LockingRecord(
+      address: .allocate(byteCount: LockingRecord.headerLength, alignment: 64))
+    defer { record.address.deallocate() }
+    // It has no subscription, as one that was removed.
+    let removed = LockingLatest(inbox)
+    let subscription = LockingSubscription(nil, drop: nil, removed)
+    record.initialize(
+      .passUnretained(subscription), lane: Lane(.queue, .normal).index,
+      length: LockingRecord.headerLength)
+    #expect(removed.post(LockingRun(first: record, count: 1)) == 1)
+    // A worker that is at rest has seen that nothing waits. The time is only there to fail.
+    let start = monotonicNanoseconds()
+    while inbox.urgent.pointee.load(ordering: .relaxed), monotonicNanoseconds() - start < 5_000_000_000 {
+      yieldThread()
+    }
+    let isUrgent = inbox.urgent.pointee.load(ordering: .relaxed)
+    #expect(!isUrgent)
+    #expect(inbox.withLock { inbox.superseded } == 1)
+    #expect(pool.drain())
+  }
+
   // dispatching thread                       consumer
   // ------------------                       --------
   //                                          handles 0; next in its queue is the token of 1

@@ -202,6 +202,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     }
     let token = record.header.pointee.subscription.retain()
     let event = token._withUnsafeGuaranteedRef {
+      // Not nil: only a latest-only subscription posts tokens.
       $0.latest.unsafelyUnwrapped.take(record.lane, anyLane, into: &buffer)
     }
     return (event, token)

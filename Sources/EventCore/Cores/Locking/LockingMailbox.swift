@@ -177,6 +177,9 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       return .event(takeShared(shared))
     }
     guard lane < Lane.count else {
+      // Nothing is left in the shared one either, and an interrupt of it is for nobody. But all workers have to
+      // see that it refuses.
+      if own.pointee.looksAtShared, let shared { shared.setUrgent(shared.hot.pointee.refuses) }
       return hot.pointee.refuses || shared?.hot.pointee.refuses == true ? .end : .dry
     }
     if self.shared != nil || LockingLane.isStack(lane) {

@@ -174,6 +174,8 @@ final class LockingSubscription: @unchecked Sendable {
   /// As the module names it.
   var name: Subscription { Subscription(pointer: Unmanaged.passUnretained(self).toOpaque()) }
 
+  // Neither is asked of a subscription without a target, whose records are addressed anew before they wait.
+
   /// The target, if it is a receiver.
   var receiver: Unmanaged<Receiver> { .fromOpaque(address.unsafelyUnwrapped) }
   /// The target, if it is an entry of a shared mailbox (`isShared`).

@@ -102,6 +102,7 @@ final class LockingRouter: RouterCore {
 
   func commitOne(_ payload: UnsafeMutableRawPointer) -> Int {
     let record = LockingRecord(address: payload - EnvelopeLayout.payload)
+    // Not nil: `beginPost` has set it.
     let inbox = Unmanaged<LockingInbox>.fromOpaque(record.header.pointee.link.unsafelyUnwrapped)
     inbox._withUnsafeGuaranteedRef { $0.finishPost(record) }
     return 1
