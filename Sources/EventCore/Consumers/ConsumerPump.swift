@@ -90,6 +90,42 @@ final class ConsumerPump: @unchecked Sendable {
     return true
   }
 
+  /// Delivers for a loop that calls this whenever it likes, with a wake-up or without; a limit of 0 delivers
+  /// nothing. Nil if a thread drives the consumer already. The driver does not lend the consumer.
+  ///
+  /// Without a wake-up the mailbox may be armed. That makes no difference, since the state alone says who
+  /// drives: a wake-up that comes meanwhile, or for something that this call delivers, makes one more job.
+  func run(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult? {
+    guard let found = claim() else { return nil }
+    guard found != .ended else { return .ended }
+    guard limit > 0 else {
+      handBack(.running, as: found)
+      return .more
+    }
+    let result = consumer.pump(limit: limit, until: deadline)
+    switch result {
+    case .more: schedule()
+    case .dry: handBack(.running, as: .idle)
+    case .ended: hasEnded()
+    }
+    return result
+  }
+
+  /// Makes the calling thread the one that drives, and returns the state before. Nil if another drives already.
+  private func claim() -> State? {
+    while true {
+      let found = state.load(ordering: .relaxed)
+      switch found {
+      case .idle, .scheduled:
+        if exchange(found, .running) { return found }
+      case .running, .rewoken, .borrowed, .missed:
+        return nil
+      case .ended:
+        return found
+      }
+    }
+  }
+
   private func claimJob() -> Bool {
     while true {
       switch state.load(ordering: .relaxed) {
@@ -121,10 +157,10 @@ final class ConsumerPump: @unchecked Sendable {
 
   // MARK: From any thread
 
-  /// Runs `body` with the exclusion of a driving thread. False if another thread drives the consumer; an
-  /// interrupt of the mailbox reaches that thread.
+  /// Runs `body` with the exclusion of a driving thread. False if another thread drives the consumer, or none
+  /// but its loop may do so; an interrupt of the mailbox reaches that thread.
   func borrow(_ body: () -> Void) -> Bool {
-    while true {
+    while driver.lends {
       let found = state.load(ordering: .relaxed)
       guard found == .idle || found == .scheduled else { return false }
       let meanwhile = found == .idle ? State.running : .borrowed
@@ -133,6 +169,7 @@ final class ConsumerPump: @unchecked Sendable {
       handBack(meanwhile, as: found)
       return true
     }
+    return false
   }
 
   /// Ends the consumer on the calling thread, or leaves that to the thread that drives it. No job is
@@ -192,11 +229,20 @@ protocol PumpDriver: AnyObject, Sendable {
   /// False once the actor or the thread that ran the jobs has ended.
   var canRun: Bool { get }
 
+  /// Whether any thread may drive the consumer for a moment while no job runs. False for a place whose
+  /// closures need not be `Sendable`, and must not be freed elsewhere.
+  var lends: Bool { get }
+
+  /// Called on the driving thread when nothing is left, before the last look for news.
+  func ranDry()
+
   /// Called when the consumer has ended and needs no more jobs.
   func finish()
 }
 
 extension PumpDriver {
   var canRun: Bool { true }
+  var lends: Bool { true }
+  func ranDry() {}
   func finish() {}
 }

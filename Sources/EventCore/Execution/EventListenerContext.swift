@@ -32,6 +32,8 @@ public enum ExecuteEventOn: Sendable {
 public enum EventListenerContext: Sendable {
   /// An event thread, as one of its events.
   case eventThread
+  /// An ``EventPump``, inside ``EventPump/run(until:limit:)``.
+  case pump
   /// The thread of the central, or of an ``EventListener``.
   case listenerThread
   /// The main queue. Somebody has to serve it: an application's run loop, `dispatchMain()`, or an

@@ -176,14 +176,19 @@ package final class ExecutionContexts: @unchecked Sendable {
     if sources.allSatisfy({ consumer.registry.routes.includes($0) }) {
       // The thread's own mailbox. Not shared, and not ended by its users.
       return ExecutionContext(
-        consumer.hooks.upkeep != nil
-          ? .listenerThread : consumer.pump == nil ? .eventThread : .mainQueue,
+        consumer.hooks.upkeep != nil ? .listenerThread : Self.place(of: consumer),
         consumer, key: nil, endsWithUsers: false, host: self)
     }
     // The thread does not hear these routers. This mailbox does, and its jobs run as events of the thread.
     return shared(.thread(ObjectIdentifier(consumer))) { key in
-      pumped(.eventThread, ThreadDriver(consumer), key, batch: Self.largeBatch)
+      pumped(consumer.pump?.driver is LoopDriver ? .pump : .eventThread, ThreadDriver(consumer), key, batch: Self.largeBatch)
     }
+  }
+
+  /// The place of an event thread, a `UIEventThread` or an `EventPump`.
+  private static func place(of consumer: Consumer) -> EventListenerContext {
+    guard let pump = consumer.pump else { return .eventThread }
+    return pump.driver is LoopDriver ? .pump : .mainQueue
   }
 
   private func pumped(
