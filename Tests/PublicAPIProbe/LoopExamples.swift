@@ -4,12 +4,20 @@
 // The examples of the article on loops and of the pump, compiled as a user would.
 
 import EventCore
+import Synchronization
 import Testing
 
 @Suite("The examples of the article on loops")
 struct LoopExamples {
   struct Hit: Eventable {
     var damage = 1
+  }
+
+  final class Score: Sendable {
+    private let sum = Mutex(0)
+    var damage: Int { sum.withLock { $0 } }
+
+    func add(_ damage: Int) { sum.withLock { $0 += damage } }
   }
 
   final class Game {
@@ -26,7 +34,7 @@ struct LoopExamples {
     }
   }
 
-  @Test func frames() {
+  @Test func frames() async {
     let (world, game) = (EventCentral(), Game())
 
     let pump = EventPump(on: world)
@@ -38,8 +46,19 @@ struct LoopExamples {
       game.draw(late: report.waiting)
     }
 
-    #expect(game.damage + 3 * game.late >= 6)
+    let (score, node) = (Score(), EventNode())
+    Hit.addListener(nil, executeOn: .pump(pump), on: world) { hit in score.add(hit.damage) }
+    node.addHandler(executeOn: .pump(pump), of: world) { (hit: Hit) in score.add(hit.damage) }
+    let place = pump.place
+    let registered = Task {
+      Hit.addListener(nil, executeOn: .pump(place), on: world) { hit in score.add(hit.damage) }
+    }
+    _ = await registered.value
+    Hit(damage: 10).queue(on: world)
+    node.raise(event: Hit(damage: 100))
     pump.run()
-    #expect(game.damage == 6)
+    #expect(score.damage == 120)
+
+    #expect(game.damage == 16)
   }
 }

@@ -23,6 +23,9 @@ public enum ExecuteEventOn: Sendable {
   case taskThread
   /// On a dispatch queue, one event at a time and in order, even if the queue is concurrent.
   case dispatchQueue(DispatchQueue)
+  /// Inside the runs of an ``EventPump``, with its other callbacks. From the pump itself
+  /// ``pump(_:)-(EventPump)`` makes this.
+  case pump(EventPumpPlace)
 
   /// On the main queue.
   public static var main: ExecuteEventOn { .dispatchQueue(.main) }

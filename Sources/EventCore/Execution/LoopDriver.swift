@@ -27,3 +27,11 @@ final class LoopDriver: PumpDriver {
 
   var emptied: UInt64 { dry.load(ordering: .relaxed) }
 }
+
+extension Consumer {
+  /// Where the handlers of an event thread, a `UIEventThread` or an `EventPump` run.
+  var place: EventListenerContext {
+    guard let pump else { return .eventThread }
+    return pump.driver is LoopDriver ? .pump : .mainQueue
+  }
+}
