@@ -4,8 +4,15 @@
 // The examples of the article on loops and of the pump, compiled as a user would.
 
 import EventCore
+import EventCoreTestSupport
 import Synchronization
 import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
 
 @Suite("The examples of the article on loops")
 struct LoopExamples {
@@ -33,6 +40,50 @@ struct LoopExamples {
       self.late += late
     }
   }
+
+  @Test func waits() async {
+    await offThePool {
+      let pump = EventPump(on: EventCentral(), wakeUp: {})
+      var isServing = true
+      func reportIdle() { isServing = false }
+      pump.addEventCallback { (_: Hit) in isServing = false }
+      pump.queueEvent(Hit())
+
+      while isServing {
+        if pump.wait(until: .now + .seconds(1)) { pump.run() } else { reportIdle() }
+      }
+
+      #expect(pump.statistics.delivered == 1)
+    }
+  }
+
+  #if os(Linux)
+    @Test func descriptors() async {
+      await offThePool {
+        var sockets: [Int32] = [-1, -1]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)
+        let (socket, other) = (sockets[0], sockets[1])
+        let pump = EventPump(on: EventCentral())
+        var received = 0
+        func receive(from socket: Int32) { received += 1 }
+        pump.addEventCallback { (_: Hit) in _ = write(other, "x", 1) }
+        pump.queueEvent(Hit())
+
+        var polled = [
+          pollfd(fd: pump.fileDescriptor, events: Int16(POLLIN), revents: 0),
+          pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
+        ]
+        while poll(&polled, 2, -1) > 0 {
+          if polled[0].revents != 0 { pump.run() }
+          if polled[1].revents != 0 { receive(from: socket) }
+          if received > 0 { break }
+        }
+
+        #expect(received == 1)
+        for socket in sockets { close(socket) }
+      }
+    }
+  #endif
 
   @Test func frames() async {
     let (world, game) = (EventCentral(), Game())

@@ -79,13 +79,13 @@ final class ConsumerPump: @unchecked Sendable {
     guard claimJob() else { return false }
     guard let consumer else {
       // The consumer was released before this job came.
-      hasEnded()
+      didEnd()
       return true
     }
     switch consumer.pump(limit: batch) {
     case .more: schedule()
     case .dry: handBack(.running, as: .idle)
-    case .ended: hasEnded()
+    case .ended: didEnd()
     }
     return true
   }
@@ -97,19 +97,27 @@ final class ConsumerPump: @unchecked Sendable {
   /// drives: a wake-up that comes meanwhile, or for something that this call delivers, makes one more job.
   func run(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult? {
     guard let found = claim() else { return nil }
-    guard found != .ended else { return .ended }
+    guard found != .ended else {
+      driver.willRest()
+      return .ended
+    }
     guard limit > 0 else {
       handBack(.running, as: found)
       return .more
     }
     let result = consumer.pump(limit: limit, until: deadline)
+    if result != .more { driver.willRest() }
     switch result {
     case .more: schedule()
     case .dry: handBack(.running, as: .idle)
-    case .ended: hasEnded()
+    case .ended: didEnd()
     }
     return result
   }
+
+  /// Whether a job is due. Sequentially consistent, for a loop that looks before it sleeps.
+  var isDue: Bool { state.load(ordering: .sequentiallyConsistent) == .scheduled }
+  var hasEnded: Bool { state.load(ordering: .acquiring) == .ended }
 
   /// Makes the calling thread the one that drives, and returns the state before. Nil if another drives already.
   private func claim() -> State? {
@@ -192,10 +200,10 @@ final class ConsumerPump: @unchecked Sendable {
       switch found {
       case .idle, .scheduled:
         guard exchange(found, .running) else { continue }
-        guard let consumer else { return hasEnded() }
+        guard let consumer else { return didEnd() }
         // A closed mailbox calls no handler, so this ends at once.
         while consumer.pump(limit: batch) != .ended {}
-        hasEnded()
+        didEnd()
         return
       case .running, .rewoken, .borrowed, .missed, .ended:
         return
@@ -203,7 +211,7 @@ final class ConsumerPump: @unchecked Sendable {
     }
   }
 
-  private func hasEnded() {
+  private func didEnd() {
     state.store(.ended, ordering: .releasing)
     driver.finish()
   }
@@ -236,6 +244,9 @@ protocol PumpDriver: AnyObject, Sendable {
   /// Called on the driving thread when nothing is left, before the last look for news.
   func ranDry()
 
+  /// Called by `ConsumerPump.run` when it leaves nothing, before the next job may be scheduled.
+  func willRest()
+
   /// Called when the consumer has ended and needs no more jobs.
   func finish()
 }
@@ -244,5 +255,6 @@ extension PumpDriver {
   var canRun: Bool { true }
   var lends: Bool { true }
   func ranDry() {}
+  func willRest() {}
   func finish() {}
 }

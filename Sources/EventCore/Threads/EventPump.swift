@@ -27,8 +27,8 @@ public final class EventPump {
   public let central: EventCentral
   let consumer: Consumer
   @usableFromInline let direct: any RouterCore
-  private let driver: LoopDriver
-  private let pump: ConsumerPump
+  let driver: LoopDriver
+  let pump: ConsumerPump
 
   /// What a ``run(until:limit:)`` has done, and what it left.
   public struct Report: Sendable, Equatable {
@@ -44,13 +44,19 @@ public final class EventPump {
 
   /// Makes a pump, and no thread.
   ///
-  /// - Parameter central: Where its events are dispatched.
+  /// - Parameters:
+  ///   - central: Where its events are dispatched.
+  ///   - wakeUp: Called when something waits and no run is due yet: by the first dispatch after a run that left
+  ///     nothing, on the thread that dispatches, and by each run that leaves something. For a loop with a wake-up of
+  ///     its own, such as that of a window system: it neither waits nor runs the pump. A removal by another
+  ///     thread, whose closure is to be released, calls it as well. Loops that poll descriptors have
+  ///     ``fileDescriptor``.
   ///
   /// **Threads**: any. The pump belongs to the caller.
-  public init(on central: EventCentral = .shared) {
+  public init(on central: EventCentral = .shared, wakeUp: (@Sendable () -> Void)? = nil) {
     self.central = central
     direct = central.core.parts.makeRouter()
-    driver = LoopDriver()
+    driver = LoopDriver(wakeUp: wakeUp)
     // The number is for the end alone, which handles nothing.
     pump = ConsumerPump(driver, batch: ExecutionContexts.largeBatch)
     consumer = Consumer(
