@@ -35,10 +35,34 @@ struct LoopExamples {
 
     func apply(_ hit: Hit) { damage += hit.damage }
 
+    func simulate(_ step: Int, for length: Duration) { #expect(length == .milliseconds(20)) }
+
+    func draw(between interpolation: Double) {
+      #expect((0..<1).contains(interpolation))
+      frames += 1
+    }
+
     func draw(late: Int) {
       frames += 1
       self.late += late
     }
+  }
+
+  @Test func steps() {
+    let (pump, game) = (EventPump(on: EventCentral()), Game())
+    pump.addEventCallback { (hit: Hit) in game.apply(hit) }
+    pump.queueEvent(Hit())
+
+    var clock = FixedStep(every: .seconds(1) / 50, atMost: 5)
+    while game.isRunning {
+      for step in clock.steps(until: .now) {
+        pump.run()                          // inside the step: each event reaches exactly one step
+        game.simulate(step, for: clock.length)
+      }
+      game.draw(between: clock.interpolation)
+    }
+
+    #expect(game.damage <= 1)
   }
 
   @Test func waits() async {
