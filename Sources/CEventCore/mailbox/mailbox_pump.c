@@ -128,7 +128,7 @@ static bool arm(struct evc_mailbox *mailbox)
 		 EVC_ATTENTION_SLEEP);
 }
 
-/* At 24 ns for a look: some 1 ns an event of short handlers, and 2.4 % of handlers of a microsecond. */
+/* At 24 ns for a look: 1 to 2 ns an event of short handlers, and 2.4 % of handlers of a microsecond. */
 #define LOOK_EVENTS UINT64_C(32)
 #define LOOK_NS UINT64_C(1000)
 

@@ -80,7 +80,7 @@ public final class EventPump {
   /// - Returns: What was handled, and what waits.
   ///
   /// The clock is read between two events: after each one while handlers take a microsecond or more, and after
-  /// up to 32 while they are short, which costs about 1 ns an event (4 ns if there are only 50). The stretches
+  /// up to 32 while they are short, which costs 1 to 2 ns an event (4 ns if there are only 50). The stretches
   /// between two looks begin with 1, 2, 4, 8 and 16 events. So the run ends one handler after the deadline, give or take a microsecond, as long as handlers
   /// keep their pace; if short ones turn long all at once, as many events as were handled before, but at most
   /// 31, may begin too late. A handler is never interrupted.
