@@ -18,6 +18,9 @@
 /// it. Its closures therefore need not be `Sendable` either, and use what the loop uses without a lock. Events
 /// come from anywhere: dispatching goes through the central.
 ///
+/// The lock-free core has one thread in a process, which frees what no thread reads any more; a registration may start
+/// it. It runs no callback, and there is no other thread.
+///
 /// It ends with its last reference (D9) or with ``cancel()``. A closure that retains the pump keeps it alive
 /// until then.
 public final class EventPump {

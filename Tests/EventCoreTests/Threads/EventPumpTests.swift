@@ -7,6 +7,12 @@ import Testing
 
 @testable import EventCore
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 @Suite("EventPump: a mailbox that a loop drives")
 struct EventPumpTests {
   /// State of a loop, which is not Sendable.
@@ -322,6 +328,32 @@ struct EventPumpTests {
     }
   }
 
+  #if os(Linux)
+    @Test("A central with pumps alone starts no thread, but the one that frees for all lock-free centrals")
+    func threads() async {
+      await #expect(processExitsWith: .success) {
+        for core in cores {
+          let central = EventCentral(core: core)
+          let pump = EventPump(on: central)
+          for _ in 0..<3 {
+            let handle = pump.addEventCallback { (_: Ping) in }
+            let listener = Ping.addListener(nil, executeOn: .pump(pump), on: central) { _ in }
+            for _ in 0..<1_000 { Ping().queue(on: central) }
+            #expect(pump.fileDescriptor >= 0)
+            #expect(pump.run(until: .now + .seconds(60)).handled == 1_000)
+            handle.remove()
+            listener.remove()
+          }
+          pump.cancel()
+        }
+        // Those that run the test's tasks have the name of the process, or of one of Dispatch's own queues.
+        let names = Set(threadNames().filter { !$0.contains("-qos") })
+        let own: Set = [nameOfThread("/proc/self/comm"), "evc-reclaimer"]
+        #expect(names.isSubset(of: own), "\(names.subtracting(own))")
+      }
+    }
+  #endif
+
   struct Heavy: Eventable {
     var number: Int
     var token: Lifetime.Token
@@ -333,3 +365,31 @@ struct EventPumpTests {
     var number = 0
   }
 }
+
+#if os(Linux)
+  /// The names of the process's threads.
+  private func threadNames() -> [String] {
+    guard let folder = opendir("/proc/self/task") else { return [] }
+    defer { closedir(folder) }
+    var names: [String] = []
+    while let entry = readdir(folder) {
+      let number = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      // A thread that has ended since is none.
+      if !number.hasPrefix("."), case let name = nameOfThread("/proc/self/task/\(number)/comm"), name != "" {
+        names.append(name)
+      }
+    }
+    return names
+  }
+
+  private func nameOfThread(_ path: String) -> String {
+    let file = open(path, O_RDONLY)
+    guard file >= 0 else { return "" }
+    defer { close(file) }
+    var text = [UInt8](repeating: 0, count: 64)
+    let count = read(file, &text, text.count)
+    return String(decoding: text.prefix(max(0, count)).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+  }
+#endif
