@@ -199,6 +199,7 @@ static const char *answers_about_nothing(void)
 	EXPECT_STATUS(evc_mailbox_add_subscription(NULL, NULL, &subscription), EVC_INVALID_ARGUMENT);
 	EXPECT_STATUS(evc_mailbox_post(NULL, &chain), EVC_INVALID_ARGUMENT);
 	EXPECT_STATUS(evc_mailbox_pump(NULL, 1), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_pump_until(NULL, 1, EVC_FOREVER, NULL), EVC_INVALID_ARGUMENT);
 	EXPECT_STATUS(evc_mailbox_run(NULL), EVC_INVALID_ARGUMENT);
 	EXPECT_STATUS(evc_mailbox_take(NULL, &envelope), EVC_INVALID_ARGUMENT);
 	EXPECT_STATUS(evc_mailbox_wait(NULL, 0), EVC_INVALID_ARGUMENT);

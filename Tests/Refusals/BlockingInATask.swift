@@ -15,6 +15,7 @@ func end(
   pool.join()  // expected-error {{expression is 'async' but is not marked with 'await'}} expected-note {{call is 'async'}}
   handle.removeAndWait()  // expected-error {{'removeAndWait' is unavailable from asynchronous contexts; It blocks its thread: write await removed().}}
   scope.endAndWait()  // expected-error {{'endAndWait' is unavailable from asynchronous contexts; It blocks its thread: write await ended().}}
+  EventPump().wait()  // expected-error {{'wait' is unavailable from asynchronous contexts}}
   _ = await thread.drain()
   await pool.join()
   await handle.removed()

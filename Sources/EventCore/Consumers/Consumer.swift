@@ -174,11 +174,12 @@ final class Consumer: @unchecked Sendable {
     }
   }
 
-  /// Delivers up to `limit` events. Called by the pump, which lets one thread at a time do so.
-  func pump(limit: Int) -> PumpResult {
+  /// Delivers up to `limit` events, and begins none after `deadline`. Called by the pump, which lets one thread
+  /// at a time do so.
+  func pump(limit: Int, until deadline: UInt64 = .max) -> PumpResult {
     asThread {
       Self.current.with(self) {
-        let result = mailbox.pump(self, limit: limit)
+        let result = mailbox.pump(self, limit: limit, until: deadline)
         if result == .ended {
           finish()
         } else {
@@ -233,6 +234,7 @@ final class Consumer: @unchecked Sendable {
   /// Called before the consumer waits.
   func idle() {
     letGoOfAll()
+    pump?.driver.ranDry()
     if let upkeep = hooks.upkeep, calls.countWait() { upkeep(.whenDry) }
   }
 

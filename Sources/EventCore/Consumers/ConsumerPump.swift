@@ -79,15 +79,59 @@ final class ConsumerPump: @unchecked Sendable {
     guard claimJob() else { return false }
     guard let consumer else {
       // The consumer was released before this job came.
-      hasEnded()
+      didEnd()
       return true
     }
     switch consumer.pump(limit: batch) {
     case .more: schedule()
     case .dry: handBack(.running, as: .idle)
-    case .ended: hasEnded()
+    case .ended: didEnd()
     }
     return true
+  }
+
+  /// Delivers for a loop that calls this whenever it likes, with a wake-up or without; a limit of 0 delivers
+  /// nothing. Nil if a thread drives the consumer already. The driver does not lend the consumer.
+  ///
+  /// Without a wake-up the mailbox may be armed. That makes no difference, since the state alone says who
+  /// drives: a wake-up that comes meanwhile, or for something that this call delivers, makes one more job.
+  func run(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult? {
+    guard let found = claim() else { return nil }
+    guard found != .ended else {
+      driver.willRest()
+      return .ended
+    }
+    guard limit > 0 else {
+      handBack(.running, as: found)
+      return .more
+    }
+    let result = consumer.pump(limit: limit, until: deadline)
+    if result != .more { driver.willRest() }
+    switch result {
+    case .more: schedule()
+    case .dry: handBack(.running, as: .idle)
+    case .ended: didEnd()
+    }
+    return result
+  }
+
+  /// Whether a job is due. Sequentially consistent, for a loop that looks before it sleeps.
+  var isDue: Bool { state.load(ordering: .sequentiallyConsistent) == .scheduled }
+  var hasEnded: Bool { state.load(ordering: .acquiring) == .ended }
+
+  /// Makes the calling thread the one that drives, and returns the state before. Nil if another drives already.
+  private func claim() -> State? {
+    while true {
+      let found = state.load(ordering: .relaxed)
+      switch found {
+      case .idle, .scheduled:
+        if exchange(found, .running) { return found }
+      case .running, .rewoken, .borrowed, .missed:
+        return nil
+      case .ended:
+        return found
+      }
+    }
   }
 
   private func claimJob() -> Bool {
@@ -121,10 +165,10 @@ final class ConsumerPump: @unchecked Sendable {
 
   // MARK: From any thread
 
-  /// Runs `body` with the exclusion of a driving thread. False if another thread drives the consumer; an
-  /// interrupt of the mailbox reaches that thread.
+  /// Runs `body` with the exclusion of a driving thread. False if another thread drives the consumer, or none
+  /// but its loop may do so; an interrupt of the mailbox reaches that thread.
   func borrow(_ body: () -> Void) -> Bool {
-    while true {
+    while driver.lends {
       let found = state.load(ordering: .relaxed)
       guard found == .idle || found == .scheduled else { return false }
       let meanwhile = found == .idle ? State.running : .borrowed
@@ -133,6 +177,7 @@ final class ConsumerPump: @unchecked Sendable {
       handBack(meanwhile, as: found)
       return true
     }
+    return false
   }
 
   /// Ends the consumer on the calling thread, or leaves that to the thread that drives it. No job is
@@ -155,10 +200,10 @@ final class ConsumerPump: @unchecked Sendable {
       switch found {
       case .idle, .scheduled:
         guard exchange(found, .running) else { continue }
-        guard let consumer else { return hasEnded() }
+        guard let consumer else { return didEnd() }
         // A closed mailbox calls no handler, so this ends at once.
         while consumer.pump(limit: batch) != .ended {}
-        hasEnded()
+        didEnd()
         return
       case .running, .rewoken, .borrowed, .missed, .ended:
         return
@@ -166,7 +211,7 @@ final class ConsumerPump: @unchecked Sendable {
     }
   }
 
-  private func hasEnded() {
+  private func didEnd() {
     state.store(.ended, ordering: .releasing)
     driver.finish()
   }
@@ -192,11 +237,24 @@ protocol PumpDriver: AnyObject, Sendable {
   /// False once the actor or the thread that ran the jobs has ended.
   var canRun: Bool { get }
 
+  /// Whether any thread may drive the consumer for a moment while no job runs. False for a place whose
+  /// closures need not be `Sendable`, and must not be freed elsewhere.
+  var lends: Bool { get }
+
+  /// Called on the driving thread when nothing is left, before the last look for news.
+  func ranDry()
+
+  /// Called by `ConsumerPump.run` when it leaves nothing, before the next job may be scheduled.
+  func willRest()
+
   /// Called when the consumer has ended and needs no more jobs.
   func finish()
 }
 
 extension PumpDriver {
   var canRun: Bool { true }
+  var lends: Bool { true }
+  func ranDry() {}
+  func willRest() {}
   func finish() {}
 }

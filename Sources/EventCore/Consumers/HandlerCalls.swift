@@ -76,6 +76,9 @@ struct HandlerCalls: ~Copyable {
     }
   }
 
+  /// How many events were taken: delivered or skipped. Exact on the consumer's thread.
+  var handled: UInt64 { delivered.load(ordering: .relaxed) &+ skipped.load(ordering: .relaxed) }
+
   /// Counts a wait. True when the upkeep is due.
   func countWait() -> Bool {
     let count = waits.load(ordering: .relaxed) &+ 1

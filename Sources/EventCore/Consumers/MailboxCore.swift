@@ -21,9 +21,10 @@ protocol MailboxCore: AnyObject, Sendable {
   /// Delivers until the mailbox closes. The consumer's thread.
   func run(_ consumer: Consumer)
 
-  /// Delivers up to `limit` events on the calling thread; one pump at a time. The mailbox has a
-  /// `ConsumerPump`. When it is armed, as a new one is, and gets something to do, it wakes the pump once.
-  func pump(_ consumer: Consumer, limit: Int) -> PumpResult
+  /// Delivers up to `limit` events on the calling thread; one pump at a time. None begins after `deadline`, a
+  /// time of `monotonicNanoseconds`, `.max` for none: `LockingStretch` says how exactly. The mailbox
+  /// has a `ConsumerPump`. When it is armed, as a new one is, and gets something to do, it wakes the pump once.
+  func pump(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult
 
   /// Lets a worker take from its shared mailbox.
   func admit()
@@ -46,7 +47,7 @@ protocol MailboxCore: AnyObject, Sendable {
 
 /// The result of a pump.
 enum PumpResult {
-  /// The limit was reached: more may wait.
+  /// The limit or the deadline was reached: more may wait.
   case more
   /// Nothing is left, and the mailbox is armed.
   case dry

@@ -23,6 +23,9 @@ public enum ExecuteEventOn: Sendable {
   case taskThread
   /// On a dispatch queue, one event at a time and in order, even if the queue is concurrent.
   case dispatchQueue(DispatchQueue)
+  /// Inside the runs of an ``EventPump``, with its other callbacks. From the pump itself
+  /// ``pump(_:)-(EventPump)`` makes this.
+  case pump(EventPumpPlace)
 
   /// On the main queue.
   public static var main: ExecuteEventOn { .dispatchQueue(.main) }
@@ -32,6 +35,8 @@ public enum ExecuteEventOn: Sendable {
 public enum EventListenerContext: Sendable {
   /// An event thread, as one of its events.
   case eventThread
+  /// An ``EventPump``, inside ``EventPump/run(until:limit:)``.
+  case pump
   /// The thread of the central, or of an ``EventListener``.
   case listenerThread
   /// The main queue. Somebody has to serve it: an application's run loop, `dispatchMain()`, or an

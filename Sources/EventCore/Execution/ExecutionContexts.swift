@@ -92,6 +92,7 @@ package final class ExecutionContexts: @unchecked Sendable {
     case .listenerThread: return listenerThread()
     case .taskThread: return task()
     case .dispatchQueue(let queue): return self.queue(queue)
+    case .pump(let place): return thread(place.consumer)
     }
   }
 
@@ -176,13 +177,12 @@ package final class ExecutionContexts: @unchecked Sendable {
     if sources.allSatisfy({ consumer.registry.routes.includes($0) }) {
       // The thread's own mailbox. Not shared, and not ended by its users.
       return ExecutionContext(
-        consumer.hooks.upkeep != nil
-          ? .listenerThread : consumer.pump == nil ? .eventThread : .mainQueue,
+        consumer.hooks.upkeep != nil ? .listenerThread : consumer.place,
         consumer, key: nil, endsWithUsers: false, host: self)
     }
     // The thread does not hear these routers. This mailbox does, and its jobs run as events of the thread.
     return shared(.thread(ObjectIdentifier(consumer))) { key in
-      pumped(.eventThread, ThreadDriver(consumer), key, batch: Self.largeBatch)
+      pumped(consumer.pump?.driver is LoopDriver ? .pump : .eventThread, ThreadDriver(consumer), key, batch: Self.largeBatch)
     }
   }
 

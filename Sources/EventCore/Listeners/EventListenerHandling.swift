@@ -44,8 +44,8 @@ extension EventListenerHandling {
 }
 
 extension EventCallbackHandle: EventListenerHandling {
-  /// The callback's event thread, or the main queue for a ``UIEventThread``.
-  public var executesOn: EventListenerContext { consumer.pump == nil ? .eventThread : .mainQueue }
+  /// The callback's event thread or pump, or the main queue for a ``UIEventThread``.
+  public var executesOn: EventListenerContext { consumer.place }
 
   /// How many events wait for the thread. As ``EventThread/eventCount``.
   public var waitingEventCount: Int { consumer.mailbox.depths().reduce(0, +) }

@@ -47,6 +47,13 @@ struct evb_raw *evb_raw_open(const struct evb_load *load);
 uint64_t evb_raw_run(struct evb_raw *raw, uint64_t events);
 void evb_raw_close(struct evb_raw *raw);
 
+struct evb_pump;
+
+struct evb_pump *evb_pump_open(void);
+/* Nanoseconds of so many frames of so many events of 24 bytes, posted and pumped on the calling thread. */
+uint64_t evb_pump_run(struct evb_pump *pump, uint64_t frames, uint64_t events, bool has_deadline);
+void evb_pump_close(struct evb_pump *pump);
+
 /*
  * Wakes an idle consumer `count` times, `gap` nanoseconds apart, and writes for each how long it was
  * from the dispatch to the handler's start.

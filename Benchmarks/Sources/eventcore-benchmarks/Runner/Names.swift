@@ -16,6 +16,7 @@ enum Shape: String, CaseIterable {
   case idleWake = "idle-wake"
   case idleWakeSpinningProducer = "idle-wake-spinning-producer"
   case spinOneWay = "spin-one-way"
+  case pumpFrame = "pump-frame"
   case allocations
   case poolEven = "pool-even"
   case poolUnevenP99 = "pool-uneven-p99"
@@ -50,7 +51,7 @@ enum Shape: String, CaseIterable {
   var unit: String {
     switch self {
     case .oneToOne, .batch64, .fourToOne, .eightToOne, .sixteenToOne, .thirtyTwoToOne,
-      .randomLane, .listener, .poolEven, .choices:
+      .randomLane, .pumpFrame, .listener, .poolEven, .choices:
       "ns/event"
     case .eightHandlers, .eightMailboxes, .eightListeners: "ns/delivery"
     case .latestOnlyFlood: "ns/dispatch"
@@ -80,6 +81,9 @@ enum Subject: String, CaseIterable {
   case lockFree
   case locking
   case rawC = "raw-c"
+  /// The lock-free core, and C alone, where a pump has a deadline.
+  case deadline
+  case rawCDeadline = "raw-c-deadline"
   case mutexSwap = "mutex-swap"
   case dispatchQueue = "dispatch-queue"
   case notificationCenter = "notification-center"

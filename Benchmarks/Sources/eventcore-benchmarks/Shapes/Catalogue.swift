@@ -10,6 +10,7 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += laneCandidates(Event24.self, scale)
   all += idleWakeCandidates(scale)
   all += spinCandidates(scale)
+  all += pumpCandidates(scale)
   all += allocationCandidates(Event24.self)
   all += poolCandidates(scale)
   all += listenerCandidates(Event24.self, scale)

@@ -130,11 +130,11 @@
       }
     }
 
-    func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
+    func pump(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult {
       withExtendedLifetime(consumer) {
-        let status = evc_mailbox_pump(mailbox, UInt64(limit))
+        let status = evc_mailbox_pump_until(mailbox, UInt64(limit), deadline, nil)
         switch status {
-        case EVC_OK: return .more
+        case EVC_OK, EVC_TIMED_OUT: return .more
         case EVC_EMPTY: return .dry
         default:
           require(

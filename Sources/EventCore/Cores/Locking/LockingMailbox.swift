@@ -78,12 +78,12 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   // MARK: The consumer
 
   func run(_ consumer: Consumer) {
-    while pump(consumer, limit: .max) != .ended {}
+    while pump(consumer, limit: .max, until: .max) != .ended {}
   }
 
-  func pump(_ consumer: Consumer, limit: Int) -> PumpResult {
+  func pump(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult {
+    guard var stretch = LockingStretch(limit: limit, until: deadline) else { return .more }
     var afterControl = false
-    var left = limit
     while true {
       let step = nextStep(afterControl)
       afterControl = false
@@ -91,10 +91,10 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       case .event(let event):
         if let record = event.record {
           deliver(record, consumer)
-          left -= 1
+          stretch.left -= 1
         }
         event.token?.release()
-        if left == 0 { return .more }
+        if stretch.left == 0, !stretch.next() { return .more }
       case .control:
         consumer.control()
         afterControl = true

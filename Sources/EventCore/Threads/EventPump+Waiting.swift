@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+extension EventPump {
+  /// A file descriptor that is readable while something waits, for a loop that polls others, too.
+  ///
+  /// ```swift
+  /// var polled = [
+  ///   pollfd(fd: pump.fileDescriptor, events: Int16(POLLIN), revents: 0),
+  ///   pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
+  /// ]
+  /// while poll(&polled, 2, -1) > 0 {
+  ///   if polled[0].revents != 0 { pump.run() }
+  ///   if polled[1].revents != 0 { receive(from: socket) }
+  /// }
+  /// ```
+  ///
+  /// Poll it, level-triggered or edge-triggered, and do nothing else with it. It becomes readable with the first
+  /// event after a run that left nothing, and stays so until a run leaves nothing. These two make a system call, and
+  /// so does a run that leaves something, for an edge-triggered `epoll`; an event makes none. Now and then it is
+  /// readable without an event, such as for a callback that another thread has removed: a run then handles nothing.
+  ///
+  /// It is an `eventfd` on Linux and a pipe elsewhere, made at the first use and closed with the pump. Of a pump that
+  /// has ended it may be readable until the next run, and never again.
+  ///
+  /// **Threads**: those of the loop.
+  public var fileDescriptor: Int32 { driver.descriptor(of: pump).reading }
+
+  /// Waits until something waits for the pump. It handles nothing.
+  ///
+  /// - Parameter deadline: When to give up; nil is never.
+  /// - Returns: True if there is something to run: events, or now and then a removed callback to release. False at
+  ///   the deadline, and at once if the pump has ended.
+  ///
+  /// **Threads**: those of the loop, which it blocks. Inside a callback of the pump it would wait for itself, and
+  /// traps.
+  ///
+  /// **Complexity**: a system call if nothing waits, and none otherwise. On systems other than Linux it may return
+  /// a millisecond late.
+  @available(*, noasync, message: "It blocks its thread; in a task, take init(on:wakeUp:) and await what it does.")
+  @discardableResult
+  public func wait(until deadline: ContinuousClock.Instant? = nil) -> Bool {
+    require(
+      !consumer.isCurrent,
+      """
+      EventPump.wait(until:) waits for events that the next run handles, and was called inside a callback of the \
+      same pump, which that run would have to wait for: return from the callback.
+      """)
+    return driver.wait(for: pump, until: deadline.map(\.monotonicNanoseconds) ?? .max)
+  }
+}

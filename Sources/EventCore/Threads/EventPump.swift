@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// A mailbox with callbacks that your own loop drives: a frame, a simulation step, an `epoll` loop. It makes no
+/// thread.
+///
+/// ```swift
+/// let pump = EventPump(on: world)
+/// pump.addEventCallback { (hit: Hit) in game.apply(hit) }
+///
+/// while game.isRunning {
+///   let report = pump.run(until: .now + .milliseconds(2), limit: 10_000)
+///   game.draw(late: report.waiting)
+/// }
+/// ```
+///
+/// A pump is not `Sendable`: it belongs to the code that made it, and the compiler keeps other threads away from
+/// it. Its closures therefore need not be `Sendable` either, and use what the loop uses without a lock. Events
+/// come from anywhere: dispatching goes through the central.
+///
+/// The lock-free core has one thread in a process, which frees what no thread reads any more; a registration may start
+/// it. It runs no callback, and there is no other thread.
+///
+/// It ends with its last reference (D9) or with ``cancel()``. A closure that retains the pump keeps it alive
+/// until then.
+public final class EventPump {
+  // All stored properties are constant; what changes belongs to the consumer, and to its driver.
+
+  /// Where the events of this pump are dispatched.
+  public let central: EventCentral
+  let consumer: Consumer
+  @usableFromInline let direct: any RouterCore
+  let driver: LoopDriver
+  let pump: ConsumerPump
+
+  /// What a ``run(until:limit:)`` has done, and what it left.
+  public struct Report: Sendable, Equatable {
+    /// How many events were handled; those that all interests skipped are among them.
+    public let handled: Int
+    /// How many events wait. It is 0 if the pump ran dry; otherwise as exact as ``EventPump/eventCount``.
+    public let waiting: Int
+    /// An upper bound of the age of the oldest event that waits: the time since the pump was last seen with
+    /// nothing left. Nil if nothing waits. The pump was last empty at the end of an earlier run, so this is too
+    /// high by the time from then to the first event. It costs one look at the clock a run, and none an event.
+    public let oldestAge: Duration?
+  }
+
+  /// Makes a pump, and no thread.
+  ///
+  /// - Parameters:
+  ///   - central: Where its events are dispatched.
+  ///   - wakeUp: Called when something waits and no run is due yet: by the first dispatch after a run that left
+  ///     nothing, on the thread that dispatches, and by each run that leaves something. For a loop with a wake-up of
+  ///     its own, such as that of a window system: it neither waits nor runs the pump. A removal by another
+  ///     thread, whose closure is to be released, calls it as well. Loops that poll descriptors have
+  ///     ``fileDescriptor``.
+  ///
+  /// **Threads**: any. The pump belongs to the caller.
+  public init(on central: EventCentral = .shared, wakeUp: (@Sendable () -> Void)? = nil) {
+    self.central = central
+    direct = central.core.parts.makeRouter()
+    driver = LoopDriver(wakeUp: wakeUp)
+    // The number is for the end alone, which handles nothing.
+    pump = ConsumerPump(driver, batch: ExecutionContexts.largeBatch)
+    consumer = Consumer(
+      core: central.core, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
+      pump: pump)
+    consumer.setOwner(self)
+  }
+
+  deinit {
+    consumer.close(whenEmpty: false)
+  }
+
+  // MARK: Running
+
+  /// Handles events on the calling thread, the most urgent first (D1 to D3, anew for each event), until none is
+  /// left, the limit is reached, or the deadline has come.
+  ///
+  /// - Parameters:
+  ///   - deadline: No event begins after it; nil handles all. What is left keeps its order for the next run.
+  ///   - limit: How many events to handle at most. At 0 the call handles none, and tells what waits.
+  /// - Returns: What was handled, and what waits.
+  ///
+  /// The clock is read between two events: after each one while handlers take a microsecond or more, and after
+  /// up to 32 while they are short, which costs 1 to 2 ns an event (4 ns if there are only 50). The stretches
+  /// between two looks begin with 1, 2, 4, 8 and 16 events. So the run ends one handler after the deadline, give or take a microsecond, as long as handlers
+  /// keep their pace; if short ones turn long all at once, as many events as were handled before, but at most
+  /// 31, may begin too late. A handler is never interrupted.
+  ///
+  /// Events that handlers dispatch, and that other threads dispatch meanwhile, are handled, too: give a run that
+  /// has to end a deadline or a limit.
+  ///
+  /// **Threads**: those of the loop, one at a time; a second thread at the same time, and a callback of the pump
+  /// itself, trap.
+  ///
+  /// **Order**: the closures that were removed before the run are released first.
+  @discardableResult
+  public func run(until deadline: ContinuousClock.Instant? = nil, limit: Int = .max) -> Report {
+    require(
+      limit >= 0,
+      """
+      The limit of EventPump.run(until:limit:) is the number of events to handle at most, and this one is \
+      \(limit): pass 0 or more, or leave it out to handle all.
+      """)
+    let before = consumer.calls.handled
+    let result = pump.run(consumer, limit: limit, until: deadline.map(\.monotonicNanoseconds) ?? .max)
+    guard let result else { refuseSecondRun() }
+    let handled = Int(consumer.calls.handled &- before)
+    guard result == .more else { return Report(handled: handled, waiting: 0, oldestAge: nil) }
+    // The clock first: what is posted between the two is younger than that.
+    let now = monotonicNanoseconds()
+    let waiting = eventCount
+    guard waiting > 0 else {
+      driver.emptied(at: now)
+      return Report(handled: handled, waiting: 0, oldestAge: nil)
+    }
+    return Report(
+      handled: handled, waiting: waiting,
+      oldestAge: .nanoseconds(Int64(clamping: now - min(now, driver.emptied))))
+  }
+
+  private func refuseSecondRun() -> Never {
+    refuse(
+      consumer.isCurrent
+        ? """
+        EventPump.run(until:limit:) handles one event after another, and was called inside a callback of the \
+        same pump: return from the callback, and the run that called it goes on.
+        """
+        : """
+        An EventPump is run by one thread at a time, and another thread is running this one: it belongs to \
+        the loop that made it. Give each loop a pump of its own.
+        """, file: #fileID, line: #line)
+  }
+
+  /// Ends the pump: the callback that is running finishes; events that wait are freed and counted (D10), and so
+  /// are the closures. A later run handles nothing.
+  ///
+  /// **Threads**: those of the loop, also inside a callback of the pump.
+  public func cancel() {
+    consumer.close(whenEmpty: false)
+  }
+
+  // MARK: Dispatching
+
+  /// Queues an event for this pump alone.
+  ///
+  /// - Parameters:
+  ///   - event: What to dispatch.
+  ///   - priority: Which of the five queues it joins.
+  /// - Returns: False if nobody gets it: the pump has ended, or has no callback for the type.
+  ///
+  /// **Threads**: those of the loop. **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
+  @inlinable
+  @discardableResult
+  public func queueEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Bool {
+    dispatch(event, lane: Lane(.queue, priority), through: direct) != 0
+  }
+
+  /// Stacks an event for this pump alone.
+  ///
+  /// The order is that of ``Eventable/stack(priority:on:)``; all else is as for ``queueEvent(_:priority:)``.
+  @inlinable
+  @discardableResult
+  public func stackEvent<E: Eventable>(
+    _ event: consuming E, priority: EventPriority = .normal
+  ) -> Bool {
+    dispatch(event, lane: Lane(.stack, priority), through: direct) != 0
+  }
+
+  // MARK: Looking
+
+  /// How many events wait for this pump. Exact while no other thread dispatches, approximate otherwise.
+  ///
+  /// **Complexity**: O(callbacks of the pump that want the latest event only).
+  public var eventCount: Int { consumer.mailbox.depths().reduce(0, +) }
+
+  /// How many events wait in one lane, as exact as ``eventCount``.
+  ///
+  /// - Parameters:
+  ///   - priority: The priority of the lane.
+  ///   - method: Whether it is a queue or a stack.
+  /// - Returns: The number.
+  public func eventCount(priority: EventPriority, method: EventDispatchMethod) -> Int {
+    consumer.mailbox.depths()[Int(Lane(method, priority).index)]
+  }
+
+  /// What the pump has done so far.
+  public var statistics: EventThreadStatistics { consumer.statistics }
+}
+
+@available(*, unavailable, message: "A pump belongs to its loop: dispatch to its central instead.")
+extension EventPump: Sendable {}
+
+extension ContinuousClock.Instant {
+  /// The time on the clock of the cores. That one stands still while the system sleeps, this one does not: the
+  /// deadline of a frame during which the system slept comes too late, by the length of that sleep.
+  var monotonicNanoseconds: UInt64 {
+    let left = self - .now
+    guard left > .zero else { return 0 }
+    let (time, isBeyond) = EventCore.monotonicNanoseconds().addingReportingOverflow(left.wholeNanoseconds)
+    // `.max` is no deadline at all.
+    return isBeyond ? .max : time
+  }
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/* A pump with a deadline: what it begins, what it leaves, and what it tells. */
+#ifdef EVC_URCU
+#include "suite.h"
+
+#define EVENTS 200u
+/* The most events between two looks at the clock: include/eventcore/mailbox.h. */
+#define STRETCH 32u
+
+struct timed {
+	struct suite_receiver receiver;
+	/* At this event the handler waits until the clock has passed the deadline. */
+	uint64_t slow;
+	uint64_t deadline;
+	/* Events begun; the one that each of them carries is the number of those before it. */
+	uint64_t begun;
+	uint64_t begun_late;
+	/* Each handler takes this long. */
+	uint64_t length;
+	bool in_order;
+};
+
+static void spin_until(uint64_t time)
+{
+	while (evc_clock_now() < time)
+		;
+}
+
+static bool deliver(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct timed *timed = context;
+	uint64_t now = evc_clock_now();
+
+	(void)envelope, (void)owned;
+	timed->in_order = timed->in_order && *(uint64_t *)payload == timed->begun;
+	timed->begun_late += now >= timed->deadline;
+	if (timed->begun++ == timed->slow)
+		spin_until(timed->deadline);
+	if (timed->length > 0)
+		spin_until(now + timed->length);
+	return true;
+}
+
+static const char *open_timed(struct timed *timed)
+{
+	__builtin_memset(timed, 0, sizeof(*timed));
+	timed->in_order = true;
+	timed->slow = UINT64_MAX;
+	timed->deadline = EVC_FOREVER;
+	EXPECT_NONE(suite_receiver_open(&timed->receiver, NULL));
+	EXPECT_NONE(suite_receiver_add(&timed->receiver, deliver, timed, &timed->receiver.subscription));
+	for (uint64_t i = 0; i < EVENTS; i++)
+		EXPECT_OK(suite_post(&timed->receiver, EVC_LANE_QUEUE_NORMAL, i));
+	return NULL;
+}
+
+static const char *close_timed(struct timed *timed)
+{
+	uint64_t handled = 77;
+
+	timed->deadline = EVC_FOREVER;
+	timed->slow = UINT64_MAX;
+	timed->length = 0;
+	EXPECT_STATUS(evc_mailbox_pump_until(timed->receiver.mailbox, 1000, EVC_FOREVER, &handled), EVC_EMPTY);
+	EXPECT_EQUAL(timed->begun, EVENTS, "delivered in all");
+	EXPECT(timed->in_order, "the order changed");
+	EXPECT_STATUS(evc_mailbox_pump_until(timed->receiver.mailbox, 1, EVC_FOREVER, &handled), EVC_EMPTY);
+	EXPECT_EQUAL(handled, 0, "handled by a pump without events");
+	evc_mailbox_release(timed->receiver.mailbox);
+	return NULL;
+}
+
+static const char *past(void)
+{
+	struct timed timed;
+	uint64_t handled = 77;
+
+	EXPECT_NONE(open_timed(&timed));
+	EXPECT_STATUS(evc_mailbox_pump_until(timed.receiver.mailbox, 1000, 0, &handled), EVC_TIMED_OUT);
+	EXPECT_EQUAL(handled, 0, "handled");
+	EXPECT_STATUS(evc_mailbox_pump_until(timed.receiver.mailbox, 1000, evc_clock_now(), NULL), EVC_TIMED_OUT);
+	EXPECT_EQUAL(timed.begun, 0, "begun");
+	return close_timed(&timed);
+}
+
+static const char *limits(void)
+{
+	uint64_t handled;
+
+	for (uint64_t limit = 1; limit <= EVENTS; limit++) {
+		struct timed timed;
+		uint64_t left = EVENTS;
+
+		EXPECT_NONE(open_timed(&timed));
+		for (; left >= limit; left -= limit) {
+			/* Far, but a deadline: the stretches have to add up. */
+			EXPECT_OK(evc_mailbox_pump_until(timed.receiver.mailbox, limit,
+							 evc_clock_now() + SUITE_LIMIT_NS, &handled));
+			EXPECT_EQUAL(handled, limit, "handled");
+		}
+		EXPECT_STATUS(evc_mailbox_pump_until(timed.receiver.mailbox, limit, EVC_FOREVER, &handled),
+			      EVC_EMPTY);
+		EXPECT_EQUAL(handled, left, "handled of the rest");
+		EXPECT_NONE(close_timed(&timed));
+	}
+	return NULL;
+}
+
+/* One handler turns slow, wherever it stands: as many may follow it as came before it, but at most 31. */
+static const char *sudden(void)
+{
+	for (uint64_t slow = 0; slow < EVENTS; slow++) {
+		struct timed timed;
+		uint64_t handled, after;
+		enum evc_status status;
+
+		EXPECT_NONE(open_timed(&timed));
+		timed.slow = slow;
+		/* So far away that a slow machine reaches the event, and each test takes no more than that. */
+		timed.deadline = evc_clock_now() + 1000000;
+		status = evc_mailbox_pump_until(timed.receiver.mailbox, 1000, timed.deadline, &handled);
+		EXPECT(status == EVC_TIMED_OUT || timed.begun == EVENTS, "not late at event %llu",
+		       (unsigned long long)slow);
+		EXPECT_EQUAL(handled, timed.begun, "handled");
+		if (timed.begun > slow) {
+			after = timed.begun - slow - 1;
+			EXPECT(after <= slow && after < STRETCH, "%llu events began after the deadline at event %llu",
+			       (unsigned long long)after, (unsigned long long)slow);
+		}
+		EXPECT_NONE(close_timed(&timed));
+	}
+	return NULL;
+}
+
+/* Handlers of two microseconds: after the look that let it begin, one may find the deadline passed. */
+static const char *steady(void)
+{
+	struct timed timed;
+	uint64_t handled;
+
+	EXPECT_NONE(open_timed(&timed));
+	timed.length = 2000;
+	timed.deadline = evc_clock_now() + 50000;
+	EXPECT_STATUS(evc_mailbox_pump_until(timed.receiver.mailbox, 1000, timed.deadline, &handled), EVC_TIMED_OUT);
+	EXPECT(timed.begun_late <= 1, "%llu events began after the deadline", (unsigned long long)timed.begun_late);
+	EXPECT_EQUAL(handled, timed.begun, "handled");
+	EXPECT(handled <= 26, "%llu events of 2 us were delivered in 50 us", (unsigned long long)handled);
+	return close_timed(&timed);
+}
+
+static const char *closed(void)
+{
+	struct timed timed;
+	uint64_t handled;
+
+	EXPECT_NONE(open_timed(&timed));
+	EXPECT_OK(evc_mailbox_pump_until(timed.receiver.mailbox, 5, EVC_FOREVER, &handled));
+	evc_mailbox_close(timed.receiver.mailbox);
+	EXPECT_STATUS(evc_mailbox_pump_until(timed.receiver.mailbox, 5, EVC_FOREVER, &handled), EVC_CLOSED);
+	EXPECT_EQUAL(handled, 0, "handled of a closed mailbox");
+	EXPECT_EQUAL(timed.begun, 5, "begun");
+	evc_mailbox_release(timed.receiver.mailbox);
+	return NULL;
+}
+
+static const char *arguments(void)
+{
+	struct suite_receiver receiver;
+	uint64_t handled;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	EXPECT_STATUS(evc_mailbox_pump_until(NULL, 1, EVC_FOREVER, &handled), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_pump_until(receiver.mailbox, 0, EVC_FOREVER, &handled), EVC_INVALID_ARGUMENT);
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "a deadline that has passed lets nothing begin, and what waits stays in order", past },
+	{ "a pump with a deadline stops at its limit and says how many it handled", limits },
+	{ "D1 after a handler that turns slow no more begin than came before, and at most 31", sudden },
+	{ "handlers that take long all begin before the deadline", steady },
+	{ "D10 a pump of a closed mailbox handles nothing", closed },
+	{ "a pump with a deadline refuses no mailbox and no limit", arguments },
+};
+SUITE_GROUP(suite_pump_until, tests);
+#endif

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("Listeners and the handlers of trees in a pump")
+struct PumpListenerTests {
+  struct Ping: Eventable { var number = 0 }
+
+  @Test("A listener is called inside the runs, in one order with the callbacks", arguments: cores)
+  func inOneOrder(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    let log = Log<String>()
+    let thread = currentThread()
+    pump.addEventCallback { (ping: Ping) in log.append("callback \(ping.number)") }
+    let listener = Ping.addListener(nil, executeOn: .pump(pump), on: central) { ping in
+      #expect(currentThread() == thread)
+      log.append("listener \(ping.number)")
+    }
+    #expect("\(listener.executesOn)" == "pump")
+    for number in 0..<3 { Ping(number: number).queue(on: central) }
+    Ping(number: 3).stack(on: central)
+    #expect(log.entries == [])
+    #expect(listener.waitingEventCount == 4)
+    #expect(pump.run(limit: 2).handled == 2)
+    #expect(log.take() == ["callback 3", "listener 3", "callback 0", "listener 0"])
+    // D6, for events that wait already.
+    #expect(listener.remove())
+    pump.run()
+    #expect(log.take() == ["callback 1", "callback 2"])
+  }
+
+  @Test("D9: a listener in a pump ends with its requester, and with the pump", arguments: cores)
+  func ends(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let lifetime = Lifetime()
+    var pump: EventPump? = EventPump(on: central)
+    let place = pump!.place
+    var requester: Lifetime.Token? = lifetime.token()
+    let log = Log<Int>()
+    let first = Ping.addListener(requester, executeOn: .pump(place), on: central) { log.append($0.number) }
+    let second = Ping.addListener(nil, executeOn: .pump(place), on: central) { log.append(-$0.number) }
+    Ping(number: 1).queue(on: central)
+    pump!.run()
+    #expect(log.take() == [1, -1])
+    requester = nil
+    #expect(lifetime.alive == 0)
+    #expect(!first.isActive)
+    Ping(number: 2).queue(on: central)
+    pump!.run()
+    #expect(log.take() == [-2])
+    pump = nil
+    #expect(!second.isActive)
+    let third = Ping.addListener(nil, executeOn: .pump(place), on: central) { log.append($0.number) }
+    #expect(!third.isActive)
+    #expect(Ping().queue(on: central) == 0)
+  }
+
+  @Test("D4: a listener that another thread registers and removes while events come", arguments: cores)
+  func elsewhere(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let pump = EventPump(on: central)
+      let place = pump.place
+      let (lifetime, log, over) = (Lifetime(), Log<Int>(), Gate())
+      runThread {
+        for round in 0..<50 {
+          let token = lifetime.token()
+          let listener = Ping.addListener(nil, executeOn: .pump(place), on: central) { ping in
+            withExtendedLifetime(token) { if ping.number == round { log.append(round) } }
+          }
+          Ping(number: round).queue(on: central)
+          _ = log.entries(atLeast: round + 1)
+          listener.removeAndWait()
+          Ping(number: round).queue(on: central)
+        }
+        over.open()
+      }
+      #expect(waitUntil {
+        pump.run()
+        return over.passIfOpen()
+      })
+      pump.run()
+      #expect(log.entries == Array(0..<50))
+      #expect(lifetime.alive == 0)
+    }
+  }
+
+  @Test("Without executeOn: inside a callback, a listener is called in that pump", arguments: cores)
+  func inside(core: EventCentral.Core) {
+    let (central, other) = (EventCentral(core: core), EventCentral(core: core))
+    let pump = EventPump(on: central)
+    var seen: [String] = []
+    var handles: [any EventListenerHandling] = []
+    pump.addEventCallback { (_: Ping) in
+      guard handles.isEmpty else { return }
+      handles.append(Ping.addListener(nil, on: central) { seen.append("own \($0.number)") })
+      handles.append(Ping.addListener(nil, on: other) { seen.append("other \($0.number)") })
+    }
+    Ping(number: 1).queue(on: central)
+    pump.run()
+    #expect(handles.map { "\($0.executesOn)" } == ["pump", "pump"])
+    Ping(number: 2).queue(on: central)
+    Ping(number: 3).queue(on: other)
+    Ping(number: 4).queue(on: other)
+    #expect(seen == [])
+    pump.run()
+    #expect(seen == ["own 2", "other 3", "other 4"])
+    pump.cancel()
+    Ping(number: 5).queue(on: other)
+    #expect(seen.count == 3)
+  }
+
+  @Test("D10: a listener of another central ends with the pump, and frees what waits", arguments: cores)
+  func otherCentral(core: EventCentral.Core) {
+    struct Held: Eventable { var token: Lifetime.Token }
+    let (central, other) = (EventCentral(core: core), EventCentral(core: core))
+    let lifetime = Lifetime()
+    let pump = EventPump(on: central)
+    let handle = Held.addListener(nil, executeOn: .pump(pump), on: other) { _ in }
+    #expect("\(handle.executesOn)" == "pump")
+    for _ in 0..<3 { Held(token: lifetime.token()).queue(on: other) }
+    #expect(lifetime.alive == 3)
+    pump.cancel()
+    // The pump's end has the other mailbox ended in a task.
+    #expect(lifetime.waitUntilNone())
+  }
+
+  @Test("A tree's handler in a pump is called by its runs, in the order of the hand-overs", arguments: cores)
+  func treeHandler(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    let node = EventNode()
+    let log = Log<Int>()
+    let handle = node.addHandler(executeOn: .pump(pump), of: central) { (ping: Ping) in
+      log.append(ping.number)
+    }
+    #expect("\(handle.executesOn!)" == "pump")
+    for number in 0..<3 { node.raise(event: Ping(number: number)) }
+    #expect(log.entries == [])
+    #expect(pump.run(limit: 2).waiting == 1)
+    pump.run()
+    #expect(log.entries == [0, 1, 2])
+    node.raise(event: Ping(number: 4))
+    handle.remove()
+    pump.run()
+    #expect(log.entries == [0, 1, 2])
+  }
+}
