@@ -241,14 +241,30 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbo
  *
  * The clock is read between two events: after each one while handlers take a microsecond or more, and after
  * up to 32 while they are short, which costs 1 to 2 ns an event (4 ns if there are only 50). The stretches
- * between two looks begin with 1, 2, 4, 8 and 16 events. So the call ends one handler after the deadline, give or take a microsecond, as long as
- * handlers keep their pace; if short ones turn long all at once, as many events as were delivered before, but
- * at most 31, may begin too late.
+ * between two looks begin with 1, 2, 4, 8 and 16 events. So the call ends one handler after the deadline, give
+ * or take a microsecond, as long as handlers keep their pace; if short ones turn long all at once, as many
+ * events as were delivered before, but at most 31, may begin too late.
  *
  * Threads, Progress, Ownership, Errors: as `evc_mailbox_pump`.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t limit,
 							    uint64_t deadline, uint64_t *handled);
+
+/**
+ * Says that the calling thread is the one consumer until `evc_mailbox_leave`. What it posts to a queue of this
+ * mailbox meanwhile goes straight into the lane, while the events of the lane come from the consumer alone:
+ * about six tenths of what a post and a take cost otherwise. Runs and pumps say it themselves for what handlers
+ * post; say it for a loop that posts between its pumps, once for all of them, or around its posts.
+ *
+ * @return what to pass to `evc_mailbox_leave`: the mailbox that the thread had entered before
+ *
+ * Threads: the one consumer; while it has entered, no other thread pumps. It leaves before it gives up its
+ * last reference, and before the next consumer begins. Progress: wait-free. Ownership: none.
+ */
+EVC_API struct evc_mailbox *evc_mailbox_enter(struct evc_mailbox *mailbox);
+
+/** Ends what `evc_mailbox_enter` began. Threads: the one that entered, last entered first. Progress: wait-free. */
+EVC_API void evc_mailbox_leave(struct evc_mailbox *before);
 
 /**
  * Makes the consumer call `options.control` between two envelopes; a sleeping consumer does so at once.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-#include "mailbox/mailbox_private.h"
+#include "mailbox/mailbox_own.h"
 
 #include "latest/latest.h"
 #include "platform/allocator.h"
@@ -43,6 +43,7 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	};
 	if (options != NULL)
 		mailbox->options = *options;
+	evc_mailbox_own_init(mailbox);
 	/* A new mailbox is armed: its first post calls `wake`. */
 	if (mailbox->options.wake != NULL)
 		atomic_init(&mailbox->attention, EVC_ATTENTION_SLEEP);

@@ -117,7 +117,6 @@ uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envel
 	struct evc_batch *batch = &envelope->batch;
 	/* The first event is taken. */
 	struct evc_batch_walk walk = { mailbox, envelope, 0, limit - 1, false };
-	uint32_t left = batch->left;
 	void *payload = batch->payload;
 
 	if (--batch->left > 0 && envelope->lane >= EVC_LANE_FIRST_QUEUE)
@@ -131,9 +130,9 @@ uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envel
 			subscription->drop(subscription->context, payload);
 		/* Also for a deliver_batch that did not take all of them. */
 	} while ((payload = take_next(&walk)) != NULL);
-	left -= batch->left;
 	if (batch->left == 0)
 		evc_envelope_end(envelope, true, &mailbox->returns);
-	return left;
+	/* Not from `left`, to which handlers may have added (mailbox_own.h). */
+	return limit - walk.limit - walk.at_hand;
 }
 #endif

@@ -97,10 +97,11 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 	/* Nothing is taken any more. Relaxed: for this thread. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	mailbox->occupied = mailbox->sorting = 0;
+	mailbox->own.end = mailbox->own.next;
 	for (unsigned i = 0; i < EVC_QUEUE_LANES; i++) {
 		struct evc_lane_list list = mailbox->lists[i];
 
-		mailbox->lists[i] = (struct evc_lane_list){ NULL, NULL, NULL };
+		mailbox->lists[i] = (struct evc_lane_list){ NULL, NULL, NULL, NULL };
 		drop_list(mailbox, list.first, &mailbox->returns);
 		if (list.rest != NULL) {
 			drop_list(mailbox, list.rest, &mailbox->returns);

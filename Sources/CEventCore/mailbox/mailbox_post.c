@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
 /* The producer's side of a mailbox. P1 to P3 are the steps in mailbox_private.h. */
-#include "mailbox/mailbox_private.h"
+#include "mailbox/mailbox_own.h"
 
 void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes)
 {
@@ -74,7 +74,7 @@ static inline enum evc_status post(struct evc_mailbox *mailbox, const struct evc
 	if (evc_unlikely(is_closed(mailbox)))
 		return EVC_CLOSED;
 	if (evc_likely(first == chain->last))
-		evc_mailbox_push(mailbox, first->lane, first, first, first->events);
+		evc_mailbox_post_one(mailbox, first->lane, first, first->events);
 	else
 		push_chain(mailbox, chain);
 	return EVC_OK;
@@ -99,7 +99,7 @@ enum evc_status evc_mailbox_accept_one(struct evc_sink *sink, struct evc_envelop
 	if (evc_unlikely(is_closed(mailbox)))
 		return EVC_CLOSED;
 	/* 1 event, by the contract of accept_one. Not read from the envelope, whose line was just written. */
-	evc_mailbox_push(mailbox, envelope->lane, envelope, envelope, 1);
+	evc_mailbox_post_one(mailbox, envelope->lane, envelope, 1);
 	return EVC_OK;
 }
 #endif

@@ -73,6 +73,7 @@
 
 #include "eventcore/mailbox.h"
 #include "latest/subscription_list.h"
+#include "memory/consumed.h"
 #include "memory/envelope.h"
 
 /* Bits of `attention`, above one bit for each lane. */
@@ -87,8 +88,6 @@
 #define EVC_SIGNAL_CLOSE 8u
 
 #define EVC_QUEUE_LANES (EVC_LANE_COUNT - EVC_LANE_FIRST_QUEUE)
-/* The low bits of a head, which count. */
-#define EVC_HEAD_COUNT ((uintptr_t)63)
 /* After this many successive takes from one lane the consumer relies on the alarm for the lanes before it. */
 #define EVC_RUN 16u
 /* How many envelopes are sorted between two looks at the signal: some four microseconds. */
@@ -107,6 +106,8 @@ struct evc_inbox {
 struct evc_lane_list {
 	/* The sorted envelopes, oldest first; NULL while `rest` is being sorted. */
 	struct evc_envelope *first;
+	/* The newest of them, while there are any. A batch that is put back alone still is. */
+	struct evc_envelope *last;
 	/* What was drained and is not sorted yet, newest first; and its newer part, which is sorted. */
 	struct evc_envelope *rest;
 	struct evc_envelope *sorted;
@@ -144,6 +145,8 @@ struct evc_mailbox {
 	uint32_t pace;
 	/* EVC_WAIT_PARK: how many more fruitless spins are allowed before a sleep. */
 	uint32_t grace_left;
+	/* The batch that the consumer's own posts join (mailbox_own.h). */
+	struct evc_consumed own;
 	struct evc_return_cache returns;
 	/* Relaxed, read by any thread: events that left each lane; the heads' counts at each drain. */
 	_Atomic uint64_t left[EVC_LANE_COUNT];
@@ -319,8 +322,10 @@ static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *m
 	list->first = next;
 	/* In a backlog it may be far away: fetch it while this one is handled. */
 	__builtin_prefetch(next, 1);
-	if (next == NULL)
+	if (next == NULL) {
 		mailbox->occupied &= ~(1u << lane);
+		mailbox->own.end = mailbox->own.next;
+	}
 	evc_mailbox_count_left(mailbox, lane, 1);
 	return envelope;
 }

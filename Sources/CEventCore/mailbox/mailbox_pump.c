@@ -97,14 +97,17 @@ static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, uint64_t 
 enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 {
 	uint64_t no_limit = UINT64_MAX;
+	struct evc_mailbox *before;
 
 	if (mailbox == NULL || mailbox->options.wake != NULL)
 		return EVC_INVALID_ARGUMENT;
+	before = evc_mailbox_enter(mailbox);
 	/* A spinning consumer is for the shortest latency; for the others a microsecond does not matter. */
 	mailbox->paces = mailbox->options.strategy != EVC_WAIT_SPIN;
 	mailbox->pace = EVC_PAUSES;
 	while (deliver_all(mailbox, &no_limit) != EVC_CLOSED)
 		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
+	evc_mailbox_leave(before);
 	return EVC_CLOSED;
 }
 
@@ -151,16 +154,14 @@ static bool is_late(uint64_t deadline, uint64_t *last, uint64_t *stretch)
 	return false;
 }
 
-enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t limit, uint64_t deadline,
-				       uint64_t *handled)
+/*
+ * Delivers stretch by stretch, as the consumer, and leaves before it arms the mailbox. Counts `*limit` down;
+ * EVC_EMPTY: the mailbox is armed.
+ */
+static enum evc_status pump(struct evc_mailbox *mailbox, uint64_t *limit, uint64_t deadline)
 {
-	uint64_t stretch = limit, left, last = 0;
-	enum evc_status status;
+	uint64_t stretch = *limit, left, last = 0;
 
-	if (mailbox == NULL || limit == 0)
-		return EVC_INVALID_ARGUMENT;
-	if (handled != NULL)
-		*handled = 0;
 	if (deadline != EVC_FOREVER) {
 		last = evc_clock_now();
 		if (last >= deadline)
@@ -168,28 +169,43 @@ enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t lim
 		stretch = 1;
 	}
 	for (left = stretch;;) {
-		status = deliver_all(mailbox, &left);
+		struct evc_mailbox *before = evc_mailbox_enter(mailbox);
+		enum evc_status status = deliver_all(mailbox, &left);
+
+		evc_mailbox_leave(before);
 		if (status == EVC_EMPTY) {
+			/* `idle` may have posted. The stretch goes on, so that single events put off no look. */
+			if (mailbox->occupied != 0)
+				continue;
 			/* Before C1, after which the cache may belong to the next pump. */
 			evc_return_cache_flush(&mailbox->returns);
-			if (mailbox->options.wake == NULL ? !has_news(mailbox) : arm(mailbox))
-				break;
-			/* The stretch goes on, so that single events that keep coming do not put off a look. */
-			continue;
+			if (mailbox->options.wake == NULL ? has_news(mailbox) : !arm(mailbox))
+				continue;
 		}
-		if (status == EVC_CLOSED)
-			break;
-		if (handled != NULL)
-			*handled += stretch;
-		limit -= stretch;
-		if (limit == 0)
+		if (status != EVC_OK) {
+			*limit -= stretch - left;
+			return status;
+		}
+		*limit -= stretch;
+		if (*limit == 0)
 			return EVC_OK;
 		if (is_late(deadline, &last, &stretch))
 			return EVC_TIMED_OUT;
-		left = stretch = stretch < limit ? stretch : limit;
+		left = stretch = stretch < *limit ? stretch : *limit;
 	}
+}
+
+enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t limit, uint64_t deadline,
+				       uint64_t *handled)
+{
+	uint64_t left = limit;
+	enum evc_status status;
+
+	if (mailbox == NULL || limit == 0)
+		return EVC_INVALID_ARGUMENT;
+	status = pump(mailbox, &left, deadline);
 	if (handled != NULL)
-		*handled += stretch - left;
+		*handled = limit - left;
 	return status;
 }
 

@@ -95,6 +95,7 @@ static void sort(struct evc_mailbox *mailbox, unsigned lane)
 			await_more(mailbox);
 		rest = drain(mailbox, lane);
 		sorted = NULL;
+		list->last = rest;
 	}
 	for (; count < EVC_SORT_AT_ONCE && rest != NULL; count++) {
 		struct evc_envelope *older = evc_slot_next(rest);

@@ -94,6 +94,14 @@ static inline void evc_slot_set_next(struct evc_envelope *slot, struct evc_envel
 	atomic_store_explicit(&slot->next, next, memory_order_relaxed);
 }
 
+/* The distance from one payload of a batch to the next, in bytes. */
+static inline size_t evc_batch_stride(size_t size, size_t alignment)
+{
+	if (size == 0)
+		return 1;
+	return alignment > 1 ? (size + alignment - 1) & ~(alignment - 1) : size;
+}
+
 /* How many slots ahead a line is prefetched. */
 #define EVC_SLOTS_AHEAD 4
 

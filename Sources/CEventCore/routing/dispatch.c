@@ -37,13 +37,58 @@ static __attribute__((noinline)) void *begin_slowly(struct evc_thread_record *re
 	return envelope->bytes;
 }
 
-/* Its only call is the last one: it needs no stack frame. Pins the route cache until commit_one. */
+/* Pins the route cache until commit_one. */
+static inline void *begin_envelope(struct evc_thread_record *record, const struct evc_snapshot *snapshot,
+				   unsigned lane)
+{
+	struct evc_envelope *envelope;
+
+	if (evc_unlikely(!snapshot->is_plain || !evc_envelope_is_in_hand(record, lane)))
+		return begin_slowly(record, snapshot, lane);
+	envelope = evc_envelope_take_in_hand(record, lane);
+	evc_dispatch_address(envelope, &snapshot->entries[0], 0, lane, 0);
+	record->pins++;
+	return envelope->bytes;
+}
+
+static __attribute__((noinline)) void *begin_place(struct evc_thread_record *record,
+						   const struct evc_snapshot *snapshot, unsigned lane,
+						   size_t size, size_t alignment)
+{
+	struct evc_consumed *consumed = evc_consumed_current;
+	const struct evc_snapshot_entry *receiver = &snapshot->entries[0];
+	void *place = NULL;
+
+	if (snapshot->is_plain && receiver->subscription->sink == consumed->sink && consumed->place == NULL)
+		place = consumed->begin(consumed, receiver->subscription, receiver->generation, lane, size,
+					alignment);
+	return place != NULL ? place : begin_envelope(record, snapshot, lane);
+}
+
+/* On a thread that consumes a mailbox, whose events for itself may need no envelope. */
+static __attribute__((noinline)) void *begin_as_consumer(struct evc_thread_record *record,
+							 const struct evc_snapshot *snapshot,
+							 unsigned lane, size_t size, size_t alignment)
+{
+	struct evc_consumed *consumed = evc_consumed_current;
+	const struct evc_snapshot_entry *receiver = &snapshot->entries[0];
+
+	if (evc_likely(snapshot->is_plain && consumed->place == NULL)) {
+		void *place = evc_consumed_begin(consumed, receiver->subscription, receiver->generation,
+						 evc_consumed_form(lane, size, alignment));
+
+		if (evc_likely(place != NULL))
+			return place;
+	}
+	return begin_place(record, snapshot, lane, size, alignment);
+}
+
+/* Its only call is the last one: it needs no stack frame. */
 static inline void *begin_one(struct evc_router *router, uint64_t key, unsigned lane, size_t size,
 			      size_t alignment)
 {
 	struct evc_thread_record *record = evc_thread_record_current;
 	const struct evc_snapshot *snapshot;
-	struct evc_envelope *envelope;
 
 	if (evc_unlikely(record == NULL || router == NULL || lane >= EVC_LANE_COUNT ||
 			 evc_payload_is_boxed(size, alignment)))
@@ -51,12 +96,9 @@ static inline void *begin_one(struct evc_router *router, uint64_t key, unsigned 
 	snapshot = cached(record, router, key);
 	if (evc_unlikely(snapshot == NULL))
 		return NULL;
-	if (evc_unlikely(!snapshot->is_plain || !evc_envelope_is_in_hand(record, lane)))
-		return begin_slowly(record, snapshot, lane);
-	envelope = evc_envelope_take_in_hand(record, lane);
-	evc_dispatch_address(envelope, &snapshot->entries[0], 0, lane, 0);
-	record->pins++;
-	return envelope->bytes;
+	if (evc_unlikely(evc_consumed_current != NULL))
+		return begin_as_consumer(record, snapshot, lane, size, alignment);
+	return begin_envelope(record, snapshot, lane);
 }
 
 /* For a sink that takes chains only. */
@@ -76,10 +118,15 @@ static __attribute__((noinline)) bool commit_chain(struct evc_envelope *envelope
 }
 
 /* The route cache keeps the sink alive, whatever user code the post may run. */
-static inline bool commit_one(struct evc_envelope *envelope)
+static inline bool commit_one(void *payload)
 {
-	struct evc_sink *sink = envelope->subscription->sink;
+	struct evc_envelope *envelope = evc_container_of(payload, struct evc_envelope, bytes);
+	struct evc_consumed *consumed = evc_consumed_current;
+	struct evc_sink *sink;
 
+	if (evc_unlikely(consumed != NULL) && consumed->place == payload)
+		return consumed->commit(consumed);
+	sink = envelope->subscription->sink;
 	if (evc_unlikely(sink->accept_one == NULL || sink->needs != 0))
 		return commit_chain(envelope);
 	if (evc_unlikely(sink->accept_one(sink, envelope) != EVC_OK)) {
@@ -100,7 +147,7 @@ void *evc_dispatch_begin_one(struct evc_router *router, uint64_t key, enum evc_l
 
 uint32_t evc_dispatch_commit_one(void *payload)
 {
-	return commit_one(evc_container_of(payload, struct evc_envelope, bytes));
+	return commit_one(payload);
 }
 
 /* Copies the most frequent sizes without a function call. */
@@ -153,7 +200,7 @@ enum evc_status evc_dispatch_bytes(struct evc_router *router, uint64_t key, enum
 	if (evc_unlikely(place == NULL))
 		return dispatch_any(router, key, lane, payload, size, alignment, receivers);
 	copy(place, payload, size);
-	is_accepted = commit_one(evc_container_of(place, struct evc_envelope, bytes));
+	is_accepted = commit_one(place);
 	if (receivers != NULL)
 		*receivers = is_accepted;
 	return EVC_OK;

@@ -4,14 +4,6 @@
 /* The fast path of a dispatch of several events to one receiver that takes batches (memory/slot.h). */
 #include "routing/dispatch_private.h"
 
-/* The distance from one payload to the next, in bytes. */
-static inline size_t stride_of(size_t size, size_t alignment)
-{
-	if (size == 0)
-		return 1;
-	return alignment > 1 ? (size + alignment - 1) & ~(alignment - 1) : size;
-}
-
 enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key, enum evc_lane lane,
 					 size_t size, size_t alignment, uint32_t events,
 					 struct evc_dispatch *out)
@@ -28,7 +20,7 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 			 (alignment & (alignment - 1)) != 0 || alignment > 16 ||
 			 size > EVC_BOX_POOLED_MAX / events))
 		goto single;
-	stride = stride_of(size, alignment);
+	stride = evc_batch_stride(size, alignment);
 	entry = evc_route_cache_entry_for(router, key, record);
 	if (evc_unlikely(stride * events > EVC_BOX_POOLED_MAX ||
 			 !evc_route_cache_hits(entry, router, key) || entry->snapshot == NULL ||

@@ -4,6 +4,7 @@
 #ifndef EVC_DISPATCH_PRIVATE_H
 #define EVC_DISPATCH_PRIVATE_H
 
+#include "memory/consumed.h"
 #include "memory/envelope.h"
 #include "memory/spares.h"
 #include "routing/router_private.h"

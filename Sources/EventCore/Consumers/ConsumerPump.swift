@@ -117,6 +117,8 @@ final class ConsumerPump: @unchecked Sendable {
 
   /// Whether a job is due. Sequentially consistent, for a loop that looks before it sleeps.
   var isDue: Bool { state.load(ordering: .sequentiallyConsistent) == .scheduled }
+  /// Relaxed: a hint.
+  var isRunning: Bool { state.load(ordering: .relaxed) == .running }
   var hasEnded: Bool { state.load(ordering: .acquiring) == .ended }
 
   /// Makes the calling thread the one that drives, and returns the state before. Nil if another drives already.

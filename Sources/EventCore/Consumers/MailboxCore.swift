@@ -3,6 +3,7 @@
 
 /// What both cores implement for a mailbox: ten lanes with one consumer (D1 to D3). Any thread may call the
 /// members, except `run` and `pump`.
+@usableFromInline
 protocol MailboxCore: AnyObject, Sendable {
   /// Makes a subscription whose events the mailbox delivers to `receiver`, which it retains.
   func addSubscription(_ receiver: Receiver) -> Subscription
@@ -26,6 +27,13 @@ protocol MailboxCore: AnyObject, Sendable {
   /// has a `ConsumerPump`. When it is armed, as a new one is, and gets something to do, it wakes the pump once.
   func pump(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult
 
+  /// Says that the calling thread is the consumer until `leave`, so that what it dispatches to this mailbox
+  /// need not cross the inbox; `run` and `pump` say it themselves. The consumer's thread.
+  ///
+  /// - Returns: What to pass to `leave`.
+  func enter() -> OpaquePointer?
+  func leave(_ before: OpaquePointer?)
+
   /// Lets a worker take from its shared mailbox.
   func admit()
 
@@ -46,6 +54,7 @@ protocol MailboxCore: AnyObject, Sendable {
 }
 
 /// The result of a pump.
+@usableFromInline
 enum PumpResult {
   /// The limit or the deadline was reached: more may wait.
   case more

@@ -100,6 +100,69 @@ struct EventPumpTests {
     }
   }
 
+  @Test("D1 to D3: events that only the loop dispatches keep the order of all", arguments: cores)
+  func ownEvents(core: EventCentral.Core) {
+    var random = SeededRandom(seed: announcedSeed("ownEvents"))
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    let game = Game()
+    var model = LaneModel<Int>()
+    var next = 0
+    var expected: [Int] = []
+    // In runs of one lane, since a lane's second event in succession may take another way than the first.
+    func post(_ count: Int) {
+      let lane = Int.random(in: 0..<10, using: &random)
+      let (method, priority) = Self.lanes[lane]
+      for _ in 0..<count {
+        let ping = Ping(number: next)
+        switch Int.random(in: 0..<5, using: &random) {
+        case 0: Self.post(ping, lane, on: central)
+        default:
+          let isAccepted =
+            method == .queue
+            ? pump.queueEvent(ping, priority: priority) : pump.stackEvent(ping, priority: priority)
+          #expect(isAccepted)
+        }
+        model.post(next, lane: lane)
+        next += 1
+      }
+    }
+    var replies = 0
+    pump.addEventCallback { (ping: Ping) in
+      game.seen.append(ping.number)
+      if let number = model.take() { expected.append(number) }
+      guard replies > 0 else { return }
+      replies -= 1
+      post(Int.random(in: 0..<4, using: &random))
+    }
+    for _ in 0..<300 {
+      replies = 20
+      post(Int.random(in: 0..<50, using: &random))
+      pump.run(limit: Int.random(in: 0...60, using: &random))
+    }
+    replies = 0
+    #expect(pump.eventCount == next - game.seen.count)
+    #expect(pump.run().waiting == 0)
+    #expect(game.seen.count == next)
+    #expect(game.seen == expected)
+  }
+
+  @Test("D10: events of the loop that wait when the pump ends are freed and counted", arguments: cores)
+  func ownEventsAtTheEnd(core: EventCentral.Core) {
+    let lifetime = Lifetime()
+    let pump = EventPump(on: EventCentral(core: core))
+    pump.addEventCallback { (_: Heavy) in }
+    for number in 0..<100 {
+      #expect(pump.queueEvent(Heavy(number: number, token: lifetime.token())))
+    }
+    #expect(pump.run(limit: 30).waiting == 70)
+    pump.cancel()
+    #expect(!pump.queueEvent(Heavy(number: 100, token: lifetime.token())))
+    #expect(pump.run() == Self.report(0))
+    #expect(pump.statistics.cancelled == 70)
+    #expect(lifetime.alive == 0)
+  }
+
   @Test("A deadline that has passed, and a limit of 0, let nothing begin", arguments: cores)
   func nothing(core: EventCentral.Core) {
     let pump = EventPump(on: EventCentral(core: core))

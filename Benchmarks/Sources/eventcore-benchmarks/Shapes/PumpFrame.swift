@@ -56,7 +56,7 @@ private final class Frames: Trial {
     for _ in 0..<frames {
       for _ in 0..<eventsOfFrame {
         number &+= 1
-        Event24(number: number).queue(on: central)
+        pump.queueEvent(Event24(number: number))
       }
       let report = pump.run(until: hasDeadline ? .now + .seconds(1) : nil)
       check(report.waiting == 0, "A frame left \(report.waiting) events.")

@@ -145,6 +145,9 @@
       }
     }
 
+    func enter() -> OpaquePointer? { evc_mailbox_enter(mailbox) }
+    func leave(_ before: OpaquePointer?) { evc_mailbox_leave(before) }
+
     func admit() {
       // Only of a worker: the seam's contract.
       evc_worker_admit(worker!)
