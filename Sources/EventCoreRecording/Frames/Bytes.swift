@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+// Numbers as bytes, the least significant first. A varint has seven bits a byte, and the high bit says that another
+// byte follows.
+
+extension [UInt8] {
+  mutating func appendVarint(_ value: UInt64) {
+    var rest = value
+    while rest >= 128 {
+      append(UInt8(truncatingIfNeeded: rest) | 128)
+      rest >>= 7
+    }
+    append(UInt8(rest))
+  }
+
+  mutating func appendFixed<T: FixedWidthInteger>(_ value: T) {
+    for byte in 0..<T.bitWidth / 8 { append(UInt8(truncatingIfNeeded: value >> T(8 * byte))) }
+  }
+}
+
+/// Reads bytes up to an end. Every member returns nil if what it reads is not there, or is none.
+struct ByteReader {
+  private let bytes: [UInt8]
+  private(set) var offset: Int
+  private let end: Int
+
+  init(_ bytes: [UInt8], in range: Range<Int>) {
+    self.bytes = bytes
+    (offset, end) = (range.lowerBound, range.upperBound)
+  }
+
+  var rest: Range<Int> { offset..<end }
+
+  mutating func byte() -> UInt8? {
+    guard offset < end else { return nil }
+    offset += 1
+    return bytes[offset - 1]
+  }
+
+  mutating func varint() -> UInt64? {
+    var value: UInt64 = 0
+    for shift in stride(from: 0, to: 64, by: 7) {
+      guard let byte = byte() else { return nil }
+      let bits = UInt64(byte & 127)
+      guard shift < 63 || bits < 2 else { return nil }
+      value |= bits << UInt64(shift)
+      if byte < 128 { return value }
+    }
+    return nil
+  }
+
+  mutating func fixed<T: FixedWidthInteger>(_ type: T.Type) -> T? {
+    guard let range = skip(UInt64(T.bitWidth / 8)) else { return nil }
+    return bytes[range].reversed().reduce(0) { $0 << 8 | T(truncatingIfNeeded: $1) }
+  }
+
+  /// Moves on, and returns what lies between.
+  mutating func skip(_ count: UInt64) -> Range<Int>? {
+    guard count <= UInt64(end - offset) else { return nil }
+    defer { offset += Int(count) }
+    return offset..<offset + Int(count)
+  }
+}
+
+/// The CRC-32C (Castagnoli) of bytes, as in RFC 3720. It finds each change of up to 32 bits in a row.
+struct Checksum {
+  private var register = UInt32.max
+  var value: UInt32 { ~register }
+
+  private static let table: [UInt32] = (0..<256).map { index in
+    (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 0 ? value >> 1 : value >> 1 ^ 0x82F6_3B78 }
+  }
+
+  mutating func add(_ bytes: [UInt8], in range: Range<Int>) {
+    bytes.withUnsafeBufferPointer { bytes in
+      Self.table.withUnsafeBufferPointer { table in
+        for byte in bytes[range] { register = register >> 8 ^ table[Int(UInt8(truncatingIfNeeded: register) ^ byte)] }
+      }
+    }
+  }
+}
