@@ -13,23 +13,17 @@ import EventCore
 /// }
 /// ```
 ///
-/// It knows no clock. For one that stands still until you move it, ``nextTime`` says where to move it next.
-///
-/// Events are decoded and dispatched on the calling thread, with the priority and the method of their recording. The
-/// time of the dispatch is that of the central's clock.
+/// It knows no clock. Events are decoded and dispatched on the calling thread, with the priority and the method of their
+/// recording; the time of the dispatch is that of the central's clock.
 ///
 /// **Threads**: a value; each copy goes on by itself.
 ///
 /// **Order**: that of the recorded dispatch times (<doc:RecordAndReplay>).
 public struct EventPlayer: Sendable {
-  private let recording: EventRecording
-  private let central: EventCentral
+  fileprivate let recording: EventRecording
+  fileprivate let central: EventCentral
   /// How many events were replayed or passed over.
   public private(set) var position = 0
-
-  init(_ recording: EventRecording, _ central: EventCentral) {
-    (self.recording, self.central) = (recording, central)
-  }
 
   /// The recorded dispatch time of the next event; nil after the last.
   public var nextTime: DispatchTime? {
@@ -49,12 +43,12 @@ public struct EventPlayer: Sendable {
       // Entries are of types that were passed.
       try recording.dispatches[entry.record.type]!(recording.bytes[entry.payload], entry.record, central)
     } catch {
+      let (offset, name) = (entry.payload.lowerBound, recording.names[entry.record.type])
       throw EventRecordingError(
-        .undecodable, at: entry.payload.lowerBound, record: entry.number,
+        .undecodable, at: offset, record: entry.number,
         """
-        The payload of record \(entry.number), at byte \(entry.payload.lowerBound), is no \
-        \(recording.names[entry.record.type]): \(error). Read it with the type that wrote it, or go on without the \
-        event by another call.
+        The payload of record \(entry.number), at byte \(offset), is no \(name): \(error). Read it with the type that \
+        wrote it, or go on without the event by another call.
         """)
     }
     return true
@@ -85,7 +79,7 @@ extension EventRecording {
   /// A player that begins with the first event.
   ///
   /// - Parameter central: Where it dispatches.
-  public func player(on central: EventCentral = .shared) -> EventPlayer { EventPlayer(self, central) }
+  public func player(on central: EventCentral = .shared) -> EventPlayer { EventPlayer(recording: self, central: central) }
 
   /// Dispatches the events again, at their times.
   ///
@@ -104,10 +98,7 @@ extension EventRecording {
   ) async throws -> Int where C.Duration == Duration {
     require(
       speed > 0,
-      """
-      The speed of a replay is a number above zero, and this one is \(speed): pass 1 for the recorded speed, 2 for \
-      twice as fast, or .infinity for no waiting.
-      """)
+      "The speed of a replay is above zero, and this one is \(speed): pass 1 for that of the recording, or .infinity.")
     var player = player(on: central)
     let begin = clock.now
     while let next = player.nextTime {

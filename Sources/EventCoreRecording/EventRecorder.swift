@@ -12,16 +12,13 @@ import Foundation
 /// try await recorder.finish()
 /// ```
 ///
-/// A recorder is one more receiver of its types, which asks for the time. Encoding and writing happen on a thread of
-/// its own, or in a pump that you name, in one order with the handlers there.
-///
-/// The bytes go to the system when nothing waits, and otherwise 64 KiB at a time. If a recorder goes without
-/// ``finish()``, what still waits for it is not recorded, and the file reads as one that was cut.
+/// A recorder is one more receiver of its types, which asks for the time. It encodes and writes on a thread of its own,
+/// or in a pump that you name. If it goes without ``finish()``, the file reads as one that was cut.
 ///
 /// **Threads**: any, for every member, but for ``finish()`` of a recorder in a pump.
 ///
-/// **Order**: the file has the events in the order in which the recorder took them (D1), each with the time of its
-/// dispatch. A replay is in the order of these times (<doc:RecordAndReplay>).
+/// **Order**: the file has the events as the recorder took them (D1), with the times of their dispatches. A replay is in
+/// the order of these times (<doc:RecordAndReplay>).
 public final class EventRecorder: Sendable {
   /// What became of the events that were dispatched to a recorder.
   public struct Counts: Sendable, Equatable {
@@ -29,7 +26,7 @@ public final class EventRecorder: Sendable {
     public internal(set) var recorded = 0
     /// Threw an error when they were encoded. The file has their types, times and lanes.
     public internal(set) var unencodable = 0
-    /// Taken since the system refused to write.
+    /// Taken since the system refused to write, or after the end.
     public internal(set) var unwritten = 0
     /// Waited in the pump at the end, of any type.
     public internal(set) var left = 0
@@ -48,16 +45,15 @@ public final class EventRecorder: Sendable {
   ///     they dispatch again in a replay.
   ///   - file: Where to write. A file that is there is replaced.
   ///   - format: For machines, or for people as well.
-  ///   - start: When the recording starts, on the clock of the central.
+  ///   - start: When the recording starts, on the clock of the dispatch times; nil is now.
   /// - Throws: If the file cannot be made. If it cannot be written later, ``finish()`` throws.
   ///
   /// It gets the events that are dispatched after this returns (D4).
   public convenience init(
     _ central: EventCentral = .shared, of types: [any RecordableEvent.Type], to file: URL,
-    as format: EventRecording.Format = .binary, from start: DispatchTime = .now()
+    as format: EventRecording.Format = .binary, from start: DispatchTime? = nil
   ) throws(EventRecordingError) {
-    let writer = try RecordingWriter(file.path, format.writer(start, types))
-    self.init(writer, types, EventThread(on: central, name: "EventRecorder"))
+    try self.init(file, format, start, types) { EventThread(on: central, name: "EventRecorder") }
   }
 
   /// Begins to record in a pump, which encodes and writes in its runs: no thread is started.
@@ -68,12 +64,18 @@ public final class EventRecorder: Sendable {
   /// **Threads**: those of the loop.
   public convenience init(
     on pump: EventPump, of types: [any RecordableEvent.Type], to file: URL,
-    as format: EventRecording.Format = .binary, from start: DispatchTime = .now()
+    as format: EventRecording.Format = .binary, from start: DispatchTime? = nil
   ) throws(EventRecordingError) {
-    self.init(try RecordingWriter(file.path, format.writer(start, types)), types, pump)
+    try self.init(file, format, start, types) { pump }
   }
 
-  private init(_ writer: RecordingWriter, _ types: [any RecordableEvent.Type], _ place: some LaneCallbackPlace) {
+  private init(
+    _ file: URL, _ format: EventRecording.Format, _ start: DispatchTime?, _ types: [any RecordableEvent.Type],
+    on makePlace: () -> some LaneCallbackPlace
+  ) throws(EventRecordingError) {
+    let start = (start ?? .now()).uptimeNanoseconds
+    let writer = try RecordingWriter(file.path, format, start: start, types: recordingNames(of: types))
+    let place = makePlace()
     self.writer = writer
     thread = place as? EventThread
     handles = types.enumerated().map { Self.register($1, $0, writer, place) }
@@ -125,13 +127,5 @@ public final class EventRecorder: Sendable {
   private func end() throws(EventRecordingError) -> Counts {
     for handle in handles { handle.remove() }
     return try writer.end(left: thread == nil ? handles[0].waitingEventCount : 0)
-  }
-}
-
-extension EventRecording.Format {
-  fileprivate func writer(_ start: DispatchTime, _ types: [any RecordableEvent.Type]) -> any FrameWriter {
-    let (start, types) = (start.uptimeNanoseconds, recordingNames(of: types))
-    return self == .binary
-      ? BinaryFrameWriter(start: start, types: types) : LineFrameWriter(start: start, types: types)
   }
 }

@@ -59,12 +59,8 @@ public struct EventRecording: Sendable {
     contentsOf file: URL, of types: [any RecordableEvent.Type],
     accepting faults: Set<EventRecordingError.Reason> = []
   ) throws(EventRecordingError) {
-    let data: Data
-    do {
-      data = try Data(contentsOf: file)
-    } catch {
-      throw EventRecordingError(
-        .file, "The recording \(file.path) cannot be read: \(error). Pass the path of a file that is there.")
+    guard let data = try? Data(contentsOf: file) else {
+      throw EventRecordingError(.file, "There is no \(file.path) that can be read: pass a file of an EventRecorder's.")
     }
     try self.init(data, of: types, accepting: faults)
   }
@@ -85,21 +81,13 @@ public struct EventRecording: Sendable {
     entries = contents.inOrderOfDispatch.filter { dispatches[$0.record.type] != nil }
     if let damage, !faults.contains(.damaged) { throw damage }
     if !unknownTypes.isEmpty, !faults.contains(.unknownTypes) {
-      throw EventRecordingError(
-        .unknownTypes,
-        """
-        The types of a recording are passed when it is read, and this one has events of other types: \
-        \(unknownTypes.sorted { $0.key < $1.key }.map { "\($0.value) of \($0.key)" }.joined(separator: ", ")). Pass \
-        these types, or accepting: [.unknownTypes].
-        """)
+      let found = unknownTypes.sorted { $0.key < $1.key }.map { "\($0.value) of \($0.key)" }.joined(separator: ", ")
+      let rule = "The types of a recording are passed when it is read, and this one has others"
+      throw EventRecordingError(.unknownTypes, "\(rule): \(found). Pass them, or accepting: [.unknownTypes].")
     }
     if missingCount > 0, !faults.contains(.missingEvents) {
-      throw EventRecordingError(
-        .missingEvents,
-        """
-        The recording lacks \(missingCount) events, which its recorder could not encode or had not taken at its end: \
-        record anew, or pass accepting: [.missingEvents].
-        """)
+      let found = "The recording lacks \(missingCount) events, which could not be encoded or waited at its end"
+      throw EventRecordingError(.missingEvents, "\(found): record anew, or pass accepting: [.missingEvents].")
     }
   }
 

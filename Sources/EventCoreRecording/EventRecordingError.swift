@@ -33,7 +33,6 @@ public struct EventRecordingError: Error, Sendable, CustomStringConvertible {
   public let description: String
 
   init(_ reason: Reason, at byteOffset: Int? = nil, record: Int? = nil, _ description: String) {
-    (self.reason, self.byteOffset, recordNumber) = (reason, byteOffset, record)
-    self.description = description
+    (self.reason, self.byteOffset, recordNumber, self.description) = (reason, byteOffset, record, description)
   }
 }

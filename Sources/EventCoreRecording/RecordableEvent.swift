@@ -4,13 +4,6 @@
 import EventCore
 
 /// A `Codable` event that can be recorded, with a name by which files know its type.
-///
-/// ```swift
-/// struct Input: RecordableEvent {
-///   var key: UInt16
-///   var isDown: Bool
-/// }
-/// ```
 public protocol RecordableEvent: Eventable, Codable {
   /// The name of the type in files: by default the type's own, without those of the module and of the types around it.
   ///

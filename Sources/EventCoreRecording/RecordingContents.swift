@@ -29,12 +29,10 @@ struct RecordingContents {
       while isOpen && version == 1 {
         switch try reader.next() {
         case .start(let number, let time): (version, start) = (number, time)
-        case .event(let record, let payload?):
+        case .event(let record, let payload):
           records += 1
-          entries.append(Entry(record: record, payload: payload, number: records))
-        case .event(_, nil):
-          records += 1
-          missing += 1
+          missing += payload == nil ? 1 : 0
+          if let payload { entries.append(Entry(record: record, payload: payload, number: records)) }
         case .end(let left):
           missing += left
           isOpen = false
@@ -55,10 +53,7 @@ struct RecordingContents {
     guard version == 1 else {
       throw EventRecordingError(
         .unsupportedVersion,
-        """
-        This EventCore reads recordings of version 1, and this one has version \(version): read it with the EventCore \
-        that wrote it.
-        """)
+        "Recordings of version 1 can be read, and this one has version \(version): use the EventCore that wrote it.")
     }
     names = reader.names
   }
@@ -69,10 +64,7 @@ struct RecordingContents {
     if bytes.starts(with: LineFormat.magic.prefix(bytes.count)) { return LineFrameReader(bytes) }
     throw EventRecordingError(
       .notARecording, at: 0,
-      """
-      A recording begins with EVCREC or with {"crc32c":", and these bytes do not: pass a file that an EventRecorder \
-      has written.
-      """)
+      #"A recording begins with EVCREC or {"crc32c":", and these bytes do not: pass a file of an EventRecorder's."#)
   }
 
   /// In the order of their times. Those with the same time are in the order of D1, but within a stack lane in the

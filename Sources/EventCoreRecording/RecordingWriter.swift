@@ -27,18 +27,17 @@ final class RecordingWriter: Sendable {
   private static let bufferSize = 1 << 16
 
   /// Makes the file, or empties the one that is there.
-  init(_ path: String, _ frames: any FrameWriter) throws(EventRecordingError) {
+  init(
+    _ path: String, _ format: EventRecording.Format, start: UInt64, types: [String]
+  ) throws(EventRecordingError) {
+    let frames: any FrameWriter =
+      format == .binary ? BinaryFrameWriter(start: start, types: types) : LineFrameWriter(start: start, types: types)
     let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
-      throw EventRecordingError(
-        .file,
-        """
-        A recorder writes a file, and the system refused to open \(path): \(String(cString: strerror(errno))). Pass \
-        the path of a file in a folder that is there and can be written.
-        """)
+      let found = "A recorder writes a file, and the system refused \(path): \(String(cString: strerror(errno)))."
+      throw EventRecordingError(.file, "\(found) Pass a file in a folder that is there and can be written.")
     }
-    let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-    state = Guarded(State(frames: frames, file: file))
+    state = Guarded(State(frames: frames, file: FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)))
     flush()
   }
 
@@ -56,7 +55,7 @@ final class RecordingWriter: Sendable {
     let payload = Result { try encodePayload(event) }
     let isLast = place?.waitingEventCount == 0
     state.withLock { state in
-      guard state.fileError == nil else {
+      guard state.fileError == nil, !state.hasEnded else {
         state.counts.unwritten += 1
         return
       }
@@ -106,21 +105,13 @@ final class RecordingWriter: Sendable {
 
   private static func error(of state: State) -> EventRecordingError? {
     let counts = state.counts
-    var text = ""
-    if let error = state.fileError {
-      text += """
-         The system refused to write, and \(counts.unwritten) events are not in the file, which can be read up to \
-        there: make room, and record anew. (\(error))
-        """
-    }
-    if let error = state.encodingError {
-      text += " \(counts.unencodable) events could not be encoded: mend their encode(to:). (The first: \(error))"
-    }
-    if counts.left > 0 {
-      text += " \(counts.left) events waited in the pump: run it until nothing waits, then call finish()."
-    }
-    guard !text.isEmpty else { return nil }
-    return EventRecordingError(
-      .incomplete, "A recording has every event of its types, and this one only \(counts.recorded) of them.\(text)")
+    let parts = [
+      state.fileError.map { "\(counts.unwritten) could not be written: make room, and record anew. (\($0))" },
+      state.encodingError.map { "\(counts.unencodable) could not be encoded: mend their encode(to:). (The first: \($0))" },
+      counts.left == 0 ? nil : "\(counts.left) waited in the pump: run it until nothing waits, then call finish().",
+    ].compactMap { $0 }
+    guard !parts.isEmpty else { return nil }
+    let text = "A recording has all events of its types. This one has \(counts.recorded). "
+    return EventRecordingError(.incomplete, text + parts.joined(separator: " "))
   }
 }

@@ -45,14 +45,14 @@ struct DamageTests {
     for value in [0, 1, 127, 128, 300, .max, .max - 1, 1 << 63, 1 << 35] as [UInt64] {
       var bytes: [UInt8] = []
       bytes.appendVarint(value)
-      var reader = ByteReader(bytes, in: 0..<bytes.count)
+      var reader = ByteReader(rest: bytes[...])
       #expect(reader.varint() == value)
       #expect(reader.rest.isEmpty)
-      var short = ByteReader(bytes, in: 0..<bytes.count - 1)
+      var short = ByteReader(rest: bytes.dropLast())
       #expect(short.varint() == nil)
     }
     for bytes: [UInt8] in [[UInt8](repeating: 255, count: 9) + [2], [UInt8](repeating: 128, count: 11)] {
-      var reader = ByteReader(bytes, in: 0..<bytes.count)
+      var reader = ByteReader(rest: bytes[...])
       #expect(reader.varint() == nil)
     }
   }

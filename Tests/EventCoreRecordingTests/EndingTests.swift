@@ -19,7 +19,7 @@ struct EndingTests {
       for _ in 0..<2 {
         let error = #expect(throws: EventRecordingError.self) { try finish(recorder) }
         #expect(error?.reason == .incomplete)
-        #expect(error?.description.contains("2 events could not be encoded") == true)
+        #expect(error?.description.contains("2 could not be encoded") == true)
         #expect(error?.description.contains("Mark: Refusal()") == true)
       }
       #expect((recorder.counts.recorded, recorder.counts.unencodable) == (8, 2))
@@ -40,7 +40,7 @@ struct EndingTests {
       for number in 0..<1000 { Mark(number).queue(on: central) }
       let error = #expect(throws: EventRecordingError.self) { try finish(recorder) }
       #expect(error?.reason == .incomplete)
-      #expect(error?.description.contains("1000 events are not in the file") == true)
+      #expect(error?.description.contains("1000 could not be written") == true)
       #expect((recorder.counts.recorded, recorder.counts.unwritten) == (0, 1000))
     }
 
@@ -109,7 +109,7 @@ struct EndingTests {
       for number in 0..<10 { Mark(number).queue(on: central) }
       pump.run(limit: 7)
       let error = #expect(throws: EventRecordingError.self) { try finish(recorder) }
-      #expect(error?.description.contains("3 events waited in the pump") == true)
+      #expect(error?.description.contains("3 waited in the pump") == true)
       #expect((recorder.counts.recorded, recorder.counts.left) == (7, 3))
       #expect(pump.run().handled == 3)
       #expect(recorder.counts.recorded == 7)

@@ -135,6 +135,6 @@ struct PlayerTests {
         Data(BinaryFormat.magic), of: [Mark.self], accepting: [.damaged])
       _ = try await recording.replay(speed: speed)
     }
-    expectMessage(result, "The speed of a replay is a number above zero")
+    expectMessage(result, "The speed of a replay is above zero")
   }
 }

@@ -29,7 +29,9 @@ struct BinaryFrameWriter: FrameWriter {
   init(start: UInt64, types: [String]) {
     lastTime = start
     checksum.add(bytes, in: 0..<bytes.count)
-    addFrame(BinaryFormat.start, 1, start)
+    var body = [BinaryFormat.start, 1]
+    body.appendVarint(start)
+    addFrame(body)
     for type in types { addFrame([BinaryFormat.name] + type.utf8) }
   }
 
@@ -42,11 +44,9 @@ struct BinaryFrameWriter: FrameWriter {
     addFrame(body + (payload ?? Data()))
   }
 
-  mutating func end(left: Int) { addFrame(BinaryFormat.end, UInt64(left)) }
-
-  private mutating func addFrame(_ tag: UInt8, _ numbers: UInt64...) {
-    var body = [tag]
-    for number in numbers { body.appendVarint(number) }
+  mutating func end(left: Int) {
+    var body = [BinaryFormat.end]
+    body.appendVarint(UInt64(UInt32(clamping: left)))
     addFrame(body)
   }
 
@@ -76,10 +76,10 @@ struct BinaryFrameReader: FrameReader {
   mutating func next() throws(FrameDamage) -> Frame {
     while true {
       let (body, end) = try frame()
-      var reader = ByteReader(bytes, in: body)
+      var reader = ByteReader(rest: body)
       let tag = reader.byte()
       if tag == BinaryFormat.name {
-        names.append(String(decoding: bytes[reader.rest], as: UTF8.self))
+        names.append(String(decoding: reader.rest, as: UTF8.self))
         offset = end
       } else if let tag, let first = reader.varint(), let frame = content(tag, first, &reader) {
         offset = end
@@ -91,41 +91,36 @@ struct BinaryFrameReader: FrameReader {
   }
 
   /// Checks the frame at the offset. Returns where its body is, and where the frame ends.
-  private mutating func frame() throws(FrameDamage) -> (body: Range<Int>, end: Int) {
+  private mutating func frame() throws(FrameDamage) -> (body: ArraySlice<UInt8>, end: Int) {
     guard offset < bytes.count else { throw .cut }
-    var reader = ByteReader(bytes, in: offset..<bytes.count)
+    var reader = ByteReader(rest: bytes[offset...])
     guard let length = reader.varint() else {
       throw FrameDamage(expected: "the length of a frame", found: "bytes that are no such number")
     }
-    guard let body = reader.skip(length), let found = reader.fixed(UInt32.self) else {
+    guard let body = reader.skip(length), let found = reader.fixed() else {
       throw FrameDamage(
         expected: "a frame of \(length) bytes and its checksum", found: "\(bytes.count - offset) bytes")
     }
     var checksum = checksum
-    checksum.add(bytes, in: offset..<body.upperBound)
+    checksum.add(bytes, in: offset..<body.endIndex)
     guard checksum.value == found else {
       throw FrameDamage(
-        expected: "a frame with the checksum \(String(checksum.value, radix: 16))",
-        found: String(found, radix: 16))
+        expected: "a frame with the checksum \(checksum.hexadecimal)", found: String(found, radix: 16))
     }
     self.checksum = checksum
-    return (body, reader.rest.lowerBound)
+    return (body, reader.rest.startIndex)
   }
 
   private mutating func content(_ tag: UInt8, _ first: UInt64, _ reader: inout ByteReader) -> Frame? {
-    let lane = tag & ~BinaryFormat.missing
-    switch tag {
-    case BinaryFormat.start:
-      guard let time = reader.varint() else { return nil }
+    if tag == BinaryFormat.end { return .end(left: Int(UInt32(clamping: first))) }
+    guard let time = reader.varint() else { return nil }
+    if tag == BinaryFormat.start {
       lastTime = time
       return .start(version: Int(clamping: first), time: time)
-    case BinaryFormat.end: return .end(left: Int(clamping: first))
-    case _ where lane < 10 && first < names.count:
-      guard let zigzag = reader.varint() else { return nil }
-      lastTime &+= zigzag >> 1 ^ (0 &- zigzag & 1)
-      return .event(
-        Record(time: lastTime, type: Int(first), lane: lane), payload: tag == lane ? reader.rest : nil)
-    default: return nil
     }
+    let lane = tag & ~BinaryFormat.missing
+    guard lane < 10, first < names.count else { return nil }
+    lastTime &+= time >> 1 ^ (0 &- time & 1)
+    return .event(Record(time: lastTime, type: Int(first), lane: lane), payload: tag == lane ? reader.rest.indices : nil)
   }
 }

@@ -14,29 +14,17 @@ extension [UInt8] {
     append(UInt8(rest))
   }
 
-  mutating func appendFixed<T: FixedWidthInteger>(_ value: T) {
-    for byte in 0..<T.bitWidth / 8 { append(UInt8(truncatingIfNeeded: value >> T(8 * byte))) }
+  mutating func appendFixed(_ value: UInt32) {
+    for shift in stride(from: 0, to: 32, by: 8) { append(UInt8(truncatingIfNeeded: value >> UInt32(shift))) }
   }
 }
 
 /// Reads bytes up to an end. Every member returns nil if what it reads is not there, or is none.
 struct ByteReader {
-  private let bytes: [UInt8]
-  private(set) var offset: Int
-  private let end: Int
+  /// What is left.
+  var rest: ArraySlice<UInt8>
 
-  init(_ bytes: [UInt8], in range: Range<Int>) {
-    self.bytes = bytes
-    (offset, end) = (range.lowerBound, range.upperBound)
-  }
-
-  var rest: Range<Int> { offset..<end }
-
-  mutating func byte() -> UInt8? {
-    guard offset < end else { return nil }
-    offset += 1
-    return bytes[offset - 1]
-  }
+  mutating func byte() -> UInt8? { rest.popFirst() }
 
   mutating func varint() -> UInt64? {
     var value: UInt64 = 0
@@ -50,16 +38,15 @@ struct ByteReader {
     return nil
   }
 
-  mutating func fixed<T: FixedWidthInteger>(_ type: T.Type) -> T? {
-    guard let range = skip(UInt64(T.bitWidth / 8)) else { return nil }
-    return bytes[range].reversed().reduce(0) { $0 << 8 | T(truncatingIfNeeded: $1) }
+  mutating func fixed() -> UInt32? {
+    skip(4).map { $0.reversed().reduce(0) { $0 << 8 | UInt32($1) } }
   }
 
   /// Moves on, and returns what lies between.
-  mutating func skip(_ count: UInt64) -> Range<Int>? {
-    guard count <= UInt64(end - offset) else { return nil }
-    defer { offset += Int(count) }
-    return offset..<offset + Int(count)
+  mutating func skip(_ count: UInt64) -> ArraySlice<UInt8>? {
+    guard count <= UInt64(rest.count) else { return nil }
+    defer { rest = rest.dropFirst(Int(count)) }
+    return rest.prefix(Int(count))
   }
 }
 
@@ -67,6 +54,8 @@ struct ByteReader {
 struct Checksum {
   private var register = UInt32.max
   var value: UInt32 { ~register }
+  /// In eight digits.
+  var hexadecimal: String { String(String(1 << 32 | UInt64(value), radix: 16).dropFirst()) }
 
   private static let table: [UInt32] = (0..<256).map { index in
     (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 0 ? value >> 1 : value >> 1 ^ 0x82F6_3B78 }

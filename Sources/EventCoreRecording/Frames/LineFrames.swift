@@ -19,9 +19,7 @@ enum LineFormat {
   static let event = Data(#","event":"#.utf8)
 
   /// How a line begins, up to what has the checksum. It is 23 bytes long.
-  static func prefix(_ checksum: Checksum) -> String {
-    String(format: #"{"crc32c":"%08x","#, checksum.value)
-  }
+  static func prefix(_ checksum: Checksum) -> String { #"{"crc32c":"\#(checksum.hexadecimal)","# }
 }
 
 struct LineFrameWriter: FrameWriter {
@@ -38,12 +36,11 @@ struct LineFrameWriter: FrameWriter {
 
   mutating func add(_ record: Record, _ payload: Data?) {
     addLine(
-      #""time":\#(record.time),"type":\#(types[record.type]),"method":"\#(record.method)","#
-        + #""priority":"\#(record.priority)""#,
+      #""time":\#(record.time),"type":\#(types[record.type]),"method":"\#(record.method)","priority":"\#(record.priority)""#,
       payload.map { LineFormat.event + $0 } ?? Data())
   }
 
-  mutating func end(left: Int) { addLine(#""left":\#(left)"#) }
+  mutating func end(left: Int) { addLine(#""left":\#(UInt32(clamping: left))"#) }
 
   private mutating func addLine(_ text: String, _ payload: Data = Data()) {
     let line = Array(text.utf8) + payload + "}\n".utf8
@@ -57,23 +54,17 @@ struct LineFrameReader: FrameReader {
   private let bytes: [UInt8]
   private(set) var names: [String] = []
   private(set) var offset = 0
-  private var numbers: [String: Int] = [:]
   private var checksum = Checksum()
 
   /// What a line has, except for the event itself.
   private struct Line: Decodable {
     let version: Int?
-    let start: UInt64?
-    let time: UInt64?
-    let type: String?
-    let method: String?
-    let priority: String?
-    let left: Int?
+    let left: UInt32?
+    let start, time: UInt64?
+    let type, method, priority: String?
   }
 
-  init(_ bytes: [UInt8]) {
-    self.bytes = bytes
-  }
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   mutating func next() throws(FrameDamage) -> Frame {
     guard offset < bytes.count else { throw .cut }
@@ -83,11 +74,10 @@ struct LineFrameReader: FrameReader {
     let text = min(offset + LineFormat.prefix(checksum).utf8.count, newline)..<newline + 1
     var checksum = checksum
     checksum.add(bytes, in: text)
-    let expected = LineFormat.prefix(checksum)
-    guard bytes[offset..<text.lowerBound].elementsEqual(expected.utf8) else {
+    let (expected, found) = (LineFormat.prefix(checksum), bytes[offset..<text.lowerBound])
+    guard found.elementsEqual(expected.utf8) else {
       throw FrameDamage(
-        expected: "a line that begins with \(expected)",
-        found: String(decoding: bytes[offset..<text.lowerBound], as: UTF8.self))
+        expected: "a line that begins with \(expected)", found: String(decoding: found, as: UTF8.self))
     }
     let data = Data(bytes[offset..<newline])
     guard let line = try? JSONDecoder().decode(Line.self, from: data), let frame = frame(line, data) else {
@@ -99,19 +89,16 @@ struct LineFrameReader: FrameReader {
 
   private mutating func frame(_ line: Line, _ data: Data) -> Frame? {
     if let version = line.version, let start = line.start { return .start(version: version, time: start) }
-    if let left = line.left { return .end(left: left) }
+    if let left = line.left { return .end(left: Int(left)) }
     guard
       let time = line.time, let name = line.type,
       let method = EventDispatchMethod.allCases.first(where: { "\($0)" == line.method }),
       let priority = EventPriority.allCases.first(where: { "\($0)" == line.priority })
     else { return nil }
-    if numbers[name] == nil {
-      numbers[name] = names.count
-      names.append(name)
-    }
-    let record = Record(time: time, type: numbers[name] ?? 0, lane: Record.lane(method, priority))
+    let type = names.firstIndex(of: name) ?? names.count
+    if type == names.count { names.append(name) }
     // Up to the brace that ends the line.
     let payload = data.range(of: LineFormat.event).map { offset + $0.upperBound..<offset + data.count - 1 }
-    return .event(record, payload: payload)
+    return .event(Record(time: time, type: type, lane: Record.lane(method, priority)), payload: payload)
   }
 }
