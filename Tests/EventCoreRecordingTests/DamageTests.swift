@@ -86,7 +86,7 @@ struct DamageTests {
   func flipped(format: EventRecording.Format) throws {
     let sample = try Self.sample(format, "flipped")
     for offset in sample.bytes.indices {
-      for change: UInt8 in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
+      for change: UInt8 in [1, 16, 128, 255] {
         var bytes = sample.bytes
         bytes[offset] ^= change
         if offset < (format == .binary ? 6 : 11) {
@@ -108,7 +108,7 @@ struct DamageTests {
     let sample = try Self.sample(format, "mutated", records: 30)
     var random = SeededRandom(seed: announcedSeed("mutated, changes"))
     let whole = Records(try RecordingContents(sample.bytes), sample.bytes)
-    for _ in 0..<2000 {
+    for _ in 0..<500 {
       var bytes = sample.bytes
       for _ in 0..<Int.random(in: 1...4, using: &random) {
         let range = Self.range(in: bytes, &random)
@@ -146,7 +146,7 @@ struct DamageTests {
   @Test("Bytes that only begin as a recording crash nothing", arguments: formats)
   func noise(format: EventRecording.Format) throws {
     var random = SeededRandom(seed: announcedSeed("noise"))
-    for _ in 0..<2000 {
+    for _ in 0..<500 {
       let noise = (0..<Int.random(in: 0...60, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
       let contents = try RecordingContents((format == .binary ? BinaryFormat.magic : LineFormat.magic) + noise)
       #expect(contents.damage != nil)
@@ -156,7 +156,7 @@ struct DamageTests {
   @Test("Frames with a right checksum and anything in them crash nothing, and stop at none")
   func rightChecksums() throws {
     var random = SeededRandom(seed: announcedSeed("rightChecksums"))
-    for _ in 0..<2000 {
+    for _ in 0..<500 {
       var writer = BinaryFrameWriter(start: 0, types: ["Mark"])
       writer.add(Record(time: 1, type: 0, lane: 7), try encodePayload(Mark(1)))
       writer.addFrame(

@@ -27,6 +27,10 @@ struct RoundTripTests {
     var data = Data([0, 127, 128, 255])
   }
 
+  struct Tick: RecordableEvent {
+    var number: Int
+  }
+
   class Animal: Codable, @unchecked Sendable {
     let name: String
     init(name: String) { self.name = name }
@@ -107,13 +111,13 @@ struct RoundTripTests {
     let count = 1_000_000
     try await withFile { file in
       let central = EventCentral(core: core)
-      let recorder = try EventRecorder(central, of: [Mark.self], to: file)
-      (0..<count).lazy.map { Mark($0) }.queue(on: central)
+      let recorder = try EventRecorder(central, of: [Tick.self], to: file)
+      (0..<count).lazy.map { Tick(number: $0) }.queue(on: central)
       #expect(try await recorder.finish().recorded == count)
       let pump = EventPump(on: central)
       var seen = 0
-      pump.addEventCallback { (mark: Mark) in seen += mark.number == seen ? 1 : count }
-      var player = try EventRecording(contentsOf: file, of: [Mark.self]).player(on: central)
+      pump.addEventCallback { (tick: Tick) in seen += tick.number == seen ? 1 : count }
+      var player = try EventRecording(contentsOf: file, of: [Tick.self]).player(on: central)
       while try player.step() {
         if player.position % 1000 == 0 { pump.run() }
       }

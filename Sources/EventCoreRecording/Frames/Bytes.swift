@@ -62,10 +62,7 @@ struct Checksum {
   }
 
   mutating func add(_ bytes: [UInt8], in range: Range<Int>) {
-    bytes.withUnsafeBufferPointer { bytes in
-      Self.table.withUnsafeBufferPointer { table in
-        for byte in bytes[range] { register = register >> 8 ^ table[Int(UInt8(truncatingIfNeeded: register) ^ byte)] }
-      }
-    }
+    let table = Self.table
+    for index in range { register = register >> 8 ^ table[Int(UInt8(truncatingIfNeeded: register) ^ bytes[index])] }
   }
 }
