@@ -13,9 +13,9 @@ import Foundation
 /// ```
 ///
 /// A recorder is one more receiver of its types, which asks for the time. It encodes and writes on a thread of its own,
-/// or in a pump that you name. If it goes without ``finish()``, the file reads as one that was cut.
+/// or in a pump that you name. If it goes without `finish()`, the file reads as one that was cut.
 ///
-/// **Threads**: any, for every member, but for ``finish()`` of a recorder in a pump.
+/// **Threads**: any, for every member, but for `finish()` of a recorder in a pump.
 ///
 /// **Order**: the file has the events as the recorder took them (D1), with the times of their dispatches. A replay is in
 /// the order of these times (<doc:RecordAndReplay>).
@@ -46,7 +46,7 @@ public final class EventRecorder: Sendable {
   ///   - file: Where to write. A file that is there is replaced.
   ///   - format: For machines, or for people as well.
   ///   - start: When the recording starts, on the clock of the dispatch times; nil is now.
-  /// - Throws: If the file cannot be made. If it cannot be written later, ``finish()`` throws.
+  /// - Throws: If the file cannot be made. If it cannot be written later, `finish()` throws.
   ///
   /// It gets the events that are dispatched after this returns (D4).
   public convenience init(

@@ -98,7 +98,7 @@ struct OrderTests {
         == [5, 7].flatMap { time in [18, 10, 11, 12, 13, 14, 15].map { time * 100 + $0 } })
   }
 
-  @Test("In a pump a recorder takes in one order with the handlers, and makes no file before its runs", arguments: cores)
+  @Test("In a pump a recorder takes in one order with the handlers, and only in its runs", arguments: cores)
   func pump(core: EventCentral.Core) throws {
     var random = SeededRandom(seed: announcedSeed("pump"))
     try withFile { file in
