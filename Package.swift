@@ -16,6 +16,8 @@ let package = Package(
   products: [
     .library(name: "EventCore", targets: ["EventCore"]),
     .library(name: "CEventCore", targets: ["CEventCore"]),
+    // Events to files, and back.
+    .library(name: "EventCoreRecording", targets: ["EventCoreRecording"]),
     // For programs that come from another system: EventCore by that system's words.
     .library(name: "EventDrivenSwift", targets: ["EventDrivenSwift"]),
     .library(name: "EventsTree", targets: ["EventsTree"]),
@@ -43,6 +45,7 @@ let package = Package(
     // A function of the Swift runtime that the language has no word for.
     .target(name: "CSwiftRuntime"),
     .target(name: "EventCore", dependencies: ["CEventCore", "CSwiftRuntime"]),
+    .target(name: "EventCoreRecording", dependencies: ["EventCore"]),
     .target(name: "EventDrivenSwift", dependencies: ["EventCore"]),
     .target(name: "EventsTree", dependencies: ["EventCore"]),
     .target(name: "Coordinate", dependencies: ["EventCore"]),
@@ -60,13 +63,16 @@ let package = Package(
       path: "Tests/EventCoreTestSupport"),
     .testTarget(name: "EventCoreTests", dependencies: ["EventCore", "EventCoreTestSupport"]),
     .testTarget(
+      name: "EventCoreRecordingTests", dependencies: ["EventCoreRecording", "EventCoreTestSupport"]),
+    .testTarget(
       name: "EventDrivenSwiftTests", dependencies: ["EventDrivenSwift", "EventCoreTestSupport"]),
     .testTarget(name: "EventCoreStressTests", dependencies: ["EventCore", "EventCoreTestSupport"]),
     // Compiles every example of the README and the documentation, with the public interface alone.
     .testTarget(
       name: "PublicAPIProbe",
       dependencies: [
-        "EventCore", "EventDrivenSwift", "EventsTree", "Coordinate", "EventCoreTestSupport",
+        "EventCore", "EventCoreRecording", "EventDrivenSwift", "EventsTree", "Coordinate",
+        "EventCoreTestSupport",
       ]),
     // The examples of EventDrivenSwift, as a user in Swift 5 mode has them, and closures that only that mode
     // takes.

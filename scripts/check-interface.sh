@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v python3 >/dev/null || { echo "scripts/check-interface.sh needs Python 3." >&2; exit 1; }
 
-modules=(EventCore EventDrivenSwift EventsTree Coordinate)
+modules=(EventCore EventCoreRecording EventDrivenSwift EventsTree Coordinate)
 work=.build/interface
 rm -rf "$work"
 mkdir -p "$work"
@@ -20,11 +20,13 @@ mkdir -p "$work"
 extract() { # TREE FOLDER
   local tree=$1 folder=$2 built target module
   for module in "${modules[@]}"; do
+    [ -d "$tree/Sources/$module" ] || continue   # An older tree has fewer modules.
     swift build --package-path "$tree" --target "$module" >/dev/null
   done
   built=$(swift build --package-path "$tree" --show-bin-path)
   target=$(swiftc -print-target-info | sed -n 's/^ *"triple": "\(.*\)",$/\1/p' | head -1)
   for module in "${modules[@]}"; do
+    [ -d "$tree/Sources/$module" ] || continue
     mkdir -p "$folder/$module"
     swift symbolgraph-extract -module-name "$module" -target "$target" -minimum-access-level public \
       -skip-synthesized-members -output-dir "$folder/$module" -I "$built/Modules" -I "$tree/include" \

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import Foundation
+
+/// Writes the events of a central to a file, from which an ``EventRecording`` replays them.
+///
+/// ```swift
+/// let recorder = try EventRecorder(world, of: [Input.self, Resize.self], to: file)
+/// play()
+/// try await recorder.finish()
+/// ```
+///
+/// A recorder is one more receiver of its types, which asks for the time. It encodes and writes on a thread of its own,
+/// or in a pump that you name. If it goes without `finish()`, the file reads as one that was cut.
+///
+/// **Threads**: any, for every member, but for `finish()` of a recorder in a pump.
+///
+/// **Order**: the file has the events as the recorder took them (D1), with the times of their dispatches. A replay is in
+/// the order of these times (<doc:RecordAndReplay>).
+public final class EventRecorder: Sendable {
+  /// What became of the events that were dispatched to a recorder.
+  public struct Counts: Sendable, Equatable {
+    /// In the file, or about to be.
+    public internal(set) var recorded = 0
+    /// Threw an error when they were encoded. The file has their types, times and lanes.
+    public internal(set) var unencodable = 0
+    /// Taken since the system refused to write, or after the end.
+    public internal(set) var unwritten = 0
+    /// Waited in the pump at the end, of any type.
+    public internal(set) var left = 0
+  }
+
+  let writer: RecordingWriter
+  /// The recorder's own; nil in a pump.
+  private let thread: EventThread?
+  private let handles: [any EventListenerHandling]
+
+  /// Begins to record on a thread of the recorder's own.
+  ///
+  /// - Parameters:
+  ///   - central: Where the events are dispatched.
+  ///   - types: Which events to record. Prefer what comes from outside, such as input: what handlers dispatch in reply
+  ///     they dispatch again in a replay.
+  ///   - file: Where to write. A file that is there is replaced.
+  ///   - format: For machines, or for people as well.
+  ///   - start: When the recording starts, on the clock of the dispatch times; nil is now.
+  /// - Throws: If the file cannot be made. If it cannot be written later, `finish()` throws.
+  ///
+  /// It gets the events that are dispatched after this returns (D4).
+  public convenience init(
+    _ central: EventCentral = .shared, of types: [any RecordableEvent.Type], to file: URL,
+    as format: EventRecording.Format = .binary, from start: DispatchTime? = nil
+  ) throws(EventRecordingError) {
+    try self.init(file, format, start, types) { EventThread(on: central, name: "EventRecorder") }
+  }
+
+  /// Begins to record in a pump, which encodes and writes in its runs: no thread is started.
+  ///
+  /// It also records what is sent to the pump alone, which a replay dispatches on a central. All else is as for the
+  /// recorder with a thread.
+  ///
+  /// **Threads**: those of the loop.
+  public convenience init(
+    on pump: EventPump, of types: [any RecordableEvent.Type], to file: URL,
+    as format: EventRecording.Format = .binary, from start: DispatchTime? = nil
+  ) throws(EventRecordingError) {
+    try self.init(file, format, start, types) { pump }
+  }
+
+  private init(
+    _ file: URL, _ format: EventRecording.Format, _ start: DispatchTime?, _ types: [any RecordableEvent.Type],
+    on makePlace: () -> some LaneCallbackPlace
+  ) throws(EventRecordingError) {
+    let start = (start ?? .now()).uptimeNanoseconds
+    let writer = try RecordingWriter(file.path, format, start: start, types: recordingNames(of: types))
+    let place = makePlace()
+    self.writer = writer
+    thread = place as? EventThread
+    handles = types.enumerated().map { Self.register($1, $0, writer, place) }
+    writer.place = handles[0]
+  }
+
+  private static func register<Event: RecordableEvent>(
+    _ type: Event.Type, _ number: Int, _ writer: RecordingWriter, _ place: some LaneCallbackPlace
+  ) -> any EventListenerHandling {
+    place.addLaneCallback { (event: Event, priority, method, time) in
+      let lane = Record.lane(method, priority)
+      writer.record(event, Record(time: time.uptimeNanoseconds, type: number, lane: lane))
+    }
+  }
+
+  deinit {
+    for handle in handles { handle.remove() }
+    writer.flush()
+  }
+
+  /// What has become of the events so far. Those that wait are not counted yet.
+  public var counts: Counts { writer.counts }
+
+  /// Hands to the system what was recorded so far.
+  public func flush() { writer.flush() }
+
+  /// Ends the recording: records what was dispatched before, and completes the file.
+  ///
+  /// A recorder in a pump does not run the pump: call it when a run has left nothing. If events wait, it throws.
+  ///
+  /// - Returns: What has become of the events. A second call returns or throws the same.
+  /// - Throws: If an event is missing in the file. ``counts`` has the numbers.
+  ///
+  /// **Threads**: any; in a pump those of the loop, outside of its callbacks.
+  @available(*, noasync, message: "It blocks its thread: write await finish() in an async function.")
+  @discardableResult
+  public func finish() throws(EventRecordingError) -> Counts {
+    thread?.drain()
+    return try end()
+  }
+
+  /// Ends the recording as the form that blocks, but without blocking the thread of the task.
+  @discardableResult
+  public func finish() async throws(EventRecordingError) -> Counts {
+    await thread?.drain()
+    return try end()
+  }
+
+  private func end() throws(EventRecordingError) -> Counts {
+    for handle in handles { handle.remove() }
+    return try writer.end(left: thread == nil ? handles[0].waitingEventCount : 0)
+  }
+}

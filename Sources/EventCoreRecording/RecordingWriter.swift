@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import Foundation
+
+/// Writes events to the file, and counts them.
+///
+/// Synchronization: `state` has a mutex. The handlers, of which one runs at a time, encode without it, since that is the
+/// user's code.
+final class RecordingWriter: Sendable {
+  private struct State {
+    var frames: any FrameWriter
+    let file: FileHandle
+    var counts = EventRecorder.Counts()
+    /// How many of the recorded events are in the buffer alone.
+    var buffered = 0
+    /// The first refusal of the system, after which nothing is written, and that of a type.
+    var fileError, encodingError: String?
+    /// Tells how many events wait. It refers to the writer in turn, by the handlers, until these end.
+    var place: (any EventListenerHandling)?
+    var hasEnded = false
+  }
+  private let state: Guarded<State>
+
+  /// How many bytes are written at once while events wait.
+  private static let bufferSize = 1 << 16
+
+  /// Makes the file, or empties the one that is there.
+  init(
+    _ path: String, _ format: EventRecording.Format, start: UInt64, types: [String]
+  ) throws(EventRecordingError) {
+    let frames: any FrameWriter =
+      format == .binary ? BinaryFrameWriter(start: start, types: types) : LineFrameWriter(start: start, types: types)
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else {
+      let found = "A recorder writes a file, and the system refused \(path): \(String(cString: strerror(errno)))."
+      throw EventRecordingError(.file, "\(found) Pass a file in a folder that is there and can be written.")
+    }
+    state = Guarded(State(frames: frames, file: FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)))
+    flush()
+  }
+
+  deinit { flush() }
+
+  var place: (any EventListenerHandling)? {
+    get { state.withLock { $0.place } }
+    set { state.withLock { $0.place = newValue } }
+  }
+
+  var counts: EventRecorder.Counts { state.withLock { $0.counts } }
+
+  /// Records an event. One handler at a time.
+  func record<Event: RecordableEvent>(_ event: Event, _ record: Record) {
+    let payload = Result { try encodePayload(event) }
+    let isLast = place?.waitingEventCount == 0
+    state.withLock { state in
+      guard state.fileError == nil, !state.hasEnded else {
+        state.counts.unwritten += 1
+        return
+      }
+      switch payload {
+      case .success(let bytes):
+        state.frames.add(record, bytes)
+        state.buffered += 1
+        state.counts.recorded += 1
+      case .failure(let error):
+        state.frames.add(record, nil)
+        state.counts.unencodable += 1
+        state.encodingError = state.encodingError ?? "\(Event.self): \(error)"
+      }
+      if isLast || state.frames.bytes.count >= Self.bufferSize { Self.flush(&state) }
+    }
+  }
+
+  func flush() { state.withLock { Self.flush(&$0) } }
+
+  private static func flush(_ state: inout State) {
+    if state.fileError == nil {
+      do {
+        try state.file.write(contentsOf: state.frames.bytes)
+      } catch {
+        state.fileError = "\(error)"
+        state.counts.recorded -= state.buffered
+        state.counts.unwritten += state.buffered
+      }
+    }
+    state.buffered = 0
+    state.frames.bytes.removeAll(keepingCapacity: true)
+  }
+
+  /// Ends the recording once, after the handlers have ended. Throws if an event is missing.
+  func end(left: Int) throws(EventRecordingError) -> EventRecorder.Counts {
+    let (counts, error) = state.withLock { state in
+      if !state.hasEnded {
+        (state.hasEnded, state.place, state.counts.left) = (true, nil, left)
+        state.frames.end(left: left)
+        Self.flush(&state)
+      }
+      return (state.counts, Self.error(of: state))
+    }
+    if let error { throw error }
+    return counts
+  }
+
+  private static func error(of state: State) -> EventRecordingError? {
+    let counts = state.counts
+    let parts = [
+      state.fileError.map { "\(counts.unwritten) could not be written: make room, and record anew. (\($0))" },
+      state.encodingError.map { "\(counts.unencodable) could not be encoded: mend their encode(to:). (The first: \($0))" },
+      counts.left == 0 ? nil : "\(counts.left) waited in the pump: run it until nothing waits, then call finish().",
+    ].compactMap { $0 }
+    guard !parts.isEmpty else { return nil }
+    let text = "A recording has all events of its types. This one has \(counts.recorded). "
+    return EventRecordingError(.incomplete, text + parts.joined(separator: " "))
+  }
+}

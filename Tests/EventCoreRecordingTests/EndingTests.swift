@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreTestSupport
+import Foundation
+import Testing
+
+@testable import EventCoreRecording
+
+@Suite("Recording: how it ends, and what can go wrong")
+struct EndingTests {
+  @Test("An event that cannot be encoded is counted, told, and noted in its place", arguments: cores, formats)
+  func unencodable(core: EventCentral.Core, format: EventRecording.Format) throws {
+    try withFile { file in
+      let central = EventCentral(core: core)
+      let recorder = try EventRecorder(central, of: [Mark.self], to: file, as: format)
+      for number in 0..<10 { Mark(number, fails: number % 5 == 2).queue(on: central) }
+      for _ in 0..<2 {
+        let error = #expect(throws: EventRecordingError.self) { try finish(recorder) }
+        #expect(error?.reason == .incomplete)
+        #expect(error?.description.contains("2 could not be encoded") == true)
+        #expect(error?.description.contains("Mark: Refusal()") == true)
+      }
+      #expect((recorder.counts.recorded, recorder.counts.unencodable) == (8, 2))
+      let error = #expect(throws: EventRecordingError.self) { try EventRecording(contentsOf: file, of: [Mark.self]) }
+      #expect(error?.reason == .missingEvents)
+      let recording = try EventRecording(contentsOf: file, of: [Mark.self], accepting: [.missingEvents])
+      #expect((recording.missingCount, recording.count) == (2, 8))
+      #expect(recording.entries.map(\.number) == [1, 2, 4, 5, 6, 7, 9, 10])
+      #expect(try marks(of: recording).map(\.number) == [0, 1, 3, 4, 5, 6, 8, 9])
+    }
+  }
+
+  #if os(Linux)
+    @Test("A disk that is full ends the writing; every event is counted, and the end throws", arguments: cores)
+    func fullDisk(core: EventCentral.Core) throws {
+      let central = EventCentral(core: core)
+      let recorder = try EventRecorder(central, of: [Mark.self], to: URL(fileURLWithPath: "/dev/full"))
+      for number in 0..<1000 { Mark(number).queue(on: central) }
+      let error = #expect(throws: EventRecordingError.self) { try finish(recorder) }
+      #expect(error?.reason == .incomplete)
+      #expect(error?.description.contains("1000 could not be written") == true)
+      #expect((recorder.counts.recorded, recorder.counts.unwritten) == (0, 1000))
+    }
+
+    @Test("What a file took before the disk was full can be read", arguments: cores, formats)
+    func fullLater(core: EventCentral.Core, format: EventRecording.Format) async throws {
+      await withFile { file in
+        let (path, isBinary, isLocking) = (file.path, format == .binary, core == .locking)
+        // A limit of the process stands for the disk.
+        await #expect(processExitsWith: .success) { 
+          [path = path as String, isBinary = isBinary as Bool, isLocking = isLocking as Bool] in
+          signal(SIGXFSZ, SIG_IGN)
+          var limit = rlimit(rlim_cur: 100_000, rlim_max: 100_000)
+          setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+          let central = EventCentral(core: isLocking ? .locking : .default)
+          let recorder = try EventRecorder(
+            central, of: [Mark.self], to: URL(fileURLWithPath: path), as: isBinary ? .binary : .jsonLines)
+          for number in 0..<10_000 { Mark(number).queue(on: central) }
+          _ = try? await recorder.finish()
+          let counts = recorder.counts
+          try #require(counts.recorded + counts.unwritten == 10_000 && counts.unwritten > 0)
+          let recording = try EventRecording(
+            contentsOf: URL(fileURLWithPath: path), of: [Mark.self], accepting: [.damaged])
+          try #require(recording.damage != nil && recording.count >= counts.recorded)
+          try #require(marks(of: recording).map(\.number) == Array(0..<recording.count))
+        }
+      }
+    }
+  #endif
+
+  @Test("A file that cannot be made, and one that is not there, are errors with the path")
+  func noFile() {
+    let file = URL(fileURLWithPath: "/no such folder/file")
+    let writing = #expect(throws: EventRecordingError.self) { try EventRecorder(of: [Mark.self], to: file) }
+    let reading = #expect(throws: EventRecordingError.self) { try EventRecording(contentsOf: file, of: [Mark.self]) }
+    for error in [writing, reading] {
+      #expect(error?.reason == .file)
+      #expect(error?.description.contains("/no such folder/file") == true)
+    }
+  }
+
+  @Test("D9: a recorder that goes without its end leaves a file that reads as cut", arguments: cores, formats)
+  func released(core: EventCentral.Core, format: EventRecording.Format) throws {
+    try withFile { file in
+      let central = EventCentral(core: core)
+      var recorder: EventRecorder? = try EventRecorder(central, of: [Mark.self], to: file, as: format)
+      for number in 0..<100 { Mark(number).queue(on: central) }
+      #expect(waitUntil { recorder!.counts.recorded == 100 })
+      recorder = nil
+      #expect(waitUntil { Mark(100).queue(on: central) == 0 })
+      let error = #expect(throws: EventRecordingError.self) { try EventRecording(contentsOf: file, of: [Mark.self]) }
+      #expect(error?.reason == .damaged)
+      #expect(error?.recordNumber == 101)
+      let size = try Data(contentsOf: file).count
+      #expect(error?.byteOffset == size)
+      let recording = try EventRecording(contentsOf: file, of: [Mark.self], accepting: [.damaged])
+      #expect(try marks(of: recording).map(\.number) == Array(0..<100))
+    }
+  }
+
+  @Test("D10: what waits in a pump at the end is counted, told, and noted", arguments: cores, formats)
+  func waiting(core: EventCentral.Core, format: EventRecording.Format) throws {
+    try withFile { file in
+      let central = EventCentral(core: core)
+      let pump = EventPump(on: central)
+      let recorder = try EventRecorder(on: pump, of: [Mark.self], to: file, as: format)
+      for number in 0..<10 { Mark(number).queue(on: central) }
+      pump.run(limit: 7)
+      let error = #expect(throws: EventRecordingError.self) { try finish(recorder) }
+      #expect(error?.description.contains("3 waited in the pump") == true)
+      #expect((recorder.counts.recorded, recorder.counts.left) == (7, 3))
+      #expect(pump.run().handled == 3)
+      #expect(recorder.counts.recorded == 7)
+      let recording = try EventRecording(contentsOf: file, of: [Mark.self], accepting: [.missingEvents])
+      #expect((recording.count, recording.missingCount) == (7, 3))
+    }
+  }
+
+  @Test("D9: a recorder in a pump ends with its last reference, and its writer with it", arguments: cores)
+  func releasedInPump(core: EventCentral.Core) throws {
+    try withFile { file in
+      let central = EventCentral(core: core)
+      let pump = EventPump(on: central)
+      weak var writer: RecordingWriter?
+      do {
+        let recorder = try EventRecorder(on: pump, of: [Mark.self], to: file)
+        writer = recorder.writer
+        Mark(1).queue(on: central)
+        pump.run()
+        #expect(writer != nil)
+        _ = recorder
+      }
+      #expect(Mark(2).queue(on: central) == 0)
+      pump.run()
+      #expect(writer == nil)
+    }
+  }
+}
