@@ -9,6 +9,8 @@
     struct Failure: Error { let description: String }
 
     private(set) var process: pid_t = 0
+    /// The modes of the terminal before the child began.
+    private(set) var before: [tcflag_t] = []
     private var ours: Int32
     /// Open until the end: when the last one closes its side, the system forgets the modes.
     private let theirs: Int32
@@ -32,6 +34,7 @@
       life = pipes[0]
       defer { close(pipes[1]) }
       resize(columns: 80, rows: 24)
+      before = modes
 
       var attributes = posix_spawnattr_t()
       posix_spawnattr_init(&attributes)
@@ -98,11 +101,9 @@
       output.removeSubrange(..<output.range(of: text)!.upperBound)
     }
 
-    /// Returns when the terminal takes no more of what the child writes.
-    func waitUntilStuck() throws {
-      try wait(for: ours, "a frame")
-      var polled = pollfd(fd: theirs, events: Int16(POLLOUT), revents: 0)
-      while poll(&polled, 1, 0) > 0 { sched_yield() }
+    /// From now on the terminal takes nothing of what the child writes.
+    func stopOutput() {
+      tcflow(theirs, TCOOFF)
     }
 
     func exitStatus() throws -> Int32 {
