@@ -33,9 +33,11 @@ let package = Package(
       name: "EventCoreDemo",
       dependencies: [
         "MachineSamples",
+        "TerminalScreen",
         .product(name: "EventCore", package: "EventCore"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
+    // What both draw on.
     .target(name: "TerminalScreen"),
     // A game on one thread: events, a tree, coordinators and a pump.
     .executableTarget(

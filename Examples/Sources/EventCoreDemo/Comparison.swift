@@ -66,6 +66,6 @@ struct Comparison {
     return Round(
       eventsPerSecond: Double(account.delivered) / seconds,
       latencies: engine.latencies.reduce(Latencies(), +), account: account,
-      spikes: engine.world.latest.spikes, checksum: engine.checksum)
+      spikes: Int(engine.spikeCount), checksum: engine.checksum)
   }
 }

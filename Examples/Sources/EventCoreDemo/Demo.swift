@@ -4,6 +4,7 @@
 import ArgumentParser
 import EventCore
 import MachineSamples
+import TerminalScreen
 
 /// The command line, and the order in which its tasks run.
 @main
@@ -78,7 +79,7 @@ struct Demo: ParsableCommand {
     let start = Clock.now()
     let (ending, counts) = live.run()
     let seconds = Double(Clock.now() - start) / Double(Clock.second)
-    let account = engine.finish()
+    let account = engine.finish(pump: live.pump)
     let checksum = engine.checksum
     Signals.unblock()
 

@@ -26,7 +26,7 @@ struct Summary {
     return "Sampled \(grouped(engine.sensor.ticks)) times, and \(grouped(engine.sensor.missed)) times left out"
       + " for being late:"
       + " \(grouped(engine.sensor.sampleCount)) samples,"
-      + " \(grouped(engine.world.latest.spikes)) spikes of a rate, each an alarm,"
+      + " \(grouped(engine.spikeCount)) spikes of a rate, each an alarm,"
       + " \(grouped(engine.filler.dispatched)) events of bursts and load"
       + (held > 0 ? ", \(grouped(held)) of load held back." : ".")
   }

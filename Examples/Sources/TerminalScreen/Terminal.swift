@@ -80,6 +80,14 @@ package final class Terminal {
     flush()
   }
 
+  /// Shows lines from the top, cut to the size of the terminal.
+  package func show(lines: [String]) {
+    measure()
+    guard isReady else { return }
+    let page = lines.prefix(size.rows).map { $0.prefix(size.columns) + "\u{1b}[K" }.joined(separator: "\r\n")
+    show("\u{1b}[H" + page + "\u{1b}[J")
+  }
+
   private func flush() {
     let count = unsent.isEmpty ? 0 : writeOnce(output, unsent, unsent.count)
     if count > 0 { unsent.removeFirst(count) }
