@@ -48,7 +48,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     .testTarget(name: "MachineSamplesTests", dependencies: ["MachineSamples"]),
-    .testTarget(name: "EventCoreGameTests", dependencies: ["EventCoreGame"]),
+    .testTarget(name: "EventCoreGameTests", dependencies: ["EventCoreGame", "TerminalScreen"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -57,7 +57,7 @@ final class PlayScreen: Screen {
   override func draw(on canvas: inout Canvas) {
     let (time, ship) = (field.time, field.ship)
     for star in 0..<42 {  // In three layers, the nearer the faster.
-      canvas.plot((star * 37 + 11) % 80, (star * 29 + time * (star % 3 + 1) / 12) % 44, UInt8(236 + star % 3 * 3))
+      canvas.plot((star * 37 + 11) % 80, (star * 29 + time * (star % 3 + 1) / 12) % 44, UInt8(234 + star % 3 * 3))
     }
     for missile in field.missiles {
       canvas.draw(["a", "b"], at: missile.box.at.pixels, missile.isBomb ? ["a": 88, "b": 197] : ["a": 159, "b": 159])
