@@ -2,6 +2,7 @@
 # Copyright the EventCore authors
 #
 # make demo    the main job: the demo on this machine's own counters (installs what is missing)
+# make play    a game in the terminal, on one pump (installs what is missing)
 # make test    all tests (installs what is missing), one after the other: they make threads of their own
 # make bench   all figures, about twelve minutes; make bench-quick: those of 24 bytes, two minutes
 # make models, make explore   the proofs; make check   what CI runs
@@ -9,16 +10,20 @@
 SHELL := /bin/bash
 CC ?= cc
 DEMO_ARGUMENTS ?=
+PLAY_ARGUMENTS ?=
 TEST_ARGUMENTS ?=
 
 C_SOURCES := $(wildcard Sources/CEventCore/*/*.c)
 C_HEADERS := $(wildcard include/eventcore/*.h Sources/CEventCore/*/*.h)
 C_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -DEVC_URCU -Iinclude -ISources/CEventCore
 
-.PHONY: demo test bench bench-quick check setup c-program models explore sanitize clean
+.PHONY: demo play test bench bench-quick check setup c-program models explore sanitize clean
 
 demo: setup
 	swift run --package-path Examples -c release eventcore-demo $(DEMO_ARGUMENTS)
+
+play: setup
+	swift run --package-path Examples -c release eventcore-game $(PLAY_ARGUMENTS)
 
 test: setup c-program
 	@scripts/test.sh $(TEST_ARGUMENTS)

@@ -8,7 +8,8 @@ let package = Package(
   name: "EventCoreExamples",
   platforms: [.macOS(.v15)],
   products: [
-    .executable(name: "eventcore-demo", targets: ["EventCoreDemo"])
+    .executable(name: "eventcore-demo", targets: ["EventCoreDemo"]),
+    .executable(name: "eventcore-game", targets: ["EventCoreGame"]),
   ],
   traits: [
     .default(enabledTraits: ["URCU"]),
@@ -32,10 +33,22 @@ let package = Package(
       name: "EventCoreDemo",
       dependencies: [
         "MachineSamples",
+        "TerminalScreen",
+        .product(name: "EventCore", package: "EventCore"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+    // What both draw on.
+    .target(name: "TerminalScreen"),
+    // A game on one thread: events, a tree, coordinators and a pump.
+    .executableTarget(
+      name: "EventCoreGame",
+      dependencies: [
+        "TerminalScreen",
         .product(name: "EventCore", package: "EventCore"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     .testTarget(name: "MachineSamplesTests", dependencies: ["MachineSamples"]),
+    .testTarget(name: "EventCoreGameTests", dependencies: ["EventCoreGame", "TerminalScreen"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -5,11 +5,11 @@ import Dispatch
 import EventCore
 import MachineSamples
 
-/// Runs the same samples through every core of this build at full speed, with the same threads.
-///
-/// All events are dispatched at once, so a latency is mostly the time in the queue.
+/// Runs the same samples through every core of this build at full speed, with the same threads. How long an event takes
+/// at a given load tells ``LoadSweep``.
 struct Comparison {
   struct Round {
+    /// How many were delivered in a second.
     var eventsPerSecond: Double
     var latencies: Latencies
     var account: Account
@@ -53,11 +53,12 @@ struct Comparison {
     results.flatMap(\.rounds).reduce(0) { $0 + abs($1.account.lost) }
   }
 
-  private static func round(
-    _ samples: [Sample], _ core: EventCentral.Core, _ waitStrategy: EventWaitStrategy
+  /// Runs the samples through a core within that many seconds; with 0 at full speed.
+  static func round(
+    _ samples: [Sample], _ core: EventCentral.Core, _ waitStrategy: EventWaitStrategy, seconds: Double = 0
   ) -> Round {
     let engine = Engine(
-      core: core, waitStrategy: waitStrategy, source: ReplaySource(samples, seconds: 0),
+      core: core, waitStrategy: waitStrategy, source: ReplaySource(samples, seconds: seconds),
       keepsSamples: false)
     let start = Clock.now()
     engine.sensor.start()
@@ -66,6 +67,6 @@ struct Comparison {
     return Round(
       eventsPerSecond: Double(account.delivered) / seconds,
       latencies: engine.latencies.reduce(Latencies(), +), account: account,
-      spikes: engine.world.latest.spikes, checksum: engine.checksum)
+      spikes: Int(engine.spikeCount), checksum: engine.checksum)
   }
 }

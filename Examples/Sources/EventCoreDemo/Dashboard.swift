@@ -10,7 +10,7 @@ struct Dashboard {
   var total: Double
   var counts: GameLoop
   var scene: Scene
-  var state: World.State
+  var state: World
   var telemetry: Telemetry
   var load: Int
   var note: String

@@ -4,6 +4,7 @@
 import ArgumentParser
 import EventCore
 import MachineSamples
+import TerminalScreen
 
 /// The command line, and the order in which its tasks run.
 @main
@@ -16,7 +17,7 @@ struct Demo: ParsableCommand {
       a thousand times a second, and dispatches each sample as an event of its own type. One event \
       thread keeps rates, another one looks for spikes and sends alarms past everything that \
       waits. The loop shows the latest state. At the end the same samples run through each core at \
-      full speed.
+      full speed, and at loads that are the same for both.
 
       In a terminal: q quits, b fires a burst of a million events, + and - change the load.
       """)
@@ -78,7 +79,7 @@ struct Demo: ParsableCommand {
     let start = Clock.now()
     let (ending, counts) = live.run()
     let seconds = Double(Clock.now() - start) / Double(Clock.second)
-    let account = engine.finish()
+    let account = engine.finish(pump: live.pump)
     let checksum = engine.checksum
     Signals.unblock()
 
@@ -99,7 +100,10 @@ struct Demo: ParsableCommand {
     let comparison = Comparison(of: samples, waitStrategy: wait.strategy)
     Output.line()
     Output.line(comparison.text(samples: samples.count, checksum: comparable))
-    if lost != 0 || comparison.lost != 0 || !comparison.agrees(with: comparable) {
+    let sweep = LoadSweep(of: samples, waitStrategy: wait.strategy)
+    Output.line()
+    Output.line(sweep.text)
+    if lost != 0 || comparison.lost != 0 || sweep.lost != 0 || !comparison.agrees(with: comparable) || !sweep.agrees {
       throw ExitCode.failure
     }
   }

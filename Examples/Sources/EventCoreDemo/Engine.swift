@@ -8,7 +8,6 @@ import MachineSamples
 /// The threads of one run, with their connections.
 final class Engine {
   let central: EventCentral
-  let world = World()
   let rates: RateThread
   let spikes: SpikeThread
   let filler: Filler
@@ -19,7 +18,7 @@ final class Engine {
     writer: RecordingWriter? = nil, load: Int = 0, keepsSamples: Bool = true
   ) {
     central = EventCentral(core: core)
-    rates = RateThread(on: central, waitStrategy: waitStrategy, world: world)
+    rates = RateThread(on: central, waitStrategy: waitStrategy)
     spikes = SpikeThread(on: central, waitStrategy: waitStrategy)
     filler = Filler(on: central, to: rates, load: load)
     sensor = SensorThread(
@@ -31,16 +30,21 @@ final class Engine {
     zip(rates.meter.latencies, spikes.meter.latencies).map { $0 + $1 }
   }
 
-  /// Ends all threads in the direction in which events go, so that the last events of each find a receiver.
-  func finish(_ stop: SensorThread.Stop = .now) -> Account {
+  /// How many alarms the rate thread has handled.
+  var spikeCount: UInt64 { rates.meter.latencies[DemoLane.alarms.rawValue].count }
+
+  /// Ends all threads in the direction in which events go, so that the last events of each find a receiver; the pump of
+  /// a loop, if there is one, is the last.
+  func finish(_ stop: SensorThread.Stop = .now, pump: EventPump? = nil) -> Account {
     sensor.join(stop)
     let deadline = DispatchTime.now() + .seconds(10)
     // The rate thread has to run until the last alarm was dispatched.
     spikes.drain(until: deadline)
     rates.drain(until: deadline)
+    pump?.run()
     return Account(
-      dispatched: UInt64(sensor.dispatched + spikes.dispatched) + filler.dispatched,
-      rates.statistics, spikes.statistics)
+      dispatched: UInt64(sensor.dispatched + spikes.dispatched + rates.dispatched) + filler.dispatched,
+      [rates.statistics, spikes.statistics] + (pump.map { [$0.statistics] } ?? []))
   }
 
   /// A checksum of all samples, in their order within each type, and of all alarms. After `finish()`.
@@ -54,11 +58,11 @@ struct Account {
   var skipped: UInt64
   var cancelled: UInt64
 
-  init(dispatched: UInt64, _ threads: EventThreadStatistics...) {
+  init(dispatched: UInt64, _ receivers: [EventThreadStatistics]) {
     self.dispatched = dispatched
-    delivered = threads.reduce(0) { $0 + $1.delivered }
-    skipped = threads.reduce(0) { $0 + $1.skipped }
-    cancelled = threads.reduce(0) { $0 + $1.cancelled }
+    delivered = receivers.reduce(0) { $0 + $1.delivered }
+    skipped = receivers.reduce(0) { $0 + $1.skipped }
+    cancelled = receivers.reduce(0) { $0 + $1.cancelled }
   }
 
   /// How many events were lost. Negative if events arrived twice.

@@ -6,12 +6,13 @@ import EventCore
 import MachineSamples
 import Synchronization
 
-/// Computes rates over a tenth of a second from the samples, and writes them to the world. It also handles
-/// alarms, bursts and load, so that their lanes compete for one thread.
+/// Computes rates over a tenth of a second from the samples, and queues each as a reading. It also handles alarms,
+/// bursts and load, so that their lanes compete for one thread.
 final class RateThread: EventThread, @unchecked Sendable {
   // Only the callbacks, which run on this thread, use the variables.
   let meter = Meter()
-  private let world: World
+  /// How often a receiver accepted a reading. This thread writes; it is read after the thread's end.
+  private let accepted = Atomic<Int>(0)
   /// How many events of bursts and load were handled so far. This thread writes, the sensor thread reads.
   private let fillersHandled = Atomic<UInt64>(0)
 
@@ -25,13 +26,12 @@ final class RateThread: EventThread, @unchecked Sendable {
   private var diskRead = RateMeter(window: window)
   private var diskWritten = RateMeter(window: window)
 
-  init(on central: EventCentral, waitStrategy: EventWaitStrategy, world: World) {
-    self.world = world
+  init(on central: EventCentral, waitStrategy: EventWaitStrategy) {
     super.init(on: central, waitStrategy: waitStrategy, name: "rates")
   }
 
-  @available(*, unavailable, message: "needs the world")
-  required init() { preconditionFailure("needs the world") }
+  @available(*, unavailable, message: "needs a central")
+  required init() { preconditionFailure("needs a central") }
 
   override func registerEventListeners() {
     addEventCallback(RateThread.onProcessor)
@@ -45,6 +45,9 @@ final class RateThread: EventThread, @unchecked Sendable {
     addEventCallback(RateThread.onLoad)
   }
 
+  /// How often a receiver accepted a reading. **Threads**: any.
+  var dispatched: Int { accepted.load(ordering: .relaxed) }
+
   /// **Threads**: any.
   var fillers: UInt64 { fillersHandled.load(ordering: .relaxed) }
 
@@ -55,19 +58,12 @@ final class RateThread: EventThread, @unchecked Sendable {
       processors.append(ShareMeter(window: Self.window))
     }
     let share = processors[index].share(at: event.time, busy: event.busy, total: event.total)
-    guard let share else { return }
-    world.update { state in
-      while state.processors.count <= index { state.processors.append(0) }
-      state.processors[index] = share
-    }
+    if let share { tell(.processor(index: index, share: share)) }
   }
 
   private func onMemory(_ event: MemoryEvent, _ priority: EventPriority, _ time: DispatchTime) {
     meter.count(.memory, priority, time, (event.time, event.total, event.available, event.dirty))
-    world.update { state in
-      state.memoryTotal = event.total
-      state.memoryAvailable = event.available
-    }
+    tell(.memory(total: event.total, available: event.available))
   }
 
   private func onInterrupts(
@@ -76,8 +72,7 @@ final class RateThread: EventThread, @unchecked Sendable {
     meter.count(.interrupts, priority, time, (event.time, event.hard, event.soft, 0))
     let hard = interrupts.rate(at: event.time, counter: event.hard)
     let soft = softInterrupts.rate(at: event.time, counter: event.soft)
-    guard let hard, let soft else { return }
-    world.update { $0.interrupts = hard + soft }
+    if let hard, let soft { tell(.interrupts(hard + soft)) }
   }
 
   private func onSwitches(
@@ -85,42 +80,31 @@ final class RateThread: EventThread, @unchecked Sendable {
   ) {
     meter.count(.switches, priority, time, (event.time, event.switches, event.forks, 0))
     let rate = switches.rate(at: event.time, counter: event.switches)
-    guard let rate else { return }
-    world.update { state in
-      state.switches = rate
-      state.running = event.running
-    }
+    if let rate { tell(.switches(rate, running: event.running)) }
   }
 
   private func onNetwork(_ event: NetworkEvent, _ priority: EventPriority, _ time: DispatchTime) {
     meter.count(.network, priority, time, (event.time, event.receivedBytes, event.sentBytes, event.packets))
     let receivedRate = received.rate(at: event.time, counter: event.receivedBytes)
     let sentRate = sent.rate(at: event.time, counter: event.sentBytes)
-    guard let receivedRate, let sentRate else { return }
-    world.update { state in
-      state.received = receivedRate
-      state.sent = sentRate
-    }
+    if let receivedRate, let sentRate { tell(.network(received: receivedRate, sent: sentRate)) }
   }
 
   private func onDisk(_ event: DiskEvent, _ priority: EventPriority, _ time: DispatchTime) {
     meter.count(.disk, priority, time, (event.time, event.readBytes, event.writtenBytes, event.operations))
     let readRate = diskRead.rate(at: event.time, counter: event.readBytes)
     let writtenRate = diskWritten.rate(at: event.time, counter: event.writtenBytes)
-    guard let readRate, let writtenRate else { return }
-    world.update { state in
-      state.diskRead = readRate
-      state.diskWritten = writtenRate
-    }
+    if let readRate, let writtenRate { tell(.disk(read: readRate, written: writtenRate)) }
   }
 
   private func onAlarm(_ event: SpikeAlarm, _ priority: EventPriority, _ time: DispatchTime) {
     meter.count(.alarms, dispatchedAt: time)
     meter.check(alarm: event)
-    world.update { state in
-      state.spikes += 1
-      state.lastSpike = event
-    }
+  }
+
+  /// The loop takes it in its next frame. In a run without a loop nobody does, and that costs next to nothing.
+  private func tell(_ reading: Reading) {
+    accepted.store(accepted.load(ordering: .relaxed) + reading.queue(on: central), ordering: .relaxed)
   }
 
   private func onBurst(_ event: BurstEvent, _ priority: EventPriority, _ time: DispatchTime) {

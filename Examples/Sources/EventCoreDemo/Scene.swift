@@ -14,7 +14,7 @@ struct Scene {
   private(set) var diskRead = 0.0
   private(set) var diskWritten = 0.0
 
-  mutating func step(towards state: World.State) {
+  mutating func step(towards state: World) {
     while processors.count < state.processors.count { processors.append(0) }
     for index in state.processors.indices {
       Self.follow(&processors[index], state.processors[index])

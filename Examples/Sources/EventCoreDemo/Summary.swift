@@ -26,7 +26,7 @@ struct Summary {
     return "Sampled \(grouped(engine.sensor.ticks)) times, and \(grouped(engine.sensor.missed)) times left out"
       + " for being late:"
       + " \(grouped(engine.sensor.sampleCount)) samples,"
-      + " \(grouped(engine.world.latest.spikes)) spikes of a rate, each an alarm,"
+      + " \(grouped(engine.spikeCount)) spikes of a rate, each an alarm,"
       + " \(grouped(engine.filler.dispatched)) events of bursts and load"
       + (held > 0 ? ", \(grouped(held)) of load held back." : ".")
   }
@@ -61,14 +61,10 @@ extension Comparison {
       left(name, 12) + medians.map { right(value($0), 20) }.joined()
     }
     var lines = [
-      "The same \(grouped(samples)) samples at full speed, median of \(Self.roundCount) rounds",
-      "(dispatched all at once: a latency is mostly the wait in the queue; and on a busy machine the figures",
-      "tell of its other programs):", "",
+      "The same \(grouped(samples)) samples at full speed, median of \(Self.roundCount) rounds (on a busy machine the",
+      "figures tell of its other programs):", "",
       left("", 12) + results.map { right("\($0.core)", 20) }.joined(),
       row("events/s") { grouped($0.eventsPerSecond) },
-      row("p50") { latency($0.latencies.percentile(0.5)) },
-      row("p99") { latency($0.latencies.percentile(0.99)) },
-      row("max") { latency($0.latencies.maximum) },
       row("spikes") { grouped($0.spikes) },
       row("lost") { grouped($0.account.lost) },
       row("checksum") { String($0.checksum, radix: 16) },
@@ -83,5 +79,24 @@ extension Comparison {
       lines.append("This build has no lockFree core (package trait URCU): nothing to compare with.")
     }
     return lines.joined(separator: "\n")
+  }
+}
+
+extension LoadSweep {
+  /// A row for each load.
+  var text: String {
+    let names = cores.map { right("\($0)  ", 33) }.joined()
+    let columns = cores.map { _ in ["p50", "p99", "p99.9"].map { right($0, 11) }.joined() }.joined()
+    let lines = rows.map { row in right(grouped(row.offered), 12) + row.rounds.map { cell($0, row.offered) }.joined() }
+    return ([
+      "From dispatch to handler at the same offered load (deliveries a second), up to what each core bears:", "",
+      left("", 12) + names, right("offered", 12) + columns,
+    ] + lines).joined(separator: "\n")
+  }
+
+  private func cell(_ round: Comparison.Round?, _ offered: Double) -> String {
+    guard let round else { return right("-", 33) }
+    guard bears(round, offered) else { return right("only \(grouped(round.eventsPerSecond))", 33) }
+    return [0.5, 0.99, 0.999].map { right(latency(round.latencies.percentile($0)), 11) }.joined()
   }
 }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import ArgumentParser
+import EventCore
+import TerminalScreen
+
+/// The command line and the loop.
+@main
+struct Play: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "eventcore-game", abstract: "A shooter in the terminal, on one thread and one EventPump.")
+
+  @Option(help: "Where the random numbers begin; the same seed and the same keys give the same game.")
+  var seed: UInt64 = .random(in: 0..<1_000_000)
+  @Option(help: ArgumentHelp("Write the keys to a file.", valueName: "file"))
+  var record: String?
+  @Option(help: ArgumentHelp("Replay a file that was recorded.", valueName: "file"))
+  var replay: String?
+  @Flag(help: "Let the computer play.")
+  var bot = false
+  @Flag(help: "Play without a terminal, as fast as possible, and print the last frame.")
+  var headless = false
+  @Option(help: "End after so many steps; a second has \(Game.stepsPerSecond).")
+  var steps: Int?
+
+  func validate() throws {
+    if bot, replay != nil { throw ValidationError("--bot and --replay exclude each other: both press the keys.") }
+    if headless, replay == nil, !bot || steps == nil {
+      throw ValidationError("Without a terminal nobody presses keys: add --replay FILE, or --bot and --steps NUMBER.")
+    }
+  }
+
+  func run() throws {
+    let recording = try replay.map { try Recording(file: $0) }
+    let seed = recording?.seed ?? self.seed
+    let keys = recording.map(Keys.recording) ?? (bot ? .bot : nil)
+    let limit = min(steps ?? .max, recording?.steps ?? .max)
+    let write = try record.map { try Recording.write(to: $0, seed: seed) }
+    let game = Game(seed: seed)
+    game.onKey = { key, step in write?("\(key) \(step)") }
+    if headless {
+      while game.ending == nil, game.steps < limit { game.step(keys) }
+      print(game.frame, terminator: "")
+    } else {
+      Signals.block()
+      guard let terminal = Terminal() else { throw ValidationError("This is no terminal: add --headless.") }
+      play(game, on: terminal, limit: limit, keys)
+      terminal.restore(saying: "best score: \(game.app.best)\n")
+    }
+    write?("end \(game.steps)")
+    if let signal = game.ending, signal != 0 { throw ExitCode(128 + signal) }
+  }
+
+  /// The loop: keys come in, the steps that are due are done, a frame goes out. It sleeps in one place, in `read`.
+  private func play(_ game: Game, on terminal: Terminal, limit: Int, _ keys: Keys?) {
+    // A machine that is too slow gets a slower game, and not one that jumps.
+    var clock = FixedStep(every: .seconds(1) / Game.stepsPerSecond, atMost: 4)
+    var frame = ContinuousClock.now
+    var page = Page(terminal)
+    while game.ending == nil, game.steps < limit {
+      switch terminal.read(until: frame + clock.length * (1 - clock.interpolation)) {
+      case .ending(let signal):
+        Ending(signal: signal).stack(priority: .highest, on: game.world)
+      case .bytes(let bytes):
+        let pressed = bytes.compactMap { Keys.table[$0] }
+        if keys == nil, page.fits {
+          for key in pressed { Input(key: key).queue(priority: .high, on: game.world) }
+        } else if pressed.contains(.quit) {
+          // Nobody can play, so this key is for the program.
+          Ending(signal: 0).stack(priority: .highest, on: game.world)
+        }
+      }
+      // A key like all others, so that a recording has it.
+      if page.measure(), !page.fits, keys == nil { Input(key: .suspend).queue(priority: .high, on: game.world) }
+      frame = .now
+      for _ in clock.steps(until: frame) where game.ending == nil && game.steps < limit { game.step(keys) }
+      page.show(game.canvas)
+    }
+  }
+}
