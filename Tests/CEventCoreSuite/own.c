@@ -24,6 +24,8 @@ struct own {
 	/* And `idle`. */
 	unsigned idle_posts;
 	const char *message;
+	bool is_unordered;
+	void (*at_drop)(struct own *own);
 };
 
 static void wake(void *context)
@@ -33,8 +35,12 @@ static void wake(void *context)
 
 static void drop(void *context, void *payload)
 {
+	struct own *own = context;
+
 	(void)payload;
-	((struct own *)context)->drops++;
+	own->drops++;
+	if (own->at_drop != NULL)
+		own->at_drop(own);
 }
 
 /* Dispatches one event with either form of a dispatch; the model learns of it if it is accepted. */
@@ -83,6 +89,8 @@ static bool deliver(void *context, void *payload, const struct evc_envelope *env
 
 	__builtin_memcpy(&value, payload, sizeof(value));
 	own->delivered++;
+	if (own->is_unordered)
+		return false;
 	if (!model_take(&own->model, &lane, &expected) || value != expected || lane != found || !owned)
 		own->message = suite_fail("expected event %llu of lane %u, found %llu of lane %u",
 					  (unsigned long long)expected, lane, (unsigned long long)value, found);
@@ -365,6 +373,92 @@ static const char *while_sorting(void)
 	return NULL;
 }
 
+/*
+ * While a place in an open batch is being written, other dispatches of the thread go elsewhere, and the batch
+ * keeps its end: each event arrives once, whatever comes after.
+ */
+static const char *beside_an_open_place(void)
+{
+	for (unsigned kind = 0; kind < KEYS; kind++) {
+		static struct own own;
+		struct evc_mailbox *before;
+		uint64_t *place;
+
+		EXPECT_NONE(open_own(&own, 1, true, false));
+		/* Overlapping dispatches have no order: the model does not judge it. */
+		own.is_unordered = true;
+		for (unsigned n = 0; n < KEYS; n++)
+			EXPECT_NONE(send(&own, EVC_LANE_QUEUE_NORMAL, n));
+		EXPECT_STATUS(evc_mailbox_pump(own.mailbox, KEYS + 1), EVC_EMPTY);
+		before = evc_mailbox_enter(own.mailbox);
+		for (unsigned round = 0; round < 50; round++) {
+			EXPECT_NONE(send(&own, EVC_LANE_QUEUE_NORMAL, 0));
+			EXPECT_NONE(send(&own, EVC_LANE_QUEUE_NORMAL, 0));
+			place = evc_dispatch_begin_one(own.router, 1, EVC_LANE_QUEUE_NORMAL, 8, 8);
+			EXPECT(place != NULL, "no place for a payload");
+			*place = own.next++;
+			EXPECT_NONE(send(&own, EVC_LANE_QUEUE_NORMAL, kind));
+			EXPECT_EQUAL(evc_dispatch_commit_one(place), 1, "receivers");
+		}
+		evc_mailbox_leave(before);
+		EXPECT_STATUS(evc_mailbox_pump(own.mailbox, UINT64_MAX), EVC_EMPTY);
+		EXPECT_EQUAL(own.delivered, own.next, "delivered");
+		EXPECT_EQUAL(own.drops, own.next, "payloads ended");
+		EXPECT_NONE(close_own(&own));
+	}
+	return NULL;
+}
+
+/* One subscription with events of several sizes: a batch has room for what it is made for. */
+static const char *sizes_that_change(void)
+{
+	static struct own own;
+	struct evc_mailbox *before;
+
+	EXPECT_NONE(open_own(&own, 1, true, false));
+	before = evc_mailbox_enter(own.mailbox);
+	for (unsigned i = 0; i < 400; i++) {
+		uint64_t payload[4] = { own.next++, 0, 0, 0 };
+		size_t size = i / 5 % 2 == 0 ? 8 : 32;
+
+		EXPECT_OK(evc_dispatch_bytes(own.router, 1, EVC_LANE_QUEUE_NORMAL, payload, size, 8, NULL));
+		model_post(&own.model, EVC_LANE_QUEUE_NORMAL, payload[0]);
+	}
+	evc_mailbox_leave(before);
+	EXPECT_STATUS(evc_mailbox_pump(own.mailbox, UINT64_MAX), EVC_EMPTY);
+	EXPECT_EQUAL(own.delivered, own.next, "delivered");
+	return close_own(&own);
+}
+
+static void drop_and_send(struct own *own)
+{
+	if (own->replies == 0)
+		return;
+	own->replies--;
+	own->message = send(own, EVC_LANE_QUEUE_NORMAL, 0);
+}
+
+/* D4 D10: the end of a refused event may dispatch, to the mailbox that has refused it. */
+static const char *refused_again(void)
+{
+	static struct own own;
+	struct evc_mailbox *before;
+
+	EXPECT_NONE(open_own(&own, 1, true, false));
+	before = evc_mailbox_enter(own.mailbox);
+	for (unsigned n = 0; n < 4; n++)
+		EXPECT_NONE(send(&own, EVC_LANE_QUEUE_NORMAL, 0));
+	evc_mailbox_close(own.mailbox);
+	own.replies = 3;
+	own.at_drop = drop_and_send;
+	EXPECT_NONE(send(&own, EVC_LANE_QUEUE_NORMAL, 0));
+	evc_mailbox_leave(before);
+	EXPECT_EQUAL(own.drops, 4, "refused payloads ended");
+	EXPECT_STATUS(evc_mailbox_pump(own.mailbox, 1), EVC_CLOSED);
+	EXPECT_EQUAL(own.drops, own.next, "payloads ended");
+	return close_own(&own);
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D1 D2 D3 a consumer's own posts keep the order of all posts", one_by_one },
 	{ "D1 D2 D3 and so do those that join a batch", in_batches },
@@ -373,6 +467,9 @@ static const struct evc_suite_test tests[] = {
 	{ "D10 a closed mailbox refuses its consumer's posts", closed },
 	{ "D4 what a pump's idle function posts is handled before it ends", posted_when_idle },
 	{ "D2 an own post does not overtake what is being sorted", while_sorting },
+	{ "D4 an own post while a place in a batch is being written", beside_an_open_place },
+	{ "D2 D4 own posts of several sizes to one subscription", sizes_that_change },
+	{ "D4 D10 the end of a refused own post dispatches", refused_again },
 	{ "D4 two dispatches of the consumer overlap", overlapping },
 };
 

@@ -256,6 +256,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_pump_until(struct evc_mailbox *
  * about six tenths of what a post and a take cost otherwise. Runs and pumps say it themselves for what handlers
  * post; say it for a loop that posts between its pumps, once for all of them, or around its posts.
  *
+ * @param mailbox which one; not NULL
  * @return what to pass to `evc_mailbox_leave`: the mailbox that the thread had entered before
  *
  * Threads: the one consumer; while it has entered, no other thread pumps. It leaves before it gives up its

@@ -174,7 +174,7 @@ EVC_API void evc_dispatch_abandon(struct evc_dispatch *dispatch);
  *
  * Threads: any; both steps on one thread. Progress: lock-free once warm. Ownership: the caller owns the
  * payload's place until the commit, which must follow; until then the thread pumps no mailbox, and neither
- * enters nor leaves one.
+ * enters nor leaves one. What it dispatches in between to the same mailbox may come before or after the event.
  */
 EVC_API void *evc_dispatch_begin_one(struct evc_router *router, uint64_t key, enum evc_lane lane,
 				     size_t size, size_t alignment);

@@ -40,8 +40,9 @@ bool evc_mailbox_append(struct evc_mailbox *mailbox, unsigned lane, struct evc_e
 {
 	struct evc_lane_list *list;
 
+	/* A place that is being written has to stay the end of its list, if it is in one. */
 	if (lane < EVC_LANE_FIRST_QUEUE || lane < mailbox->relied || (mailbox->sorting >> lane & 1u) ||
-	    !inbox_is_empty(mailbox, lane))
+	    mailbox->own.place != NULL || !inbox_is_empty(mailbox, lane))
 		return false;
 	list = &mailbox->lists[lane - EVC_LANE_FIRST_QUEUE];
 	evc_slot_set_next(envelope, NULL);
@@ -67,7 +68,7 @@ static struct evc_envelope *make_batch(const struct evc_envelope *last, uint32_t
 
 	if (last->flags & EVC_ENVELOPE_BATCH) {
 		room = 2 * (uint32_t)((last->batch.box->size - last->batch.box->offset) / step);
-		room = room < ROOM_MOST ? room : ROOM_MOST;
+		room = room < ROOM_LEAST ? ROOM_LEAST : room < ROOM_MOST ? room : ROOM_MOST;
 	}
 	box = evc_box_create(record, (size_t)room * step, alignment, 1);
 	if (evc_unlikely(box == NULL))
@@ -124,9 +125,10 @@ static __attribute__((noinline)) bool refuse(struct evc_consumed *own)
 	struct evc_subscription *subscription = own->subscription;
 	void *payload = own->place;
 
+	/* First, since `drop` is user code, which may dispatch. */
 	own->place = NULL;
+	own->end = own->next;
 	if (own->batch->batch.left == 0) {
-		own->end = own->next;
 		own->batch->batch.left = 1;
 		evc_envelope_end(own->batch, false, &mailbox_of(own)->returns);
 	} else if (subscription->drop != NULL) {

@@ -201,6 +201,8 @@ enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t lim
 	uint64_t left = limit;
 	enum evc_status status;
 
+	if (handled != NULL)
+		*handled = 0;
 	if (mailbox == NULL || limit == 0)
 		return EVC_INVALID_ARGUMENT;
 	status = pump(mailbox, &left, deadline);

@@ -19,7 +19,7 @@ import Synchronization
 /// - `thread`: written by the consumer's thread, read by any.
 /// - `registry` and `mailbox`: set once by the initialiser, which needs `self` for them.
 /// Lock order: `hasJobHandler`, then the registry's state, then a shared mailbox's state, then a router's
-/// mutex, then a receiver's `additions`.
+/// mutex, then a receiver's `additions`; the requests of `calls` last.
 @usableFromInline
 final class Consumer: @unchecked Sendable {
   let core: EventCentral.Core
@@ -95,14 +95,8 @@ final class Consumer: @unchecked Sendable {
   /// Ends a handler. True for the first call. Any thread.
   func remove(_ handler: HandlerState, of receiver: Receiver) -> Bool {
     guard receiver.end(handler) else { return false }
-    let hasEndedLatest = registry.remove(handler, of: receiver)
     // The consumer frees the closure between two events.
-    if calls.requestDrop(of: handler, receiver) {
-      requestControl()
-    } else if hasEndedLatest {
-      // The consumer had ended, and did not find this receiver among its own: only the caller knows it.
-      receiver.drop(handler)
-    }
+    if registry.remove(handler, of: receiver) { requestControl() }
     return true
   }
 
@@ -200,7 +194,7 @@ final class Consumer: @unchecked Sendable {
     }
     // Sequentially consistent: pairs with `HandlerCalls.isRunning`.
     calls.running.store(0, ordering: .sequentiallyConsistent)
-    // Latest-only receivers that ended at the same time were not among those of `takeAll`.
+    // Latest-only receivers that were removed before were not among those of `takeAll`.
     for (receiver, handler) in calls.answer(andEnd: true) {
       receiver.drop(handler)
     }

@@ -182,7 +182,7 @@ final class ConsumerPump: @unchecked Sendable {
     return false
   }
 
-  /// Ends the consumer on the calling thread, or leaves that to the thread that drives it. No job is
+  /// Ends the consumer on the calling thread, or leaves that to the thread that drives it. Mostly no job is
   /// scheduled for it, since the queue may never be served. After the mailbox was closed.
   func end() {
     // Both sides write, then read: this one `isClosing`, then `state`; a driving thread the reverse.
@@ -200,6 +200,11 @@ final class ConsumerPump: @unchecked Sendable {
     while true {
       let found = state.load(ordering: .sequentiallyConsistent)
       switch found {
+      case .scheduled where driver.endsInItsJobs:
+        return
+      case .idle where driver.endsInItsJobs:
+        guard exchange(.idle, .scheduled) else { continue }
+        return driver.schedule(self)
       case .idle, .scheduled:
         guard exchange(found, .running) else { continue }
         guard let consumer else { return didEnd() }
@@ -243,6 +248,9 @@ protocol PumpDriver: AnyObject, Sendable {
   /// closures need not be `Sendable`, and must not be freed elsewhere.
   var lends: Bool { get }
 
+  /// Whether only a job may end the consumer, and so free its closures.
+  var endsInItsJobs: Bool { get }
+
   /// Called on the driving thread when nothing is left, before the last look for news.
   func ranDry()
 
@@ -256,6 +264,7 @@ protocol PumpDriver: AnyObject, Sendable {
 extension PumpDriver {
   var canRun: Bool { true }
   var lends: Bool { true }
+  var endsInItsJobs: Bool { false }
   func ranDry() {}
   func willRest() {}
   func finish() {}

@@ -44,22 +44,24 @@ final class HandlerRegistry: @unchecked Sendable {
     }
   }
 
-  /// Counts an ended handler off its receiver. True if the receiver is latest-only, and has ended with it.
+  /// Counts an ended handler off its receiver, and leaves it to the consumer to be freed. False if the consumer
+  /// has ended, and has freed the handlers of all receivers that it had.
   func remove(_ handler: HandlerState, of receiver: Receiver) -> Bool {
     state.withLock { state in
       receiver.liveCount -= 1
       receiver.timedCount -= handler.isTimed ? 1 : 0
-      if state.isClosed { return endLatest(receiver, &state) }
-      if receiver.liveCount == 0 {
+      if state.isClosed {
+        endLatest(receiver, &state)
+      } else if receiver.liveCount == 0 {
         retract(receiver)
-        return endLatest(receiver, &state)
-      }
-      if handler.isTimed, receiver.timedCount == 0 {
+        endLatest(receiver, &state)
+      } else if handler.isTimed, receiver.timedCount == 0 {
         // The last handler that needs the time is gone (D8).
         publish(receiver)
         consumer.hooks.shared?.leaveClock(receiver)
       }
-      return false
+      // With the lock held: a consumer that ends finds the handler either here or in a receiver of `takeAll`.
+      return consumer.calls.requestDrop(of: handler, receiver)
     }
   }
 
@@ -141,14 +143,12 @@ final class HandlerRegistry: @unchecked Sendable {
     return receiver
   }
 
-  /// Ends a latest-only receiver that is unsubscribed. True for the first call.
-  @discardableResult
-  private func endLatest(_ receiver: Receiver, _ state: inout State) -> Bool {
-    guard state.latests.removeValue(forKey: ObjectIdentifier(receiver)) != nil else { return false }
+  /// Ends a receiver that is unsubscribed, if it is latest-only and has not ended.
+  private func endLatest(_ receiver: Receiver, _ state: inout State) {
+    guard state.latests.removeValue(forKey: ObjectIdentifier(receiver)) != nil else { return }
     // Relaxed: whoever takes an event that was dispatched later sees it (`Consumer.deliverShared`).
     receiver.isOver.store(true, ordering: .relaxed)
     receiver.supersededCount = consumer.mailbox.supersededCount(of: receiver.subscription)
     consumer.mailbox.removeLatestSubscription(receiver.subscription)
-    return true
   }
 }

@@ -101,10 +101,15 @@ package final class ExecutionContexts: @unchecked Sendable {
     if let actor = RegisteringActor.value {
       return self.actor(actor)
     }
+    let consumer = Consumer.current.value
+    // Before the main thread, whose loop it may be.
+    if let consumer, consumer.isPumpedByLoop {
+      return thread(consumer)
+    }
     if MainQueue.isCurrent {
       return mainQueue()
     }
-    if let consumer = Consumer.current.value {
+    if let consumer {
       return Self.driver(of: consumer)?.context(in: self) ?? thread(consumer)
     }
     return withUnsafeCurrentTask { $0 != nil } ? task() : listenerThread()
@@ -181,8 +186,11 @@ package final class ExecutionContexts: @unchecked Sendable {
         consumer, key: nil, endsWithUsers: false, host: self)
     }
     // The thread does not hear these routers. This mailbox does, and its jobs run as events of the thread.
+    // In a pump one by one, so that its limits and deadlines hold.
+    let isPump = consumer.isPumpedByLoop
     return shared(.thread(ObjectIdentifier(consumer))) { key in
-      pumped(consumer.pump?.driver is LoopDriver ? .pump : .eventThread, ThreadDriver(consumer), key, batch: Self.largeBatch)
+      pumped(
+        isPump ? .pump : .eventThread, ThreadDriver(consumer), key, batch: isPump ? 1 : Self.largeBatch)
     }
   }
 

@@ -92,7 +92,10 @@ final class LoopDriver: PumpDriver {
 extension Consumer {
   /// Where the handlers of an event thread, a `UIEventThread` or an `EventPump` run.
   var place: EventListenerContext {
-    guard let pump else { return .eventThread }
-    return pump.driver is LoopDriver ? .pump : .mainQueue
+    if isPumpedByLoop { return .pump }
+    return pump == nil ? .eventThread : .mainQueue
   }
+
+  /// Whether it is that of an `EventPump`.
+  var isPumpedByLoop: Bool { pump?.driver is LoopDriver }
 }

@@ -181,6 +181,8 @@ final class ThreadDriver: ContextDriver {
   var canRun: Bool { consumer.isOpen }
   /// As the other consumer: an `EventPump` frees its closures itself.
   var lends: Bool { consumer.pump?.driver.lends ?? true }
+  /// As long as that runs them.
+  var endsInItsJobs: Bool { !lends && canRun }
   var surroundings: Surroundings { .oneByOne }
   func context(in contexts: ExecutionContexts) -> ExecutionContext { contexts.thread(consumer) }
 }

@@ -59,6 +59,47 @@ struct PumpListenerTests {
     #expect(Ping().queue(on: central) == 0)
   }
 
+  @Test("A limit holds for a listener of another central, too", arguments: cores)
+  func limited(core: EventCentral.Core) {
+    let (central, other) = (EventCentral(core: core), EventCentral(core: core))
+    let pump = EventPump(on: central)
+    let log = Log<Int>()
+    let listener = Ping.addListener(nil, executeOn: .pump(pump), on: other) { log.append($0.number) }
+    for number in 0..<10 { Ping(number: number).queue(on: other) }
+    #expect(pump.run(limit: 1).handled == 1)
+    #expect(log.take() == [0])
+    pump.run()
+    #expect(log.take() == Array(1..<10))
+    #expect(listener.remove())
+  }
+
+  @Test("D6: a listener of another central that is removed elsewhere is freed by the loop", arguments: cores)
+  func freedByTheLoop(core: EventCentral.Core) async {
+    await offThePool {
+      let (central, other) = (EventCentral(core: core), EventCentral(core: core))
+      let pump = EventPump(on: central)
+      let lifetime = Lifetime()
+      let made = Log<any EventListenerHandling>()
+      pump.addEventCallback { (_: Ping) in
+        made.append(
+          Ping.addListener(nil, on: other) { [token = lifetime.token()] _ in withExtendedLifetime(token) {} })
+      }
+      Ping().queue(on: central)
+      pump.run()
+      let listener = made.take()[0]
+      #expect("\(listener.executesOn)" == "pump")
+      let removed = Gate()
+      runThread {
+        listener.remove()
+        removed.open()
+      }
+      #expect(removed.pass())
+      #expect(lifetime.alive == 1)
+      pump.run()
+      #expect(lifetime.alive == 0)
+    }
+  }
+
   @Test("D4: a listener that another thread registers and removes while events come", arguments: cores)
   func elsewhere(core: EventCentral.Core) async {
     await offThePool {
