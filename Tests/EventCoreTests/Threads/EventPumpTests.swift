@@ -145,6 +145,9 @@ struct EventPumpTests {
     #expect(pump.run().waiting == 0)
     #expect(game.seen.count == next)
     #expect(game.seen == expected)
+    // The callback retains the pump.
+    pump.cancel()
+    pump.run()
   }
 
   @Test("D10: events of the loop that wait when the pump ends are freed and counted", arguments: cores)
