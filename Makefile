@@ -15,7 +15,7 @@ TEST_ARGUMENTS ?=
 
 C_SOURCES := $(wildcard Sources/CEventCore/*/*.c)
 C_HEADERS := $(wildcard include/eventcore/*.h Sources/CEventCore/*/*.h)
-C_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -DEVC_URCU -Iinclude -ISources/CEventCore
+C_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -Iinclude -ISources/CEventCore
 
 .PHONY: demo play test bench bench-quick check setup c-program models explore sanitize clean
 

@@ -7,6 +7,8 @@
  * Each life must begin equally cold, or it would skip allocations that an earlier one has made. The records
  * of threads that have ended, with their warm slab pools, are therefore kept busy by waiting threads.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* A balancer on one thread: which receiver gets which envelope, and what the envelope contains. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "crew.h"
 

@@ -4,6 +4,8 @@
  * A balancer whose receivers close, retire, or change while one is being chosen; and one that is out of
  * memory or gets wrong arguments.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "crew.h"
 

@@ -3,6 +3,8 @@
 /*
  * Batches from several threads at once, to a consumer with a thread of its own.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

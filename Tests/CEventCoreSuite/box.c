@@ -4,6 +4,8 @@
  * Payloads of every size around an edge and every alignment, to one receiver and to three: written
  * once, read whole, aligned, and ended exactly once.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* The fast path of a dispatch: when it applies, and what may happen between its two steps. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

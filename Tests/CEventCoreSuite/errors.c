@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* D12: a wrong argument returns a status, changes nothing, and the caller keeps what it passed. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

@@ -3,6 +3,8 @@
 /*
  * The memory that stays: of a burst of which little waits, of threads that have ended, of an idle consumer.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

@@ -7,6 +7,8 @@
  *     post event, interrupt
  *     open "go"                 handler returns; control; event
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* Latest-only subscriptions, on one thread: which envelope is delivered, where, and what is counted. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "latest_receiver.h"
 

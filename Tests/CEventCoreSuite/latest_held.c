@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* Latest-only subscriptions while a producer is held up between two steps of its dispatch, which are taken by hand. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "latest_receiver.h"
 

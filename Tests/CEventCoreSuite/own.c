@@ -4,6 +4,8 @@
  * What a consumer posts to its own mailbox, between its pumps and inside handlers: the same order, the same
  * counts and the same end as any other post, although it need not cross the inbox.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "mailbox/mailbox_own.h"
 #include "model.h"

@@ -4,6 +4,8 @@
  * The parker, over system calls that count and that let the test act while the thread "sleeps": every
  * interleaving of one sleeper and one waker is played on one thread.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

@@ -7,6 +7,8 @@
  *     A: number = 2n + 1, wake B       B: sees 2n + 1, number = 2n + 2, wake A
  *        sleep until it is 2n + 2         sleep until it is 2n + 3
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

@@ -4,6 +4,8 @@
  * Many producers, one consuming thread: each producer's own order within a queue lane (D2), and each
  * event exactly once (D4). n = 4 producers: the counts are 3, 4, 5 and 12.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

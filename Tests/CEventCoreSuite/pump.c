@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* A mailbox that is pumped, on one thread: when it calls `wake`, and what a pump returns. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

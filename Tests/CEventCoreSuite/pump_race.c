@@ -10,6 +10,8 @@
  *       post ...              more: go on; empty: next token
  *                             closed: end                      close after all posts
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

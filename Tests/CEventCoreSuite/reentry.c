@@ -4,6 +4,8 @@
  * User code at unusual places: in `control`, in the end of a subscription; and deadlines and trims that once
  * went wrong.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

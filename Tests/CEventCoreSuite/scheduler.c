@@ -3,6 +3,8 @@
 /*
  * Order and times of timers, on a driven scheduler with a clock that the test moves.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "driven.h"
 

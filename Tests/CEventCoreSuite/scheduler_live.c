@@ -3,6 +3,8 @@
 /*
  * The scheduler's own thread: when it sleeps and wakes, and how it ends; the real clock, and many timers.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "live.h"
 #include "scheduler/scheduler_private.h"

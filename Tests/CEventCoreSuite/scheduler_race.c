@@ -4,6 +4,8 @@
  * Schedulers to which several threads add and in which they cancel, while the scheduler runs and while it
  * closes.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "live.h"
 #include "scheduler/scheduler_private.h"

@@ -4,6 +4,8 @@
  * The end of a shared mailbox and of single workers: everything accepted is either handled or dropped, and
  * never both (D4, D10).
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "shared.h"
 

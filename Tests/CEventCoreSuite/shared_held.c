@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* Workers that are held: for the others such a worker does not exist until it is admitted. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "shared.h"
 

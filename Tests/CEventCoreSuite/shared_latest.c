@@ -4,6 +4,8 @@
  * Latest-only subscriptions of a shared mailbox, on one thread that alternates between workers: which event
  * is taken by which worker, and what is counted.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "place.h"
 

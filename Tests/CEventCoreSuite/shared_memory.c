@@ -4,6 +4,8 @@
  * Memory of a shared mailbox: none is allocated once warm, it stays constant, that of a burst is given back,
  * and every allocation may fail.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "shared.h"
 

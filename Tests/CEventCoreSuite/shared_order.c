@@ -4,6 +4,8 @@
  * D1 to D3 of a shared mailbox with one worker, exhaustively: every sequence of a few posts, interleaved with
  * takes in every way, against the model; posted to the shared mailbox, and to either.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "model.h"
 #include "shared.h"

@@ -4,6 +4,8 @@
  * Sleeping and waking: no post is missed by sleeping workers, a post wakes one worker, and none while another
  * is on its way.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "shared.h"
 

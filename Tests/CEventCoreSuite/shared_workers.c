@@ -5,6 +5,8 @@
  * queue lane as far as several takers can observe it (D2): of two events of one producer and lane, the take
  * of the later one has not ended before the take of the earlier one began.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "shared.h"
 

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 
 extern const struct suite_group suite_reentry, suite_order, suite_order_live, suite_chain, suite_producers,

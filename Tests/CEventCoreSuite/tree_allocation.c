@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* What trees allocate and give back, and what happens if an allocation fails. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* Which handlers are called in which order, on one thread without changes meanwhile. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 

@@ -4,6 +4,8 @@
  * Four threads raise events while others attach, detach, move, add, remove and end. Handlers of nodes that
  * stay are called once in each raise (D4), none after it was released, and each object is released once.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 

@@ -12,7 +12,7 @@ mkdir -p "$folder"
 
 cc=${CC:-cc}
 common=(-std=gnu11 -O2 -g -fno-pie -fno-omit-frame-pointer -U_FORTIFY_SOURCE -Wall -Wextra -Werror
-  -ITests/Explorer/include -ITests/Explorer -Iinclude -ISources/CEventCore -DEVC_URCU)
+  -ITests/Explorer/include -ITests/Explorer -Iinclude -ISources/CEventCore)
 # What is explored: each access is announced to the engine, and thread-local variables lie where it finds them.
 explored=(-fsanitize=thread -fno-builtin
   '-D_Thread_local=__attribute__((section("explorer_locals")))'

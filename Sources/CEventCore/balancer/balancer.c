@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* A balancer's creation and end, its loads, and its receivers, which posts read without the mutex. */
 #include "balancer/balancer_private.h"

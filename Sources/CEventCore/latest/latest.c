@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* One file, though long: post, settling and take are the sides of one protocol on the slot's word. */
 #include "latest/latest.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* The producer's side of a mailbox. P1 to P3 are the steps in mailbox_private.h. */
 #include "mailbox/mailbox_own.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* What a consumer or a worker (shared/worker_wait.c) does while nothing waits. */
 #include "mailbox/mailbox_private.h"

@@ -40,6 +40,8 @@
  * Locks, in this order: `turn`; `starting`, which is held by whoever starts the thread, and by whoever
  * retires something while there is no thread, which is never the case in a reclaim.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #define _GNU_SOURCE 1
 #include "platform/domain.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* One file, though long: it is what producers and owners see of a shared mailbox. */
 #include "shared/shared_mailbox_private.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /*
  * A worker: a consumer of a shared mailbox and of its own, where it relies on no alarm. One file, though long:

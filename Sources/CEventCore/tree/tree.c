@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* One file, though long: every change of a tree is a few steps on the same links, under one mutex. */
 #include "tree/tree_private.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* One file, though long: it is one allocator, whose slabs nobody else knows. */
 #include "tree/tree_memory.h"
