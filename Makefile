@@ -6,6 +6,7 @@
 # make test    all tests (installs what is missing), one after the other: they make threads of their own
 # make bench   all figures, about twelve minutes; make bench-quick: those of 24 bytes, two minutes
 # make models, make explore   the proofs; make check   what CI runs
+# make install, make amalgamation   the core for C and C++: c.mk
 
 SHELL := /bin/bash
 CC ?= cc
@@ -17,6 +18,9 @@ C_SOURCES := $(wildcard Sources/CEventCore/*/*.c)
 C_HEADERS := $(wildcard include/eventcore/*.h Sources/CEventCore/*/*.h)
 C_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -Iinclude -ISources/CEventCore
 
+include c.mk
+
+.DEFAULT_GOAL := demo
 .PHONY: demo play test bench bench-quick check setup c-program models explore sanitize clean
 
 demo: setup

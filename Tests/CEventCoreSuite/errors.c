@@ -153,6 +153,7 @@ static const char *others(void)
 			       "statuses %u and %u have one text", i, j);
 	}
 	EXPECT(evc_status_text((enum evc_status)99) != NULL, "an unknown status has no text");
+	EXPECT(evc_version() == EVC_VERSION, "the library and its headers are of two versions");
 	EXPECT(evc_clock_now() <= evc_clock_now(), "the clock goes backwards");
 	return NULL;
 }

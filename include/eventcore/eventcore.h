@@ -39,5 +39,6 @@
 #include "sink.h"
 #include "thread.h"
 #include "tree.h"
+#include "version.h"
 
 #endif

@@ -4,7 +4,7 @@
 
 #ifdef EVC_URCU
 #define _GNU_SOURCE 1
-#include "eventcore/base.h"
+#include "eventcore/version.h"
 
 #include <time.h>
 
@@ -19,6 +19,11 @@ uint64_t evc_clock_now(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 #endif
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint32_t evc_version(void)
+{
+	return EVC_VERSION;
 }
 
 const char *evc_status_text(enum evc_status status)
