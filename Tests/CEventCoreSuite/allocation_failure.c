@@ -144,10 +144,10 @@ static const char *live(struct life *life)
 {
 	static const size_t sizes[] = { 8, 100, 1000, 5000, 70000 };
 	struct evc_subscription_options options = {
-		.context = life, .deliver = deliver, .finalize = finalize,
+		.size = sizeof(options), .context = life, .deliver = deliver, .finalize = finalize,
 	};
-	struct evc_mailbox_options posix = { .parker = evc_parker_posix() };
-	struct evc_mailbox_options batching = { .batches = true };
+	struct evc_mailbox_options posix = { .size = sizeof(posix), .parker = evc_parker_posix() };
+	struct evc_mailbox_options batching = { .size = sizeof(batching), .batches = true };
 	static _Alignas(8) unsigned char payload[70000];
 	struct evc_subscription *a, *b;
 	struct evc_mailbox *mailbox, *second;

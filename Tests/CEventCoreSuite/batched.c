@@ -58,9 +58,9 @@ static void deliver_batch(void *context, void *payload, const struct evc_envelop
 
 const char *batched_open(struct batched *batched)
 {
-	const struct evc_mailbox_options options = { .batches = true };
+	const struct evc_mailbox_options options = { .size = sizeof(options), .batches = true };
 	const struct evc_subscription_options subscription = {
-		.context = batched,
+		.size = sizeof(subscription), .context = batched,
 		.deliver = deliver,
 		.drop = drop,
 		.deliver_batch = walking != NULL ? deliver_batch : NULL,

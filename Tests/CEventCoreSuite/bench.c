@@ -12,7 +12,7 @@
 const char *bench_open(struct bench *bench)
 {
 	struct evc_subscription *second;
-	struct evc_subscription_options options = { .context = &bench->receiver };
+	struct evc_subscription_options options = { .size = sizeof(options), .context = &bench->receiver };
 
 	bench->posted = bench->taken = 0;
 	EXPECT_NONE(suite_receiver_open(&bench->receiver, NULL));

@@ -217,7 +217,7 @@ static void wait(void *state, const uint32_t *word, uint32_t expected, uint64_t 
 static const char *sleeps_for_good(void)
 {
 	struct evc_parker_ops ops = *evc_parker_posix();
-	struct evc_mailbox_options options = { .parker = &ops };
+	struct evc_mailbox_options options = { .size = sizeof(options), .parker = &ops };
 	struct suite_receiver receiver;
 	struct evc_thread *thread;
 

@@ -52,7 +52,7 @@ struct race {
 
 static const char *begin(struct race *race, unsigned producers, uint64_t events, int lane)
 {
-	struct evc_subscription_options options = { .context = &race->log, .deliver = record };
+	struct evc_subscription_options options = { .size = sizeof(options), .context = &race->log, .deliver = record };
 
 	memset(race, 0, sizeof(*race));
 	EXPECT_NONE(suite_receiver_open(&race->receiver, NULL));

@@ -121,7 +121,7 @@ static const char *time_over(void)
 
 static const char *in_a_mailbox(void)
 {
-	struct evc_mailbox_options options = { .parker = &ops };
+	struct evc_mailbox_options options = { .size = sizeof(options), .parker = &ops };
 	uint64_t value;
 	unsigned lane;
 

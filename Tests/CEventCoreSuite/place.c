@@ -38,7 +38,7 @@ static void finalize(void *context)
 
 const char *place_open(struct place *place)
 {
-	struct evc_shared_subscription_options options = { place, hear, place_drop, finalize };
+	struct evc_shared_subscription_options options = { sizeof(options), place, hear, place_drop, finalize };
 
 	memset(place, 0, sizeof(*place));
 	EXPECT_NONE(shared_open(&place->receiver));

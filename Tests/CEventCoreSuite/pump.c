@@ -42,7 +42,7 @@ static void finalize(void *context)
 static const char *open_pumped(struct pumped *pumped)
 {
 	struct evc_mailbox_options options = {
-		.wake = wake, .control = control, .idle = idle, .finalize = finalize, .context = pumped,
+		.size = sizeof(options), .wake = wake, .control = control, .idle = idle, .finalize = finalize, .context = pumped,
 	};
 
 	__builtin_memset(pumped, 0, sizeof(*pumped));

@@ -105,7 +105,7 @@ static void *produce(void *context)
 static const char *race_with(uint64_t limit, bool cut_short)
 {
 	struct race race;
-	struct evc_mailbox_options options = { .wake = wake, .context = &race };
+	struct evc_mailbox_options options = { .size = sizeof(options), .wake = wake, .context = &race };
 	struct evc_mailbox_statistics statistics;
 	pthread_t producers[PRODUCERS], drivers[DRIVERS];
 

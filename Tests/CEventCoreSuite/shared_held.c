@@ -25,7 +25,7 @@ static void control(void *context)
 static const char *holds_a_worker(void)
 {
 	for (unsigned drains = 0; drains < 2; drains++) {
-		struct evc_mailbox_options options = { .control = control };
+		struct evc_mailbox_options options = { .size = sizeof(options), .control = control };
 		struct shared_receiver receiver;
 		struct evc_thread *threads[2];
 		struct evc_worker *workers[2];

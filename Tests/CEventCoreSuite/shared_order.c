@@ -139,7 +139,7 @@ static const char *extend(struct search *search, unsigned at, unsigned posted, u
 
 static const char *open(struct search *search)
 {
-	struct evc_subscription_options own = { .deliver = never };
+	struct evc_subscription_options own = { .size = sizeof(own), .deliver = never };
 
 	EXPECT_NONE(shared_open(&search->receiver));
 	EXPECT_OK(evc_worker_create(search->receiver.mailbox, NULL, &search->worker));

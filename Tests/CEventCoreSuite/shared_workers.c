@@ -98,7 +98,7 @@ static uint64_t inversions(unsigned producer)
 
 static const char *with(unsigned producers, unsigned workers, enum evc_wait_strategy strategy)
 {
-	struct evc_mailbox_options options = { .strategy = strategy, .spin_ns = 20000 };
+	struct evc_mailbox_options options = { .size = sizeof(options), .strategy = strategy, .spin_ns = 20000 };
 	pthread_t producing[MOST_PRODUCERS], working[SHARED_MOST_WORKERS];
 	struct evc_worker *made[SHARED_MOST_WORKERS];
 	struct evc_mailbox_statistics statistics;

@@ -156,7 +156,7 @@ static int fail(const char *what, enum evc_status status)
 
 int main(void)
 {
-	struct evc_subscription_options options;
+	struct evc_subscription_options options = { .size = sizeof(options) };
 	struct evc_subscription *gate, *counter;
 	struct evc_mailbox *mailbox;
 	struct evc_thread *thread;
@@ -164,7 +164,6 @@ int main(void)
 	enum evc_status status;
 	int result;
 
-	memset(&options, 0, sizeof(options));
 	if ((status = evc_router_create(&router)) != EVC_OK)
 		return fail("evc_router_create", status);
 	if ((status = evc_mailbox_create(NULL, &mailbox)) != EVC_OK)

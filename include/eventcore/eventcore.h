@@ -16,6 +16,10 @@
  * abandon) does nothing, as free(NULL); a function that returns a status returns EVC_INVALID_ARGUMENT; every
  * other function (for example retain, close, or one that reads a count) crashes with a memory fault.
  *
+ * Option structures open with their size: `struct evc_mailbox_options options = { .size = sizeof(options), ... }`.
+ * A program may so run with a library that is newer than its headers. A size that no version had is
+ * EVC_INVALID_ARGUMENT, 0 among them; an option that is set and that this library does not know, EVC_UNSUPPORTED.
+ *
  * Fork: a child may go on using the core if no other thread was inside one of its functions at the fork.
  * Event threads stay in the parent. An object that the core's callback thread was finalizing at the fork is
  * not finalized in the child. A fork waits for that thread for some milliseconds at most, and never for user

@@ -50,6 +50,8 @@ EVC_API void *evc_batch_next(struct evc_batch_walk *walk);
 
 /** What a subscription does with the envelopes that reach it. */
 struct evc_subscription_options {
+	/** sizeof of this structure, which tells the library which members the caller knows. */
+	size_t size;
 	/** Passed to the functions below. */
 	void *context;
 	/**

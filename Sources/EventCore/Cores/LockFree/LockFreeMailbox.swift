@@ -19,6 +19,7 @@
       workerOf shared: OpaquePointer? = nil
     ) {
       var options = evc_mailbox_options()
+      options.size = MemoryLayout.size(ofValue: options)
       switch strategy {
       case .park: options.strategy = EVC_WAIT_PARK
       case .spinThenPark: options.strategy = EVC_WAIT_SPIN_THEN_PARK
@@ -94,6 +95,7 @@
       ) -> evc_status
     ) -> Subscription {
       var options = evc_subscription_options()
+      options.size = MemoryLayout.size(ofValue: options)
       // Retained until the core frees the subscription with the mailbox.
       options.context = Unmanaged.passRetained(receiver).toOpaque()
       options.deliver = { context, payload, envelope, owned in
