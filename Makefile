@@ -45,12 +45,16 @@ setup:
 	@scripts/setup.sh
 
 # The core from C alone, with the system's compiler and the public headers.
-c-program: .build/c-program
+c-program: .build/c-program .build/c-shutdown
 	.build/c-program
+	.build/c-shutdown
 
 .build/c-program: Tests/CProgram/main.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p .build
 	$(CC) $(C_FLAGS) -o $@ Tests/CProgram/main.c $(C_SOURCES) -lurcu-bp -lpthread
+
+.build/c-shutdown: Tests/CProgram/shutdown.c .build/c/libeventcore.a
+	$(CC) $(C_FLAGS) -o $@ Tests/CProgram/shutdown.c .build/c/libeventcore.a -lurcu-bp -lpthread
 
 # The lock-free algorithms over all interleavings of small cases; needs spin.
 models:

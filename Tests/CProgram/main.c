@@ -199,6 +199,8 @@ int main(void)
 		return fail("evc_thread_join", status);
 	evc_router_destroy(router);
 	evc_mailbox_release(mailbox);
+	if ((status = evc_shutdown()) != EVC_OK)
+		return fail("evc_shutdown", status);
 	result = check_all();
 	if (result == 0)
 		printf("%u events, %u lanes: ok\n", EVENTS, EVC_LANE_COUNT);

@@ -37,6 +37,7 @@
 #include "mailbox.h"
 #include "parker.h"
 #include "pool.h"
+#include "reclaim.h"
 #include "router.h"
 #include "scheduler.h"
 #include "shared_mailbox.h"

@@ -67,6 +67,27 @@ static void make_key(void)
 	key_available = pthread_key_create(&key, orphan) == 0;
 }
 
+bool evc_thread_record_detach(void)
+{
+	struct evc_thread_record *record = evc_thread_record_current;
+
+	if (record == NULL)
+		return true;
+	if (record->pins != 0)
+		return false;
+	(void)pthread_setspecific(key, NULL);
+	orphan(record);
+	return true;
+}
+
+void evc_thread_records_end(void)
+{
+	if (key_available)
+		pthread_key_delete(key);
+	key_available = false;
+	key_once = (pthread_once_t)PTHREAD_ONCE_INIT;
+}
+
 static struct evc_thread_record *adopt(void)
 {
 	struct evc_thread_record *record;

@@ -69,6 +69,11 @@ extern _Thread_local EVC_FOUND_AT_START struct evc_thread_record *evc_thread_rec
 /* Makes or adopts a record for this thread. NULL = out of memory. */
 struct evc_thread_record *evc_thread_record_attach(void);
 
+/* Gives up this thread's record, as the thread's end does. False: it is in the middle of a dispatch. */
+bool evc_thread_record_detach(void);
+/* For evc_shutdown, when no record is left. */
+void evc_thread_records_end(void);
+
 static inline struct evc_thread_record *evc_thread_record(void)
 {
 	struct evc_thread_record *record = evc_thread_record_current;

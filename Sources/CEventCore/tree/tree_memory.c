@@ -24,6 +24,10 @@ void evc_tree_free(void *memory, size_t size)
 void evc_tree_give_back(void)
 {
 }
+
+void evc_tree_memory_end(void)
+{
+}
 #else
 #include <assert.h>
 #include <pthread.h>
@@ -250,6 +254,7 @@ static bool refill(struct pool *pool, struct kept *to)
 
 void evc_tree_give_back(void)
 {
+	will_give_back = false;
 	for (unsigned i = 0; i < SIZES; i++) {
 		struct slot *slots = kept[i].first;
 
@@ -263,8 +268,15 @@ void evc_tree_give_back(void)
 static void at_thread_end(void *unused)
 {
 	(void)unused;
-	will_give_back = false;
 	evc_tree_give_back();
+}
+
+void evc_tree_memory_end(void)
+{
+	if (key_available)
+		pthread_key_delete(key);
+	key_available = false;
+	key_once = (pthread_once_t)PTHREAD_ONCE_INIT;
 }
 
 static void make_key(void)

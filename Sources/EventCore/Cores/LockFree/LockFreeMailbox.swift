@@ -18,6 +18,9 @@
       _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump? = nil,
       workerOf shared: OpaquePointer? = nil
     ) {
+      // The core starts no thread of its own unless it is asked to; a Swift program has no loop that
+      // would free what was retired.
+      evc_reclaimer_start()
       var options = evc_mailbox_options()
       options.size = MemoryLayout.size(ofValue: options)
       switch strategy {

@@ -11,6 +11,9 @@
 
     init() {
       var made: OpaquePointer?
+      // The core starts no thread of its own unless it is asked to; a Swift program has no loop that
+      // would free what was retired.
+      evc_reclaimer_start()
       requireCore(evc_router_create(&made), "make a router")
       router = made!
     }
