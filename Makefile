@@ -45,9 +45,9 @@ setup:
 	@scripts/setup.sh
 
 # The core from C alone, with the system's compiler and the public headers.
-c-program: .build/c-program .build/c-shutdown
-	.build/c-program
-	.build/c-shutdown
+C_PROGRAMS := .build/c-program .build/c-shutdown $(if $(filter Linux,$(shell uname -s)),.build/c-realtime)
+c-program: $(C_PROGRAMS)
+	for program in $(C_PROGRAMS); do $$program || exit 1; done
 
 .build/c-program: Tests/CProgram/main.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p .build
@@ -55,6 +55,10 @@ c-program: .build/c-program .build/c-shutdown
 
 .build/c-shutdown: Tests/CProgram/shutdown.c .build/c/libeventcore.a
 	$(CC) $(C_FLAGS) -o $@ Tests/CProgram/shutdown.c .build/c/libeventcore.a -lurcu-bp -lpthread
+
+# Linux and glibc: a filter of system calls, and malloc replaced.
+.build/c-realtime: Tests/CProgram/realtime.c .build/c/libeventcore.a
+	$(CC) $(C_FLAGS) -o $@ Tests/CProgram/realtime.c .build/c/libeventcore.a -lurcu-bp -lpthread -ldl
 
 # The lock-free algorithms over all interleavings of small cases; needs spin.
 models:

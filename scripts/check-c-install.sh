@@ -95,6 +95,10 @@ for pair in "${compilers[@]}"; do
   run ctest --test-dir "$programs/cmake" --output-on-failure | tail -n 3
 done
 
+step "posting without waiting, under a filter of system calls"
+make -s .build/c-realtime CC=gcc
+run .build/c-realtime
+
 step "valgrind"
 gcc -std=gnu11 -O1 -Wall -Wextra -Werror -I"$prefix/include" Tests/CProgram/shutdown.c -o "$folder/shutdown" "$prefix/lib/libeventcore.a" -lurcu-bp -lpthread
 check=(valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=all)

@@ -41,6 +41,7 @@
 #include "mailbox.h"
 #include "parker.h"
 #include "pool.h"
+#include "realtime.h"
 #include "reclaim.h"
 #include "router.h"
 #include "scheduler.h"

@@ -39,6 +39,12 @@ struct evc_mailbox_options {
 	size_t size;
 	enum evc_wait_strategy strategy;
 	/**
+	 * True if the consumer looks by itself whether something waits: nobody ever wakes it, so that a post makes no
+	 * system call (realtime.h). For a mailbox that is taken from or pumped, or run with EVC_WAIT_YIELD or
+	 * EVC_WAIT_SPIN; without a `wake`. Other waits are refused.
+	 */
+	bool polled;
+	/**
 	 * True if several events may arrive in one envelope (`evc_dispatch_begin_batch`), which is then
 	 * delivered once for each of them. For a mailbox that is consumed by `evc_mailbox_run` or
 	 * `evc_mailbox_pump` alone; `evc_mailbox_take` refuses it. Statistics and depths count events.
@@ -202,7 +208,7 @@ EVC_API void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelop
  * @param timeout nanoseconds, or EVC_FOREVER
  *
  * Threads: the one consumer. Progress: blocking. Errors: EVC_TIMED_OUT; EVC_INVALID_ARGUMENT for a mailbox
- * with a `wake`.
+ * with a `wake`, or with `polled` and a strategy that sleeps.
  */
 EVC_API enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t timeout);
 
@@ -212,7 +218,7 @@ EVC_API enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t t
  * @return EVC_CLOSED when everything that was waiting has been handled or dropped
  *
  * Threads: the one consumer. Progress: blocking. Errors: EVC_INVALID_ARGUMENT for a mailbox with a `wake`,
- * which is to be pumped.
+ * which is to be pumped, or with `polled` and a strategy that sleeps.
  */
 EVC_API enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox);
 

@@ -60,7 +60,7 @@ enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
 	if (balancer == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*balancer = (struct evc_balancer){
-		.sink = { evc_balancer_accept, retain, release, false, 0, NULL },
+		.sink = { evc_balancer_accept, retain, release, false, 0, NULL, NULL },
 		.subscription = {
 			.deliver = deliver,
 			.drop = own.drop,

@@ -36,7 +36,8 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	struct evc_mailbox *mailbox;
 	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_mailbox_options, options, context);
 
-	if (out == NULL || (status == EVC_OK && (unsigned)own.strategy > EVC_WAIT_SPIN))
+	if (out == NULL || (status == EVC_OK && ((unsigned)own.strategy > EVC_WAIT_SPIN ||
+						 (own.polled && own.wake != NULL))))
 		return EVC_INVALID_ARGUMENT;
 	if (status != EVC_OK)
 		return status;
@@ -44,7 +45,8 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	if (mailbox == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_mailbox){
-		.sink = { evc_mailbox_accept, retain, release, own.batches, 0, evc_mailbox_accept_one },
+		.sink = { evc_mailbox_accept, retain, release, own.batches, 0, evc_mailbox_accept_one,
+			  own.polled ? evc_mailbox_try_accept : NULL },
 		.options = own,
 	};
 	evc_mailbox_own_init(mailbox);

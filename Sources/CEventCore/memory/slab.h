@@ -123,6 +123,9 @@ void evc_pool_init(struct evc_pool *pool, unsigned class_index);
 /* The slow path of evc_pool_take: finds another segment for the cursor. NULL = out of memory. */
 void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor);
 
+/* The same without the allocator, a system call or a page fault: false if no free segment is at hand. */
+bool evc_pool_try_refill(struct evc_pool *pool, struct evc_cursor *cursor);
+
 /* Gives back everything that an ending owner holds. */
 void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor);
 void evc_pool_end(struct evc_pool *pool);

@@ -29,7 +29,7 @@ struct evc_route_cache_entry {
 };
 
 /* Slots of one kind that are set aside, linked by their first words: spares.h. */
-#define EVC_SPARE_KINDS 2u
+#define EVC_SPARE_KINDS 3u
 struct evc_spares {
 	void *first;
 	uint32_t count;
@@ -48,6 +48,8 @@ struct evc_thread_record {
 	uint32_t pins;
 	/* One for each evc_spare_kind. */
 	struct evc_spares spares[EVC_SPARE_KINDS];
+	/* Bytes of evc_reserve. Written by the thread, read by the trim; relaxed, it only decides how much stays. */
+	_Atomic size_t reserve_bytes;
 	struct evc_pool pools[EVC_CLASS_COUNT];
 	/* Of the list of all records. The rest is guarded by the records' mutex. */
 	struct evc_thread_record *next;

@@ -46,7 +46,9 @@ const char *evc_status_text(enum evc_status status)
 	case EVC_NOT_PERMITTED:
 		return "the system refuses, or this caller may not ask";
 	case EVC_UNSUPPORTED:
-		return "this system has no such thing";
+		return "this system, or this object, cannot do that";
+	case EVC_WOULD_ALLOCATE:
+		return "no memory is at hand, and none may be asked for";
 	}
 	return "no status of EventCore has this value";
 }

@@ -191,6 +191,14 @@ enum evc_status evc_router_unsubscribe(struct evc_router *router, uint64_t key,
 	return status;
 }
 
+const struct evc_snapshot *evc_router_peek(struct evc_router *router, uint64_t key)
+{
+	struct evc_route *route = find_route(router, key);
+
+	/* Pairs with publish (snapshot.c). */
+	return route != NULL ? atomic_load_explicit(&route->current, memory_order_acquire) : NULL;
+}
+
 uint32_t evc_router_count(struct evc_router *router, uint64_t key)
 {
 	struct evc_route *route = find_route(router, key);

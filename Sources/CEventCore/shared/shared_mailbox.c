@@ -50,7 +50,7 @@ enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
 	if (mailbox == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_shared_mailbox){
-		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT, NULL },
+		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT, NULL, NULL },
 	};
 	while (queues < EVC_QUEUE_LANES && evc_shared_queue_open(&mailbox->queues[queues]))
 		queues++;

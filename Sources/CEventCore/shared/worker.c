@@ -56,6 +56,9 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 		return EVC_INVALID_ARGUMENT;
 	if (status != EVC_OK)
 		return status;
+	/* It waits for both mailboxes, and sleeps then. */
+	if (own.polled)
+		return EVC_INVALID_ARGUMENT;
 	worker = evc_allocate(sizeof(*worker), _Alignof(struct evc_worker));
 	if (worker == NULL)
 		return EVC_OUT_OF_MEMORY;
