@@ -7,7 +7,7 @@
   /// The router of the C core, owned by this object.
   final class LockFreeRouter: RouterCore, @unchecked Sendable {
     // The pointer is constant, and every function of the router may be called from any thread.
-    private let router: OpaquePointer
+    let router: OpaquePointer
 
     init() {
       var made: OpaquePointer?
