@@ -6,6 +6,7 @@
 # make test    all tests (installs what is missing), one after the other: they make threads of their own
 # make bench   all figures, about twelve minutes; make bench-quick: those of 24 bytes, two minutes
 # make models, make explore   the proofs; make check   what CI runs
+# make install, make amalgamation   the core for C and C++: c.mk
 
 SHELL := /bin/bash
 CC ?= cc
@@ -15,8 +16,11 @@ TEST_ARGUMENTS ?=
 
 C_SOURCES := $(wildcard Sources/CEventCore/*/*.c)
 C_HEADERS := $(wildcard include/eventcore/*.h Sources/CEventCore/*/*.h)
-C_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -DEVC_URCU -Iinclude -ISources/CEventCore
+C_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -Iinclude -ISources/CEventCore
 
+include c.mk
+
+.DEFAULT_GOAL := demo
 .PHONY: demo play test bench bench-quick check setup c-program models explore sanitize clean
 
 demo: setup
@@ -41,12 +45,20 @@ setup:
 	@scripts/setup.sh
 
 # The core from C alone, with the system's compiler and the public headers.
-c-program: .build/c-program
-	.build/c-program
+C_PROGRAMS := .build/c-program .build/c-shutdown $(if $(filter Linux,$(shell uname -s)),.build/c-realtime)
+c-program: $(C_PROGRAMS)
+	for program in $(C_PROGRAMS); do $$program || exit 1; done
 
 .build/c-program: Tests/CProgram/main.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p .build
 	$(CC) $(C_FLAGS) -o $@ Tests/CProgram/main.c $(C_SOURCES) -lurcu-bp -lpthread
+
+.build/c-shutdown: Tests/CProgram/shutdown.c .build/c/libeventcore.a
+	$(CC) $(C_FLAGS) -o $@ Tests/CProgram/shutdown.c .build/c/libeventcore.a -lurcu-bp -lpthread
+
+# Linux and glibc: a filter of system calls, and malloc replaced.
+.build/c-realtime: Tests/CProgram/realtime.c .build/c/libeventcore.a
+	$(CC) $(C_FLAGS) -o $@ Tests/CProgram/realtime.c .build/c/libeventcore.a -lurcu-bp -lpthread -ldl
 
 # The lock-free algorithms over all interleavings of small cases; needs spin.
 models:

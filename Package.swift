@@ -4,8 +4,10 @@
 
 import PackageDescription
 
-// What a target of C or Swift sees of the package traits: C by defines, Swift by `#if URCU`.
+// What a target of C or Swift sees of the package traits: C by defines, Swift by `#if URCU`. EVC_TRAITS says that the
+// defines decide; without it, outside of the package manager, the C core is on.
 let traitDefines: [CSetting] = [
+  .define("EVC_TRAITS"),
   .define("EVC_URCU", .when(traits: ["URCU"])),
   .define("EVC_LGPL_INLINE", .when(traits: ["LGPLInline"])),
 ]

@@ -10,6 +10,7 @@ let package = Package(
   products: [
     .executable(name: "eventcore-demo", targets: ["EventCoreDemo"]),
     .executable(name: "eventcore-game", targets: ["EventCoreGame"]),
+    .executable(name: "eventcore-sensors", targets: ["EventCoreSensors"]),
   ],
   traits: [
     .default(enabledTraits: ["URCU"]),
@@ -47,6 +48,16 @@ let package = Package(
         .product(name: "EventCore", package: "EventCore"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
+    // A library in C and a program in Swift that share one central. Needs the lock-free core.
+    .target(
+      name: "CSensors",
+      dependencies: [
+        .product(
+          name: "CEventCore", package: "EventCore", condition: .when(traits: ["URCU"]))
+      ]),
+    .executableTarget(
+      name: "EventCoreSensors",
+      dependencies: ["CSensors", .product(name: "EventCore", package: "EventCore")]),
     .testTarget(name: "MachineSamplesTests", dependencies: ["MachineSamples"]),
     .testTarget(name: "EventCoreGameTests", dependencies: ["EventCoreGame", "TerminalScreen"]),
   ],

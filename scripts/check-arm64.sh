@@ -36,7 +36,7 @@ fi
 build=.build-arm64
 mkdir -p "$build/core" "$build/suite"
 # Static, so that the emulator needs no other system's folders.
-compiler=(aarch64-linux-gnu-gcc -std=gnu11 -DEVC_URCU -Iinclude -ISources/CEventCore)
+compiler=(aarch64-linux-gnu-gcc -std=gnu11 -Iinclude -ISources/CEventCore)
 objects() { # FOLDER FLAGS... -- SOURCES...
   local folder=$1 flags=()
   shift

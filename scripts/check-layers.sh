@@ -43,6 +43,13 @@ forbid '^[^/]*\bprecondition(Failure)?\(' 'A release build drops what a precondi
   "${swift_files[@]}"
 forbid 'unsafeFlags' 'A package with unsafe flags cannot be depended on:' Package.swift
 
+for file in $(git ls-files 'Sources/CEventCore/*.c'); do
+  [ "$(grep -m 1 '^#' "$file")" = '#include "platform/config.h"' ] || {
+    echo "$file does not include platform/config.h first, which decides whether the core is compiled."
+    status=1
+  }
+done
+
 for file in $(git ls-files 'Sources/*.swift' 'Sources/*.[ch]'); do
   [ "$(wc -l < "$file")" -le 300 ] || awk 'NR > 100 { exit } /One file, though long/ { found = 1; exit } END { exit !found }' "$file" || {
     echo "$file has more than 300 lines and does not say at its head why (\"One file, though long: …\")."

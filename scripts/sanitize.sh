@@ -45,7 +45,7 @@ for kind in "${@:-thread address undefined}"; do
         # The Swift compiler has no such mode, and Swift no such behaviour: the C core and its suite.
         echo "== undefined"
         mkdir -p .build-undefined
-        clang -std=gnu11 -O1 -g -DEVC_URCU -fsanitize=undefined -fno-sanitize-recover=undefined \
+        clang -std=gnu11 -O1 -g -fsanitize=undefined -fno-sanitize-recover=undefined \
           -Iinclude -ISources/CEventCore -ITests/CEventCoreSuite/include -fuse-ld=lld \
           Sources/CEventCore/*/*.c Tests/CEventCoreSuite/*.c Tests/CProgram/run_suite.c \
           -o .build-undefined/suite -lurcu-bp -lpthread

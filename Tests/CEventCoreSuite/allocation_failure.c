@@ -7,6 +7,8 @@
  * Each life must begin equally cold, or it would skip allocations that an earlier one has made. The records
  * of threads that have ended, with their warm slab pools, are therefore kept busy by waiting threads.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -142,10 +144,10 @@ static const char *live(struct life *life)
 {
 	static const size_t sizes[] = { 8, 100, 1000, 5000, 70000 };
 	struct evc_subscription_options options = {
-		.context = life, .deliver = deliver, .finalize = finalize,
+		.size = sizeof(options), .context = life, .deliver = deliver, .finalize = finalize,
 	};
-	struct evc_mailbox_options posix = { .parker = evc_parker_posix() };
-	struct evc_mailbox_options batching = { .batches = true };
+	struct evc_mailbox_options posix = { .size = sizeof(posix), .parker = evc_parker_posix() };
+	struct evc_mailbox_options batching = { .size = sizeof(batching), .batches = true };
 	static _Alignas(8) unsigned char payload[70000];
 	struct evc_subscription *a, *b;
 	struct evc_mailbox *mailbox, *second;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* A balancer on one thread: which receiver gets which envelope, and what the envelope contains. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "crew.h"
 
@@ -45,7 +47,7 @@ static const char *common_turns(void)
 {
 	struct evc_balancer *own, *both[2];
 	uint32_t turn = 0;
-	struct evc_balancer_options options = { .turn = &turn };
+	struct evc_balancer_options options = { .size = sizeof(options), .turn = &turn };
 	struct crew crew;
 
 	EXPECT_NONE(crew_open(&crew, 3, NULL));

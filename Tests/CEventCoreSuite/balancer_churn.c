@@ -4,6 +4,8 @@
  * Receivers are added, retire and close while several threads post: each event is handled exactly once (D4),
  * and a receiver that has handled everything promised to it gets no more.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

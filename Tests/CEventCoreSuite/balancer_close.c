@@ -4,6 +4,8 @@
  * A balancer whose receivers close, retire, or change while one is being chosen; and one that is out of
  * memory or gets wrong arguments.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "crew.h"
 
@@ -84,7 +86,7 @@ static void short_release(struct evc_sink *sink)
 
 static const char *half(void)
 {
-	struct short_sink narrow = { .sink = { short_accept, short_retain, short_release, false, 0, NULL },
+	struct short_sink narrow = { .sink = { short_accept, short_retain, short_release, false, 0, NULL, NULL },
 				     .room = 70 };
 	struct evc_load load = { 0 };
 	struct crew crew;

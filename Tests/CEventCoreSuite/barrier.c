@@ -4,6 +4,8 @@
  * The barrier on all threads, on which a waiting removal relies (D6): if the system refuses the call, another
  * call replaces it or the program ends; it never returns without having ordered anything.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* Batches: their events are taken one by one, in the model's order, whatever is posted in between. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "batched.h"
 #include "model.h"

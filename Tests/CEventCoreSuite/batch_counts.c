@@ -4,6 +4,8 @@
  * Batches: they are counted by event and ended if no handler takes them; and which events are not sent as a
  * batch.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "batched.h"
 

@@ -3,6 +3,8 @@
 /*
  * Batches from several threads at once, to a consumer with a thread of its own.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -75,10 +77,10 @@ static void *send_live(void *argument)
 
 static const char *send_and_count(bool walks)
 {
-	static const struct evc_mailbox_options options = { .batches = true };
+	static const struct evc_mailbox_options options = { .size = sizeof(options), .batches = true };
 	struct live live = { 0 };
 	const struct evc_subscription_options subscription_options = {
-		.context = &live,
+		.size = sizeof(subscription_options), .context = &live,
 		.deliver = deliver_live,
 		.deliver_batch = walks ? deliver_batch : NULL,
 	};

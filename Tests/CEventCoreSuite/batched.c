@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "batched.h"
 
@@ -56,9 +58,9 @@ static void deliver_batch(void *context, void *payload, const struct evc_envelop
 
 const char *batched_open(struct batched *batched)
 {
-	const struct evc_mailbox_options options = { .batches = true };
+	const struct evc_mailbox_options options = { .size = sizeof(options), .batches = true };
 	const struct evc_subscription_options subscription = {
-		.context = batched,
+		.size = sizeof(subscription), .context = batched,
 		.deliver = deliver,
 		.drop = drop,
 		.deliver_batch = walking != NULL ? deliver_batch : NULL,

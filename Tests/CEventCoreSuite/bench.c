@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "bench.h"
 
@@ -10,7 +12,7 @@
 const char *bench_open(struct bench *bench)
 {
 	struct evc_subscription *second;
-	struct evc_subscription_options options = { .context = &bench->receiver };
+	struct evc_subscription_options options = { .size = sizeof(options), .context = &bench->receiver };
 
 	bench->posted = bench->taken = 0;
 	EXPECT_NONE(suite_receiver_open(&bench->receiver, NULL));

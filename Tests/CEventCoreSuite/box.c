@@ -4,6 +4,8 @@
  * Payloads of every size around an edge and every alignment, to one receiver and to three: written
  * once, read whole, aligned, and ended exactly once.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -143,7 +145,7 @@ static const char *on_threads(void)
 {
 	static struct sharing sharing;
 	struct evc_subscription_options options = {
-		.context = &sharing, .deliver = move_if_owned, .drop = count_drop,
+		.size = sizeof(options), .context = &sharing, .deliver = move_if_owned, .drop = count_drop,
 	};
 	unsigned char payload[100];
 	struct evc_mailbox *mailboxes[RECEIVERS];

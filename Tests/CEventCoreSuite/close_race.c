@@ -8,6 +8,8 @@
  *                                                close, or close_when_empty
  *     count accepted       end                   join all; accepted == taken + dropped
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

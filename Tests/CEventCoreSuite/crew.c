@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "crew.h"
 
@@ -44,7 +46,7 @@ const char *crew_open(struct crew *crew, unsigned count,
 		      uint32_t (*choose)(void *, const struct evc_balancer_choice *))
 {
 	struct evc_balancer_options options = {
-		.choose = choose, .drop = drop, .finalize = finalize, .context = crew
+		.size = sizeof(options), .choose = choose, .drop = drop, .finalize = finalize, .context = crew
 	};
 
 	memset(crew, 0, sizeof(*crew));

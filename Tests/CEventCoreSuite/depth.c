@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* Depths are exact while nothing moves, wherever the envelopes are: in an inbox or in the list of a lane. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "model.h"
 

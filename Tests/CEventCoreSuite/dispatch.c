@@ -3,6 +3,8 @@
 /*
  * The two steps of a dispatch, and what may happen between them.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* The fast path of a dispatch: when it applies, and what may happen between its two steps. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -259,7 +261,7 @@ static void counting_release(struct evc_sink *sink)
 static const char *chains(void)
 {
 	struct counting_sink counting = {
-		.sink = { counting_accept, counting_retain, counting_release, false, 0, NULL }
+		.sink = { counting_accept, counting_retain, counting_release, false, 0, NULL, NULL }
 	};
 	struct evc_router *router;
 

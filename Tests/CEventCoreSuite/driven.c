@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "driven.h"
 
@@ -26,7 +28,7 @@ const struct evc_timer_ops driven_noting = { .fire = driven_note, .drop = driven
 
 const char *driven_open(struct evc_scheduler **out)
 {
-	struct evc_scheduler_options options = { .clock = &fake_clock_ops, .driven = true };
+	struct evc_scheduler_options options = { .size = sizeof(options), .clock = &fake_clock_ops, .driven = true };
 
 	__builtin_memset(&driven, 0, sizeof(driven));
 	fake.time = 1000;

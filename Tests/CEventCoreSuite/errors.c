@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* D12: a wrong argument returns a status, changes nothing, and the caller keeps what it passed. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
+
+#include "platform/options.h"
 
 #include <signal.h>
 #include <string.h>
@@ -18,11 +22,11 @@ static bool handle(void *context, void *payload, const struct evc_envelope *enve
 
 static const char *mailboxes(void)
 {
-	struct evc_mailbox_options strategy = { .strategy = (enum evc_wait_strategy)17 };
+	struct evc_mailbox_options strategy = { .size = sizeof(strategy), .strategy = (enum evc_wait_strategy)17 };
 	struct evc_parker_ops no_calls = { NULL, NULL, NULL, NULL };
-	struct evc_mailbox_options parker = { .parker = &no_calls };
-	struct evc_subscription_options deaf = { 0 };
-	struct evc_subscription_options fine = { .deliver = handle };
+	struct evc_mailbox_options parker = { .size = sizeof(parker), .parker = &no_calls };
+	struct evc_subscription_options deaf = { .size = sizeof(deaf) };
+	struct evc_subscription_options fine = { .size = sizeof(fine), .deliver = handle };
 	struct evc_subscription *subscription;
 	struct evc_chain nothing = EVC_CHAIN_EMPTY;
 	struct evc_mailbox *mailbox;
@@ -44,6 +48,68 @@ static const char *mailboxes(void)
 	EXPECT_STATUS(evc_mailbox_wait(mailbox, 0), EVC_TIMED_OUT);
 	EXPECT_STATUS(evc_mailbox_wait(mailbox, 100000), EVC_TIMED_OUT);
 	evc_mailbox_release(mailbox);
+	return NULL;
+}
+
+/*
+ * A caller whose headers are older or newer than the library: what an older one lacks is zero, whatever lies behind
+ * it in memory; what a newer one sets is refused, and what it leaves at zero is fine.
+ */
+static const char *options_of_other_versions(void)
+{
+	struct {
+		struct evc_subscription_options known;
+		uint64_t newer;
+	} future = { .known = { .size = sizeof(future), .deliver = handle } };
+	struct evc_mailbox_options options = { .size = sizeof(options) };
+	struct evc_thread_options thread_options = { .size = 1 };
+	struct evc_scheduler_options scheduler_options = { .size = 8 };
+	struct evc_balancer_options balancer_options = { .size = SIZE_MAX };
+	struct evc_node_options node_options = { .size = 0 };
+	struct evc_subscription *subscription;
+	struct evc_scheduler *scheduler;
+	struct evc_balancer *balancer;
+	struct evc_mailbox *mailbox;
+	struct evc_thread *thread;
+	struct evc_node *node;
+
+	EXPECT_OK(evc_mailbox_create(&options, &mailbox));
+	EXPECT_OK(evc_mailbox_add_subscription(mailbox, &future.known, &subscription));
+	future.newer = UINT64_C(1) << 63;
+	EXPECT_STATUS(evc_mailbox_add_subscription(mailbox, &future.known, &subscription), EVC_UNSUPPORTED);
+	future.known.size = sizeof(future.known) - 1;
+	EXPECT_STATUS(evc_mailbox_add_subscription(mailbox, &future.known, &subscription), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_thread_start(&thread_options, mailbox, &thread), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_scheduler_create(&scheduler_options, &scheduler), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_balancer_create(&balancer_options, &balancer), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_node_create(&node_options, &node), EVC_INVALID_ARGUMENT);
+	evc_mailbox_release(mailbox);
+	options.size = 0;
+	EXPECT_STATUS(evc_mailbox_create(&options, &mailbox), EVC_INVALID_ARGUMENT);
+	return NULL;
+}
+
+/* The reader itself, with a structure that has grown from 16 to 24 to 32 bytes. */
+static const char *options_that_have_grown(void)
+{
+	struct { size_t size; uint64_t first, second, third; } passed = { 0, 1, 2, 3 }, own;
+
+	for (size_t size = 0; size <= sizeof(passed); size++) {
+		enum evc_status expected = size < 16 ? EVC_INVALID_ARGUMENT : size > 24 ? EVC_UNSUPPORTED : EVC_OK;
+
+		/* The library knows 24 bytes. The highest byte of `third` is not 0. */
+		passed.size = size;
+		passed.third = ~UINT64_C(0);
+		own.third = 7;
+		EXPECT_STATUS(evc_options_read(&own, 24, &passed, 16), expected);
+		if (expected == EVC_OK) {
+			EXPECT(own.first == 1 && own.third == 7, "of %zu bytes not what the caller knows was read", size);
+			EXPECT(size == 24 ? own.second == 2 : size > 16 || own.second == 0,
+			       "of %zu bytes more or less was read", size);
+		}
+	}
+	EXPECT_OK(evc_options_read(&own, 24, NULL, 16));
+	EXPECT(own.size == 0 && own.first == 0 && own.second == 0, "no options are not all zero");
 	return NULL;
 }
 
@@ -144,13 +210,14 @@ static const char *others(void)
 	EXPECT_OK(evc_parker_create(NULL, &parker));
 	evc_parker_destroy(parker);
 	EXPECT_STATUS(evc_thread_start(NULL, NULL, &thread), EVC_INVALID_ARGUMENT);
-	for (unsigned i = EVC_OK; i <= EVC_UNSUPPORTED; i++) {
+	for (unsigned i = EVC_OK; i <= EVC_WOULD_ALLOCATE; i++) {
 		for (unsigned j = EVC_OK; j < i; j++)
 			EXPECT(strcmp(evc_status_text((enum evc_status)i),
 				      evc_status_text((enum evc_status)j)) != 0,
 			       "statuses %u and %u have one text", i, j);
 	}
 	EXPECT(evc_status_text((enum evc_status)99) != NULL, "an unknown status has no text");
+	EXPECT(evc_version() == EVC_VERSION, "the library and its headers are of two versions");
 	EXPECT(evc_clock_now() <= evc_clock_now(), "the clock goes backwards");
 	return NULL;
 }
@@ -271,6 +338,8 @@ static const struct evc_suite_test tests[] = {
 	{ "D12 a function that ends an object does nothing with NULL", ends_of_nothing },
 	{ "D12 a function that returns a status refuses NULL", answers_about_nothing },
 	{ "D12 a function without a status crashes with NULL", traps_on_nothing },
+	{ "D12 options of an older or a newer caller are read as it means them, or refused", options_of_other_versions },
+	{ "D12 options that have grown are zero where the caller knows nothing of them", options_that_have_grown },
 	{ "D12 every status has a text of its own", others },
 };
 SUITE_GROUP(suite_errors, tests);

@@ -3,6 +3,8 @@
 /*
  * The memory that stays: of a burst of which little waits, of threads that have ended, of an idle consumer.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -215,7 +217,7 @@ static void wait(void *state, const uint32_t *word, uint32_t expected, uint64_t 
 static const char *sleeps_for_good(void)
 {
 	struct evc_parker_ops ops = *evc_parker_posix();
-	struct evc_mailbox_options options = { .parker = &ops };
+	struct evc_mailbox_options options = { .size = sizeof(options), .parker = &ops };
 	struct suite_receiver receiver;
 	struct evc_thread *thread;
 
@@ -263,8 +265,8 @@ static void count_nothing(struct evc_sink *sink)
 
 static const char *one_post(void)
 {
-	static struct evc_sink sinks[2] = { { accept, count_nothing, count_nothing, false, 0, NULL },
-					    { accept, count_nothing, count_nothing, false, 0, NULL } };
+	static struct evc_sink sinks[2] = { { accept, count_nothing, count_nothing, false, 0, NULL, NULL },
+					    { accept, count_nothing, count_nothing, false, 0, NULL, NULL } };
 	static struct evc_subscription subscriptions[64];
 	struct evc_router *router;
 	uint32_t receivers;

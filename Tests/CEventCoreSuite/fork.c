@@ -4,6 +4,8 @@
  * A child of fork goes on using the core, although the callback thread and all event threads stayed in the
  * parent.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

@@ -4,6 +4,8 @@
  * A producer that is preempted in the middle of a post. A signal handler stops it wherever it is, for as long
  * as the test needs. Meanwhile others post, and their events can be taken at once.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "mailbox/mailbox_private.h"
 #include "suite.h"

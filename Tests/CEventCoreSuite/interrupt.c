@@ -7,6 +7,8 @@
  *     post event, interrupt
  *     open "go"                 handler returns; control; event
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -73,7 +75,7 @@ static const char *open_script(struct script *script, struct evc_subscription **
 			       struct evc_thread **thread)
 {
 	static const struct suite_gate shut = SUITE_GATE;
-	struct evc_mailbox_options options = { .control = control, .idle = idle, .context = script };
+	struct evc_mailbox_options options = { .size = sizeof(options), .control = control, .idle = idle, .context = script };
 
 	__builtin_memset(script, 0, sizeof(*script));
 	script->held = script->go = script->rested = shut;
@@ -147,7 +149,7 @@ static void insist(void *context)
 static const char *insists(void)
 {
 	struct script script = { .held = SUITE_GATE };
-	const struct evc_mailbox_options options = { .control = insist, .context = &script };
+	const struct evc_mailbox_options options = { .size = sizeof(options), .control = insist, .context = &script };
 	struct evc_subscription *events;
 	unsigned in_a_row = 0;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* Latest-only subscriptions, on one thread: which envelope is delivered, where, and what is counted. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "latest_receiver.h"
 
@@ -122,8 +124,8 @@ static const char *counted_first(void)
 {
 	for (unsigned length = 1; length <= 65; length++) {
 		struct prompt prompt = { 0 };
-		struct evc_mailbox_options options = { .wake = pump_prompt, .context = &prompt };
-		struct evc_subscription_options subscription = { .deliver = deliver_prompt,
+		struct evc_mailbox_options options = { .size = sizeof(options), .wake = pump_prompt, .context = &prompt };
+		struct evc_subscription_options subscription = { .size = sizeof(subscription), .deliver = deliver_prompt,
 								 .context = &prompt };
 		struct evc_chain chain = EVC_CHAIN_EMPTY;
 
@@ -275,7 +277,7 @@ static const char *boxes(void)
 
 static const char *wrong_arguments(void)
 {
-	struct evc_subscription_options options = { 0 };
+	struct evc_subscription_options options = { .size = sizeof(options) };
 	struct evc_subscription *subscription;
 	struct suite_receiver receiver;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* Latest-only subscriptions while a producer is held up between two steps of its dispatch, which are taken by hand. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "latest_receiver.h"
 
@@ -53,7 +55,7 @@ static void count_wake(void *context)
 static const char *held_up_before_it_tells(void)
 {
 	unsigned wakes = 0;
-	struct evc_mailbox_options options = { .wake = count_wake, .context = &wakes };
+	struct evc_mailbox_options options = { .size = sizeof(options), .wake = count_wake, .context = &wakes };
 
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
 		struct evc_thread_record *record = evc_thread_record();

@@ -9,6 +9,8 @@
  *     dispatch 1..n on random lanes      deliver              join the producers
  *     count accepted                     end                  close, or close_when_empty; join; add up
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "dispatchers.h"
 
@@ -50,7 +52,7 @@ struct race {
 
 static const char *begin(struct race *race, unsigned producers, uint64_t events, int lane)
 {
-	struct evc_subscription_options options = { .context = &race->log, .deliver = record };
+	struct evc_subscription_options options = { .size = sizeof(options), .context = &race->log, .deliver = record };
 
 	memset(race, 0, sizeof(*race));
 	EXPECT_NONE(suite_receiver_open(&race->receiver, NULL));

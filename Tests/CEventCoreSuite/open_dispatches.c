@@ -4,6 +4,8 @@
  * Dispatches in unusual situations: abandoned at every position in a segment of slots, open at the same time,
  * as chains, and from other threads.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "bench.h"
 

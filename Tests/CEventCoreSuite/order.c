@@ -4,6 +4,8 @@
  * D1 to D3, exhaustively: every sequence of a few posts, interleaved with takes in every way, against the
  * model; in each of the ways in which the consumer may learn of a post (mailbox_private.h).
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "mailbox/mailbox_private.h"
 #include "model.h"

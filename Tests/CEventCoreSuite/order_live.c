@@ -9,6 +9,8 @@
  *                                       known = posted
  *                                       take: nothing that is known may come before it
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* Memory that runs out, within a dispatch and before a post. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "bench.h"
 #include "memory/slot.h"

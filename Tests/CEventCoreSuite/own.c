@@ -4,6 +4,8 @@
  * What a consumer posts to its own mailbox, between its pumps and inside handlers: the same order, the same
  * counts and the same end as any other post, although it need not cross the inbox.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "mailbox/mailbox_own.h"
 #include "model.h"
@@ -127,10 +129,10 @@ static void idle(void *context)
 static const char *open_own(struct own *own, uint64_t seed, bool batches, bool walks)
 {
 	const struct evc_mailbox_options options = {
-		.wake = wake, .idle = idle, .context = own, .batches = batches
+		.size = sizeof(options), .wake = wake, .idle = idle, .context = own, .batches = batches
 	};
 	const struct evc_subscription_options subscription = {
-		.context = own,
+		.size = sizeof(subscription), .context = own,
 		.deliver = deliver,
 		.drop = drop,
 		.deliver_batch = walks ? deliver_batch : NULL,

@@ -4,6 +4,8 @@
  * The parker, over system calls that count and that let the test act while the thread "sleeps": every
  * interleaving of one sleeper and one waker is played on one thread.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -119,7 +121,7 @@ static const char *time_over(void)
 
 static const char *in_a_mailbox(void)
 {
-	struct evc_mailbox_options options = { .parker = &ops };
+	struct evc_mailbox_options options = { .size = sizeof(options), .parker = &ops };
 	uint64_t value;
 	unsigned lane;
 

@@ -7,6 +7,8 @@
  *     A: number = 2n + 1, wake B       B: sees 2n + 1, number = 2n + 2, wake A
  *        sleep until it is 2n + 2         sleep until it is 2n + 3
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -88,7 +90,7 @@ static const char *posix(void)
 /* A mailbox whose consumer sleeps before nearly every post: the producer waits for each delivery. */
 static const char *mailbox_over(const struct evc_parker_ops *ops)
 {
-	struct evc_mailbox_options options = { .parker = ops };
+	struct evc_mailbox_options options = { .size = sizeof(options), .parker = ops };
 	struct suite_receiver receiver;
 	struct evc_thread *thread;
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "place.h"
 
@@ -36,7 +38,7 @@ static void finalize(void *context)
 
 const char *place_open(struct place *place)
 {
-	struct evc_shared_subscription_options options = { place, hear, place_drop, finalize };
+	struct evc_shared_subscription_options options = { sizeof(options), place, hear, place_drop, finalize };
 
 	memset(place, 0, sizeof(*place));
 	EXPECT_NONE(shared_open(&place->receiver));

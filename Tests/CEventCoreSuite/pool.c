@@ -5,6 +5,8 @@
  *
  * Under AddressSanitizer slots are not recycled, so that there is nothing to test.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

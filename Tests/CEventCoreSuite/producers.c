@@ -4,6 +4,8 @@
  * Many producers, one consuming thread: each producer's own order within a queue lane (D2), and each
  * event exactly once (D4). n = 4 producers: the counts are 3, 4, 5 and 12.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -66,7 +68,7 @@ static void *produce(void *context)
 
 static const char *with(unsigned count, enum evc_wait_strategy strategy, uint64_t seed)
 {
-	struct evc_mailbox_options options = { .strategy = strategy, .spin_ns = 20000 };
+	struct evc_mailbox_options options = { .size = sizeof(options), .strategy = strategy, .spin_ns = 20000 };
 	struct producer producers[MOST_PRODUCERS];
 	struct evc_mailbox_statistics statistics;
 	pthread_t threads[MOST_PRODUCERS];

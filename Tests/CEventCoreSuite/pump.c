@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* A mailbox that is pumped, on one thread: when it calls `wake`, and what a pump returns. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -40,7 +42,7 @@ static void finalize(void *context)
 static const char *open_pumped(struct pumped *pumped)
 {
 	struct evc_mailbox_options options = {
-		.wake = wake, .control = control, .idle = idle, .finalize = finalize, .context = pumped,
+		.size = sizeof(options), .wake = wake, .control = control, .idle = idle, .finalize = finalize, .context = pumped,
 	};
 
 	__builtin_memset(pumped, 0, sizeof(*pumped));

@@ -10,6 +10,8 @@
  *       post ...              more: go on; empty: next token
  *                             closed: end                      close after all posts
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -103,7 +105,7 @@ static void *produce(void *context)
 static const char *race_with(uint64_t limit, bool cut_short)
 {
 	struct race race;
-	struct evc_mailbox_options options = { .wake = wake, .context = &race };
+	struct evc_mailbox_options options = { .size = sizeof(options), .wake = wake, .context = &race };
 	struct evc_mailbox_statistics statistics;
 	pthread_t producers[PRODUCERS], drivers[DRIVERS];
 

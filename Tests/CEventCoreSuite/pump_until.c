@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* A pump with a deadline: what it begins, what it leaves, and what it tells. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

@@ -4,6 +4,8 @@
  * The callback thread: each retired item is reclaimed once, and none while a section is open that was open at
  * its retirement.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "platform/domain.h"
 #include "suite.h"

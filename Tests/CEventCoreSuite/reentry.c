@@ -4,6 +4,8 @@
  * User code at unusual places: in `control`, in the end of a subscription; and deadlines and trims that once
  * went wrong.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -30,7 +32,7 @@ static void close_it(void *context)
 
 static const char *control_posts(void)
 {
-	struct evc_mailbox_options options = { .control = post_urgent };
+	struct evc_mailbox_options options = { .size = sizeof(options), .control = post_urgent };
 	struct suite_receiver receiver;
 	unsigned lane;
 	uint64_t value;
@@ -51,7 +53,7 @@ static const char *control_posts(void)
 
 static const char *control_closes(void)
 {
-	struct evc_mailbox_options options = { .control = close_it };
+	struct evc_mailbox_options options = { .size = sizeof(options), .control = close_it };
 	struct suite_receiver receiver;
 	unsigned lane;
 	uint64_t value;
@@ -108,7 +110,7 @@ static bool ignore(void *context, void *payload, const struct evc_envelope *enve
 
 static const char *eviction_dispatches(void)
 {
-	struct evc_subscription_options options = { .deliver = ignore,
+	struct evc_subscription_options options = { .size = sizeof(options), .deliver = ignore,
 						    .finalize = dispatch_everywhere };
 	struct evc_mailbox *mailbox;
 	struct evc_subscription *subscription;

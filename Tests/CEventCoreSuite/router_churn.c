@@ -4,6 +4,8 @@
  * Subscriptions are added and removed while another thread dispatches: the one that stays gets each event
  * exactly once (D4), and one whose unsubscribe has returned gets nothing that is dispatched afterwards.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 

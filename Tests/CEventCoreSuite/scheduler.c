@@ -3,6 +3,8 @@
 /*
  * Order and times of timers, on a driven scheduler with a clock that the test moves.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "driven.h"
 
@@ -141,7 +143,7 @@ static void count_wake(void *context)
 
 static const char *tells_when_earlier(void)
 {
-	struct evc_scheduler_options options = { .clock = &fake_clock_ops,
+	struct evc_scheduler_options options = { .size = sizeof(options), .clock = &fake_clock_ops,
 						 .driven = true,
 						 .wake = count_wake };
 	struct evc_scheduler *scheduler;
@@ -172,7 +174,7 @@ static const char *out_of_memory(void)
 
 	EXPECT(suite_quiesce(), "the callback thread got stuck");
 	do {
-		struct evc_scheduler_options options = { .clock = &fake_clock_ops, .driven = true };
+		struct evc_scheduler_options options = { .size = sizeof(options), .clock = &fake_clock_ops, .driven = true };
 		struct evc_scheduler *scheduler = NULL;
 		enum evc_status status;
 		uint64_t refused = 0;
@@ -212,7 +214,7 @@ static const char *out_of_memory(void)
 static const char *wrong_arguments(void)
 {
 	struct evc_scheduler_clock half = { NULL, fake_clock_ops.now, NULL };
-	struct evc_scheduler_options options = { .clock = &half };
+	struct evc_scheduler_options options = { .size = sizeof(options), .clock = &half };
 	struct evc_scheduler *scheduler;
 
 	EXPECT_STATUS(evc_scheduler_create(NULL, NULL), EVC_INVALID_ARGUMENT);

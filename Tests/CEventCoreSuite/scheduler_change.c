@@ -4,6 +4,8 @@
  * Timers that are changed: cancelled, set again, and what a timer may do inside `fire`; on a driven scheduler
  * with a clock that the test moves.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "driven.h"
 #include "scheduler/scheduler_private.h"

@@ -3,6 +3,8 @@
 /*
  * The scheduler's own thread: when it sleeps and wakes, and how it ends; the real clock, and many timers.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "live.h"
 #include "scheduler/scheduler_private.h"
@@ -20,7 +22,7 @@
 
 static const char *wakes_for_earlier(void)
 {
-	struct evc_scheduler_options options = { .clock = &fake_clock_ops, .parker = &fake_clock_parker };
+	struct evc_scheduler_options options = { .size = sizeof(options), .clock = &fake_clock_ops, .parker = &fake_clock_parker };
 	struct evc_scheduler *scheduler;
 	uint64_t wakes;
 
@@ -121,7 +123,7 @@ static const char *cancels_alone(void)
 
 static const char *closes_asleep(void)
 {
-	struct evc_scheduler_options options = { .clock = &fake_clock_ops };
+	struct evc_scheduler_options options = { .size = sizeof(options), .clock = &fake_clock_ops };
 	struct evc_scheduler *scheduler;
 	uint64_t id;
 
@@ -209,7 +211,7 @@ static const char *on_the_real_clock(void)
 static const char *a_million(void)
 {
 	const uint64_t count = SUITE_SCALE(UINT64_C(1000000));
-	struct evc_scheduler_options options = { .clock = &fake_clock_ops, .driven = true };
+	struct evc_scheduler_options options = { .size = sizeof(options), .clock = &fake_clock_ops, .driven = true };
 	uint64_t *ids = malloc(count * sizeof(*ids));
 	uint64_t random = suite_seed(), next;
 	struct evc_scheduler_statistics statistics;

@@ -4,6 +4,8 @@
  * Schedulers to which several threads add and in which they cancel, while the scheduler runs and while it
  * closes.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "live.h"
 #include "scheduler/scheduler_private.h"
@@ -202,7 +204,7 @@ static void *add_all(void *argument)
 
 static const char *ties_of_many(void)
 {
-	struct evc_scheduler_options options = { .clock = &fake_clock_ops };
+	struct evc_scheduler_options options = { .size = sizeof(options), .clock = &fake_clock_ops };
 	struct orderly orderly[RACERS];
 	struct evc_scheduler *scheduler;
 
@@ -252,7 +254,7 @@ static void *hurry(void *argument)
 
 static const char *bounded_backlog(void)
 {
-	struct evc_scheduler_options options = { .clock = &fake_clock_ops, .driven = true };
+	struct evc_scheduler_options options = { .size = sizeof(options), .clock = &fake_clock_ops, .driven = true };
 	struct evc_scheduler_statistics statistics;
 	static struct hasty hasty;
 	struct evc_scheduler *scheduler;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "shared.h"
 
@@ -37,7 +39,7 @@ static void finalize(void *context)
 
 const char *shared_open(struct shared_receiver *receiver)
 {
-	struct evc_shared_subscription_options options = { receiver, deliver, drop, finalize };
+	struct evc_shared_subscription_options options = { sizeof(options), receiver, deliver, drop, finalize };
 
 	memset(receiver, 0, sizeof(*receiver));
 	EXPECT_OK(evc_shared_mailbox_create(&receiver->mailbox));
@@ -105,7 +107,7 @@ const char *shared_start(struct shared_workers *workers, struct shared_receiver 
 			 unsigned count, const struct evc_mailbox_options *options,
 			 void *const *contexts)
 {
-	struct evc_mailbox_options own = { .strategy = EVC_WAIT_PARK };
+	struct evc_mailbox_options own = { .size = sizeof(own), .strategy = EVC_WAIT_PARK };
 
 	if (options != NULL)
 		own = *options;

@@ -4,6 +4,8 @@
  * The end of a shared mailbox and of single workers: everything accepted is either handled or dropped, and
  * never both (D4, D10).
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "shared.h"
 
@@ -120,7 +122,7 @@ static const char *ended_make_room(void)
 	struct evc_worker *workers[EVC_WORKERS_MAX], *further;
 	struct shared_receiver receiver;
 	unsigned finalized = 0;
-	struct evc_mailbox_options options = { .context = &finalized, .finalize = count_call };
+	struct evc_mailbox_options options = { .size = sizeof(options), .context = &finalized, .finalize = count_call };
 
 	EXPECT_NONE(shared_open(&receiver));
 	for (unsigned i = 0; i < EVC_WORKERS_MAX; i++)
@@ -261,7 +263,7 @@ static const char *own_mail(bool drain)
 {
 	_Atomic uint64_t own[2] = { 0, 0 };
 	struct evc_subscription_options options = {
-		.context = own, .deliver = count_own, .drop = drop_own,
+		.size = sizeof(options), .context = own, .deliver = count_own, .drop = drop_own,
 	};
 	struct evc_mailbox_statistics statistics;
 	struct evc_subscription *subscription;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* Workers that are held: for the others such a worker does not exist until it is admitted. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "shared.h"
 
@@ -23,7 +25,7 @@ static void control(void *context)
 static const char *holds_a_worker(void)
 {
 	for (unsigned drains = 0; drains < 2; drains++) {
-		struct evc_mailbox_options options = { .control = control };
+		struct evc_mailbox_options options = { .size = sizeof(options), .control = control };
 		struct shared_receiver receiver;
 		struct evc_thread *threads[2];
 		struct evc_worker *workers[2];

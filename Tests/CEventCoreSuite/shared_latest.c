@@ -4,6 +4,8 @@
  * Latest-only subscriptions of a shared mailbox, on one thread that alternates between workers: which event
  * is taken by which worker, and what is counted.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "place.h"
 
@@ -186,7 +188,7 @@ static const char *own_slot(void)
 	struct evc_worker *worker;
 	struct place place;
 	struct evc_subscription_options options = {
-		.context = &place, .deliver = count, .drop = place_drop,
+		.size = sizeof(options), .context = &place, .deliver = count, .drop = place_drop,
 	};
 
 	EXPECT_NONE(place_open(&place));
@@ -216,7 +218,7 @@ static const char *own_slot(void)
 
 static const char *refused(void)
 {
-	struct evc_shared_subscription_options options = { NULL, NULL, NULL, NULL };
+	struct evc_shared_subscription_options options = { .size = sizeof(options) };
 	struct evc_subscription *made;
 	struct place place;
 	uint32_t receivers = 7;

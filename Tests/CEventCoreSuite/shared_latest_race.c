@@ -7,6 +7,8 @@
  *     dispatch 1..n on random lanes      deliver              join the producers
  *     count accepted                     end                  close, or close_when_empty; join; add up
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "place.h"
 

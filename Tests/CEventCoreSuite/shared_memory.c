@@ -4,6 +4,8 @@
  * Memory of a shared mailbox: none is allocated once warm, it stays constant, that of a burst is given back,
  * and every allocation may fail.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "shared.h"
 
@@ -55,8 +57,8 @@ static void finalize(void *context)
 static const char *live(struct life *life)
 {
 	struct shared_receiver *receiver = &life->receiver;
-	struct evc_shared_subscription_options options = { receiver, deliver, NULL, finalize };
-	struct evc_mailbox_options posix = { .parker = evc_parker_posix() };
+	struct evc_shared_subscription_options options = { sizeof(options), receiver, deliver, NULL, finalize };
+	struct evc_mailbox_options posix = { .size = sizeof(posix), .parker = evc_parker_posix() };
 	struct evc_worker *workers[2];
 	struct evc_thread *thread;
 	struct evc_router *router;
@@ -323,8 +325,8 @@ static const char *shrinks(void)
 
 static const char *errors(void)
 {
-	struct evc_shared_subscription_options options = { NULL, NULL, NULL, NULL };
-	struct evc_mailbox_options strategy = { .strategy = (enum evc_wait_strategy)9 };
+	struct evc_shared_subscription_options options = { .size = sizeof(options) };
+	struct evc_mailbox_options strategy = { .size = sizeof(strategy), .strategy = (enum evc_wait_strategy)9 };
 	static struct evc_worker *workers[EVC_WORKERS_MAX];
 	struct evc_chain empty = EVC_CHAIN_EMPTY;
 	struct evc_subscription *subscription;

@@ -4,6 +4,8 @@
  * D1 to D3 of a shared mailbox with one worker, exhaustively: every sequence of a few posts, interleaved with
  * takes in every way, against the model; posted to the shared mailbox, and to either.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "model.h"
 #include "shared.h"
@@ -137,7 +139,7 @@ static const char *extend(struct search *search, unsigned at, unsigned posted, u
 
 static const char *open(struct search *search)
 {
-	struct evc_subscription_options own = { .deliver = never };
+	struct evc_subscription_options own = { .size = sizeof(own), .deliver = never };
 
 	EXPECT_NONE(shared_open(&search->receiver));
 	EXPECT_OK(evc_worker_create(search->receiver.mailbox, NULL, &search->worker));

@@ -4,6 +4,8 @@
  * Sleeping and waking: no post is missed by sleeping workers, a post wakes one worker, and none while another
  * is on its way.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "shared.h"
 
@@ -16,7 +18,7 @@
 /* The workers sleep before nearly every post: the producer waits for each delivery. */
 static const char *rally(const struct evc_parker_ops *ops, unsigned count, unsigned burst)
 {
-	struct evc_mailbox_options options = { .parker = ops };
+	struct evc_mailbox_options options = { .size = sizeof(options), .parker = ops };
 	struct shared_receiver receiver;
 	struct shared_workers workers;
 	uint64_t posted = 0;
@@ -112,7 +114,7 @@ static const char *fetches_the_other(void)
 	static const enum evc_wait_strategy strategies[] = { EVC_WAIT_PARK, EVC_WAIT_SPIN_THEN_PARK };
 
 	for (unsigned s = 0; s < 2; s++) {
-		struct evc_mailbox_options options = { .strategy = strategies[s], .spin_ns = 3000 };
+		struct evc_mailbox_options options = { .size = sizeof(options), .strategy = strategies[s], .spin_ns = 3000 };
 		struct shared_receiver receiver;
 		struct shared_workers workers;
 
@@ -180,7 +182,7 @@ static void stand(void *worker_context, uint64_t value, unsigned lane)
  */
 static const char *one_call_each(void)
 {
-	struct evc_mailbox_options options = { .parker = &fake_ops };
+	struct evc_mailbox_options options = { .size = sizeof(options), .parker = &fake_ops };
 	struct suite_gate shut = SUITE_GATE;
 	struct shared_receiver receiver;
 	struct shared_workers workers;
@@ -222,7 +224,7 @@ static void control(void *context)
 /* A sleeping worker wakes for its own mailbox, for an interrupt and for its own end, and for these alone. */
 static const char *interrupt(void)
 {
-	struct evc_mailbox_options options = { .control = control };
+	struct evc_mailbox_options options = { .size = sizeof(options), .control = control };
 	struct shared_receiver receiver;
 	struct shared_workers workers;
 
@@ -277,7 +279,7 @@ static const char *times_out(void)
 							     EVC_WAIT_YIELD, EVC_WAIT_SPIN };
 
 	for (unsigned i = 0; i < 4; i++) {
-		struct evc_mailbox_options options = { .strategy = strategies[i], .spin_ns = 1000 };
+		struct evc_mailbox_options options = { .size = sizeof(options), .strategy = strategies[i], .spin_ns = 1000 };
 		struct shared_receiver receiver;
 		struct evc_worker *worker;
 		uint64_t start = evc_clock_now();

@@ -5,6 +5,8 @@
  * queue lane as far as several takers can observe it (D2): of two events of one producer and lane, the take
  * of the later one has not ended before the take of the earlier one began.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "shared.h"
 
@@ -96,7 +98,7 @@ static uint64_t inversions(unsigned producer)
 
 static const char *with(unsigned producers, unsigned workers, enum evc_wait_strategy strategy)
 {
-	struct evc_mailbox_options options = { .strategy = strategy, .spin_ns = 20000 };
+	struct evc_mailbox_options options = { .size = sizeof(options), .strategy = strategy, .spin_ns = 20000 };
 	pthread_t producing[MOST_PRODUCERS], working[SHARED_MOST_WORKERS];
 	struct evc_worker *made[SHARED_MOST_WORKERS];
 	struct evc_mailbox_statistics statistics;

@@ -10,6 +10,8 @@
 
 #include "CEventCoreSuite.h"
 
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include <eventcore/eventcore.h>
 

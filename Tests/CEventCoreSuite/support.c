@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "suite.h"
 
@@ -91,7 +93,7 @@ const char *suite_receiver_open(struct suite_receiver *receiver,
 				const struct evc_mailbox_options *options)
 {
 	struct evc_subscription_options subscription = {
-		.context = receiver, .deliver = deliver, .drop = drop, .finalize = finalize,
+		.size = sizeof(subscription), .context = receiver, .deliver = deliver, .drop = drop, .finalize = finalize,
 	};
 
 	memset(receiver, 0, sizeof(*receiver));
@@ -105,7 +107,7 @@ const char *suite_receiver_add(struct suite_receiver *receiver,
 			       bool (*handler)(void *, void *, const struct evc_envelope *, bool),
 			       void *context, struct evc_subscription **out)
 {
-	struct evc_subscription_options subscription = { .context = context, .deliver = handler };
+	struct evc_subscription_options subscription = { .size = sizeof(subscription), .context = context, .deliver = handler };
 
 	EXPECT_OK(evc_mailbox_add_subscription(receiver->mailbox, &subscription, out));
 	return NULL;
@@ -119,7 +121,7 @@ const char *suite_receiver_make_plain(struct suite_receiver *receiver)
 const char *suite_receiver_latest(struct suite_receiver *receiver, struct evc_subscription **out)
 {
 	struct evc_subscription_options subscription = {
-		.context = receiver, .deliver = deliver, .drop = drop, .finalize = finalize,
+		.size = sizeof(subscription), .context = receiver, .deliver = deliver, .drop = drop, .finalize = finalize,
 	};
 
 	EXPECT_OK(evc_mailbox_add_latest_subscription(receiver->mailbox, &subscription, out));

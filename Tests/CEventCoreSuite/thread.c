@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* For pthread_getname_np. */
 #ifndef _GNU_SOURCE
@@ -60,7 +62,7 @@ static bool join_itself(void *context, void *payload, const struct evc_envelope 
 
 static const char *not_itself(void)
 {
-	struct evc_thread_options options = { .name = "a name of more than fifteen bytes" };
+	struct evc_thread_options options = { .size = sizeof(options), .name = "a name of more than fifteen bytes" };
 	static struct script script;
 
 	EXPECT_NONE(start(&script, &options, join_itself));
@@ -141,10 +143,10 @@ static const char *keeps_its_mailbox(void)
 
 static const char *options(void)
 {
-	struct evc_thread_options pinned = { .processor = 1, .stack_size = 1 << 20 };
-	struct evc_thread_options nowhere = { .processor = 1000000 };
-	struct evc_thread_options tiny = { .stack_size = 1 };
-	struct evc_thread_options urgent = { .realtime_priority = 1 };
+	struct evc_thread_options pinned = { .size = sizeof(pinned), .processor = 1, .stack_size = 1 << 20 };
+	struct evc_thread_options nowhere = { .size = sizeof(nowhere), .processor = 1000000 };
+	struct evc_thread_options tiny = { .size = sizeof(tiny), .stack_size = 1 };
+	struct evc_thread_options urgent = { .size = sizeof(urgent), .realtime_priority = 1 };
 	struct suite_receiver receiver;
 	static struct script script;
 	struct evc_thread *thread;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 
@@ -46,7 +48,7 @@ void suite_release_mark(void *opaque)
 
 const char *suite_node(struct evc_node *parent, struct evc_node **out)
 {
-	struct evc_node_options options = { NULL, suite_release_mark };
+	struct evc_node_options options = { sizeof(options), NULL, suite_release_mark };
 
 	EXPECT_OK(evc_node_create(&options, out));
 	if (parent != NULL)

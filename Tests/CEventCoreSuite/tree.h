@@ -6,6 +6,8 @@
 
 #include "suite.h"
 
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #define SUITE_ALL_PHASES (EVC_WALK_CAPTURE | EVC_WALK_RAISE | EVC_WALK_PROPAGATE)
 #define SUITE_LOG 64u

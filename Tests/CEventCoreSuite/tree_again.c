@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* Raises that use what the last raise of the same kind found, among raises of other kinds and changes. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* What trees allocate and give back, and what happens if an allocation fails. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 
@@ -26,7 +28,7 @@
 static const char *live(uint64_t patience, uint64_t *failures)
 {
 	static struct suite_mark marks[500];
-	struct evc_node_options options = { NULL, suite_release_mark };
+	struct evc_node_options options = { sizeof(options), NULL, suite_release_mark };
 	struct evc_node *root, *a, *b;
 	struct evc_walk *walk, *inner;
 	enum evc_status status;

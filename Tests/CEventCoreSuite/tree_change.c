@@ -4,6 +4,8 @@
  * What handlers do to the tree through which their event is raised, on one thread; and a random mixture of
  * all of it against a model.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 

@@ -3,6 +3,8 @@
 /*
  * Consuming an event stops the walk: handlers behind it are not even collected, except the rest of a chunk.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 

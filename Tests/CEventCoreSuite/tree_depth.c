@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* The depth of a node, as of one moment, whatever others move, and without taking the lock. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 

@@ -4,6 +4,8 @@
  * Threads that have raised events and no longer do: a change does not look at them, and when they raise again
  * nothing is freed while they use it.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 

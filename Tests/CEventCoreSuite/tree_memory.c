@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* When handlers are released: promptly, once, and whichever handler does it. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 

@@ -4,6 +4,8 @@
  * Moves during a walk, while it collects. An allocator that moves a node when the window grows makes that
  * happen at a known point.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 

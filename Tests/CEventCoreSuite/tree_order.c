@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* Which handlers are called in which order, on one thread without changes meanwhile. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 
@@ -217,7 +219,7 @@ static const char *moves(void)
 	EXPECT_NONE(end(&family));
 	/* Owners. */
 	{
-		struct evc_node_options options = { &owner, NULL };
+		struct evc_node_options options = { sizeof(options), &owner, NULL };
 		struct evc_node *parent, *child;
 
 		EXPECT_OK(evc_node_create(&options, &parent));

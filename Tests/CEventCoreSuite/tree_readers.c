@@ -4,6 +4,8 @@
  * A raise takes no lock once its thread is warm: it completes while another thread holds the mutex of all
  * trees.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 

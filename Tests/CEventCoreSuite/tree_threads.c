@@ -4,6 +4,8 @@
  * Four threads raise events while others attach, detach, move, add, remove and end. Handlers of nodes that
  * stay are called once in each raise (D4), none after it was released, and each object is released once.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 
@@ -118,7 +120,7 @@ static const char *add_guest(struct evc_node *node, struct evc_handler **out)
 /* The preorder of the nodes that stay is their index: children are made depth first. */
 static const char *churn(uint64_t seed)
 {
-	static const struct evc_node_options options = { NULL, release };
+	static const struct evc_node_options options = { sizeof(options), NULL, release };
 	struct evc_handler *handlers[MOVING] = { NULL };
 	uint64_t random = seed;
 
@@ -183,7 +185,7 @@ static void *churns(void *context)
 
 static const char *storms(void)
 {
-	static const struct evc_node_options options = { NULL, release };
+	static const struct evc_node_options options = { sizeof(options), NULL, release };
 	pthread_t raisers[RAISERS], churner;
 	uint64_t seed = suite_seed();
 	/* A spine with three leaves at each of its nodes, made depth first. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* A thread that removes a handler and waits is told when the walk leaves it, whatever comes next (D6). */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree.h"
 

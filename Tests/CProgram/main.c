@@ -156,7 +156,7 @@ static int fail(const char *what, enum evc_status status)
 
 int main(void)
 {
-	struct evc_subscription_options options;
+	struct evc_subscription_options options = { .size = sizeof(options) };
 	struct evc_subscription *gate, *counter;
 	struct evc_mailbox *mailbox;
 	struct evc_thread *thread;
@@ -164,7 +164,6 @@ int main(void)
 	enum evc_status status;
 	int result;
 
-	memset(&options, 0, sizeof(options));
 	if ((status = evc_router_create(&router)) != EVC_OK)
 		return fail("evc_router_create", status);
 	if ((status = evc_mailbox_create(NULL, &mailbox)) != EVC_OK)
@@ -200,6 +199,8 @@ int main(void)
 		return fail("evc_thread_join", status);
 	evc_router_destroy(router);
 	evc_mailbox_release(mailbox);
+	if ((status = evc_shutdown()) != EVC_OK)
+		return fail("evc_shutdown", status);
 	result = check_all();
 	if (result == 0)
 		printf("%u events, %u lanes: ok\n", EVENTS, EVC_LANE_COUNT);

@@ -76,8 +76,10 @@ evc_balancer_choice_load(const struct evc_balancer_choice *choice, uint32_t inde
 							 (size_t)choice->stride * index);
 }
 
-/** Options of a balancer. All zero: round robin, for payloads without `drop`. */
+/** Options of a balancer. All but `size` zero: round robin, for payloads without `drop`. */
 struct evc_balancer_options {
+	/** sizeof of this structure, which tells the library which members the caller knows. */
+	size_t size;
 	/**
 	 * Chooses a receiver: returns an index below `choice->count`; a larger number is reduced modulo that
 	 * count. NULL: round robin. Every posting thread calls it, also several threads at once, outside of
@@ -102,7 +104,7 @@ struct evc_balancer_options {
 /**
  * Makes a balancer without receivers, with one reference.
  *
- * @param options NULL: all zero
+ * @param options NULL: the defaults
  * @param out receives the balancer
  *
  * Threads: any. Progress: as the allocator. Ownership: the caller holds the reference and gives it up with

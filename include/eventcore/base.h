@@ -44,8 +44,10 @@ enum evc_status {
 	EVC_NOT_FOUND,
 	/** The system refuses, or this caller may not do it (for example a thread that joins itself). */
 	EVC_NOT_PERMITTED,
-	/** The system does not offer this (an affinity, a priority). */
-	EVC_UNSUPPORTED
+	/** The system does not offer this (an affinity, a priority), or this version of the library does not. */
+	EVC_UNSUPPORTED,
+	/** The call may not allocate, and no memory is at hand (realtime.h). */
+	EVC_WOULD_ALLOCATE
 };
 
 /**

@@ -16,6 +16,14 @@
  * abandon) does nothing, as free(NULL); a function that returns a status returns EVC_INVALID_ARGUMENT; every
  * other function (for example retain, close, or one that reads a count) crashes with a memory fault.
  *
+ * Option structures open with their size: `struct evc_mailbox_options options = { .size = sizeof(options), ... }`.
+ * A program may so run with a library that is newer than its headers. A size that no version had is
+ * EVC_INVALID_ARGUMENT, 0 among them; an option that is set and that this library does not know, EVC_UNSUPPORTED.
+ *
+ * One copy: a process contains the core once. A program and its plug-ins use one shared library; a second, static copy
+ * would share liburcu with the first, and a fork would wait for ever for a lock that the two have taken twice. For the
+ * same reason such a program does not register liburcu-bp's functions for fork itself.
+ *
  * Fork: a child may go on using the core if no other thread was inside one of its functions at the fork.
  * Event threads stay in the parent. An object that the core's callback thread was finalizing at the fork is
  * not finalized in the child. A fork waits for that thread for some milliseconds at most, and never for user
@@ -33,11 +41,14 @@
 #include "mailbox.h"
 #include "parker.h"
 #include "pool.h"
+#include "realtime.h"
+#include "reclaim.h"
 #include "router.h"
 #include "scheduler.h"
 #include "shared_mailbox.h"
 #include "sink.h"
 #include "thread.h"
 #include "tree.h"
+#include "version.h"
 
 #endif

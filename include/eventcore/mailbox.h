@@ -33,9 +33,23 @@ enum evc_wait_strategy {
 	EVC_WAIT_SPIN
 };
 
-/** Options of a mailbox. All zero is a good default. */
+/** Options of a mailbox. Zero is a good default for all but `size`. */
 struct evc_mailbox_options {
+	/** sizeof of this structure, which tells the library which members the caller knows. */
+	size_t size;
 	enum evc_wait_strategy strategy;
+	/**
+	 * True if the consumer looks by itself whether something waits: nobody ever wakes it, so that a post makes no
+	 * system call (realtime.h). For a mailbox that is taken from or pumped, or run with EVC_WAIT_YIELD or
+	 * EVC_WAIT_SPIN; without a `wake`. Other waits are refused.
+	 */
+	bool polled;
+	/**
+	 * True if several events may arrive in one envelope (`evc_dispatch_begin_batch`), which is then
+	 * delivered once for each of them. For a mailbox that is consumed by `evc_mailbox_run` or
+	 * `evc_mailbox_pump` alone; `evc_mailbox_take` refuses it. Statistics and depths count events.
+	 */
+	bool batches;
 	/** With EVC_WAIT_SPIN_THEN_PARK: how long to spin, in nanoseconds. */
 	uint64_t spin_ns;
 	/** The parker's system calls; NULL: the best that the system offers. Must outlive the mailbox. */
@@ -61,12 +75,6 @@ struct evc_mailbox_options {
 	void (*finalize)(void *context);
 	/** Passed to the functions above. */
 	void *context;
-	/**
-	 * True if several events may arrive in one envelope (`evc_dispatch_begin_batch`), which is then
-	 * delivered once for each of them. For a mailbox that is consumed by `evc_mailbox_run` or
-	 * `evc_mailbox_pump` alone; `evc_mailbox_take` refuses it. Statistics and depths count events.
-	 */
-	bool batches;
 };
 
 /** A reading of a mailbox's counters. */
@@ -82,7 +90,7 @@ struct evc_mailbox_statistics {
 /**
  * Makes a mailbox with one reference.
  *
- * @param options NULL: all zero
+ * @param options NULL: the defaults
  * @param out receives the mailbox
  *
  * Threads: any. Progress: as the allocator. Ownership: the caller holds the reference and gives it up with
@@ -200,7 +208,7 @@ EVC_API void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelop
  * @param timeout nanoseconds, or EVC_FOREVER
  *
  * Threads: the one consumer. Progress: blocking. Errors: EVC_TIMED_OUT; EVC_INVALID_ARGUMENT for a mailbox
- * with a `wake`.
+ * with a `wake`, or with `polled` and a strategy that sleeps.
  */
 EVC_API enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t timeout);
 
@@ -210,7 +218,7 @@ EVC_API enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t t
  * @return EVC_CLOSED when everything that was waiting has been handled or dropped
  *
  * Threads: the one consumer. Progress: blocking. Errors: EVC_INVALID_ARGUMENT for a mailbox with a `wake`,
- * which is to be pumped.
+ * which is to be pumped, or with `polled` and a strategy that sleeps.
  */
 EVC_API enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox);
 

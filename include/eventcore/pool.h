@@ -12,7 +12,8 @@
  * When memory is given back: a slab pool from which nothing was taken for EVC_POOL_REST_NS keeps
  * EVC_POOL_FLOOR_BYTES of free envelopes (a quarter of that for each box size; nothing if its thread has
  * ended). The rest goes back to the system: whole slabs of 256 KiB, or single pages where some slots of a
- * slab are in use. The core's callback thread does this, and only while there is something to give back.
+ * slab are in use. The core's callback thread does this, or `evc_reclaim` (reclaim.h), and only while there is
+ * something to give back.
  */
 #ifndef EVENTCORE_POOL_H
 #define EVENTCORE_POOL_H

@@ -65,8 +65,10 @@ struct evc_scheduler_clock {
 	void (*sleep)(void *context, struct evc_parker *parker, uint32_t ticket, uint64_t deadline);
 };
 
-/** Options of a scheduler. All zero is a good default. */
+/** Options of a scheduler. Zero is a good default for all but `size`. */
 struct evc_scheduler_options {
+	/** sizeof of this structure, which tells the library which members the caller knows. */
+	size_t size;
 	/** NULL: evc_clock_now and the system's sleep. Copied; its context must outlive the scheduler. */
 	const struct evc_scheduler_clock *clock;
 	/** The parker's system calls; NULL: the best that the system offers. Must outlive the scheduler. */
@@ -100,7 +102,7 @@ struct evc_scheduler_statistics {
 /**
  * Makes a scheduler and, unless it is driven, starts its thread.
  *
- * @param options NULL: all zero
+ * @param options NULL: the defaults
  * @param out receives the scheduler
  *
  * Threads: any. Progress: as the allocator. Ownership: the caller holds one reference; end with

@@ -35,6 +35,8 @@ struct evc_worker;
 
 /** What a subscription of a shared mailbox does with the envelopes that reach it. */
 struct evc_shared_subscription_options {
+	/** sizeof of this structure, which tells the library which members the caller knows. */
+	size_t size;
 	/** Passed to the functions below. */
 	void *context;
 	/**
@@ -168,7 +170,7 @@ EVC_API void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailb
  * Makes a worker, with a mailbox of its own.
  *
  * @param options of the worker's own mailbox and of its waiting; `context` is also passed to `deliver`. NULL:
- *         all zero
+ *         the defaults
  * @param out receives the worker
  *
  * Threads: any. Progress: blocking (a mutex, and the allocator). Ownership: the worker holds a reference of

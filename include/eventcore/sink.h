@@ -33,6 +33,11 @@ struct evc_sink {
 	 * envelope owned, as with `accept`. `accept` is called instead if this is NULL or `needs` is not 0.
 	 */
 	enum evc_status (*accept_one)(struct evc_sink *sink, struct evc_envelope *envelope);
+	/**
+	 * As `accept`, for a thread that must not wait: without a system call, a lock, the allocator, or a function of
+	 * the user's. NULL: this sink cannot (realtime.h).
+	 */
+	enum evc_status (*try_accept)(struct evc_sink *sink, const struct evc_chain *chain);
 };
 
 /** A batch while it is delivered: several events that came in one envelope. */
@@ -50,6 +55,8 @@ EVC_API void *evc_batch_next(struct evc_batch_walk *walk);
 
 /** What a subscription does with the envelopes that reach it. */
 struct evc_subscription_options {
+	/** sizeof of this structure, which tells the library which members the caller knows. */
+	size_t size;
 	/** Passed to the functions below. */
 	void *context;
 	/**

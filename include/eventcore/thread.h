@@ -13,8 +13,10 @@ EVC_BEGIN_DECLS
 
 struct evc_thread;
 
-/** Options of a thread. All zero is a good default. */
+/** Options of a thread. Zero is a good default for all but `size`. */
 struct evc_thread_options {
+	/** sizeof of this structure, which tells the library which members the caller knows. */
+	size_t size;
 	/** The name that debuggers show, cut to the system's limit (15 bytes on Linux). NULL: none. */
 	const char *name;
 	/** Real-time priority (SCHED_FIFO) from 1 up; 0 keeps the default. Needs the privilege for it. */
@@ -28,7 +30,7 @@ struct evc_thread_options {
 /**
  * Starts a thread that runs `evc_mailbox_run(mailbox)`.
  *
- * @param options NULL: all zero
+ * @param options NULL: the defaults
  * @param out receives the thread
  *
  * Threads: any. Progress: blocking until the thread exists. Ownership: the thread holds a reference of the

@@ -77,6 +77,8 @@ enum evc_walk_scope {
 
 /** Options of a node. */
 struct evc_node_options {
+	/** sizeof of this structure, which tells the library which members the caller knows. */
+	size_t size;
 	/** Returned by evc_node_owner; the core never reads it. */
 	void *owner;
 	/** Ends an object that was passed to evc_node_add_handler. NULL: objects need no ending. */
@@ -86,7 +88,7 @@ struct evc_node_options {
 /**
  * Makes a node without parent.
  *
- * @param options NULL: all zero
+ * @param options NULL: the defaults
  * @param out receives the node
  *
  * Threads: any. Progress: as the allocator. Ownership: the caller ends it with `evc_node_end`. Errors:

@@ -68,8 +68,8 @@ static void *consume(void *argument)
 
 static void open_inbox(struct inbox *inbox)
 {
-	const struct evc_mailbox_options mailbox = { .strategy = EVC_WAIT_SPIN };
-	const struct evc_subscription_options options = { .deliver = never };
+	const struct evc_mailbox_options mailbox = { .size = sizeof(mailbox), .strategy = EVC_WAIT_SPIN };
+	const struct evc_subscription_options options = { .size = sizeof(options), .deliver = never };
 
 	EVB_REQUIRE(evc_mailbox_create(&mailbox, &inbox->mailbox) == EVC_OK, "no mailbox");
 	EVB_REQUIRE(evc_mailbox_add_subscription(inbox->mailbox, &options, &inbox->subscription) ==

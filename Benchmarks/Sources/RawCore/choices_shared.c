@@ -71,7 +71,7 @@ static bool deliver(void *worker, void *context, void *payload, struct evc_envel
 
 uint64_t evb_choice_shared(unsigned workers, uint64_t work, bool random_lanes, uint64_t events)
 {
-	const struct evc_shared_subscription_options options = { .deliver = deliver };
+	const struct evc_shared_subscription_options options = { .size = sizeof(options), .deliver = deliver };
 	struct evb_gate done = EVB_GATE;
 	_Atomic uint64_t left = events;
 	struct tally tallies[MOST_WORKERS];
@@ -89,7 +89,7 @@ uint64_t evb_choice_shared(unsigned workers, uint64_t work, bool random_lanes, u
 		    "no subscription");
 	EVB_REQUIRE(evc_router_subscribe(router, 1, subscription, 0, false) == EVC_OK, "no route");
 	for (unsigned i = 0; i < workers; i++) {
-		struct evc_mailbox_options own = { .context = &tallies[i] };
+		struct evc_mailbox_options own = { .size = sizeof(own), .context = &tallies[i] };
 
 		tallies[i] = (struct tally){ 0, work, &left, &done };
 		EVB_REQUIRE(evc_worker_create(mailbox, &own, &made[i]) == EVC_OK, "no worker");

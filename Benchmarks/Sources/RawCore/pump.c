@@ -40,8 +40,8 @@ static void wake(void *context)
 struct evb_pump *evb_pump_open(void)
 {
 	struct evb_pump *pump = calloc(1, sizeof(*pump));
-	struct evc_mailbox_options options = { .wake = wake, .batches = true };
-	struct evc_subscription_options handler = { .context = pump, .deliver = deliver };
+	struct evc_mailbox_options options = { .size = sizeof(options), .wake = wake, .batches = true };
+	struct evc_subscription_options handler = { .size = sizeof(handler), .context = pump, .deliver = deliver };
 	struct evc_subscription *subscription;
 
 	EVB_REQUIRE(pump != NULL, "no memory");

@@ -69,8 +69,8 @@ static bool answer(void *context, void *payload, const struct evc_envelope *enve
 static void open_side(struct side *side, enum evc_wait_strategy strategy,
 		      bool (*deliver)(void *, void *, const struct evc_envelope *, bool))
 {
-	const struct evc_mailbox_options mailbox = { .strategy = strategy };
-	const struct evc_subscription_options options = { .context = side, .deliver = deliver };
+	const struct evc_mailbox_options mailbox = { .size = sizeof(mailbox), .strategy = strategy };
+	const struct evc_subscription_options options = { .size = sizeof(options), .context = side, .deliver = deliver };
 	static const struct evb_gate closed = EVB_GATE;
 	struct evc_subscription *subscription;
 

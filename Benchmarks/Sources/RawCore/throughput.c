@@ -198,8 +198,8 @@ uint64_t evb_raw_run(struct evb_raw *raw, uint64_t events)
 
 static void open_consumer(struct evb_raw *raw, struct consumer *consumer)
 {
-	const struct evc_subscription_options options = { .context = consumer, .deliver = deliver };
-	const struct evc_mailbox_options mailbox = { .batches = true };
+	const struct evc_subscription_options options = { .size = sizeof(options), .context = consumer, .deliver = deliver };
+	const struct evc_mailbox_options mailbox = { .size = sizeof(mailbox), .batches = true };
 	struct evc_subscription *subscription;
 
 	consumer->raw = raw;

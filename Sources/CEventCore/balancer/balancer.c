@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* A balancer's creation and end, its loads, and its receivers, which posts read without the mutex. */
 #include "balancer/balancer_private.h"
 
 #include "balancer/load.h"
 #include "platform/allocator.h"
+#include "platform/options.h"
 
 /* Loads */
 
@@ -45,31 +48,33 @@ static bool deliver(void *context, void *payload, const struct evc_envelope *env
 enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
 				    struct evc_balancer **out)
 {
+	struct evc_balancer_options own;
+	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_balancer_options, options, turn);
 	struct evc_balancer *balancer;
 
 	if (out == NULL)
 		return EVC_INVALID_ARGUMENT;
+	if (status != EVC_OK)
+		return status;
 	balancer = evc_allocate(sizeof(*balancer), _Alignof(struct evc_balancer));
 	if (balancer == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*balancer = (struct evc_balancer){
-		.sink = { evc_balancer_accept, retain, release, false, 0, NULL },
-		.subscription = { .deliver = deliver },
+		.sink = { evc_balancer_accept, retain, release, false, 0, NULL, NULL },
+		.subscription = {
+			.deliver = deliver,
+			.drop = own.drop,
+			.finalize = own.finalize,
+			.context = own.context,
+		},
+		.choose = own.choose,
 	};
 	if (pthread_mutex_init(&balancer->mutex, NULL) != 0) {
 		evc_deallocate(balancer, sizeof(*balancer), _Alignof(struct evc_balancer));
 		return EVC_OUT_OF_MEMORY;
 	}
 	balancer->subscription.sink = &balancer->sink;
-	balancer->turn = &balancer->own_turn;
-	if (options != NULL) {
-		balancer->choose = options->choose;
-		if (options->turn != NULL)
-			balancer->turn = (_Atomic uint32_t *)(void *)options->turn;
-		balancer->subscription.drop = options->drop;
-		balancer->subscription.finalize = options->finalize;
-		balancer->subscription.context = options->context;
-	}
+	balancer->turn = own.turn != NULL ? (_Atomic uint32_t *)(void *)own.turn : &balancer->own_turn;
 	atomic_init(&balancer->references, 1);
 	*out = balancer;
 	return EVC_OK;

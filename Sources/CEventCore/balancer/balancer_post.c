@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /*
  * A post to a balancer: choose a receiver, promise (load.h), readdress, post to the receiver's sink.

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* One file, though long: post, settling and take are the sides of one protocol on the slot's word. */
 #include "latest/latest.h"
@@ -278,7 +280,7 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 	if (latest == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*latest = (struct evc_latest){
-		.sink = { accept, retain, release, false, how->needs, NULL },
+		.sink = { accept, retain, release, false, how->needs, NULL, NULL },
 		.subscription = *as,
 		.mailbox = as->sink,
 		.list = list,

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "mailbox/mailbox_own.h"
 
 #include "latest/latest.h"
 #include "platform/allocator.h"
+#include "platform/options.h"
 
 /* How often a depth is read again because the consumer has taken something meanwhile. */
 #define DEPTH_ATTEMPTS 8u
@@ -29,20 +32,23 @@ static void release(struct evc_sink *sink)
 enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 				   struct evc_mailbox **out)
 {
+	struct evc_mailbox_options own;
 	struct evc_mailbox *mailbox;
-	enum evc_status status;
+	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_mailbox_options, options, context);
 
-	if (out == NULL || (options != NULL && (unsigned)options->strategy > EVC_WAIT_SPIN))
+	if (out == NULL || (status == EVC_OK && ((unsigned)own.strategy > EVC_WAIT_SPIN ||
+						 (own.polled && own.wake != NULL))))
 		return EVC_INVALID_ARGUMENT;
+	if (status != EVC_OK)
+		return status;
 	mailbox = evc_allocate(sizeof(*mailbox), _Alignof(struct evc_mailbox));
 	if (mailbox == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_mailbox){
-		.sink = { evc_mailbox_accept, retain, release, options != NULL && options->batches, 0,
-			  evc_mailbox_accept_one },
+		.sink = { evc_mailbox_accept, retain, release, own.batches, 0, evc_mailbox_accept_one,
+			  own.polled ? evc_mailbox_try_accept : NULL },
+		.options = own,
 	};
-	if (options != NULL)
-		mailbox->options = *options;
 	evc_mailbox_own_init(mailbox);
 	/* A new mailbox is armed: its first post calls `wake`. */
 	if (mailbox->options.wake != NULL)
@@ -92,21 +98,26 @@ struct evc_sink *evc_mailbox_sink(struct evc_mailbox *mailbox)
 	return &mailbox->sink;
 }
 
-/* Sets `*as` to a subscription of this mailbox; false if an argument is invalid. */
-static bool describe(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
-		     struct evc_subscription **out, struct evc_subscription *as)
+/* Sets `*as` to a subscription of this mailbox. */
+static enum evc_status describe(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
+				struct evc_subscription **out, struct evc_subscription *as)
 {
-	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
-		return false;
+	struct evc_subscription_options own;
+	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_subscription_options, options, deliver_batch);
+
+	if (status != EVC_OK)
+		return status;
+	if (mailbox == NULL || own.deliver == NULL || out == NULL)
+		return EVC_INVALID_ARGUMENT;
 	*as = (struct evc_subscription){
 		.sink = &mailbox->sink,
-		.deliver = options->deliver,
-		.drop = options->drop,
-		.deliver_batch = options->deliver_batch,
-		.context = options->context,
-		.finalize = options->finalize,
+		.deliver = own.deliver,
+		.drop = own.drop,
+		.deliver_batch = own.deliver_batch,
+		.context = own.context,
+		.finalize = own.finalize,
 	};
-	return true;
+	return EVC_OK;
 }
 
 enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
@@ -114,9 +125,10 @@ enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
 					     struct evc_subscription **out)
 {
 	struct evc_subscription as;
+	enum evc_status status = describe(mailbox, options, out, &as);
 
-	if (!describe(mailbox, options, out, &as))
-		return EVC_INVALID_ARGUMENT;
+	if (status != EVC_OK)
+		return status;
 	return evc_subscription_list_add(&mailbox->subscriptions, &as, out);
 }
 
@@ -145,9 +157,10 @@ enum evc_status evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 {
 	static const struct evc_latest_mailbox how = { EVC_NEEDS_TOKEN, is_closed, put_token, tell };
 	struct evc_subscription as;
+	enum evc_status status = describe(mailbox, options, out, &as);
 
-	if (!describe(mailbox, options, out, &as))
-		return EVC_INVALID_ARGUMENT;
+	if (status != EVC_OK)
+		return status;
 	return evc_latest_create(&as, &mailbox->subscriptions, &how, out);
 }
 

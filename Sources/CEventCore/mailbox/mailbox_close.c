@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /*
  * The end of a mailbox. CLOSED: posts are refused, the consumer may still handle or drop. ENDED: it handles

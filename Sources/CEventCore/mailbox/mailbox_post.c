@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* The producer's side of a mailbox. P1 to P3 are the steps in mailbox_private.h. */
 #include "mailbox/mailbox_own.h"
 
-void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes)
+#include "eventcore/realtime.h"
+
+/* P3: skipped if the alarm is up, since it will be cleared by a later C4. */
+static inline void raise_alarm(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes)
 {
-	/* P3: skipped if the alarm is up, since it will be cleared by a later C4. */
 	if ((attention & lanes) != 0 &&
 	    !(atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) & EVC_SIGNAL_ALARM))
 		/* Release, pairs with C4: the post. */
 		atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_ALARM, memory_order_release);
+}
+
+void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes)
+{
+	raise_alarm(mailbox, attention, lanes);
 	if (attention & EVC_ATTENTION_SLEEP)
 		evc_mailbox_wake_consumer(mailbox);
 	if (attention & EVC_ATTENTION_ENDED)
@@ -26,9 +35,21 @@ void evc_mailbox_count_posted(struct evc_mailbox *mailbox, unsigned lane, uintpt
 				  (uint32_t)(events / (EVC_HEAD_COUNT + 1)), memory_order_release);
 }
 
+/* As evc_mailbox_push without what may wait: nobody sleeps, and what comes late is freed with the rest. */
+static void try_push(struct evc_mailbox *mailbox, unsigned lane, struct evc_envelope *newest,
+		     struct evc_envelope *oldest, uint32_t events)
+{
+	evc_mailbox_put(mailbox, lane, newest, oldest, events);
+	/* P2, P3. */
+	raise_alarm(mailbox, atomic_load_explicit(&mailbox->attention, memory_order_seq_cst), 1u << lane);
+}
+
+typedef void push_part(struct evc_mailbox *mailbox, unsigned lane, struct evc_envelope *newest,
+		       struct evc_envelope *oldest, uint32_t events);
+
 /* Posts a chain of several envelopes: one push for each lane, the most urgent lane first. */
-static __attribute__((noinline)) void push_chain(struct evc_mailbox *mailbox,
-						 const struct evc_chain *chain)
+static __attribute__((noinline)) void push_chain(struct evc_mailbox *mailbox, const struct evc_chain *chain,
+						 push_part *push)
 {
 	struct {
 		struct evc_envelope *newest, *oldest;
@@ -54,8 +75,7 @@ static __attribute__((noinline)) void push_chain(struct evc_mailbox *mailbox,
 	for (; lanes != 0; lanes &= lanes - 1) {
 		unsigned lane = (unsigned)__builtin_ctz(lanes);
 
-		evc_mailbox_push(mailbox, lane, parts[lane].newest, parts[lane].oldest,
-				 parts[lane].events);
+		push(mailbox, lane, parts[lane].newest, parts[lane].oldest, parts[lane].events);
 	}
 }
 
@@ -76,7 +96,7 @@ static inline enum evc_status post(struct evc_mailbox *mailbox, const struct evc
 	if (evc_likely(first == chain->last))
 		evc_mailbox_post_one(mailbox, first->lane, first, first->events);
 	else
-		push_chain(mailbox, chain);
+		push_chain(mailbox, chain, evc_mailbox_push);
 	return EVC_OK;
 }
 
@@ -90,6 +110,30 @@ enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_c
 enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	return post(evc_container_of(sink, struct evc_mailbox, sink), chain);
+}
+
+enum evc_status evc_mailbox_try_accept(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
+	struct evc_envelope *first = chain->first;
+
+	if (first == NULL)
+		return EVC_INVALID_ARGUMENT;
+	if (is_closed(mailbox))
+		return EVC_CLOSED;
+	/* Through the inbox also on the consumer's own thread: to append may mean to make a batch. */
+	if (first == chain->last)
+		try_push(mailbox, first->lane, first, first, first->events);
+	else
+		push_chain(mailbox, chain, try_push);
+	return EVC_OK;
+}
+
+enum evc_status evc_try_post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+{
+	if (mailbox == NULL || chain == NULL)
+		return EVC_INVALID_ARGUMENT;
+	return mailbox->options.polled ? evc_mailbox_try_accept(&mailbox->sink, chain) : EVC_UNSUPPORTED;
 }
 
 enum evc_status evc_mailbox_accept_one(struct evc_sink *sink, struct evc_envelope *envelope)

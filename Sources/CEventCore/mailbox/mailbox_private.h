@@ -173,6 +173,8 @@ static inline struct evc_envelope *evc_head_envelope(uintptr_t head)
 /* mailbox_post.c: the sink's functions. */
 enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain);
 enum evc_status evc_mailbox_accept_one(struct evc_sink *sink, struct evc_envelope *envelope);
+/* mailbox_post.c: of a mailbox with `polled`. */
+enum evc_status evc_mailbox_try_accept(struct evc_sink *sink, const struct evc_chain *chain);
 /* mailbox_post.c: the rare part of a post: alarm, wake-up, ended mailbox. */
 void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes);
 /* mailbox_post.c: adds what overflowed the head's count. */
@@ -294,6 +296,14 @@ static inline bool evc_mailbox_is_closing(struct evc_mailbox *mailbox)
 	/* Acquire, pairs with close_with: what the closer did before. */
 	return (atomic_load_explicit(&mailbox->signal, memory_order_acquire) &
 		(EVC_SIGNAL_CLOSE | EVC_SIGNAL_DRAIN)) != 0;
+}
+
+/* True if the consumer may wait in evc_wait, where it may sleep. */
+static inline bool evc_mailbox_may_wait(const struct evc_mailbox *mailbox)
+{
+	return mailbox->options.wake == NULL &&
+	       (!mailbox->options.polled || mailbox->options.strategy == EVC_WAIT_YIELD ||
+		mailbox->options.strategy == EVC_WAIT_SPIN);
 }
 
 /* Calls `idle`: nothing is left. Consumer only. */

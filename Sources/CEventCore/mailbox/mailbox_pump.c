@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /*
  * The two consumers that deliver: a thread (evc_mailbox_run), and a pump.
@@ -99,7 +101,7 @@ enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 	uint64_t no_limit = UINT64_MAX;
 	struct evc_mailbox *before;
 
-	if (mailbox == NULL || mailbox->options.wake != NULL)
+	if (mailbox == NULL || !evc_mailbox_may_wait(mailbox))
 		return EVC_INVALID_ARGUMENT;
 	before = evc_mailbox_enter(mailbox);
 	/* A spinning consumer is for the shortest latency; for the others a microsecond does not matter. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /*
  * The consumer's side of a mailbox. C1 to C7 are the steps in mailbox_private.h. One file, though long: every

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* What a consumer or a worker (shared/worker_wait.c) does while nothing waits. */
 #include "mailbox/mailbox_private.h"
@@ -156,7 +158,7 @@ enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t timeout)
 {
 	struct evc_waiter waiter = { .context = mailbox, .has_news = has_news };
 
-	if (mailbox == NULL || mailbox->options.wake != NULL)
+	if (mailbox == NULL || !evc_mailbox_may_wait(mailbox))
 		return EVC_INVALID_ARGUMENT;
 	return evc_wait(mailbox, &waiter, timeout) ? EVC_OK : EVC_TIMED_OUT;
 }

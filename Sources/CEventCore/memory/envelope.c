@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "memory/envelope.h"
 
@@ -27,13 +29,9 @@ enum evc_status evc_envelope_create(struct evc_subscription *subscription, enum 
 		}
 		envelope->box = box;
 	}
-	evc_slot_set_next(envelope, NULL);
-	envelope->subscription = subscription;
-	envelope->time = 0;
-	envelope->generation = 0;
-	envelope->lane = (uint8_t)lane;
-	envelope->flags = box != NULL ? EVC_ENVELOPE_BOXED : 0;
-	envelope->events = 1;
+	evc_envelope_init(envelope, subscription, lane);
+	if (box != NULL)
+		envelope->flags = EVC_ENVELOPE_BOXED;
 	*out = envelope;
 	return EVC_OK;
 }

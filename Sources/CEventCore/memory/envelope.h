@@ -62,6 +62,19 @@ static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_
 		evc_envelope_let_go(subscription);
 }
 
+/* The header of a new envelope with an inline payload. */
+static inline void evc_envelope_init(struct evc_envelope *envelope, struct evc_subscription *subscription,
+				     enum evc_lane lane)
+{
+	evc_slot_set_next(envelope, NULL);
+	envelope->subscription = subscription;
+	envelope->time = 0;
+	envelope->generation = 0;
+	envelope->lane = (uint8_t)lane;
+	envelope->flags = 0;
+	envelope->events = 1;
+}
+
 /* Ends the envelopes of a chain, and their payloads. */
 void evc_chain_end(const struct evc_chain *chain);
 

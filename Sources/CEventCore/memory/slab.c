@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "memory/slab.h"
 
@@ -63,6 +65,12 @@ void evc_pool_give(void *slot)
 
 	__asan_poison_memory_region((char *)slot + 32, block->size - HEADER - 32);
 	evc_domain_retire(&block->retired, block->size, reclaim_block);
+}
+
+bool evc_pool_try_refill(struct evc_pool *pool, struct evc_cursor *cursor)
+{
+	(void)pool, (void)cursor;
+	return false;
 }
 
 void evc_return_cache_flush(struct evc_return_cache *cache)
@@ -187,6 +195,25 @@ void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 	/* Relaxed: a statistic, which the trim resets. */
 	atomic_fetch_add_explicit(&pool->taken, 1, memory_order_relaxed);
 	return evc_pool_take(pool, cursor);
+}
+
+bool evc_pool_try_refill(struct evc_pool *pool, struct evc_cursor *cursor)
+{
+	struct evc_segment *segment = take_returned(pool);
+
+	if (segment == NULL)
+		return false;
+	if (segment->is_released) {
+		/* Its pages would have to come back, and the trim to be armed. It stays listed. */
+		evc_pool_list(pool, segment, segment);
+		return false;
+	}
+	/* G3, as in evc_pool_refill. */
+	cursor->free = atomic_exchange_explicit(&segment->free, 0, memory_order_acq_rel);
+	cursor->memory = evc_segment_memory(segment);
+	/* Relaxed: a statistic, which the trim resets. */
+	atomic_fetch_add_explicit(&pool->taken, 1, memory_order_relaxed);
+	return true;
 }
 
 /* The segment of a pointer into its memory. */

@@ -123,6 +123,9 @@ void evc_pool_init(struct evc_pool *pool, unsigned class_index);
 /* The slow path of evc_pool_take: finds another segment for the cursor. NULL = out of memory. */
 void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor);
 
+/* The same without the allocator, a system call or a page fault: false if no free segment is at hand. */
+bool evc_pool_try_refill(struct evc_pool *pool, struct evc_cursor *cursor);
+
 /* Gives back everything that an ending owner holds. */
 void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor);
 void evc_pool_end(struct evc_pool *pool);
@@ -142,6 +145,8 @@ void evc_pool_grow(struct evc_pool *pool, size_t bytes);
 bool evc_pool_let_go(struct evc_pool *pool, size_t floor);
 /* slab_trim.c: a segment was returned; arms the trim if there may be something for the system. Lock-free. */
 void evc_pool_note_return(void);
+/* slab_trim.c: gives back all that no thread keeps; the next turn of the domain frees it. For evc_shutdown. */
+void evc_pool_end_all(void);
 /* slab_trim.c: a thread has ended; its slab pools keep nothing. Lock-free. */
 void evc_pool_note_end(void);
 

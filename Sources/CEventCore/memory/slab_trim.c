@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /*
  * Gives memory back after a burst, by the rule in include/eventcore/pool.h.
@@ -247,6 +249,15 @@ bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
 }
 
 #endif
+
+void evc_pool_end_all(void)
+{
+	/* Twice: the first look only finds out which slab pools are in use, and nobody uses them. */
+	evc_pool_trim();
+	evc_pool_trim();
+	atomic_store_explicit(&surplus, 0, memory_order_relaxed);
+	atomic_store_explicit(&is_armed, false, memory_order_relaxed);
+}
 
 /* Held by the one thread that trims; others do not wait for it. */
 static pthread_mutex_t trim_mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "memory/spares.h"
+
+#include "eventcore/realtime.h"
 
 /*
  * Atomic because a token's slot may have been an envelope of a shared stack, whose link a late taker may
@@ -18,7 +22,7 @@ static struct spare *next_of(struct spare *spare)
 
 static void *take_fresh(struct evc_thread_record *record, enum evc_spare_kind kind)
 {
-	const unsigned class_index = kind == EVC_SPARE_TOKEN ? 0 : EVC_QUEUE_CLASS;
+	const unsigned class_index = kind == EVC_SPARE_SEGMENT ? EVC_QUEUE_CLASS : 0;
 
 	return evc_pool_take(&record->pools[class_index], &record->boxes[class_index]);
 }
@@ -60,6 +64,32 @@ bool evc_spares_fill(struct evc_thread_record *record, unsigned needs, uint32_t 
 		}
 	}
 	return true;
+}
+
+struct evc_envelope *evc_envelope_try_take(struct evc_thread_record *record, unsigned lane)
+{
+	struct evc_cursor *cursor = &record->envelopes[lane];
+
+	if (cursor->free != 0 || evc_pool_try_refill(&record->pools[0], cursor))
+		return evc_cursor_take(cursor, EVC_ENVELOPE_SHIFT);
+	if (record->spares[EVC_SPARE_ENVELOPE].first == NULL)
+		return NULL;
+	return evc_spare_take(record, EVC_SPARE_ENVELOPE);
+}
+
+enum evc_status evc_reserve(uint32_t envelopes)
+{
+	struct evc_thread_record *record = evc_thread_record();
+
+	if (record == NULL)
+		return EVC_OUT_OF_MEMORY;
+	/* The first section of a thread registers it with liburcu. */
+	evc_domain_enter();
+	evc_domain_leave();
+	if (!evc_spares_provide(record, EVC_NEEDS_ENVELOPE, envelopes, false))
+		return EVC_OUT_OF_MEMORY;
+	atomic_store_explicit(&record->reserve_bytes, (size_t)envelopes << EVC_ENVELOPE_SHIFT, memory_order_relaxed);
+	return EVC_OK;
 }
 
 void evc_spares_end(struct evc_thread_record *record)

@@ -2,7 +2,8 @@
 /* Copyright the EventCore authors */
 /*
  * Spares: slots that a thread has set aside before its first post, so that no post runs out of memory half
- * way: tokens of latest-only subscriptions, segments of shared queues. All of it on the record's thread.
+ * way: tokens of latest-only subscriptions, segments of shared queues; and the envelopes of evc_reserve. All of
+ * it on the record's thread.
  */
 #ifndef EVC_SPARES_H
 #define EVC_SPARES_H
@@ -10,9 +11,11 @@
 #include "memory/thread_record.h"
 
 /* What a post to a sink may need (`evc_sink.needs`): a spare of these kinds. */
-enum evc_spare_kind { EVC_SPARE_TOKEN, EVC_SPARE_SEGMENT };
+enum evc_spare_kind { EVC_SPARE_TOKEN, EVC_SPARE_SEGMENT, EVC_SPARE_ENVELOPE };
 #define EVC_NEEDS_TOKEN (1u << EVC_SPARE_TOKEN)
 #define EVC_NEEDS_SEGMENT (1u << EVC_SPARE_SEGMENT)
+/* What evc_reserve sets aside; no sink needs it. */
+#define EVC_NEEDS_ENVELOPE (1u << EVC_SPARE_ENVELOPE)
 /* The slab pool's class of a segment. */
 #define EVC_QUEUE_CLASS 6u
 
@@ -57,6 +60,9 @@ static inline void evc_spares_unreserve(struct evc_thread_record *record, unsign
 void *evc_spare_take(struct evc_thread_record *record, enum evc_spare_kind kind);
 /* Returns a spare that was not needed. */
 void evc_spare_give(struct evc_thread_record *record, enum evc_spare_kind kind, void *slot);
+
+/* An envelope without the allocator or a system call, from what is at hand; NULL if nothing is. */
+struct evc_envelope *evc_envelope_try_take(struct evc_thread_record *record, unsigned lane);
 
 /* Returns all spares to their slab pools, at the end of the thread. */
 void evc_spares_end(struct evc_thread_record *record);

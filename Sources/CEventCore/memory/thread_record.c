@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "memory/thread_record.h"
 
@@ -47,6 +49,7 @@ static void orphan(void *memory)
 	evc_thread_record_current = NULL;
 	/* The thread may have begun a dispatch that it did not end. */
 	record->pins = 0;
+	atomic_store_explicit(&record->reserve_bytes, 0, memory_order_relaxed);
 	evc_spares_end(record);
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		evc_cursor_end(&record->pools[0], &record->envelopes[lane]);
@@ -63,6 +66,27 @@ static void orphan(void *memory)
 static void make_key(void)
 {
 	key_available = pthread_key_create(&key, orphan) == 0;
+}
+
+bool evc_thread_record_detach(void)
+{
+	struct evc_thread_record *record = evc_thread_record_current;
+
+	if (record == NULL)
+		return true;
+	if (record->pins != 0)
+		return false;
+	(void)pthread_setspecific(key, NULL);
+	orphan(record);
+	return true;
+}
+
+void evc_thread_records_end(void)
+{
+	if (key_available)
+		pthread_key_delete(key);
+	key_available = false;
+	key_once = (pthread_once_t)PTHREAD_ONCE_INIT;
 }
 
 static struct evc_thread_record *adopt(void)
@@ -131,6 +155,8 @@ static void trim_record(struct evc_thread_record *record, bool is_claimed, struc
 		size_t floor = i == 0 ? EVC_POOL_FLOOR_BYTES : EVC_POOL_FLOOR_BYTES / 4;
 		struct evc_pool *pool = &record->pools[i];
 
+		if (i == 0)
+			floor += atomic_load_explicit(&record->reserve_bytes, memory_order_relaxed);
 		if (is_claimed)
 			floor = 0;
 		trim->is_busy |= evc_pool_let_go(pool, floor);

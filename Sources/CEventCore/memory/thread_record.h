@@ -29,7 +29,7 @@ struct evc_route_cache_entry {
 };
 
 /* Slots of one kind that are set aside, linked by their first words: spares.h. */
-#define EVC_SPARE_KINDS 2u
+#define EVC_SPARE_KINDS 3u
 struct evc_spares {
 	void *first;
 	uint32_t count;
@@ -48,6 +48,8 @@ struct evc_thread_record {
 	uint32_t pins;
 	/* One for each evc_spare_kind. */
 	struct evc_spares spares[EVC_SPARE_KINDS];
+	/* Bytes of evc_reserve. Written by the thread, read by the trim; relaxed, it only decides how much stays. */
+	_Atomic size_t reserve_bytes;
 	struct evc_pool pools[EVC_CLASS_COUNT];
 	/* Of the list of all records. The rest is guarded by the records' mutex. */
 	struct evc_thread_record *next;
@@ -68,6 +70,11 @@ extern _Thread_local EVC_FOUND_AT_START struct evc_thread_record *evc_thread_rec
 
 /* Makes or adopts a record for this thread. NULL = out of memory. */
 struct evc_thread_record *evc_thread_record_attach(void);
+
+/* Gives up this thread's record, as the thread's end does. False: it is in the middle of a dispatch. */
+bool evc_thread_record_detach(void);
+/* For evc_shutdown, when no record is left. */
+void evc_thread_records_end(void);
 
 static inline struct evc_thread_record *evc_thread_record(void)
 {

@@ -12,6 +12,8 @@
 
 void *evc_allocate(size_t size, size_t alignment);
 void evc_deallocate(void *memory, size_t size, size_t alignment);
+/* How many blocks are in use. */
+size_t evc_allocated_blocks(void);
 
 /*
  * Gives the pages of unused memory back to the system until they are written to again. False: the pages stay,

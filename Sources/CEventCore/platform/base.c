@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #define _GNU_SOURCE 1
-#include "eventcore/base.h"
+#include "eventcore/version.h"
 
 #include <time.h>
 
@@ -17,6 +19,11 @@ uint64_t evc_clock_now(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 #endif
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint32_t evc_version(void)
+{
+	return EVC_VERSION;
 }
 
 const char *evc_status_text(enum evc_status status)
@@ -39,7 +46,9 @@ const char *evc_status_text(enum evc_status status)
 	case EVC_NOT_PERMITTED:
 		return "the system refuses, or this caller may not ask";
 	case EVC_UNSUPPORTED:
-		return "this system has no such thing";
+		return "this system, or this object, cannot do that";
+	case EVC_WOULD_ALLOCATE:
+		return "no memory is at hand, and none may be asked for";
 	}
 	return "no status of EventCore has this value";
 }

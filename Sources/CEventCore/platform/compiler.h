@@ -41,9 +41,9 @@
  * them (16 of 1,664 bytes are used). On other systems such a library could not be loaded.
  */
 #if defined(__ELF__) && defined(__GLIBC__) && !defined(_Thread_local)
-#define EVC_FOUND_AT_START __attribute__((tls_model("initial-exec")))
+#define EVC_FOUND_AT_START __attribute__((tls_model("initial-exec"), visibility("hidden")))
 #else
-#define EVC_FOUND_AT_START
+#define EVC_FOUND_AT_START __attribute__((visibility("hidden")))
 #endif
 
 /* One iteration of a spin loop. */

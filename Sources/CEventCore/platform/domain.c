@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #if defined(__has_include)
 #if !__has_include(<urcu/urcu-bp.h>)
@@ -55,8 +57,28 @@ static _Noreturn void end_without_barrier(void)
 }
 #endif
 
+/*
+ * A library that can be unloaded takes liburcu along, which has a destructor for threads that have used it; they may
+ * end later. So liburcu stays. (Not in a program, which is not unloaded, and cannot always load.)
+ */
+#if defined(__linux__) && defined(__PIC__) && !defined(__PIE__) && !defined(EVC_TRAITS)
+#include <dlfcn.h>
+static void keep_liburcu(void)
+{
+	Dl_info found;
+
+	if (dladdr((void *)(uintptr_t)urcu_bp_read_lock, &found) != 0)
+		(void)dlopen(found.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+#else
+static void keep_liburcu(void)
+{
+}
+#endif
+
 static void prepare(void)
 {
+	keep_liburcu();
 	/* Without these a child of fork hangs in its first grace period. */
 	pthread_atfork(urcu_bp_before_fork, urcu_bp_after_fork_parent, urcu_bp_after_fork_child);
 #if defined(__linux__)

@@ -26,6 +26,7 @@
 #ifndef EVC_DOMAIN_H
 #define EVC_DOMAIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,15 +41,16 @@ void evc_domain_enter(void);
 void evc_domain_leave(void);
 
 /*
- * Retires `head`: calls `reclaim(head)` on the callback thread after a grace period, some 50 ms later, or
- * sooner if a megabyte waits. Items are reclaimed in no particular order. `bytes`: roughly the memory that
- * `head` keeps. Threads: any, also inside a section. Progress: lock-free, except that the first call starts
- * the thread. Ownership: `head` is the domain's until `reclaim` is called.
+ * Retires `head`: calls `reclaim(head)` after a grace period, on the callback thread some 50 ms later, or
+ * sooner if a megabyte waits; or on a thread that calls evc_reclaim. Items are reclaimed in no particular order.
+ * `bytes`: roughly the memory that `head` keeps. Threads: any, also inside a section. Progress: lock-free, except
+ * that the first call starts the thread, if one is wanted. Ownership: `head` is the domain's until `reclaim` is
+ * called.
  */
 void evc_domain_retire(struct evc_domain_head *head, size_t bytes, void (*reclaim)(struct evc_domain_head *));
 
 /*
- * Calls `call()` once on the callback thread, after `after` nanoseconds; replaces a call that is scheduled.
+ * Calls `call()` once where items are reclaimed, after `after` nanoseconds; replaces a call that is scheduled.
  * Threads: any. Progress: as evc_domain_retire.
  */
 void evc_domain_call_later(uint64_t after, void (*call)(void));
@@ -67,5 +69,17 @@ void evc_domain_prepare(void);
  * section. Blocking.
  */
 void evc_domain_synchronize(void);
+
+/* For evc_shutdown (process/shutdown.c), one thread at a time. */
+
+/* True while this thread reclaims, also in user code that it calls for that. */
+bool evc_domain_is_reclaiming(void);
+/* Ends the callback thread, and wants none from here on. Returns whether one was wanted. Not on that thread. */
+bool evc_domain_stop(void);
+/* Reclaims everything, also what is retired meanwhile. Blocking. */
+void evc_domain_reclaim_all(void);
+/* How many blocks of the allocator the stopped thread has left for the next one; evc_domain_end frees them. */
+size_t evc_domain_blocks(void);
+void evc_domain_end(void);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+/* One file, though long: the thread, the caller who drives, and the shutdown take the same turns. */
 /*
- * The callback thread: frees what was retired (domain.h), after a grace period.
+ * Frees what was retired (domain.h), after a grace period: on the callback thread, if the program has asked for it
+ * (evc_reclaimer_start), or on the thread that calls evc_reclaim, or in evc_shutdown.
  *
  * Why not liburcu's call_rcu: it wakes its thread every 10 ms as long as anything is retired. Here items wait
  * five times as long, in fewer turns (Documentation/Choices.md).
@@ -29,8 +31,11 @@
  *
  * A grace period that begins after T6 covers all items of the turn, since each was unreachable before R1.
  *
- * Progress: retiring is lock-free, except that the first call starts the thread. If it cannot be started,
- * each call tries again, and items wait until one succeeds.
+ * Progress: retiring is lock-free, except that the first call starts the thread, if one is wanted. If it cannot be
+ * started, each call tries again, and items wait until one succeeds.
+ *
+ * A thread that drives does T5 to T7 when it likes, under `turn`; it does not wait for the mutex. What it leaves when
+ * its time is over stays in `due`, with `is_pending` set as after R2, so that the next turn of anyone begins with it.
  *
  * Fork: it waits for `turn`, so that no operation of the core is half done in the child. The thread holds
  * `turn` during a turn, but not while it runs user code (evc_domain_run_user_code). A fork therefore waits
@@ -40,13 +45,15 @@
  * Locks, in this order: `turn`; `starting`, which is held by whoever starts the thread, and by whoever
  * retires something while there is no thread, which is never the case in a reclaim.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #define _GNU_SOURCE 1
 #include "platform/domain.h"
 
 #include "platform/clock.h"
 #include "platform/compiler.h"
-#include "eventcore/base.h"
+#include "eventcore/reclaim.h"
 #include "platform/parker_private.h"
 
 #include <pthread.h>
@@ -67,14 +74,21 @@ static _Atomic bool is_pending;
 /* When to call `later`; 0 = never. */
 static _Atomic uint64_t call_at;
 static void (*_Atomic later)(void);
-/* Constant once `is_running`, which stays. Both change under the mutex `starting`. */
+/* Whether the program wants a thread. Relaxed: it orders nothing. */
+static _Atomic bool is_wanted;
+/* Constant while `is_running`. They change under the mutex `starting`. */
 static struct evc_parker parker;
+static pthread_t thread;
 static _Atomic bool is_running;
+/* Relaxed: the wake and the ticket order it, as what R4 announces. */
+static _Atomic bool is_stopping;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 /* Held during a turn, except while user code runs. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool has_turn;
+/* The same, but also while user code runs. */
+static _Thread_local bool reclaims;
 /* Under `turn`: what is still to be reclaimed in it; its grace period is over. */
 static struct evc_domain_head *due[LISTS];
 
@@ -92,7 +106,8 @@ static bool reclaim_next(struct evc_domain_head **list)
 	return true;
 }
 
-static void reclaim_due(void)
+/* Reclaims what is due, until the deadline. Returns whether that was all. */
+static bool reclaim_due(uint64_t deadline)
 {
 	bool any;
 
@@ -100,29 +115,63 @@ static void reclaim_due(void)
 		any = false;
 		for (unsigned i = 0; i < LISTS; i++)
 			any |= reclaim_next(&due[i]);
-	} while (any);
+	} while (any && (deadline == EVC_FOREVER || evc_clock_now() < deadline));
+	for (unsigned i = 0; i < LISTS; i++)
+		if (due[i] != NULL)
+			return false;
+	return true;
 }
 
-static void take_turn(void)
+static bool is_any_retired(void)
 {
-	pthread_mutex_lock(&turn);
-	has_turn = true;
-	/* The rest of a turn that was interrupted by a fork. */
-	reclaim_due();
+	for (unsigned i = 0; i < LISTS; i++)
+		/* Relaxed: what others retire meanwhile may be left to the next turn. */
+		if (atomic_load_explicit(&retired[i], memory_order_relaxed) != NULL)
+			return true;
+	return false;
+}
+
+/* T5 to T7, under `turn`. Returns whether everything was reclaimed. */
+static bool take_turn(uint64_t deadline)
+{
+	/* The rest of a turn that was interrupted by a fork or a deadline. */
+	bool is_done = reclaim_due(deadline), any = false;
+
+	if (!is_done)
+		return false;
+	/* Before T5, not after it: a load may miss what an exchange finds. Relaxed: the flag stays as it is. */
+	if (!atomic_load_explicit(&is_pending, memory_order_relaxed) && !is_any_retired())
+		return true;
 	/* T5. Relaxed: T6 releases it. */
 	atomic_store_explicit(&is_pending, false, memory_order_relaxed);
 	/* Relaxed: an approximate limit. */
 	atomic_store_explicit(&weight, 0, memory_order_relaxed);
-	for (unsigned i = 0; i < LISTS; i++)
+	for (unsigned i = 0; i < LISTS; i++) {
 		/* T6. Release, pairs with R1: T5. Acquire: for ThreadSanitizer, which does not see T7. */
 		due[i] = atomic_exchange_explicit(&retired[i], NULL, memory_order_acq_rel);
+		any |= due[i] != NULL;
+	}
+	if (!any)
+		return true;
 	evc_domain_synchronize();
-	reclaim_due();
-	has_turn = false;
+	is_done = reclaim_due(deadline);
+	if (!is_done)
+		atomic_store_explicit(&is_pending, true, memory_order_relaxed);
+	return is_done;
+}
+
+static void begin_turn(void)
+{
+	has_turn = reclaims = true;
+}
+
+static void end_turn(void)
+{
+	has_turn = reclaims = false;
 	pthread_mutex_unlock(&turn);
 }
 
-/* Makes the scheduled call if it is due. Returns how long the next wait may be. */
+/* Makes the scheduled call if it is due, under `turn`, for the sake of fork. Returns how long the next wait may be. */
 static uint64_t call_later_if_due(void)
 {
 	/* Relaxed: looked at again below. */
@@ -135,10 +184,7 @@ static uint64_t call_later_if_due(void)
 	if (when == 0 || !atomic_compare_exchange_strong_explicit(&call_at, &when, 0, memory_order_acquire,
 								  memory_order_relaxed))
 		return EVC_FOREVER;
-	/* Under `turn`, like a turn, for the sake of fork. */
-	pthread_mutex_lock(&turn);
 	atomic_load_explicit(&later, memory_order_relaxed)();
-	pthread_mutex_unlock(&turn);
 	return 0;
 }
 
@@ -155,6 +201,24 @@ void evc_domain_run_user_code(void (*call)(void *context), void *context)
 	has_turn = true;
 }
 
+/* The thread's part of call_later_if_due: it takes the mutex only for a call. */
+static uint64_t call_later(void)
+{
+	uint64_t when = atomic_load_explicit(&call_at, memory_order_relaxed);
+	uint64_t wait;
+
+	if (when == 0)
+		return EVC_FOREVER;
+	wait = evc_clock_now();
+	if (when > wait)
+		return when - wait;
+	pthread_mutex_lock(&turn);
+	begin_turn();
+	wait = call_later_if_due();
+	end_turn();
+	return wait;
+}
+
 static void *run(void *opaque)
 {
 	(void)opaque;
@@ -167,8 +231,10 @@ static void *run(void *opaque)
 #endif
 	for (;;) {
 		uint32_t ticket = evc_parker_prepare(&parker);
-		uint64_t begin, age, wait = call_later_if_due();
+		uint64_t begin, age, wait = call_later();
 
+		if (evc_unlikely(atomic_load_explicit(&is_stopping, memory_order_relaxed)))
+			return NULL;
 		/* T2. Relaxed, as in T4: T1 acquires what R4 announced. */
 		if (!atomic_load_explicit(&is_pending, memory_order_relaxed)) {
 			if (wait != 0)
@@ -184,13 +250,15 @@ static void *run(void *opaque)
 			limit = atomic_load_explicit(&weight, memory_order_relaxed) < MANY ? PATIENCE
 											   : GATHERING;
 			age = evc_clock_now() - begin;
-			if (age >= limit)
+			if (age >= limit || atomic_load_explicit(&is_stopping, memory_order_relaxed))
 				break;
 			(void)evc_parker_wait(&parker, ticket, limit - age);
 		}
-		take_turn();
+		pthread_mutex_lock(&turn);
+		begin_turn();
+		(void)take_turn(EVC_FOREVER);
+		end_turn();
 	}
-	return NULL;
 }
 
 static void before_fork(void)
@@ -210,6 +278,7 @@ static void after_fork_child(void)
 {
 	/* The parent's thread, and whatever it was about to do with its parker, do not exist here. */
 	atomic_store_explicit(&is_running, false, memory_order_relaxed);
+	atomic_store_explicit(&is_stopping, false, memory_order_relaxed);
 	parker.ops = NULL;
 	/* So that a new thread reclaims what is due. */
 	atomic_store_explicit(&is_pending, true, memory_order_relaxed);
@@ -228,7 +297,6 @@ static __attribute__((noinline, cold)) bool start(void)
 {
 	/* Faults of a reclaim are left to the program's own handlers, which can report them. */
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS };
-	pthread_t thread;
 	sigset_t others, before;
 	bool is_there;
 
@@ -245,7 +313,6 @@ static __attribute__((noinline, cold)) bool start(void)
 		is_there = pthread_create(&thread, NULL, run, NULL) == 0;
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		if (is_there) {
-			pthread_detach(thread);
 			/* The thread does this too. Release: the parker. */
 			atomic_store_explicit(&is_running, true, memory_order_release);
 		}
@@ -258,7 +325,8 @@ static __attribute__((noinline, cold)) bool start(void)
 static void tell(bool is_news)
 {
 	/* Acquire, pairs with start. */
-	if (evc_unlikely(!atomic_load_explicit(&is_running, memory_order_acquire)) && !start())
+	if (evc_unlikely(!atomic_load_explicit(&is_running, memory_order_acquire)) &&
+	    (!atomic_load_explicit(&is_wanted, memory_order_relaxed) || !start()))
 		return;
 	if (is_news)
 		(void)evc_parker_wake(&parker);
@@ -293,5 +361,84 @@ void evc_domain_call_later(uint64_t after, void (*call)(void))
 	/* Release, pairs with call_later_if_due. */
 	atomic_store_explicit(&call_at, evc_clock_after(after), memory_order_release);
 	tell(true);
+}
+
+void evc_reclaimer_start(void)
+{
+	/* Read first: every object of a program may say it. */
+	if (atomic_load_explicit(&is_wanted, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&is_wanted, true, memory_order_relaxed);
+	if (is_any_retired() || atomic_load_explicit(&call_at, memory_order_relaxed) != 0)
+		tell(true);
+}
+
+enum evc_status evc_reclaim(uint64_t budget)
+{
+	bool is_done;
+
+	if (reclaims)
+		return EVC_NOT_PERMITTED;
+	/* A fork waits for this thread, as for the callback thread. */
+	pthread_once(&prepared, prepare);
+	if (pthread_mutex_trylock(&turn) != 0)
+		return EVC_TIMED_OUT;
+	begin_turn();
+	is_done = take_turn(evc_clock_after(budget));
+	(void)call_later_if_due();
+	end_turn();
+	if (!is_done)
+		tell(true);
+	return is_done ? EVC_OK : EVC_TIMED_OUT;
+}
+
+bool evc_domain_is_reclaiming(void)
+{
+	return reclaims;
+}
+
+bool evc_domain_stop(void)
+{
+	bool was_wanted = atomic_exchange_explicit(&is_wanted, false, memory_order_relaxed);
+	bool was_running;
+
+	pthread_mutex_lock(&starting);
+	was_running = atomic_load_explicit(&is_running, memory_order_relaxed);
+	atomic_store_explicit(&is_stopping, was_running, memory_order_relaxed);
+	pthread_mutex_unlock(&starting);
+	if (!was_running)
+		return was_wanted;
+	(void)evc_parker_wake(&parker);
+	/* Without the mutex: the thread may be in user code, for which a fork does not wait. */
+	pthread_join(thread, NULL);
+	pthread_mutex_lock(&starting);
+	atomic_store_explicit(&is_running, false, memory_order_relaxed);
+	atomic_store_explicit(&is_stopping, false, memory_order_relaxed);
+	pthread_mutex_unlock(&starting);
+	return was_wanted;
+}
+
+void evc_domain_reclaim_all(void)
+{
+	pthread_once(&prepared, prepare);
+	pthread_mutex_lock(&turn);
+	begin_turn();
+	do
+		(void)take_turn(EVC_FOREVER);
+	while (is_any_retired());
+	end_turn();
+}
+
+size_t evc_domain_blocks(void)
+{
+	return parker.ops != NULL && parker.ops->open != NULL ? 1 : 0;
+}
+
+void evc_domain_end(void)
+{
+	atomic_store_explicit(&call_at, 0, memory_order_relaxed);
+	if (parker.ops != NULL && parker.ops->close != NULL)
+		parker.ops->close(parker.state);
+	parker.ops = NULL;
 }
 #endif

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #define _GNU_SOURCE 1
 #include "eventcore/shared_mailbox.h"
 
 #include "platform/allocator.h"
+#include "platform/options.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -98,10 +101,13 @@ static enum evc_status set_attributes(pthread_attr_t *attributes,
 static enum evc_status start(const struct evc_thread_options *options, struct evc_mailbox *mailbox,
 			     struct evc_worker *worker, struct evc_thread **out)
 {
+	struct evc_thread_options own;
+	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_thread_options, options, stack_size);
 	struct evc_thread *thread;
 	pthread_attr_t attributes;
-	enum evc_status status = EVC_OK;
 
+	if (status != EVC_OK)
+		return status;
 	thread = evc_allocate(sizeof(*thread), _Alignof(struct evc_thread));
 	if (thread == NULL)
 		return EVC_OUT_OF_MEMORY;
@@ -112,13 +118,11 @@ static enum evc_status start(const struct evc_thread_options *options, struct ev
 		evc_deallocate(thread, sizeof(*thread), _Alignof(struct evc_thread));
 		return EVC_OUT_OF_MEMORY;
 	}
-	if (options != NULL) {
-		if (options->name != NULL) {
-			strncpy(thread->name, options->name, sizeof(thread->name) - 1);
-			thread->name[sizeof(thread->name) - 1] = '\0';
-		}
-		status = set_attributes(&attributes, options);
+	if (own.name != NULL) {
+		strncpy(thread->name, own.name, sizeof(thread->name) - 1);
+		thread->name[sizeof(thread->name) - 1] = '\0';
 	}
+	status = set_attributes(&attributes, &own);
 	evc_mailbox_retain(mailbox);
 	if (status == EVC_OK)
 		status = status_of(pthread_create(&thread->handle, &attributes, run, thread));

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /*
  * The fast path of a dispatch: a cached route, one receiver, one event, an inline payload. Nothing but the

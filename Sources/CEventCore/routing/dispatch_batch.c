@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* The fast path of a dispatch of several events to one receiver that takes batches (memory/slot.h). */
 #include "routing/dispatch_private.h"

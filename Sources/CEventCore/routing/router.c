@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "routing/router_private.h"
 
@@ -187,6 +189,14 @@ enum evc_status evc_router_unsubscribe(struct evc_router *router, uint64_t key,
 		status = evc_snapshot_remove(&route->current, subscription);
 	pthread_mutex_unlock(&router->mutex);
 	return status;
+}
+
+const struct evc_snapshot *evc_router_peek(struct evc_router *router, uint64_t key)
+{
+	struct evc_route *route = find_route(router, key);
+
+	/* Pairs with publish (snapshot.c). */
+	return route != NULL ? atomic_load_explicit(&route->current, memory_order_acquire) : NULL;
 }
 
 uint32_t evc_router_count(struct evc_router *router, uint64_t key)

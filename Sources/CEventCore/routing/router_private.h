@@ -54,6 +54,9 @@ enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 				   struct evc_route_cache_entry *entry,
 				   struct evc_snapshot **snapshot, bool *owned);
 
+/* The current snapshot of a key, or NULL; valid in the caller's section. */
+const struct evc_snapshot *evc_router_peek(struct evc_router *router, uint64_t key);
+
 static inline size_t evc_route_hash(uint64_t key)
 {
 	/* Fibonacci hashing (Knuth, TAOCP 3, 6.4): metadata pointers differ in their middle bits. */

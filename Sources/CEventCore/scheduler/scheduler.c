@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "scheduler/scheduler_private.h"
 
 #include "platform/allocator.h"
+#include "platform/options.h"
 
 #include <string.h>
 
@@ -63,22 +66,22 @@ static void init(struct evc_scheduler *scheduler, const struct evc_scheduler_opt
 enum evc_status evc_scheduler_create(const struct evc_scheduler_options *options,
 				     struct evc_scheduler **out)
 {
-	static const struct evc_scheduler_options all_zero;
+	struct evc_scheduler_options own;
+	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_scheduler_options, options, wake_context);
 	struct evc_scheduler *scheduler;
-	enum evc_status status;
 
-	if (options == NULL)
-		options = &all_zero;
+	if (status != EVC_OK)
+		return status;
 	if (out == NULL)
 		return EVC_INVALID_ARGUMENT;
-	if (options->clock != NULL && (options->clock->now == NULL || options->clock->sleep == NULL))
+	if (own.clock != NULL && (own.clock->now == NULL || own.clock->sleep == NULL))
 		return EVC_INVALID_ARGUMENT;
 	scheduler = evc_allocate(sizeof(*scheduler), _Alignof(struct evc_scheduler));
 	if (scheduler == NULL)
 		return EVC_OUT_OF_MEMORY;
-	init(scheduler, options);
-	status = evc_parker_create(options->parker, &scheduler->parker);
-	if (status == EVC_OK && !options->driven)
+	init(scheduler, &own);
+	status = evc_parker_create(own.parker, &scheduler->parker);
+	if (status == EVC_OK && !own.driven)
 		status = evc_scheduler_start(scheduler);
 	if (status != EVC_OK) {
 		destroy(scheduler);

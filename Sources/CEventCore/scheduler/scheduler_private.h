@@ -110,8 +110,20 @@ void evc_scheduler_apply(struct evc_scheduler *scheduler);
 /* Waits for the lock, and applies what others left if EVC_SCHEDULER_BACKLOG or more changes wait. */
 void evc_scheduler_apply_backlog(struct evc_scheduler *scheduler);
 
+static inline bool evc_scheduler_is_closed(struct evc_scheduler *scheduler)
+{
+	/* Acquire, pairs with the close: it comes before the R4 that follows, on which an adder relies. */
+	return atomic_load_explicit(&scheduler->closed, memory_order_acquire);
+}
+
+/* Fires what is due and sets `*next` to the next deadline. The runner. */
+size_t evc_scheduler_fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *next);
 /* Starts the thread of a scheduler that is not driven; it takes a reference. */
 enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler);
+/* True on the thread of a scheduler. */
+bool evc_scheduler_is_thread(void);
+/* Waits for the end of the threads of all schedulers that have been freed. */
+void evc_schedulers_join_last(void);
 /* Drops all timers of a closed scheduler. The runner. */
 void evc_scheduler_drop_all(struct evc_scheduler *scheduler);
 

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
-#define _GNU_SOURCE 1
 #include "scheduler/scheduler_private.h"
-
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
-
-/* The scheduler whose thread this is. */
-static _Thread_local struct evc_scheduler *thread_of;
 
 /* Makes this thread the runner; false if there is one. */
 static bool begin(struct evc_scheduler *scheduler)
@@ -25,12 +19,6 @@ static void end(struct evc_scheduler *scheduler)
 	 * before this, and the following look at `closed` sees it.
 	 */
 	(void)atomic_exchange_explicit(&scheduler->running, false, memory_order_acquire);
-}
-
-static bool is_closed(struct evc_scheduler *scheduler)
-{
-	/* Acquire, pairs with the close: it comes before the R4 that follows, on which an adder relies. */
-	return atomic_load_explicit(&scheduler->closed, memory_order_acquire);
 }
 
 /* Increments a count that the runner alone writes. Release: pairs with evc_scheduler_read_statistics. */
@@ -89,8 +77,7 @@ static bool settle(struct evc_scheduler *scheduler, struct evc_timer *timer, uin
 	return again;
 }
 
-/* Fires what is due and sets `*next` to the next deadline. The runner. */
-static size_t fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *next)
+size_t evc_scheduler_fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *next)
 {
 	const struct evc_timer_ops *ops = NULL;
 	struct evc_timer *timer = NULL;
@@ -104,7 +91,7 @@ static size_t fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *
 		evc_scheduler_lock(scheduler);
 		dropped = timer != NULL && settle(scheduler, timer, again);
 		timer = NULL;
-		if (!dropped && !is_closed(scheduler)) {
+		if (!dropped && !evc_scheduler_is_closed(scheduler)) {
 			/* R3. */
 			atomic_store_explicit(&scheduler->sleeps_until, EVC_FOREVER,
 					      memory_order_seq_cst);
@@ -172,8 +159,8 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 		next = &ignored;
 	*next = EVC_FOREVER;
 	while (scheduler->driven && begin(scheduler)) {
-		fired += fire_due(scheduler, now, next);
-		if (is_closed(scheduler)) {
+		fired += evc_scheduler_fire_due(scheduler, now, next);
+		if (evc_scheduler_is_closed(scheduler)) {
 			evc_scheduler_drop_all(scheduler);
 			*next = EVC_FOREVER;
 			end(scheduler);
@@ -181,7 +168,7 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 		}
 		end(scheduler);
 		/* A close that found this thread running left the rest to it. */
-		if (!is_closed(scheduler))
+		if (!evc_scheduler_is_closed(scheduler))
 			break;
 	}
 	return fired;
@@ -197,74 +184,5 @@ void evc_scheduler_close(struct evc_scheduler *scheduler)
 		evc_scheduler_drop_all(scheduler);
 		end(scheduler);
 	}
-}
-
-static void *run(void *opaque)
-{
-	struct evc_scheduler *scheduler = opaque;
-
-	thread_of = scheduler;
-#ifdef __APPLE__
-	pthread_setname_np(scheduler->name);
-#else
-	pthread_setname_np(pthread_self(), scheduler->name);
-#endif
-#ifdef __linux__
-	/* The system may delay every sleep by 50 us to save wake-ups; these sleeps end at deadlines. */
-	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-#endif
-	while (!is_closed(scheduler)) {
-		/* R1. */
-		uint32_t ticket = evc_parker_prepare(scheduler->parker);
-		uint64_t now = scheduler->clock.now(scheduler->clock.context);
-		uint64_t next;
-
-		(void)fire_due(scheduler, now, &next);
-		/* R6, unless it was closed meanwhile; a later close comes after the ticket. */
-		if (!is_closed(scheduler))
-			scheduler->clock.sleep(scheduler->clock.context, scheduler->parker, ticket,
-					       next);
-		/* R7. */
-		atomic_store_explicit(&scheduler->sleeps_until, 0, memory_order_relaxed);
-	}
-	evc_scheduler_drop_all(scheduler);
-	pthread_mutex_lock(&scheduler->mutex);
-	scheduler->ended = true;
-	pthread_cond_broadcast(&scheduler->condition);
-	pthread_mutex_unlock(&scheduler->mutex);
-	evc_scheduler_release(scheduler);
-	return NULL;
-}
-
-enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler)
-{
-	pthread_attr_t attributes;
-	pthread_t handle;
-	int error;
-
-	if (pthread_attr_init(&attributes) != 0)
-		return EVC_OUT_OF_MEMORY;
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	evc_scheduler_retain(scheduler);
-	error = pthread_create(&handle, &attributes, run, scheduler);
-	pthread_attr_destroy(&attributes);
-	if (error == 0)
-		return EVC_OK;
-	/* The caller destroys it. */
-	atomic_fetch_sub_explicit(&scheduler->references, 1, memory_order_relaxed);
-	return EVC_OUT_OF_MEMORY;
-}
-
-enum evc_status evc_scheduler_join(struct evc_scheduler *scheduler)
-{
-	if (scheduler == NULL)
-		return EVC_INVALID_ARGUMENT;
-	if (thread_of == scheduler)
-		return EVC_NOT_PERMITTED;
-	pthread_mutex_lock(&scheduler->mutex);
-	while (!scheduler->ended)
-		pthread_cond_wait(&scheduler->condition, &scheduler->mutex);
-	pthread_mutex_unlock(&scheduler->mutex);
-	return EVC_OK;
 }
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* One file, though long: it is what producers and owners see of a shared mailbox. */
 #include "shared/shared_mailbox_private.h"
 
 #include "latest/latest.h"
 #include "platform/allocator.h"
+#include "platform/options.h"
 
 static struct evc_shared_mailbox *mailbox_of(struct evc_sink *sink)
 {
@@ -47,7 +50,7 @@ enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
 	if (mailbox == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_shared_mailbox){
-		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT, NULL },
+		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT, NULL, NULL },
 	};
 	while (queues < EVC_QUEUE_LANES && evc_shared_queue_open(&mailbox->queues[queues]))
 		queues++;
@@ -187,22 +190,28 @@ enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 	return post(mailbox, chain);
 }
 
-/* Sets `*as` to a subscription of this mailbox; false if an argument is invalid. */
-static bool describe(struct evc_shared_mailbox *mailbox,
-		     const struct evc_shared_subscription_options *options,
-		     struct evc_subscription **out, struct evc_subscription *as)
+/* Sets `*as` to a subscription of this mailbox. */
+static enum evc_status describe(struct evc_shared_mailbox *mailbox,
+				const struct evc_shared_subscription_options *options,
+				struct evc_subscription **out, struct evc_subscription *as)
 {
-	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
-		return false;
+	struct evc_shared_subscription_options own;
+	enum evc_status status =
+		EVC_OPTIONS_READ(&own, struct evc_shared_subscription_options, options, finalize);
+
+	if (status != EVC_OK)
+		return status;
+	if (mailbox == NULL || own.deliver == NULL || out == NULL)
+		return EVC_INVALID_ARGUMENT;
 	*as = (struct evc_subscription){
 		.sink = &mailbox->sink,
-		.deliver_by_worker = options->deliver,
-		.drop = options->drop,
-		.context = options->context,
-		.finalize = options->finalize,
+		.deliver_by_worker = own.deliver,
+		.drop = own.drop,
+		.context = own.context,
+		.finalize = own.finalize,
 		.is_shared = true,
 	};
-	return true;
+	return EVC_OK;
 }
 
 enum evc_status
@@ -211,9 +220,10 @@ evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
 				    struct evc_subscription **out)
 {
 	struct evc_subscription as;
+	enum evc_status status = describe(mailbox, options, out, &as);
 
-	if (!describe(mailbox, options, out, &as))
-		return EVC_INVALID_ARGUMENT;
+	if (status != EVC_OK)
+		return status;
 	return evc_subscription_list_add(&mailbox->subscriptions, &as, out);
 }
 
@@ -246,9 +256,10 @@ evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
 		EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, is_closed, put_token, tell
 	};
 	struct evc_subscription as;
+	enum evc_status status = describe(mailbox, options, out, &as);
 
-	if (!describe(mailbox, options, out, &as))
-		return EVC_INVALID_ARGUMENT;
+	if (status != EVC_OK)
+		return status;
 	return evc_latest_create(&as, &mailbox->subscriptions, &how, out);
 }
 

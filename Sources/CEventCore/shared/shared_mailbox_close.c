@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* The end of a shared mailbox; its states are in shared_mailbox_private.h. */
 #include "latest/latest.h"

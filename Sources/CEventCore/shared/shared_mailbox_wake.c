@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /*
  * Which workers sleep or look, and which one a post wakes: P1 to P7 and W1 to W8 of shared_mailbox_private.h.

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "shared/shared_stack.h"
 
-/* Compilers use cmpxchg16b only where they are told to. ThreadSanitizer understands the builtin. */
+/*
+ * Compilers use cmpxchg16b only where they are told to: not inlined, which clang would do across that border (in one
+ * source, or at link time), and then call a function of libatomic. ThreadSanitizer understands the builtin.
+ */
 #if defined(__x86_64__)
-#define DOUBLE_WIDTH __attribute__((target("cx16")))
+#define DOUBLE_WIDTH __attribute__((target("cx16"), noinline))
 #else
 #define DOUBLE_WIDTH
 #endif

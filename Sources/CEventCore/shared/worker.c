@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /*
  * A worker: a consumer of a shared mailbox and of its own, where it relies on no alarm. One file, though long:
@@ -8,6 +10,7 @@
 #include "latest/latest.h"
 #include "mailbox/mailbox_private.h"
 #include "platform/allocator.h"
+#include "platform/options.h"
 #include "shared/shared_mailbox_private.h"
 
 /* Finds a slot in `workers`. False if all are in use. */
@@ -45,23 +48,28 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 				  const struct evc_mailbox_options *options,
 				  struct evc_worker **out)
 {
-	struct evc_mailbox_options own = { 0 };
-	enum evc_status status = EVC_NOT_PERMITTED;
+	struct evc_mailbox_options own;
+	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_mailbox_options, options, context);
 	struct evc_worker *worker;
 
 	if (shared == NULL || out == NULL)
+		return EVC_INVALID_ARGUMENT;
+	if (status != EVC_OK)
+		return status;
+	/* It waits for both mailboxes, and sleeps then. */
+	if (own.polled)
 		return EVC_INVALID_ARGUMENT;
 	worker = evc_allocate(sizeof(*worker), _Alignof(struct evc_worker));
 	if (worker == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*worker = (struct evc_worker){
 		.shared = shared,
-		.context = options != NULL ? options->context : NULL,
+		.context = own.context,
 	};
 	/* It delivers by itself, and its own mailbox gets few events. */
-	if (options != NULL)
-		own = *options;
+	own.size = sizeof(own);
 	own.batches = false;
+	status = EVC_NOT_PERMITTED;
 	if (join(shared, worker)) {
 		status = evc_mailbox_create(&own, &worker->mailbox);
 		if (status != EVC_OK)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* What a worker does while nothing waits: as mailbox_wait.c, with two places to look at and one parker. */
 #include "mailbox/mailbox_private.h"

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* One file, though long: every change of a tree is a few steps on the same links, under one mutex. */
 #include "tree/tree_private.h"
 
+#include "platform/options.h"
 #include "tree/tree_memory.h"
 #include "tree/tree_reclaim.h"
 #include "tree/tree_walker.h"
@@ -43,19 +46,19 @@ static struct evc_node *parent_of(const struct evc_node *node)
 
 enum evc_status evc_node_create(const struct evc_node_options *options, struct evc_node **out)
 {
+	struct evc_node_options own;
+	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_node_options, options, release);
 	struct evc_node *node;
 
 	if (out == NULL)
 		return EVC_INVALID_ARGUMENT;
+	if (status != EVC_OK)
+		return status;
 	node = evc_tree_allocate(sizeof(*node));
 	if (node == NULL)
 		return EVC_OUT_OF_MEMORY;
-	*node = (struct evc_node){ .owner = NULL };
+	*node = (struct evc_node){ .owner = own.owner, .release = own.release };
 	evc_tree_init_item(&node->first_link.item, EVC_ITEM_NODE, node);
-	if (options != NULL) {
-		node->owner = options->owner;
-		node->release = options->release;
-	}
 	*out = node;
 	return EVC_OK;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* One file, though long: the ways up, down and on share one collector. */
 #include "tree/tree_collect.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 /* One file, though long: it is one allocator, whose slabs nobody else knows. */
 #include "tree/tree_memory.h"
@@ -20,6 +22,10 @@ void evc_tree_free(void *memory, size_t size)
 }
 
 void evc_tree_give_back(void)
+{
+}
+
+void evc_tree_memory_end(void)
 {
 }
 #else
@@ -248,6 +254,7 @@ static bool refill(struct pool *pool, struct kept *to)
 
 void evc_tree_give_back(void)
 {
+	will_give_back = false;
 	for (unsigned i = 0; i < SIZES; i++) {
 		struct slot *slots = kept[i].first;
 
@@ -261,8 +268,15 @@ void evc_tree_give_back(void)
 static void at_thread_end(void *unused)
 {
 	(void)unused;
-	will_give_back = false;
 	evc_tree_give_back();
+}
+
+void evc_tree_memory_end(void)
+{
+	if (key_available)
+		pthread_key_delete(key);
+	key_available = false;
+	key_once = (pthread_once_t)PTHREAD_ONCE_INIT;
 }
 
 static void make_key(void)

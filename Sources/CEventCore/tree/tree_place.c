@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /* Whether a collected handler may still be called: it exists, and this thread has not moved its node. */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree/tree_collect.h"
 #include "tree/tree_reclaim.h"

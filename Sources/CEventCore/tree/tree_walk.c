@@ -17,6 +17,8 @@
  * tree has changed since; only what is published is held in between. Measured: Documentation/Choices.md.
  * One file, though long: beginning, going on and ending keep the same window and what it publishes.
  */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree/tree_collect.h"
 #include "tree/tree_reclaim.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
+#include "platform/config.h"
+
 #ifdef EVC_URCU
 #include "tree/tree_walker.h"
 
@@ -115,9 +117,40 @@ static void after_fork_child(void)
 	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
 }
 
-static void make_key(void)
+bool evc_walker_detach(void)
+{
+	struct evc_walker *walker = evc_walker_current;
+	struct evc_tree_walk *walk;
+
+	if (walker == NULL)
+		return true;
+	/* Relaxed, both: this thread's. */
+	walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
+	if (walk != NULL && atomic_load_explicit(&walk->root, memory_order_relaxed) != NULL)
+		return false;
+	(void)pthread_setspecific(key, NULL);
+	destroy(walker);
+	return true;
+}
+
+void evc_walkers_end(void)
+{
+	if (key_available)
+		pthread_key_delete(key);
+	key_available = false;
+	key_once = (pthread_once_t)PTHREAD_ONCE_INIT;
+}
+
+static void prepare_fork(void)
 {
 	pthread_atfork(NULL, NULL, after_fork_child);
+}
+
+static void make_key(void)
+{
+	static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&fork_once, prepare_fork);
 	key_available = pthread_key_create(&key, destroy) == 0;
 	evc_walker_has_barrier = evc_barrier_everywhere();
 }

@@ -174,6 +174,10 @@ extern bool evc_walker_has_barrier;
 
 /* Makes a walker for this thread. NULL = out of memory. */
 struct evc_walker *evc_walker_attach(void);
+/* Gives up this thread's walker, as the thread's end does. False: it is in a walk. */
+bool evc_walker_detach(void);
+/* For evc_shutdown, when no walker is left. */
+void evc_walkers_end(void);
 
 static inline struct evc_walker *evc_walker(void)
 {

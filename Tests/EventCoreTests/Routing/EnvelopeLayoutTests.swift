@@ -43,6 +43,7 @@
       #expect(evc_mailbox_create(nil, &mailbox) == EVC_OK)
       defer { evc_mailbox_release(mailbox) }
       var options = evc_subscription_options()
+      options.size = MemoryLayout.size(ofValue: options)
       options.deliver = { _, _, _, _ in false }
       var subscription: OpaquePointer?
       #expect(evc_mailbox_add_subscription(mailbox, &options, &subscription) == EVC_OK)

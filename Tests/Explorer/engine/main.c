@@ -6,6 +6,8 @@
  */
 #include "engine.h"
 
+#include <eventcore/reclaim.h>
+
 #include <getopt.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -142,6 +144,7 @@ static void restore(void)
 static void run_whole(void)
 {
 	heap_install();
+	evc_reclaimer_start();
 	scenario->run();
 }
 

@@ -33,7 +33,7 @@ static void drop(void *unused, void *payload)
 
 static void set_up(void)
 {
-	struct evc_balancer_options options = { .drop = drop, .finalize = finalize };
+	struct evc_balancer_options options = { .size = sizeof(options), .drop = drop, .finalize = finalize };
 	struct evc_subscription_options tallied = tally_options();
 
 	router = make_router();

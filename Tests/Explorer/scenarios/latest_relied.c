@@ -80,7 +80,7 @@ static bool take_as(struct evc_worker *worker)
 
 SCENARIO(shared_latest_relied_on)
 {
-	struct evc_shared_subscription_options options = { .deliver = deliver, .drop = tally_options().drop };
+	struct evc_shared_subscription_options options = { .size = sizeof(options), .deliver = deliver, .drop = tally_options().drop };
 	struct evc_shared_mailbox *mailbox;
 	struct evc_worker *worker;
 	pthread_t threads[2];

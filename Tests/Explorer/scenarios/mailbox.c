@@ -50,7 +50,7 @@ SCENARIO(mailbox_stacks)
 /* The consumer sleeps before each event, if the schedule lets it: none is slept through. */
 static void sleep_and_wake(enum evc_wait_strategy strategy)
 {
-	struct evc_mailbox_options options = { .strategy = strategy, .spin_ns = 300 };
+	struct evc_mailbox_options options = { .size = sizeof(options), .strategy = strategy, .spin_ns = 300 };
 	pthread_t thread;
 
 	set_up(&options);

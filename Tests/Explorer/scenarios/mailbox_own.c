@@ -22,7 +22,7 @@ static void *post_and_tell(void *urgent)
 /* Events 20 to 25, of which some join a batch, between pumps of one event each. */
 static void post_own(bool batches, void *urgent)
 {
-	const struct evc_mailbox_options options = { .batches = batches };
+	const struct evc_mailbox_options options = { .size = sizeof(options), .batches = batches };
 	struct evc_mailbox *before;
 	pthread_t thread;
 	uint32_t count = urgent != NULL ? 9 : 8;

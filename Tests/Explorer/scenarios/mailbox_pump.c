@@ -17,7 +17,7 @@ static void control(void *unused)
 /* An interrupt reaches a consumer that sleeps, and one that works. */
 SCENARIO(mailbox_interrupt)
 {
-	struct evc_mailbox_options options = { .control = control };
+	struct evc_mailbox_options options = { .size = sizeof(options), .control = control };
 	pthread_t consumer, producer;
 
 	set_up(&options);
@@ -62,7 +62,7 @@ static void *pump(void *unused)
 
 SCENARIO(mailbox_pump)
 {
-	struct evc_mailbox_options options = { .wake = wake };
+	struct evc_mailbox_options options = { .size = sizeof(options), .wake = wake };
 	pthread_t consumer, threads[2];
 
 	set_up(&options);
@@ -102,7 +102,7 @@ static void *pump_if_wanted(void *unused)
 
 static void pump_in_turn(bool close)
 {
-	struct evc_mailbox_options options = { .wake = wake };
+	struct evc_mailbox_options options = { .size = sizeof(options), .wake = wake };
 	pthread_t threads[3];
 
 	set_up(&options);
@@ -141,7 +141,7 @@ static void note_control(void *unused)
 
 SCENARIO(mailbox_pump_interrupt)
 {
-	struct evc_mailbox_options options = { .wake = wake, .control = note_control };
+	struct evc_mailbox_options options = { .size = sizeof(options), .wake = wake, .control = note_control };
 	pthread_t thread;
 
 	set_up(&options);

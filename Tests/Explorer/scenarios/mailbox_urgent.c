@@ -208,8 +208,8 @@ static bool deliver_batched(void *context, void *payload, const struct evc_envel
 
 SCENARIO(mailbox_batch)
 {
-	struct evc_mailbox_options options = { .batches = true };
-	struct evc_subscription_options receiver = { .deliver = deliver_batched };
+	struct evc_mailbox_options options = { .size = sizeof(options), .batches = true };
+	struct evc_subscription_options receiver = { .size = sizeof(receiver), .deliver = deliver_batched };
 	struct evc_subscription *subscription;
 	pthread_t thread;
 

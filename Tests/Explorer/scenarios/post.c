@@ -113,7 +113,7 @@ static void drop(void *context, void *payload)
 
 struct evc_subscription_options tally_options(void)
 {
-	return (struct evc_subscription_options){ .deliver = deliver, .drop = drop };
+	return (struct evc_subscription_options){ .size = sizeof(struct evc_subscription_options), .deliver = deliver, .drop = drop };
 }
 
 void subscribe(struct evc_router *router, struct evc_subscription *subscription)

@@ -5,6 +5,7 @@
 
 #include "platform/allocator.h"
 #include "platform/compiler.h"
+#include "eventcore/reclaim.h"
 #include "platform/domain.h"
 
 #define ITEMS 4u
@@ -155,4 +156,31 @@ SCENARIO(reclaimer_calls_later)
 	explorer_settle();
 	check_reclaimed(0);
 	CHECK(calls == 1);
+}
+
+static void *drive(void *budget)
+{
+	/* Refused while the callback thread has the turn. What a budget leaves is the next turn's. */
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(evc_reclaim((uintptr_t)budget) != EVC_NOT_PERMITTED);
+	return budget;
+}
+
+/* A thread that drives, with no time, beside the callback thread and one that retires: nothing is forgotten. */
+SCENARIO(reclaimer_driven_beside)
+{
+	struct item *items[ITEMS];
+	pthread_t driver;
+
+	for (uint32_t i = 0; i < ITEMS; i++)
+		items[i] = make(i);
+	retire(items[0]);
+	driver = explorer_start(drive, (void *)(uintptr_t)0);
+	retire(items[1]);
+	retire(items[2]);
+	explorer_join(driver);
+	retire(items[3]);
+	explorer_settle();
+	for (uint32_t i = 0; i < ITEMS; i++)
+		check_reclaimed(i);
 }

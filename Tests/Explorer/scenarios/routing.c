@@ -24,7 +24,7 @@ static void finalize(void *unused)
 
 static void set_up(void)
 {
-	struct evc_mailbox_options options = { .finalize = finalize };
+	struct evc_mailbox_options options = { .size = sizeof(options), .finalize = finalize };
 
 	router = make_router();
 	for (unsigned i = 0; i < 2; i++) {

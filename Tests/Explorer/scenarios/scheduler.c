@@ -194,7 +194,7 @@ static void *add_one(void *unused)
 
 SCENARIO(scheduler_driven_wake)
 {
-	struct evc_scheduler_options options = { .driven = true, .wake = wake };
+	struct evc_scheduler_options options = { .size = sizeof(options), .driven = true, .wake = wake };
 	pthread_t thread;
 	uint64_t next;
 

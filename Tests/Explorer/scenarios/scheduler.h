@@ -82,7 +82,7 @@ static inline void drop(void *opaque)
 
 static inline void set_up(bool driven)
 {
-	struct evc_scheduler_options options = { .driven = driven };
+	struct evc_scheduler_options options = { .size = sizeof(options), .driven = driven };
 
 	ops = (struct evc_timer_ops){ fire, drop, true };
 	CHECK(evc_scheduler_create(&options, &scheduler) == EVC_OK);

@@ -34,7 +34,7 @@ static void drop_unhandled(void *context, void *payload)
 
 static void set_up(bool latest)
 {
-	struct evc_shared_subscription_options options = { .deliver = deliver, .drop = drop_unhandled };
+	struct evc_shared_subscription_options options = { .size = sizeof(options), .deliver = deliver, .drop = drop_unhandled };
 
 	router = make_router();
 	CHECK(evc_shared_mailbox_create(&mailbox) == EVC_OK);

@@ -25,7 +25,7 @@ static inline void take_over(struct event *event)
 static inline void open_pair(unsigned count, const struct evc_mailbox_options *options, bool latest,
 			     bool (*deliver)(void *, void *, void *, struct evc_envelope *, bool))
 {
-	struct evc_shared_subscription_options tallied = { .deliver = deliver, .drop = tally_options().drop };
+	struct evc_shared_subscription_options tallied = { .size = sizeof(tallied), .deliver = deliver, .drop = tally_options().drop };
 
 	router = make_router();
 	CHECK(evc_shared_mailbox_create(&mailbox) == EVC_OK);

@@ -210,7 +210,7 @@ static void close_own(void *unused)
 
 SCENARIO(shared_control)
 {
-	struct evc_mailbox_options options = { .control = close_own };
+	struct evc_mailbox_options options = { .size = sizeof(options), .control = close_own };
 	pthread_t thread;
 
 	set_up(1, &options, false);

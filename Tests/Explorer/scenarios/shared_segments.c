@@ -61,7 +61,7 @@ static uint32_t take_some(struct evc_worker *worker, uint32_t count)
 
 static void set_up(void)
 {
-	struct evc_shared_subscription_options options = { .deliver = deliver_many };
+	struct evc_shared_subscription_options options = { .size = sizeof(options), .deliver = deliver_many };
 
 	router = make_router();
 	CHECK(evc_shared_mailbox_create(&mailbox) == EVC_OK);

@@ -44,7 +44,7 @@ static inline void release(void *opaque)
 	note_released(object->number);
 }
 
-static const struct evc_node_options options = { NULL, release };
+static const struct evc_node_options options = { sizeof(options), NULL, release };
 
 static inline void add_node(unsigned which, int parent)
 {

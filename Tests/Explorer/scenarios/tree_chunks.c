@@ -179,7 +179,7 @@ static struct evc_node *with_many;
 /* Behind the first chunk's node. */
 static void set_up_many(void)
 {
-	static const struct evc_node_options options_of_many = { NULL, release_of_many };
+	static const struct evc_node_options options_of_many = { sizeof(options_of_many), NULL, release_of_many };
 
 	set_up_chunks();
 	CHECK(evc_node_create(&options_of_many, &with_many) == EVC_OK);

@@ -141,7 +141,7 @@ static void *capture_and_raise(void *unused)
 
 SCENARIO(tree_raise_and_capture)
 {
-	static const struct evc_node_options no_options;
+	static const struct evc_node_options no_options = { .size = sizeof(no_options) };
 	pthread_t thread;
 
 	for (unsigned i = 0; i < 4; i++) {

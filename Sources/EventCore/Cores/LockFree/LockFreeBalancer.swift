@@ -11,6 +11,7 @@
 
     init(_ chooser: PoolChooser) {
       var options = evc_balancer_options()
+      options.size = MemoryLayout.size(ofValue: options)
       // Retained until the core frees the balancer. The core passes it on as it is: never nil, as
       // the choice.
       options.context = Unmanaged.passRetained(chooser).toOpaque()

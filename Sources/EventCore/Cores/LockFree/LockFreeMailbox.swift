@@ -18,7 +18,11 @@
       _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump? = nil,
       workerOf shared: OpaquePointer? = nil
     ) {
+      // The core starts no thread of its own unless it is asked to; a Swift program has no loop that
+      // would free what was retired.
+      evc_reclaimer_start()
       var options = evc_mailbox_options()
+      options.size = MemoryLayout.size(ofValue: options)
       switch strategy {
       case .park: options.strategy = EVC_WAIT_PARK
       case .spinThenPark: options.strategy = EVC_WAIT_SPIN_THEN_PARK
@@ -94,6 +98,7 @@
       ) -> evc_status
     ) -> Subscription {
       var options = evc_subscription_options()
+      options.size = MemoryLayout.size(ofValue: options)
       // Retained until the core frees the subscription with the mailbox.
       options.context = Unmanaged.passRetained(receiver).toOpaque()
       options.deliver = { context, payload, envelope, owned in

@@ -7,10 +7,13 @@
   /// The router of the C core, owned by this object.
   final class LockFreeRouter: RouterCore, @unchecked Sendable {
     // The pointer is constant, and every function of the router may be called from any thread.
-    private let router: OpaquePointer
+    let router: OpaquePointer
 
     init() {
       var made: OpaquePointer?
+      // The core starts no thread of its own unless it is asked to; a Swift program has no loop that
+      // would free what was retired.
+      evc_reclaimer_start()
       requireCore(evc_router_create(&made), "make a router")
       router = made!
     }

@@ -32,6 +32,7 @@
     init(clock: ManualClock?) {
       self.clock = clock
       var options = evc_scheduler_options()
+      options.size = MemoryLayout.size(ofValue: options)
       var made: OpaquePointer?
       if let clock {
         // Not retained: this object keeps the clock, and the C scheduler no longer than itself.

@@ -41,6 +41,7 @@
       ) -> evc_status
     ) -> Subscription {
       var options = evc_shared_subscription_options()
+      options.size = MemoryLayout.size(ofValue: options)
       // Retained until the core frees the subscription, with the mailbox at the latest. The core
       // passes it on as it is, with the worker's context and the envelope that it took: none of
       // them is ever nil.

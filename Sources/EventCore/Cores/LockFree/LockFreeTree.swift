@@ -10,6 +10,7 @@
 
     static func makeNode(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
       var options = evc_node_options(
+        size: MemoryLayout<evc_node_options>.size,
         owner: context,
         release: { object in
           // Not nil: the retained object that `add` gave to the core, which gives it back once.

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#include "platform/config.h"
+
+#ifdef EVC_URCU
+/*
+ * The end of the core in a process.
+ *
+ * Whether it is in use is one number: every object, envelope, node, walker and thread record is or lies in a block of
+ * the allocator. When this thread has given back what it keeps, and everything that can be freed is, no block is left
+ * unless somebody uses it.
+ */
+#include "eventcore/reclaim.h"
+#include "memory/consumed.h"
+#include "memory/thread_record.h"
+#include "platform/allocator.h"
+#include "platform/domain.h"
+#include "scheduler/scheduler_private.h"
+#include "tree/tree_memory.h"
+#include "tree/tree_reclaim.h"
+#include "tree/tree_walker.h"
+
+#include <pthread.h>
+
+/* Held by the one thread that ends the core; a second one is refused. */
+static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER;
+
+enum evc_status evc_unregister_thread(void)
+{
+	/* A record that is given up although a walk is under way is made anew. */
+	if (evc_consumed_current != NULL || evc_domain_is_reclaiming() || evc_scheduler_is_thread() ||
+	    !evc_thread_record_detach() || !evc_walker_detach())
+		return EVC_NOT_PERMITTED;
+	evc_tree_give_back();
+	return EVC_OK;
+}
+
+/* Frees everything that is in no use. Returns whether that was everything. */
+static bool free_all(void)
+{
+	evc_schedulers_join_last();
+	evc_tree_reclaim();
+	/* What the trees' and the schedulers' functions have used on this thread meanwhile. */
+	if (evc_unregister_thread() != EVC_OK)
+		return false;
+	evc_domain_reclaim_all();
+	/* A `finalize` may have made this thread a record. */
+	if (evc_unregister_thread() != EVC_OK)
+		return false;
+	evc_pool_end_all();
+	evc_domain_reclaim_all();
+	return evc_allocated_blocks() == evc_domain_blocks();
+}
+
+enum evc_status evc_shutdown(void)
+{
+	enum evc_status status = evc_unregister_thread();
+	bool was_wanted;
+
+	if (status != EVC_OK)
+		return status;
+	if (pthread_mutex_trylock(&ending) != 0)
+		return EVC_NOT_PERMITTED;
+	was_wanted = evc_domain_stop();
+	if (free_all()) {
+		/* The thread of a scheduler that was freed since. */
+		evc_schedulers_join_last();
+		evc_domain_end();
+		evc_thread_records_end();
+		evc_tree_memory_end();
+		evc_walkers_end();
+	} else {
+		status = EVC_NOT_PERMITTED;
+		if (was_wanted)
+			evc_reclaimer_start();
+	}
+	pthread_mutex_unlock(&ending);
+	return status;
+}
+#endif

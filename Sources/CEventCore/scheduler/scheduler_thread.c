@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#include "platform/config.h"
+
+#ifdef EVC_URCU
+#define _GNU_SOURCE 1
+#include "scheduler/scheduler_private.h"
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+/* The scheduler whose thread this is. */
+static _Thread_local struct evc_scheduler *thread_of;
+
+/*
+ * The thread that has ended last, 0 for none, to be joined by the next one or by evc_shutdown: only then no thread of
+ * a scheduler runs the library's code any more. Acquire and release: what it names was joined by nobody else.
+ */
+static _Atomic(pthread_t) last_thread;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void forget_last(void)
+{
+	/* The parent's threads do not exist in a child of fork. */
+	atomic_store_explicit(&last_thread, (pthread_t)0, memory_order_relaxed);
+}
+
+static void prepare_fork(void)
+{
+	pthread_atfork(NULL, NULL, forget_last);
+}
+
+static void join(pthread_t last)
+{
+	if (last != (pthread_t)0)
+		pthread_join(last, NULL);
+}
+
+bool evc_scheduler_is_thread(void)
+{
+	return thread_of != NULL;
+}
+
+void evc_schedulers_join_last(void)
+{
+	join(atomic_exchange_explicit(&last_thread, (pthread_t)0, memory_order_acq_rel));
+}
+
+static void *run(void *opaque)
+{
+	struct evc_scheduler *scheduler = opaque;
+	pthread_t last = (pthread_t)0;
+
+	thread_of = scheduler;
+#ifdef __APPLE__
+	pthread_setname_np(scheduler->name);
+#else
+	pthread_setname_np(pthread_self(), scheduler->name);
+#endif
+#ifdef __linux__
+	/* The system may delay every sleep by 50 us to save wake-ups; these sleeps end at deadlines. */
+	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+#endif
+	while (!evc_scheduler_is_closed(scheduler)) {
+		/* R1. */
+		uint32_t ticket = evc_parker_prepare(scheduler->parker);
+		uint64_t now = scheduler->clock.now(scheduler->clock.context);
+		uint64_t next;
+
+		(void)evc_scheduler_fire_due(scheduler, now, &next);
+		/* R6, unless it was closed meanwhile; a later close comes after the ticket. */
+		if (!evc_scheduler_is_closed(scheduler))
+			scheduler->clock.sleep(scheduler->clock.context, scheduler->parker, ticket,
+					       next);
+		/* R7. */
+		atomic_store_explicit(&scheduler->sleeps_until, 0, memory_order_relaxed);
+	}
+	evc_scheduler_drop_all(scheduler);
+#ifdef EVC_THREAD_SANITIZER
+	/* It reports a thread that nobody has joined when the program ends, as the last one. */
+	pthread_detach(pthread_self());
+#else
+	/* Before the release, with which a program may find that the core is in use no more. */
+	last = atomic_exchange_explicit(&last_thread, pthread_self(), memory_order_acq_rel);
+#endif
+	pthread_mutex_lock(&scheduler->mutex);
+	scheduler->ended = true;
+	pthread_cond_broadcast(&scheduler->condition);
+	pthread_mutex_unlock(&scheduler->mutex);
+	evc_scheduler_release(scheduler);
+	/* At the very end: the other thread may be in a destructor that waits for this scheduler. */
+	join(last);
+	return NULL;
+}
+
+enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler)
+{
+	pthread_t handle;
+
+	pthread_once(&fork_once, prepare_fork);
+	evc_scheduler_retain(scheduler);
+	if (pthread_create(&handle, NULL, run, scheduler) == 0)
+		return EVC_OK;
+	/* The caller destroys it. */
+	atomic_fetch_sub_explicit(&scheduler->references, 1, memory_order_relaxed);
+	return EVC_OUT_OF_MEMORY;
+}
+
+enum evc_status evc_scheduler_join(struct evc_scheduler *scheduler)
+{
+	if (scheduler == NULL)
+		return EVC_INVALID_ARGUMENT;
+	if (thread_of == scheduler)
+		return EVC_NOT_PERMITTED;
+	pthread_mutex_lock(&scheduler->mutex);
+	while (!scheduler->ended)
+		pthread_cond_wait(&scheduler->condition, &scheduler->mutex);
+	pthread_mutex_unlock(&scheduler->mutex);
+	return EVC_OK;
+}
+#endif

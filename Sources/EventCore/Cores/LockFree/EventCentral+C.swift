@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// A central that C and Swift share: a C library dispatches and subscribes by the functions of `eventcore/router.h`.
+///
+/// Import the library's structure, say that it is an event, and hand router and key to the library:
+///
+/// ```swift
+/// extension reading: @retroactive Eventable {}
+/// sensors_start(central.cRouter, EventCentral.cKey(of: reading.self))
+/// ```
+extension EventCentral {
+  /// The router of the C core (`struct evc_router *`), for a C library that is part of the same process and uses the
+  /// same copy of the core; nil if this central's core is ``Core/locking``, which C does not know.
+  ///
+  /// What C subscribes it unsubscribes before the central ends. The core's own thread frees, so C need not call
+  /// `evc_reclaim`, and never calls `evc_router_destroy` or `evc_shutdown`.
+  ///
+  /// **Threads**: any. **Ownership**: the central's, as long as the program holds it.
+  public var cRouter: OpaquePointer? {
+    #if URCU
+      (router as? LockFreeRouter)?.router
+    #else
+      nil
+    #endif
+  }
+
+  /// The key under which C dispatches and subscribes to the events of a type, with `sizeof` and `_Alignof` of its
+  /// structure. Only types without references: C copies bytes, and ends nothing.
+  ///
+  /// **Threads**: any. The key is the same as long as the process lives.
+  public static func cKey<E: Eventable & BitwiseCopyable>(of type: E.Type) -> UInt64 {
+    UInt64(eventKey(type))
+  }
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Copyright the EventCore authors
+#
+# The core outside of the package manager: installs it into a temporary prefix, and builds and runs the programs of
+# Examples/C and Tests/CProgram with what is installed, by gcc and clang, with pkg-config and CMake, against the shared
+# library, the static one and the amalgamation. Under valgrind nothing is left after evc_shutdown; a plug-in can be
+# unloaded; and the library exports the functions of its headers, and nothing else.
+#
+# On Debian and its kin installs what is missing (needs root).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fail() { printf 'check-c-install: %s\n' "$*" >&2; exit 1; }
+
+missing=()
+for tool in gcc:gcc g++:g++ cmake:cmake pkg-config:pkg-config valgrind:valgrind python3:python3; do
+  command -v "${tool%:*}" >/dev/null || missing+=("${tool#*:}")
+done
+if [ "${#missing[@]}" -gt 0 ]; then
+  command -v apt-get >/dev/null || fail "this needs ${missing[*]}"
+  root=()
+  [ "$(id -u)" -eq 0 ] || root=(sudo -n)
+  "${root[@]}" apt-get update -qq
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+prefix=$folder/prefix
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
+compilers=(gcc:g++)
+command -v clang >/dev/null && compilers+=(clang:clang++)
+
+step() { printf -- '-- %s\n' "$*"; }
+run() { timeout 120 "$@"; }
+
+step "install"
+make -s -j2 install PREFIX="$prefix" CC=gcc
+if make -s install PREFIX=relative DESTDIR="$folder/refused" 2>"$folder/refusal"; then fail "a relative PREFIX was taken"; fi
+grep -q 'PREFIX is an absolute path' "$folder/refusal" || fail "a relative PREFIX was refused without a sentence"
+make -s install PREFIX=/usr DESTDIR="$folder/staged" CC=gcc
+[ -e "$folder/staged/usr/lib/pkgconfig/eventcore.pc" ] || fail "DESTDIR was ignored"
+# The version that the file names is the one of the headers, and the library says the same.
+version=$(pkg-config --modversion eventcore)
+make -s install PREFIX="$prefix" CC=gcc
+
+step "what is exported"
+declared=$(sed 's/static inline.*//' include/eventcore/*.h | tr '\n' ' ' |
+  grep -oE 'EVC_API [^;{]*' | grep -oE '\bevc_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u)
+exported() { nm -D --defined-only "$1" | awk '$2 ~ /^[A-Z]$/ && $3 !~ /^(_edata|_end|_init|_fini|__bss_start)$/ { print $3 }' | sort -u; }
+diff <(printf '%s\n' "$declared") <(exported "$prefix/lib/libeventcore.so") ||
+  fail "the library exports (>) what its headers do not declare (<), or the other way round"
+readelf -d "$prefix/lib/libeventcore.so" | grep -q 'SONAME.*libeventcore\.so\.[0-9.]*\]' || fail "the library has no soname"
+
+scripts/amalgamate.py "$folder/amalgamation" >/dev/null
+for pair in "${compilers[@]}"; do
+  cc=${pair%:*} cxx=${pair#*:}
+  programs=$folder/$cc
+  mkdir -p "$programs"
+  warnings=(-Wall -Wextra -Werror)
+
+  step "$cc: pkg-config, shared and static"
+  read -ra cflags < <(pkg-config --cflags eventcore)
+  read -ra shared < <(pkg-config --libs eventcore)
+  read -ra static < <(pkg-config --static --libs eventcore | sed 's/-leventcore/-l:libeventcore.a/')
+  for kind in shared static; do
+    declare -n libs=$kind
+    "$cc" -std=c11 "${warnings[@]}" "${cflags[@]}" Examples/C/fixed_step.c -o "$programs/fixed_step-$kind" "${libs[@]}" -lpthread
+    "$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" Examples/C/typed_events.cpp -o "$programs/typed_events-$kind" "${libs[@]}" -lpthread
+    "$cxx" -std=c++17 -fno-exceptions -fno-rtti "${warnings[@]}" "${cflags[@]}" -fsyntax-only -x c++ - <<<'#include <eventcore/eventcore.hpp>'
+    run "$programs/fixed_step-$kind"
+    run "$programs/typed_events-$kind"
+    "$cc" -std=gnu11 -fPIC -shared -fvisibility=hidden "${warnings[@]}" "${cflags[@]}" Tests/CProgram/plugin.c -o "$programs/plugin-$kind.so" "${libs[@]}"
+  done
+  "$cc" -std=gnu11 "${warnings[@]}" Tests/CProgram/host.c -o "$programs/host" -lpthread -ldl
+
+  step "$cc: the amalgamation"
+  "$cc" -std=c11 -pedantic "${warnings[@]}" -O2 -c "$folder/amalgamation/eventcore.c" -o "$programs/eventcore.o"
+  mkdir -p "$programs/include/eventcore"
+  cp "$folder/amalgamation/eventcore.h" include/eventcore/eventcore.hpp "$programs/include/eventcore"
+  "$cc" -std=c11 "${warnings[@]}" -I"$programs/include" Examples/C/fixed_step.c "$programs/eventcore.o" -o "$programs/fixed_step-one" -lurcu-bp -lpthread
+  "$cxx" -std=c++17 "${warnings[@]}" -I"$programs/include" Examples/C/typed_events.cpp "$programs/eventcore.o" -o "$programs/typed_events-one" -lurcu-bp -lpthread
+  run "$programs/fixed_step-one"
+  run "$programs/typed_events-one"
+  "$cc" -std=c11 -O2 -fPIC -shared "$folder/amalgamation/eventcore.c" -o "$programs/one.so" -lurcu-bp -lpthread
+  diff <(printf '%s\n' "$declared") <(exported "$programs/one.so") || fail "the amalgamation exports something else"
+
+  step "$cc: a plug-in is unloaded"
+  for kind in shared static; do run "$programs/host" "$programs/plugin-$kind.so"; done
+
+  step "$cc: CMake"
+  cmake -S Examples/C -B "$programs/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" >/dev/null
+  cmake --build "$programs/cmake" -j2 >/dev/null
+  run ctest --test-dir "$programs/cmake" --output-on-failure | tail -n 3
+done
+
+step "posting without waiting, under a filter of system calls"
+make -s .build/c-realtime CC=gcc
+run .build/c-realtime
+
+step "valgrind"
+gcc -std=gnu11 -O1 -Wall -Wextra -Werror -I"$prefix/include" Tests/CProgram/shutdown.c -o "$folder/shutdown" "$prefix/lib/libeventcore.a" -lurcu-bp -lpthread
+check=(valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=all)
+for program in "$folder/shutdown" "$folder/gcc/typed_events-static"; do
+  timeout 300 "${check[@]}" "$program" || fail "valgrind found something in ${program##*/}"
+done
+echo "C library $version: ok"
