@@ -47,7 +47,8 @@ enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
 {
 	struct evc_balancer *balancer;
 
-	if (out == NULL)
+	if (out == NULL ||
+	    (options != NULL && options->clock != NULL && options->clock->now == NULL))
 		return EVC_INVALID_ARGUMENT;
 	balancer = evc_allocate(sizeof(*balancer), _Alignof(struct evc_balancer));
 	if (balancer == NULL)
@@ -64,6 +65,8 @@ enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
 	balancer->turn = &balancer->own_turn;
 	if (options != NULL) {
 		balancer->choose = options->choose;
+		if (options->clock != NULL)
+			balancer->clock = *options->clock;
 		if (options->turn != NULL)
 			balancer->turn = (_Atomic uint32_t *)(void *)options->turn;
 		balancer->subscription.drop = options->drop;
@@ -118,7 +121,7 @@ enum evc_status evc_balancer_add(struct evc_balancer *balancer,
 	    load == NULL || subscription == &balancer->subscription)
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&balancer->mutex);
-	status = evc_snapshot_add(&balancer->current, entry);
+	status = evc_snapshot_add(&balancer->current, entry, &balancer->clock);
 	pthread_mutex_unlock(&balancer->mutex);
 	return status;
 }
