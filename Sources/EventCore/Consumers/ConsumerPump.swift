@@ -95,7 +95,9 @@ final class ConsumerPump: @unchecked Sendable {
   ///
   /// Without a wake-up the mailbox may be armed. That makes no difference, since the state alone says who
   /// drives: a wake-up that comes meanwhile, or for something that this call delivers, makes one more job.
-  func run(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult? {
+  func run(
+    _ consumer: Consumer, limit: Int, until deadline: UInt64, timers: Scheduler? = nil
+  ) -> PumpResult? {
     guard let found = claim() else { return nil }
     guard found != .ended else {
       driver.willRest()
@@ -105,7 +107,7 @@ final class ConsumerPump: @unchecked Sendable {
       handBack(.running, as: found)
       return .more
     }
-    let result = consumer.pump(limit: limit, until: deadline)
+    let result = consumer.pump(limit: limit, until: deadline, timers: timers)
     if result != .more { driver.willRest() }
     switch result {
     case .more: schedule()
@@ -113,6 +115,11 @@ final class ConsumerPump: @unchecked Sendable {
     case .ended: didEnd()
     }
     return result
+  }
+
+  /// The thread that drives is about to deliver whatever waits: a wake-up so far needs no job of its own.
+  func willDeliver() {
+    _ = exchange(.rewoken, .running)
   }
 
   /// Whether a job is due. Sequentially consistent, for a loop that looks before it sleeps.

@@ -109,7 +109,7 @@ final class Receiver: @unchecked Sendable {
     let next = last + 1
     liveCount += 1
     timedCount += handler.state.isTimed ? 1 : 0
-    handler.state.begin(at: next)
+    handler.state.begin(at: next, by: consumer._withUnsafeGuaranteedRef { $0.basis.clock })
     additions.withLock { additions in
       additions.handlers.append(handler)
       additions.generation = next

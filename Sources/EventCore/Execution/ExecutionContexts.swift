@@ -45,7 +45,7 @@ package final class ExecutionContexts: @unchecked Sendable {
     }
   }
   private let state = Guarded(State())
-  private let core: EventCentral.Core
+  private let basis: CentralBasis
   /// The central's router, and the one for events that are sent to the event thread or the listener alone.
   private let sources: [any RouterCore]
   private let home: Home
@@ -62,8 +62,8 @@ package final class ExecutionContexts: @unchecked Sendable {
   static let courteousBatch = 64
   static let largeBatch = 512
 
-  init(core: EventCentral.Core, sources: [any RouterCore], home: Home) {
-    self.core = core
+  init(_ basis: CentralBasis, sources: [any RouterCore], home: Home) {
+    self.basis = basis
     self.sources = sources
     self.home = home
   }
@@ -202,9 +202,9 @@ package final class ExecutionContexts: @unchecked Sendable {
   }
 
   private func makeConsumer(_ pump: ConsumerPump?, _ hooks: ConsumerHooks) -> Consumer {
-    let direct = core.parts.makeRouter()
+    let direct = basis.makeRouter()
     return Consumer(
-      core: core, routes: RouterGroup(sources + [direct]), direct: direct, strategy: .park, pump: pump,
+      basis, routes: RouterGroup(sources + [direct]), direct: direct, strategy: .park, pump: pump,
       hooks: hooks)
   }
 

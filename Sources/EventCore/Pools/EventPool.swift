@@ -96,7 +96,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   public var listener: EventListener {
     ownListener.value(or: {
       EventListener(
-        core: central.core, sources: [central.router, direct],
+        central.basis, sources: [central.router, direct],
         target: ScheduleTarget(central.scheduler, direct), name: "EventPool listener")
     })
   }
@@ -191,7 +191,8 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
     let slots = core.close(whenEmpty: true)
-    for slot in slots where !slot.thread.consumer.ended.wait(until: deadline.limit) {
+    for slot in slots
+    where !slot.thread.consumer.ended.wait(until: deadline.limit, by: central.basis.clock) {
       cancel()
       return false
     }
@@ -208,7 +209,8 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let slots = core.close(whenEmpty: true)
     for slot in slots {
-      guard await slot.thread.consumer.ended.opened(until: deadline.limit) else {
+      guard await slot.thread.consumer.ended.opened(until: deadline.limit, by: central.basis.clock)
+      else {
         cancel()
         return false
       }

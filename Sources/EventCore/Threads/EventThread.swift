@@ -54,7 +54,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   public required init() {
     let membership = PoolConstruction.takeMembership(for: Self.self, on: .shared)
     central = membership?.central ?? .shared
-    direct = membership?.direct ?? central.core.parts.makeRouter()
+    direct = membership?.direct ?? central.basis.makeRouter()
     consumer = Self.makeConsumer(central, direct, membership, .park)
     begin(membership, name: nil)
   }
@@ -73,7 +73,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ) {
     let membership = PoolConstruction.takeMembership(for: Self.self, on: central)
     self.central = membership?.central ?? central
-    direct = membership?.direct ?? self.central.core.parts.makeRouter()
+    direct = membership?.direct ?? self.central.basis.makeRouter()
     consumer = Self.makeConsumer(self.central, direct, membership, waitStrategy)
     begin(membership, name: name)
   }
@@ -83,7 +83,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
     _ strategy: EventWaitStrategy
   ) -> Consumer {
     Consumer(
-      core: central.core, routes: membership?.routes ?? RouterGroup([central.router, direct]), direct: direct,
+      central.basis, routes: membership?.routes ?? RouterGroup([central.router, direct]), direct: direct,
       strategy: strategy, hooks: ConsumerHooks(member: membership?.member, shared: membership?.shared))
   }
 
@@ -99,10 +99,9 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// For `UIEventThread`, which has no thread: `pump` drives its consumer.
   init(on central: EventCentral, pump: ConsumerPump) {
     self.central = central
-    direct = central.core.parts.makeRouter()
+    direct = central.basis.makeRouter()
     consumer = Consumer(
-      core: central.core, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
-      pump: pump)
+      central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park, pump: pump)
     consumer.setOwner(self)
     registerHandlers()
   }
@@ -162,7 +161,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// Ends the thread after it has handled the events that wait. It gets no events that are dispatched from
   /// now on, not even those of its own callbacks.
   ///
-  /// - Parameter deadline: When to give up: the events that still wait then are freed and counted, as by
+  /// - Parameter deadline: When to give up, on the central's clock (``EventCentral/now``): the events that still wait then are freed and counted, as by
   ///   ``cancel()``.
   /// - Returns: True if everything that was dispatched before was handled in time. An event that another
   ///   thread is dispatching at this moment may be handled, refused, or freed and counted.
@@ -174,7 +173,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
     consumer.close(whenEmpty: true)
-    if consumer.ended.wait(until: deadline.limit) {
+    if consumer.ended.wait(until: deadline.limit, by: central.basis.clock) {
       return finish()
     }
     giveUp()
@@ -190,7 +189,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     consumer.close(whenEmpty: true)
-    if await consumer.ended.opened(until: deadline.limit) {
+    if await consumer.ended.opened(until: deadline.limit, by: central.basis.clock) {
       return finish()
     }
     giveUp()

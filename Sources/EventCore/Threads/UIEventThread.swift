@@ -72,7 +72,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
     }
     consumer.close(whenEmpty: true)
     while !consumer.ended.wait(until: 0) {
-      guard DispatchTime.now() < deadline else {
+      guard central.now < deadline else {
         giveUp()
         return false
       }
