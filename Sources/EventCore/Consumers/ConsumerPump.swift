@@ -117,6 +117,23 @@ final class ConsumerPump: @unchecked Sendable {
     return result
   }
 
+  /// Delivers one event, or does what else is to be done, for a loop that has looked for work. Returns how many events
+  /// were handled.
+  func step() -> Int {
+    guard let consumer else {
+      perform()
+      return 0
+    }
+    let before = consumer.calls.handled
+    _ = run(consumer, limit: 1, until: .max)
+    return Int(consumer.calls.handled &- before)
+  }
+
+  /// How many events wait for the consumer.
+  var waiting: Int { consumer?.mailbox.depths().reduce(0, +) ?? 0 }
+  /// False once the consumer was closed.
+  var isConsumerOpen: Bool { consumer?.isOpen ?? false }
+
   /// The thread that drives is about to deliver whatever waits: a wake-up so far needs no job of its own.
   func willDeliver() {
     _ = exchange(.rewoken, .running)

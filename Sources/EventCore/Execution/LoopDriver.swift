@@ -149,8 +149,12 @@ final class LoopDriver: PumpDriver, TimerLoop {
 extension Consumer {
   /// Where the handlers of an event thread, a `UIEventThread` or an `EventPump` run.
   var place: EventListenerContext {
-    if isPumpedByLoop { return .pump }
-    return pump == nil ? .eventThread : .mainQueue
+    switch pump?.driver {
+    case nil: .eventThread
+    case is LoopDriver: .pump
+    case let serial as SerialDriver: serial.isOnMain ? .mainQueue : .eventThread
+    default: .mainQueue
+    }
   }
 
   /// Whether it is that of an `EventPump`.

@@ -19,6 +19,8 @@ public final class EventCentral: EventListenable, Sendable {
   public let listener: EventListener
   let scheduler: Scheduler
   let basis: CentralBasis
+  /// Runs what would be concurrent, if the central is deterministic.
+  let serial: SerialLoop?
 
   /// Who dispatches the scheduled events of a central at their time.
   public enum Timers: Sendable {
@@ -42,18 +44,19 @@ public final class EventCentral: EventListenable, Sendable {
     core: Core = .default, clock: C = SuspendingClock(), timers: Timers = .thread
   ) {
     self.init(
-      CentralBasis(
-        core: core, clock: CentralClock(clock, startingAt: monotonicNanoseconds()),
-        timersInPumps: timers == .pumps))
+      CentralBasis(core: core, clock: CentralClock.given(clock), timersInPumps: timers == .pumps), seed: nil)
   }
 
-  private init(_ basis: CentralBasis) {
+  /// - Parameter seed: That of a deterministic central.
+  init(_ basis: CentralBasis, seed: UInt64?) {
     self.basis = basis
     core = basis.core
     router = basis.makeRouter()
-    scheduler = Scheduler(basis)
+    let scheduler = Scheduler(basis)
+    self.scheduler = scheduler
+    serial = seed.map { SerialLoop(seed: $0, timers: scheduler) }
     let target = ScheduleTarget(scheduler, router)
-    listener = EventListener(basis, sources: [router], target: target, name: "EventListener")
+    listener = EventListener(basis, serial, sources: [router], target: target, name: "EventListener")
   }
 
   /// The time on the central's clock, for its schedules and deadlines: that of `DispatchTime.now()`, unless the

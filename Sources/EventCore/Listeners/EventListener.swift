@@ -49,13 +49,14 @@ open class EventListener: EventListenable, @unchecked Sendable {
   public convenience init(on central: EventCentral = .shared, name: String = "EventListener") {
     let direct = central.basis.makeRouter()
     self.init(
-      central.basis, sources: [central.router, direct],
+      central.basis, central.serial, sources: [central.router, direct],
       target: ScheduleTarget(central.scheduler, direct), name: name)
   }
 
   /// A listener that has a listener thread.
   init(
-    _ basis: CentralBasis, sources: [any RouterCore], target: ScheduleTarget, name: String
+    _ basis: CentralBasis, _ serial: SerialLoop?, sources: [any RouterCore], target: ScheduleTarget,
+    name: String
   ) {
     let list = ListenerList()
     self.list = list
@@ -63,7 +64,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
     self.target = target
     // Weak, since the list retains registrations, which retain the thread's consumer.
     contexts = ExecutionContexts(
-      basis, sources: sources,
+      basis, serial, sources: sources,
       home: .ownThread(name: name) { [weak list] in list?.sweep($0) })
   }
 
@@ -73,7 +74,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
     self.direct = direct
     target = ScheduleTarget(central.scheduler, direct)
     contexts = ExecutionContexts(
-      central.basis, sources: [central.router, direct], home: .eventThread(consumer))
+      central.basis, central.serial, sources: [central.router, direct], home: .eventThread(consumer))
   }
 
   deinit {

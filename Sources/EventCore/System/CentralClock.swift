@@ -13,12 +13,13 @@ final class CentralClock: Sendable {
   /// What a manual clock shows at first: there is room for deadlines in the past, and 0 means "no time".
   static let start: UInt64 = 1_000_000_000_000
 
-  /// Nil for the system's clock.
-  ///
+  /// The clock that a central is given; nil for the system's, that of the cores and of `DispatchTime`.
+  static func given(_ clock: some Clock<Duration>) -> CentralClock? {
+    clock is SuspendingClock ? nil : CentralClock(clock, startingAt: monotonicNanoseconds())
+  }
+
   /// - Parameter start: The nanoseconds that stand for the present time of a clock which is not manual.
-  init?(_ clock: some Clock<Duration>, startingAt start: UInt64) {
-    // It is that of the cores and of `DispatchTime`.
-    if clock is SuspendingClock { return nil }
+  init(_ clock: some Clock<Duration>, startingAt start: UInt64) {
     manual = clock as? ManualClock
     if let manual {
       read = { manual.nanoseconds }

@@ -66,7 +66,8 @@ public final class EventPump {
     // The number is for the end alone, which handles nothing.
     pump = ConsumerPump(driver, batch: ExecutionContexts.largeBatch)
     consumer = Consumer(
-      central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park, pump: pump)
+      central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park, pump: pump,
+      hooks: ConsumerHooks(trace: central.serial?.name("EventPump")))
     mailbox = consumer.mailbox
     consumer.setOwner(self)
   }
