@@ -75,6 +75,11 @@ static const char *against_model(void)
 				EXPECT(!model[m].in || model[m].deadline > fake.time,
 				       "step %u, seed %llu: a timer did not fire", step,
 				       (unsigned long long)seed);
+			next = EVC_FOREVER;
+			for (unsigned m = 0; m < MOST; m++)
+				if (model[m].in && model[m].deadline < next)
+					next = model[m].deadline;
+			EXPECT_EQUAL(evc_scheduler_next(scheduler), next, "the earliest deadline");
 		} else if (model[place].in) {
 			EXPECT_OK(evc_scheduler_cancel(scheduler, model[place].id));
 			model[place].in = false;

@@ -38,6 +38,32 @@ struct SchedulingExamples {
     #expect(heartbeat.state == .cancelled)
   }
 
+  @Test("a clock that is moved")
+  func manualClock() {
+    let clock = ManualClock()
+    let world = EventCentral(clock: clock)
+    let handle = ReminderEvent(text: "tea").scheduleQueue(at: world.now + .seconds(180), on: world)
+    clock.advance(by: .seconds(180))   // the reminder is dispatched before this returns
+    #expect(handle.state == .dispatched)
+  }
+
+  @Test("timers of pumps")
+  func pumps() {
+    var frames = 0
+    func draw(_ frame: FrameEvent) { frames += 1 }
+    let world = EventCentral(timers: .pumps)
+    let pump = EventPump(on: world)
+    pump.addEventCallback { (frame: FrameEvent) in draw(frame) }
+    FrameEvent().scheduleQueue(every: .microseconds(16_667), on: world)
+    while frames < 3 {
+      pump.wait()
+      pump.run()
+    }
+    #expect(pump.timeUntilTimer != nil)
+    pump.cancel()
+    pump.run()
+  }
+
   @Test("times as programs for EventDrivenSwift write them")
   func foundationTimes() {
     let temperatureEvent = TemperatureEvent(temperatureInCelsius: 23.25)

@@ -99,6 +99,8 @@ struct evc_balancer_options {
 	 * atomically, so keep it on a cache line of its own. NULL: the balancer's own counter.
 	 */
 	uint32_t *turn;
+	/** The clock of the routers in which it is a receiver; NULL: evc_clock_now. Copied, as in evc_router_set_clock. */
+	const struct evc_clock *clock;
 };
 
 /**

@@ -92,6 +92,17 @@ EVC_API const char *evc_status_text(enum evc_status status);
  */
 EVC_API uint64_t evc_clock_now(void);
 
+/** A clock of the caller's, in place of `evc_clock_now`. */
+struct evc_clock {
+	/** Passed to `now`. */
+	void *context;
+	/**
+	 * Returns the time in nanoseconds, which is not 0 and never goes back. Any thread, also several at once, inside
+	 * dispatches: it neither waits nor dispatches.
+	 */
+	uint64_t (*now)(void *context);
+};
+
 /**
  * Executes a full memory barrier on every running thread of the process (membarrier on Linux), so that the
  * frequent side of a store-then-load race needs no barrier of its own.

@@ -53,6 +53,18 @@ EVC_API EVC_MUST_USE enum evc_status evc_router_create(struct evc_router **out);
 EVC_API void evc_router_destroy(struct evc_router *router);
 
 /**
+ * Has events bear the time of another clock. It is read for as many events as `evc_clock_now` would be, those of keys
+ * with a subscription that is timed.
+ *
+ * @param clock copied; its context must outlive the router
+ *
+ * Threads: one, before the first subscription. Progress: wait-free. Errors: EVC_INVALID_ARGUMENT without `now`;
+ * EVC_NOT_PERMITTED after the first subscription or dispatch.
+ */
+EVC_API EVC_MUST_USE enum evc_status evc_router_set_clock(struct evc_router *router,
+							  const struct evc_clock *clock);
+
+/**
  * Subscribes: `subscription` gets every event of `key` that is dispatched from now on. A second call for the
  * same subscription replaces its generation and `timed`.
  *

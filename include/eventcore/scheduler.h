@@ -169,6 +169,15 @@ EVC_API EVC_MUST_USE enum evc_status evc_scheduler_cancel(struct evc_scheduler *
 EVC_API size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *next);
 
 /**
+ * Returns the earliest deadline that waits, EVC_FOREVER if there is none. A timer that fires at this moment is not
+ * among those that wait.
+ *
+ * Threads: any, also inside `fire`. Progress: blocking (the heap's mutex), and applies the changes that others left
+ * in the list.
+ */
+EVC_API uint64_t evc_scheduler_next(struct evc_scheduler *scheduler);
+
+/**
  * Closes the scheduler: it accepts no more timers, drops and counts those that are pending, and its thread
  * ends. A running `fire` is finished; one that its thread was about to call may still be called. A driven
  * scheduler drops its timers before this call returns, unless evc_scheduler_run_due is running, which then

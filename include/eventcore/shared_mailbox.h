@@ -257,6 +257,18 @@ EVC_API enum evc_status evc_worker_wait(struct evc_worker *worker, uint64_t time
 EVC_API enum evc_status evc_worker_run(struct evc_worker *worker);
 
 /**
+ * Delivers one envelope, or none if none waits, and returns: for a worker whose thread has other things to do.
+ *
+ * A post to either mailbox does not wake whoever polls. `control` is called if the worker was interrupted, and `idle`
+ * if there was nothing.
+ *
+ * @return EVC_OK: it delivered one. EVC_EMPTY. EVC_CLOSED: the worker has ended, as after evc_worker_run.
+ *
+ * Threads: the one that is this worker. Progress: lock-free. Errors: EVC_INVALID_ARGUMENT.
+ */
+EVC_API EVC_MUST_USE enum evc_status evc_worker_poll(struct evc_worker *worker);
+
+/**
  * Starts a thread that runs `evc_worker_run(worker)`. `evc_thread_cancel` retires the worker; call
  * `evc_worker_destroy` after `evc_thread_join`.
  *

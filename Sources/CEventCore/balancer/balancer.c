@@ -49,13 +49,15 @@ enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
 				    struct evc_balancer **out)
 {
 	struct evc_balancer_options own;
-	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_balancer_options, options, turn);
+	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_balancer_options, options, clock);
 	struct evc_balancer *balancer;
 
 	if (out == NULL)
 		return EVC_INVALID_ARGUMENT;
 	if (status != EVC_OK)
 		return status;
+	if (own.clock != NULL && own.clock->now == NULL)
+		return EVC_INVALID_ARGUMENT;
 	balancer = evc_allocate(sizeof(*balancer), _Alignof(struct evc_balancer));
 	if (balancer == NULL)
 		return EVC_OUT_OF_MEMORY;
@@ -75,6 +77,8 @@ enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
 	}
 	balancer->subscription.sink = &balancer->sink;
 	balancer->turn = own.turn != NULL ? (_Atomic uint32_t *)(void *)own.turn : &balancer->own_turn;
+	if (own.clock != NULL)
+		balancer->clock = *own.clock;
 	atomic_init(&balancer->references, 1);
 	*out = balancer;
 	return EVC_OK;
@@ -123,7 +127,7 @@ enum evc_status evc_balancer_add(struct evc_balancer *balancer,
 	    load == NULL || subscription == &balancer->subscription)
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&balancer->mutex);
-	status = evc_snapshot_add(&balancer->current, entry);
+	status = evc_snapshot_add(&balancer->current, entry, &balancer->clock);
 	pthread_mutex_unlock(&balancer->mutex);
 	return status;
 }

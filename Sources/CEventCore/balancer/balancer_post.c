@@ -41,7 +41,8 @@ static uint32_t choose(struct evc_balancer *balancer, const struct evc_snapshot 
 	return evc_likely(index < receivers->count) ? index : index % receivers->count;
 }
 
-static void readdress(const struct evc_chain *chain, const struct evc_snapshot_entry *entry)
+static void readdress(const struct evc_chain *chain, const struct evc_snapshot *receivers,
+		      const struct evc_snapshot_entry *entry)
 {
 	struct evc_envelope *envelope = chain->first;
 
@@ -50,7 +51,7 @@ static void readdress(const struct evc_chain *chain, const struct evc_snapshot_e
 		envelope->generation = entry->generation;
 		/* No subscription of the router asked for the time; the dispatch is still running (D8). */
 		if (evc_unlikely(entry->timed && envelope->time == 0))
-			envelope->time = evc_clock_now();
+			envelope->time = evc_snapshot_time(receivers);
 	}
 }
 
@@ -75,7 +76,7 @@ static bool post(struct evc_balancer *balancer, const struct evc_snapshot *recei
 		const struct evc_snapshot_entry *entry = &receivers->entries[index];
 		struct evc_sink *sink = entry->subscription->sink;
 
-		readdress(chain, entry);
+		readdress(chain, receivers, entry);
 		if (evc_likely(sink->accept(sink, chain) == EVC_OK))
 			return true;
 		evc_load_withdraw(entry->load, chain->count);
@@ -85,7 +86,7 @@ static bool post(struct evc_balancer *balancer, const struct evc_snapshot *recei
 	if (index < receivers->count)
 		evc_load_withdraw(receivers->entries[index].load, chain->count);
 	/* The envelopes may outlive the receivers from here on. */
-	readdress(chain, &own);
+	readdress(chain, receivers, &own);
 	return false;
 }
 

@@ -23,6 +23,8 @@ struct evc_balancer {
 	_Atomic uint32_t *turn;
 	/* Read: any thread, in a section. Written: under `mutex`. NULL = no receivers. */
 	evc_current_snapshot current;
+	/* Constant. `now` is NULL for evc_clock_now. */
+	struct evc_clock clock;
 	_Atomic uint32_t references;
 	pthread_mutex_t mutex;
 	/* Relaxed: statistics. */

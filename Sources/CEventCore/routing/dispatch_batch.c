@@ -40,7 +40,8 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 		return EVC_OUT_OF_MEMORY;
 	}
 	evc_slot_set_next(envelope, NULL);
-	evc_dispatch_address(envelope, receiver, entry->snapshot->timed ? evc_clock_now() : 0, lane,
+	evc_dispatch_address(envelope, receiver,
+			     entry->snapshot->timed ? evc_snapshot_time(entry->snapshot) : 0, lane,
 			     EVC_ENVELOPE_BOXED | EVC_ENVELOPE_BATCH);
 	envelope->events = (uint8_t)events;
 	envelope->batch = (struct evc_batch){

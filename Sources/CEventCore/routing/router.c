@@ -75,7 +75,19 @@ enum evc_status evc_router_create(struct evc_router **out)
 	router->number = atomic_fetch_add_explicit(&router_number, 1, memory_order_relaxed) + 1;
 	atomic_init(&router->table, table);
 	router->route_count = 0;
+	router->clock = (struct evc_clock){ NULL, NULL };
 	*out = router;
+	return EVC_OK;
+}
+
+enum evc_status evc_router_set_clock(struct evc_router *router, const struct evc_clock *clock)
+{
+	if (router == NULL || clock == NULL || clock->now == NULL)
+		return EVC_INVALID_ARGUMENT;
+	/* The snapshots of the routes have the clock. */
+	if (router->route_count != 0)
+		return EVC_NOT_PERMITTED;
+	router->clock = *clock;
 	return EVC_OK;
 }
 
@@ -170,7 +182,7 @@ enum evc_status evc_router_subscribe(struct evc_router *router, uint64_t key,
 	pthread_mutex_lock(&router->mutex);
 	route = add_route(router, key);
 	if (route != NULL)
-		status = evc_snapshot_add(&route->current, entry);
+		status = evc_snapshot_add(&route->current, entry, &router->clock);
 	pthread_mutex_unlock(&router->mutex);
 	return status;
 }

@@ -39,6 +39,8 @@ struct evc_route_table {
 struct evc_router {
 	/* Unique in the process: distinguishes a cached route of a freed router from one of a new router. */
 	uint64_t number;
+	/* Constant from the first route on. `now` is NULL for evc_clock_now. */
+	struct evc_clock clock;
 	_Atomic(struct evc_route_table *) table;
 	pthread_mutex_t mutex;
 	/* Guarded by `mutex`. */

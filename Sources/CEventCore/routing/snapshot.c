@@ -13,13 +13,13 @@ static size_t size_for(uint32_t count)
 	return sizeof(struct evc_snapshot) + count * sizeof(struct evc_snapshot_entry);
 }
 
-static struct evc_snapshot *create(uint32_t capacity)
+static struct evc_snapshot *create(uint32_t capacity, const struct evc_clock *clock)
 {
 	struct evc_snapshot *snapshot =
 		evc_allocate(size_for(capacity), _Alignof(struct evc_snapshot));
 
 	if (snapshot != NULL)
-		*snapshot = (struct evc_snapshot){ .references = 1 };
+		*snapshot = (struct evc_snapshot){ .references = 1, .clock = clock };
 	return snapshot;
 }
 
@@ -54,12 +54,13 @@ static uint32_t place_of(const struct evc_snapshot *snapshot, uint32_t count,
 }
 
 /* A copy of `old` (may be NULL) with `entry` added or replaced. NULL = out of memory. */
-static struct evc_snapshot *with(const struct evc_snapshot *old, struct evc_snapshot_entry entry)
+static struct evc_snapshot *with(const struct evc_snapshot *old, struct evc_snapshot_entry entry,
+				 const struct evc_clock *clock)
 {
 	uint32_t count = old == NULL ? 0 : old->count;
 	bool is_there;
 	uint32_t place = place_of(old, count, entry.subscription, &is_there);
-	struct evc_snapshot *snapshot = create(is_there ? count : count + 1);
+	struct evc_snapshot *snapshot = create(is_there ? count : count + 1, clock);
 
 	if (snapshot == NULL)
 		return NULL;
@@ -75,7 +76,7 @@ static struct evc_snapshot *with(const struct evc_snapshot *old, struct evc_snap
 static struct evc_snapshot *without(const struct evc_snapshot *old,
 				    const struct evc_subscription *subscription)
 {
-	struct evc_snapshot *snapshot = create(old->count - 1);
+	struct evc_snapshot *snapshot = create(old->count - 1, old->clock);
 
 	if (snapshot == NULL)
 		return NULL;
@@ -133,11 +134,12 @@ static void publish(evc_current_snapshot *current, struct evc_snapshot *snapshot
 	evc_snapshot_retire(atomic_exchange_explicit(current, snapshot, memory_order_release));
 }
 
-enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry)
+enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry,
+				 const struct evc_clock *clock)
 {
 	/* Relaxed, here and below: written under the mutex, which the caller holds. */
 	struct evc_snapshot *snapshot =
-		with(atomic_load_explicit(current, memory_order_relaxed), entry);
+		with(atomic_load_explicit(current, memory_order_relaxed), entry, clock);
 
 	if (snapshot == NULL)
 		return EVC_OUT_OF_MEMORY;

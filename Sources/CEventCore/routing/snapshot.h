@@ -17,6 +17,7 @@
 #define EVC_SNAPSHOT_H
 
 #include "memory/subscription.h"
+#include "platform/compiler.h"
 #include "platform/domain.h"
 
 #include <stdatomic.h>
@@ -41,6 +42,8 @@ struct evc_snapshot {
 	/* What posts to the sinks need, and how many entries' sinks do. Those of one sink are adjacent. */
 	uint8_t needs;
 	uint32_t needing;
+	/* The owner's, read during a dispatch through the owner, which is there then. */
+	const struct evc_clock *clock;
 	struct evc_domain_head retired;
 	struct evc_snapshot_entry entries[];
 };
@@ -48,8 +51,12 @@ struct evc_snapshot {
 /* What a router has for each key, and a balancer for its receivers. NULL = no entries. */
 typedef _Atomic(struct evc_snapshot *) evc_current_snapshot;
 
-/* Adds an entry, or replaces that of its subscription. Under the owner's mutex. EVC_OUT_OF_MEMORY or EVC_OK. */
-enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry);
+/*
+ * Adds an entry, or replaces that of its subscription. `clock` is the owner's. Under the owner's mutex.
+ * EVC_OUT_OF_MEMORY or EVC_OK.
+ */
+enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry,
+				 const struct evc_clock *clock);
 /* Removes a subscription's entry. Under the owner's mutex. EVC_NOT_FOUND, EVC_OUT_OF_MEMORY or EVC_OK. */
 enum evc_status evc_snapshot_remove(evc_current_snapshot *current,
 				    const struct evc_subscription *subscription);
@@ -61,6 +68,14 @@ uint32_t evc_snapshot_count(evc_current_snapshot *current);
 
 /* The last release ends the snapshot on the callback thread, since releasing its sinks may run user code. */
 void evc_snapshot_release(struct evc_snapshot *snapshot);
+
+/* The time of a dispatch through the owner of a snapshot. */
+static inline uint64_t evc_snapshot_time(const struct evc_snapshot *snapshot)
+{
+	const struct evc_clock *clock = snapshot->clock;
+
+	return evc_likely(clock->now == NULL) ? evc_clock_now() : clock->now(clock->context);
+}
 
 /* Drops the owner's reference after a grace period. `snapshot` may be NULL. */
 void evc_snapshot_retire(struct evc_snapshot *snapshot);

@@ -174,6 +174,19 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 	return fired;
 }
 
+uint64_t evc_scheduler_next(struct evc_scheduler *scheduler)
+{
+	struct evc_timer *timer;
+	uint64_t next;
+
+	evc_scheduler_lock(scheduler);
+	evc_scheduler_apply(scheduler);
+	timer = evc_timer_heap_first(&scheduler->heap, &scheduler->store);
+	next = timer != NULL ? timer->deadline : EVC_FOREVER;
+	evc_scheduler_unlock(scheduler);
+	return next;
+}
+
 void evc_scheduler_close(struct evc_scheduler *scheduler)
 {
 	/* Sequentially consistent: see the end of the head of scheduler_private.h. */

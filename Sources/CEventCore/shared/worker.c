@@ -300,29 +300,61 @@ static bool end_if_own_closed(struct evc_worker *worker, bool *closes)
 	return *closes && evc_mailbox_end(worker->mailbox);
 }
 
+/*
+ * Delivers one envelope if there is one: EVC_OK. EVC_EMPTY: there is none, and `*held` is what to wait for.
+ * EVC_CLOSED: the worker has ended.
+ */
+static inline enum evc_status deliver_next(struct evc_worker *worker, bool *held)
+{
+	for (;;) {
+		/* A worker that is held is neither asleep nor looking, so that no post relies on it. */
+		bool closes;
+		struct evc_envelope *envelope;
+
+		*held = is_held(worker);
+		envelope = next(worker, *held);
+		if (evc_likely(envelope != NULL)) {
+			deliver(worker, envelope);
+			return EVC_OK;
+		}
+		if (*held ? end_if_own_closed(worker, &closes) : end_if_closed(worker, &closes)) {
+			part(worker);
+			return EVC_CLOSED;
+		}
+		/* Read again, since `next` may have cleared the interrupt of an admission. */
+		if (!closes && *held == is_held(worker))
+			return EVC_EMPTY;
+	}
+}
+
 enum evc_status evc_worker_run(struct evc_worker *worker)
 {
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
 	for (;;) {
-		/* A worker that is held is neither asleep nor looking, so that no post relies on it. */
-		bool held = is_held(worker), closes;
-		struct evc_envelope *envelope = next(worker, held);
+		bool held;
+		enum evc_status status = deliver_next(worker, &held);
 
-		if (evc_likely(envelope != NULL)) {
-			deliver(worker, envelope);
+		if (evc_likely(status == EVC_OK))
 			continue;
-		}
-		if (held ? end_if_own_closed(worker, &closes) : end_if_closed(worker, &closes)) {
-			part(worker);
+		if (status == EVC_CLOSED)
 			return EVC_CLOSED;
-		}
-		/* Read again, since `next` may have cleared the interrupt of an admission. */
-		if (closes || held != is_held(worker))
-			continue;
 		evc_mailbox_call_idle(worker->mailbox);
 		(void)(held ? evc_mailbox_wait(worker->mailbox, EVC_FOREVER)
 			    : evc_worker_wait(worker, EVC_FOREVER));
 	}
+}
+
+enum evc_status evc_worker_poll(struct evc_worker *worker)
+{
+	enum evc_status status;
+	bool held;
+
+	if (worker == NULL)
+		return EVC_INVALID_ARGUMENT;
+	status = deliver_next(worker, &held);
+	if (status == EVC_EMPTY)
+		evc_mailbox_call_idle(worker->mailbox);
+	return status;
 }
 #endif

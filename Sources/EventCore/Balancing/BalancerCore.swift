@@ -33,7 +33,14 @@ final class PoolChooser: @unchecked Sendable {
   /// balancers. Valid as long as this object.
   var turn: UnsafeMutablePointer<Atomic<UInt32>>? { balancer.needs?.turn }
 
-  init(_ balancer: any EventPoolBalancing, key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) {
+  /// That of the routers; nil for the system's.
+  let clock: CentralClock?
+
+  init(
+    _ balancer: any EventPoolBalancing, key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?,
+    _ clock: CentralClock?
+  ) {
+    self.clock = clock
     self.balancer = balancer
     self.key = key
     self.drop = drop

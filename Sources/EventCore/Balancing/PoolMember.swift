@@ -44,13 +44,13 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
   ///   - direct: The router for events that are dispatched to this thread alone.
   ///   - pool: The routes of all threads of the pool.
   init(
-    index: Int, core: EventCentral.Core, direct: any RouterCore, pool: PoolRoutes,
+    index: Int, _ basis: CentralBasis, direct: any RouterCore, pool: PoolRoutes,
     ticker: PoolTicker?
   ) {
     memory = EventLoad.Memory(index: index)
     self.ticker = ticker
     self.pool = pool
-    own = PoolRoutes(core: core, routes: direct, balancer: EventPoolLowestLoadBalancer())
+    own = PoolRoutes(basis, routes: direct, balancer: EventPoolLowestLoadBalancer())
   }
 
   var load: EventLoad { memory.load }

@@ -34,14 +34,14 @@ final class PoolRoutes: @unchecked Sendable {
     var isClosed = false
   }
 
-  private let core: EventCentral.Core
+  private let basis: CentralBasis
   private let routes: any RouteRegistry
   private let balancer: any EventPoolBalancing
   private let state = Guarded(State())
 
   /// - Parameter routes: The router, or group of routers, in which this is one receiver.
-  init(core: EventCentral.Core, routes: any RouteRegistry, balancer: any EventPoolBalancing) {
-    self.core = core
+  init(_ basis: CentralBasis, routes: any RouteRegistry, balancer: any EventPoolBalancing) {
+    self.basis = basis
     self.routes = routes
     self.balancer = balancer
   }
@@ -113,8 +113,8 @@ final class PoolRoutes: @unchecked Sendable {
   private func makeTarget(_ route: PoolRoute, _ state: State) -> Target {
     let balancer = route.ordinal > 0 ? balancer.needs?.forFurtherRoute() ?? balancer : balancer
     return Target(
-      sink: core.parts.makeBalancer(
-        PoolChooser(balancer, key: route.key, drop: state.drops[route.key])))
+      sink: basis.core.parts.makeBalancer(
+        PoolChooser(balancer, key: route.key, drop: state.drops[route.key], basis.clock)))
   }
 
   private func tell(_ route: PoolRoute, _ target: Target) {

@@ -19,11 +19,13 @@ final class PoolTicker: @unchecked Sendable {
   // `watch` writes `pool` once, before the pool has a thread; everything else is atomic or constant.
 
   private let isAwake = Atomic<Bool>(false)
-  private let interval: DispatchTimeInterval
+  private let interval: Duration
+  /// Nil for the system's.
+  private let clock: CentralClock?
   private let queue = DispatchQueue.global(qos: .utility)
   private weak var pool: (any PoolTicked)?
 
-  init(every interval: Duration) {
+  init(every interval: Duration, by clock: CentralClock?) {
     let nanoseconds = interval.wholeNanoseconds
     require(
       interval > .zero && nanoseconds <= Int.max,
@@ -31,7 +33,8 @@ final class PoolTicker: @unchecked Sendable {
       A scaler's interval is more than zero and less than 292 years, and this one is \(interval): give it \
       another, or nil to be asked by rescale() alone.
       """)
-    self.interval = .nanoseconds(Int(nanoseconds))
+    self.interval = interval
+    self.clock = clock
   }
 
   func watch(_ pool: any PoolTicked) {
@@ -55,7 +58,12 @@ final class PoolTicker: @unchecked Sendable {
 
   private func schedule() {
     // The ticker is not retained, and so ends with its pool.
-    queue.asyncAfter(deadline: .now() + interval) { [weak self] in self?.tick() }
+    let tick: @Sendable () -> Void = { [weak self] in self?.tick() }
+    if let clock {
+      _ = clock.alarm(at: later(clock.now, by: interval), tick)
+    } else {
+      queue.asyncAfter(deadline: .now() + .nanoseconds(Int(interval.wholeNanoseconds)), execute: tick)
+    }
   }
 
   private func tick() {

@@ -22,7 +22,7 @@ import Synchronization
 /// mutex, then a receiver's `additions`; the requests of `calls` last.
 @usableFromInline
 final class Consumer: @unchecked Sendable {
-  let core: EventCentral.Core
+  let basis: CentralBasis
   @usableFromInline let calls: HandlerCalls
   private(set) var registry: HandlerRegistry!
   let hooks: ConsumerHooks
@@ -57,8 +57,7 @@ final class Consumer: @unchecked Sendable {
   ///   - pump: Drives this consumer, if it has no thread.
   ///   - hooks: What a pool or a listener thread adds. The shared mailbox is not used before `admit`.
   init(
-    core: EventCentral.Core, routes: any RouteRegistry, direct: any RouterCore,
-    strategy: EventWaitStrategy, pump: ConsumerPump? = nil, hooks: ConsumerHooks = ConsumerHooks()
+    _ basis: CentralBasis, routes: any RouteRegistry, direct: any RouterCore, strategy: EventWaitStrategy, pump: ConsumerPump? = nil, hooks: ConsumerHooks = ConsumerHooks()
   ) {
     held = .allocate(capacity: 1)
     held.initialize(to: Held())
@@ -66,13 +65,13 @@ final class Consumer: @unchecked Sendable {
     workerReceivers.initialize(to: SharedReceivers())
     self.hooks = hooks
     self.direct = direct
-    self.core = core
+    self.basis = basis
     self.pump = pump
-    calls = HandlerCalls(hasBarrier: core.parts.barrier())
+    calls = HandlerCalls(hasBarrier: basis.core.parts.barrier())
     pump?.attach(self)
     mailbox =
       hooks.shared?.core.makeWorker(self, strategy)
-      ?? core.parts.makeMailbox(self, strategy, pump)
+      ?? basis.core.parts.makeMailbox(self, strategy, pump)
     registry = HandlerRegistry(self, routes)
   }
 
@@ -168,12 +167,15 @@ final class Consumer: @unchecked Sendable {
     }
   }
 
-  /// Delivers up to `limit` events, and begins none after `deadline`. Called by the pump, which lets one thread
-  /// at a time do so.
-  func pump(limit: Int, until deadline: UInt64 = .max) -> PumpResult {
+  /// Delivers up to `limit` events, and begins none after `deadline`. Fires the `timers` that are due, before and
+  /// between the events. Called by the pump, which lets one thread at a time do so.
+  func pump(limit: Int, until deadline: UInt64 = .max, timers: Scheduler? = nil) -> PumpResult {
     asThread {
       Self.current.with(self) {
-        let result = mailbox.pump(self, limit: limit, until: deadline)
+        let result =
+          timers == nil && basis.clock == nil
+          ? mailbox.pump(self, limit: limit, until: deadline)
+          : pumpOnClock(limit: limit, until: deadline, timers)
         if result == .ended {
           finish()
         } else {

@@ -9,6 +9,8 @@ struct ConsumerHooks: Sendable {
   var member: PoolMember?
   /// The shared mailbox that the consumer is a worker of.
   var shared: SharedMailbox?
+  /// Its name in the traces of a deterministic central.
+  var trace: TraceName?
 }
 
 /// When a listener thread does its periodic work.

@@ -95,7 +95,9 @@ final class ConsumerPump: @unchecked Sendable {
   ///
   /// Without a wake-up the mailbox may be armed. That makes no difference, since the state alone says who
   /// drives: a wake-up that comes meanwhile, or for something that this call delivers, makes one more job.
-  func run(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult? {
+  func run(
+    _ consumer: Consumer, limit: Int, until deadline: UInt64, timers: Scheduler? = nil
+  ) -> PumpResult? {
     guard let found = claim() else { return nil }
     guard found != .ended else {
       driver.willRest()
@@ -105,7 +107,7 @@ final class ConsumerPump: @unchecked Sendable {
       handBack(.running, as: found)
       return .more
     }
-    let result = consumer.pump(limit: limit, until: deadline)
+    let result = consumer.pump(limit: limit, until: deadline, timers: timers)
     if result != .more { driver.willRest() }
     switch result {
     case .more: schedule()
@@ -113,6 +115,28 @@ final class ConsumerPump: @unchecked Sendable {
     case .ended: didEnd()
     }
     return result
+  }
+
+  /// Delivers one event, or does what else is to be done, for a loop that has looked for work. Returns how many events
+  /// were handled.
+  func step() -> Int {
+    guard let consumer else {
+      perform()
+      return 0
+    }
+    let before = consumer.calls.handled
+    _ = run(consumer, limit: 1, until: .max)
+    return Int(consumer.calls.handled &- before)
+  }
+
+  /// How many events wait for the consumer.
+  var waiting: Int { consumer?.mailbox.depths().reduce(0, +) ?? 0 }
+  /// False once the consumer was closed.
+  var isConsumerOpen: Bool { consumer?.isOpen ?? false }
+
+  /// The thread that drives is about to deliver whatever waits: a wake-up so far needs no job of its own.
+  func willDeliver() {
+    _ = exchange(.rewoken, .running)
   }
 
   /// Whether a job is due. Sequentially consistent, for a loop that looks before it sleeps.

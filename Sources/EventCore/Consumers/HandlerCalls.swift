@@ -165,7 +165,7 @@ extension Consumer {
   /// has the barrier. Any thread.
   func fence() {
     if calls.hasBarrier {
-      _ = core.parts.barrier()
+      _ = basis.core.parts.barrier()
     }
   }
 }

@@ -40,6 +40,10 @@ final class Receiver: @unchecked Sendable {
   @usableFromInline let consumer: Unmanaged<Consumer>
   /// Counts the events of a pool. Retained, since balancers that may post to the mailbox read the counters.
   private let member: Unmanaged<PoolMember>?
+  /// Notes the events in a deterministic central.
+  private let trace: TraceName?
+  /// Whether neither of the two has to know of events.
+  private let isUnwatched: Bool
 
   private struct Additions {
     var handlers: [EventHandler] = []
@@ -84,6 +88,8 @@ final class Receiver: @unchecked Sendable {
     self.isLatestOnly = isLatestOnly
     route = PoolRoute(key: type.key, ordinal: ordinal)
     member = consumer.hooks.member.map { .passRetained($0) }
+    trace = consumer.hooks.trace
+    isUnwatched = member == nil && trace == nil
     list = .allocate(capacity: 1)
     list.initialize(to: List())
     direct = .allocate(capacity: 1)
@@ -109,7 +115,7 @@ final class Receiver: @unchecked Sendable {
     let next = last + 1
     liveCount += 1
     timedCount += handler.state.isTimed ? 1 : 0
-    handler.state.begin(at: next)
+    handler.state.begin(at: next, by: consumer._withUnsafeGuaranteedRef { $0.basis.clock })
     additions.withLock { additions in
       additions.handlers.append(handler)
       additions.generation = next
@@ -165,12 +171,22 @@ final class Receiver: @unchecked Sendable {
   }
 
   /// The same where `direct` does not apply: the event has another generation than the list, a handler
-  /// judges events, or the thread belongs to a pool.
+  /// judges events, or the thread belongs to a pool or to a deterministic central.
   @usableFromInline
   func deliverAny(
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
   ) -> Bool {
-    member == nil
+    isUnwatched
+      ? deliverToHandlers(payload, envelope, owned: owned)
+      : deliverWatched(payload, envelope, owned: owned)
+  }
+
+  @inline(never)
+  private func deliverWatched(
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
+  ) -> Bool {
+    trace?.note(key, envelope, at: consumer._withUnsafeGuaranteedRef { $0.basis.now })
+    return member == nil
       ? deliverToHandlers(payload, envelope, owned: owned)
       : deliverInPool(payload, envelope, owned: owned)
   }
@@ -240,7 +256,7 @@ final class Receiver: @unchecked Sendable {
 
   /// The value of `direct` for the list as it is now.
   private func directHandlers() -> DirectHandlers {
-    guard list.pointee.handlers.isUniform, member == nil else { return DirectHandlers() }
+    guard list.pointee.handlers.isUniform, isUnwatched else { return DirectHandlers() }
     let first = list.pointee.handlers.first
     return DirectHandlers(
       first: UnsafeRawPointer(first), end: UnsafeRawPointer(first + list.pointee.handlers.count),

@@ -45,32 +45,33 @@ struct CoreParts: Sendable {
   /// Runs a full memory fence on every thread of the process, so that a consumer needs none of its own
   /// before each call of a handler. False if the core or the system has no such fence.
   let barrier: @Sendable () -> Bool
-  let makeRouter: @Sendable () -> any RouterCore
+  /// With the clock that events bear the time of; nil for the system's.
+  let makeRouter: @Sendable (CentralClock?) -> any RouterCore
   /// The pump drives the consumer, if it has no thread of its own.
   let makeMailbox: @Sendable (Consumer, EventWaitStrategy, ConsumerPump?) -> any MailboxCore
   let makeSharedMailbox: @Sendable () -> any SharedMailboxCore
   let makeBalancer: @Sendable (PoolChooser) -> any BalancerCore
-  /// Nil for the monotonic clock and a thread of its own.
-  let makeScheduler: @Sendable (ManualClock?) -> any SchedulerCore
+  /// False for the system's clock and a thread; true if the owner calls `runDue`.
+  let makeScheduler: @Sendable (Bool) -> any SchedulerCore
   let trees: any TreeCore.Type
 
   fileprivate static let locking = CoreParts(
     barrier: { false },
-    makeRouter: { LockingRouter() },
+    makeRouter: { LockingRouter($0) },
     makeMailbox: { LockingMailbox($1, $2) },
     makeSharedMailbox: { LockingSharedMailbox() },
     makeBalancer: { LockingBalancer($0) },
-    makeScheduler: { LockingScheduler(clock: $0) },
+    makeScheduler: { LockingScheduler(isDriven: $0) },
     trees: LockingTree.self)
 
   #if URCU
     fileprivate static let lockFree = CoreParts(
       barrier: { lockFreeBarrier() },
-      makeRouter: { LockFreeRouter() },
+      makeRouter: { LockFreeRouter($0) },
       makeMailbox: { LockFreeMailbox($0, $1, $2) },
       makeSharedMailbox: { LockFreeSharedMailbox() },
       makeBalancer: { LockFreeBalancer($0) },
-      makeScheduler: { LockFreeScheduler(clock: $0) },
+      makeScheduler: { LockFreeScheduler(isDriven: $0) },
       trees: LockFreeTree.self)
   #endif
 }

@@ -35,7 +35,7 @@ public enum ExecuteEventOn: Sendable {
 public enum EventListenerContext: Sendable {
   /// An event thread, as one of its events.
   case eventThread
-  /// An ``EventPump``, inside ``EventPump/run(until:limit:)``.
+  /// An ``EventPump``, inside ``EventPump/run(until:limit:)-(ContinuousClock.Instant?,_)``.
   case pump
   /// The thread of the central, or of an ``EventListener``.
   case listenerThread

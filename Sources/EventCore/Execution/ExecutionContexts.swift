@@ -45,7 +45,9 @@ package final class ExecutionContexts: @unchecked Sendable {
     }
   }
   private let state = Guarded(State())
-  private let core: EventCentral.Core
+  private let basis: CentralBasis
+  /// Runs what would be concurrent in a deterministic central; nil in others.
+  private let serial: SerialLoop?
   /// The central's router, and the one for events that are sent to the event thread or the listener alone.
   private let sources: [any RouterCore]
   private let home: Home
@@ -62,8 +64,9 @@ package final class ExecutionContexts: @unchecked Sendable {
   static let courteousBatch = 64
   static let largeBatch = 512
 
-  init(core: EventCentral.Core, sources: [any RouterCore], home: Home) {
-    self.core = core
+  init(_ basis: CentralBasis, _ serial: SerialLoop?, sources: [any RouterCore], home: Home) {
+    self.basis = basis
+    self.serial = serial
     self.sources = sources
     self.home = home
   }
@@ -124,7 +127,8 @@ package final class ExecutionContexts: @unchecked Sendable {
 
   /// Nil for a consumer that has a thread.
   private static func driver(of consumer: Consumer) -> (any ContextDriver)? {
-    consumer.pump?.driver as? any ContextDriver
+    guard let driver = consumer.pump?.driver else { return nil }
+    return (driver as? SerialDriver).map { $0.original } ?? (driver as? any ContextDriver)
   }
 
   /// Whether `current()` is the caller's place.
@@ -136,8 +140,15 @@ package final class ExecutionContexts: @unchecked Sendable {
       return thread(consumer)
     case .ownThread(let name, let upkeep):
       return shared(.listenerThread) { key in
-        let consumer = makeConsumer(nil, ConsumerHooks(upkeep: upkeep))
-        startThread(named: name) { consumer.run() }
+        let consumer: Consumer
+        if let serial {
+          // By counting alone: how much time has passed since the last look differs from run to run.
+          let hooks = ConsumerHooks(upkeep: { _ in upkeep(.whileBusy) }, trace: serial.name(name))
+          consumer = makeConsumer(serial.makePump(), hooks)
+        } else {
+          consumer = makeConsumer(nil, ConsumerHooks(upkeep: upkeep))
+          startThread(named: name) { consumer.run() }
+        }
         return ExecutionContext(
           .listenerThread, consumer, key: key, endsWithUsers: false, host: self)
       }
@@ -147,13 +158,13 @@ package final class ExecutionContexts: @unchecked Sendable {
   package func queue(_ queue: DispatchQueue) -> ExecutionContext {
     guard !MainQueue.isMain(queue) else { return mainQueue() }
     return shared(.queue(ObjectIdentifier(queue))) { key in
-      pumped(.dispatchQueue(queue), QueueDriver(queue), key, batch: Self.largeBatch)
+      pumped(.dispatchQueue(queue), QueueDriver(queue), key, batch: Self.largeBatch, named: queue.label)
     }
   }
 
   package func mainQueue() -> ExecutionContext {
     shared(.mainQueue) { key in
-      pumped(.mainQueue, QueueDriver(.main), key, batch: Self.courteousBatch)
+      pumped(.mainQueue, QueueDriver(.main), key, batch: Self.courteousBatch, named: "main")
     }
   }
 
@@ -162,17 +173,24 @@ package final class ExecutionContexts: @unchecked Sendable {
       // One order for all that runs on the main thread.
       return mainQueue()
     }
+    require(
+      serial == nil,
+      """
+      A deterministic central runs everything on one thread, inside EventCentral.run(limit:), and a \(type(of: actor)) \
+      is an actor, which runs where its executor does: register with executeOn: .listenerThread, and have the handler do \
+      without the actor.
+      """)
     return shared(.actor(ObjectIdentifier(actor))) { key in
-      pumped(.actor, ActorDriver(actor), key, batch: Self.courteousBatch)
+      pumped(.actor, ActorDriver(actor), key, batch: Self.courteousBatch, named: "actor")
     }
   }
 
   package func task() -> ExecutionContext {
     let driver = TaskDriver()
     let context = shared(.task(ObjectIdentifier(driver))) { key in
-      pumped(.task, driver, key, batch: Self.courteousBatch)
+      pumped(.task, driver, key, batch: Self.courteousBatch, named: "task")
     }
-    if let pump = context.consumer.pump {
+    if serial == nil, let pump = context.consumer.pump {
       driver.start(pump)
     }
     return context
@@ -190,21 +208,27 @@ package final class ExecutionContexts: @unchecked Sendable {
     let isPump = consumer.isPumpedByLoop
     return shared(.thread(ObjectIdentifier(consumer))) { key in
       pumped(
-        isPump ? .pump : .eventThread, ThreadDriver(consumer), key, batch: isPump ? 1 : Self.largeBatch)
+        isPump ? .pump : .eventThread, ThreadDriver(consumer), key, batch: isPump ? 1 : Self.largeBatch,
+        named: "thread", isInThread: true)
     }
   }
 
+  /// `isInThread`: the jobs are events of another consumer, which runs in its own way.
   private func pumped(
-    _ place: EventListenerContext, _ driver: any PumpDriver, _ key: Key, batch: Int
+    _ place: EventListenerContext, _ driver: any ContextDriver, _ key: Key, batch: Int, named name: String,
+    isInThread: Bool = false
   ) -> ExecutionContext {
-    let consumer = makeConsumer(ConsumerPump(driver, batch: batch), ConsumerHooks())
+    let pump =
+      isInThread ? nil : serial?.makePump(insteadOf: driver)
+    let consumer = makeConsumer(
+      pump ?? ConsumerPump(driver, batch: batch), ConsumerHooks(trace: serial?.name(name)))
     return ExecutionContext(place, consumer, key: key, endsWithUsers: true, host: self)
   }
 
   private func makeConsumer(_ pump: ConsumerPump?, _ hooks: ConsumerHooks) -> Consumer {
-    let direct = core.parts.makeRouter()
+    let direct = basis.makeRouter()
     return Consumer(
-      core: core, routes: RouterGroup(sources + [direct]), direct: direct, strategy: .park, pump: pump,
+      basis, routes: RouterGroup(sources + [direct]), direct: direct, strategy: .park, pump: pump,
       hooks: hooks)
   }
 

@@ -20,17 +20,30 @@ import Synchronization
 /// what it was for; a late W2 makes one wake-up for nothing, and W3 has the next R2 read it. In the second case
 /// nothing reads until the next run. W3 follows W2 since a loop that saw the flag without the write would read
 /// nothing, and the descriptor would stay readable.
-final class LoopDriver: PumpDriver {
+final class LoopDriver: PumpDriver, TimerLoop {
   /// When nothing was left the last time, or the pump was made. Written by the loop, before a look that found
   /// nothing: whatever waits now has been posted since.
-  private let dry = Atomic<UInt64>(monotonicNanoseconds())
+  private let dry: Atomic<UInt64>
   private let descriptor = LazyReference<WakeDescriptor>()
   private let isSignalled = Atomic<Bool>(false)
   private let wakeUp: (@Sendable () -> Void)?
+  private let clock: CentralClock?
+  /// The timers that the loop runs; nil if it runs none.
+  let timers: Scheduler?
+  /// The earliest of these deadlines as the loop knows it, 0 if it will look before it waits. An earlier one wakes
+  /// the loop: whoever adds a timer makes it known to the scheduler, and reads this; the loop writes this, and
+  /// then looks once more. Sequentially consistent, all four.
+  private let known = Atomic<UInt64>(0)
 
-  init(wakeUp: (@Sendable () -> Void)?) {
+  init(wakeUp: (@Sendable () -> Void)?, _ basis: CentralBasis, timers: Scheduler?) {
     self.wakeUp = wakeUp
+    self.timers = timers
+    clock = basis.clock
+    dry = Atomic(basis.now)
+    timers?.add(self)
   }
+
+  private var now: UInt64 { clock?.now ?? monotonicNanoseconds() }
 
   func schedule(_ pump: ConsumerPump) {
     signal()
@@ -57,11 +70,14 @@ final class LoopDriver: PumpDriver {
     return made
   }
 
-  /// Waits until a job is due; false at the deadline. The loop only.
+  /// Waits until a job or a timer is due; false at the deadline. The loop only.
   func wait(for pump: ConsumerPump, until deadline: UInt64) -> Bool {
     let descriptor = descriptor(of: pump)
     while !pump.isDue {
-      guard !pump.hasEnded, descriptor.wait(until: deadline) else { return pump.isDue }
+      guard !pump.hasEnded else { return false }
+      let timer = nextTimer()
+      guard timer > now else { break }
+      guard !sleep(on: descriptor, until: min(deadline, timer)) else { return pump.isDue || timer <= now }
       guard !pump.isDue else { break }
       // A wake-up for nothing. The write of a job that became due now may be among what is read.
       descriptor.clear()
@@ -70,9 +86,50 @@ final class LoopDriver: PumpDriver {
     return true
   }
 
+  /// Sleeps until the descriptor is readable. True if the time has come instead.
+  private func sleep(on descriptor: WakeDescriptor, until time: UInt64) -> Bool {
+    guard let clock else { return !descriptor.wait(until: time) }
+    guard time != .max else { return !descriptor.wait(until: .max) }
+    let cancel = clock.alarm(at: time) { [weak self] in self?.signal() }
+    defer { cancel() }
+    // Looked at once it is set: a clock that stands still rings for no time that has passed.
+    while clock.now < time {
+      guard descriptor.wait(until: .max) else { return false }
+      guard clock.now >= time else { return false }
+      descriptor.clear()
+    }
+    return true
+  }
+
+  // MARK: Timers
+
+  /// The earliest deadline of the timers that the loop runs; `.max` if there is none. From here on an earlier one wakes
+  /// the loop, until it runs. The loop only.
+  func nextTimer() -> UInt64 {
+    guard let timers else { return .max }
+    var next = timers.nextDeadline
+    while true {
+      known.store(next, ordering: .sequentiallyConsistent)
+      let last = next
+      next = timers.nextDeadline
+      if next >= last { return last }
+    }
+  }
+
+  /// A run begins, which looks for timers.
+  func willRun() {
+    if timers != nil { known.store(0, ordering: .relaxed) }
+  }
+
+  func noteTimer(at deadline: UInt64) {
+    guard deadline < known.load(ordering: .sequentiallyConsistent) else { return }
+    signal()
+    wakeUp?()
+  }
+
   var lends: Bool { false }
 
-  func ranDry() { emptied(at: monotonicNanoseconds()) }
+  func ranDry() { emptied(at: now) }
 
   func willRest() {
     // Acquiring, pairs with `signal`.
@@ -92,8 +149,12 @@ final class LoopDriver: PumpDriver {
 extension Consumer {
   /// Where the handlers of an event thread, a `UIEventThread` or an `EventPump` run.
   var place: EventListenerContext {
-    if isPumpedByLoop { return .pump }
-    return pump == nil ? .eventThread : .mainQueue
+    switch pump?.driver {
+    case nil: .eventThread
+    case is LoopDriver: .pump
+    case let serial as SerialDriver: serial.isOnMain ? .mainQueue : .eventThread
+    default: .mainQueue
+    }
   }
 
   /// Whether it is that of an `EventPump`.

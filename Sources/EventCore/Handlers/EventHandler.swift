@@ -100,7 +100,8 @@ final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
 /// Whether a handler is alive, and since which generation. The consumer and the user's handle share it.
 @usableFromInline
 final class HandlerState: @unchecked Sendable {
-  // Atomic or constant, except for `index`, which only the consumer's thread uses.
+  // Atomic or constant, except for `index`, which only the consumer's thread uses, and for `clock`, which `begin`
+  // sets before others know the handler.
 
   /// The first generation whose events the handler gets; `.max` before its registration and after its end.
   /// Written by the registering and the removing thread, read by the consumer before each call.
@@ -117,8 +118,12 @@ final class HandlerState: @unchecked Sendable {
     self.isTimed = isTimed
   }
 
+  /// The central's clock, by which events age; nil for the system's.
+  private var clock: CentralClock?
+
   /// Makes the handler valid from a generation on. Once, before that generation is published.
-  func begin(at generation: UInt32) {
+  func begin(at generation: UInt32, by clock: CentralClock?) {
+    self.clock = clock
     // Releasing: pairs with `isEnded`.
     validFrom.store(generation, ordering: .releasing)
   }
@@ -135,6 +140,10 @@ final class HandlerState: @unchecked Sendable {
     // `HandlerCalls.running`; on x86 both are plain loads.)
     validFrom.load(ordering: .sequentiallyConsistent) <= generation
   }
+
+  /// Nanoseconds on the clock of the times of dispatch.
+  @usableFromInline
+  var now: UInt64 { clock?.now ?? monotonicNanoseconds() }
 
   @usableFromInline
   var isEnded: Bool { validFrom.load(ordering: .acquiring) == .max }

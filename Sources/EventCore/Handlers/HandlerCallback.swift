@@ -211,7 +211,7 @@ extension TypedHandler {
     self.init(state, needsOwner: callback.needsOwner, isLatestOnly: interest.isLatestOnly) {
       event, lane, time, owner in
       guard
-        interest.admits(event, lane, time), judge?(event, lane, time, owner) != false,
+        interest.admits(event, lane, time, for: state), judge?(event, lane, time, owner) != false,
         !interest.hasEnded(state)
       else { return false }
       return call(event, lane, time, owner)

@@ -53,10 +53,10 @@ struct HandlerInterest<E: Eventable> {
   @inlinable
   var isTimed: Bool { maximumAge != 0 || filter != nil }
 
-  /// Judges an event, right before the handler would run. The age comes first, since it costs less.
+  /// Judges an event for its handler, right before that would run. The age comes first, since it costs less.
   @inlinable
-  func admits(_ event: E, _ lane: UInt8, _ time: UInt64) -> Bool {
-    if maximumAge != 0, !isYounger(than: maximumAge, dispatched: time, now: eventClockNow()) {
+  func admits(_ event: E, _ lane: UInt8, _ time: UInt64, for handler: HandlerState) -> Bool {
+    if maximumAge != 0, !isYounger(than: maximumAge, dispatched: time, now: handler.now) {
       return false
     }
     guard let filter else { return true }
@@ -74,9 +74,6 @@ func isYounger(than maximumAge: UInt64, dispatched: UInt64, now: UInt64) -> Bool
   // An event that was dispatched after the clock was read has no age.
   now < dispatched || now - dispatched < maximumAge
 }
-
-@usableFromInline
-func eventClockNow() -> UInt64 { monotonicNanoseconds() }
 
 @usableFromInline
 func requireInterest(_ interest: EventListenerInterest, maximumAge: UInt64, hasFilter: Bool) {

@@ -18,22 +18,51 @@ public final class EventCentral: EventListenable, Sendable {
   /// Keeps the listeners of this central. It ends with the central, or by its own ``EventListener/end()``.
   public let listener: EventListener
   let scheduler: Scheduler
+  let basis: CentralBasis
+  /// Runs what would be concurrent, if the central is deterministic.
+  let serial: SerialLoop?
+
+  /// Who dispatches the scheduled events of a central at their time.
+  public enum Timers: Sendable {
+    /// A thread of the central, made with the first schedule. If the central was given a clock: the thread that
+    /// moves a ``ManualClock``, and for other clocks a task, which sleeps by the clock.
+    case thread
+    /// The central's pumps, inside ``EventPump/run(until:limit:)-(ContinuousClock.Instant?,_)``. A central whose receivers are
+    /// pumps then has no thread at all.
+    case pumps
+  }
 
   /// Makes a central that shares nothing with others.
   ///
-  /// - Parameter core: The implementation; both give the same guarantees.
-  public convenience init(core: Core = .default) {
-    self.init(core: core, clock: nil)
+  /// - Parameters:
+  ///   - core: The implementation; both give the same guarantees.
+  ///   - clock: What schedules, ages, deadlines and the time of a dispatch follow. The default is the system's
+  ///     clock, that of `DispatchTime`. With another one, such as a ``ManualClock`` or a simulation's own, all times
+  ///     are those of ``now``; it need not tick steadily, but never goes back.
+  ///   - timers: Who dispatches scheduled events.
+  public convenience init<C: Clock<Duration>>(
+    core: Core = .default, clock: C = SuspendingClock(), timers: Timers = .thread
+  ) {
+    self.init(
+      CentralBasis(core: core, clock: CentralClock.given(clock), timersInPumps: timers == .pumps), seed: nil)
   }
 
-  /// Makes a central for tests, whose schedules follow a manual clock; nil is the monotonic clock.
-  package init(core: Core, clock: ManualClock?) {
-    self.core = core
-    router = core.parts.makeRouter()
-    scheduler = Scheduler(core, clock: clock)
+  /// - Parameter seed: That of a deterministic central.
+  init(_ basis: CentralBasis, seed: UInt64?) {
+    self.basis = basis
+    core = basis.core
+    router = basis.makeRouter()
+    let scheduler = Scheduler(basis)
+    self.scheduler = scheduler
+    serial = seed.map { SerialLoop(seed: $0, timers: scheduler) }
     let target = ScheduleTarget(scheduler, router)
-    listener = EventListener(core: core, sources: [router], target: target, name: "EventListener")
+    listener = EventListener(basis, serial, sources: [router], target: target, name: "EventListener")
   }
+
+  /// The time on the central's clock, for its schedules and deadlines: that of `DispatchTime.now()`, unless the
+  /// central was given a clock. A ``ManualClock`` begins at 1,000 seconds. Other clocks begin at the `DispatchTime` at
+  /// which the central was made, and go on from there by themselves.
+  public var now: DispatchTime { DispatchTime(uptimeNanoseconds: basis.now) }
 
   deinit {
     scheduler.close()

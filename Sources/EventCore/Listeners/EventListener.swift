@@ -47,15 +47,16 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///   - central: Where the events are dispatched.
   ///   - name: How debuggers show the listener thread.
   public convenience init(on central: EventCentral = .shared, name: String = "EventListener") {
-    let direct = central.core.parts.makeRouter()
+    let direct = central.basis.makeRouter()
     self.init(
-      core: central.core, sources: [central.router, direct],
+      central.basis, central.serial, sources: [central.router, direct],
       target: ScheduleTarget(central.scheduler, direct), name: name)
   }
 
   /// A listener that has a listener thread.
   init(
-    core: EventCentral.Core, sources: [any RouterCore], target: ScheduleTarget, name: String
+    _ basis: CentralBasis, _ serial: SerialLoop?, sources: [any RouterCore], target: ScheduleTarget,
+    name: String
   ) {
     let list = ListenerList()
     self.list = list
@@ -63,7 +64,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
     self.target = target
     // Weak, since the list retains registrations, which retain the thread's consumer.
     contexts = ExecutionContexts(
-      core: core, sources: sources,
+      basis, serial, sources: sources,
       home: .ownThread(name: name) { [weak list] in list?.sweep($0) })
   }
 
@@ -73,7 +74,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
     self.direct = direct
     target = ScheduleTarget(central.scheduler, direct)
     contexts = ExecutionContexts(
-      core: central.core, sources: [central.router, direct], home: .eventThread(consumer))
+      central.basis, central.serial, sources: [central.router, direct], home: .eventThread(consumer))
   }
 
   deinit {

@@ -183,7 +183,7 @@ extension ListenerRegistration {
       if let plain { return TypedHandler(plain: plain, isLatestOnly: interest.isLatestOnly) }
       return TypedHandler(state, isLatestOnly: interest.isLatestOnly) { event, lane, time, _ in
         guard
-          interest.admits(event, lane, time), !interest.hasEnded(state),
+          interest.admits(event, lane, time, for: state), !interest.hasEnded(state),
           !isOnce || self.claimOnlyCall()
         else { return false }
         return call(event, lane, time, nil)
@@ -193,7 +193,7 @@ extension ListenerRegistration {
       // Retained during the filter, too, which may be a method of the requester.
       guard let held = self.holdRequester() else { return false }
       let wasCalled =
-        interest.admits(event, lane, time) && judge?(event, lane, time, held.object) != false
+        interest.admits(event, lane, time, for: state) && judge?(event, lane, time, held.object) != false
         && !interest.hasEnded(state) && (!isOnce || self.claimOnlyCall())
         && call(event, lane, time, held.object)
       if held.isForOneCall { self.letGoOfRequester() }

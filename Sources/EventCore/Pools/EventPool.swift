@@ -96,7 +96,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   public var listener: EventListener {
     ownListener.value(or: {
       EventListener(
-        core: central.core, sources: [central.router, direct],
+        central.basis, central.serial, sources: [central.router, direct],
         target: ScheduleTarget(central.scheduler, direct), name: "EventPool listener")
     })
   }
@@ -191,7 +191,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
     let slots = core.close(whenEmpty: true)
-    for slot in slots where !slot.thread.consumer.ended.wait(until: deadline.limit) {
+    for slot in slots where !central.wait(for: slot.thread.consumer, until: deadline.limit) {
       cancel()
       return false
     }
@@ -208,7 +208,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let slots = core.close(whenEmpty: true)
     for slot in slots {
-      guard await slot.thread.consumer.ended.opened(until: deadline.limit) else {
+      guard await central.waited(for: slot.thread.consumer, until: deadline.limit) else {
         cancel()
         return false
       }
@@ -236,7 +236,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     refuseOnOwnThread("join()", instead: "cancel()")
     let slots = core.slots
     for slot in slots.active + slots.retiring {
-      slot.thread.consumer.ended.wait()
+      _ = central.wait(for: slot.thread.consumer, until: nil)
     }
   }
 
@@ -246,7 +246,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   public func join() async {
     let slots = core.slots
     for slot in slots.active + slots.retiring {
-      await slot.thread.consumer.ended.opened()
+      _ = await central.waited(for: slot.thread.consumer, until: nil)
     }
   }
 

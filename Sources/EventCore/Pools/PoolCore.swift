@@ -48,13 +48,13 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     self.scaler = scaler
     self.accepts = accepts
     self.make = make
-    direct = central.core.parts.makeRouter()
+    direct = central.basis.makeRouter()
     let routers = RouterGroup([central.router, direct])
-    routes = PoolRoutes(core: central.core, routes: routers, balancer: balancer)
+    routes = PoolRoutes(central.basis, routes: routers, balancer: balancer)
     shared =
       balancer.needs?.sharesOneMailbox == true
       ? SharedMailbox(core: central.core, router: routers) : nil
-    ticker = scaler.interval.map { PoolTicker(every: $0) }
+    ticker = scaler.interval.map { PoolTicker(every: $0, by: central.basis.clock) }
     state = Guarded(State(capacity: capacity))
     check(capacity, by: "its maker")
     if let maximum = scaler.maximumCapacity {
@@ -178,9 +178,9 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   }
 
   private func makeSlot(_ index: Int) -> Slot {
-    let direct = central.core.parts.makeRouter()
+    let direct = central.basis.makeRouter()
     let member = PoolMember(
-      index: index, core: central.core, direct: direct, pool: routes, ticker: ticker)
+      index: index, central.basis, direct: direct, pool: routes, ticker: ticker)
     let membership = PoolMembership(
       central: central, direct: direct, member: member, shared: shared, name: "\(name)-\(index)",
       didEnd: { [weak self] in self?.didEnd(member) })

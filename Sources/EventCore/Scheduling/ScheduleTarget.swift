@@ -50,10 +50,7 @@ final class ScheduleTarget: Sendable {
   }
 
   /// The time after a delay, at most the last one that the clock can express, which never comes.
-  private func time(after delay: Duration) -> UInt64 {
-    let (time, isBeyond) = scheduler.now.addingReportingOverflow(delay.wholeNanoseconds)
-    return isBeyond ? .max : time
-  }
+  private func time(after delay: Duration) -> UInt64 { later(scheduler.now, by: delay) }
 }
 
 extension Duration {

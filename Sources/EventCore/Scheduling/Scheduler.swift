@@ -6,28 +6,45 @@ import Synchronization
 /// The scheduler of one central: its core, which is made at first use, and its counts.
 ///
 /// It keeps events until their time and then dispatches them through the router of their `ScheduleTarget`,
-/// as a user would. It does so on its own thread, on which no handler ever runs.
+/// as a user would. It does so on its own thread, on which no handler ever runs; on a clock that the central was
+/// given, when that rings; or, by `EventCentral.Timers.pumps`, inside the runs of the central's pumps.
+///
+/// Lock order: `alarm` or `loops`, then the core's heap. Neither is held while timers fire.
 final class Scheduler: Sendable {
-  private let kind: EventCentral.Core
-  /// Nil for the monotonic clock and a thread.
-  private let clock: ManualClock?
+  private let basis: CentralBasis
   private let made = LazyReference<Made>()
   /// Held while the core is made, so that only one thread is started. No other lock is taken within it.
   private let making = Guarded(())
   let counts = ScheduleCounts()
+  private let alarm = Guarded(Alarm())
+  private let loops = Guarded<[WeakLoop]>([])
+  /// How many calls of `runDue` have not been answered. Only the thread that raised it from 0 runs timers.
+  private let asked = Atomic<Int>(0)
+
+  /// What the clock is to ring for.
+  private struct Alarm {
+    var deadline = UInt64.max
+    var cancel: (@Sendable () -> Void)?
+  }
+
+  private struct WeakLoop: Sendable {
+    weak let loop: (any TimerLoop)?
+  }
 
   private final class Made: Sendable {
     let core: any SchedulerCore
     init(_ core: any SchedulerCore) { self.core = core }
   }
 
-  init(_ kind: EventCentral.Core, clock: ManualClock?) {
-    self.kind = kind
-    self.clock = clock
+  init(_ basis: CentralBasis) {
+    self.basis = basis
   }
 
   /// Nanoseconds on the clock that deadlines are compared with.
-  var now: UInt64 { clock?.nanoseconds ?? monotonicNanoseconds() }
+  var now: UInt64 { basis.now }
+
+  /// Whether it has no thread.
+  private var isDriven: Bool { basis.clock != nil || basis.timersInPumps }
 
   /// The core; nil if nobody has scheduled anything yet.
   private var existing: (any SchedulerCore)? { made.withValue { $0.core } }
@@ -36,8 +53,7 @@ final class Scheduler: Sendable {
     if let existing { return existing }
     return making.withLock { _ in
       if let existing { return existing }
-      let new = kind.parts.makeScheduler(clock)
-      clock?.attach(new)
+      let new = basis.core.parts.makeScheduler(isDriven)
       return made.value(or: { Made(new) }).core
     }
   }
@@ -56,13 +72,16 @@ final class Scheduler: Sendable {
   func add(_ timer: EventScheduleHandle, at first: UInt64) {
     counts.scheduled.wrappingAdd(1, ordering: .relaxed)
     var deadline = first
-    if first <= now {
+    let isLate = first <= now
+    if isLate {
       deadline = timer.fire(first)
       guard deadline > first else { return }
     }
-    if !core.add(timer, at: deadline) {
-      timer.drop()
-    }
+    guard core.add(timer, at: deadline) else { return timer.drop() }
+    guard isDriven else { return }
+    announce(deadline)
+    // The clock may have been moved past the deadline before it knew of it.
+    if !isLate, !basis.timersInPumps, now >= deadline { runDue() }
   }
 
   func withdraw(_ timer: EventScheduleHandle) {
@@ -72,7 +91,75 @@ final class Scheduler: Sendable {
   /// The central ends.
   func close() {
     existing?.close()
+    let cancel = alarm.withLock { alarm in
+      defer { alarm = Alarm() }
+      return alarm.cancel
+    }
+    cancel?()
   }
+
+  // MARK: Without a thread
+
+  /// The earliest deadline that waits; `.max` if there is none.
+  var nextDeadline: UInt64 { existing?.nextDeadline ?? .max }
+
+  /// Dispatches what is due, on the calling thread. If another thread, or this one further out, is doing that,
+  /// leaves it to that.
+  ///
+  /// - Returns: How many timers fired, and the earliest deadline that is left; none in the second case.
+  @discardableResult
+  func runDue() -> (fired: Int, next: UInt64) {
+    guard let core = existing else { return (0, .max) }
+    // Acquiring and releasing, both: a call that finds a thread inside has it look once more.
+    guard asked.wrappingAdd(1, ordering: .acquiringAndReleasing).oldValue == 0 else { return (0, .max) }
+    var (fired, answered) = (0, 1)
+    while true {
+      fired += core.runDue(at: now)
+      let left = asked.wrappingSubtract(answered, ordering: .acquiringAndReleasing).newValue
+      if left == 0 { break }
+      answered = left
+    }
+    let next = core.nextDeadline
+    announce(next)
+    return (fired, next)
+  }
+
+  /// Has the clock ring at a deadline, or the pumps look for it, unless they do so earlier.
+  private func announce(_ deadline: UInt64) {
+    guard !basis.timersInPumps, let clock = basis.clock else {
+      let loops = loops.withLock { $0 }
+      for loop in loops { loop.loop?.noteTimer(at: deadline) }
+      return
+    }
+    let replaced = alarm.withLock { alarm -> (@Sendable () -> Void)? in
+      guard deadline < alarm.deadline else { return nil }
+      let replaced = alarm.cancel
+      alarm = Alarm(
+        deadline: deadline,
+        cancel: clock.alarm(at: deadline) { [weak self] in
+          guard let self else { return }
+          // From here on another deadline needs another alarm.
+          self.alarm.withLock { $0 = Alarm() }
+          self.runDue()
+        })
+      return replaced
+    }
+    replaced?()
+  }
+
+  /// Adds a loop whose runs call `runDue`.
+  func add(_ loop: any TimerLoop) {
+    loops.withLock { loops in
+      loops.removeAll { $0.loop == nil }
+      loops.append(WeakLoop(loop: loop))
+    }
+  }
+}
+
+/// What calls `Scheduler.runDue` by itself.
+protocol TimerLoop: AnyObject, Sendable {
+  /// There is a timer with this deadline. Any thread.
+  func noteTimer(at deadline: UInt64)
 }
 
 /// What a scheduler has done. The counts of schedules that ended are written releasing and read acquiring,
@@ -141,6 +228,9 @@ protocol SchedulerCore: AnyObject, Sendable {
   /// scheduler's own.
   func close()
 
-  /// Fires the timers that are due, on the calling thread. Only for a scheduler with a manual clock.
-  func runDue(at now: UInt64)
+  /// Fires the timers that are due, on the calling thread, and returns how many. Only for a driven scheduler.
+  func runDue(at now: UInt64) -> Int
+
+  /// The earliest deadline that waits; `.max` if there is none.
+  var nextDeadline: UInt64 { get }
 }

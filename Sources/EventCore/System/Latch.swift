@@ -16,7 +16,8 @@ final class Latch: @unchecked Sendable {
 
     /// Nil before it waits and after it was resumed.
     var continuation: CheckedContinuation<Bool, Never>?
-    var timer: (any DispatchSourceTimer)?
+    /// Ends its timer.
+    var timer: (@Sendable () -> Void)?
     /// Whether its task was cancelled, which may happen before it waits.
     var isCancelled = false
   }
@@ -44,14 +45,31 @@ final class Latch: @unchecked Sendable {
     _ = wait(until: nil)
   }
 
-  /// Waits until the gate is open, or until a time on the monotonic clock. True if it is open.
-  func wait(until deadline: UInt64?) -> Bool {
+  /// Waits until the gate is open, or until a time on a clock; nil is the monotonic one. True if it is open.
+  func wait(until deadline: UInt64?, by clock: CentralClock? = nil) -> Bool {
+    if let clock, let deadline { return wait(untilAlarm: deadline, clock) }
     monitor.lock()
     defer { monitor.unlock() }
     while !hasOpened {
       guard monitor.wait(until: deadline) else { return hasOpened }
     }
     return true
+  }
+
+  private func wait(untilAlarm deadline: UInt64, _ clock: CentralClock) -> Bool {
+    let cancel = clock.alarm(at: deadline) {
+      // Locked, so that it does not come between a look at the clock and the sleep.
+      self.monitor.lock()
+      self.monitor.unlock()
+      self.monitor.wakeAll()
+    }
+    defer { cancel() }
+    monitor.lock()
+    defer { monitor.unlock() }
+    while !hasOpened, clock.now < deadline {
+      _ = monitor.wait(until: nil)
+    }
+    return hasOpened
   }
 
   // MARK: From a task, without blocking its thread
@@ -61,12 +79,12 @@ final class Latch: @unchecked Sendable {
     _ = await opened(Waiter(), until: nil)
   }
 
-  /// Returns when the gate is open, at a time on the monotonic clock, or when the task is cancelled.
-  /// True if it is open.
-  func opened(until deadline: UInt64?) async -> Bool {
+  /// Returns when the gate is open, at a time on a clock, nil being the monotonic one, or when the task is
+  /// cancelled. True if it is open.
+  func opened(until deadline: UInt64?, by clock: CentralClock? = nil) async -> Bool {
     let waiter = Waiter()
     return await withTaskCancellationHandler {
-      await opened(waiter, until: deadline)
+      await opened(waiter, until: deadline, by: clock)
     } onCancel: {
       monitor.lock()
       waiter.isCancelled = true
@@ -75,16 +93,20 @@ final class Latch: @unchecked Sendable {
     }
   }
 
-  private func opened(_ waiter: Waiter, until deadline: UInt64?) async -> Bool {
+  private func opened(_ waiter: Waiter, until deadline: UInt64?, by clock: CentralClock? = nil) async -> Bool {
     await withCheckedContinuation { continuation in
       monitor.lock()
-      let waits = !hasOpened && !waiter.isCancelled
+      var waits = !hasOpened && !waiter.isCancelled
       if waits {
-        waiter.continuation = continuation
-        waiters.append(waiter)
-        // Dispatch takes a later deadline for a time of day. It is 292 years after the machine's start, so
-        // no timer is needed.
-        waiter.timer = deadline.flatMap { $0 > Int64.max ? nil : timer(for: waiter, at: $0) }
+        waiter.timer = deadline.flatMap { timer(for: waiter, at: $0, clock) }
+        // Looked at once it is set: a clock that stands still rings for no time that has passed.
+        if let clock, let deadline, clock.now >= deadline {
+          waiter.timer?()
+          waits = false
+        } else {
+          waiter.continuation = continuation
+          waiters.append(waiter)
+        }
       }
       let isOpen = hasOpened
       monitor.unlock()
@@ -92,15 +114,23 @@ final class Latch: @unchecked Sendable {
     }
   }
 
-  private func timer(for waiter: Waiter, at deadline: UInt64) -> any DispatchSourceTimer {
-    let timer = DispatchSource.makeTimerSource(queue: .global())
-    timer.setEventHandler { [weak self, weak waiter] in
+  /// Resumes a waiter at a time. Returns what ends that; nil if no timer is needed.
+  private func timer(
+    for waiter: Waiter, at deadline: UInt64, _ clock: CentralClock?
+  ) -> (@Sendable () -> Void)? {
+    let ring: @Sendable () -> Void = { [weak self, weak waiter] in
       guard let self, let waiter else { return }
       self.resume(waiter)
     }
+    if let clock { return clock.alarm(at: deadline, ring) }
+    // Dispatch takes a later deadline for a time of day. It is 292 years after the machine's start.
+    guard deadline <= Int64.max else { return nil }
+    // Dispatch's sources are used from any thread.
+    nonisolated(unsafe) let timer = DispatchSource.makeTimerSource(queue: .global())
+    timer.setEventHandler(handler: ring)
     timer.schedule(deadline: DispatchTime(uptimeNanoseconds: deadline))
     timer.activate()
-    return timer
+    return { timer.cancel() }
   }
 
   /// Resumes a waiter, unless it was resumed already.
@@ -111,7 +141,7 @@ final class Latch: @unchecked Sendable {
     let (continuation, timer) = (waiter.continuation, waiter.timer)
     (waiter.continuation, waiter.timer) = (nil, nil)
     monitor.unlock()
-    timer?.cancel()
+    timer?()
     continuation?.resume(returning: isOpen)
   }
 }

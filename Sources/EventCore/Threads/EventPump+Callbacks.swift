@@ -4,7 +4,7 @@
 import Dispatch
 
 extension EventPump {
-  /// Registers a closure that is called inside ``run(until:limit:)`` for every event of a type, with the event's
+  /// Registers a closure that is called inside ``run(until:limit:)-(ContinuousClock.Instant?,_)`` for every event of a type, with the event's
   /// priority and the time of its dispatch.
   ///
   /// - Parameters:

@@ -8,7 +8,7 @@ extension EventPump {
 }
 
 extension ExecuteEventOn {
-  /// Inside ``EventPump/run(until:limit:)`` of a pump, in one order with its callbacks. The callback has to be
+  /// Inside ``EventPump/run(until:limit:)-(ContinuousClock.Instant?,_)`` of a pump, in one order with its callbacks. The callback has to be
   /// `Sendable`, as with every `executeOn:`; one that is not is registered with ``EventPump`` itself. It ends with
   /// the pump, which is not retained.
   ///

@@ -29,7 +29,8 @@ extension EventPump {
   /// Waits until something waits for the pump. It handles nothing.
   ///
   /// - Parameter deadline: When to give up; nil is never.
-  /// - Returns: True if there is something to run: events, or now and then a removed callback to release. False at
+  /// - Returns: True if there is something to run: events, scheduled ones that are due for a central with
+  ///   ``EventCentral/Timers/pumps``, or now and then a removed callback to release. False at
   ///   the deadline, and at once if the pump has ended.
   ///
   /// **Threads**: those of the loop, which it blocks. Inside a callback of the pump it would wait for itself, and
@@ -40,12 +41,37 @@ extension EventPump {
   @available(*, noasync, message: "It blocks its thread; in a task, take init(on:wakeUp:) and await what it does.")
   @discardableResult
   public func wait(until deadline: ContinuousClock.Instant? = nil) -> Bool {
+    wait(until: deadline?.nanoseconds(on: central.basis) ?? .max)
+  }
+
+  /// Waits until something waits for the pump, or until a time on the central's clock, ``EventCentral/now``. All else
+  /// is as for the form with an instant of the system's clock. A ``ManualClock`` has to be moved by another thread.
+  @available(*, noasync, message: "It blocks its thread; in a task, take init(on:wakeUp:) and await what it does.")
+  @discardableResult
+  public func wait(until deadline: DispatchTime) -> Bool {
+    wait(until: deadline.uptimeNanoseconds)
+  }
+
+  private func wait(until deadline: UInt64) -> Bool {
     require(
       !consumer.isCurrent,
       """
       EventPump.wait(until:) waits for events that the next run handles, and was called inside a callback of the \
       same pump, which that run would have to wait for: return from the callback.
       """)
-    return driver.wait(for: pump, until: deadline.map(\.monotonicNanoseconds) ?? .max)
+    return driver.wait(for: pump, until: deadline)
+  }
+
+  /// How long until the next scheduled event of the central is due, on the central's clock: zero if one is due. Nil if
+  /// none is scheduled, and if the central's timers are not those of its pumps (``EventCentral/Timers/pumps``).
+  ///
+  /// It is for a loop that sleeps by other means than ``wait(until:)-(ContinuousClock.Instant?)``, such as `poll`. If an
+  /// earlier event is scheduled after this and before the next run, ``fileDescriptor`` becomes readable, and the
+  /// wake-up closure is called.
+  ///
+  /// **Threads**: those of the loop. **Complexity**: a lock.
+  public var timeUntilTimer: Duration? {
+    let (next, now) = (driver.nextTimer(), central.basis.now)
+    return next == .max ? nil : .wholeNanoseconds(next - min(next, now))
   }
 }

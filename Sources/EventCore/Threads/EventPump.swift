@@ -35,7 +35,7 @@ public final class EventPump {
   let driver: LoopDriver
   let pump: ConsumerPump
 
-  /// What a ``run(until:limit:)`` has done, and what it left.
+  /// What a ``run(until:limit:)-(ContinuousClock.Instant?,_)`` has done, and what it left.
   public struct Report: Sendable, Equatable {
     /// How many events were handled; those that all interests skipped are among them.
     public let handled: Int
@@ -60,13 +60,14 @@ public final class EventPump {
   /// **Threads**: any. The pump belongs to the caller.
   public init(on central: EventCentral = .shared, wakeUp: (@Sendable () -> Void)? = nil) {
     self.central = central
-    direct = central.core.parts.makeRouter()
-    driver = LoopDriver(wakeUp: wakeUp)
+    direct = central.basis.makeRouter()
+    driver = LoopDriver(
+      wakeUp: wakeUp, central.basis, timers: central.basis.timersInPumps ? central.scheduler : nil)
     // The number is for the end alone, which handles nothing.
     pump = ConsumerPump(driver, batch: ExecutionContexts.largeBatch)
     consumer = Consumer(
-      core: central.core, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
-      pump: pump)
+      central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park, pump: pump,
+      hooks: ConsumerHooks(trace: central.serial?.name("EventPump")))
     mailbox = consumer.mailbox
     consumer.setOwner(self)
   }
@@ -100,6 +101,17 @@ public final class EventPump {
   /// **Order**: the closures that were removed before the run are released first.
   @discardableResult
   public func run(until deadline: ContinuousClock.Instant? = nil, limit: Int = .max) -> Report {
+    run(until: deadline?.nanoseconds(on: central.basis) ?? .max, limit)
+  }
+
+  /// Handles events until a time on the central's clock, ``EventCentral/now``. All else is as for the form with an
+  /// instant of the system's clock, of which the time that is left counts: with a clock of your own, this form is exact.
+  @discardableResult
+  public func run(until deadline: DispatchTime, limit: Int = .max) -> Report {
+    run(until: deadline.uptimeNanoseconds, limit)
+  }
+
+  private func run(until deadline: UInt64, _ limit: Int) -> Report {
     require(
       limit >= 0,
       """
@@ -107,12 +119,13 @@ public final class EventPump {
       \(limit): pass 0 or more, or leave it out to handle all.
       """)
     let before = consumer.calls.handled
-    let result = pump.run(consumer, limit: limit, until: deadline.map(\.monotonicNanoseconds) ?? .max)
+    driver.willRun()
+    let result = pump.run(consumer, limit: limit, until: deadline, timers: driver.timers)
     guard let result else { refuseSecondRun() }
     let handled = Int(consumer.calls.handled &- before)
     guard result == .more else { return Report(handled: handled, waiting: 0, oldestAge: nil) }
     // The clock first: what is posted between the two is younger than that.
-    let now = monotonicNanoseconds()
+    let now = central.basis.now
     let waiting = eventCount
     guard waiting > 0 else {
       driver.emptied(at: now)
@@ -208,13 +221,11 @@ public final class EventPump {
 extension EventPump: Sendable {}
 
 extension ContinuousClock.Instant {
-  /// The time on the clock of the cores. That one stands still while the system sleeps, this one does not: the
+  /// The time on the clock of a central. That of the cores stands still while the system sleeps, this one does not: the
   /// deadline of a frame during which the system slept comes too late, by the length of that sleep.
-  var monotonicNanoseconds: UInt64 {
+  func nanoseconds(on basis: CentralBasis) -> UInt64 {
     let left = self - .now
-    guard left > .zero else { return 0 }
-    let (time, isBeyond) = EventCore.monotonicNanoseconds().addingReportingOverflow(left.wholeNanoseconds)
     // `.max` is no deadline at all.
-    return isBeyond ? .max : time
+    return left > .zero ? later(basis.now, by: left) : 0
   }
 }

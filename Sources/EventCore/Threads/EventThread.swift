@@ -54,8 +54,8 @@ open class EventThread: EventListenable, @unchecked Sendable {
   public required init() {
     let membership = PoolConstruction.takeMembership(for: Self.self, on: .shared)
     central = membership?.central ?? .shared
-    direct = membership?.direct ?? central.core.parts.makeRouter()
-    consumer = Self.makeConsumer(central, direct, membership, .park)
+    direct = membership?.direct ?? central.basis.makeRouter()
+    consumer = Self.makeConsumer(central, direct, membership, .park, name: nil)
     begin(membership, name: nil)
   }
 
@@ -73,23 +73,29 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ) {
     let membership = PoolConstruction.takeMembership(for: Self.self, on: central)
     self.central = membership?.central ?? central
-    direct = membership?.direct ?? self.central.core.parts.makeRouter()
-    consumer = Self.makeConsumer(self.central, direct, membership, waitStrategy)
+    direct = membership?.direct ?? self.central.basis.makeRouter()
+    consumer = Self.makeConsumer(self.central, direct, membership, waitStrategy, name: name)
     begin(membership, name: name)
   }
 
   private static func makeConsumer(
     _ central: EventCentral, _ direct: any RouterCore, _ membership: PoolMembership?,
-    _ strategy: EventWaitStrategy
+    _ strategy: EventWaitStrategy, name: String?
   ) -> Consumer {
-    Consumer(
-      core: central.core, routes: membership?.routes ?? RouterGroup([central.router, direct]), direct: direct,
-      strategy: strategy, hooks: ConsumerHooks(member: membership?.member, shared: membership?.shared))
+    let serial = central.serial
+    return Consumer(
+      central.basis, routes: membership?.routes ?? RouterGroup([central.router, direct]), direct: direct,
+      strategy: strategy, pump: serial?.makePump(workerOf: membership?.shared, whenEnded: membership?.didEnd),
+      hooks: ConsumerHooks(
+        member: membership?.member, shared: membership?.shared,
+        trace: serial?.name(name ?? membership?.name ?? "\(Self.self)")))
   }
 
   private func begin(_ membership: PoolMembership?, name: String?) {
     consumer.setOwner(self)
     consumer.asThread { registerHandlers() }
+    // The loop of a deterministic central runs it.
+    guard central.serial == nil else { return }
     startThread(named: name ?? membership?.name ?? "\(Self.self)") { [consumer] in
       consumer.run()
       membership?.didEnd()
@@ -99,10 +105,10 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// For `UIEventThread`, which has no thread: `pump` drives its consumer.
   init(on central: EventCentral, pump: ConsumerPump) {
     self.central = central
-    direct = central.core.parts.makeRouter()
+    direct = central.basis.makeRouter()
     consumer = Consumer(
-      core: central.core, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
-      pump: pump)
+      central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park, pump: pump,
+      hooks: ConsumerHooks(trace: central.serial?.name("\(Self.self)")))
     consumer.setOwner(self)
     registerHandlers()
   }
@@ -162,7 +168,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// Ends the thread after it has handled the events that wait. It gets no events that are dispatched from
   /// now on, not even those of its own callbacks.
   ///
-  /// - Parameter deadline: When to give up: the events that still wait then are freed and counted, as by
+  /// - Parameter deadline: When to give up, on the central's clock (``EventCentral/now``): the events that still wait then are freed and counted, as by
   ///   ``cancel()``.
   /// - Returns: True if everything that was dispatched before was handled in time. An event that another
   ///   thread is dispatching at this moment may be handled, refused, or freed and counted.
@@ -174,7 +180,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
     consumer.close(whenEmpty: true)
-    if consumer.ended.wait(until: deadline.limit) {
+    if central.wait(for: consumer, until: deadline.limit) {
       return finish()
     }
     giveUp()
@@ -190,7 +196,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     consumer.close(whenEmpty: true)
-    if await consumer.ended.opened(until: deadline.limit) {
+    if await central.waited(for: consumer, until: deadline.limit) {
       return finish()
     }
     giveUp()
@@ -201,7 +207,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**: any task or actor.
   public func join() async {
-    await consumer.ended.opened()
+    _ = await central.waited(for: consumer, until: nil)
   }
 
   /// Waits until the thread has ended. It does not end the thread.
@@ -210,7 +216,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   @available(*, noasync, message: "It blocks its thread: write await join() in an async function.")
   public func join() {
     refuseOnOwnThread("join()", instead: "cancel()")
-    consumer.ended.wait()
+    _ = central.wait(for: consumer, until: nil)
   }
 
   private func refuseOnOwnThread(_ name: StaticString, instead: StaticString) {

@@ -48,9 +48,11 @@ open class UIEventThread: EventThread, @unchecked Sendable {
     on central: EventCentral = .shared, waitStrategy: EventWaitStrategy = .park,
     name: String? = nil
   ) {
+    let driver = QueueDriver(.main)
     super.init(
       on: central,
-      pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
+      pump: central.serial?.makePump(insteadOf: driver)
+        ?? ConsumerPump(driver, batch: ExecutionContexts.courteousBatch))
   }
 
   /// Makes a mailbox on the shared central, as the form with parameters. **Threads**: any.
@@ -67,12 +69,12 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   @available(*, noasync, message: "It blocks its thread: write await drain(until:) in an async function.")
   @discardableResult
   public override func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
-    guard MainQueue.isCurrent, !consumer.isCurrent, let pump = consumer.pump else {
+    guard MainQueue.isCurrent, !consumer.isCurrent, central.serial == nil, let pump = consumer.pump else {
       return super.drain(until: deadline)
     }
     consumer.close(whenEmpty: true)
     while !consumer.ended.wait(until: 0) {
-      guard DispatchTime.now() < deadline else {
+      guard central.now < deadline else {
         giveUp()
         return false
       }
@@ -90,7 +92,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   @available(*, noasync, message: "It blocks its thread: write await join() in an async function.")
   public override func join() {
     require(
-      !MainQueue.isCurrent || consumer.isCurrent || consumer.ended.wait(until: 0),
+      !MainQueue.isCurrent || central.serial != nil || consumer.isCurrent || consumer.ended.wait(until: 0),
       """
       join() waits for the end of a UIEventThread, whose callbacks run on the main thread, and was called \
       there, where it would wait for itself: call drain(until:) or cancel().

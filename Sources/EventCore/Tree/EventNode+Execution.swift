@@ -118,8 +118,7 @@ extension EventNode {
 
   @usableFromInline
   final func makeDelivery(_ thread: EventThread) -> TreeTarget {
-    TreeTarget(
-      TreeDelivery(thread.consumer, thread.consumer.pump == nil ? .eventThread : .mainQueue), nil)
+    TreeTarget(TreeDelivery(thread.consumer, thread.consumer.place), nil)
   }
 }
 

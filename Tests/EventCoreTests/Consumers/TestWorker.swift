@@ -14,9 +14,10 @@ final class TestWorker: Sendable {
   init(
     _ mailbox: SharedMailbox, core: EventCentral.Core, strategy: EventWaitStrategy = .park
   ) {
-    direct = core.parts.makeRouter()
+    let basis = CentralBasis(core: core)
+    direct = basis.makeRouter()
     consumer = Consumer(
-      core: core, routes: direct, direct: direct, strategy: strategy,
+      basis, routes: direct, direct: direct, strategy: strategy,
       hooks: ConsumerHooks(shared: mailbox))
   }
 

@@ -73,7 +73,7 @@ struct ScheduleCancelRaceTests {
       let central = EventCentral(core: core, clock: clock)
       // This thread dispatches the first event.
       let handle = Tick().scheduleQueue(
-        every: .nanoseconds(1), first: clock.now, policy: .catchUp, on: central)
+        every: .nanoseconds(1), first: central.now, policy: .catchUp, on: central)
       let (ready, done) = (Gate(), Gate())
       runThread {
         ready.open()

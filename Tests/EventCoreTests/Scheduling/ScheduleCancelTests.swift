@@ -110,6 +110,10 @@ struct ScheduleCancelTests {
     #expect(world.finish() == [])
   }
 
+  private func makeCentral(_ core: EventCentral.Core, _ clock: ManualClock?) -> EventCentral {
+    clock.map { EventCentral(core: core, clock: $0) } ?? EventCentral(core: core)
+  }
+
   @Test(
     "D9: a central that is released frees what is scheduled, and its handles say so",
     arguments: cores)
@@ -118,7 +122,7 @@ struct ScheduleCancelTests {
     var handles: [EventScheduleHandle] = []
     // A scheduler with a thread of its own, and one that the test drives.
     for clock in [nil, ManualClock()] {
-      var central: EventCentral? = EventCentral(core: core, clock: clock)
+      var central: EventCentral? = makeCentral(core, clock)
       handles += (0..<100).map { index in
         Owned(token: lifetime.token()).scheduleQueue(
           after: .seconds(1000 + index % 7), on: central!)
@@ -143,7 +147,7 @@ struct ScheduleCancelTests {
       let handle: EventScheduleHandle
       let waiting: EventScheduleHandle
       do {
-        let central = EventCentral(core: core, clock: clock)
+        let central = makeCentral(core, clock)
         waiting = Number().scheduleQueue(after: .seconds(1000), on: central)
         handle = Last(central: central).scheduleQueue(after: .milliseconds(1), on: central)
       }

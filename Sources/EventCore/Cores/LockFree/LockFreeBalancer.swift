@@ -39,7 +39,15 @@
       }
       options.finalize = { Unmanaged<PoolChooser>.fromOpaque($0!).release() }
       var made: OpaquePointer?
-      requireCore(evc_balancer_create(&options, &made), "make a balancer")
+      // The chooser keeps the clock, too.
+      if let clock = chooser.clock {
+        withUnsafePointer(to: clock.table) {
+          options.clock = $0
+          requireCore(evc_balancer_create(&options, &made), "make a balancer")
+        }
+      } else {
+        requireCore(evc_balancer_create(&options, &made), "make a balancer")
+      }
       balancer = made!
     }
 

@@ -136,7 +136,8 @@
     }
 
     func pump(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult {
-      withExtendedLifetime(consumer) {
+      if let worker { return poll(worker, consumer, limit: limit) }
+      return withExtendedLifetime(consumer) {
         let status = evc_mailbox_pump_until(mailbox, UInt64(limit), deadline, nil)
         switch status {
         case EVC_OK, EVC_TIMED_OUT: return .more
@@ -147,6 +148,20 @@
             "EventCore could not pump a mailbox: \(String(cString: evc_status_text(status))).")
           return .ended
         }
+      }
+    }
+
+    /// `pump` of a worker, which has no deadline: only a deterministic central pumps workers.
+    private func poll(_ worker: OpaquePointer, _ consumer: Consumer, limit: Int) -> PumpResult {
+      withExtendedLifetime(consumer) {
+        for _ in 0..<limit {
+          switch evc_worker_poll(worker) {
+          case EVC_OK: continue
+          case EVC_EMPTY: return .dry
+          default: return .ended
+          }
+        }
+        return .more
       }
     }
 

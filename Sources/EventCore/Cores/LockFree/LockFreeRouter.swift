@@ -8,14 +8,20 @@
   final class LockFreeRouter: RouterCore, @unchecked Sendable {
     // The pointer is constant, and every function of the router may be called from any thread.
     let router: OpaquePointer
+    /// Kept for the C router, which reads it during a dispatch.
+    private let clock: CentralClock?
 
-    init() {
+    init(_ clock: CentralClock?) {
+      self.clock = clock
       var made: OpaquePointer?
       // The core starts no thread of its own unless it is asked to; a Swift program has no loop that
       // would free what was retired.
       evc_reclaimer_start()
       requireCore(evc_router_create(&made), "make a router")
       router = made!
+      guard let clock else { return }
+      var table = clock.table
+      requireCore(evc_router_set_clock(router, &table), "give a router a clock")
     }
 
     deinit {
@@ -85,6 +91,18 @@
         // Same fields, same layout; EnvelopeLayoutTests compares them.
         body($0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: evc_dispatch.self))
       }
+    }
+  }
+
+  extension CentralClock {
+    /// The clock as the core knows it, which does not retain it.
+    var table: evc_clock {
+      evc_clock(
+        context: Unmanaged.passUnretained(self).toOpaque(),
+        now: {
+          // The core passes the context on as it is.
+          Unmanaged<CentralClock>.fromOpaque($0.unsafelyUnwrapped)._withUnsafeGuaranteedRef { $0.now }
+        })
     }
   }
 

@@ -27,28 +27,14 @@
   final class LockFreeScheduler: SchedulerCore, @unchecked Sendable {
     // Constant. Every function of the C scheduler may be called from any thread.
     private let scheduler: OpaquePointer
-    private let clock: ManualClock?
 
-    init(clock: ManualClock?) {
-      self.clock = clock
+    init(isDriven: Bool) {
       var options = evc_scheduler_options()
       options.size = MemoryLayout.size(ofValue: options)
       var made: OpaquePointer?
-      if let clock {
-        // Not retained: this object keeps the clock, and the C scheduler no longer than itself.
-        var table = evc_scheduler_clock()
-        table.context = Unmanaged.passUnretained(clock).toOpaque()
-        table.now = { Unmanaged<ManualClock>.fromOpaque($0!).takeUnretainedValue().nanoseconds }
-        // A driven scheduler does not sleep.
-        table.sleep = { _, _, _, _ in }
-        options.driven = true
-        withUnsafePointer(to: table) {
-          options.clock = $0
-          requireCore(evc_scheduler_create(&options, &made), "make a scheduler")
-        }
-      } else {
-        requireCore(evc_scheduler_create(&options, &made), "make a scheduler")
-      }
+      // A driven scheduler whose timers may be late reads no clock of its own.
+      options.driven = isDriven
+      requireCore(evc_scheduler_create(&options, &made), "make a scheduler")
       scheduler = made!
     }
 
@@ -79,8 +65,8 @@
 
     func close() { evc_scheduler_close(scheduler) }
 
-    func runDue(at now: UInt64) {
-      _ = evc_scheduler_run_due(scheduler, now, nil)
-    }
+    func runDue(at now: UInt64) -> Int { Int(evc_scheduler_run_due(scheduler, now, nil)) }
+
+    var nextDeadline: UInt64 { evc_scheduler_next(scheduler) }
   }
 #endif

@@ -67,7 +67,7 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
         record.header.pointee.generation = entry.generation
         // Nobody asked for the time when the dispatch began; it has not returned yet (D8).
         if entry.timed, record.header.pointee.time == 0 {
-          record.header.pointee.time = monotonicNanoseconds()
+          record.header.pointee.time = chooser.clock?.now ?? monotonicNanoseconds()
         }
         if let left = entry.sink._withUnsafeGuaranteedRef({ $0.post(run) }) {
           run.end(first: left, chooser.drop)

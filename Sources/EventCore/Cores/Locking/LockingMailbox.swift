@@ -100,7 +100,14 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
         afterControl = true
       case .dry:
         consumer.idle()
-        if sleeper.pump == nil { wait() } else if arm() { return .dry }
+        if sleeper.pump != nil {
+          if arm() { return .dry }
+        } else if consumer.pump == nil {
+          wait()
+        } else {
+          // A worker that is polled.
+          return .dry
+        }
       case .end:
         end()
         return .ended

@@ -85,6 +85,15 @@ final class LockingRouter: RouterCore {
   private static let versions = Atomic<UInt64>(0)
   /// A copy of the global constant, each use of which would ask whether it has been made.
   private let threads = LockingThread.all
+  /// Nil for the system's clock.
+  private let clock: CentralClock?
+
+  init(_ clock: CentralClock?) {
+    self.clock = clock
+  }
+
+  /// The time of a dispatch.
+  private var now: UInt64 { clock?.now ?? monotonicNanoseconds() }
 
   func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer? {
     guard let route = route(key, threads.kept(or: LockingThread.init)),
@@ -93,7 +102,7 @@ final class LockingRouter: RouterCore {
     return route._withUnsafeGuaranteedRef { snapshot in
       guard let inbox = snapshot.onlyInbox else { return nil }
       let entry = snapshot.entries[0]
-      let time = entry.timed ? monotonicNanoseconds() : 0
+      let time = entry.timed ? now : 0
       return inbox._withUnsafeGuaranteedRef {
         $0.beginPost(entry, lane: lane, length: LockingRecord.length(payload: size), time: time)
       }
@@ -120,7 +129,7 @@ final class LockingRouter: RouterCore {
     let isBoxed = !LockingRecord.holds(size, alignment)
     let length = isBoxed ? LockingRecord.pointerLength : LockingRecord.length(payload: size)
     let first = thread._withUnsafeGuaranteedRef { $0.takeMemory(receivers * events * length) }
-    let time = isTimed ? monotonicNanoseconds() : 0
+    let time = isTimed ? now : 0
     for (receiver, entry) in entries.enumerated() {
       for event in 0..<events {
         let record = LockingRecord(address: first + (receiver * events + event) * length)

@@ -6,7 +6,7 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
   // What changes is guarded by the monitor. It is not held while a timer fires or is dropped, since something
   // of the user's may end there.
   private let monitor = Monitor()
-  private let clock: ManualClock?
+  private let isDriven: Bool
   private var heap = TimerHeap()
   /// The timer that fires or is dropped.
   private var current: EventScheduleHandle?
@@ -16,10 +16,10 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
   /// Whether a thread is inside of `runDue`.
   private var isRunning = false
 
-  /// Without a manual clock, it has a thread, which keeps it until it is closed.
-  init(clock: ManualClock?) {
-    self.clock = clock
-    if clock == nil { startThread(named: "evc-scheduler") { self.run() } }
+  /// Unless it is driven, it has a thread, which keeps it until it is closed.
+  init(isDriven: Bool) {
+    self.isDriven = isDriven
+    if !isDriven { startThread(named: "evc-scheduler") { self.run() } }
   }
 
   func add(_ timer: EventScheduleHandle, at deadline: UInt64) -> Bool {
@@ -47,18 +47,23 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
     isClosed = true
     monitor.unlock()
     monitor.wakeAll()
-    if clock != nil { runDue(at: 0) }
+    if isDriven { _ = runDue(at: 0) }
   }
 
-  func runDue(at now: UInt64) {
+  func runDue(at now: UInt64) -> Int {
     monitor.lock()
+    defer { monitor.unlock() }
     // A thread that is inside already goes on until nothing is left to do.
-    if !isRunning {
-      isRunning = true
-      work(at: now)
-      isRunning = false
-    }
-    monitor.unlock()
+    guard !isRunning else { return 0 }
+    isRunning = true
+    defer { isRunning = false }
+    return work(at: now)
+  }
+
+  var nextDeadline: UInt64 {
+    monitor.lock()
+    defer { monitor.unlock() }
+    return heap.firstDeadline ?? .max
   }
 
   /// The thread's life.
@@ -66,7 +71,7 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
     sleepWithoutSlack()
     monitor.lock()
     while true {
-      work(at: monotonicNanoseconds())
+      _ = work(at: monotonicNanoseconds())
       if isClosed { break }
       sleepsUntil = heap.firstDeadline ?? .max
       _ = monitor.wait(until: heap.firstDeadline)
@@ -75,9 +80,10 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
     monitor.unlock()
   }
 
-  /// Fires what is due, in order; once it is closed, drops everything. The monitor is locked before and
-  /// after.
-  private func work(at now: UInt64) {
+  /// Fires what is due, in order, and returns how many timers that were; once it is closed, drops everything.
+  /// The monitor is locked before and after.
+  private func work(at now: UInt64) -> Int {
+    var fired = 0
     while let deadline = heap.firstDeadline, isClosed || deadline <= now {
       let timer = heap.remove(at: 0)
       let drops = isClosed
@@ -85,10 +91,12 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
       monitor.unlock()
       if drops { timer.drop() }
       let next = drops ? 0 : timer.fire(deadline)
+      fired += drops ? 0 : 1
       monitor.lock()
       current = nil
       // If the handle ends here, nothing of the user's does: it has no event any more.
       if next > deadline, !timer.isWithdrawn { heap.insert(timer, at: next) }
     }
+    return fired
   }
 }

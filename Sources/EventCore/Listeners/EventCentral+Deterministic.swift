@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+extension EventCentral {
+  /// Makes a central whose program is the same in each run: it has no thread, and everything that would be concurrent runs
+  /// inside ``run(limit:)``, one event after another.
+  ///
+  /// ```swift
+  /// let world = EventCentral(deterministic: 7)
+  /// let referee = Referee(on: world)
+  /// Hit(player: "Ann", points: 10).queue(on: world)
+  /// world.run()
+  /// ```
+  ///
+  /// Where the order is free, the seed decides: which of the event threads, queues or threads of a pool that have an event
+  /// takes the next one. Every order that the seeds give could occur in another central, too; the guarantees D1 to D12
+  /// hold. The same seed gives the same ``trace(_:)``, in each run and on both cores, as long as one thread dispatches
+  /// and runs, and the handlers themselves do the same. (`Set`, `Dictionary` and pools that are balanced `.byKey` follow
+  /// the hash values of the process, which are the same each time if the environment has
+  /// `SWIFT_DETERMINISTIC_HASHING=1`.)
+  ///
+  /// What runs where:
+  /// - Event threads, pools, listener threads, and `executeOn:` a task or a dispatch queue: inside the run, on the thread
+  ///   that calls it.
+  /// - The main queue and the MainActor: likewise, so the main thread has to call it; elsewhere it traps.
+  /// - Other actors run on executors of their own: a registration on one traps.
+  /// - An ``EventPump`` is run by its own loop, on the same thread, before or after the run.
+  /// - `drain(until:)` and `join()` run the central until their thread or pool has ended.
+  /// - Scheduled events: inside the run, and inside those of pumps, as by ``Timers/pumps``.
+  ///
+  /// - Parameters:
+  ///   - seed: Any number.
+  ///   - core: The implementation.
+  ///   - clock: Each central gets a ``ManualClock`` of its own unless you pass one, and its time begins at 1,000 seconds.
+  ///     With a clock that ticks by itself the times of a trace differ from run to run.
+  public convenience init<C: Clock<Duration>>(
+    deterministic seed: UInt64, core: Core = .default, clock: C = ManualClock()
+  ) {
+    let clock = CentralClock(clock, startingAt: CentralClock.start)
+    self.init(CentralBasis(core: core, clock: clock, timersInPumps: true), seed: seed)
+  }
+
+  /// Handles the events of a deterministic central, on the calling thread, until none is left, or the limit is reached.
+  /// What handlers dispatch is handled, too, and scheduled events that are due.
+  ///
+  /// - Parameter limit: How many events to handle at most.
+  /// - Returns: How many were handled; those that all interests skipped are among them.
+  ///
+  /// **Threads**: one at a time. Inside a handler of the central it traps; so it does on a central that is not
+  /// deterministic, whose threads run by themselves.
+  @discardableResult
+  public func run(limit: Int = .max) -> Int {
+    require(
+      limit >= 0,
+      """
+      The limit of EventCentral.run(limit:) is the number of events to handle at most, and this one is \
+      \(limit): pass 0 or more, or leave it out to handle all.
+      """)
+    return deterministic("run(limit:)").run(limit: limit)
+  }
+
+  /// Notes what runs in a deterministic central during a closure.
+  ///
+  /// - Parameter body: Dispatches and calls ``run(limit:)``, or runs pumps.
+  /// - Returns: Which receiver took which event, in order.
+  ///
+  /// **Complexity**: some 100 bytes an event, for as long as the trace is kept.
+  public func trace(_ body: () throws -> Void) rethrows -> EventTrace {
+    let log = deterministic("trace(_:)").log
+    log.begin()
+    do {
+      try body()
+    } catch {
+      _ = log.end()
+      throw error
+    }
+    return log.end()
+  }
+
+  private func deterministic(_ call: StaticString) -> SerialLoop {
+    guard let serial else {
+      refuse(
+        """
+        EventCentral.\(call) is for deterministic centrals, whose events are handled inside of it, and this central has \
+        threads: make it by EventCentral(deterministic: seed).
+        """, file: #fileID, line: #line)
+    }
+    return serial
+  }
+
+  /// Waits until a consumer has ended, or until a time on the central's clock. True if it has ended.
+  func wait(for consumer: Consumer, until deadline: UInt64?) -> Bool {
+    guard serial != nil else { return consumer.ended.wait(until: deadline, by: basis.clock) }
+    return runUntilEnd(of: consumer, until: deadline)
+  }
+
+  /// The same for a task, without blocking its thread.
+  func waited(for consumer: Consumer, until deadline: UInt64?) async -> Bool {
+    guard serial != nil else { return await consumer.ended.opened(until: deadline, by: basis.clock) }
+    return runUntilEnd(of: consumer, until: deadline)
+  }
+
+  private func runUntilEnd(of consumer: Consumer, until deadline: UInt64?) -> Bool {
+    let limit = deadline ?? .max
+    if !consumer.ended.isOpen {
+      _ = serial?.run { consumer.ended.isOpen || basis.now >= limit }
+    }
+    require(
+      consumer.ended.isOpen || deadline != nil,
+      """
+      join() waits for the end of a thread or pool, and nothing is left to run in this deterministic central that would \
+      end it: call cancel() or drain(until:).
+      """)
+    return consumer.ended.isOpen
+  }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// What a central stands on, for all that is made for it.
+struct CentralBasis: Sendable {
+  let core: EventCentral.Core
+  /// Nil for the system's clock.
+  let clock: CentralClock?
+  /// Whether scheduled events are dispatched inside the runs of pumps, and not by a thread or the clock.
+  let timersInPumps: Bool
+
+  init(core: EventCentral.Core, clock: CentralClock? = nil, timersInPumps: Bool = false) {
+    self.core = core
+    self.clock = clock
+    self.timersInPumps = timersInPumps
+  }
+
+  /// Nanoseconds on the scale of the central's deadlines.
+  var now: UInt64 { clock?.now ?? monotonicNanoseconds() }
+
+  func makeRouter() -> any RouterCore { core.parts.makeRouter(clock) }
+}

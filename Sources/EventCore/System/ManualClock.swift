@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// A clock that stands still until somebody moves it, for tests and for simulations, whose time is their own.
+///
+/// ```swift
+/// let clock = ManualClock()
+/// let world = EventCentral(clock: clock)
+/// Reminder(text: "tea").scheduleQueue(after: .seconds(180), on: world)
+/// clock.advance(by: .seconds(180))   // dispatches the reminder
+/// ```
+///
+/// Several centrals can share one, and tasks can sleep by it.
+///
+/// **Threads**: any, for every member.
+public final class ManualClock: Clock {
+  /// A time on a manual clock.
+  public struct Instant: InstantProtocol {
+    /// On the scale of ``EventCentral/now``.
+    let nanoseconds: UInt64
+
+    /// The time later by a duration, or earlier by a negative one.
+    public func advanced(by duration: Duration) -> Instant {
+      duration < .zero
+        ? Instant(nanoseconds: nanoseconds - min(nanoseconds, (.zero - duration).wholeNanoseconds))
+        : Instant(nanoseconds: later(nanoseconds, by: duration))
+    }
+
+    /// How much later another time is.
+    public func duration(to other: Instant) -> Duration {
+      let (from, to) = (nanoseconds, other.nanoseconds)
+      let distance = Duration.wholeNanoseconds(from < to ? to - from : from - to)
+      return from < to ? distance : .zero - distance
+    }
+
+    /// Whether a time comes before another.
+    public static func < (one: Instant, other: Instant) -> Bool { one.nanoseconds < other.nanoseconds }
+  }
+
+  private let time = Atomic<UInt64>(CentralClock.start)
+  private let alarms = Guarded(Alarms())
+
+  /// What is to be called at which time. Equal times keep the order of the calls.
+  private struct Alarms {
+    struct Alarm {
+      let time: UInt64
+      let number: UInt64
+      let body: @Sendable () -> Void
+    }
+    /// The earliest last.
+    var waiting: [Alarm] = []
+    var number: UInt64 = 0
+
+    /// The index of an alarm, or where it belongs.
+    func index(_ time: UInt64, _ number: UInt64) -> Int {
+      var (low, high) = (0, waiting.count)
+      while low < high {
+        let middle = (low + high) / 2
+        let alarm = waiting[middle]
+        if (alarm.time, alarm.number) > (time, number) { low = middle + 1 } else { high = middle }
+      }
+      return low
+    }
+  }
+
+  /// Makes a clock that shows 1,000 seconds, so that there are times in the past.
+  public init() {}
+
+  /// The time that it shows.
+  public var now: Instant { Instant(nanoseconds: nanoseconds) }
+
+  /// A nanosecond.
+  public var minimumResolution: Duration { .nanoseconds(1) }
+
+  /// The time, on the scale of the central's deadlines.
+  package var nanoseconds: UInt64 { time.load(ordering: .acquiring) }
+
+  /// Moves on in one jump: schedules that have become due are dispatched on the calling thread, before this
+  /// returns, and tasks that sleep until then go on.
+  ///
+  /// A central that was made with ``EventCentral/Timers/pumps`` dispatches in its pumps instead, and a
+  /// deterministic one in ``EventCentral/run(limit:)``.
+  ///
+  /// - Parameter duration: How far; zero does what is due now. A negative one traps.
+  ///
+  /// **Order**: by the times of the deadlines. Repetitions that a jump leaves behind follow their
+  /// ``EventRepeatPolicy``.
+  public func advance(by duration: Duration) {
+    require(
+      duration >= .zero,
+      """
+      A ManualClock goes on and never back, and it was to go on by \(duration): pass zero or more, and make \
+      another clock for another time.
+      """)
+    advance(to: later(nanoseconds, by: duration))
+  }
+
+  /// The same, to a time that is not in the past.
+  package func advance(to nanoseconds: UInt64) {
+    require(nanoseconds >= self.nanoseconds, "A clock does not go back.")
+    // Releasing: pairs with `nanoseconds`, for whoever sees the new time.
+    time.store(nanoseconds, ordering: .releasing)
+    // One by one, and what is set meanwhile, too. The time is read anew, since an alarm may move the clock.
+    while let alarm = nextAlarm() { alarm.body() }
+  }
+
+  /// For tests: how many alarms are set.
+  var sleepers: Int { alarms.withLock { $0.waiting.count } }
+
+  private func nextAlarm() -> Alarms.Alarm? {
+    alarms.withLock { alarms in
+      guard let alarm = alarms.waiting.last, alarm.time <= nanoseconds else { return nil }
+      return alarms.waiting.removeLast()
+    }
+  }
+
+  /// Calls a closure in the `advance` that reaches a time; if it has passed, in the next one. Returns what
+  /// cancels that.
+  func alarm(at time: UInt64, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+    let number = alarms.withLock { alarms in
+      alarms.number += 1
+      alarms.waiting.insert(
+        .init(time: time, number: alarms.number, body: body), at: alarms.index(time, alarms.number))
+      return alarms.number
+    }
+    return { [weak self] in
+      let cancelled = self?.alarms.withLock { alarms -> Alarms.Alarm? in
+        let index = alarms.index(time, number)
+        guard index < alarms.waiting.count, alarms.waiting[index].number == number else { return nil }
+        return alarms.waiting.remove(at: index)
+      }
+      // What it captured ends outside of the lock.
+      withExtendedLifetime(cancelled) {}
+    }
+  }
+
+  /// Suspends the task until the clock has been moved to a time. Returns at once if it has passed.
+  ///
+  /// - Parameters:
+  ///   - deadline: Until when.
+  ///   - tolerance: Ignored: it never sleeps longer.
+  /// - Throws: `CancellationError` if the task is cancelled.
+  public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+    try Task.checkCancellation()
+    let latch = Latch()
+    let cancel = alarm(at: deadline.nanoseconds) { latch.open() }
+    defer { cancel() }
+    // After the alarm is set, so that no `advance` comes between.
+    if now >= deadline { return }
+    // True when it was opened, and not by the end of the task.
+    guard await latch.opened(until: nil) else { throw CancellationError() }
+  }
+}
+
+/// A time that is later, at most the last one that a clock can express, which never comes.
+func later(_ nanoseconds: UInt64, by duration: Duration) -> UInt64 {
+  let (time, isBeyond) = nanoseconds.addingReportingOverflow(duration.wholeNanoseconds)
+  return isBeyond ? .max : time
+}
+
+extension Duration {
+  /// Any number of nanoseconds, which need not be an `Int64`.
+  static func wholeNanoseconds(_ nanoseconds: UInt64) -> Duration {
+    .seconds(Int64(nanoseconds / 1_000_000_000)) + .nanoseconds(Int64(nanoseconds % 1_000_000_000))
+  }
+}
