@@ -30,7 +30,10 @@ struct evc_conflation {
 	bool (*is_same)(void *context, const void *key, const void *payload);
 	/** Returns what stands for the key of an event from now on, or NULL if memory is lacking. */
 	void *(*keep)(void *context, const void *payload);
-	/** Ends what `keep` returned: when the subscription ends, or at once if another thread was quicker. */
+	/**
+	 * Ends what `keep` returned: when the subscription ends, before its `finalize`, on any thread; or at once if
+	 * another thread was quicker.
+	 */
 	void (*let_go)(void *context, void *key);
 };
 

@@ -43,11 +43,10 @@ static uint64_t superseded_in(struct evc_cell *cell)
 	return counted + count_in(slot);
 }
 
-/* Exact while nothing is dispatched or taken; otherwise it may miss what a taker moves to the figure. */
+/* Exact while nothing is dispatched or taken; otherwise what a taker moves may be missing, or counted twice. */
 static uint64_t read_superseded(struct evc_latest *latest)
 {
-	/* Acquire: what moves to it meanwhile is missed in the cells rather than counted twice. */
-	uint64_t sum = atomic_load_explicit(&latest->superseded, memory_order_acquire);
+	uint64_t sum = atomic_load_explicit(&latest->superseded, memory_order_relaxed);
 
 	for (struct evc_cell *cell = first_cell(latest); cell != NULL; cell = cell->before)
 		sum += superseded_in(cell);
@@ -78,9 +77,10 @@ static void unref(struct evc_latest *latest)
 	list->superseded += read_superseded(latest);
 	list->refused += atomic_load_explicit(&latest->refused, memory_order_relaxed);
 	pthread_mutex_unlock(&list->mutex);
+	/* Before `finalize`, after which the functions of the conflation may have no context. */
+	evc_cells_close(&latest->cells);
 	if (latest->subscription.finalize != NULL)
 		latest->subscription.finalize(latest->subscription.context);
-	evc_cells_close(&latest->cells);
 	evc_deallocate(latest, sizeof(*latest), _Alignof(struct evc_latest));
 }
 

@@ -180,6 +180,55 @@ SCENARIO(conflation_together)
 	tear_down(false);
 }
 
+/* One producer finds what the other has added, and nothing else orders the two. */
+static _Atomic bool has_posted;
+
+static void *post_second(void *unused)
+{
+	(void)post(router, 1, EVC_LANE_QUEUE_NORMAL);
+	atomic_store_explicit(&has_posted, true, memory_order_relaxed);
+	return unused;
+}
+
+static void *post_around(void *reads)
+{
+	(void)post(router, 0, EVC_LANE_QUEUE_NORMAL);
+	while (!atomic_load_explicit(&has_posted, memory_order_relaxed))
+		sched_yield();
+	if (reads != NULL)
+		CHECK(evc_latest_subscription_superseded(subscription) == 0);
+	(void)post(router, 3, EVC_LANE_QUEUE_NORMAL);
+	return NULL;
+}
+
+static void found(uint64_t first, uint64_t second, bool reads)
+{
+	pthread_t threads[2];
+
+	set_up(first, second);
+	threads[0] = explorer_start(post_around, reads ? &has_posted : NULL);
+	threads[1] = explorer_start(post_second, NULL);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	CHECK(evc_latest_subscription_superseded(subscription) == 1);
+	tear_down(first == second);
+}
+
+SCENARIO(conflation_found)
+{
+	found(0, 34, false);
+}
+
+SCENARIO(conflation_found_in_chain)
+{
+	found(7, 7, false);
+}
+
+SCENARIO(conflation_read)
+{
+	found(0, 34, true);
+}
+
 /* The mailbox closes while producers add cells. */
 SCENARIO(conflation_close)
 {
