@@ -17,21 +17,21 @@ func idleCandidates() -> [Candidate] {
     Candidate(shape: shape, subject: subject, payloadBytes: MemoryLayout<Event24>.size, make: make)
   }
   return [
-    candidate(.idleMailbox, .rawC) { Idle(make: { evb_mailbox_make() }, end: { evb_mailbox_end($0) }) },
-    candidate(.idleCentral, .lockFree) { Idle(make: { EventCentral(core: .lockFree) }, end: { _ in }) },
-    candidate(.idleCentral, .locking) { Idle(make: { EventCentral(core: .locking) }, end: { _ in }) },
+    candidate(.idleMailbox, .rawC) { Idle(make: { evb_mailbox_make() }, release: { evb_mailbox_end($0) }) },
+    candidate(.idleCentral, .lockFree) { Idle(make: { EventCentral(core: .lockFree) }, release: { _ in }) },
+    candidate(.idleCentral, .locking) { Idle(make: { EventCentral(core: .locking) }, release: { _ in }) },
   ]
 }
 
 private final class Idle<Object>: Trial {
   private let make: () -> Object
-  private let end: (Object) -> Void
+  private let release: (Object) -> Void
   private let count = 100
 
-  init(make: @escaping () -> Object, end: @escaping (Object) -> Void) {
-    (self.make, self.end) = (make, end)
+  init(make: @escaping () -> Object, release: @escaping (Object) -> Void) {
+    (self.make, self.release) = (make, release)
     // What the process keeps for good.
-    end(make())
+    release(make())
   }
 
   func run() -> Double {
@@ -42,7 +42,7 @@ private final class Idle<Object>: Trial {
     for _ in 0..<count { objects.append(make()) }
     let counted = evb_allocations_disarm()
     check(threadCount() == before, "What is idle has made threads.")
-    objects.forEach(end)
+    objects.forEach(release)
     return Double(counted.bytes) / Double(count)
   }
 
