@@ -17,13 +17,15 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   private var tokens = 0
   private(set) var superseded: UInt64 = 0
 
+  private typealias Cell = UnsafeMutablePointer<LockingCell>
+
   /// The cell of a subscription without keys.
-  private let only = LockingCell()
+  private let only: Cell = LockingCell.make()
   /// Nil for one cell alone.
   private let keys: ConflationKeys?
   /// The cells by the numbers of their keys; `LockingCell.next` leads to others of the same number. A mutex of its
-  /// own, since keys are compared under it, which is code of the user's. Before the inbox's in the lock order.
-  private let cells = Guarded<[UInt64: LockingCell]>([:])
+  /// own, since keys are compared under it, which is code of the user's. It is released before the inbox's is taken.
+  private let cells = Guarded<[UInt64: Cell]>([:])
 
   init(_ inbox: LockingInbox, _ keys: ConflationKeys? = nil) {
     self.inbox = inbox
@@ -31,111 +33,107 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   }
 
   deinit {
-    guard let comparison = keys?.comparison else { return }
-    let cells = cells.withLock { Array($0.values) }
-    for first in cells {
-      var cell: LockingCell? = first
+    LockingCell.free(only)
+    for first in cells.withLock({ Array($0.values) }) {
+      var cell: Cell? = first
       while let one = cell {
-        if let key = one.key { comparison.letGo(key) }
-        cell = one.next
-        // Not one inside the other, however many there are.
-        one.next = nil
+        cell = one.pointee.next
+        if let key = one.pointee.key { keys?.comparison?.letGo(key) }
+        LockingCell.free(one)
       }
     }
   }
 
   override func post(_ run: LockingRun) -> Int? {
-    guard let keys else { return post(run) { _ in only } }
-    guard run.count > 1 else {
-      let cell = cell(of: run.first, keys)
-      return post(run) { _ in cell }
-    }
-    return withUnsafeTemporaryAllocation(of: Unmanaged<LockingCell>.self, capacity: run.count) { cells in
+    guard let keys else { return post(run, only, nil) }
+    guard run.count > 1 else { return post(run, cell(of: run.first, keys), nil) }
+    return withUnsafeTemporaryAllocation(of: Cell.self, capacity: run.count) { cells in
       for index in 0..<run.count {
-        cells.initializeElement(at: index, to: .passUnretained(cell(of: run[index], keys)))
+        cells.initializeElement(at: index, to: cell(of: run[index], keys))
       }
-      return post(run) { cells[$0].takeUnretainedValue() }
+      return post(run, cells[0], cells.baseAddress)
     }
   }
 
   /// The cell of a record's key, which is made with its first event.
-  private func cell(of record: LockingRecord, _ keys: ConflationKeys) -> LockingCell {
+  private func cell(of record: LockingRecord, _ keys: ConflationKeys) -> Cell {
     let payload = UnsafeRawPointer(envelopePayload(record.address))
     let number = keys.number(payload)
     return cells.withLock { cells in
       let first = cells[number]
       guard let comparison = keys.comparison else {
-        let cell = first ?? LockingCell()
-        if first == nil { cells[number] = cell }
-        return cell
+        if let first { return first }
+        let new = LockingCell.make()
+        cells[number] = new
+        return new
       }
       var cell = first
       while let one = cell {
         // Not nil: every cell of such keys has one.
-        if comparison.isSame(one.key.unsafelyUnwrapped, payload) { return one }
-        cell = one.next
+        if comparison.isSame(one.pointee.key.unsafelyUnwrapped, payload) { return one }
+        cell = one.pointee.next
       }
-      let new = LockingCell(key: comparison.keep(payload))
-      new.next = first
+      let new = LockingCell.make(key: comparison.keep(payload), next: first)
       cells[number] = new
       return new
     }
   }
 
-  private func post(_ run: LockingRun, _ cell: (_ index: Int) -> LockingCell) -> Int? {
-    var left: Int?
-    var sleeper: LockingSleeper?
-    inbox.withLock {
-      guard !inbox.hot.pointee.refuses else { return }
-      guard let subscription else {
-        // Not refused: a refusal says that the mailbox has closed, and a balancer relies on that. The caller
-        // ends the events, and the consumer looks whether it waited for them.
-        left = run.count
-        inbox.superseded += UInt64(run.count)
-        sleeper = inbox.interruptNow()
-        return
-      }
-      let lane = run.first.lane
-      let length = run.length
-      let before = tokens
-      var count = 0
-      for index in 0..<run.count {
-        let record = LockingRecord(address: run.first.address + index * length)
-        let cell = cell(index)
-        let old = cell.replace(by: record)
-        // What waits is counted in its own lane, whatever tokens there are.
-        if old != lane {
-          if let old { inbox.lanes[old].pointee.posted &-= 1 }
-          inbox.lanes[lane].pointee.posted &+= 1
-        }
-        if old != nil {
-          // The caller ends what was superseded, from the front of the run; what was there has been taken over.
-          if count < index {
-            (run.first.address + count * length).copyMemory(from: record.address, byteCount: length)
-          }
-          count += 1
-        }
-        postToken(of: cell, lane, subscription)
-      }
-      left = count
-      superseded += UInt64(count)
-      if tokens > before { sleeper = inbox.didPost(to: lane) }
+  /// Posts each record to its cell of `cells`; to `first` if that is nil.
+  @inline(__always)
+  private func post(_ run: LockingRun, _ first: Cell, _ cells: UnsafeMutablePointer<Cell>?) -> Int? {
+    inbox.mutex.lock()
+    guard !inbox.hot.pointee.refuses else {
+      inbox.mutex.unlock()
+      return nil
     }
+    guard let subscription else {
+      // Not refused: a refusal says that the mailbox has closed, and a balancer relies on that. The caller
+      // ends the events, and the consumer looks whether it waited for them.
+      inbox.superseded += UInt64(run.count)
+      let sleeper = inbox.interruptNow()
+      inbox.mutex.unlock()
+      sleeper?.wake()
+      return run.count
+    }
+    let (lane, length) = (run.first.lane, run.length)
+    var left = 0
+    var hasPosted = false
+    for index in 0..<run.count {
+      let record = LockingRecord(address: run.first.address + index * length)
+      let cell = cells?[index] ?? first
+      let old = cell.pointee.replace(by: record)
+      // What waits is counted in its own lane, whatever tokens there are.
+      if old != lane {
+        if let old { inbox.lanes[old].pointee.posted &-= 1 }
+        inbox.lanes[lane].pointee.posted &+= 1
+      }
+      if old != nil {
+        // The caller ends what was superseded, from the front of the run; what was there has been taken over.
+        if left < index {
+          (run.first.address + left * length).copyMemory(from: record.address, byteCount: length)
+        }
+        left += 1
+      }
+      guard cell.pointee.tokens & 1 << lane == 0 else { continue }
+      postToken(of: cell, lane, subscription)
+      hasPosted = true
+    }
+    superseded += UInt64(left)
+    let sleeper = hasPosted ? inbox.didPost(to: lane) : nil
+    inbox.mutex.unlock()
     sleeper?.wake()
     return left
   }
 
-  /// Posts the cell's token to a lane, unless it is there. Locked.
-  private func postToken(
-    of cell: LockingCell, _ lane: Int, _ subscription: Unmanaged<LockingSubscription>
-  ) {
-    guard cell.tokens & 1 << lane == 0 else { return }
-    cell.tokens |= 1 << lane
+  /// Posts the cell's token to a lane. Locked.
+  private func postToken(of cell: Cell, _ lane: Int, _ subscription: Unmanaged<LockingSubscription>) {
+    cell.pointee.tokens |= 1 << lane
     tokens += 1
     let token = inbox.reserve(LockingRecord.pointerLength, in: lane)
     token.initialize(
       subscription, lane: UInt8(lane), length: LockingRecord.pointerLength, flags: EnvelopeLayout.token)
-    token.pointer = Unmanaged.passUnretained(cell).toOpaque()
+    token.pointer = UnsafeMutableRawPointer(cell)
   }
 
   /// The subscription is removed. Locked.
@@ -153,11 +151,10 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   ) -> LockingRecord? {
     tokens -= 1
     if tokens == 0 { removed = nil }
-    return Unmanaged<LockingCell>.fromOpaque(token.pointer)._withUnsafeGuaranteedRef { cell in
-      cell.tokens &= ~(1 << token.lane)
-      guard let event = cell.take(token.lane, anyLane) else { return nil }
-      inbox.countTaken(event.lane)
-      return buffer.hold(event)
-    }
+    let cell = token.pointer.assumingMemoryBound(to: LockingCell.self)
+    cell.pointee.tokens &= ~(1 << token.lane)
+    guard let event = cell.pointee.take(token.lane, anyLane) else { return nil }
+    inbox.countTaken(event.lane)
+    return buffer.hold(event)
   }
 }
