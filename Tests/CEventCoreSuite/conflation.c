@@ -248,7 +248,9 @@ static const char *flood(uint64_t hashes)
 #endif
 	suite_allocator_restore();
 	evc_pool_read_statistics(&after);
-	EXPECT_EQUAL(after.slab_bytes, before.slab_bytes, "bytes of the slabs");
+	/* Other threads of the process may have taken a slab; without conflation it would be 12 MiB. */
+	EXPECT(after.slab_bytes <= before.slab_bytes + 256 * 1024, "the pools grew from %zu to %zu bytes",
+	       before.slab_bytes, after.slab_bytes);
 	evc_mailbox_depths(conflated.receiver.mailbox, depths);
 	EXPECT_EQUAL(depths[EVC_LANE_QUEUE_NORMAL], KEYS_MOST, "depth");
 	for (uint64_t key = 0; key < KEYS_MOST; key++) {

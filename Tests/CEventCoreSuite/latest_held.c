@@ -74,6 +74,7 @@ static const char *held_up_before_it_tells(void)
 		token->lane = (uint8_t)lane;
 		token->flags = EVC_ENVELOPE_TOKEN;
 		token->events = 1;
+		token->cell = &latest->only;
 		atomic_fetch_add(&latest->references, 1);
 		evc_mailbox_put(receiver.mailbox, lane, token, token, 1);
 		atomic_store(&latest->only.state[lane], token->time | EVC_TOKEN_POSTED);
