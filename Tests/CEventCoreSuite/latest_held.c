@@ -24,7 +24,7 @@ static const char *held_up(unsigned lane)
 
 	EXPECT_NONE(open_latest(&receiver, &plain));
 	latest = evc_container_of(receiver.subscription, struct evc_latest, subscription);
-	atomic_store(&latest->state[lane], EVC_TOKEN_CLAIMED);
+	atomic_store(&latest->only.state[lane], EVC_TOKEN_CLAIMED);
 	for (value = 1; value <= 100; value++)
 		EXPECT_OK(suite_post(&receiver, lane, value));
 	evc_mailbox_depths(receiver.mailbox, depths);
@@ -34,11 +34,11 @@ static const char *held_up(unsigned lane)
 	EXPECT_NONE(expect_take(&receiver, lane, 101));
 	EXPECT_STATUS(suite_take(&receiver, &found_lane, &value), EVC_EMPTY);
 	/* It goes on. */
-	atomic_store(&latest->state[lane], EVC_TOKEN_NONE);
+	atomic_store(&latest->only.state[lane], EVC_TOKEN_NONE);
 	EXPECT_OK(suite_post(&receiver, lane, 102));
-	EXPECT_EQUAL(atomic_load(&latest->state[lane]) & EVC_TOKEN_WHERE, EVC_TOKEN_POSTED, "the state of the lane");
+	EXPECT_EQUAL(atomic_load(&latest->only.state[lane]) & EVC_TOKEN_WHERE, EVC_TOKEN_POSTED, "the state of the lane");
 	EXPECT_NONE(expect_take(&receiver, lane, 102));
-	EXPECT_EQUAL(atomic_load(&latest->state[lane]) & EVC_TOKEN_WHERE, EVC_TOKEN_NONE, "the state of the lane");
+	EXPECT_EQUAL(atomic_load(&latest->only.state[lane]) & EVC_TOKEN_WHERE, EVC_TOKEN_NONE, "the state of the lane");
 	return expect_end(&receiver, 3, 99);
 }
 
@@ -76,9 +76,10 @@ static const char *held_up_before_it_tells(void)
 		token->lane = (uint8_t)lane;
 		token->flags = EVC_ENVELOPE_TOKEN;
 		token->events = 1;
+		token->cell = &latest->only;
 		atomic_fetch_add(&latest->references, 1);
 		evc_mailbox_put(receiver.mailbox, lane, token, token, 1);
-		atomic_store(&latest->state[lane], token->time | EVC_TOKEN_POSTED);
+		atomic_store(&latest->only.state[lane], token->time | EVC_TOKEN_POSTED);
 		EXPECT_OK(suite_post(&receiver, lane, 7));
 		EXPECT_EQUAL(wakes, 1, "calls of wake after a dispatch that found the token");
 		evc_mailbox_depths(receiver.mailbox, depths);

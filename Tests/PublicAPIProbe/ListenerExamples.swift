@@ -212,3 +212,15 @@ struct ListenerExamples {
     TemperatureRatingEvent(temperatureInCelsius: 1, temperatureRating: .warm).queue()
   }
 }
+
+// "The newest of each key".
+struct Moved: Conflatable {
+  var entity: Int
+  var position: SIMD3<Float>
+  var conflationKey: Int { entity }
+}
+
+func conflate(_ renderer: EventThread) {
+  renderer.addEventCallback(
+    { (event: Moved) in print(event.entity, event.position) }, interestedIn: .latestPerKey)
+}

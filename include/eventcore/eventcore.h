@@ -37,6 +37,7 @@
 #include "allocator.h"
 #include "balancer.h"
 #include "base.h"
+#include "conflation.h"
 #include "envelope.h"
 #include "mailbox.h"
 #include "parker.h"

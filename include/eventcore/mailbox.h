@@ -11,6 +11,7 @@
 #ifndef EVENTCORE_MAILBOX_H
 #define EVENTCORE_MAILBOX_H
 
+#include "conflation.h"
 #include "parker.h"
 #include "sink.h"
 
@@ -81,9 +82,12 @@ struct evc_mailbox_options {
 struct evc_mailbox_statistics {
 	/** Events that a consumer took. */
 	uint64_t taken;
-	/** Accepted events that were freed without being handled, because the mailbox closed. */
+	/**
+	 * Accepted events that were freed without being handled, because the mailbox closed; and events that a
+	 * conflated subscription refused, because there was no memory for their key.
+	 */
 	uint64_t dropped;
-	/** Accepted latest-only events that a newer one replaced before they were handled. */
+	/** Accepted latest-only or conflated events that a newer one replaced before they were handled. */
 	uint64_t superseded;
 };
 
@@ -151,7 +155,31 @@ evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 				    struct evc_subscription **out);
 
 /**
- * Gives up the reference of a latest-only subscription, of a mailbox or a shared mailbox. What waits is still
+ * Adds a conflated subscription: of its envelopes with one key at most one waits. It is as a latest-only one for
+ * each key: the newest envelope replaces the one of its key, at the position of the oldest superseded one of that
+ * lane, and events of different keys keep their order.
+ *
+ * A key takes 160 to 200 bytes from its first event until the subscription ends, and 128 while an event of it
+ * waits. An event for whose new key there is no memory is refused, and counts as dropped; a chain with such an
+ * event is refused as a whole.
+ *
+ * @param options `deliver` is required
+ * @param conflation which events have the same key; it is copied
+ * @param out receives the subscription
+ *
+ * Threads: any. Progress: blocking (a mutex, and the allocator). Ownership: as
+ * `evc_mailbox_add_latest_subscription`, also for `evc_latest_subscription_release` and
+ * `evc_latest_subscription_superseded`. Errors: EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT without `deliver` or
+ * `number`, or with some but not all of the other three functions.
+ */
+EVC_API EVC_MUST_USE enum evc_status
+evc_mailbox_add_conflated_subscription(struct evc_mailbox *mailbox,
+				       const struct evc_subscription_options *options,
+				       const struct evc_conflation *conflation,
+				       struct evc_subscription **out);
+
+/**
+ * Gives up the reference of a latest-only or conflated subscription, of a mailbox or a shared mailbox. What waits is still
  * delivered: unsubscribe it from its routers first.
  *
  * Threads: any. Progress: wait-free, except for the last reference. Ownership: ends the caller's.
@@ -159,8 +187,8 @@ evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 EVC_API void evc_latest_subscription_release(struct evc_subscription *subscription);
 
 /**
- * Returns how many events of a latest-only subscription, of a mailbox or a shared mailbox, were superseded.
- * Threads: any that holds a reference. Progress: wait-free.
+ * Returns how many events of a latest-only or conflated subscription, of a mailbox or a shared mailbox, were
+ * superseded. Exact while nothing is dispatched or taken. Threads: any that holds a reference. Progress: O(keys).
  */
 EVC_API uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription);
 
@@ -306,7 +334,8 @@ EVC_API void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox);
  *
  * @param depths receives one figure for each lane
  *
- * Threads: any. Progress: blocking for a moment (a mutex); O(latest-only subscriptions).
+ * Threads: any. Progress: blocking for a moment (a mutex); O(latest-only subscriptions, and keys of conflated
+ * ones).
  */
 EVC_API void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT]);
 

@@ -114,6 +114,18 @@ evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
 					   struct evc_subscription **out);
 
 /**
+ * Adds a conflated subscription: of its envelopes with one key at most one waits, for all workers together. It is
+ * to `evc_mailbox_add_conflated_subscription` as the latest-only subscriptions are to each other.
+ *
+ * Parameters, Threads, Progress, Ownership, Errors: as there.
+ */
+EVC_API EVC_MUST_USE enum evc_status
+evc_shared_mailbox_add_conflated_subscription(struct evc_shared_mailbox *mailbox,
+					      const struct evc_shared_subscription_options *options,
+					      const struct evc_conflation *conflation,
+					      struct evc_subscription **out);
+
+/**
  * Posts a chain, whose last envelope links to none. The envelopes of one lane become visible together, in the
  * order of the chain, with no other post between them. If the chain has several lanes, they become visible
  * lane by lane, the most urgent first.

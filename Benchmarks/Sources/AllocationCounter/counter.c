@@ -11,12 +11,14 @@
 /* Relaxed throughout: the figures are read after the counted threads were waited for. */
 static _Atomic bool armed;
 static _Atomic uint64_t blocks, frees, maps;
+static _Atomic int64_t bytes;
 
 void evb_allocations_arm(void)
 {
 	atomic_store_explicit(&blocks, 0, memory_order_relaxed);
 	atomic_store_explicit(&frees, 0, memory_order_relaxed);
 	atomic_store_explicit(&maps, 0, memory_order_relaxed);
+	atomic_store_explicit(&bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&armed, true, memory_order_relaxed);
 }
 
@@ -27,6 +29,7 @@ struct evb_allocations evb_allocations_disarm(void)
 		atomic_load_explicit(&blocks, memory_order_relaxed),
 		atomic_load_explicit(&frees, memory_order_relaxed),
 		atomic_load_explicit(&maps, memory_order_relaxed),
+		atomic_load_explicit(&bytes, memory_order_relaxed),
 	};
 }
 
@@ -45,6 +48,7 @@ bool evb_allocations_work(void)
 
 #ifdef __GLIBC__
 #include <errno.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -62,34 +66,47 @@ static inline void note(_Atomic uint64_t *counter)
 		atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
+/* Notes a new block, which may be NULL, and passes it on. */
+static inline void *noted(void *memory)
+{
+	if (__builtin_expect(atomic_load_explicit(&armed, memory_order_relaxed), 0)) {
+		atomic_fetch_add_explicit(&blocks, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&bytes, (int64_t)malloc_usable_size(memory), memory_order_relaxed);
+	}
+	return memory;
+}
+
+/* Takes a block that is about to be freed, and may be NULL, out of the bytes. */
+static inline void forget(void *memory)
+{
+	if (__builtin_expect(atomic_load_explicit(&armed, memory_order_relaxed), 0))
+		atomic_fetch_sub_explicit(&bytes, (int64_t)malloc_usable_size(memory), memory_order_relaxed);
+}
+
 void *malloc(size_t size)
 {
-	note(&blocks);
-	return __libc_malloc(size);
+	return noted(__libc_malloc(size));
 }
 
 void *calloc(size_t count, size_t size)
 {
-	note(&blocks);
-	return __libc_calloc(count, size);
+	return noted(__libc_calloc(count, size));
 }
 
 void *realloc(void *memory, size_t size)
 {
-	note(&blocks);
-	return __libc_realloc(memory, size);
+	forget(memory);
+	return noted(__libc_realloc(memory, size));
 }
 
 void *memalign(size_t alignment, size_t size)
 {
-	note(&blocks);
-	return __libc_memalign(alignment, size);
+	return noted(__libc_memalign(alignment, size));
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-	note(&blocks);
-	return __libc_memalign(alignment, size);
+	return noted(__libc_memalign(alignment, size));
 }
 
 int posix_memalign(void **out, size_t alignment, size_t size)
@@ -98,8 +115,7 @@ int posix_memalign(void **out, size_t alignment, size_t size)
 
 	if (alignment % sizeof(void *) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0)
 		return EINVAL;
-	note(&blocks);
-	memory = __libc_memalign(alignment, size);
+	memory = noted(__libc_memalign(alignment, size));
 	if (memory == NULL)
 		return ENOMEM;
 	*out = memory;
@@ -110,6 +126,7 @@ void free(void *memory)
 {
 	if (memory != NULL)
 		note(&frees);
+	forget(memory);
 	__libc_free(memory);
 }
 

@@ -100,3 +100,16 @@ void evb_pump_close(struct evb_pump *pump)
 	evc_mailbox_release(pump->mailbox);
 	free(pump);
 }
+
+void *evb_mailbox_make(void)
+{
+	struct evc_mailbox *mailbox;
+
+	EVB_REQUIRE(evc_mailbox_create(NULL, &mailbox) == EVC_OK, "no mailbox could be made");
+	return mailbox;
+}
+
+void evb_mailbox_end(void *mailbox)
+{
+	evc_mailbox_release(mailbox);
+}

@@ -47,7 +47,9 @@ struct Benchmarks: ParsableCommand {
     if let payload {
       candidates.removeAll { $0.payloadBytes != payload }
     }
-    let counted: Set<Shape> = [.allocations, .treeAllocations, .emitAllocations]
+    let counted: Set<Shape> = [
+      .allocations, .treeAllocations, .emitAllocations, .idleMailbox, .idleCentral,
+    ]
     if candidates.contains(where: { counted.contains($0.shape) }), !evb_allocations_work() {
       progress("allocations cannot be counted on this system: left out")
       candidates.removeAll { counted.contains($0.shape) }

@@ -3,7 +3,7 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-/* One file, though long: post, settling and take are the sides of one protocol on the slot's word. */
+/* One file, though long: post, settling and take are the sides of one protocol on a slot's word. */
 #include "latest/latest.h"
 
 #include "eventcore/mailbox.h"
@@ -17,6 +17,42 @@ static uint32_t count_in(uintptr_t slot)
 static struct evc_latest *latest_of(struct evc_subscription *subscription)
 {
 	return evc_container_of(subscription, struct evc_latest, subscription);
+}
+
+/* Figures */
+
+/* The first cell of an iteration, and the next one. A cell that was just added may be missing. */
+static struct evc_cell *first_cell(struct evc_latest *latest)
+{
+	if (latest->cells.root == NULL)
+		return &latest->only;
+	/* Acquire, pairs with the addition to the list. */
+	return atomic_load_explicit(&latest->cells.last, memory_order_acquire);
+}
+
+/* A count that is being carried is included exactly once. */
+static uint64_t superseded_in(struct evc_cell *cell)
+{
+	uint64_t before, counted = atomic_load_explicit(&cell->superseded, memory_order_relaxed);
+	uintptr_t slot;
+
+	do {
+		before = counted;
+		/* Acquire: so that the second load of the figure comes after that of the slot. */
+		slot = atomic_load_explicit(&cell->slot, memory_order_acquire);
+		counted = atomic_load_explicit(&cell->superseded, memory_order_acquire);
+	} while (counted != before);
+	return counted + count_in(slot);
+}
+
+/* Exact while nothing is dispatched or taken; otherwise what a taker moves may be missing, or counted twice. */
+static uint64_t read_superseded(struct evc_latest *latest)
+{
+	uint64_t sum = atomic_load_explicit(&latest->superseded, memory_order_relaxed);
+
+	for (struct evc_cell *cell = first_cell(latest); cell != NULL; cell = cell->before)
+		sum += superseded_in(cell);
+	return sum;
 }
 
 /* References */
@@ -35,13 +71,16 @@ static void unref(struct evc_latest *latest)
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&latest->references, 1, memory_order_acq_rel) != 1)
 		return;
-	/* The slot is empty and counts nothing: an envelope in it has a token, which holds a reference. */
+	/* All slots are empty and count nothing: an envelope in one has a token, which holds a reference. */
 	pthread_mutex_lock(&list->mutex);
 	*latest->link = latest->next;
 	if (latest->next != NULL)
 		latest->next->link = latest->link;
-	list->superseded += atomic_load_explicit(&latest->superseded, memory_order_relaxed);
+	list->superseded += read_superseded(latest);
+	list->refused += atomic_load_explicit(&latest->refused, memory_order_relaxed);
 	pthread_mutex_unlock(&list->mutex);
+	/* Before `finalize`, after which the functions of the conflation may have no context. */
+	evc_cells_close(&latest->cells);
 	if (latest->subscription.finalize != NULL)
 		latest->subscription.finalize(latest->subscription.context);
 	evc_deallocate(latest, sizeof(*latest), _Alignof(struct evc_latest));
@@ -83,43 +122,44 @@ static struct evc_envelope *envelope_in(uintptr_t slot)
 	return (struct evc_envelope *)(slot & ~(EVC_LATEST_LANE | EVC_LATEST_COUNT));
 }
 
-static void count(struct evc_latest *latest, uint32_t superseded)
+static void count(struct evc_cell *cell, uint32_t superseded)
 {
-	atomic_fetch_add_explicit(&latest->superseded, superseded, memory_order_relaxed);
+	atomic_fetch_add_explicit(&cell->superseded, superseded, memory_order_relaxed);
 }
 
 /* Moves the count out of the full bits of a slot that was read as `old`. Returns its present value. */
-static uintptr_t carry(struct evc_latest *latest, uintptr_t old)
+static uintptr_t carry(struct evc_cell *cell, uintptr_t old)
 {
 	/* It orders nothing: the caller's P1 is still to come. */
-	if (!atomic_compare_exchange_strong_explicit(&latest->slot, &old, old & ~EVC_LATEST_COUNT,
+	if (!atomic_compare_exchange_strong_explicit(&cell->slot, &old, old & ~EVC_LATEST_COUNT,
 						     memory_order_relaxed, memory_order_relaxed))
 		return old;
-	count(latest, count_in(EVC_LATEST_COUNT));
+	count(cell, count_in(EVC_LATEST_COUNT));
 	return old & ~EVC_LATEST_COUNT;
 }
 
 /* P1. Returns the superseded envelope, if any, which it counts by P1 itself or before, never after (claim 3). */
-static inline struct evc_envelope *put(struct evc_latest *latest, struct evc_envelope *newest, unsigned lane)
+static inline struct evc_envelope *put(struct evc_cell *cell, struct evc_envelope *newest, unsigned lane)
 {
-	uintptr_t old = atomic_load_explicit(&latest->slot, memory_order_relaxed);
+	uintptr_t old = atomic_load_explicit(&cell->slot, memory_order_relaxed);
 	uintptr_t superseded;
 
 	do {
 		while (evc_unlikely((old & EVC_LATEST_COUNT) == EVC_LATEST_COUNT))
-			old = carry(latest, old);
+			old = carry(cell, old);
 		superseded = old == 0 ? 0 : (old & EVC_LATEST_COUNT) + EVC_LATEST_COUNT_ONE;
 		/* Releases the envelope, and acquires the one that is superseded. */
-	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &old,
+	} while (!atomic_compare_exchange_weak_explicit(&cell->slot, &old,
 							(uintptr_t)newest | superseded | lane,
 							memory_order_seq_cst, memory_order_relaxed));
 	return envelope_in(old);
 }
 
 /* The rest of P2, for a state that was not POSTED: posts a token, unless the one in the mailbox suffices. */
-static void post_token(struct evc_latest *latest, unsigned lane, struct evc_thread_record *record)
+static void post_token(struct evc_latest *latest, struct evc_cell *cell, unsigned lane,
+		       struct evc_thread_record *record)
 {
-	_Atomic uint64_t *state = &latest->state[lane];
+	_Atomic uint64_t *state = &cell->state[lane];
 	/* Acquires the post of the token in the mailbox, which follows the caller's load in the order. */
 	uint64_t seen = atomic_load_explicit(state, memory_order_acquire), number;
 	struct evc_envelope *token;
@@ -137,6 +177,7 @@ static void post_token(struct evc_latest *latest, unsigned lane, struct evc_thre
 	token->lane = (uint8_t)lane;
 	token->flags = EVC_ENVELOPE_TOKEN;
 	token->events = 1;
+	token->cell = cell;
 	/* The token's reference. */
 	ref(latest);
 	latest->how->put(latest->mailbox, lane, token);
@@ -175,10 +216,79 @@ static void supersede_chain(const struct evc_chain *chain)
 	}
 }
 
+/* P1 and P2. Returns the superseded envelope, if any. */
+static inline struct evc_envelope *post(struct evc_latest *latest, struct evc_cell *cell,
+					struct evc_envelope *newest, struct evc_thread_record *record)
+{
+	/* Read before P1. */
+	const unsigned lane = newest->lane;
+	struct evc_envelope *superseded = put(cell, newest, lane);
+
+	/* P2; acquires the post of the token that is in the mailbox. */
+	if ((atomic_load_explicit(&cell->state[lane], memory_order_seq_cst) & EVC_TOKEN_WHERE) != EVC_TOKEN_POSTED)
+		post_token(latest, cell, lane, record);
+	return superseded;
+}
+
+static enum evc_status refuse(struct evc_latest *latest, const struct evc_chain *chain)
+{
+	atomic_fetch_add_explicit(&latest->refused, chain->count, memory_order_relaxed);
+	return EVC_OUT_OF_MEMORY;
+}
+
+/* A chain to several cells: each envelope is the newest of its key when its turn comes. */
+static enum evc_status accept_chain(struct evc_latest *latest, const struct evc_chain *chain)
+{
+	struct evc_thread_record *record = evc_thread_record();
+	struct evc_envelope *envelope = chain->first, *next, *superseded = NULL, *old;
+
+	/* Before P1, after which nothing may fail: the memory of all cells and tokens. */
+	for (uint32_t left = chain->count; left > 0; left--, envelope = evc_slot_next(envelope))
+		if (evc_cells_find(&latest->cells, evc_envelope_payload_inline(envelope)) == NULL)
+			return refuse(latest, chain);
+	/* Beside what the dispatch has reserved for its other receivers. */
+	if (record == NULL || !evc_spares_provide(record, latest->sink.needs, chain->count, true))
+		return refuse(latest, chain);
+	envelope = chain->first;
+	for (uint32_t left = chain->count; left > 0; left--, envelope = next) {
+		/* Both before P1, after which the envelope may have been handled. */
+		struct evc_cell *cell = evc_cells_find(&latest->cells, evc_envelope_payload_inline(envelope));
+
+		next = evc_slot_next(envelope);
+		old = post(latest, cell, envelope, record);
+		if (old == NULL)
+			continue;
+		evc_slot_set_next(old, superseded);
+		superseded = old;
+	}
+	/* P3. */
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		if ((chain->lanes >> lane) & 1u)
+			latest->how->tell(latest->mailbox, lane);
+	/* P4. */
+	for (; superseded != NULL; superseded = next) {
+		next = evc_slot_next(superseded);
+		supersede(superseded);
+	}
+	return EVC_OK;
+}
+
+/* The cell of an envelope, whose content is fetched meanwhile: with many keys it was last used long ago. */
+static inline struct evc_cell *cell_for(struct evc_latest *latest, struct evc_envelope *envelope)
+{
+	struct evc_cell *cell = evc_cells_find(&latest->cells, evc_envelope_payload_inline(envelope));
+
+	if (evc_likely(cell != NULL))
+		/* Relaxed: a hint. */
+		evc_prefetch_write(envelope_in(atomic_load_explicit(&cell->slot, memory_order_relaxed)));
+	return cell;
+}
+
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
-	struct evc_thread_record *record = evc_thread_record();
+	struct evc_cell *cell = &latest->only;
+	struct evc_thread_record *record;
 	struct evc_envelope *superseded;
 	unsigned lane;
 
@@ -186,17 +296,22 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 		return EVC_INVALID_ARGUMENT;
 	if (evc_unlikely(latest->how->is_closed(latest->mailbox)))
 		return EVC_CLOSED;
+	if (latest->cells.root != NULL) {
+		if (chain->count > 1)
+			return accept_chain(latest, chain);
+		cell = cell_for(latest, chain->last);
+		if (evc_unlikely(cell == NULL))
+			return refuse(latest, chain);
+	}
+	record = evc_thread_record();
 	/* Before P1, after which nothing may fail. A dispatch has set spares aside already. */
 	if (evc_unlikely(record == NULL || !evc_spares_provide(record, sink->needs, 1, false)))
 		return EVC_OUT_OF_MEMORY;
 	lane = chain->last->lane;
 	/* Before P1: claim 3. */
 	if (evc_unlikely(chain->count > 1))
-		count(latest, chain->count - 1);
-	superseded = put(latest, chain->last, lane);
-	/* P2; acquires the post of the token that is in the mailbox. */
-	if ((atomic_load_explicit(&latest->state[lane], memory_order_seq_cst) & EVC_TOKEN_WHERE) != EVC_TOKEN_POSTED)
-		post_token(latest, lane, record);
+		count(cell, chain->count - 1);
+	superseded = post(latest, cell, chain->last, record);
 	/* P3. The producer that put the token may be held up before it tells. */
 	latest->how->tell(latest->mailbox, lane);
 	/* P4. Last, since ending a payload runs user code, which may dispatch. */
@@ -210,10 +325,9 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 /* Taking and dropping */
 
 /* K1, and gives the token's slot back. `cache` may be NULL. */
-static void give_token(struct evc_latest *latest, struct evc_envelope *token,
-		       struct evc_return_cache *cache)
+static void give_token(struct evc_envelope *token, struct evc_return_cache *cache)
 {
-	_Atomic uint64_t *state = &latest->state[token->lane];
+	_Atomic uint64_t *state = &token->cell->state[token->lane];
 	uint64_t seen = atomic_load_explicit(state, memory_order_relaxed);
 
 	/* Nothing if another producer has taken the claim over. */
@@ -225,30 +339,35 @@ static void give_token(struct evc_latest *latest, struct evc_envelope *token,
 }
 
 /* K2. Takes the envelope, unless its lane comes after `lane`; counts what it superseded. */
-static struct evc_envelope *take(struct evc_latest *latest, unsigned lane)
+static struct evc_envelope *take(struct evc_latest *latest, struct evc_cell *cell, unsigned lane)
 {
 	/* Pairs with P1. */
-	uintptr_t slot = atomic_load_explicit(&latest->slot, memory_order_seq_cst);
+	uintptr_t slot = atomic_load_explicit(&cell->slot, memory_order_seq_cst);
+	uint64_t superseded;
 
 	do {
 		if (slot == 0 || (slot & EVC_LATEST_LANE) > lane)
 			return NULL;
 		/* Acquires the envelope. Relaxed on failure: that value is newer than what was loaded. */
-	} while (!atomic_compare_exchange_weak_explicit(&latest->slot, &slot, 0, memory_order_acquire,
+	} while (!atomic_compare_exchange_weak_explicit(&cell->slot, &slot, 0, memory_order_acquire,
 							memory_order_relaxed));
-	if (count_in(slot) > 0)
-		count(latest, count_in(slot));
+	superseded = count_in(slot);
+	if (atomic_load_explicit(&cell->superseded, memory_order_relaxed) != 0)
+		superseded += atomic_exchange_explicit(&cell->superseded, 0, memory_order_relaxed);
+	if (superseded > 0)
+		atomic_fetch_add_explicit(&latest->superseded, superseded, memory_order_relaxed);
 	return envelope_in(slot);
 }
 
 struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_return_cache *cache)
 {
 	struct evc_latest *latest = latest_of(token->subscription);
+	struct evc_cell *cell = token->cell;
 	unsigned lane = token->lane;
 	struct evc_envelope *envelope;
 
-	give_token(latest, token, cache);
-	envelope = take(latest, lane);
+	give_token(token, cache);
+	envelope = take(latest, cell, lane);
 	if (evc_likely(envelope != NULL))
 		/* The envelope inherits the token's reference. */
 		envelope->flags |= EVC_ENVELOPE_HOLDS;
@@ -260,10 +379,11 @@ struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_retu
 bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache)
 {
 	struct evc_latest *latest = latest_of(token->subscription);
+	struct evc_cell *cell = token->cell;
 	struct evc_envelope *envelope;
 
-	give_token(latest, token, cache);
-	envelope = take(latest, EVC_LANE_COUNT);
+	give_token(token, cache);
+	envelope = take(latest, cell, EVC_LANE_COUNT);
 	if (envelope != NULL)
 		evc_envelope_end(envelope, false, cache);
 	unref(latest);
@@ -272,11 +392,23 @@ bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache)
 
 /* Creating and reading */
 
-enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *list,
-				  const struct evc_latest_mailbox *how, struct evc_subscription **out)
+static bool is_complete(const struct evc_conflation *conflation)
 {
-	struct evc_latest *latest = evc_allocate(sizeof(*latest), _Alignof(struct evc_latest));
+	bool is_compared = conflation->is_same != NULL;
 
+	return conflation->number != NULL && (conflation->keep != NULL) == is_compared &&
+	       (conflation->let_go != NULL) == is_compared;
+}
+
+enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *list,
+				  const struct evc_latest_mailbox *how, const struct evc_conflation *conflation,
+				  struct evc_subscription **out)
+{
+	struct evc_latest *latest;
+
+	if (conflation != NULL && !is_complete(conflation))
+		return EVC_INVALID_ARGUMENT;
+	latest = evc_allocate(sizeof(*latest), _Alignof(struct evc_latest));
 	if (latest == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*latest = (struct evc_latest){
@@ -287,6 +419,10 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 		.how = how,
 		.references = 1,
 	};
+	if (!evc_cells_open(&latest->cells, conflation)) {
+		evc_deallocate(latest, sizeof(*latest), _Alignof(struct evc_latest));
+		return EVC_OUT_OF_MEMORY;
+	}
 	latest->subscription.sink = &latest->sink;
 	latest->mailbox->retain(latest->mailbox);
 	pthread_mutex_lock(&list->mutex);
@@ -300,53 +436,47 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 	return EVC_OK;
 }
 
-/* Exact while no thread dispatches. A count that is being carried is included exactly once. */
-static uint64_t read_superseded(struct evc_latest *latest)
-{
-	uint64_t before, counted = atomic_load_explicit(&latest->superseded, memory_order_relaxed);
-	uintptr_t slot;
-
-	do {
-		before = counted;
-		/* Acquire: so that the second load of the figure comes after that of the slot. */
-		slot = atomic_load_explicit(&latest->slot, memory_order_acquire);
-		counted = atomic_load_explicit(&latest->superseded, memory_order_acquire);
-	} while (counted != before);
-	return counted + count_in(slot);
-}
-
 uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription)
 {
 	return read_superseded(latest_of(subscription));
 }
 
-uint64_t evc_latest_superseded(struct evc_subscription_list *list)
+struct evc_latest_figures evc_latest_read(struct evc_subscription_list *list)
 {
-	uint64_t sum;
+	struct evc_latest_figures figures;
 
 	pthread_mutex_lock(&list->mutex);
-	sum = list->superseded;
-	for (struct evc_latest *latest = list->latests; latest != NULL; latest = latest->next)
-		sum += read_superseded(latest);
+	figures.superseded = list->superseded;
+	figures.refused = list->refused;
+	for (struct evc_latest *latest = list->latests; latest != NULL; latest = latest->next) {
+		figures.superseded += read_superseded(latest);
+		figures.refused += atomic_load_explicit(&latest->refused, memory_order_relaxed);
+	}
 	pthread_mutex_unlock(&list->mutex);
-	return sum;
+	return figures;
+}
+
+/* Subtracts the cell's tokens that stand for no event of their lane. */
+static void discount(struct evc_cell *cell, uint64_t depths[EVC_LANE_COUNT])
+{
+	/* Relaxed, both: a momentary figure. */
+	uintptr_t slot = atomic_load_explicit(&cell->slot, memory_order_relaxed);
+
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
+		uint64_t state = atomic_load_explicit(&cell->state[lane], memory_order_relaxed);
+		bool is_its_own = slot != 0 && (slot & EVC_LATEST_LANE) == lane;
+
+		if ((state & EVC_TOKEN_WHERE) == EVC_TOKEN_POSTED && !is_its_own && depths[lane] > 0)
+			depths[lane]--;
+	}
 }
 
 void evc_latest_discount(struct evc_subscription_list *list, uint64_t depths[EVC_LANE_COUNT])
 {
 	pthread_mutex_lock(&list->mutex);
-	for (struct evc_latest *latest = list->latests; latest != NULL; latest = latest->next) {
-		/* Relaxed, both: a momentary figure. */
-		uintptr_t slot = atomic_load_explicit(&latest->slot, memory_order_relaxed);
-
-		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-			uint64_t state = atomic_load_explicit(&latest->state[lane], memory_order_relaxed);
-			bool is_its_own = slot != 0 && (slot & EVC_LATEST_LANE) == lane;
-
-			if ((state & EVC_TOKEN_WHERE) == EVC_TOKEN_POSTED && !is_its_own && depths[lane] > 0)
-				depths[lane]--;
-		}
-	}
+	for (struct evc_latest *latest = list->latests; latest != NULL; latest = latest->next)
+		for (struct evc_cell *cell = first_cell(latest); cell != NULL; cell = cell->before)
+			discount(cell, depths);
 	pthread_mutex_unlock(&list->mutex);
 }
 #endif

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A latest-only subscription, of which at most one envelope waits: a sink of its own, in front of a mailbox
- * or a shared mailbox. It keeps the newest envelope in a slot and ends the one that was there. A token is
- * posted to the mailbox in its place: whoever takes the token looks into the slot.
+ * A latest-only subscription, of which at most one envelope waits, or a conflated one, of which one waits for each
+ * key: a sink of its own, in front of a mailbox or a shared mailbox. It keeps the newest envelope in the slot of a
+ * cell and ends the one that was there. A token is posted to the mailbox in its place: whoever takes the token looks
+ * into the slot.
  *
- * A token lies in an envelope's slot of the slab pool. For each lane at most one token is the current one,
+ * A latest-only subscription has one cell, a conflated one has a cell for each key (cells.h). Cells do not know one
+ * another: what follows is about one of them.
+ *
+ * A token lies in an envelope's slot of the slab pool, and says which cell it belongs to. For each lane at most one token is the current one,
  * which has the state's number. The state says where it is:
  *
  *   NONE      nowhere
@@ -62,7 +66,8 @@
  * - What an envelope supersedes is counted by its P1 itself, in the bits of the slot, or before P1: the
  *   earlier envelopes of its own chain, and what is moved out of the bits when they are full. Each P1 and K2
  *   is a read-modify-write of the slot, so that the one that takes e acquires what came before all of them.
- *   (The retired thread of a pool ends by means of that count, and is not told again.)
+ * - It adds all of that to the subscription's figure. Once nothing waits, that figure alone is complete. (The
+ *   retired thread of a pool ends by means of it, and is not told again.)
  *
  * Closing: when the mailbox drops a token, the dropping thread empties the slot (K1 and K2). A producer that
  * has passed the first look at CLOSED posts its token in any case, as evc_mailbox_push does.
@@ -74,15 +79,17 @@
  * envelope that a token was exchanged for until that ends (EVC_ENVELOPE_HOLDS). The first two hold the
  * mailbox too; the others must not, since they would keep it from ending.
  *
- * Memory: one envelope, and a slot for each token, of which a producer sets one aside before P1 (spares.h).
+ * Memory, of each cell: one envelope, and a slot for each token, of which a producer sets one aside for each envelope
+ * before its first P1 (spares.h). A producer of several envelopes also has all their cells by then, so that the post
+ * does not end half way.
  * Tests/Models/latest.pml (one consumer, and closing) and shared_latest.pml (several takers) check this over
  * all interleavings of small cases.
  */
 #ifndef EVC_LATEST_H
 #define EVC_LATEST_H
 
+#include "latest/cells.h"
 #include "latest/subscription_list.h"
-#include "memory/envelope.h"
 #include "memory/spares.h"
 
 /* The state of a lane's token: its number, which never repeats, and where the token is. */
@@ -120,21 +127,25 @@ struct evc_latest {
 	/* Guarded by the list's mutex. */
 	struct evc_latest *next;
 	struct evc_latest **link;
-	_Atomic uint32_t references;
+	/* The cells of the keys; none in a latest-only subscription, which has the one below alone. */
+	struct evc_cells cells;
 
-	/*
-	 * Written by producers and takers. Also counts what was superseded since the last carry, since
-	 * an atomic addition for each would cost a dispatch as much as the exchange (6 of 30 ns).
-	 */
-	_Alignas(EVC_CACHE_LINE) _Atomic uintptr_t slot;
-	_Atomic uint64_t state[EVC_LANE_COUNT];
-	/* How many were superseded, without what `slot` counts. Relaxed: a statistic. */
+	_Alignas(EVC_CACHE_LINE) struct evc_cell only;
+
+	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t references;
+	/* How many were superseded, without what the cells count. Written by takers. Relaxed: a statistic. */
 	_Atomic uint64_t superseded;
+	/* How many were refused, since there was no memory for their key. Relaxed: a statistic. */
+	_Atomic uint64_t refused;
 };
 
-/* Makes a latest-only subscription in front of the mailbox whose sink `as` names. */
+/*
+ * Makes a latest-only subscription in front of the mailbox whose sink `as` names, or a conflated one if `conflation`
+ * is not NULL.
+ */
 enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *list,
-				  const struct evc_latest_mailbox *how, struct evc_subscription **out);
+				  const struct evc_latest_mailbox *how, const struct evc_conflation *conflation,
+				  struct evc_subscription **out);
 
 /*
  * Exchanges a taken token for the event that it stands for, or NULL. The token is given back; the event
@@ -145,8 +156,14 @@ struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_retu
 /* Drops a token, and the event in the slot; true if there was one. Any thread; `cache` may be NULL. */
 bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache);
 
-/* The number of superseded events of all latest-only subscriptions of a mailbox. Any thread. */
-uint64_t evc_latest_superseded(struct evc_subscription_list *list);
+/* The figures of all latest-only and conflated subscriptions that a mailbox ever had. */
+struct evc_latest_figures {
+	uint64_t superseded;
+	uint64_t refused;
+};
+
+/* Reads the figures. Any thread. */
+struct evc_latest_figures evc_latest_read(struct evc_subscription_list *list);
 
 /* Subtracts tokens that stand for no event of their lane from the lanes' figures. Any thread. */
 void evc_latest_discount(struct evc_subscription_list *list, uint64_t depths[EVC_LANE_COUNT]);

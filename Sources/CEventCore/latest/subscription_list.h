@@ -18,8 +18,9 @@ struct evc_subscription_list {
 	pthread_mutex_t mutex;
 	struct evc_subscription *first;
 	struct evc_latest *latests;
-	/* The superseded events of latest-only subscriptions that have ended. */
+	/* The superseded and the refused events of latest-only subscriptions that have ended. */
 	uint64_t superseded;
+	uint64_t refused;
 };
 
 /* The list's memory is zeroed. False = out of memory. */

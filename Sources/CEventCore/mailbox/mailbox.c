@@ -151,9 +151,8 @@ static void tell(struct evc_sink *sink, unsigned lane)
 	evc_mailbox_tell(mailbox_of(sink), lane);
 }
 
-enum evc_status evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
-						    const struct evc_subscription_options *options,
-						    struct evc_subscription **out)
+static enum evc_status add_latest(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
+				  const struct evc_conflation *conflation, struct evc_subscription **out)
 {
 	static const struct evc_latest_mailbox how = { EVC_NEEDS_TOKEN, is_closed, put_token, tell };
 	struct evc_subscription as;
@@ -161,7 +160,21 @@ enum evc_status evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 
 	if (status != EVC_OK)
 		return status;
-	return evc_latest_create(&as, &mailbox->subscriptions, &how, out);
+	return evc_latest_create(&as, &mailbox->subscriptions, &how, conflation, out);
+}
+
+enum evc_status evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
+						 struct evc_subscription **out)
+{
+	return add_latest(mailbox, options, NULL, out);
+}
+
+enum evc_status evc_mailbox_add_conflated_subscription(struct evc_mailbox *mailbox,
+						    const struct evc_subscription_options *options,
+						    const struct evc_conflation *conflation,
+						    struct evc_subscription **out)
+{
+	return conflation != NULL ? add_latest(mailbox, options, conflation, out) : EVC_INVALID_ARGUMENT;
 }
 
 struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token)
@@ -226,6 +239,7 @@ void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_CO
 
 void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox_statistics *out)
 {
+	const struct evc_latest_figures latest = evc_latest_read(&mailbox->subscriptions);
 	/* What is subtracted is read first, so that the difference does not fall below 0. */
 	uint64_t empty = atomic_load_explicit(&mailbox->empty, memory_order_acquire);
 
@@ -233,6 +247,7 @@ void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox
 	out->taken = 0 - out->dropped - empty;
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		out->taken += atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed);
-	out->superseded = evc_latest_superseded(&mailbox->subscriptions);
+	out->dropped += latest.refused;
+	out->superseded = latest.superseded;
 }
 #endif

@@ -11,7 +11,7 @@
  *   28      lane
  *   29      flags
  *   30      how many events the batch had; 1 for other envelopes
- *   32      payload, or the pointer to its box, or a batch
+ *   32      payload, or the pointer to its box, or a batch; of a token its cell
  *
  * `next` is atomic because a taker of a shared mailbox may read the link of an envelope that another has
  * taken; it then discards what it read (shared/shared_stack.h). All other fields belong to the holder alone.
@@ -28,6 +28,7 @@
 #include <stdatomic.h>
 
 struct evc_box;
+struct evc_cell;
 
 /*
  * A batch: several events of one subscription and lane in one envelope, whose payloads lie side by side in a box. It
@@ -63,6 +64,8 @@ struct evc_envelope {
 		_Alignas(EVC_INLINE_ALIGNMENT) unsigned char bytes[EVC_INLINE_SIZE];
 		struct evc_box *box;
 		struct evc_batch batch;
+		/* Of a token (latest.h). */
+		struct evc_cell *cell;
 	};
 };
 

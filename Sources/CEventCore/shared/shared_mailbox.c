@@ -247,10 +247,8 @@ static void tell(struct evc_sink *sink, unsigned lane)
 	tell_workers(mailbox_of(sink));
 }
 
-enum evc_status
-evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
-					   const struct evc_shared_subscription_options *options,
-					   struct evc_subscription **out)
+static enum evc_status add_latest(struct evc_shared_mailbox *mailbox, const struct evc_shared_subscription_options *options,
+				  const struct evc_conflation *conflation, struct evc_subscription **out)
 {
 	static const struct evc_latest_mailbox how = {
 		EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, is_closed, put_token, tell
@@ -260,7 +258,21 @@ evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
 
 	if (status != EVC_OK)
 		return status;
-	return evc_latest_create(&as, &mailbox->subscriptions, &how, out);
+	return evc_latest_create(&as, &mailbox->subscriptions, &how, conflation, out);
+}
+
+enum evc_status evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox, const struct evc_shared_subscription_options *options,
+						 struct evc_subscription **out)
+{
+	return add_latest(mailbox, options, NULL, out);
+}
+
+enum evc_status evc_shared_mailbox_add_conflated_subscription(struct evc_shared_mailbox *mailbox,
+						    const struct evc_shared_subscription_options *options,
+						    const struct evc_conflation *conflation,
+						    struct evc_subscription **out)
+{
+	return conflation != NULL ? add_latest(mailbox, options, conflation, out) : EVC_INVALID_ARGUMENT;
 }
 
 static void sum_taken(struct evc_shared_mailbox *mailbox, uint64_t taken[EVC_LANE_COUNT])
@@ -298,13 +310,14 @@ void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t dept
 void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
 					struct evc_mailbox_statistics *out)
 {
+	const struct evc_latest_figures latest = evc_latest_read(&mailbox->subscriptions);
 	uint64_t taken[EVC_LANE_COUNT];
 
 	*out = (struct evc_mailbox_statistics){
 		/* Acquire: the counts that they were added to, which are read later, are not older. */
 		.taken = 0 - atomic_load_explicit(&mailbox->taken_empty, memory_order_acquire),
-		.dropped = 0 - atomic_load_explicit(&mailbox->dropped_empty, memory_order_acquire),
-		.superseded = evc_latest_superseded(&mailbox->subscriptions),
+		.dropped = latest.refused - atomic_load_explicit(&mailbox->dropped_empty, memory_order_acquire),
+		.superseded = latest.superseded,
 	};
 	sum_taken(mailbox, taken);
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {

@@ -8,11 +8,11 @@
 final class HandlerRegistry: @unchecked Sendable {
   private struct State {
     var receivers: [UInt: Receiver] = [:]
-    /// The latest-only receivers, each with one handler.
-    var latests: [ObjectIdentifier: Receiver] = [:]
+    /// The receivers that want only the newest event, or that of each key; each has one handler.
+    var conflated: [ObjectIdentifier: Receiver] = [:]
     var isClosed = false
 
-    var all: [Receiver] { Array(receivers.values) + Array(latests.values) }
+    var all: [Receiver] { Array(receivers.values) + Array(conflated.values) }
   }
   private let state = Guarded(State())
   /// The central's router, and the one for events that are posted straight to the consumer.
@@ -32,8 +32,8 @@ final class HandlerRegistry: @unchecked Sendable {
   func add(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
     state.withLock { state in
       guard !state.isClosed else { return nil }
-      let known = handler.isLatestOnly ? nil : state.receivers[type.key]
-      let receiver = known ?? make(type, isLatestOnly: handler.isLatestOnly, &state)
+      let known = handler.conflation.isConflated ? nil : state.receivers[type.key]
+      let receiver = known ?? make(type, handler.conflation, &state)
       if let shared = consumer.hooks.shared {
         shared.add(handler, to: receiver)
       } else {
@@ -51,10 +51,10 @@ final class HandlerRegistry: @unchecked Sendable {
       receiver.liveCount -= 1
       receiver.timedCount -= handler.isTimed ? 1 : 0
       if state.isClosed {
-        endLatest(receiver, &state)
+        endConflated(receiver, &state)
       } else if receiver.liveCount == 0 {
         retract(receiver)
-        endLatest(receiver, &state)
+        endConflated(receiver, &state)
       } else if handler.isTimed, receiver.timedCount == 0 {
         // The last handler that needs the time is gone (D8).
         publish(receiver)
@@ -77,7 +77,7 @@ final class HandlerRegistry: @unchecked Sendable {
     state.withLock { state in
       guard !state.isClosed else { return }
       state.isClosed = true
-      for receiver in state.all where receiver.isLatestOnly || receiver.liveCount > 0 {
+      for receiver in state.all where receiver.isConflated || receiver.liveCount > 0 {
         retract(receiver)
       }
     }
@@ -88,7 +88,7 @@ final class HandlerRegistry: @unchecked Sendable {
     state.withLock { state in
       let all = state.all
       state.receivers.removeAll()
-      for receiver in all where receiver.isLatestOnly { endLatest(receiver, &state) }
+      for receiver in all where receiver.isConflated { endConflated(receiver, &state) }
       return all
     }
   }
@@ -97,14 +97,14 @@ final class HandlerRegistry: @unchecked Sendable {
   func receiver(for entry: SharedMailbox.Entry) -> Receiver? {
     state.withLock { state in
       entry.route.ordinal == 0
-        ? state.receivers[entry.route.key] : state.latests.values.first { $0.route == entry.route }
+        ? state.receivers[entry.route.key] : state.conflated.values.first { $0.route == entry.route }
     }
   }
 
-  /// How many events of a receiver were superseded while its handler was alive; 0 unless it is latest-only.
+  /// How many events of a receiver were superseded while its handler was alive; 0 unless it is conflated.
   func supersededCount(_ receiver: Receiver) -> UInt64 {
     state.withLock { state in
-      state.latests[ObjectIdentifier(receiver)] == nil
+      state.conflated[ObjectIdentifier(receiver)] == nil
         ? receiver.supersededCount
         : consumer.mailbox.supersededCount(of: receiver.subscription)
     }
@@ -125,27 +125,29 @@ final class HandlerRegistry: @unchecked Sendable {
     consumer.hooks.shared?.leave(receiver)
   }
 
-  private func make(_ type: EventTypeActions, isLatestOnly: Bool, _ state: inout State) -> Receiver {
+  private func make(
+    _ type: EventTypeActions, _ conflation: Conflation, _ state: inout State
+  ) -> Receiver {
     routes.expect(type.key, drop: type.drop)
-    guard isLatestOnly else {
-      let receiver = Receiver(type, consumer: consumer, isLatestOnly: false)
+    guard conflation.isConflated else {
+      let receiver = Receiver(type, consumer: consumer, conflation)
       receiver.subscription = consumer.mailbox.addSubscription(receiver)
       state.receivers[type.key] = receiver
       return receiver
     }
     let ordinal = consumer.hooks.shared.map { _ in
-      PoolRoute.free(type.key, from: 1, but: state.latests.values.lazy.map(\.route)).ordinal
+      PoolRoute.free(type.key, from: 1, but: state.conflated.values.lazy.map(\.route)).ordinal
     }
     let receiver = Receiver(
-      type, consumer: consumer, isLatestOnly: true, ordinal: ordinal ?? 0)
+      type, consumer: consumer, conflation, ordinal: ordinal ?? 0)
     receiver.subscription = consumer.mailbox.addLatestSubscription(receiver)
-    state.latests[ObjectIdentifier(receiver)] = receiver
+    state.conflated[ObjectIdentifier(receiver)] = receiver
     return receiver
   }
 
-  /// Ends a receiver that is unsubscribed, if it is latest-only and has not ended.
-  private func endLatest(_ receiver: Receiver, _ state: inout State) {
-    guard state.latests.removeValue(forKey: ObjectIdentifier(receiver)) != nil else { return }
+  /// Ends a receiver that is unsubscribed, if it is conflated and has not ended.
+  private func endConflated(_ receiver: Receiver, _ state: inout State) {
+    guard state.conflated.removeValue(forKey: ObjectIdentifier(receiver)) != nil else { return }
     // Relaxed: whoever takes an event that was dispatched later sees it (`Consumer.deliverShared`).
     receiver.isOver.store(true, ordering: .relaxed)
     receiver.supersededCount = consumer.mailbox.supersededCount(of: receiver.subscription)

@@ -8,14 +8,14 @@ protocol MailboxCore: AnyObject, Sendable {
   /// Makes a subscription whose events the mailbox delivers to `receiver`, which it retains.
   func addSubscription(_ receiver: Receiver) -> Subscription
 
-  /// The same for a latest-only handler: at most one event waits, in the place of the oldest of its lane.
-  /// It lasts until `removeLatestSubscription`.
+  /// The same for a conflated handler: at most one event waits, or one of each key (`Receiver.keys`), in the place of
+  /// the oldest of its lane. It lasts until `removeLatestSubscription`.
   func addLatestSubscription(_ receiver: Receiver) -> Subscription
 
-  /// Releases a latest-only subscription that no router has any more. What waits is still delivered.
+  /// Releases a conflated subscription that no router has any more. What waits is still delivered.
   func removeLatestSubscription(_ subscription: Subscription)
 
-  /// Superseded events of one latest-only subscription, and of all that there ever were.
+  /// Superseded events of one conflated subscription, and of all that there ever were.
   func supersededCount(of subscription: Subscription) -> UInt64
   var supersededCount: UInt64 { get }
 
@@ -77,14 +77,14 @@ protocol SharedMailboxCore: AnyObject, Sendable {
   /// Makes a subscription for the events of `entry`, which the mailbox retains.
   func addSubscription(_ entry: SharedMailbox.Entry) -> Subscription
 
-  /// The same for latest-only handlers: at most one event waits for all workers together, in the place of
-  /// the oldest of its lane. It lasts until `removeLatestSubscription`.
+  /// The same for conflated handlers: at most one event waits for all workers together, or one of each key, in the
+  /// place of the oldest of its lane. It lasts until `removeLatestSubscription`.
   func addLatestSubscription(_ entry: SharedMailbox.Entry) -> Subscription
 
-  /// Releases a latest-only subscription that no router has any more. What waits is still delivered.
+  /// Releases a conflated subscription that no router has any more. What waits is still delivered.
   func removeLatestSubscription(_ subscription: Subscription)
 
-  /// Superseded events of all latest-only subscriptions that there ever were.
+  /// Superseded events of all conflated subscriptions that there ever were.
   var supersededCount: UInt64 { get }
 
   /// Makes the mailbox of one more worker, and retains the shared mailbox in it. It passes events from the

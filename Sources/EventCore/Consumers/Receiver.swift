@@ -12,7 +12,7 @@ import Synchronization
 ///   and `isOver` are written under it.
 /// - `additions`: has a mutex, locked for an append or a swap.
 /// - `ended`: incremented by whoever ends a handler, decremented by the consumer.
-/// - `type`, `isLatestOnly`, `route`, `subscription`: constant once the receiver is registered.
+/// - `type`, `keys`, `isConflated`, `route`, `subscription`: constant once the receiver is registered.
 ///
 /// How D4 stays exact while handlers come and go: each registration raises `generation`, hands the handler
 /// over in `additions`, and only then publishes the new generation in the router. An envelope carries the
@@ -29,13 +29,15 @@ import Synchronization
 final class Receiver: @unchecked Sendable {
   let type: EventTypeActions
   /// Identifies the receiver among those of all workers of a shared mailbox. The ordinal is 0, except that
-  /// a worker's latest-only receivers for one type are numbered from 1 on.
+  /// a worker's conflated receivers for one type are numbered from 1 on.
   let route: PoolRoute
   var key: UInt { type.key }
   /// Ends a payload; nil for types without references.
   var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { type.drop }
-  /// Whether the receiver has one handler, which wants only the newest of the waiting events.
-  let isLatestOnly: Bool
+  /// Whether the receiver has one handler, which wants only the newest of the waiting events, or that of each key.
+  let isConflated: Bool
+  /// Tells the keys apart, if it wants the newest of each.
+  let keys: ConflationKeys?
   // Not retained: events are delivered by the consumer's run loop, which keeps it alive.
   @usableFromInline let consumer: Unmanaged<Consumer>
   /// Counts the events of a pool. Retained, since balancers that may post to the mailbox read the counters.
@@ -71,10 +73,10 @@ final class Receiver: @unchecked Sendable {
   }
   var liveCount = 0
   var timedCount = 0
-  /// Of an ended latest-only receiver: how many events were superseded before its end.
+  /// Of an ended conflated receiver: how many events were superseded before its end.
   var supersededCount: UInt64 = 0
   var subscription: Subscription!
-  /// Of a latest-only receiver: whether it has ended. Another one may have its ordinal then.
+  /// Of a conflated receiver: whether it has ended. Another one may have its ordinal then.
   let isOver = Atomic<Bool>(false)
 
   private let additions = Guarded(Additions())
@@ -82,10 +84,11 @@ final class Receiver: @unchecked Sendable {
   /// there before is for the handlers that it had then. Written before the worker begins.
   var firstGeneration: UInt32 = 0
 
-  init(_ type: EventTypeActions, consumer: Consumer, isLatestOnly: Bool, ordinal: Int = 0) {
+  init(_ type: EventTypeActions, consumer: Consumer, _ conflation: Conflation, ordinal: Int = 0) {
     self.type = type
     self.consumer = Unmanaged.passUnretained(consumer)
-    self.isLatestOnly = isLatestOnly
+    isConflated = conflation.isConflated
+    keys = conflation.keys
     route = PoolRoute(key: type.key, ordinal: ordinal)
     member = consumer.hooks.member.map { .passRetained($0) }
     trace = consumer.hooks.trace
@@ -202,7 +205,7 @@ final class Receiver: @unchecked Sendable {
       let moved = deliverToHandlers(payload, envelope, owned: owned)
       consumer._withUnsafeGuaranteedRef { consumer in
         // In a shared pool nothing is promised to a thread; there, ordinals begin at 1.
-        let isBalanced = isLatestOnly && route.ordinal == 0
+        let isBalanced = isConflated && route.ordinal == 0
         if member.didHandle(superseded: isBalanced ? consumer.mailbox.supersededCount : nil) {
           // That was the last event that a retired thread was promised.
           consumer.close(whenEmpty: true)

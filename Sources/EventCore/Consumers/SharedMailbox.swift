@@ -12,7 +12,7 @@
 /// Synchronization: `state` has a mutex; everything else is constant. Lock order: the state of a consumer's
 /// registry, then `state`, then a router's mutex.
 final class SharedMailbox: @unchecked Sendable {
-  /// The events of one type for all workers, or those for one latest-only handler of each worker: the first
+  /// The events of one type for all workers, or those for one conflated handler of each worker: the first
   /// such handlers of all workers for a type share an entry, the second share another, and so on.
   final class Entry: @unchecked Sendable {
     // Constant, except for what `state` guards.
@@ -22,6 +22,8 @@ final class SharedMailbox: @unchecked Sendable {
     let index: Int
     /// Ends a payload; nil for types without references.
     let drop: (@Sendable (UnsafeMutableRawPointer) -> Void)?
+    /// As the first worker's receiver has it; the workers have the same handlers.
+    let keys: ConflationKeys?
 
     // Guarded by the mailbox's `state`.
     fileprivate var subscription: Subscription!
@@ -34,6 +36,7 @@ final class SharedMailbox: @unchecked Sendable {
     fileprivate init(_ receiver: Receiver, index: Int) {
       route = receiver.route
       drop = receiver.drop
+      keys = receiver.keys
       self.index = index
     }
   }

@@ -12,8 +12,8 @@
 ///   interestedIn: [.latestOnly, .youngerThan(.milliseconds(16))])
 /// ```
 ///
-/// With ``latestOnly``, the other conditions apply to the newest of the waiting events: if they skip it, no
-/// older event takes its place.
+/// With ``latestOnly`` and ``latestPerKey``, the other conditions apply to the newest of the waiting events: if they
+/// skip it, no older event takes its place.
 ///
 /// Registering a handler with an empty interest (`[]`) traps.
 public struct EventListenerInterest: OptionSet, Sendable {
@@ -37,6 +37,10 @@ public struct EventListenerInterest: OptionSet, Sendable {
   /// Of the events that wait for the handler only the one that was dispatched last, on any lane. The others
   /// are not stored. <doc:ThreadsAndPools> says what this means in a pool.
   public static let latestOnly = EventListenerInterest(rawValue: 1 << 1)
+  /// Of the events that wait for the handler only the newest of each ``Conflatable/conflationKey``, in the place of
+  /// the first of its lane: a newer event takes the place of one with the same key, which is not stored any longer.
+  /// Registering a handler for events that are not ``Conflatable`` with it traps, and so does `.latestOnly` beside it.
+  public static let latestPerKey = EventListenerInterest(rawValue: 1 << 4)
   /// Events that are younger than the argument `maximumAge` when the handler would run.
   public static let youngerThan = EventListenerInterest(rawValue: 1 << 2)
   /// Events for which the argument `customFilter` returns true when the handler would run.

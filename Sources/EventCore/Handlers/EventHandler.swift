@@ -21,19 +21,19 @@ class EventHandler: @unchecked Sendable {
   /// Whether the general closure has to see each event.
   @inlinable
   var judges: Bool { !isPlain && requester == nil }
-  /// Whether the handler wants only the newest of the waiting events. It has a subscription to itself then.
-  let isLatestOnly: Bool
+  /// Which of the waiting events it wants. If not all of them, it has a subscription to itself.
+  let conflation: Conflation
 
   @usableFromInline
   init(
-    _ state: HandlerState, needsOwner: Bool, isPlain: Bool, isLatestOnly: Bool,
+    _ state: HandlerState, needsOwner: Bool, isPlain: Bool, conflation: Conflation,
     requester: Unmanaged<SharedReference>? = nil
   ) {
     self.requester = requester?._withUnsafeGuaranteedRef { $0.state }
     self.state = state
     self.needsOwner = needsOwner
     self.isPlain = isPlain
-    self.isLatestOnly = isLatestOnly
+    self.conflation = conflation
   }
 
   /// Whether the plain closure may be called, of a handler that does not judge: it has no requester, or the
@@ -64,36 +64,36 @@ final class TypedHandler<E: Eventable>: EventHandler, @unchecked Sendable {
 
   /// A plain handler.
   @inlinable
-  init(plain: @escaping (E) -> Void, isLatestOnly: Bool = false) {
+  init(plain: @escaping (E) -> Void, conflation: Conflation = .none) {
     self.plain = plain
     general = { _, _, _, _ in false }
     super.init(
-      HandlerState(isTimed: false), needsOwner: false, isPlain: true, isLatestOnly: isLatestOnly)
+      HandlerState(isTimed: false), needsOwner: false, isPlain: true, conflation: conflation)
   }
 
   /// A handler that is plain, except that it has a requester. `general` checks that the requester is alive
   /// and holds it; `general` also retains `requester`.
   @inlinable
   init(
-    plain: @escaping (E) -> Void, requester: Unmanaged<SharedReference>, isLatestOnly: Bool,
+    plain: @escaping (E) -> Void, requester: Unmanaged<SharedReference>, conflation: Conflation,
     general: @escaping General
   ) {
     self.plain = plain
     self.general = general
     super.init(
-      HandlerState(isTimed: false), needsOwner: false, isPlain: false, isLatestOnly: isLatestOnly,
+      HandlerState(isTimed: false), needsOwner: false, isPlain: false, conflation: conflation,
       requester: requester)
   }
 
   /// Any other handler. `state` is new; `general` may use it.
   @inlinable
   init(
-    _ state: HandlerState, needsOwner: Bool = false, isLatestOnly: Bool = false,
+    _ state: HandlerState, needsOwner: Bool = false, conflation: Conflation = .none,
     general: @escaping General
   ) {
     plain = { _ in }
     self.general = general
-    super.init(state, needsOwner: needsOwner, isPlain: false, isLatestOnly: isLatestOnly)
+    super.init(state, needsOwner: needsOwner, isPlain: false, conflation: conflation)
   }
 }
 

@@ -199,16 +199,16 @@ extension TypedHandler {
   convenience init(_ callback: HandlerCallback<E>, _ interest: HandlerInterest<E>) {
     let (call, judge) = (callback.call, callback.judge)
     if let plain = callback.plain, interest.takesAny {
-      self.init(plain: plain, isLatestOnly: interest.isLatestOnly)
+      self.init(plain: plain, conflation: interest.conflation)
       return
     }
     let state = HandlerState(isTimed: callback.isTimed || interest.isTimed)
     if interest.takesAny {
       self.init(
-        state, needsOwner: callback.needsOwner, isLatestOnly: interest.isLatestOnly, general: call)
+        state, needsOwner: callback.needsOwner, conflation: interest.conflation, general: call)
       return
     }
-    self.init(state, needsOwner: callback.needsOwner, isLatestOnly: interest.isLatestOnly) {
+    self.init(state, needsOwner: callback.needsOwner, conflation: interest.conflation) {
       event, lane, time, owner in
       guard
         interest.admits(event, lane, time, for: state), judge?(event, lane, time, owner) != false,

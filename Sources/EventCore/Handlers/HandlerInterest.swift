@@ -10,8 +10,8 @@ struct HandlerInterest<E: Eventable> {
   typealias Filter =
     (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
 
-  /// Only the newest of the waiting events, which the mailbox finds.
-  @usableFromInline let isLatestOnly: Bool
+  /// Which of the waiting events, which the mailbox finds.
+  @usableFromInline let conflation: Conflation
   /// In nanoseconds; 0 for any age.
   @usableFromInline let maximumAge: UInt64
   @usableFromInline let filter: Filter?
@@ -20,7 +20,7 @@ struct HandlerInterest<E: Eventable> {
   @inlinable
   init(_ interest: EventListenerInterest, maximumAge: UInt64, customFilter: Filter?) {
     requireInterest(interest, maximumAge: maximumAge, hasFilter: customFilter != nil)
-    isLatestOnly = interest.contains(.latestOnly)
+    conflation = conflationAsked(by: interest, E.self)
     self.maximumAge = max(maximumAge, interest.age)
     filter = customFilter
   }
@@ -75,14 +75,38 @@ func isYounger(than maximumAge: UInt64, dispatched: UInt64, now: UInt64) -> Bool
   now < dispatched || now - dispatched < maximumAge
 }
 
+/// Traps if the interest asks for keys that events of this type do not have.
+@usableFromInline
+func conflationAsked(by interest: EventListenerInterest, _ type: any Eventable.Type) -> Conflation {
+  guard interest.contains(.latestPerKey) else {
+    return interest.contains(.latestOnly) ? .latestOnly : .none
+  }
+  guard let conflatable = type as? any Conflatable.Type else {
+    require(
+      false,
+      """
+      The interest .latestPerKey needs events with a key, and \(type) has none: make it Conflatable, or pass \
+      .latestOnly for the newest of all events.
+      """)
+    return .none
+  }
+  return .perKey(conflatable.conflation.keys)
+}
+
 @usableFromInline
 func requireInterest(_ interest: EventListenerInterest, maximumAge: UInt64, hasFilter: Bool) {
-  let all: EventListenerInterest = [.all, .latestOnly, .youngerThan, .custom]
+  let all: EventListenerInterest = [.all, .latestOnly, .latestPerKey, .youngerThan, .custom]
   require(
     !interest.isEmpty && all.isSuperset(of: interest),
     """
-    An interest is one or more of .all, .latestOnly, .youngerThan and .custom, and this one has the bits \
+    An interest is one or more of .all, .latestOnly, .latestPerKey, .youngerThan and .custom, and this one has the bits \
     \(interest.rawValue): with none of them the handler would never be called. Pass .all for every event.
+    """)
+  require(
+    !interest.isSuperset(of: [.latestOnly, .latestPerKey]),
+    """
+    A handler gets the newest of all waiting events or the newest of each key, and this interest has both \
+    .latestOnly and .latestPerKey: leave one of them out.
     """)
   require(
     maximumAge == 0 || interest.age == 0,

@@ -180,8 +180,8 @@ extension ListenerRegistration {
     let state = HandlerState(isTimed: callback.isTimed || interest.isTimed)
     let plain = interest.takesAny && !isOnce ? callback.plain : nil
     guard let requester = unretainedRequester else {
-      if let plain { return TypedHandler(plain: plain, isLatestOnly: interest.isLatestOnly) }
-      return TypedHandler(state, isLatestOnly: interest.isLatestOnly) { event, lane, time, _ in
+      if let plain { return TypedHandler(plain: plain, conflation: interest.conflation) }
+      return TypedHandler(state, conflation: interest.conflation) { event, lane, time, _ in
         guard
           interest.admits(event, lane, time, for: state), !interest.hasEnded(state),
           !isOnce || self.claimOnlyCall()
@@ -200,9 +200,9 @@ extension ListenerRegistration {
       return wasCalled
     }
     guard let plain else {
-      return TypedHandler(state, isLatestOnly: interest.isLatestOnly, general: general)
+      return TypedHandler(state, conflation: interest.conflation, general: general)
     }
     return TypedHandler(
-      plain: plain, requester: requester, isLatestOnly: interest.isLatestOnly, general: general)
+      plain: plain, requester: requester, conflation: interest.conflation, general: general)
   }
 }

@@ -134,6 +134,15 @@ struct TrapTests {
         .addEventCallback({ (_: Ping) in }, interestedIn: .youngerThan(.zero))
     }
     expectMessage(noAge, "needs an age above zero")
+    let noKey = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      EventThread(on: EventCentral()).addEventCallback({ (_: Ping) in }, interestedIn: .latestPerKey)
+    }
+    expectMessage(noKey, "Ping has none: make it Conflatable")
+    let both = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      EventThread(on: EventCentral())
+        .addEventCallback({ (_: Ping) in }, interestedIn: [.latestOnly, .latestPerKey])
+    }
+    expectMessage(both, "leave one of them out")
   }
 
   #if !URCU

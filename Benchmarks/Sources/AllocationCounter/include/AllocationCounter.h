@@ -17,6 +17,8 @@ struct evb_allocations {
 	uint64_t frees;
 	/* Calls of mmap without a file, by anybody but the C library itself. */
 	uint64_t maps;
+	/* Bytes that were allocated less those that were freed, as the C library rounds them, without maps. */
+	int64_t bytes;
 };
 
 /* Sets the counts to 0 and begins to count, on all threads. */

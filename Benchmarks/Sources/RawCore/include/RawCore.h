@@ -54,6 +54,17 @@ struct evb_pump *evb_pump_open(void);
 uint64_t evb_pump_run(struct evb_pump *pump, uint64_t frames, uint64_t events, bool has_deadline);
 void evb_pump_close(struct evb_pump *pump);
 
+struct evb_conflated;
+
+struct evb_conflated *evb_conflated_open(uint64_t keys);
+/* Nanoseconds of so many dispatches to a subscription that keeps the newest event of each key. */
+uint64_t evb_conflated_run(struct evb_conflated *flood, uint64_t events);
+void evb_conflated_close(struct evb_conflated *flood);
+
+/* A mailbox that nothing was ever posted to. */
+void *evb_mailbox_make(void);
+void evb_mailbox_end(void *mailbox);
+
 /*
  * Wakes an idle consumer `count` times, `gap` nanoseconds apart, and writes for each how long it was
  * from the dispatch to the handler's start.

@@ -23,6 +23,11 @@ enum Shape: String, CaseIterable {
   case listener
   case eightListeners = "eight-listeners"
   case latestOnlyFlood = "latest-only-flood"
+  case conflatedFlood = "conflated-flood"
+  case frames240 = "frames-240hz"
+  case frames240Overruns = "frames-240hz-overruns"
+  case idleMailbox = "idle-mailbox"
+  case idleCentral = "idle-central"
   case subscribeChurn10 = "subscribe-churn-10"
   case subscribeChurn10000 = "subscribe-churn-10000"
   case subscribeChurn10Stream = "subscribe-churn-10-stream-p99"
@@ -54,7 +59,10 @@ enum Shape: String, CaseIterable {
       .randomLane, .pumpFrame, .listener, .poolEven, .choices:
       "ns/event"
     case .eightHandlers, .eightMailboxes, .eightListeners: "ns/delivery"
-    case .latestOnlyFlood: "ns/dispatch"
+    case .latestOnlyFlood, .conflatedFlood: "ns/dispatch"
+    case .frames240: "ns, p99.9"
+    case .frames240Overruns: "of 240 frames"
+    case .idleMailbox, .idleCentral: "bytes"
     case .subscribeChurn10, .subscribeChurn10000: "ns, mean of both"
     case .subscribeChurn10Stream, .subscribeChurn10000Stream: "ns, p99"
     case .idleWake, .idleWakeSpinningProducer: "ns, p50"

@@ -78,7 +78,13 @@
     }
 
     func addLatestSubscription(_ receiver: Receiver) -> Subscription {
-      add(receiver, by: evc_mailbox_add_latest_subscription)
+      guard let keys = receiver.keys else { return add(receiver, by: evc_mailbox_add_latest_subscription) }
+      // The receiver, which the subscription retains, retains the keys.
+      return add(receiver) { mailbox, options, made in
+        withUnsafePointer(to: evc_conflation(keys)) {
+          evc_mailbox_add_conflated_subscription(mailbox, options, $0, made)
+        }
+      }
     }
 
     func removeLatestSubscription(_ subscription: Subscription) {

@@ -24,7 +24,15 @@
     }
 
     func addLatestSubscription(_ entry: SharedMailbox.Entry) -> Subscription {
-      add(entry, by: evc_shared_mailbox_add_latest_subscription)
+      guard let keys = entry.keys else {
+        return add(entry, by: evc_shared_mailbox_add_latest_subscription)
+      }
+      // The entry, which the subscription retains, retains the keys.
+      return add(entry) { mailbox, options, made in
+        withUnsafePointer(to: evc_conflation(keys)) {
+          evc_shared_mailbox_add_conflated_subscription(mailbox, options, $0, made)
+        }
+      }
     }
 
     func removeLatestSubscription(_ subscription: Subscription) {

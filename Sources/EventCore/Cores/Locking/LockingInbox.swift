@@ -202,8 +202,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     }
     let token = record.header.pointee.subscription.retain()
     let event = token._withUnsafeGuaranteedRef {
-      // Not nil: only a latest-only subscription posts tokens.
-      $0.latest.unsafelyUnwrapped.take(record.lane, anyLane, into: &buffer)
+      // Not nil: only such a subscription posts tokens.
+      $0.latest.unsafelyUnwrapped.take(record, anyLane, into: &buffer)
     }
     return (event, token)
   }

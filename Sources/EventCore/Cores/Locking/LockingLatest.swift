@@ -1,85 +1,139 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The way into an inbox for a subscription of which one event waits at most: the newest. The event waits in
-/// here, and a token waits in the inbox. A token tells the consumer when to look in here; there is one at
-/// most in each lane.
+/// The way into an inbox for a subscription of which only the newest event waits, or the newest of each key. The
+/// events wait in here, each in a cell, and a token waits in the inbox. A token tells the consumer when to look into
+/// its cell; a cell has one at most in each lane.
 ///
 /// What changes is guarded by the inbox's mutex. Routes that threads remember keep this object for a while
-/// after its subscription was removed. Then it keeps nothing of the user's, and what is posted is superseded.
+/// after its subscription was removed. Then it keeps no event, and what is posted is superseded.
 final class LockingLatest: LockingSink, @unchecked Sendable {
   /// Not retained, since the inbox keeps it until it is removed. Nil from then on.
   var subscription: Unmanaged<LockingSubscription>?
   /// The removed subscription, as long as tokens are left.
   private var removed: LockingSubscription?
   private let inbox: LockingInbox
-  /// Room for the event that waits. All its events have the same type, and so the same length.
-  private var room: LockingRecord?
-  /// The event in `room`, if one waits.
-  private var waiting: LockingRecord?
-  /// One bit for each lane whose token is in the inbox.
-  private var tokens: UInt32 = 0
+  /// How many tokens are in the inbox.
+  private var tokens = 0
   private(set) var superseded: UInt64 = 0
 
-  init(_ inbox: LockingInbox) {
+  private typealias Cell = UnsafeMutablePointer<LockingCell>
+
+  /// The cell of a subscription without keys.
+  private let only: Cell = LockingCell.make()
+  /// Nil for one cell alone.
+  private let keys: ConflationKeys?
+  /// The cells by the numbers of their keys; `LockingCell.next` leads to others of the same number. A mutex of its
+  /// own, since keys are compared under it, which is code of the user's. It is released before the inbox's is taken.
+  private let cells = Guarded<[UInt64: Cell]>([:])
+
+  init(_ inbox: LockingInbox, _ keys: ConflationKeys? = nil) {
     self.inbox = inbox
+    self.keys = keys
   }
 
   deinit {
-    // No event is left: the subscription, which retains this object, is there as long as a token is.
-    room?.address.deallocate()
+    LockingCell.free(only)
+    for first in cells.withLock({ Array($0.values) }) {
+      var cell: Cell? = first
+      while let one = cell {
+        cell = one.pointee.next
+        if let key = one.pointee.key { keys?.comparison?.letGo(key) }
+        LockingCell.free(one)
+      }
+    }
   }
 
   override func post(_ run: LockingRun) -> Int? {
-    var left: Int?
-    var sleeper: LockingSleeper?
-    inbox.withLock {
-      guard !inbox.hot.pointee.refuses else { return }
-      guard let subscription else {
-        // Not refused: a refusal says that the mailbox has closed, and a balancer relies on that. The caller
-        // ends the events, and the consumer looks whether it waited for them.
-        left = run.count
-        inbox.superseded += UInt64(run.count)
-        sleeper = inbox.interruptNow()
-        return
+    guard let keys else { return post(run, only, nil) }
+    guard run.count > 1 else { return post(run, cell(of: run.first, keys), nil) }
+    return withUnsafeTemporaryAllocation(of: Cell.self, capacity: run.count) { cells in
+      for index in 0..<run.count {
+        cells.initializeElement(at: index, to: cell(of: run[index], keys))
       }
-      let lane = run.first.lane
-      let old = replace(by: run[run.count - 1])
-      // The caller ends what was superseded, also the old event, which lies in the run now.
-      let count = old == nil ? run.count - 1 : run.count
-      left = count
-      superseded += UInt64(count)
+      return post(run, cells[0], cells.baseAddress)
+    }
+  }
+
+  /// The cell of a record's key, which is made with its first event.
+  private func cell(of record: LockingRecord, _ keys: ConflationKeys) -> Cell {
+    let payload = UnsafeRawPointer(envelopePayload(record.address))
+    let number = keys.number(payload)
+    return cells.withLock { cells in
+      let first = cells[number]
+      guard let comparison = keys.comparison else {
+        if let first { return first }
+        let new = LockingCell.make()
+        cells[number] = new
+        return new
+      }
+      var cell = first
+      while let one = cell {
+        // Not nil: every cell of such keys has one.
+        if comparison.isSame(one.pointee.key.unsafelyUnwrapped, payload) { return one }
+        cell = one.pointee.next
+      }
+      let new = LockingCell.make(key: comparison.keep(payload), next: first)
+      cells[number] = new
+      return new
+    }
+  }
+
+  /// Posts each record to its cell of `cells`; to `first` if that is nil.
+  @inline(__always)
+  private func post(_ run: LockingRun, _ first: Cell, _ cells: UnsafeMutablePointer<Cell>?) -> Int? {
+    inbox.mutex.lock()
+    guard !inbox.hot.pointee.refuses else {
+      inbox.mutex.unlock()
+      return nil
+    }
+    guard let subscription else {
+      // Not refused: a refusal says that the mailbox has closed, and a balancer relies on that. The caller
+      // ends the events, and the consumer looks whether it waited for them.
+      inbox.superseded += UInt64(run.count)
+      let sleeper = inbox.interruptNow()
+      inbox.mutex.unlock()
+      sleeper?.wake()
+      return run.count
+    }
+    let (lane, length) = (run.first.lane, run.length)
+    var left = 0
+    var hasPosted = false
+    for index in 0..<run.count {
+      let record = LockingRecord(address: run.first.address + index * length)
+      let cell = cells?[index] ?? first
+      let old = cell.pointee.replace(by: record)
       // What waits is counted in its own lane, whatever tokens there are.
       if old != lane {
         if let old { inbox.lanes[old].pointee.posted &-= 1 }
         inbox.lanes[lane].pointee.posted &+= 1
       }
-      guard tokens & 1 << lane == 0 else { return }
-      tokens |= 1 << lane
-      inbox.reserve(LockingRecord.headerLength, in: lane).initialize(
-        subscription, lane: UInt8(lane), length: LockingRecord.headerLength,
-        flags: EnvelopeLayout.token)
-      sleeper = inbox.didPost(to: lane)
+      if old != nil {
+        // The caller ends what was superseded, from the front of the run; what was there has been taken over.
+        if left < index {
+          (run.first.address + left * length).copyMemory(from: record.address, byteCount: length)
+        }
+        left += 1
+      }
+      guard cell.pointee.tokens & 1 << lane == 0 else { continue }
+      postToken(of: cell, lane, subscription)
+      hasPosted = true
     }
+    superseded += UInt64(left)
+    let sleeper = hasPosted ? inbox.didPost(to: lane) : nil
+    inbox.mutex.unlock()
     sleeper?.wake()
     return left
   }
 
-  /// Takes an event over, and puts the one that waited in its place, whose lane is returned.
-  private func replace(by newest: LockingRecord) -> Int? {
-    guard let old = waiting else {
-      let room = room ?? LockingRecord(address: .allocate(byteCount: newest.length, alignment: 64))
-      room.address.copyMemory(from: newest.address, byteCount: newest.length)
-      (self.room, waiting) = (room, room)
-      return nil
-    }
-    for offset in stride(from: 0, to: newest.length, by: LockingRecord.step) {
-      let part = newest.address.load(fromByteOffset: offset, as: SIMD2<UInt64>.self)
-      (newest.address + offset).copyMemory(
-        from: old.address + offset, byteCount: LockingRecord.step)
-      old.address.storeBytes(of: part, toByteOffset: offset, as: SIMD2<UInt64>.self)
-    }
-    return newest.lane
+  /// Posts the cell's token to a lane. Locked.
+  private func postToken(of cell: Cell, _ lane: Int, _ subscription: Unmanaged<LockingSubscription>) {
+    cell.pointee.tokens |= 1 << lane
+    tokens += 1
+    let token = inbox.reserve(LockingRecord.pointerLength, in: lane)
+    token.initialize(
+      subscription, lane: UInt8(lane), length: LockingRecord.pointerLength, flags: EnvelopeLayout.token)
+    token.pointer = UnsafeMutableRawPointer(cell)
   }
 
   /// The subscription is removed. Locked.
@@ -88,17 +142,18 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
     subscription = nil
   }
 
-  /// The consumer has taken the token of a lane, and has retained the subscription. Returns the event that
-  /// the token stands for, or nil. Locked.
+  /// The consumer has taken a token, and has retained the subscription. Returns the event that the token stands for,
+  /// or nil. Locked.
   ///
   /// - Parameter anyLane: Whether that may also be an event of a later lane, which has a token of its own.
   func take(
-    _ lane: Int, _ anyLane: Bool, into buffer: inout LockingLane
+    _ token: LockingRecord, _ anyLane: Bool, into buffer: inout LockingLane
   ) -> LockingRecord? {
-    tokens &= ~(1 << lane)
+    tokens -= 1
     if tokens == 0 { removed = nil }
-    guard let event = waiting, anyLane || event.lane <= lane else { return nil }
-    waiting = nil
+    let cell = token.pointer.assumingMemoryBound(to: LockingCell.self)
+    cell.pointee.tokens &= ~(1 << token.lane)
+    guard let event = cell.pointee.take(token.lane, anyLane) else { return nil }
     inbox.countTaken(event.lane)
     return buffer.hold(event)
   }

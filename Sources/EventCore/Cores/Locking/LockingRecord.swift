@@ -137,6 +137,8 @@ class LockingSink: @unchecked Sendable {
 /// Whoever handles records: a receiver, or at a shared mailbox an entry of that.
 protocol LockingTarget: AnyObject {
   var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { get }
+  /// Tells the keys of its events apart; nil if it does not ask for the newest of each.
+  var keys: ConflationKeys? { get }
 }
 extension Receiver: LockingTarget {}
 extension SharedMailbox.Entry: LockingTarget {}
@@ -152,7 +154,7 @@ final class LockingSubscription: @unchecked Sendable {
   let drop: ((UnsafeMutableRawPointer) -> Void)?
   /// Not retained, unless it is in `latest`: it owns this subscription, or is the gate of what does.
   unowned(unsafe) let sink: LockingSink
-  /// The sink, if the subscription is latest-only.
+  /// The sink, if the subscription is latest-only or conflated.
   let latest: LockingLatest?
 
   /// - Parameter target: Nil for a sink that addresses anew what it accepts.

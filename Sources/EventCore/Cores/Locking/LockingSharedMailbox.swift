@@ -32,7 +32,7 @@ extension LockingInboxOwner {
   }
 
   func addLatestSubscription<Target: LockingTarget>(_ target: Target) -> Subscription {
-    let latest = LockingLatest(inbox)
+    let latest = LockingLatest(inbox, target.keys)
     let subscription = LockingSubscription(target, drop: target.drop, latest)
     latest.subscription = .passUnretained(subscription)
     return add(subscription)
