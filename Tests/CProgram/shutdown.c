@@ -168,9 +168,28 @@ static void *post_elsewhere(void *opaque)
 	return NULL;
 }
 
+/* Two threads wait here for each other, again and again. (Not every system has pthread_barrier_t.) */
+struct meeting {
+	pthread_mutex_t mutex;
+	pthread_cond_t condition;
+	unsigned arrivals;
+};
+
+static void meet(struct meeting *meeting)
+{
+	unsigned both;
+
+	pthread_mutex_lock(&meeting->mutex);
+	both = meeting->arrivals++ / 2 * 2 + 2;
+	pthread_cond_broadcast(&meeting->condition);
+	while (meeting->arrivals < both)
+		pthread_cond_wait(&meeting->condition, &meeting->mutex);
+	pthread_mutex_unlock(&meeting->mutex);
+}
+
 struct guest {
 	struct world *world;
-	pthread_barrier_t *barrier;
+	struct meeting *meeting;
 };
 
 /* A thread that lives on after its last call. */
@@ -179,11 +198,11 @@ static void *post_and_stay(void *opaque)
 	struct guest *guest = opaque;
 
 	send(guest->world, 100);
-	pthread_barrier_wait(guest->barrier);
-	pthread_barrier_wait(guest->barrier);
+	meet(guest->meeting);
+	meet(guest->meeting);
 	EXPECT(evc_unregister_thread() == EVC_OK);
-	pthread_barrier_wait(guest->barrier);
-	pthread_barrier_wait(guest->barrier);
+	meet(guest->meeting);
+	meet(guest->meeting);
 	return NULL;
 }
 
@@ -199,19 +218,18 @@ static void threads_and_timers(void)
 {
 	static const struct evc_timer_ops ops = { .fire = fire, .takes_late = true };
 	struct evc_scheduler *scheduler;
-	pthread_barrier_t barrier;
+	struct meeting meeting = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
 	_Atomic bool fired = false;
 	pthread_t one, guest;
 	struct world world = open_world(NULL);
-	struct guest staying = { &world, &barrier };
+	struct guest staying = { &world, &meeting };
 
-	EXPECT(pthread_barrier_init(&barrier, NULL, 2) == 0);
 	EXPECT(evc_scheduler_create(NULL, &scheduler) == EVC_OK);
 	EXPECT(evc_scheduler_add(scheduler, 0, &ops, &fired, NULL) == EVC_OK);
 	EXPECT(pthread_create(&one, NULL, post_elsewhere, &world) == 0);
 	EXPECT(pthread_create(&guest, NULL, post_and_stay, &staying) == 0);
 	pthread_join(one, NULL);
-	pthread_barrier_wait(&barrier);
+	meet(&meeting);
 	while (!atomic_load(&fired))
 		;
 	/* In use: everything goes on. */
@@ -223,12 +241,11 @@ static void threads_and_timers(void)
 	close_world(&world);
 	/* The other thread still has memory of the core. */
 	EXPECT(evc_shutdown() == EVC_NOT_PERMITTED);
-	pthread_barrier_wait(&barrier);
-	pthread_barrier_wait(&barrier);
+	meet(&meeting);
+	meet(&meeting);
 	EXPECT(evc_shutdown() == EVC_OK);
-	pthread_barrier_wait(&barrier);
+	meet(&meeting);
 	pthread_join(guest, NULL);
-	pthread_barrier_destroy(&barrier);
 	EXPECT(becomes_one_thread());
 }
 

@@ -15,7 +15,7 @@ static _Thread_local struct evc_scheduler *thread_of;
 
 /*
  * The thread that has ended last, 0 for none, to be joined by the next one or by evc_shutdown: only then no thread of
- * a scheduler runs the library's code any more. Acquire and release: what it names was joined by nobody else.
+ * a scheduler runs the library's code any more. Relaxed: a handle, which one thread gets; the join orders the rest.
  */
 static _Atomic(pthread_t) last_thread;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -44,7 +44,7 @@ bool evc_scheduler_is_thread(void)
 
 void evc_schedulers_join_last(void)
 {
-	join(atomic_exchange_explicit(&last_thread, (pthread_t)0, memory_order_acq_rel));
+	join(atomic_exchange_explicit(&last_thread, (pthread_t)0, memory_order_relaxed));
 }
 
 static void *run(void *opaque)
@@ -82,7 +82,7 @@ static void *run(void *opaque)
 	pthread_detach(pthread_self());
 #else
 	/* Before the release, with which a program may find that the core is in use no more. */
-	last = atomic_exchange_explicit(&last_thread, pthread_self(), memory_order_acq_rel);
+	last = atomic_exchange_explicit(&last_thread, pthread_self(), memory_order_relaxed);
 #endif
 	pthread_mutex_lock(&scheduler->mutex);
 	scheduler->ended = true;
