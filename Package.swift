@@ -20,6 +20,8 @@ let package = Package(
     .library(name: "CEventCore", targets: ["CEventCore"]),
     // Events to files, and back.
     .library(name: "EventCoreRecording", targets: ["EventCoreRecording"]),
+    // For the tests of programs.
+    .library(name: "EventCoreTesting", targets: ["EventCoreTesting"]),
     // For programs that come from another system: EventCore by that system's words.
     .library(name: "EventDrivenSwift", targets: ["EventDrivenSwift"]),
     .library(name: "EventsTree", targets: ["EventsTree"]),
@@ -48,6 +50,7 @@ let package = Package(
     .target(name: "CSwiftRuntime"),
     .target(name: "EventCore", dependencies: ["CEventCore", "CSwiftRuntime"]),
     .target(name: "EventCoreRecording", dependencies: ["EventCore"]),
+    .target(name: "EventCoreTesting", dependencies: ["EventCore"]),
     .target(name: "EventDrivenSwift", dependencies: ["EventCore"]),
     .target(name: "EventsTree", dependencies: ["EventCore"]),
     .target(name: "Coordinate", dependencies: ["EventCore"]),
@@ -67,13 +70,15 @@ let package = Package(
     .testTarget(
       name: "EventCoreRecordingTests", dependencies: ["EventCoreRecording", "EventCoreTestSupport"]),
     .testTarget(
+      name: "EventCoreTestingTests", dependencies: ["EventCoreTesting", "EventCoreTestSupport"]),
+    .testTarget(
       name: "EventDrivenSwiftTests", dependencies: ["EventDrivenSwift", "EventCoreTestSupport"]),
     .testTarget(name: "EventCoreStressTests", dependencies: ["EventCore", "EventCoreTestSupport"]),
     // Compiles every example of the README and the documentation, with the public interface alone.
     .testTarget(
       name: "PublicAPIProbe",
       dependencies: [
-        "EventCore", "EventCoreRecording", "EventDrivenSwift", "EventsTree", "Coordinate",
+        "EventCore", "EventCoreRecording", "EventCoreTesting", "EventDrivenSwift", "EventsTree", "Coordinate",
         "EventCoreTestSupport",
       ]),
     // The examples of EventDrivenSwift, as a user in Swift 5 mode has them, and closures that only that mode

@@ -14,7 +14,7 @@ docc=$(command -v docc || true)
   exit 0
 }
 
-modules=(EventCore EventCoreRecording EventDrivenSwift EventsTree Coordinate)
+modules=(EventCore EventCoreRecording EventCoreTesting EventDrivenSwift EventsTree Coordinate)
 for module in "${modules[@]}"; do
   swift build --target "$module" >/dev/null
 done

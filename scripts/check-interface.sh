@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v python3 >/dev/null || { echo "scripts/check-interface.sh needs Python 3." >&2; exit 1; }
 
-modules=(EventCore EventCoreRecording EventDrivenSwift EventsTree Coordinate)
+modules=(EventCore EventCoreRecording EventCoreTesting EventDrivenSwift EventsTree Coordinate)
 work=.build/interface
 rm -rf "$work"
 mkdir -p "$work"

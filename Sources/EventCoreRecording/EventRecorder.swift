@@ -45,7 +45,7 @@ public final class EventRecorder: Sendable {
   ///     they dispatch again in a replay.
   ///   - file: Where to write. A file that is there is replaced.
   ///   - format: For machines, or for people as well.
-  ///   - start: When the recording starts, on the clock of the dispatch times; nil is now.
+  ///   - start: When the recording starts, on the clock of the dispatch times, the central's; nil is now.
   /// - Throws: If the file cannot be made. If it cannot be written later, `finish()` throws.
   ///
   /// It gets the events that are dispatched after this returns (D4).
@@ -53,7 +53,7 @@ public final class EventRecorder: Sendable {
     _ central: EventCentral = .shared, of types: [any RecordableEvent.Type], to file: URL,
     as format: EventRecording.Format = .binary, from start: DispatchTime? = nil
   ) throws(EventRecordingError) {
-    try self.init(file, format, start, types) { EventThread(on: central, name: "EventRecorder") }
+    try self.init(file, format, start ?? central.now, types) { EventThread(on: central, name: "EventRecorder") }
   }
 
   /// Begins to record in a pump, which encodes and writes in its runs: no thread is started.
@@ -66,15 +66,15 @@ public final class EventRecorder: Sendable {
     on pump: EventPump, of types: [any RecordableEvent.Type], to file: URL,
     as format: EventRecording.Format = .binary, from start: DispatchTime? = nil
   ) throws(EventRecordingError) {
-    try self.init(file, format, start, types) { pump }
+    try self.init(file, format, start ?? pump.central.now, types) { pump }
   }
 
   private init(
-    _ file: URL, _ format: EventRecording.Format, _ start: DispatchTime?, _ types: [any RecordableEvent.Type],
+    _ file: URL, _ format: EventRecording.Format, _ start: DispatchTime, _ types: [any RecordableEvent.Type],
     on makePlace: () -> some LaneCallbackPlace
   ) throws(EventRecordingError) {
-    let start = (start ?? .now()).uptimeNanoseconds
-    let writer = try RecordingWriter(file.path, format, start: start, types: recordingNames(of: types))
+    let writer = try RecordingWriter(
+      file.path, format, start: start.uptimeNanoseconds, types: recordingNames(of: types))
     let place = makePlace()
     self.writer = writer
     thread = place as? EventThread

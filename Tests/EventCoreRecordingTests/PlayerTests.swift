@@ -81,6 +81,35 @@ struct PlayerTests {
     #expect(clock.sleeps.entries == [100, 2_000_000_000, 2_000_000_400].map { .nanoseconds(Int64(Double($0) / speed)) })
   }
 
+  @Test("On a manual clock a recording has its times, and so has a replay that moves one", arguments: cores)
+  func manualClock(core: EventCentral.Core) throws {
+    try withFile { file in
+      let (clock, again) = (ManualClock(), ManualClock())
+      let central = EventCentral(deterministic: 3, core: core, clock: clock)
+      let start = central.now
+      let recorder = try EventRecorder(central, of: [Mark.self], to: file)
+      for number in 0..<5 {
+        clock.advance(by: .milliseconds(number))
+        Mark(number).queue(on: central)
+      }
+      central.run()
+      #expect(try recorder.finish().recorded == 5)
+      let recording = try EventRecording(contentsOf: file, of: [Mark.self])
+      #expect(recording.start == start)
+      let other = EventCentral(deterministic: 4, core: core, clock: again)
+      let (thread, times) = (EventThread(on: other), Log<DispatchTime>())
+      thread.addEventCallback { (_: Mark, _, time) in times.append(time) }
+      var player = recording.player(on: other)
+      while let next = player.nextTime {
+        again.advance(by: .nanoseconds(Int64(next.uptimeNanoseconds - other.now.uptimeNanoseconds)))
+        #expect(try player.step())
+        other.run()
+      }
+      #expect(times.entries == [0, 1, 3, 6, 10].map { start + .milliseconds($0) })
+      thread.cancel()
+    }
+  }
+
   @Test("At full speed nothing waits", arguments: cores)
   func full(core: EventCentral.Core) async throws {
     let (central, clock) = (EventCentral(core: core), JumpingClock())

@@ -4,6 +4,7 @@
 // The examples of "Getting started" and "Testing your handlers", compiled and run as a user would.
 
 import EventCore
+import EventCoreTesting
 import Synchronization
 import Testing
 
@@ -180,6 +181,29 @@ struct GettingStartedExamples {
     let badge = EventNode(parent: app, name: "badge")
     badge.addHandler { (event: ItemAdded) in }
     #expect(cart.raise(event: ItemAdded(count: 1)).handlerCount == 1)
+  }
+
+  @Test func hitsChangeTheScoreInOrder() async throws {
+    let world = EventCentral(deterministic: 1)
+    let referee = Referee(on: world)
+    let scores = EventProbe(ScoreChanged.self, on: world)
+    Hit(player: "Ann", points: 10).queue(on: world)
+    let score = try await world.next(ScoreChanged.self, within: .seconds(1))
+    #expect(score.points == 10)
+    Hit(player: "Ann", points: 5).scheduleQueue(after: .seconds(60), on: world)
+    try await world.expect(no: ScoreChanged.self, within: .seconds(59))
+    world.advance(by: .seconds(1))
+    #expect(scores.events.map(\.points) == [10, 15])
+    referee.cancel()
+  }
+
+  @Test(arguments: UInt64(0)..<100)
+  func hitsAddUpInEveryOrder(seed: UInt64) {
+    let world = EventCentral(deterministic: seed)
+    let referees = [Referee(on: world), Referee(on: world)]
+    Hit(player: "Ann", points: 10).queue(on: world)
+    world.run()
+    for referee in referees { #expect(referee.total(of: "Ann") == 10) }
   }
 
   @Test func theBreakIsScheduled() {

@@ -38,3 +38,21 @@ enum RegisteringActor {
     current.with(Holder(actor), register)
   }
 }
+
+extension ExecutionContexts {
+  /// What else runs in the caller's place; nil if `current()` would be another place.
+  static var surroundings: Surroundings? {
+    if RegisteringActor.value != nil || MainQueue.isCurrent { return .oneByOne }
+    guard let consumer = Consumer.current.value else { return nil }
+    return driver(of: consumer)?.surroundings ?? .oneByOne
+  }
+
+  /// Nil for a consumer that has a thread.
+  static func driver(of consumer: Consumer) -> (any ContextDriver)? {
+    guard let driver = consumer.pump?.driver else { return nil }
+    return (driver as? SerialDriver).map { $0.original } ?? (driver as? any ContextDriver)
+  }
+
+  /// Whether `current()` is the caller's place.
+  static var isCallerInPlace: Bool { surroundings.map { $0 != .nobodyElse } ?? false }
+}

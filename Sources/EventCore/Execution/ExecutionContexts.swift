@@ -118,22 +118,6 @@ package final class ExecutionContexts: @unchecked Sendable {
     return withUnsafeCurrentTask { $0 != nil } ? task() : listenerThread()
   }
 
-  /// What else runs in the caller's place; nil if `current()` would be another place.
-  private static var surroundings: Surroundings? {
-    if RegisteringActor.value != nil || MainQueue.isCurrent { return .oneByOne }
-    guard let consumer = Consumer.current.value else { return nil }
-    return driver(of: consumer)?.surroundings ?? .oneByOne
-  }
-
-  /// Nil for a consumer that has a thread.
-  private static func driver(of consumer: Consumer) -> (any ContextDriver)? {
-    guard let driver = consumer.pump?.driver else { return nil }
-    return (driver as? SerialDriver).map { $0.original } ?? (driver as? any ContextDriver)
-  }
-
-  /// Whether `current()` is the caller's place.
-  static var isCallerInPlace: Bool { surroundings.map { $0 != .nobodyElse } ?? false }
-
   package func listenerThread() -> ExecutionContext {
     switch home {
     case .eventThread(let consumer):

@@ -114,3 +114,31 @@ extension EventCentral {
     return consumer.ended.isOpen
   }
 }
+
+extension EventCentral {
+  /// For EventCoreTesting: whether it is deterministic.
+  package var isDeterministic: Bool { serial != nil }
+
+  /// For EventCoreTesting: runs a deterministic central for a time on its manual clock, which is moved from one deadline
+  /// to the next whenever nothing is left to run. Returns early, and true, once a condition holds; it is asked before
+  /// each event.
+  package func run(for duration: Duration, until isDone: () -> Bool) -> Bool {
+    let loop = deterministic("advance(by:)")
+    guard let clock = basis.clock?.manual else {
+      refuse(
+        """
+        The time of a deterministic central is moved by its ManualClock, and this one was made with another clock: leave \
+        clock: out, or pass a ManualClock.
+        """, file: #fileID, line: #line)
+    }
+    let end = later(clock.nanoseconds, by: duration)
+    while true {
+      _ = loop.run(until: isDone)
+      if isDone() { return true }
+      let now = clock.nanoseconds
+      guard now < end else { return false }
+      // What sleeps by the clock itself, such as a scaler, goes on at its own time, too.
+      clock.advance(to: max(now, min(end, scheduler.nextDeadline, clock.nextAlarm)))
+    }
+  }
+}

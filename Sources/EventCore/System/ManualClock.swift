@@ -103,13 +103,16 @@ public final class ManualClock: Clock {
     // Releasing: pairs with `nanoseconds`, for whoever sees the new time.
     time.store(nanoseconds, ordering: .releasing)
     // One by one, and what is set meanwhile, too. The time is read anew, since an alarm may move the clock.
-    while let alarm = nextAlarm() { alarm.body() }
+    while let alarm = takeDueAlarm() { alarm.body() }
   }
 
   /// For tests: how many alarms are set.
   var sleepers: Int { alarms.withLock { $0.waiting.count } }
 
-  private func nextAlarm() -> Alarms.Alarm? {
+  /// The earliest time for which an alarm is set; `.max` if there is none.
+  var nextAlarm: UInt64 { alarms.withLock { $0.waiting.last?.time ?? .max } }
+
+  private func takeDueAlarm() -> Alarms.Alarm? {
     alarms.withLock { alarms in
       guard let alarm = alarms.waiting.last, alarm.time <= nanoseconds else { return nil }
       return alarms.waiting.removeLast()

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+
+/// An event did not come that was expected, or one came that was not.
+public struct EventExpectationError: Error, Sendable, CustomStringConvertible {
+  /// What was expected, and what happened.
+  public let description: String
+}
+
+extension EventCentral {
+  /// Moves the time of a deterministic central on, from one deadline to the next, and runs what is due at each.
+  ///
+  /// ```swift
+  /// Reminder(text: "tea").scheduleQueue(every: .seconds(60), on: world)
+  /// world.advance(by: .seconds(180))   // three reminders, each at its own time
+  /// ```
+  ///
+  /// - Parameter duration: How far. A central that is not deterministic, or that has no `ManualClock`, traps.
+  ///
+  /// **Threads**: that of the central's runs; inside a handler it traps.
+  public func advance(by duration: Duration) {
+    _ = run(for: duration, until: { false })
+  }
+
+  /// Returns the next event of a type that is dispatched on the central from now on, and handled.
+  ///
+  /// ```swift
+  /// Hit(player: "Ann", points: 10).queue(on: world)
+  /// let score = try await world.next(ScoreChanged.self, within: .seconds(1))
+  /// ```
+  ///
+  /// A deterministic central is run meanwhile, and its manual clock is moved as by ``advance(by:)``: the call takes no
+  /// time of the system's. In other centrals the time is the system's, and the task is suspended.
+  ///
+  /// - Parameters:
+  ///   - type: The exact type of event.
+  ///   - duration: How long to wait at most.
+  ///   - matches: Which of the events counts; nil for any.
+  /// - Returns: The event.
+  /// - Throws: ``EventExpectationError`` if none came in time.
+  public func next<E: Eventable>(
+    _ type: E.Type = E.self, within duration: Duration, where matches: (@Sendable (E) -> Bool)? = nil
+  ) async throws -> E {
+    let probe = EventProbe(type, on: self, where: matches)
+    guard await isReached(by: probe, within: duration), let event = probe.events.first else {
+      throw EventExpectationError(
+        description: "Expected a \(type)\(matches == nil ? "" : " that matches"), and none came within \(duration).")
+    }
+    return event
+  }
+
+  /// Makes sure that no event of a type is dispatched on the central, and handled, for a time from now on. All else is as
+  /// for ``next(_:within:where:)``.
+  ///
+  /// - Throws: ``EventExpectationError``, which names the event, as soon as one came.
+  public func expect<E: Eventable>(
+    no type: E.Type, within duration: Duration, where matches: (@Sendable (E) -> Bool)? = nil
+  ) async throws {
+    let probe = EventProbe(type, on: self, where: matches)
+    if await isReached(by: probe, within: duration), let event = probe.events.first {
+      throw EventExpectationError(description: "Expected no \(type) within \(duration), and there came \(event).")
+    }
+  }
+
+  private func isReached<E: Eventable>(by probe: EventProbe<E>, within duration: Duration) async -> Bool {
+    guard isDeterministic else { return await probe.hasEvent(within: duration) }
+    return run(for: duration, until: { !probe.events.isEmpty })
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import Synchronization
+
+/// A receiver that records the events of one type that are dispatched on a central.
+///
+/// ```swift
+/// let scores = EventProbe(ScoreChanged.self, on: world)
+/// Hit(player: "Ann", points: 10).queue(on: world)
+/// world.run()
+/// #expect(scores.events.map(\.points) == [10])
+/// ```
+///
+/// It listens on the listener thread of the central, in a deterministic one inside `run(limit:)`, and ends with its last
+/// reference.
+///
+/// **Threads**: any, for every member.
+public final class EventProbe<E: Eventable>: Sendable {
+  // The listener retains the record and not the probe.
+  private let record = Record()
+  private let handle: any EventListenerHandling
+
+  private final class Record: Sendable {
+    let events = Mutex<[E]>([])
+    let (news, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+  }
+
+  /// Makes a probe, which gets what is dispatched from now on.
+  ///
+  /// - Parameters:
+  ///   - type: The exact type of event.
+  ///   - central: Where they are dispatched.
+  ///   - matches: Which of them to record; nil for all.
+  public init(
+    _ type: E.Type = E.self, on central: EventCentral = .shared, where matches: (@Sendable (E) -> Bool)? = nil
+  ) {
+    handle = E.addListener(
+      nil,
+      { [record] event in
+        guard matches?(event) != false else { return }
+        record.events.withLock { $0.append(event) }
+        record.signal.yield()
+      }, executeOn: .listenerThread, on: central)
+  }
+
+  deinit {
+    handle.remove()
+  }
+
+  /// The events so far, in the order in which they were handled.
+  public var events: [E] { record.events.withLock { $0 } }
+
+  /// Returns the events so far, and forgets them.
+  @discardableResult
+  public func take() -> [E] {
+    record.events.withLock { events in
+      defer { events = [] }
+      return events
+    }
+  }
+
+  /// Waits until an event has come, at most for a time of the system's clock. False if none has.
+  func hasEvent(within duration: Duration) async -> Bool {
+    await withTaskGroup(of: Void.self) { [record] group in
+      group.addTask {
+        for await _ in record.news where !record.events.withLock({ $0.isEmpty }) { return }
+      }
+      group.addTask { try? await Task.sleep(for: duration) }
+      await group.next()
+      group.cancelAll()
+    }
+    return !events.isEmpty
+  }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCoreTestSupport
+import EventCoreTesting
+import Testing
+
+@Suite("Expectations of tests")
+struct ExpectationTests {
+  struct Hit: Eventable, Equatable { var points = 0 }
+  struct Score: Eventable, Equatable { var points = 0 }
+
+  /// Answers each hit with a score, after a time.
+  final class Referee: EventThread, @unchecked Sendable {
+    override func registerEventListeners() { addEventCallback(Referee.onHit) }
+    func onHit(_ hit: Hit) {
+      Score(points: hit.points).scheduleQueue(after: .milliseconds(10 * hit.points), on: central)
+    }
+  }
+
+  @Test("the next event comes from what was dispatched before, at its time", arguments: cores)
+  func next(core: EventCentral.Core) async throws {
+    let world = EventCentral(deterministic: 1, core: core)
+    let referee = Referee(on: world)
+    let start = world.now
+    Hit(points: 3).queue(on: world)
+    Hit(points: 2).queue(on: world)
+    #expect(try await world.next(Score.self, within: .milliseconds(20)) == Score(points: 2))
+    #expect(world.now == start + .milliseconds(20))
+    #expect(try await world.next(within: .seconds(1)) { (score: Score) in score.points > 2 } == Score(points: 3))
+    #expect(world.now == start + .milliseconds(30))
+    #expect(await referee.drain())
+  }
+
+  @Test("an event that does not come, or not in time, is an error that names it", arguments: cores)
+  func none(core: EventCentral.Core) async throws {
+    let world = EventCentral(deterministic: 1, core: core)
+    let referee = Referee(on: world)
+    let start = world.now
+    Hit(points: 3).queue(on: world)
+    let error = await #expect(throws: EventExpectationError.self) {
+      try await world.next(Score.self, within: .milliseconds(30) - .nanoseconds(1))
+    }
+    #expect(error?.description.hasPrefix("Expected a Score, and none came within") == true)
+    #expect(world.now == start + .nanoseconds(29_999_999))
+    #expect(try await world.next(Score.self, within: .nanoseconds(1)) == Score(points: 3))
+    referee.cancel()
+  }
+
+  @Test("no event for a time, and one that comes all the same", arguments: cores)
+  func expectNone(core: EventCentral.Core) async throws {
+    let world = EventCentral(deterministic: 1, core: core)
+    let referee = Referee(on: world)
+    Hit(points: 3).queue(on: world)
+    try await world.expect(no: Score.self, within: .milliseconds(29))
+    let error = await #expect(throws: EventExpectationError.self) {
+      try await world.expect(no: Score.self, within: .seconds(1))
+    }
+    #expect(error?.description.contains("there came Score(points: 3)") == true)
+    referee.cancel()
+  }
+
+  @Test("time moves from deadline to deadline", arguments: cores)
+  func advance(core: EventCentral.Core) {
+    let world = EventCentral(deterministic: 1, core: core)
+    let times = Log<DispatchTime>()
+    Score.addListener(nil, { _, _, time in times.append(time) }, executeOn: .listenerThread, on: world)
+    let start = world.now
+    Score().scheduleQueue(every: .seconds(60), on: world)
+    world.advance(by: .seconds(180))
+    #expect(times.take() == [60, 120, 180].map { start + .seconds($0) })
+    world.advance(by: .zero)
+    world.advance(by: .seconds(59))
+    #expect(times.entries.isEmpty)
+    #expect(world.now == start + .seconds(239))
+  }
+
+  @Test("a probe records what it gets, in order, and ends with its last reference", arguments: cores)
+  func probe(core: EventCentral.Core) {
+    let world = EventCentral(deterministic: 1, core: core)
+    var probe: EventProbe? = EventProbe(Hit.self, on: world)
+    let odd = EventProbe<Hit>(on: world) { $0.points % 2 == 1 }
+    for points in 0..<5 { Hit(points: points).queue(priority: points == 4 ? .high : .normal, on: world) }
+    #expect(probe?.events == [])
+    world.run()
+    #expect(probe?.take().map(\.points) == [4, 0, 1, 2, 3])
+    #expect(odd.events.map(\.points) == [1, 3])
+    #expect(probe?.events == [])
+    probe = nil
+    #expect(world.listener.listenerCount == 1)
+  }
+
+  @Test("a central with threads is waited for", .timeLimit(.minutes(5)), arguments: cores)
+  func threads(core: EventCentral.Core) async throws {
+    let world = EventCentral(core: core)
+    let referee = Referee(on: world)
+    async let score = world.next(Score.self, within: .seconds(120))
+    // The probe has to be there before the score.
+    #expect(await yieldUntil { world.listener.listenerCount == 1 })
+    Hit(points: 1).queue(on: world)
+    #expect(try await score == Score(points: 1))
+    try await world.expect(no: Score.self, within: .milliseconds(1))
+    #expect(await referee.drain())
+  }
+}
