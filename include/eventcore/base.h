@@ -45,7 +45,9 @@ enum evc_status {
 	/** The system refuses, or this caller may not do it (for example a thread that joins itself). */
 	EVC_NOT_PERMITTED,
 	/** The system does not offer this (an affinity, a priority). */
-	EVC_UNSUPPORTED
+	EVC_UNSUPPORTED,
+	/** A bounded mailbox holds as many events as it may, and its overflow policy refuses more. */
+	EVC_FULL
 };
 
 /**

@@ -32,7 +32,10 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	struct evc_mailbox *mailbox;
 	enum evc_status status;
 
-	if (out == NULL || (options != NULL && (unsigned)options->strategy > EVC_WAIT_SPIN))
+	if (out == NULL ||
+	    (options != NULL && ((unsigned)options->strategy > EVC_WAIT_SPIN ||
+				 (unsigned)options->overflow > EVC_OVERFLOW_BLOCK ||
+				 options->capacity > EVC_BOUND_MAX)))
 		return EVC_INVALID_ARGUMENT;
 	mailbox = evc_allocate(sizeof(*mailbox), _Alignof(struct evc_mailbox));
 	if (mailbox == NULL)
@@ -52,10 +55,14 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 		goto no_parker;
 	if (!evc_subscription_list_open(&mailbox->subscriptions))
 		goto no_mutex;
+	if (mailbox->options.capacity > 0 && !evc_mailbox_bound_open(mailbox))
+		goto no_bound;
 	atomic_init(&mailbox->references, 1);
 	*out = mailbox;
 	return EVC_OK;
 
+no_bound:
+	evc_subscription_list_close(&mailbox->subscriptions);
 no_mutex:
 	evc_parker_destroy(mailbox->parker);
 	status = EVC_OUT_OF_MEMORY;
@@ -81,6 +88,7 @@ void evc_mailbox_release(struct evc_mailbox *mailbox)
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	(void)evc_mailbox_end(mailbox);
 	evc_subscription_list_close(&mailbox->subscriptions);
+	evc_bound_destroy(mailbox->bound);
 	evc_parker_destroy(mailbox->parker);
 	if (mailbox->options.finalize != NULL)
 		mailbox->options.finalize(mailbox->options.context);
@@ -213,6 +221,7 @@ void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_CO
 
 void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox_statistics *out)
 {
+	uint64_t depths[EVC_LANE_COUNT];
 	/* What is subtracted is read first, so that the difference does not fall below 0. */
 	uint64_t empty = atomic_load_explicit(&mailbox->empty, memory_order_acquire);
 
@@ -221,5 +230,7 @@ void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		out->taken += atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed);
 	out->superseded = evc_latest_superseded(&mailbox->subscriptions);
+	evc_mailbox_depths(mailbox, depths);
+	evc_bound_read(mailbox->bound, depths, out);
 }
 #endif

@@ -22,6 +22,9 @@ static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
 	attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 	if (attention & EVC_ATTENTION_SLEEP)
 		evc_mailbox_wake_consumer(mailbox);
+	/* Last: the wake-up of producers takes a mutex. */
+	if (mailbox->bound != NULL)
+		evc_bound_end_waits(mailbox->bound);
 }
 
 void evc_mailbox_close(struct evc_mailbox *mailbox)
@@ -51,6 +54,9 @@ static void drop(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 
 	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_TOKEN)) {
 		dropped = evc_latest_drop(envelope, cache);
+		/* As in evc_mailbox_count_taken. */
+		atomic_fetch_add_explicit(&mailbox->exempt, 1, memory_order_relaxed);
+		atomic_thread_fence(memory_order_release);
 	} else {
 		if (envelope->flags & EVC_ENVELOPE_BATCH)
 			left = dropped = envelope->batch.left;

@@ -27,8 +27,8 @@ void evc_mailbox_count_posted(struct evc_mailbox *mailbox, unsigned lane, uintpt
 }
 
 /* Posts a chain of several envelopes: one push for each lane, the most urgent lane first. */
-static __attribute__((noinline)) void push_chain(struct evc_mailbox *mailbox,
-						 const struct evc_chain *chain)
+__attribute__((noinline)) void evc_mailbox_push_chain(struct evc_mailbox *mailbox,
+						      const struct evc_chain *chain)
 {
 	struct {
 		struct evc_envelope *newest, *oldest;
@@ -76,7 +76,7 @@ static inline enum evc_status post(struct evc_mailbox *mailbox, const struct evc
 	if (evc_likely(first == chain->last))
 		evc_mailbox_post_one(mailbox, first->lane, first, first->events);
 	else
-		push_chain(mailbox, chain);
+		evc_mailbox_push_chain(mailbox, chain);
 	return EVC_OK;
 }
 
@@ -84,7 +84,7 @@ enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_c
 {
 	if (mailbox == NULL || chain == NULL)
 		return EVC_INVALID_ARGUMENT;
-	return post(mailbox, chain);
+	return mailbox->sink.accept(&mailbox->sink, chain);
 }
 
 enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain)

@@ -137,7 +137,7 @@ static struct evc_envelope *pop(struct evc_mailbox *mailbox, unsigned lane, uint
 	}
 	/* As in evc_mailbox_take_listed. */
 	__builtin_prefetch(evc_head_envelope(below), 1);
-	evc_mailbox_count_left(mailbox, lane, 1);
+	evc_mailbox_count_taken(mailbox, lane, envelope);
 	return envelope;
 }
 
@@ -272,7 +272,10 @@ struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 
 struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
 {
-	return evc_mailbox_next_by_token(mailbox, next_by_look(mailbox));
+	struct evc_envelope *envelope = evc_mailbox_next_by_token(mailbox, next_by_look(mailbox));
+
+	evc_mailbox_did_take(mailbox);
+	return envelope;
 }
 
 unsigned evc_mailbox_first(struct evc_mailbox *mailbox, struct evc_envelope **top)

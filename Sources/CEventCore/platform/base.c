@@ -40,6 +40,8 @@ const char *evc_status_text(enum evc_status status)
 		return "the system refuses, or this caller may not ask";
 	case EVC_UNSUPPORTED:
 		return "this system has no such thing";
+	case EVC_FULL:
+		return "the mailbox holds as many events as it may";
 	}
 	return "no status of EventCore has this value";
 }

@@ -62,6 +62,7 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 	if (options != NULL)
 		own = *options;
 	own.batches = false;
+	own.capacity = 0;
 	if (join(shared, worker)) {
 		status = evc_mailbox_create(&own, &worker->mailbox);
 		if (status != EVC_OK)

@@ -155,7 +155,7 @@ func dispatchBatch<E: Eventable>(
     } else {
       array.initializeMemory(as: E.self, from: events, count: batch.count)
     }
-    return router.commit(&state) &* batch.count
+    return router.commit(&state)
   }
   // One payload for each receiver and event, or one for each event if the receivers share them.
   var payloads = Int(state.payloads)
@@ -173,5 +173,5 @@ func dispatchBatch<E: Eventable>(
       }
     }
   }
-  return router.commit(&state) * batch.count
+  return router.commit(&state)
 }

@@ -79,7 +79,7 @@ protocol RouterCore: RouteRegistry {
   func beginBatch(
     events: Int, key: UInt, lane: UInt8, size: Int, alignment: Int, _ state: inout DispatchState)
 
-  /// Posts to every receiver. Returns how many accepted.
+  /// Posts to every receiver. Returns the sum over the events of how many receivers accepted each.
   @discardableResult
   func commit(_ state: inout DispatchState) -> Int
 }

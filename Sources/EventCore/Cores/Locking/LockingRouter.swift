@@ -148,7 +148,7 @@ final class LockingRouter: RouterCore {
     var accepted = 0
     for entry in snapshot._withUnsafeGuaranteedRef({ $0.entries }) {
       let left = entry.sink._withUnsafeGuaranteedRef { $0.post(run) }
-      if left != nil { accepted += 1 }
+      if left != nil { accepted += run.count }
       if left != 0 {
         run.end(first: left ?? run.count, snapshot._withUnsafeGuaranteedRef { $0.drop })
       }
