@@ -76,6 +76,43 @@ static const char *refuses_and_drops_newest(void)
 	return NULL;
 }
 
+/* The newest wait, however many came; each lane's are taken in order. */
+static const char *drops_oldest(void)
+{
+	static const uint64_t capacities[] = { 1, 2, 3, 63, 64, 65, LARGEST, 487, 488, 489, 2000 };
+
+	for (unsigned i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
+		uint64_t n = capacities[i], counts[] = { 0, 1, n - 1, n, n + 1, 3 * n };
+
+		for (unsigned j = 0; j < sizeof(counts) / sizeof(counts[0]); j++) {
+			uint64_t count = counts[j], fit = least(count, n), value;
+			struct suite_receiver receiver;
+			unsigned lane;
+
+			EXPECT_NONE(open_bounded(&receiver, EVC_OVERFLOW_DROP_OLDEST, n));
+			for (uint64_t v = 0; v < count; v++)
+				EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOW, v));
+			EXPECT_NONE(expect_counts(&receiver, (struct counts){ count, 0, fit, 0, count - fit, fit }));
+			/* More urgent ones displace them, and less urgent ones find no place. */
+			for (uint64_t v = 0; v < fit / 2; v++)
+				EXPECT_OK(suite_post(&receiver, EVC_LANE_STACK_HIGH, 1000 + v));
+			if (fit == n)
+				EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOWEST, 5));
+			for (uint64_t v = fit / 2; v-- > 0;) {
+				EXPECT_OK(suite_take(&receiver, &lane, &value));
+				EXPECT_EQUAL(value, 1000 + v, "the newest of the stack");
+			}
+			for (uint64_t v = count - (fit == n ? fit - fit / 2 : fit); v < count && fit == n; v++) {
+				EXPECT_OK(suite_take(&receiver, &lane, &value));
+				EXPECT_EQUAL(value, v, "the oldest that is left");
+			}
+			evc_mailbox_release(receiver.mailbox);
+			EXPECT_EQUAL(receiver.finalized, 1, "finalized");
+		}
+	}
+	return NULL;
+}
+
 /* The model: what waits in each lane, oldest first. */
 struct model {
 	uint64_t waiting[EVC_LANE_COUNT][LARGEST];
@@ -91,6 +128,20 @@ static void model_remove(struct model *model, unsigned lane, unsigned index)
 	model->total--;
 }
 
+/* The oldest of the least urgent lane, but none of a more urgent one than `lane`; of a stack the newest. */
+static bool model_displace(struct model *model, unsigned lane)
+{
+	for (unsigned last = EVC_LANE_COUNT; last > lane; last--) {
+		unsigned count = model->count[last - 1];
+
+		if (count == 0)
+			continue;
+		model_remove(model, last - 1, last - 1 < EVC_LANE_FIRST_QUEUE ? count - 1 : 0);
+		return true;
+	}
+	return false;
+}
+
 static enum evc_status model_post(struct model *model, enum evc_overflow policy, unsigned capacity, unsigned lane,
 				  uint64_t value)
 {
@@ -103,7 +154,9 @@ static enum evc_status model_post(struct model *model, enum evc_overflow policy,
 		}
 		counts->overflowed++;
 		counts->accepted++;
-		return EVC_OK;
+		if (policy == EVC_OVERFLOW_DROP_NEWEST || !model_displace(model, lane))
+			return EVC_OK;
+		counts->accepted--;
 	}
 	model->waiting[lane][model->count[lane]++] = value;
 	model->total++;
@@ -137,12 +190,13 @@ static const char *take_as(struct suite_receiver *receiver, struct model *model)
 /* D1 to D3 by chance, on all lanes, around a mailbox that is mostly full. */
 static const char *as_the_model(void)
 {
-	static const enum evc_overflow policies[] = { EVC_OVERFLOW_REFUSE, EVC_OVERFLOW_DROP_NEWEST };
+	static const enum evc_overflow policies[] = { EVC_OVERFLOW_REFUSE, EVC_OVERFLOW_DROP_NEWEST,
+						      EVC_OVERFLOW_DROP_OLDEST };
 	uint64_t seed = suite_seed(), random = seed;
 
-	for (unsigned round = 0; round < 60; round++) {
+	for (unsigned round = 0; round < 90; round++) {
 		enum evc_overflow policy = policies[round % (sizeof(policies) / sizeof(policies[0]))];
-		unsigned capacity = 1 + (unsigned)(suite_random(&random) % (round % 3 != 0 ? 5 : LARGEST));
+		unsigned capacity = 1 + (unsigned)(suite_random(&random) % (round % 2 != 0 ? 5 : LARGEST));
 		unsigned lanes = 1 + (unsigned)(suite_random(&random) % EVC_LANE_COUNT);
 		struct model model = { 0 };
 		struct suite_receiver receiver;
@@ -226,10 +280,10 @@ static const char *part_of_a_chain(void)
 	return NULL;
 }
 
-/* Four receivers of one event: one has room, two are full, one has closed. */
+/* Five receivers of one event: one has room, three are full, one has closed. */
 static const char *outcomes(void)
 {
-	struct suite_receiver receivers[4];
+	struct suite_receiver receivers[5];
 	struct evc_dispatch_outcome outcome;
 	struct evc_dispatch dispatch;
 	struct evc_router *router;
@@ -240,7 +294,8 @@ static const char *outcomes(void)
 	EXPECT_NONE(open_bounded(&receivers[1], EVC_OVERFLOW_REFUSE, 1));
 	EXPECT_NONE(open_bounded(&receivers[2], EVC_OVERFLOW_DROP_NEWEST, 4));
 	EXPECT_NONE(suite_receiver_open(&receivers[3], NULL));
-	for (unsigned i = 0; i < 4; i++)
+	EXPECT_NONE(open_bounded(&receivers[4], EVC_OVERFLOW_DROP_OLDEST, 2));
+	for (unsigned i = 0; i < 5; i++)
 		EXPECT_OK(evc_router_subscribe(router, 1, receivers[i].subscription, 0, false));
 	evc_mailbox_close(receivers[3].mailbox);
 	for (unsigned boxed = 0; boxed < 2; boxed++) {
@@ -249,29 +304,30 @@ static const char *outcomes(void)
 		     envelope = evc_dispatch_next(envelope))
 			memset(evc_envelope_payload(envelope), 0, 8);
 		accepted = evc_dispatch_commit_reporting(&dispatch, &outcome);
-		EXPECT_EQUAL(accepted, boxed ? 3 + 0 + 3 : 3 + 1 + 3, "accepted");
-		EXPECT_EQUAL(outcome.accepted, boxed ? 3 + 0 + 1 : 3 + 1 + 3, "waiting");
+		EXPECT_EQUAL(accepted, boxed ? 3 + 0 + 3 + 3 : 3 + 1 + 3 + 3, "accepted");
+		EXPECT_EQUAL(outcome.accepted, boxed ? 3 + 0 + 1 + 3 : 3 + 1 + 3 + 3, "waiting");
 		EXPECT_EQUAL(outcome.refused, boxed ? 3 : 2, "refused");
 		EXPECT_EQUAL(outcome.dropped, boxed ? 2 : 0, "dropped");
-		EXPECT_EQUAL(outcome.displaced, 0, "displaced");
+		EXPECT_EQUAL(outcome.displaced, boxed ? 3 : 1, "displaced");
 		EXPECT_EQUAL(outcome.closed, 3, "closed");
 	}
 	evc_router_destroy(router);
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < 5; i++)
 		evc_mailbox_release(receivers[i].mailbox);
 	EXPECT(suite_settle(), "the callback thread got stuck");
 	return NULL;
 }
 
 /* A latest-only event takes no place, and is accepted by a full mailbox. */
-static const char *latest_has_no_place(void)
+static const char *latest_has_no_place_under(enum evc_overflow policy)
 {
+	bool refuses = policy == EVC_OVERFLOW_REFUSE;
 	struct evc_subscription *plain, *latest;
 	struct suite_receiver receiver;
 	uint64_t value;
 	unsigned lane;
 
-	EXPECT_NONE(open_bounded(&receiver, EVC_OVERFLOW_REFUSE, 2));
+	EXPECT_NONE(open_bounded(&receiver, policy, 2));
 	plain = receiver.subscription;
 	EXPECT_NONE(suite_receiver_latest(&receiver, &latest));
 	for (unsigned round = 0; round < 100; round++) {
@@ -280,23 +336,30 @@ static const char *latest_has_no_place(void)
 		receiver.subscription = plain;
 		EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 1));
 		EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 2));
-		EXPECT_STATUS(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 3), EVC_FULL);
+		EXPECT_STATUS(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 3), refuses ? EVC_FULL : EVC_OK);
 		receiver.subscription = latest;
 		EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_HIGH, 10));
 		receiver.subscription = plain;
 		EXPECT_OK(suite_take(&receiver, &lane, &value));
 		EXPECT_EQUAL(value, 10, "the newest");
-		EXPECT_STATUS(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 3), EVC_FULL);
+		EXPECT_STATUS(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 3), refuses ? EVC_FULL : EVC_OK);
 		for (unsigned i = 1; i <= 2; i++) {
 			EXPECT_OK(suite_take(&receiver, &lane, &value));
-			EXPECT_EQUAL(value, i, "the value");
+			EXPECT_EQUAL(value, refuses ? i : 3, "the value");
 		}
 	}
-	EXPECT_NONE(expect_counts(&receiver, (struct counts){ 400, 300, 0, 200, 0, 2 }));
+	EXPECT_NONE(expect_counts(&receiver, (struct counts){
+		refuses ? 400 : 600, 300, 0, refuses ? 200 : 0, refuses ? 0 : 200, 2 }));
 	evc_latest_subscription_release(latest);
 	evc_mailbox_release(receiver.mailbox);
 	EXPECT_EQUAL(receiver.finalized, 2, "finalized");
 	return NULL;
+}
+
+static const char *latest_has_no_place(void)
+{
+	EXPECT_NONE(latest_has_no_place_under(EVC_OVERFLOW_REFUSE));
+	return latest_has_no_place_under(EVC_OVERFLOW_DROP_OLDEST);
 }
 
 /* D7: a handler that posts to its own full mailbox is refused at once, also where others would wait for ever. */
@@ -366,6 +429,7 @@ static const char *refused_options(void)
 
 static const struct evc_suite_test tests[] = {
 	{ "a bounded mailbox holds its capacity, and refuses or drops what comes then", refuses_and_drops_newest },
+	{ "a mailbox that drops the oldest keeps the newest and the most urgent", drops_oldest },
 	{ "D1 D2 D3 a bounded mailbox under each overflow policy: each take is the model's", as_the_model },
 	{ "of a chain a bounded mailbox accepts the first envelopes that fit", part_of_a_chain },
 	{ "D4 a dispatch says what became of its events at each receiver", outcomes },

@@ -40,6 +40,14 @@ enum evc_overflow {
 	/** The post succeeds, and the event ends at once: it counts as overflowed. */
 	EVC_OVERFLOW_DROP_NEWEST,
 	/**
+	 * The post succeeds, and an event that waits ends in its favour and counts as overflowed: the oldest of the
+	 * least urgent lane. It displaces no event of a more urgent lane than its own; if only such events wait,
+	 * it ends itself. Of a stack the newest event is displaced, below which a lock-free stack cannot be reached.
+	 * The latest-only events of a lane come before its other events. A post and a take cost about 40 ns more
+	 * than with the other policies, since producers and consumer share the lanes.
+	 */
+	EVC_OVERFLOW_DROP_OLDEST,
+	/**
 	 * The post waits for a place for `block_ns`, and is then refused; a close ends the wait. The one policy
 	 * under which a post waits. At most 16 places become free before the first waiting thread is woken. A
 	 * post by the consumer itself, inside `evc_mailbox_enter` or a handler, is refused at once.

@@ -13,6 +13,29 @@
 #define LOOKS 32u
 #define PAUSES 4u
 
+static bool open_lanes(struct evc_bound *bound)
+{
+	struct evc_shared_lanes *lanes = evc_allocate(sizeof(*lanes), _Alignof(struct evc_shared_lanes));
+
+	if (lanes == NULL)
+		return false;
+	*lanes = (struct evc_shared_lanes){ 0 };
+	if (!evc_shared_lanes_open(lanes)) {
+		evc_deallocate(lanes, sizeof(*lanes), _Alignof(struct evc_shared_lanes));
+		return false;
+	}
+	bound->lanes = lanes;
+	return true;
+}
+
+static void close_lanes(struct evc_bound *bound)
+{
+	if (bound->lanes == NULL)
+		return;
+	evc_shared_lanes_close(bound->lanes);
+	evc_deallocate(bound->lanes, sizeof(*bound->lanes), _Alignof(struct evc_shared_lanes));
+}
+
 struct evc_bound *evc_bound_create(const struct evc_mailbox_options *options, void *owner)
 {
 	struct evc_bound *bound = evc_allocate(sizeof(*bound), _Alignof(struct evc_bound));
@@ -26,6 +49,8 @@ struct evc_bound *evc_bound_create(const struct evc_mailbox_options *options, vo
 		.policy = options->overflow,
 		.owner = owner,
 	};
+	if (options->overflow == EVC_OVERFLOW_DROP_OLDEST && !open_lanes(bound))
+		goto no_lanes;
 	if (pthread_mutex_init(&bound->mutex, NULL) != 0)
 		goto no_mutex;
 	if (pthread_condattr_init(&monotonic) != 0)
@@ -43,6 +68,8 @@ no_condition:
 no_attributes:
 	pthread_mutex_destroy(&bound->mutex);
 no_mutex:
+	close_lanes(bound);
+no_lanes:
 	evc_deallocate(bound, sizeof(*bound), _Alignof(struct evc_bound));
 	return NULL;
 }
@@ -53,6 +80,7 @@ void evc_bound_destroy(struct evc_bound *bound)
 		return;
 	pthread_cond_destroy(&bound->next_round);
 	pthread_mutex_destroy(&bound->mutex);
+	close_lanes(bound);
 	evc_deallocate(bound, sizeof(*bound), _Alignof(struct evc_bound));
 }
 

@@ -45,6 +45,11 @@
  *   consumer waits.
  * - A close sets CLOSED, then wakes all with the mutex held; B3 looks at CLOSED with the mutex held before it waits.
  *
+ * Displacing (EVC_OVERFLOW_DROP_OLDEST): a producer that finds no place takes an event of a lane that is not more
+ * urgent out of `lanes`, and has its place then: neither count changes. If there is none, the mailbox is full of
+ * more urgent events, or of events whose producers have a place and are about to post; nobody waits for those (D5),
+ * and the new event ends. The event that was taken out ends after the post, since that runs user code.
+ *
  * Progress: an admission is lock-free. Tests: bound.c, bound_race.c; the explorer's scenario `bound`.
  */
 #ifndef EVC_BOUND_H
@@ -52,6 +57,7 @@
 
 #include "eventcore/mailbox.h"
 #include "platform/compiler.h"
+#include "shared/shared_lanes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -72,6 +78,11 @@ struct evc_bound {
 	void (*raise)(void *owner);
 	bool (*is_closed)(void *owner);
 	void *owner;
+	/*
+	 * EVC_OVERFLOW_DROP_OLDEST: where the events of this mailbox wait, so that producers can take them out again;
+	 * NULL under the other policies. Tokens wait in the mailbox itself, since nobody may take them out.
+	 */
+	struct evc_shared_lanes *lanes;
 
 	/* Written by producers at each admission, and `limit` when it is reached. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t admitted;
@@ -81,6 +92,8 @@ struct evc_bound {
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t high_water;
 	_Atomic uint64_t refused;
 	_Atomic uint64_t overflowed;
+	/* Of `lanes`: how many events have left each stack. */
+	_Atomic uint64_t popped[EVC_LANE_FIRST_QUEUE];
 	/* Guards `round`. Held for moments; innermost in the lock order. */
 	pthread_mutex_t mutex;
 	pthread_cond_t next_round;

@@ -3,6 +3,7 @@
 #ifdef EVC_URCU
 /* The producer's side of a bounded mailbox: admission (bound.h), then a post as to any other mailbox. */
 #include "mailbox/mailbox_own.h"
+#include "memory/spares.h"
 
 static uint64_t taken(void *owner)
 {
@@ -46,6 +47,21 @@ void evc_mailbox_unblock(struct evc_mailbox *mailbox, uint64_t places)
 		(void)evc_bound_begin_round(bound, clear_blocked);
 }
 
+void evc_mailbox_drop_by_policy(struct evc_mailbox *mailbox, struct evc_envelope *envelope, bool is_own)
+{
+	struct evc_thread_record *record = evc_thread_record_current;
+	struct evc_overflow_counts counts = record != NULL ? record->overflow : (struct evc_overflow_counts){ 0 };
+
+	atomic_fetch_add_explicit(&mailbox->bound->overflowed, 1, memory_order_relaxed);
+	/* User code, whose own dispatches are not counted here. */
+	evc_envelope_release(envelope, false);
+	/* What was posted was made on some thread; this one may never have dispatched, and reports nothing then. */
+	if (record == NULL)
+		return;
+	record->overflow = counts;
+	*(is_own ? &record->overflow.dropped : &record->overflow.displaced) += 1;
+}
+
 /* An event found no place. EVC_FULL: it is the caller's; `*is_admitted`: post it. */
 static enum evc_status overflow(struct evc_mailbox *mailbox, struct evc_envelope *envelope, bool *is_admitted)
 {
@@ -55,22 +71,12 @@ static enum evc_status overflow(struct evc_mailbox *mailbox, struct evc_envelope
 	switch (bound->policy) {
 	case EVC_OVERFLOW_REFUSE:
 		break;
-	case EVC_OVERFLOW_DROP_NEWEST: {
-		struct evc_thread_record *record = evc_thread_record();
-
-		atomic_fetch_add_explicit(&bound->overflowed, 1, memory_order_relaxed);
-		if (record != NULL) {
-			struct evc_overflow_counts counts = record->overflow;
-
-			/* User code, whose own dispatches are not counted here. */
-			evc_envelope_release(envelope, false);
-			record->overflow = counts;
-			record->overflow.dropped++;
-		} else {
-			evc_envelope_release(envelope, false);
-		}
+	case EVC_OVERFLOW_DROP_NEWEST:
+		evc_mailbox_drop_by_policy(mailbox, envelope, true);
 		return EVC_OK;
-	}
+	case EVC_OVERFLOW_DROP_OLDEST:
+		/* Its posts go another way: mailbox_displace.c. */
+		break;
 	case EVC_OVERFLOW_BLOCK:
 		/* Nobody else would free a place. */
 		if (evc_consumed_current == &mailbox->own)
@@ -159,7 +165,7 @@ static enum evc_status accept_chain(struct evc_mailbox *mailbox, const struct ev
 	return EVC_OK;
 }
 
-enum evc_status evc_mailbox_accept_bounded(struct evc_sink *sink, const struct evc_chain *chain)
+static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
 
@@ -182,9 +188,16 @@ bool evc_mailbox_bound_open(struct evc_mailbox *mailbox)
 	bound->raise = raise_blocked;
 	bound->is_closed = is_closed;
 	mailbox->bound = bound;
-	mailbox->sink.accept = evc_mailbox_accept_bounded;
-	mailbox->sink.accept_one = accept_one;
 	mailbox->sink.takes_batches = false;
+	mailbox->displaces = bound->lanes != NULL;
+	if (mailbox->displaces) {
+		mailbox->sink.accept = evc_mailbox_accept_displacing;
+		mailbox->sink.accept_one = NULL;
+		mailbox->sink.needs = EVC_NEEDS_SEGMENT;
+	} else {
+		mailbox->sink.accept = accept;
+		mailbox->sink.accept_one = accept_one;
+	}
 	return true;
 }
 #endif

@@ -91,6 +91,17 @@ void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cach
 					  memory_order_release);
 		drop_list(mailbox, evc_head_envelope(head), cache);
 	}
+	if (mailbox->displaces) {
+		struct evc_envelope *envelope;
+
+		/* After ENDED in the single order, as above: a put is sequentially consistent, too. */
+		atomic_thread_fence(memory_order_seq_cst);
+		while ((envelope = evc_mailbox_take_displaceable(mailbox, EVC_LANE_COUNT)) != NULL) {
+			/* It was counted as taken. */
+			atomic_fetch_sub_explicit(&mailbox->left[envelope->lane], 1, memory_order_relaxed);
+			drop(mailbox, envelope, cache);
+		}
+	}
 }
 
 bool evc_mailbox_end(struct evc_mailbox *mailbox)

@@ -145,6 +145,8 @@ struct evc_mailbox {
 	/* The lane of the last takes that looked at the inboxes, and how many they were in a row. */
 	uint32_t run_lane;
 	uint32_t run_length;
+	/* Events wait in the lanes of the bound. Constant. */
+	bool displaces;
 	/* evc_mailbox_run: whether, and how many times, to pause before a drain that finds little. */
 	bool paces;
 	uint32_t pace;
@@ -260,8 +262,16 @@ void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
 bool evc_mailbox_bound_open(struct evc_mailbox *mailbox);
 /* mailbox_bounded.c: wakes producers that wait for a place, if `places` are free. The consumer. */
 void evc_mailbox_unblock(struct evc_mailbox *mailbox, uint64_t places);
-/* mailbox_bounded.c: what a post of this mailbox does. `chain` is not empty. */
-enum evc_status evc_mailbox_accept_bounded(struct evc_sink *sink, const struct evc_chain *chain);
+/*
+ * mailbox_displace.c, of a mailbox that displaces: its sink's function; whether an event waits, after the fence of
+ * the sleep protocol; how many wait in each lane, added; and takes the next one, and counts it.
+ */
+enum evc_status evc_mailbox_accept_displacing(struct evc_sink *sink, const struct evc_chain *chain);
+bool evc_mailbox_has_displaceable(struct evc_mailbox *mailbox);
+void evc_mailbox_add_displaceable(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT]);
+struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, unsigned limit);
+/* mailbox_bounded.c: a policy drops an event that its mailbox has accepted; any other thread's is displaced. */
+void evc_mailbox_drop_by_policy(struct evc_mailbox *mailbox, struct evc_envelope *envelope, bool is_own);
 /* mailbox_batch.c: delivers a batch from its first event on, at most `limit`; returns how many. */
 uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 				   uint64_t limit);
@@ -286,6 +296,8 @@ static inline bool evc_mailbox_has_posts(struct evc_mailbox *mailbox, memory_ord
 
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		any |= atomic_load_explicit(evc_mailbox_head(mailbox, lane), order);
+	if (evc_unlikely(mailbox->displaces) && evc_mailbox_has_displaceable(mailbox))
+		return true;
 	return evc_head_envelope(any) != NULL;
 }
 

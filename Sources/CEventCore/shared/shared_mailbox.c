@@ -29,17 +29,9 @@ static void release(struct evc_sink *sink)
 	evc_shared_mailbox_release(mailbox_of(sink));
 }
 
-static void free_mailbox(struct evc_shared_mailbox *mailbox, unsigned queues)
-{
-	for (unsigned i = 0; i < queues; i++)
-		evc_shared_queue_close(&mailbox->queues[i]);
-	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_shared_mailbox));
-}
-
 enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
 {
 	struct evc_shared_mailbox *mailbox;
-	unsigned queues = 0;
 
 	if (out == NULL)
 		return EVC_INVALID_ARGUMENT;
@@ -49,20 +41,22 @@ enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
 	*mailbox = (struct evc_shared_mailbox){
 		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT, NULL },
 	};
-	while (queues < EVC_QUEUE_LANES && evc_shared_queue_open(&mailbox->queues[queues]))
-		queues++;
-	if (queues < EVC_QUEUE_LANES || pthread_mutex_init(&mailbox->worker_mutex, NULL) != 0)
-		goto out_of_memory;
-	if (!evc_subscription_list_open(&mailbox->subscriptions)) {
-		pthread_mutex_destroy(&mailbox->worker_mutex);
-		goto out_of_memory;
-	}
+	if (!evc_shared_lanes_open(&mailbox->lanes))
+		goto no_lanes;
+	if (pthread_mutex_init(&mailbox->worker_mutex, NULL) != 0)
+		goto no_mutex;
+	if (!evc_subscription_list_open(&mailbox->subscriptions))
+		goto no_list;
 	atomic_init(&mailbox->references, 1);
 	*out = mailbox;
 	return EVC_OK;
 
-out_of_memory:
-	free_mailbox(mailbox, queues);
+no_list:
+	pthread_mutex_destroy(&mailbox->worker_mutex);
+no_mutex:
+	evc_shared_lanes_close(&mailbox->lanes);
+no_lanes:
+	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_shared_mailbox));
 	return EVC_OUT_OF_MEMORY;
 }
 
@@ -82,7 +76,8 @@ void evc_shared_mailbox_release(struct evc_shared_mailbox *mailbox)
 	evc_shared_drop_all(mailbox);
 	evc_subscription_list_close(&mailbox->subscriptions);
 	pthread_mutex_destroy(&mailbox->worker_mutex);
-	free_mailbox(mailbox, EVC_QUEUE_LANES);
+	evc_shared_lanes_close(&mailbox->lanes);
+	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_shared_mailbox));
 }
 
 struct evc_sink *evc_shared_mailbox_sink(struct evc_shared_mailbox *mailbox)
@@ -90,31 +85,11 @@ struct evc_sink *evc_shared_mailbox_sink(struct evc_shared_mailbox *mailbox)
 	return &mailbox->sink;
 }
 
-bool evc_shared_has_some(struct evc_shared_mailbox *mailbox)
-{
-	bool has_some = false;
-
-	for (unsigned i = 0; i < EVC_LANE_FIRST_QUEUE; i++)
-		if (!evc_shared_stack_is_empty(&mailbox->stacks[i]))
-			return true;
-	evc_domain_enter();
-	for (unsigned i = 0; i < EVC_QUEUE_LANES && !has_some; i++)
-		has_some = evc_shared_queue_has_some(&mailbox->queues[i]);
-	evc_domain_leave();
-	return has_some;
-}
-
-/* P1 for envelopes of one lane. For a queue the thread has a segment set aside (spares.h). */
+/* P1 for envelopes of one lane. */
 static inline void put(struct evc_shared_mailbox *mailbox, unsigned lane, struct evc_envelope *first,
 		       uint32_t count)
 {
-	if (lane < EVC_LANE_FIRST_QUEUE) {
-		evc_shared_stack_put(&mailbox->stacks[lane], first, count);
-		return;
-	}
-	evc_domain_enter();
-	evc_shared_queue_put(&mailbox->queues[lane - EVC_LANE_FIRST_QUEUE], first, count);
-	evc_domain_leave();
+	evc_shared_lanes_put(&mailbox->lanes, lane, first, count);
 }
 
 /* Sorts a chain into one chain for each lane, keeping its order, and puts these. */
@@ -274,12 +249,12 @@ void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t dept
 		/* Acquire, as above, and read first. Modulo the size of `posted`, where that has 32 bits. */
 		uintptr_t dropped = (uintptr_t)atomic_load_explicit(&mailbox->dropped[lane], memory_order_acquire);
 
-		depths[lane] = (uintptr_t)(evc_shared_stack_posted(&mailbox->stacks[lane]) -
+		depths[lane] = (uintptr_t)(evc_shared_stack_posted(&mailbox->lanes.stacks[lane]) -
 					   (uintptr_t)taken[lane] - dropped);
 	}
 	evc_domain_enter();
-	for (unsigned i = 0; i < EVC_QUEUE_LANES; i++)
-		depths[EVC_LANE_FIRST_QUEUE + i] = evc_shared_queue_depth(&mailbox->queues[i]);
+	for (unsigned lane = EVC_LANE_FIRST_QUEUE; lane < EVC_LANE_COUNT; lane++)
+		depths[lane] = evc_shared_lanes_depth(&mailbox->lanes, lane);
 	evc_domain_leave();
 	evc_latest_discount(&mailbox->subscriptions, depths);
 }

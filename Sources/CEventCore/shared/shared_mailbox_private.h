@@ -55,10 +55,7 @@
 #include "eventcore/shared_mailbox.h"
 #include "latest/subscription_list.h"
 #include "memory/envelope.h"
-#include "shared/shared_queue.h"
-#include "shared/shared_stack.h"
-
-#define EVC_QUEUE_LANES (EVC_LANE_COUNT - EVC_LANE_FIRST_QUEUE)
+#include "shared/shared_lanes.h"
 
 /* Bits of `attention`, below the count of sleepers. */
 #define EVC_SHARED_CLOSED 1u
@@ -97,8 +94,7 @@ struct evc_shared_mailbox {
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t looking;
 	_Atomic uint64_t asleep[EVC_SLEEPER_WORDS];
 
-	struct evc_shared_stack stacks[EVC_LANE_FIRST_QUEUE];
-	struct evc_shared_queue queues[EVC_QUEUE_LANES];
+	struct evc_shared_lanes lanes;
 
 	/* Off the hot path. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t references;
@@ -118,28 +114,14 @@ struct evc_shared_mailbox {
 static inline struct evc_envelope *evc_shared_take(struct evc_shared_mailbox *mailbox,
 						   unsigned limit, unsigned *lane)
 {
-	struct evc_envelope *envelope = NULL;
-	unsigned l;
-
-	evc_domain_enter();
-	for (l = 0; l < limit && l < EVC_LANE_FIRST_QUEUE; l++) {
-		envelope = evc_shared_stack_take(&mailbox->stacks[l]);
-		if (envelope != NULL)
-			goto found;
-	}
-	for (; l < limit; l++) {
-		envelope = evc_shared_queue_take(&mailbox->queues[l - EVC_LANE_FIRST_QUEUE]);
-		if (envelope != NULL)
-			goto found;
-	}
-found:
-	evc_domain_leave();
-	*lane = l;
-	return envelope;
+	return evc_shared_lanes_take(&mailbox->lanes, limit, lane);
 }
 
-/* shared_mailbox.c: true unless each lane was empty at some moment during the call; see shared_queue.h. */
-bool evc_shared_has_some(struct evc_shared_mailbox *mailbox);
+/* True unless each lane was empty at some moment during the call; see shared_queue.h. */
+static inline bool evc_shared_has_some(struct evc_shared_mailbox *mailbox)
+{
+	return evc_shared_lanes_have_some(&mailbox->lanes);
+}
 
 /* shared_mailbox_close.c: frees what waits, and counts it. */
 void evc_shared_drop_all(struct evc_shared_mailbox *mailbox);
