@@ -362,6 +362,50 @@ static const char *latest_has_no_place(void)
 	return latest_has_no_place_under(EVC_OVERFLOW_DROP_OLDEST);
 }
 
+static bool post_more(void *context, void *payload, const struct evc_envelope *envelope, bool owned);
+
+/* Events of an unbounded subscription are accepted by a full mailbox, take no place, and are never displaced. */
+static const char *unbounded_subscription(void)
+{
+	static const enum evc_overflow policies[] = { EVC_OVERFLOW_REFUSE, EVC_OVERFLOW_DROP_NEWEST,
+						      EVC_OVERFLOW_DROP_OLDEST, EVC_OVERFLOW_BLOCK };
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct evc_mailbox_options options = { .capacity = 2, .overflow = policies[i], .block_ns = 1000 };
+		struct evc_subscription_options always = { .deliver = post_more, .unbounded = true };
+		struct suite_receiver receiver;
+		struct evc_subscription *plain, *unbounded;
+		uint64_t value, sum = 0;
+		unsigned lane;
+
+		EXPECT_NONE(suite_receiver_open(&receiver, &options));
+		plain = receiver.subscription;
+		EXPECT_OK(evc_mailbox_add_subscription(receiver.mailbox, &always, &unbounded));
+		for (unsigned round = 0; round < 3; round++) {
+			for (unsigned j = 0; j < 5; j++) {
+				receiver.subscription = unbounded;
+				EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOWEST, 100));
+				receiver.subscription = plain;
+				EXPECT_STATUS(suite_post(&receiver, EVC_LANE_QUEUE_NORMAL, 1),
+					      j < 2 || i == 1 || i == 2 ? EVC_OK : EVC_FULL);
+			}
+			for (unsigned j = 0; j < 7; j++) {
+				EXPECT_OK(suite_take(&receiver, &lane, &value));
+				sum += value;
+			}
+			EXPECT_STATUS(suite_take(&receiver, &lane, &value), EVC_EMPTY);
+		}
+		EXPECT_EQUAL(sum, 3 * (500 + 2), "what was taken");
+		receiver.subscription = unbounded;
+		EXPECT_OK(suite_post(&receiver, EVC_LANE_STACK_LOW, 1));
+		evc_mailbox_close(receiver.mailbox);
+		EXPECT_STATUS(suite_post(&receiver, EVC_LANE_STACK_LOW, 1), EVC_CLOSED);
+		evc_mailbox_release(receiver.mailbox);
+		EXPECT_EQUAL(receiver.finalized, 1, "finalized");
+	}
+	return NULL;
+}
+
 /* D7: a handler that posts to its own full mailbox is refused at once, also where others would wait for ever. */
 struct poster {
 	struct suite_receiver *receiver;
@@ -434,6 +478,7 @@ static const struct evc_suite_test tests[] = {
 	{ "of a chain a bounded mailbox accepts the first envelopes that fit", part_of_a_chain },
 	{ "D4 a dispatch says what became of its events at each receiver", outcomes },
 	{ "a latest-only event has no place in a bounded mailbox", latest_has_no_place },
+	{ "an unbounded subscription of a bounded mailbox loses nothing and takes no place", unbounded_subscription },
 	{ "D7 a handler's posts to its own full mailbox are refused at once", own_posts },
 	{ "a mailbox refuses a capacity and an overflow policy that do not exist", refused_options },
 };

@@ -75,6 +75,11 @@ struct evc_subscription_options {
 	 */
 	void (*deliver_batch)(void *context, void *payload, const struct evc_envelope *envelope,
 			      struct evc_batch_walk *walk);
+	/**
+	 * True: in a bounded mailbox its events find a place at any time, and take none from others. For the few
+	 * events of a program that may not be lost, such as requests to its consumer.
+	 */
+	bool unbounded;
 };
 
 EVC_END_DECLS

@@ -36,7 +36,8 @@ static void close_lanes(struct evc_bound *bound)
 	evc_deallocate(bound->lanes, sizeof(*bound->lanes), _Alignof(struct evc_shared_lanes));
 }
 
-struct evc_bound *evc_bound_create(const struct evc_mailbox_options *options, void *owner)
+struct evc_bound *evc_bound_create(uint64_t capacity, enum evc_overflow policy, uint64_t block_ns,
+				   const struct evc_bound_ops *ops, void *owner)
 {
 	struct evc_bound *bound = evc_allocate(sizeof(*bound), _Alignof(struct evc_bound));
 	pthread_condattr_t monotonic;
@@ -44,12 +45,13 @@ struct evc_bound *evc_bound_create(const struct evc_mailbox_options *options, vo
 	if (bound == NULL)
 		return NULL;
 	*bound = (struct evc_bound){
-		.capacity = options->capacity,
-		.block_ns = options->block_ns,
-		.policy = options->overflow,
+		.capacity = capacity,
+		.block_ns = block_ns,
+		.policy = policy,
+		.ops = ops,
 		.owner = owner,
 	};
-	if (options->overflow == EVC_OVERFLOW_DROP_OLDEST && !open_lanes(bound))
+	if (policy == EVC_OVERFLOW_DROP_OLDEST && !open_lanes(bound))
 		goto no_lanes;
 	if (pthread_mutex_init(&bound->mutex, NULL) != 0)
 		goto no_mutex;
@@ -104,7 +106,7 @@ uint32_t evc_bound_admit_by_look(struct evc_bound *bound, uint32_t events)
 	uint64_t taken, in_use, mark;
 
 	do {
-		taken = bound->taken(bound->owner);
+		taken = bound->ops->taken(bound->owner);
 		/* Taken meanwhile, so that `admitted` has changed too, and the compare-and-swap will fail. */
 		in_use = admitted > taken ? admitted - taken : 0;
 		if (in_use >= bound->capacity)
@@ -122,7 +124,7 @@ uint32_t evc_bound_admit_by_look(struct evc_bound *bound, uint32_t events)
 uint64_t evc_bound_free(struct evc_bound *bound)
 {
 	/* In this order, so that the difference is not below 0. */
-	uint64_t taken = bound->taken(bound->owner);
+	uint64_t taken = bound->ops->taken(bound->owner);
 	uint64_t in_use = atomic_load_explicit(&bound->admitted, memory_order_relaxed) - taken;
 
 	return in_use < bound->capacity ? bound->capacity - in_use : 0;
@@ -173,8 +175,8 @@ enum evc_status evc_bound_wait(struct evc_bound *bound)
 	pthread_mutex_lock(&bound->mutex);
 	for (;;) {
 		/* Before the look at CLOSED, which a close sets before it takes the mutex. */
-		bound->raise(bound->owner);
-		if (bound->is_closed(bound->owner))
+		bound->ops->raise(bound->owner);
+		if (bound->ops->is_closed(bound->owner))
 			status = EVC_CLOSED;
 		else if (evc_bound_admit_by_look(bound, 1) > 0)
 			status = EVC_OK;
@@ -197,13 +199,14 @@ static void begin_round(struct evc_bound *bound)
 	pthread_mutex_unlock(&bound->mutex);
 }
 
-bool evc_bound_begin_round(struct evc_bound *bound, void (*clear)(void *owner))
+void evc_bound_unblock(struct evc_bound *bound, uint64_t places)
 {
-	if (pthread_mutex_trylock(&bound->mutex) != 0)
-		return false;
-	clear(bound->owner);
+	uint64_t half = (bound->capacity + 1) / 2;
+
+	if (evc_bound_free(bound) < (places < half ? places : half) || pthread_mutex_trylock(&bound->mutex) != 0)
+		return;
+	bound->ops->clear(bound->owner);
 	begin_round(bound);
-	return true;
 }
 
 void evc_bound_end_waits(struct evc_bound *bound)

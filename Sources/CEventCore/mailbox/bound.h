@@ -56,6 +56,7 @@
 #define EVC_BOUND_H
 
 #include "eventcore/mailbox.h"
+#include "memory/spares.h"
 #include "platform/compiler.h"
 #include "shared/shared_lanes.h"
 
@@ -67,16 +68,28 @@
 /* How many places are free before a consumer at work wakes producers; or half of the capacity, if that is less. */
 #define EVC_BOUND_PLACES 16u
 
+/* What a bound does to its mailbox, of either kind. */
+struct evc_bound_ops {
+	/* How many events were taken that had a place; not more than there are. */
+	uint64_t (*taken)(void *owner);
+	/* B1, and C2. */
+	void (*raise)(void *owner);
+	void (*clear)(void *owner);
+	/* True if the mailbox refuses posts; if the calling thread is a consumer of it, in a handler. */
+	bool (*is_closed)(void *owner);
+	bool (*is_consumer)(void *owner);
+	/* A4, of several lanes. Anything but EVC_OK: no memory, and nothing was posted. */
+	enum evc_status (*post)(void *owner, const struct evc_chain *chain);
+	/* After a put into `lanes`. */
+	void (*tell)(void *owner, unsigned lane);
+};
+
 struct evc_bound {
 	/* Constant. */
 	uint64_t capacity;
 	uint64_t block_ns;
 	enum evc_overflow policy;
-	/* How many events were taken that had a place; not more than there are. Passed the owner. */
-	uint64_t (*taken)(void *owner);
-	/* B1; and whether the mailbox refuses posts. */
-	void (*raise)(void *owner);
-	bool (*is_closed)(void *owner);
+	const struct evc_bound_ops *ops;
 	void *owner;
 	/*
 	 * EVC_OVERFLOW_DROP_OLDEST: where the events of this mailbox wait, so that producers can take them out again;
@@ -92,7 +105,7 @@ struct evc_bound {
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t high_water;
 	_Atomic uint64_t refused;
 	_Atomic uint64_t overflowed;
-	/* Of `lanes`: how many events have left each stack. */
+	/* Of `lanes`: how many events have left each stack; of a shared mailbox, without what workers took. */
 	_Atomic uint64_t popped[EVC_LANE_FIRST_QUEUE];
 	/* Guards `round`. Held for moments; innermost in the lock order. */
 	pthread_mutex_t mutex;
@@ -100,8 +113,9 @@ struct evc_bound {
 	uint32_t round;
 };
 
-/* Makes the bound of `owner`, without its functions. NULL = out of memory. */
-struct evc_bound *evc_bound_create(const struct evc_mailbox_options *options, void *owner);
+/* Makes the bound of `owner`. NULL = out of memory. */
+struct evc_bound *evc_bound_create(uint64_t capacity, enum evc_overflow policy, uint64_t block_ns,
+				   const struct evc_bound_ops *ops, void *owner);
 /* `bound` may be NULL. */
 void evc_bound_destroy(struct evc_bound *bound);
 
@@ -127,13 +141,20 @@ uint64_t evc_bound_free(struct evc_bound *bound);
 
 /* Waits for a place for one event, and takes it. EVC_FULL: the time is over. EVC_CLOSED. A producer. */
 enum evc_status evc_bound_wait(struct evc_bound *bound);
-/*
- * C1 to C3; `clear` clears BLOCKED and is passed the owner. False: a producer holds the mutex, try again. The
- * consumer.
- */
-bool evc_bound_begin_round(struct evc_bound *bound, void (*clear)(void *owner));
+/* C1 to C3, if `places` are free, or half of all. BLOCKED stays up if not. The consumer. */
+void evc_bound_unblock(struct evc_bound *bound, uint64_t places);
 /* Wakes all producers, since the mailbox has closed. Any thread. Blocking for a moment. */
 void evc_bound_end_waits(struct evc_bound *bound);
+
+/*
+ * bound_accept.c: what the sink of a bounded mailbox does with a chain that is not empty; of one envelope that found
+ * no place, with EVC_OK and `*is_admitted` false if it has ended; and counts what it refuses.
+ */
+enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain *chain);
+enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, bool *is_admitted);
+void evc_bound_count_refused(struct evc_bound *bound, uint32_t events);
+/* The same with EVC_OVERFLOW_DROP_OLDEST. */
+enum evc_status evc_bound_accept_displacing(struct evc_bound *bound, const struct evc_chain *chain);
 
 /* Adds the counters of a bound, which may be NULL, to those of its mailbox. Any thread. */
 void evc_bound_read(struct evc_bound *bound, const uint64_t depths[EVC_LANE_COUNT],

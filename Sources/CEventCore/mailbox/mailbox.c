@@ -107,7 +107,7 @@ static bool describe(struct evc_mailbox *mailbox, const struct evc_subscription_
 	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
 		return false;
 	*as = (struct evc_subscription){
-		.sink = &mailbox->sink,
+		.sink = options->unbounded && mailbox->bound != NULL ? &mailbox->unbounded_sink : &mailbox->sink,
 		.deliver = options->deliver,
 		.drop = options->drop,
 		.deliver_batch = options->deliver_batch,
@@ -156,6 +156,7 @@ enum evc_status evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
 
 	if (!describe(mailbox, options, out, &as))
 		return EVC_INVALID_ARGUMENT;
+	as.sink = &mailbox->sink;
 	return evc_latest_create(&as, &mailbox->subscriptions, &how, out);
 }
 

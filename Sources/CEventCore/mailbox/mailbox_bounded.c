@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-/* The producer's side of a bounded mailbox: admission (bound.h), then a post as to any other mailbox. */
+/* What a bound (bound.h) does to a mailbox, and the functions of a bounded mailbox's sinks. */
 #include "mailbox/mailbox_own.h"
 #include "memory/spares.h"
 
@@ -38,58 +38,35 @@ static bool is_closed(void *owner)
 	       EVC_ATTENTION_CLOSED;
 }
 
-void evc_mailbox_unblock(struct evc_mailbox *mailbox, uint64_t places)
+static bool is_consumer(void *owner)
 {
-	struct evc_bound *bound = mailbox->bound;
-	uint64_t half = (bound->capacity + 1) / 2;
-
-	if (evc_bound_free(bound) >= (places < half ? places : half))
-		(void)evc_bound_begin_round(bound, clear_blocked);
+	return evc_consumed_current == &((struct evc_mailbox *)owner)->own;
 }
 
-void evc_mailbox_drop_by_policy(struct evc_mailbox *mailbox, struct evc_envelope *envelope, bool is_own)
+static enum evc_status post(void *owner, const struct evc_chain *chain)
 {
-	struct evc_thread_record *record = evc_thread_record_current;
-	struct evc_overflow_counts counts = record != NULL ? record->overflow : (struct evc_overflow_counts){ 0 };
+	struct evc_mailbox *mailbox = owner;
 
-	atomic_fetch_add_explicit(&mailbox->bound->overflowed, 1, memory_order_relaxed);
-	/* User code, whose own dispatches are not counted here. */
-	evc_envelope_release(envelope, false);
-	/* What was posted was made on some thread; this one may never have dispatched, and reports nothing then. */
-	if (record == NULL)
-		return;
-	record->overflow = counts;
-	*(is_own ? &record->overflow.dropped : &record->overflow.displaced) += 1;
+	if (chain->first == chain->last)
+		evc_mailbox_post_one(mailbox, chain->first->lane, chain->first, 1);
+	else
+		evc_mailbox_push_chain(mailbox, chain);
+	return EVC_OK;
 }
 
-/* An event found no place. EVC_FULL: it is the caller's; `*is_admitted`: post it. */
-static enum evc_status overflow(struct evc_mailbox *mailbox, struct evc_envelope *envelope, bool *is_admitted)
+static void tell(void *owner, unsigned lane)
 {
-	struct evc_bound *bound = mailbox->bound;
-	enum evc_status status = EVC_FULL;
-
-	switch (bound->policy) {
-	case EVC_OVERFLOW_REFUSE:
-		break;
-	case EVC_OVERFLOW_DROP_NEWEST:
-		evc_mailbox_drop_by_policy(mailbox, envelope, true);
-		return EVC_OK;
-	case EVC_OVERFLOW_DROP_OLDEST:
-		/* Its posts go another way: mailbox_displace.c. */
-		break;
-	case EVC_OVERFLOW_BLOCK:
-		/* Nobody else would free a place. */
-		if (evc_consumed_current == &mailbox->own)
-			break;
-		status = evc_bound_wait(bound);
-		*is_admitted = status == EVC_OK;
-	}
-	return status;
+	evc_mailbox_tell(owner, lane);
 }
 
-static void count_refused(struct evc_bound *bound, uint32_t events)
+static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	atomic_fetch_add_explicit(&bound->refused, events, memory_order_relaxed);
+	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
+
+	if (evc_unlikely(chain->first == NULL))
+		return EVC_INVALID_ARGUMENT;
+	return mailbox->displaces ? evc_bound_accept_displacing(mailbox->bound, chain)
+				  : evc_bound_accept(mailbox->bound, chain);
 }
 
 static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *envelope)
@@ -99,11 +76,11 @@ static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *en
 	if (evc_unlikely(is_closed(mailbox)))
 		return EVC_CLOSED;
 	if (evc_unlikely(evc_bound_admit(mailbox->bound, 1) == 0)) {
-		bool is_admitted = false;
-		enum evc_status status = overflow(mailbox, envelope, &is_admitted);
+		bool is_admitted;
+		enum evc_status status = evc_bound_overflow(mailbox->bound, envelope, &is_admitted);
 
 		if (status == EVC_FULL)
-			count_refused(mailbox->bound, 1);
+			evc_bound_count_refused(mailbox->bound, 1);
 		if (!is_admitted)
 			return status;
 	}
@@ -111,93 +88,100 @@ static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *en
 	return EVC_OK;
 }
 
-/* Ends the rest of a chain of which a part was accepted: it counts as refused. */
-static void refuse_rest(struct evc_mailbox *mailbox, struct evc_envelope *envelope, uint32_t count)
-{
-	struct evc_thread_record *record = evc_thread_record_current;
-	struct evc_overflow_counts counts = record != NULL ? record->overflow : (struct evc_overflow_counts){ 0 };
-	struct evc_chain rest = { envelope, NULL, count, 0 };
+/* The way in for unbounded subscriptions: a post without an admission, whose envelopes have no place. */
 
-	count_refused(mailbox->bound, count);
-	evc_chain_end(&rest);
-	if (record == NULL)
-		return;
-	record->overflow = counts;
-	record->overflow.refused += count;
+static struct evc_mailbox *mailbox_of_unbounded(struct evc_sink *sink)
+{
+	return evc_container_of(sink, struct evc_mailbox, unbounded_sink);
 }
 
-/* Several envelopes: the first ones that find places are posted together. */
-static enum evc_status accept_chain(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+static enum evc_status accept_unbounded(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	struct evc_envelope *envelope = chain->first, *next;
-	uint32_t left = chain->count, admitted;
+	struct evc_mailbox *mailbox = mailbox_of_unbounded(sink);
+	struct evc_envelope *envelope = chain->first;
 
-	while (left > 0) {
-		admitted = evc_bound_admit(mailbox->bound, left);
-		if (admitted > 0) {
-			struct evc_chain part = { envelope, envelope, admitted, 0 };
-
-			for (uint32_t i = 1; i < admitted; i++)
-				part.last = evc_slot_next(part.last);
-			next = evc_slot_next(part.last);
-			evc_slot_set_next(part.last, NULL);
-			evc_mailbox_push_chain(mailbox, &part);
-			left -= admitted;
-		} else {
-			bool is_admitted = false;
-			enum evc_status status;
-
-			next = evc_slot_next(envelope);
-			status = overflow(mailbox, envelope, &is_admitted);
-			if (status != EVC_OK) {
-				if (left < chain->count)
-					refuse_rest(mailbox, envelope, left);
-				else if (status == EVC_FULL)
-					count_refused(mailbox->bound, left);
-				return left < chain->count ? EVC_OK : status;
-			}
-			if (is_admitted)
-				evc_mailbox_post_one(mailbox, envelope->lane, envelope, 1);
-			left--;
-		}
-		envelope = next;
-	}
-	return EVC_OK;
-}
-
-static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
-{
-	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
-
-	if (evc_unlikely(chain->first == NULL))
+	if (evc_unlikely(envelope == NULL))
 		return EVC_INVALID_ARGUMENT;
-	if (evc_likely(chain->first == chain->last))
-		return accept_one(sink, chain->first);
 	if (evc_unlikely(is_closed(mailbox)))
 		return EVC_CLOSED;
-	return accept_chain(mailbox, chain);
+	for (uint32_t i = 0; i < chain->count; i++, envelope = evc_slot_next(envelope))
+		envelope->flags |= EVC_ENVELOPE_EXEMPT;
+	return evc_mailbox_accept(&mailbox->sink, chain);
+}
+
+static void retain_unbounded(struct evc_sink *sink)
+{
+	evc_mailbox_retain(mailbox_of_unbounded(sink));
+}
+
+static void release_unbounded(struct evc_sink *sink)
+{
+	evc_mailbox_release(mailbox_of_unbounded(sink));
 }
 
 bool evc_mailbox_bound_open(struct evc_mailbox *mailbox)
 {
-	struct evc_bound *bound = evc_bound_create(&mailbox->options, mailbox);
+	static const struct evc_bound_ops ops = { taken,	   raise_blocked, clear_blocked, is_closed,
+						  is_consumer, post,	      tell };
+	const struct evc_mailbox_options *options = &mailbox->options;
 
-	if (bound == NULL)
+	mailbox->bound = evc_bound_create(options->capacity, options->overflow, options->block_ns, &ops, mailbox);
+	if (mailbox->bound == NULL)
 		return false;
-	bound->taken = taken;
-	bound->raise = raise_blocked;
-	bound->is_closed = is_closed;
-	mailbox->bound = bound;
+	mailbox->displaces = mailbox->bound->lanes != NULL;
+	mailbox->sink.accept = accept;
+	mailbox->sink.accept_one = accept_one;
 	mailbox->sink.takes_batches = false;
-	mailbox->displaces = bound->lanes != NULL;
-	if (mailbox->displaces) {
-		mailbox->sink.accept = evc_mailbox_accept_displacing;
-		mailbox->sink.accept_one = NULL;
-		mailbox->sink.needs = EVC_NEEDS_SEGMENT;
-	} else {
-		mailbox->sink.accept = accept;
-		mailbox->sink.accept_one = accept_one;
-	}
+	/* accept_one is not called then. */
+	mailbox->sink.needs = mailbox->displaces ? EVC_NEEDS_SEGMENT : 0;
+	mailbox->unbounded_sink = (struct evc_sink){
+		accept_unbounded, retain_unbounded, release_unbounded, false, 0, NULL,
+	};
 	return true;
+}
+
+/* EVC_OVERFLOW_DROP_OLDEST: events wait in the lanes of the bound, from where the consumer takes as a worker does. */
+
+bool evc_mailbox_has_displaceable(struct evc_mailbox *mailbox)
+{
+	/* C2, for the relaxed looks that follow; pairs with the put. */
+	atomic_thread_fence(memory_order_seq_cst);
+	return evc_shared_lanes_have_some(mailbox->bound->lanes);
+}
+
+void evc_mailbox_add_displaceable(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT])
+{
+	struct evc_bound *bound = mailbox->bound;
+	unsigned lane = 0;
+
+	for (; lane < EVC_LANE_FIRST_QUEUE; lane++) {
+		/* In this order, so that the difference is not below 0. Modulo the size of `posted`. */
+		uintptr_t popped = (uintptr_t)atomic_load_explicit(&bound->popped[lane], memory_order_acquire);
+
+		depths[lane] += (uintptr_t)(evc_shared_stack_posted(&bound->lanes->stacks[lane]) - popped);
+	}
+	evc_domain_enter();
+	for (; lane < EVC_LANE_COUNT; lane++)
+		depths[lane] += evc_shared_lanes_depth(bound->lanes, lane);
+	evc_domain_leave();
+}
+
+struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, unsigned limit)
+{
+	struct evc_bound *bound = mailbox->bound;
+	unsigned lane;
+	struct evc_envelope *envelope = evc_shared_lanes_take(bound->lanes, limit, &lane);
+
+	if (envelope == NULL)
+		return NULL;
+	if (lane < EVC_LANE_FIRST_QUEUE)
+		atomic_fetch_add_explicit(&bound->popped[lane], 1, memory_order_relaxed);
+	/*
+	 * Counted as if it had come from the inbox, so that the inbox's depth stays what it is. Relaxed, and not by
+	 * evc_mailbox_count_left: after the mailbox has ended several threads do this.
+	 */
+	atomic_fetch_add_explicit(&mailbox->drained[lane], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&mailbox->left[lane], 1, memory_order_relaxed);
+	return envelope;
 }
 #endif

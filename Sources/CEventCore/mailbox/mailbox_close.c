@@ -52,11 +52,13 @@ static void drop(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 	unsigned lane = envelope->lane;
 	uint64_t left = 1, dropped = 1;
 
-	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_TOKEN)) {
-		dropped = evc_latest_drop(envelope, cache);
+	if (evc_unlikely(envelope->flags & (EVC_ENVELOPE_TOKEN | EVC_ENVELOPE_EXEMPT))) {
 		/* As in evc_mailbox_count_taken. */
 		atomic_fetch_add_explicit(&mailbox->exempt, 1, memory_order_relaxed);
 		atomic_thread_fence(memory_order_release);
+	}
+	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_TOKEN)) {
+		dropped = evc_latest_drop(envelope, cache);
 	} else {
 		if (envelope->flags & EVC_ENVELOPE_BATCH)
 			left = dropped = envelope->batch.left;

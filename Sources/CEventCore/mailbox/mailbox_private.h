@@ -122,6 +122,8 @@ struct evc_mailbox {
 	struct evc_parker *parker;
 	/* Of a bounded mailbox; NULL for others. Constant. */
 	struct evc_bound *bound;
+	/* The way into it for subscriptions that are unbounded. */
+	struct evc_sink unbounded_sink;
 	/*
 	 * The consumer writes lanes and SLEEP (whoever wakes a pumped mailbox clears it), the closer CLOSED.
 	 * Producers read it after every post: only fields that seldom change share its line.
@@ -158,7 +160,7 @@ struct evc_mailbox {
 	/* Relaxed, read by any thread: events that left each lane; the heads' counts at each drain. */
 	_Atomic uint64_t left[EVC_LANE_COUNT];
 	_Atomic uint64_t drained[EVC_LANE_COUNT];
-	/* How many of `left` were tokens, which have no place. Written before `left` is. */
+	/* How many of `left` were without a place: tokens, and exempt. Written before `left` is. */
 	_Atomic uint64_t exempt;
 
 	/* Off the hot path. Relaxed: statistics. Dropped events; tokens that stood for no event. */
@@ -260,18 +262,13 @@ void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cach
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
 /* mailbox_bounded.c: opens the bound of a new mailbox, whose options have a capacity. False = out of memory. */
 bool evc_mailbox_bound_open(struct evc_mailbox *mailbox);
-/* mailbox_bounded.c: wakes producers that wait for a place, if `places` are free. The consumer. */
-void evc_mailbox_unblock(struct evc_mailbox *mailbox, uint64_t places);
 /*
- * mailbox_displace.c, of a mailbox that displaces: its sink's function; whether an event waits, after the fence of
- * the sleep protocol; how many wait in each lane, added; and takes the next one, and counts it.
+ * mailbox_bounded.c, of a mailbox that displaces: whether an event waits, after the fence of the sleep protocol; adds
+ * how many wait in each lane; takes the next one before lane `limit`, and counts it.
  */
-enum evc_status evc_mailbox_accept_displacing(struct evc_sink *sink, const struct evc_chain *chain);
 bool evc_mailbox_has_displaceable(struct evc_mailbox *mailbox);
 void evc_mailbox_add_displaceable(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT]);
 struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, unsigned limit);
-/* mailbox_bounded.c: a policy drops an event that its mailbox has accepted; any other thread's is displaced. */
-void evc_mailbox_drop_by_policy(struct evc_mailbox *mailbox, struct evc_envelope *envelope, bool is_own);
 /* mailbox_batch.c: delivers a batch from its first event on, at most `limit`; returns how many. */
 uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 				   uint64_t limit);
@@ -343,7 +340,7 @@ static inline void evc_mailbox_count_left(struct evc_mailbox *mailbox, unsigned 
 static inline void evc_mailbox_count_taken(struct evc_mailbox *mailbox, unsigned lane,
 					   const struct evc_envelope *envelope)
 {
-	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_TOKEN)) {
+	if (evc_unlikely(envelope->flags & (EVC_ENVELOPE_TOKEN | EVC_ENVELOPE_EXEMPT))) {
 		atomic_store_explicit(&mailbox->exempt,
 				      atomic_load_explicit(&mailbox->exempt, memory_order_relaxed) + 1,
 				      memory_order_relaxed);
@@ -377,7 +374,7 @@ static inline void evc_mailbox_did_take(struct evc_mailbox *mailbox)
 	/* Relaxed: a raise that is missed here is seen by a later take or by C2 (bound.h). */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) &
 			 EVC_SIGNAL_BLOCKED))
-		evc_mailbox_unblock(mailbox, EVC_BOUND_PLACES);
+		evc_bound_unblock(mailbox->bound, EVC_BOUND_PLACES);
 }
 
 /* The envelope that is next, or NULL if none is or the mailbox ends. Consumer only. */

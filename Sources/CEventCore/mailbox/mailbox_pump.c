@@ -209,7 +209,7 @@ enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t lim
 	/* The next pump may be far off. A pump that armed the mailbox has seen to it before (C2). */
 	if (evc_unlikely(status != EVC_EMPTY && mailbox->bound != NULL &&
 			 (atomic_load_explicit(&mailbox->signal, memory_order_relaxed) & EVC_SIGNAL_BLOCKED)))
-		evc_mailbox_unblock(mailbox, 1);
+		evc_bound_unblock(mailbox->bound, 1);
 	if (handled != NULL)
 		*handled = limit - left;
 	return status;

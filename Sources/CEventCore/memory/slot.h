@@ -74,6 +74,8 @@ struct evc_envelope {
 #define EVC_ENVELOPE_HOLDS 4u
 /* Several events. Set together with BOXED, so that code that tests BOXED alone finds it. */
 #define EVC_ENVELOPE_BATCH 8u
+/* An event without a place in its bounded mailbox (`evc_subscription_options.unbounded`). Inside of it only. */
+#define EVC_ENVELOPE_EXEMPT 16u
 
 static_assert(sizeof(struct evc_envelope) == 64, "a slot is one cache line");
 static_assert(offsetof(struct evc_envelope, bytes) == 32, "see EnvelopeLayout.swift");

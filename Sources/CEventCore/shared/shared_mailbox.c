@@ -12,11 +12,9 @@ static struct evc_shared_mailbox *mailbox_of(struct evc_sink *sink)
 	return evc_container_of(sink, struct evc_shared_mailbox, sink);
 }
 
-static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain);
-
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	return post(mailbox_of(sink), chain);
+	return evc_shared_post(mailbox_of(sink), chain);
 }
 
 static void retain(struct evc_sink *sink)
@@ -31,9 +29,15 @@ static void release(struct evc_sink *sink)
 
 enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
 {
+	return evc_shared_mailbox_create_bounded(0, EVC_OVERFLOW_REFUSE, 0, out);
+}
+
+enum evc_status evc_shared_mailbox_create_bounded(uint64_t capacity, enum evc_overflow overflow,
+						  uint64_t block_ns, struct evc_shared_mailbox **out)
+{
 	struct evc_shared_mailbox *mailbox;
 
-	if (out == NULL)
+	if (out == NULL || (unsigned)overflow > EVC_OVERFLOW_BLOCK || capacity > EVC_BOUND_MAX)
 		return EVC_INVALID_ARGUMENT;
 	mailbox = evc_allocate(sizeof(*mailbox), _Alignof(struct evc_shared_mailbox));
 	if (mailbox == NULL)
@@ -47,10 +51,14 @@ enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
 		goto no_mutex;
 	if (!evc_subscription_list_open(&mailbox->subscriptions))
 		goto no_list;
+	if (capacity > 0 && !evc_shared_bound_open(mailbox, capacity, overflow, block_ns))
+		goto no_bound;
 	atomic_init(&mailbox->references, 1);
 	*out = mailbox;
 	return EVC_OK;
 
+no_bound:
+	evc_subscription_list_close(&mailbox->subscriptions);
 no_list:
 	pthread_mutex_destroy(&mailbox->worker_mutex);
 no_mutex:
@@ -76,6 +84,7 @@ void evc_shared_mailbox_release(struct evc_shared_mailbox *mailbox)
 	evc_shared_drop_all(mailbox);
 	evc_subscription_list_close(&mailbox->subscriptions);
 	pthread_mutex_destroy(&mailbox->worker_mutex);
+	evc_bound_destroy(mailbox->bound);
 	evc_shared_lanes_close(&mailbox->lanes);
 	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_shared_mailbox));
 }
@@ -109,7 +118,7 @@ static __attribute__((noinline)) void put_several_lanes(struct evc_shared_mailbo
 }
 
 /* P2 and what follows. The mailbox is still there: a posting thread holds a reference. */
-static void tell_workers(struct evc_shared_mailbox *mailbox)
+void evc_shared_tell(struct evc_shared_mailbox *mailbox)
 {
 	uint32_t attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 
@@ -125,7 +134,7 @@ static void tell_workers(struct evc_shared_mailbox *mailbox)
 		evc_shared_drop_all(mailbox);
 }
 
-static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain)
+enum evc_status evc_shared_post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain)
 {
 	const bool is_one_lane = (chain->lanes & (chain->lanes - 1)) == 0;
 	uint32_t queues = 0;
@@ -150,7 +159,7 @@ static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc
 		put(mailbox, (unsigned)__builtin_ctz(chain->lanes), chain->first, chain->count);
 	else
 		put_several_lanes(mailbox, chain);
-	tell_workers(mailbox);
+	evc_shared_tell(mailbox);
 	return EVC_OK;
 }
 
@@ -159,7 +168,7 @@ enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 {
 	if (mailbox == NULL || chain == NULL)
 		return EVC_INVALID_ARGUMENT;
-	return post(mailbox, chain);
+	return mailbox->sink.accept(&mailbox->sink, chain);
 }
 
 /* Sets `*as` to a subscription of this mailbox; false if an argument is invalid. */
@@ -209,7 +218,7 @@ static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope 
 static void tell(struct evc_sink *sink, unsigned lane)
 {
 	(void)lane;
-	tell_workers(mailbox_of(sink));
+	evc_shared_tell(mailbox_of(sink));
 }
 
 enum evc_status
@@ -243,6 +252,7 @@ static void sum_taken(struct evc_shared_mailbox *mailbox, uint64_t taken[EVC_LAN
 void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT])
 {
 	uint64_t taken[EVC_LANE_COUNT];
+	struct evc_shared_lanes *others = mailbox->bound != NULL ? mailbox->bound->lanes : NULL;
 
 	sum_taken(mailbox, taken);
 	for (unsigned lane = 0; lane < EVC_LANE_FIRST_QUEUE; lane++) {
@@ -251,10 +261,15 @@ void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t dept
 
 		depths[lane] = (uintptr_t)(evc_shared_stack_posted(&mailbox->lanes.stacks[lane]) -
 					   (uintptr_t)taken[lane] - dropped);
+		if (others != NULL)
+			depths[lane] = (uintptr_t)((uintptr_t)depths[lane] + evc_shared_stack_posted(&others->stacks[lane]) -
+						   (uintptr_t)atomic_load_explicit(&mailbox->bound->popped[lane],
+										   memory_order_relaxed));
 	}
 	evc_domain_enter();
 	for (unsigned lane = EVC_LANE_FIRST_QUEUE; lane < EVC_LANE_COUNT; lane++)
-		depths[lane] = evc_shared_lanes_depth(&mailbox->lanes, lane);
+		depths[lane] = evc_shared_lanes_depth(&mailbox->lanes, lane) +
+			       (others != NULL ? evc_shared_lanes_depth(others, lane) : 0);
 	evc_domain_leave();
 	evc_latest_discount(&mailbox->subscriptions, depths);
 }
@@ -262,7 +277,7 @@ void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t dept
 void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
 					struct evc_mailbox_statistics *out)
 {
-	uint64_t taken[EVC_LANE_COUNT];
+	uint64_t taken[EVC_LANE_COUNT], depths[EVC_LANE_COUNT];
 
 	*out = (struct evc_mailbox_statistics){
 		/* Acquire: the counts that they were added to, which are read later, are not older. */
@@ -276,5 +291,7 @@ void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
 		out->dropped +=
 			atomic_load_explicit(&mailbox->dropped[lane], memory_order_relaxed);
 	}
+	evc_shared_mailbox_depths(mailbox, depths);
+	evc_bound_read(mailbox->bound, depths, out);
 }
 #endif

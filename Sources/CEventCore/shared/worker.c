@@ -295,8 +295,11 @@ static bool end_if_own_closed(struct evc_worker *worker, bool *closes)
 
 enum evc_status evc_worker_run(struct evc_worker *worker)
 {
+	struct evc_shared_mailbox *before = evc_shared_consumed;
+
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
+	evc_shared_consumed = worker->shared;
 	for (;;) {
 		/* A worker that is held is neither asleep nor looking, so that no post relies on it. */
 		bool held = is_held(worker), closes;
@@ -308,6 +311,7 @@ enum evc_status evc_worker_run(struct evc_worker *worker)
 		}
 		if (held ? end_if_own_closed(worker, &closes) : end_if_closed(worker, &closes)) {
 			part(worker);
+			evc_shared_consumed = before;
 			return EVC_CLOSED;
 		}
 		/* Read again, since `next` may have cleared the interrupt of an admission. */

@@ -34,6 +34,8 @@ final class Receiver: @unchecked Sendable {
   var key: UInt { type.key }
   /// Ends a payload; nil for types without references.
   var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { type.drop }
+  /// Whether its events find a place in a mailbox that is full: the consumer's own jobs, which may not be lost.
+  var isUnbounded: Bool { key == eventKey(ConsumerJob.self) }
   /// Whether the receiver has one handler, which wants only the newest of the waiting events.
   let isLatestOnly: Bool
   // Not retained: events are delivered by the consumer's run loop, which keeps it alive.

@@ -47,8 +47,8 @@ struct CoreParts: Sendable {
   let barrier: @Sendable () -> Bool
   let makeRouter: @Sendable () -> any RouterCore
   /// The pump drives the consumer, if it has no thread of its own.
-  let makeMailbox: @Sendable (Consumer, EventWaitStrategy, ConsumerPump?) -> any MailboxCore
-  let makeSharedMailbox: @Sendable () -> any SharedMailboxCore
+  let makeMailbox: @Sendable (Consumer, EventWaitStrategy, EventMailboxCapacity, ConsumerPump?) -> any MailboxCore
+  let makeSharedMailbox: @Sendable (EventMailboxCapacity) -> any SharedMailboxCore
   let makeBalancer: @Sendable (PoolChooser) -> any BalancerCore
   /// Nil for the monotonic clock and a thread of its own.
   let makeScheduler: @Sendable (ManualClock?) -> any SchedulerCore
@@ -57,8 +57,8 @@ struct CoreParts: Sendable {
   fileprivate static let locking = CoreParts(
     barrier: { false },
     makeRouter: { LockingRouter() },
-    makeMailbox: { LockingMailbox($1, $2) },
-    makeSharedMailbox: { LockingSharedMailbox() },
+    makeMailbox: { LockingMailbox($1, $2, $3) },
+    makeSharedMailbox: { LockingSharedMailbox($0) },
     makeBalancer: { LockingBalancer($0) },
     makeScheduler: { LockingScheduler(clock: $0) },
     trees: LockingTree.self)
@@ -67,8 +67,8 @@ struct CoreParts: Sendable {
     fileprivate static let lockFree = CoreParts(
       barrier: { lockFreeBarrier() },
       makeRouter: { LockFreeRouter() },
-      makeMailbox: { LockFreeMailbox($0, $1, $2) },
-      makeSharedMailbox: { LockFreeSharedMailbox() },
+      makeMailbox: { LockFreeMailbox($0, $1, $2, $3) },
+      makeSharedMailbox: { LockFreeSharedMailbox($0) },
       makeBalancer: { LockFreeBalancer($0) },
       makeScheduler: { LockFreeScheduler(clock: $0) },
       trees: LockFreeTree.self)

@@ -82,6 +82,9 @@ protocol RouterCore: RouteRegistry {
   /// Posts to every receiver. Returns the sum over the events of how many receivers accepted each.
   @discardableResult
   func commit(_ state: inout DispatchState) -> Int
+
+  /// Posts to every receiver, and adds what each did to an outcome.
+  func commit(_ state: inout DispatchState, _ outcome: inout EventDispatchOutcome)
 }
 
 extension RouterCore {

@@ -48,14 +48,14 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// ```
   ///
   /// The threads of a pool are then made by a closure
-  /// (``EventPool/init(capacity:balancer:scaler:on:name:make:)``).
+  /// (``EventPool/init(capacity:balancer:scaler:mailbox:on:name:make:)``).
   ///
   /// **Threads**: any.
   public required init() {
     let membership = PoolConstruction.takeMembership(for: Self.self, on: .shared)
     central = membership?.central ?? .shared
     direct = membership?.direct ?? central.core.parts.makeRouter()
-    consumer = Self.makeConsumer(central, direct, membership, .park)
+    consumer = Self.makeConsumer(central, direct, membership, .park, .unbounded)
     begin(membership, name: nil)
   }
 
@@ -74,17 +74,45 @@ open class EventThread: EventListenable, @unchecked Sendable {
     let membership = PoolConstruction.takeMembership(for: Self.self, on: central)
     self.central = membership?.central ?? central
     direct = membership?.direct ?? self.central.core.parts.makeRouter()
-    consumer = Self.makeConsumer(self.central, direct, membership, waitStrategy)
+    consumer = Self.makeConsumer(self.central, direct, membership, waitStrategy, .unbounded)
+    begin(membership, name: name)
+  }
+
+  /// Starts a thread for which only so many events may wait. A pool bounds the mailbox of its threads itself.
+  ///
+  /// - Parameters:
+  ///   - central: Where its events are dispatched.
+  ///   - mailbox: How many events may wait, and what becomes of more.
+  ///   - waitStrategy: What the thread does while no event waits.
+  ///   - name: How debuggers show the thread; nil takes the name of the class.
+  ///
+  /// **Threads**: any. The callbacks may be called before this returns.
+  public init(
+    on central: EventCentral = .shared, mailbox: EventMailboxCapacity, waitStrategy: EventWaitStrategy = .park,
+    name: String? = nil
+  ) {
+    mailbox.check(for: "EventThread")
+    let membership = PoolConstruction.takeMembership(for: Self.self, on: central)
+    require(
+      membership == nil || mailbox == .unbounded,
+      """
+      The threads of an EventPool get their events from the pool, and \(Self.self) asked for a bounded mailbox of \
+      its own: pass the bound to the EventPool, and none to its threads.
+      """)
+    self.central = membership?.central ?? central
+    direct = membership?.direct ?? self.central.core.parts.makeRouter()
+    consumer = Self.makeConsumer(self.central, direct, membership, waitStrategy, mailbox)
     begin(membership, name: name)
   }
 
   private static func makeConsumer(
     _ central: EventCentral, _ direct: any RouterCore, _ membership: PoolMembership?,
-    _ strategy: EventWaitStrategy
+    _ strategy: EventWaitStrategy, _ capacity: EventMailboxCapacity
   ) -> Consumer {
     Consumer(
       core: central.core, routes: membership?.routes ?? RouterGroup([central.router, direct]), direct: direct,
-      strategy: strategy, hooks: ConsumerHooks(member: membership?.member, shared: membership?.shared))
+      strategy: strategy, capacity: capacity,
+      hooks: ConsumerHooks(member: membership?.member, shared: membership?.shared))
   }
 
   private func begin(_ membership: PoolMembership?, name: String?) {
@@ -97,12 +125,13 @@ open class EventThread: EventListenable, @unchecked Sendable {
   }
 
   /// For `UIEventThread`, which has no thread: `pump` drives its consumer.
-  init(on central: EventCentral, pump: ConsumerPump) {
+  init(on central: EventCentral, mailbox: EventMailboxCapacity = .unbounded, pump: ConsumerPump) {
+    mailbox.check(for: "UIEventThread")
     self.central = central
     direct = central.core.parts.makeRouter()
     consumer = Consumer(
       core: central.core, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
-      pump: pump)
+      capacity: mailbox, pump: pump)
     consumer.setOwner(self)
     registerHandlers()
   }
@@ -284,6 +313,9 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   /// What the thread has done so far. **Threads**: any.
   public var statistics: EventThreadStatistics { consumer.statistics }
+
+  /// What came to the thread's own mailbox, and what became of it there. **Threads**: any.
+  public var mailboxStatistics: EventMailboxStatistics { consumer.mailboxStatistics }
 }
 
 extension DispatchTime {
