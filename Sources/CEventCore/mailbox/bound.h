@@ -58,7 +58,7 @@
 #include "eventcore/mailbox.h"
 #include "memory/spares.h"
 #include "platform/compiler.h"
-#include "shared/shared_lanes.h"
+#include "lanes/shared_lanes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

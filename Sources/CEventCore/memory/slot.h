@@ -14,7 +14,7 @@
  *   32      payload, or the pointer to its box, or a batch
  *
  * `next` is atomic because a taker of a shared mailbox may read the link of an envelope that another has
- * taken; it then discards what it read (shared/shared_stack.h). All other fields belong to the holder alone.
+ * taken; it then discards what it read (lanes/shared_stack.h). All other fields belong to the holder alone.
  *
  * Sources/EventCore/Routing/EnvelopeLayout.swift mirrors the offsets; a test compares them.
  */

@@ -56,7 +56,7 @@
 #include "latest/subscription_list.h"
 #include "mailbox/bound.h"
 #include "memory/envelope.h"
-#include "shared/shared_lanes.h"
+#include "lanes/shared_lanes.h"
 
 /* Bits of `attention`, below the count of sleepers. */
 #define EVC_SHARED_CLOSED 1u

@@ -5,6 +5,8 @@ import Dispatch
 
 /// The execution contexts of one central, or of one `EventListener`: finds or makes the context of a place,
 /// and ends it with its last user.
+///
+/// One file, though long: whatever changes `state` is in here.
 package final class ExecutionContexts: @unchecked Sendable {
   // Everything that changes is under the lock. Lock order: this one, then a consumer's.
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-#include "shared/shared_lanes.h"
+#include "lanes/shared_lanes.h"
 
 bool evc_shared_lanes_open(struct evc_shared_lanes *lanes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-#include "shared/shared_stack.h"
+#include "lanes/shared_stack.h"
 
 /* Compilers use cmpxchg16b only where they are told to. ThreadSanitizer understands the builtin. */
 #if defined(__x86_64__)

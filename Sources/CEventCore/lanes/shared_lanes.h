@@ -7,8 +7,8 @@
 #ifndef EVC_SHARED_LANES_H
 #define EVC_SHARED_LANES_H
 
-#include "shared/shared_queue.h"
-#include "shared/shared_stack.h"
+#include "lanes/shared_queue.h"
+#include "lanes/shared_stack.h"
 
 #define EVC_SHARED_QUEUES (EVC_LANE_COUNT - EVC_LANE_FIRST_QUEUE)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 #ifdef EVC_URCU
-#include "shared/shared_queue.h"
+#include "lanes/shared_queue.h"
 
 struct evc_queue_segment *evc_queue_segment_create(void)
 {
