@@ -109,7 +109,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// - Parameters:
   ///   - event: What to dispatch.
   ///   - priority: Which of the five queues it joins.
-  /// - Returns: False if nobody gets it: the pool has ended, or has no callback for the type.
+  /// - Returns: False if nobody gets it: the pool has ended, has no callback for the type, or is full and refuses it.
   ///
   /// **Threads**, **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
   @inlinable

@@ -156,7 +156,7 @@ public final class EventPump {
   /// - Parameters:
   ///   - event: What to dispatch.
   ///   - priority: Which of the five queues it joins.
-  /// - Returns: False if nobody gets it: the pump has ended, or has no callback for the type.
+  /// - Returns: False if nobody gets it: the pump has ended, has no callback for the type, or is full and refuses it.
   ///
   /// **Threads**: those of the loop. **Order**: as ``Eventable/queue(priority:on:)``. **Complexity**: as there, but
   /// the lock-free core writes the event where it waits, without an envelope, while the events of the lane come

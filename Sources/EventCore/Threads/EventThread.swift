@@ -258,7 +258,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// - Parameters:
   ///   - event: What to dispatch.
   ///   - priority: Which of the five queues it joins.
-  /// - Returns: False if nobody gets it: the thread has ended, or has no callback for the type.
+  /// - Returns: False if nobody gets it: the thread has ended, has no callback for the type, or is full and refuses it.
   ///
   /// **Threads**, **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
   @inlinable

@@ -74,7 +74,7 @@ extension LockingInbox {
     }
   }
 
-  /// `post` of a bounded inbox: record by record, as far as there are places.
+  /// `post` of a bounded inbox: record by record, as far as there are places. Locked, and unlocked afterwards.
   func post(_ run: LockingRun, _ bound: LockingBound) -> Int? {
     var overflow = LockingThread.Overflow()
     var victims = Victims()
@@ -83,7 +83,6 @@ extension LockingInbox {
     // The caller ends the first ones of the run.
     var left = 0
     var next = 0
-    mutex.lock()
     while next < run.count {
       // Once one is refused, so are those behind it: what is accepted keeps its order.
       if hot.pointee.refuses || overflow.refused > 0 {

@@ -117,12 +117,13 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   }
 
   override func post(_ run: LockingRun) -> Int? {
-    if let bound, run.first.hasPlace { return post(run, bound) }
     mutex.lock()
     guard !hot.pointee.refuses else {
       mutex.unlock()
       return nil
     }
+    // Not before the look at `refuses`: the subscription of an inbox that has ended may be gone.
+    if let bound, run.first.hasPlace { return post(run, bound) }
     let lane = run.first.lane
     lanes[lane].pointee.posted &+= UInt32(truncatingIfNeeded: run.count)
     lanes[lane].pointee.append(run, isStack: LockingLane.isStack(lane))
