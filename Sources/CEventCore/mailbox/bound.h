@@ -91,6 +91,8 @@ struct evc_bound {
 	enum evc_overflow policy;
 	const struct evc_bound_ops *ops;
 	void *owner;
+	/* The way into a mailbox for subscriptions that are unbounded. */
+	struct evc_sink unbounded;
 	/*
 	 * EVC_OVERFLOW_DROP_OLDEST: where the events of this mailbox wait, so that producers can take them out again;
 	 * NULL under the other policies. Tokens wait in the mailbox itself, since nobody may take them out.

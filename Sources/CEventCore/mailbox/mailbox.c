@@ -107,7 +107,7 @@ static bool describe(struct evc_mailbox *mailbox, const struct evc_subscription_
 	if (mailbox == NULL || options == NULL || options->deliver == NULL || out == NULL)
 		return false;
 	*as = (struct evc_subscription){
-		.sink = options->unbounded && mailbox->bound != NULL ? &mailbox->unbounded_sink : &mailbox->sink,
+		.sink = options->unbounded && mailbox->bound != NULL ? &mailbox->bound->unbounded : &mailbox->sink,
 		.deliver = options->deliver,
 		.drop = options->drop,
 		.deliver_batch = options->deliver_batch,

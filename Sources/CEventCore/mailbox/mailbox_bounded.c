@@ -92,7 +92,7 @@ static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *en
 
 static struct evc_mailbox *mailbox_of_unbounded(struct evc_sink *sink)
 {
-	return evc_container_of(sink, struct evc_mailbox, unbounded_sink);
+	return evc_container_of(sink, struct evc_bound, unbounded)->owner;
 }
 
 static enum evc_status accept_unbounded(struct evc_sink *sink, const struct evc_chain *chain)
@@ -134,7 +134,7 @@ bool evc_mailbox_bound_open(struct evc_mailbox *mailbox)
 	mailbox->sink.takes_batches = false;
 	/* accept_one is not called then. */
 	mailbox->sink.needs = mailbox->displaces ? EVC_NEEDS_SEGMENT : 0;
-	mailbox->unbounded_sink = (struct evc_sink){
+	mailbox->bound->unbounded = (struct evc_sink){
 		accept_unbounded, retain_unbounded, release_unbounded, false, 0, NULL,
 	};
 	return true;

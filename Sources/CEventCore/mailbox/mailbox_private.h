@@ -122,8 +122,6 @@ struct evc_mailbox {
 	struct evc_parker *parker;
 	/* Of a bounded mailbox; NULL for others. Constant. */
 	struct evc_bound *bound;
-	/* The way into it for subscriptions that are unbounded. */
-	struct evc_sink unbounded_sink;
 	/*
 	 * The consumer writes lanes and SLEEP (whoever wakes a pumped mailbox clears it), the closer CLOSED.
 	 * Producers read it after every post: only fields that seldom change share its line.
