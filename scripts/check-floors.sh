@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 swift_floors='System Event Requesters Handlers Routing Scheduling Balancing Consumers Execution Listeners Threads Pools Tree Coordination Cores'
-c_floors='platform memory routing balancer latest mailbox shared scheduler tree process'
+c_floors='platform memory lanes routing balancer latest mailbox shared scheduler tree process'
 largest=12
 
 # Words of Swift without comments and strings; `EventCentral.Core` is no word.

@@ -137,7 +137,7 @@ static enum evc_status dispatch_batch(struct life *life, struct evc_router *rout
 		memcpy(evc_envelope_payload(envelope), &size, sizeof(size));
 		envelope = evc_dispatch_next(envelope);
 	}
-	return evc_dispatch_commit(&dispatch) == 1 ? EVC_OK : EVC_CLOSED;
+	return evc_dispatch_commit(&dispatch) == BATCH ? EVC_OK : EVC_CLOSED;
 }
 
 static const char *live(struct life *life)

@@ -210,7 +210,7 @@ static const char *others(void)
 	EXPECT_OK(evc_parker_create(NULL, &parker));
 	evc_parker_destroy(parker);
 	EXPECT_STATUS(evc_thread_start(NULL, NULL, &thread), EVC_INVALID_ARGUMENT);
-	for (unsigned i = EVC_OK; i <= EVC_WOULD_ALLOCATE; i++) {
+	for (unsigned i = EVC_OK; i <= EVC_FULL; i++) {
 		for (unsigned j = EVC_OK; j < i; j++)
 			EXPECT(strcmp(evc_status_text((enum evc_status)i),
 				      evc_status_text((enum evc_status)j)) != 0,

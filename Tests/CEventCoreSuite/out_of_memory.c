@@ -21,7 +21,7 @@ static const char *fill(struct bench *bench, uint32_t events)
 			return NULL;
 		EXPECT_OK(status);
 		bench_write(&dispatch, value);
-		EXPECT_EQUAL(evc_dispatch_commit(&dispatch), 1, "receivers");
+		EXPECT_EQUAL(evc_dispatch_commit(&dispatch), events, "accepted");
 		for (unsigned i = 0; i < events; i++)
 			bench_expect_next(bench, value + i);
 	}

@@ -9,7 +9,7 @@
 #ifdef EVC_URCU
 #include "place.h"
 
-#include "shared/shared_queue.h"
+#include "lanes/shared_queue.h"
 #include "memory/subscription.h"
 
 #include <string.h>

@@ -312,13 +312,13 @@ static const char *stale_hint(void)
 	EXPECT_NONE(shared_open(&receiver));
 	EXPECT_OK(evc_worker_create(receiver.mailbox, NULL, &worker));
 	for (unsigned i = 0; i < 3 * EVC_QUEUE_CELLS; i++) {
-		struct evc_queue_segment *segment = atomic_load(&receiver.mailbox->queues[2].tail);
+		struct evc_queue_segment *segment = atomic_load(&receiver.mailbox->lanes.queues[2].tail);
 		uint64_t hint = atomic_load(&segment->tail);
 
 		/* As if the producer that filled an early cell stored the hint only now. */
 		atomic_store(&segment->tail, hint * (i % 7) / 7);
 		EXPECT_OK(shared_post(&receiver, EVC_LANE_QUEUE_NORMAL, i));
-		segment = atomic_load(&receiver.mailbox->queues[2].tail);
+		segment = atomic_load(&receiver.mailbox->lanes.queues[2].tail);
 		atomic_store(&segment->tail, 0);
 		evc_shared_mailbox_depths(receiver.mailbox, depths);
 		EXPECT_EQUAL(depths[EVC_LANE_QUEUE_NORMAL], i + 1 - taken, "depth");

@@ -4,7 +4,7 @@
  * A queue lane of a shared mailbox: two producers that put PUTS in all, the last of them a chain of two with
  * -DCHAIN, and two takers, over segments of two cells. Sequentially consistent.
  *
- * Models these lines of Sources/CEventCore/shared/shared_queue.h and shared_queue.c:
+ * Models these lines of Sources/CEventCore/lanes/shared_queue.h and shared_queue.c:
  *   evc_shared_queue_put      Q1  load lane tail
  *                             Q2  load the segment's hint; pass cells that are filled
  *                             Q3  CAS cell: empty -> chain; store the hint

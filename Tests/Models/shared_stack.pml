@@ -4,7 +4,7 @@
  * A stack lane of a shared mailbox: three threads, each of which takes an envelope and puts it back, ROUNDS
  * times, on a stack that begins with two. Sequentially consistent.
  *
- * Models these lines of Sources/CEventCore/shared/shared_stack.h and shared_stack.c:
+ * Models these lines of Sources/CEventCore/lanes/shared_stack.h and shared_stack.c:
  *   evc_shared_stack_put   S1  load posted, load newest (two loads)
  *                          S2  link := newest
  *                          S3  CAS (newest, posted) -> (mine, posted + 1)

@@ -134,7 +134,8 @@ EVC_API struct evc_subscription *evc_balancer_subscription(struct evc_balancer *
 /**
  * Adds a receiver, or replaces the settings of one that was added before.
  *
- * @param subscription of the receiver; not of a balancer that leads back to this one
+ * @param subscription of the receiver; not of a balancer that leads back to this one, and not of a bounded mailbox,
+ *         whose overflow policy might end events that `load` counts as promised
  * @param generation written into each envelope, in place of the balancer's own
  * @param timed true if the receiver needs the time of dispatch. Tell the router too; otherwise the balancer
  *         reads the clock itself, during the same dispatch.

@@ -47,7 +47,9 @@ enum evc_status {
 	/** The system does not offer this (an affinity, a priority), or this version of the library does not. */
 	EVC_UNSUPPORTED,
 	/** The call may not allocate, and no memory is at hand (realtime.h). */
-	EVC_WOULD_ALLOCATE
+	EVC_WOULD_ALLOCATE,
+	/** A bounded mailbox holds as many events as it may, and its overflow policy refuses more. */
+	EVC_FULL
 };
 
 /**

@@ -34,11 +34,35 @@ enum evc_wait_strategy {
 	EVC_WAIT_SPIN
 };
 
+/** What a bounded mailbox does with an event that finds it full. The last place is exact for all producers. */
+enum evc_overflow {
+	/** The post returns EVC_FULL, and the event counts as refused. */
+	EVC_OVERFLOW_REFUSE = 0,
+	/** The post succeeds, and the event ends at once: it counts as overflowed. */
+	EVC_OVERFLOW_DROP_NEWEST,
+	/**
+	 * The post succeeds, and an event that waits ends in its favour and counts as overflowed: the oldest of the
+	 * least urgent lane. It displaces no event of a more urgent lane than its own; if only such events wait,
+	 * it ends itself. Of a stack the newest event is displaced, below which a lock-free stack cannot be reached.
+	 * The latest-only events of a lane come before its other events. A post and a take cost about 45 ns more
+	 * than with the other policies, since producers and consumer share the lanes.
+	 */
+	EVC_OVERFLOW_DROP_OLDEST,
+	/**
+	 * The post waits for a place for `block_ns`, and is then refused; a close ends the wait. The one policy
+	 * under which a post waits. At most 16 places become free before the first waiting thread is woken. A
+	 * post by the consumer itself, inside `evc_mailbox_enter` or a handler, is refused at once.
+	 */
+	EVC_OVERFLOW_BLOCK
+};
+
 /** Options of a mailbox. Zero is a good default for all but `size`. */
 struct evc_mailbox_options {
 	/** sizeof of this structure, which tells the library which members the caller knows. */
 	size_t size;
 	enum evc_wait_strategy strategy;
+	/** With a capacity: what happens with an event that finds the mailbox full. */
+	enum evc_overflow overflow;
 	/**
 	 * True if the consumer looks by itself whether something waits: nobody ever wakes it, so that a post makes no
 	 * system call (realtime.h). For a mailbox that is taken from or pumped, or run with EVC_WAIT_YIELD or
@@ -76,6 +100,13 @@ struct evc_mailbox_options {
 	void (*finalize)(void *context);
 	/** Passed to the functions above. */
 	void *context;
+	/**
+	 * How many events may wait; 0: any number. Events of latest-only subscriptions do not count, since each
+	 * of these has one at most. An event that is being handled does not wait any more. Not together with `polled`.
+	 */
+	uint64_t capacity;
+	/** With EVC_OVERFLOW_BLOCK: how long a post waits at most, in nanoseconds; EVC_FOREVER: no limit. */
+	uint64_t block_ns;
 };
 
 /** A reading of a mailbox's counters. */
@@ -89,6 +120,19 @@ struct evc_mailbox_statistics {
 	uint64_t dropped;
 	/** Accepted latest-only or conflated events that a newer one replaced before they were handled. */
 	uint64_t superseded;
+	/**
+	 * Events that were accepted: those above, `overflowed` and `waiting` add up to it. Exact while nothing is
+	 * posted or taken.
+	 */
+	uint64_t accepted;
+	/** Events that wait: how far the consumer lags behind. */
+	uint64_t waiting;
+	/** Of a bounded mailbox: events that were refused because it was full. */
+	uint64_t refused;
+	/** Of a bounded mailbox: accepted events that its overflow policy dropped. */
+	uint64_t overflowed;
+	/** Of a bounded mailbox: the largest number of events that have waited at one time. */
+	uint64_t high_water;
 };
 
 /**
@@ -198,9 +242,11 @@ EVC_API uint64_t evc_latest_subscription_superseded(struct evc_subscription *sub
  * urgent first.
  *
  * Threads: any. Progress: lock-free: it is repeated if another post on the same lane has succeeded. If the
- * consumer sleeps, one system call or one call of `wake`. Never allocates. Ownership: with EVC_OK the mailbox
- * owns the chain; otherwise the caller still does. Errors: EVC_CLOSED; EVC_INVALID_ARGUMENT for an empty
- * chain.
+ * consumer sleeps, one system call or one call of `wake`. Never allocates. With EVC_OVERFLOW_BLOCK: blocking
+ * while the mailbox is full. Ownership: with EVC_OK the mailbox owns the chain; otherwise the caller still does.
+ * A bounded mailbox that has room for the first envelopes only accepts these; from the first refusal on it ends
+ * the rest, counted as refused. Errors: EVC_CLOSED; EVC_FULL if nothing was accepted; EVC_INVALID_ARGUMENT for an
+ * empty chain.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox,
 						      const struct evc_chain *chain);

@@ -161,14 +161,39 @@ EVC_API EVC_MUST_USE enum evc_status evc_dispatch_begin_batch(struct evc_router 
 EVC_API struct evc_envelope *evc_dispatch_next(struct evc_envelope *envelope);
 
 /**
- * Second step: posts. Envelopes whose receiver has closed meanwhile are freed.
+ * Second step: posts. Envelopes whose receiver has closed meanwhile, or is full and refuses them, are freed.
  *
- * @return how many receivers accepted
+ * @return how often an event was accepted: the sum over the events of how many receivers accepted each
  *
- * Threads: the one that began. Progress: lock-free; one system call for each receiver that sleeps. Ownership:
- * goes to the receivers.
+ * Threads: the one that began. Progress: lock-free; one system call for each receiver that sleeps. A receiver
+ * whose overflow policy is EVC_OVERFLOW_BLOCK blocks while it is full. Ownership: goes to the receivers.
  */
 EVC_API uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch);
+
+/** What became of a dispatch: how many times an event, for each of its receivers, ended in which way. */
+struct evc_dispatch_outcome {
+	/** It waits for the receiver. */
+	uint32_t accepted;
+	/** The receiver was full and refused it. */
+	uint32_t refused;
+	/** The receiver accepted it and dropped it at once by its overflow policy. */
+	uint32_t dropped;
+	/** An earlier event of a receiver was dropped in its favour. */
+	uint32_t displaced;
+	/** The receiver had closed. */
+	uint32_t closed;
+};
+
+/**
+ * Second step, as `evc_dispatch_commit`, and says what became of the events.
+ *
+ * @param outcome receives the counts; not NULL
+ * @return `accepted` and `dropped` together
+ *
+ * Threads, progress, ownership: as `evc_dispatch_commit`.
+ */
+EVC_API uint32_t evc_dispatch_commit_reporting(struct evc_dispatch *dispatch,
+					       struct evc_dispatch_outcome *outcome);
 
 /**
  * Replaces the second step: frees the envelopes, whose payloads were not written.
@@ -195,7 +220,7 @@ EVC_API void *evc_dispatch_begin_one(struct evc_router *router, uint64_t key, en
  * Second step of the fast path: posts.
  *
  * @param payload what `evc_dispatch_begin_one` returned
- * @return how many receivers accepted: 1, or 0 if the receiver has closed meanwhile
+ * @return how many receivers accepted: 1, or 0 if the receiver has closed meanwhile or is full
  *
  * Threads, progress, ownership, errors: as `evc_dispatch_commit`.
  */

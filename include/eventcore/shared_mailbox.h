@@ -64,6 +64,21 @@ struct evc_shared_subscription_options {
  */
 EVC_API EVC_MUST_USE enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out);
 
+/**
+ * Makes a shared mailbox in which only so many events wait, as of a mailbox with such options.
+ *
+ * @param capacity how many; 0: any number, as `evc_shared_mailbox_create`
+ * @param overflow what happens with an event that finds it full. EVC_OVERFLOW_BLOCK refuses the posts of its own
+ *        workers at once, in handlers inside `evc_worker_run` and `evc_worker_poll`
+ * @param block_ns with EVC_OVERFLOW_BLOCK: how long a post waits at most, in nanoseconds
+ *
+ * The rest is as for `evc_shared_mailbox_create`. Errors: EVC_INVALID_ARGUMENT also for a policy that does not exist.
+ */
+EVC_API EVC_MUST_USE enum evc_status evc_shared_mailbox_create_bounded(uint64_t capacity,
+								       enum evc_overflow overflow,
+								       uint64_t block_ns,
+								       struct evc_shared_mailbox **out);
+
 /** Adds a reference. Threads: any. Progress: wait-free. */
 EVC_API void evc_shared_mailbox_retain(struct evc_shared_mailbox *mailbox);
 

@@ -16,8 +16,9 @@ EVC_BEGIN_DECLS
 struct evc_sink {
 	/**
 	 * Takes a chain over. Any thread calls it, also several at once; it must not wait and must run no
-	 * user code. EVC_OK: the sink owns the chain. EVC_CLOSED, EVC_OUT_OF_MEMORY: the caller still owns
-	 * it.
+	 * user code, but for the end of payloads and what an overflow policy says. EVC_OK: the sink owns the
+	 * chain. EVC_CLOSED, EVC_FULL, EVC_OUT_OF_MEMORY: the caller still owns it. A bounded mailbox that has
+	 * room for a part returns EVC_OK and ends the rest itself, counted.
 	 */
 	enum evc_status (*accept)(struct evc_sink *sink, const struct evc_chain *chain);
 	/** Adds a reference. Any thread calls it. */
@@ -57,6 +58,11 @@ EVC_API void *evc_batch_next(struct evc_batch_walk *walk);
 struct evc_subscription_options {
 	/** sizeof of this structure, which tells the library which members the caller knows. */
 	size_t size;
+	/**
+	 * True: in a bounded mailbox its events find a place at any time, and take none from others. For the few
+	 * events of a program that may not be lost, such as requests to its consumer.
+	 */
+	bool unbounded;
 	/** Passed to the functions below. */
 	void *context;
 	/**

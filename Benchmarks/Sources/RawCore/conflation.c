@@ -51,7 +51,7 @@ static uint64_t number(void *context, const void *payload)
 struct evb_conflated *evb_conflated_open(uint64_t keys)
 {
 	struct evb_conflated *flood = calloc(1, sizeof(*flood));
-	struct evc_subscription_options handler = { .context = flood, .deliver = deliver };
+	struct evc_subscription_options handler = { .size = sizeof(handler), .context = flood, .deliver = deliver };
 	struct evc_conflation conflation = { .context = flood, .number = number };
 	struct evc_subscription *subscription;
 

@@ -34,10 +34,12 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 {
 	struct evc_mailbox_options own;
 	struct evc_mailbox *mailbox;
-	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_mailbox_options, options, context);
+	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_mailbox_options, options, block_ns);
 
 	if (out == NULL || (status == EVC_OK && ((unsigned)own.strategy > EVC_WAIT_SPIN ||
-						 (own.polled && own.wake != NULL))))
+						 (unsigned)own.overflow > EVC_OVERFLOW_BLOCK ||
+						 own.capacity > EVC_BOUND_MAX ||
+						 (own.polled && (own.wake != NULL || own.capacity != 0)))))
 		return EVC_INVALID_ARGUMENT;
 	if (status != EVC_OK)
 		return status;
@@ -58,10 +60,14 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 		goto no_parker;
 	if (!evc_subscription_list_open(&mailbox->subscriptions))
 		goto no_mutex;
+	if (mailbox->options.capacity > 0 && !evc_mailbox_bound_open(mailbox))
+		goto no_bound;
 	atomic_init(&mailbox->references, 1);
 	*out = mailbox;
 	return EVC_OK;
 
+no_bound:
+	evc_subscription_list_close(&mailbox->subscriptions);
 no_mutex:
 	evc_parker_destroy(mailbox->parker);
 	status = EVC_OUT_OF_MEMORY;
@@ -87,6 +93,7 @@ void evc_mailbox_release(struct evc_mailbox *mailbox)
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	(void)evc_mailbox_end(mailbox);
 	evc_subscription_list_close(&mailbox->subscriptions);
+	evc_bound_destroy(mailbox->bound);
 	evc_parker_destroy(mailbox->parker);
 	if (mailbox->options.finalize != NULL)
 		mailbox->options.finalize(mailbox->options.context);
@@ -110,7 +117,7 @@ static enum evc_status describe(struct evc_mailbox *mailbox, const struct evc_su
 	if (mailbox == NULL || own.deliver == NULL || out == NULL)
 		return EVC_INVALID_ARGUMENT;
 	*as = (struct evc_subscription){
-		.sink = &mailbox->sink,
+		.sink = own.unbounded && mailbox->bound != NULL ? &mailbox->bound->unbounded : &mailbox->sink,
 		.deliver = own.deliver,
 		.drop = own.drop,
 		.deliver_batch = own.deliver_batch,
@@ -160,6 +167,7 @@ static enum evc_status add_latest(struct evc_mailbox *mailbox, const struct evc_
 
 	if (status != EVC_OK)
 		return status;
+	as.sink = &mailbox->sink;
 	return evc_latest_create(&as, &mailbox->subscriptions, &how, conflation, out);
 }
 
@@ -234,12 +242,15 @@ void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_CO
 
 		depths[lane] = depth > 0 ? (uint64_t)depth : 0;
 	}
+	if (mailbox->displaces)
+		evc_mailbox_add_displaceable(mailbox, depths);
 	evc_latest_discount(&mailbox->subscriptions, depths);
 }
 
 void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox_statistics *out)
 {
 	const struct evc_latest_figures latest = evc_latest_read(&mailbox->subscriptions);
+	uint64_t depths[EVC_LANE_COUNT];
 	/* What is subtracted is read first, so that the difference does not fall below 0. */
 	uint64_t empty = atomic_load_explicit(&mailbox->empty, memory_order_acquire);
 
@@ -249,5 +260,7 @@ void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox
 		out->taken += atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed);
 	out->dropped += latest.refused;
 	out->superseded = latest.superseded;
+	evc_mailbox_depths(mailbox, depths);
+	evc_bound_read(mailbox->bound, depths, out);
 }
 #endif

@@ -24,6 +24,9 @@ static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
 	attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 	if (attention & EVC_ATTENTION_SLEEP)
 		evc_mailbox_wake_consumer(mailbox);
+	/* Last: the wake-up of producers takes a mutex. */
+	if (mailbox->bound != NULL)
+		evc_bound_end_waits(mailbox->bound);
 }
 
 void evc_mailbox_close(struct evc_mailbox *mailbox)
@@ -51,6 +54,11 @@ static void drop(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 	unsigned lane = envelope->lane;
 	uint64_t left = 1, dropped = 1;
 
+	if (evc_unlikely(envelope->flags & (EVC_ENVELOPE_TOKEN | EVC_ENVELOPE_EXEMPT))) {
+		/* As in evc_mailbox_count_taken. */
+		atomic_fetch_add_explicit(&mailbox->exempt, 1, memory_order_relaxed);
+		atomic_thread_fence(memory_order_release);
+	}
 	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_TOKEN)) {
 		dropped = evc_latest_drop(envelope, cache);
 	} else {
@@ -86,6 +94,17 @@ void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cach
 		atomic_fetch_add_explicit(&mailbox->drained[lane], head & EVC_HEAD_COUNT,
 					  memory_order_release);
 		drop_list(mailbox, evc_head_envelope(head), cache);
+	}
+	if (mailbox->displaces) {
+		struct evc_envelope *envelope;
+
+		/* After ENDED in the single order, as above: a put is sequentially consistent, too. */
+		atomic_thread_fence(memory_order_seq_cst);
+		while ((envelope = evc_mailbox_take_displaceable(mailbox, EVC_LANE_COUNT)) != NULL) {
+			/* It was counted as taken. */
+			atomic_fetch_sub_explicit(&mailbox->left[envelope->lane], 1, memory_order_relaxed);
+			drop(mailbox, envelope, cache);
+		}
 	}
 }
 

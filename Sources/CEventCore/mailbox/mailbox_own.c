@@ -192,7 +192,10 @@ void evc_mailbox_leave(struct evc_mailbox *before)
 void evc_mailbox_own_init(struct evc_mailbox *mailbox)
 {
 	mailbox->own = (struct evc_consumed){
-		.sink = &mailbox->sink, .begin = begin, .commit = commit
+		/* Each event of a bounded mailbox is admitted by its sink. */
+		.sink = mailbox->options.capacity == 0 ? &mailbox->sink : NULL,
+		.begin = begin,
+		.commit = commit,
 	};
 }
 #endif

@@ -44,12 +44,9 @@ static void try_push(struct evc_mailbox *mailbox, unsigned lane, struct evc_enve
 	raise_alarm(mailbox, atomic_load_explicit(&mailbox->attention, memory_order_seq_cst), 1u << lane);
 }
 
-typedef void push_part(struct evc_mailbox *mailbox, unsigned lane, struct evc_envelope *newest,
-		       struct evc_envelope *oldest, uint32_t events);
-
 /* Posts a chain of several envelopes: one push for each lane, the most urgent lane first. */
-static __attribute__((noinline)) void push_chain(struct evc_mailbox *mailbox, const struct evc_chain *chain,
-						 push_part *push)
+__attribute__((noinline)) void evc_mailbox_push_chain(struct evc_mailbox *mailbox, const struct evc_chain *chain,
+						      evc_mailbox_push_part *push)
 {
 	struct {
 		struct evc_envelope *newest, *oldest;
@@ -96,7 +93,7 @@ static inline enum evc_status post(struct evc_mailbox *mailbox, const struct evc
 	if (evc_likely(first == chain->last))
 		evc_mailbox_post_one(mailbox, first->lane, first, first->events);
 	else
-		push_chain(mailbox, chain, evc_mailbox_push);
+		evc_mailbox_push_chain(mailbox, chain, evc_mailbox_push);
 	return EVC_OK;
 }
 
@@ -104,7 +101,7 @@ enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_c
 {
 	if (mailbox == NULL || chain == NULL)
 		return EVC_INVALID_ARGUMENT;
-	return post(mailbox, chain);
+	return mailbox->sink.accept(&mailbox->sink, chain);
 }
 
 enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain)
@@ -125,7 +122,7 @@ enum evc_status evc_mailbox_try_accept(struct evc_sink *sink, const struct evc_c
 	if (first == chain->last)
 		try_push(mailbox, first->lane, first, first, first->events);
 	else
-		push_chain(mailbox, chain, try_push);
+		evc_mailbox_push_chain(mailbox, chain, try_push);
 	return EVC_OK;
 }
 

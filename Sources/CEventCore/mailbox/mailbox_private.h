@@ -74,6 +74,7 @@
 #include "eventcore/mailbox.h"
 #include "latest/subscription_list.h"
 #include "memory/consumed.h"
+#include "mailbox/bound.h"
 #include "memory/envelope.h"
 
 /* Bits of `attention`, above one bit for each lane. */
@@ -86,6 +87,8 @@
 #define EVC_SIGNAL_CONTROL 2u
 #define EVC_SIGNAL_DRAIN 4u
 #define EVC_SIGNAL_CLOSE 8u
+/* Producers wait for a place (bound.h). Cleared by the consumer when it wakes them. */
+#define EVC_SIGNAL_BLOCKED 16u
 
 #define EVC_QUEUE_LANES (EVC_LANE_COUNT - EVC_LANE_FIRST_QUEUE)
 /* After this many successive takes from one lane the consumer relies on the alarm for the lanes before it. */
@@ -117,6 +120,8 @@ struct evc_mailbox {
 	struct evc_sink sink;
 	struct evc_mailbox_options options;
 	struct evc_parker *parker;
+	/* Of a bounded mailbox; NULL for others. Constant. */
+	struct evc_bound *bound;
 	/*
 	 * The consumer writes lanes and SLEEP (whoever wakes a pumped mailbox clears it), the closer CLOSED.
 	 * Producers read it after every post: only fields that seldom change share its line.
@@ -140,6 +145,8 @@ struct evc_mailbox {
 	/* The lane of the last takes that looked at the inboxes, and how many they were in a row. */
 	uint32_t run_lane;
 	uint32_t run_length;
+	/* Events wait in the lanes of the bound. Constant. */
+	bool displaces;
 	/* evc_mailbox_run: whether, and how many times, to pause before a drain that finds little. */
 	bool paces;
 	uint32_t pace;
@@ -151,6 +158,8 @@ struct evc_mailbox {
 	/* Relaxed, read by any thread: events that left each lane; the heads' counts at each drain. */
 	_Atomic uint64_t left[EVC_LANE_COUNT];
 	_Atomic uint64_t drained[EVC_LANE_COUNT];
+	/* How many of `left` were without a place: tokens, and exempt. Written before `left` is. */
+	_Atomic uint64_t exempt;
 
 	/* Off the hot path. Relaxed: statistics. Dropped events; tokens that stood for no event. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t dropped;
@@ -175,6 +184,10 @@ enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain
 enum evc_status evc_mailbox_accept_one(struct evc_sink *sink, struct evc_envelope *envelope);
 /* mailbox_post.c: of a mailbox with `polled`. */
 enum evc_status evc_mailbox_try_accept(struct evc_sink *sink, const struct evc_chain *chain);
+/* mailbox_post.c: posts a chain of several envelopes: one `push` for each lane, the most urgent lane first. */
+typedef void evc_mailbox_push_part(struct evc_mailbox *mailbox, unsigned lane, struct evc_envelope *newest,
+				   struct evc_envelope *oldest, uint32_t events);
+void evc_mailbox_push_chain(struct evc_mailbox *mailbox, const struct evc_chain *chain, evc_mailbox_push_part *push);
 /* mailbox_post.c: the rare part of a post: alarm, wake-up, ended mailbox. */
 void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes);
 /* mailbox_post.c: adds what overflowed the head's count. */
@@ -249,6 +262,15 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox);
 void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cache *cache);
 /* mailbox_pump.c: SLEEP was seen in `attention`. */
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
+/* mailbox_bounded.c: opens the bound of a new mailbox, whose options have a capacity. False = out of memory. */
+bool evc_mailbox_bound_open(struct evc_mailbox *mailbox);
+/*
+ * mailbox_bounded.c, of a mailbox that displaces: whether an event waits, after the fence of the sleep protocol; adds
+ * how many wait in each lane; takes the next one before lane `limit`, and counts it.
+ */
+bool evc_mailbox_has_displaceable(struct evc_mailbox *mailbox);
+void evc_mailbox_add_displaceable(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT]);
+struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, unsigned limit);
 /* mailbox_batch.c: delivers a batch from its first event on, at most `limit`; returns how many. */
 uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 				   uint64_t limit);
@@ -273,6 +295,8 @@ static inline bool evc_mailbox_has_posts(struct evc_mailbox *mailbox, memory_ord
 
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		any |= atomic_load_explicit(evc_mailbox_head(mailbox, lane), order);
+	if (evc_unlikely(mailbox->displaces) && evc_mailbox_has_displaceable(mailbox))
+		return true;
 	return evc_head_envelope(any) != NULL;
 }
 
@@ -322,6 +346,20 @@ static inline void evc_mailbox_count_left(struct evc_mailbox *mailbox, unsigned 
 			      memory_order_relaxed);
 }
 
+/* Counts an envelope that leaves its lane. Consumer only. */
+static inline void evc_mailbox_count_taken(struct evc_mailbox *mailbox, unsigned lane,
+					   const struct evc_envelope *envelope)
+{
+	if (evc_unlikely(envelope->flags & (EVC_ENVELOPE_TOKEN | EVC_ENVELOPE_EXEMPT))) {
+		atomic_store_explicit(&mailbox->exempt,
+				      atomic_load_explicit(&mailbox->exempt, memory_order_relaxed) + 1,
+				      memory_order_relaxed);
+		/* Pairs with evc_mailbox_taken_of_bound: whoever sees `left` sees this. */
+		atomic_thread_fence(memory_order_release);
+	}
+	evc_mailbox_count_left(mailbox, lane, 1);
+}
+
 /* Takes the oldest envelope of a queue whose list is not empty. */
 static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *mailbox, unsigned lane)
 {
@@ -336,8 +374,17 @@ static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *m
 		mailbox->occupied &= ~(1u << lane);
 		mailbox->own.end = mailbox->own.next;
 	}
-	evc_mailbox_count_left(mailbox, lane, 1);
+	evc_mailbox_count_taken(mailbox, lane, envelope);
 	return envelope;
+}
+
+/* After a take that has seen the signal: producers may wait for the place. Consumer only. */
+static inline void evc_mailbox_did_take(struct evc_mailbox *mailbox)
+{
+	/* Relaxed: a raise that is missed here is seen by a later take or by C2 (bound.h). */
+	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) &
+			 EVC_SIGNAL_BLOCKED))
+		evc_bound_unblock(mailbox->bound, EVC_BOUND_PLACES);
 }
 
 /* The envelope that is next, or NULL if none is or the mailbox ends. Consumer only. */

@@ -208,6 +208,10 @@ enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t lim
 	if (mailbox == NULL || limit == 0)
 		return EVC_INVALID_ARGUMENT;
 	status = pump(mailbox, &left, deadline);
+	/* The next pump may be far off. A pump that armed the mailbox has seen to it before (C2). */
+	if (evc_unlikely(status != EVC_EMPTY && mailbox->bound != NULL &&
+			 (atomic_load_explicit(&mailbox->signal, memory_order_relaxed) & EVC_SIGNAL_BLOCKED)))
+		evc_bound_unblock(mailbox->bound, 1);
 	if (handled != NULL)
 		*handled = limit - left;
 	return status;

@@ -139,7 +139,7 @@ static struct evc_envelope *pop(struct evc_mailbox *mailbox, unsigned lane, uint
 	}
 	/* As in evc_mailbox_take_listed. */
 	__builtin_prefetch(evc_head_envelope(below), 1);
-	evc_mailbox_count_left(mailbox, lane, 1);
+	evc_mailbox_count_taken(mailbox, lane, envelope);
 	return envelope;
 }
 
@@ -205,11 +205,37 @@ static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
 	return true;
 }
 
+/*
+ * The same for a mailbox that displaces, whose inboxes hold tokens alone. It relies on no alarm, so that nothing is
+ * listed for evc_mailbox_next.
+ */
+static __attribute__((noinline)) struct evc_envelope *next_displaceable(struct evc_mailbox *mailbox)
+{
+	struct evc_envelope *envelope, *top = NULL;
+	unsigned own;
+
+	for (;;) {
+		/* C3; as in evc_mailbox_next. */
+		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0) &&
+		    !attend(mailbox))
+			return NULL;
+		own = evc_mailbox_first(mailbox, &top);
+		envelope = evc_mailbox_take_displaceable(mailbox, own);
+		if (envelope != NULL || own == EVC_LANE_COUNT)
+			return envelope;
+		envelope = evc_mailbox_take_first(mailbox, own, top);
+		if (envelope != NULL)
+			return envelope;
+	}
+}
+
 /* The next envelope or token, or NULL. */
 static struct evc_envelope *next_by_look(struct evc_mailbox *mailbox)
 {
 	uintptr_t seen = 0;
 
+	if (evc_unlikely(mailbox->displaces))
+		return next_displaceable(mailbox);
 	for (;;) {
 		unsigned lane;
 
@@ -274,7 +300,10 @@ struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 
 struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
 {
-	return evc_mailbox_next_by_token(mailbox, next_by_look(mailbox));
+	struct evc_envelope *envelope = evc_mailbox_next_by_token(mailbox, next_by_look(mailbox));
+
+	evc_mailbox_did_take(mailbox);
+	return envelope;
 }
 
 unsigned evc_mailbox_first(struct evc_mailbox *mailbox, struct evc_envelope **top)

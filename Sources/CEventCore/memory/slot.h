@@ -14,7 +14,7 @@
  *   32      payload, or the pointer to its box, or a batch; of a token its cell
  *
  * `next` is atomic because a taker of a shared mailbox may read the link of an envelope that another has
- * taken; it then discards what it read (shared/shared_stack.h). All other fields belong to the holder alone.
+ * taken; it then discards what it read (lanes/shared_stack.h). All other fields belong to the holder alone.
  *
  * Sources/EventCore/Routing/EnvelopeLayout.swift mirrors the offsets; a test compares them.
  */
@@ -77,6 +77,8 @@ struct evc_envelope {
 #define EVC_ENVELOPE_HOLDS 4u
 /* Several events. Set together with BOXED, so that code that tests BOXED alone finds it. */
 #define EVC_ENVELOPE_BATCH 8u
+/* An event without a place in its bounded mailbox (`evc_subscription_options.unbounded`). Inside of it only. */
+#define EVC_ENVELOPE_EXEMPT 16u
 
 static_assert(sizeof(struct evc_envelope) == 64, "a slot is one cache line");
 static_assert(offsetof(struct evc_envelope, bytes) == 32, "see EnvelopeLayout.swift");

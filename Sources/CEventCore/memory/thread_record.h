@@ -36,6 +36,14 @@ struct evc_spares {
 	uint32_t reserved;
 };
 
+/*
+ * What overflow policies did with events of this thread's posts, which their sinks have ended: a dispatch looks
+ * what was added by each of its posts.
+ */
+struct evc_overflow_counts {
+	uint32_t refused, dropped, displaced;
+};
+
 struct evc_thread_record {
 	/*
 	 * Where the next envelopes come from: a cursor for each lane, so that envelopes that wait long lie
@@ -50,6 +58,7 @@ struct evc_thread_record {
 	struct evc_spares spares[EVC_SPARE_KINDS];
 	/* Bytes of evc_reserve. Written by the thread, read by the trim; relaxed, it only decides how much stays. */
 	_Atomic size_t reserve_bytes;
+	struct evc_overflow_counts overflow;
 	struct evc_pool pools[EVC_CLASS_COUNT];
 	/* Of the list of all records. The rest is guarded by the records' mutex. */
 	struct evc_thread_record *next;

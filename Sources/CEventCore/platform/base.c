@@ -49,6 +49,8 @@ const char *evc_status_text(enum evc_status status)
 		return "this system, or this object, cannot do that";
 	case EVC_WOULD_ALLOCATE:
 		return "no memory is at hand, and none may be asked for";
+	case EVC_FULL:
+		return "the mailbox holds as many events as it may";
 	}
 	return "no status of EventCore has this value";
 }

@@ -113,7 +113,7 @@ static __attribute__((noinline)) bool commit_chain(struct evc_envelope *envelope
 	bool is_accepted;
 
 	evc_slot_set_next(envelope, NULL);
-	is_accepted = evc_dispatch_post(&chain);
+	is_accepted = evc_dispatch_post(&chain, record, NULL) > 0;
 	evc_spares_unreserve(record, needs, 1);
 	record->pins--;
 	return is_accepted;
@@ -132,7 +132,7 @@ static inline bool commit_one(void *payload)
 	if (evc_unlikely(sink->accept_one == NULL || sink->needs != 0))
 		return commit_chain(envelope);
 	if (evc_unlikely(sink->accept_one(sink, envelope) != EVC_OK)) {
-		/* The receiver has closed. */
+		/* The receiver has closed, or is full. */
 		evc_envelope_release(envelope, false);
 		evc_thread_record_current->pins--;
 		return false;

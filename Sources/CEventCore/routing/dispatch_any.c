@@ -180,10 +180,12 @@ static void end(struct evc_dispatch *dispatch)
 	*dispatch = (struct evc_dispatch){ 0 };
 }
 
-uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch)
+static inline uint32_t commit(struct evc_dispatch *dispatch, struct evc_dispatch_outcome *outcome)
 {
 	struct evc_envelope *next = dispatch->first;
 	uint32_t accepted = 0, left = dispatch->receivers;
+	/* The events of an envelope. */
+	uint32_t events = dispatch->array != NULL ? dispatch->payloads : 1;
 
 	while (left > 0) {
 		struct evc_chain chain = { next, next, 0, 1u << dispatch->lane };
@@ -201,10 +203,26 @@ uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch)
 		chain.count = receivers * dispatch->events;
 		left -= receivers;
 		evc_slot_set_next(chain.last, NULL);
-		if (evc_dispatch_post(&chain))
-			accepted += receivers;
+		accepted += evc_dispatch_post(&chain, dispatch->record, outcome);
 	}
 	end(dispatch);
+	return accepted * events;
+}
+
+uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch)
+{
+	return commit(dispatch, NULL);
+}
+
+uint32_t evc_dispatch_commit_reporting(struct evc_dispatch *dispatch, struct evc_dispatch_outcome *outcome)
+{
+	uint32_t events = dispatch->array != NULL ? dispatch->payloads : 1, accepted;
+
+	*outcome = (struct evc_dispatch_outcome){ 0 };
+	accepted = commit(dispatch, outcome);
+	/* A batch is accepted as a whole, or not at all. */
+	outcome->accepted *= events;
+	outcome->closed *= events;
 	return accepted;
 }
 

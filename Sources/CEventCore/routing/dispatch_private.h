@@ -10,17 +10,34 @@
 #include "routing/router_private.h"
 
 /*
- * Posts a chain to the sink of its envelopes. False: the receiver has closed, and the envelopes have ended.
- * (A direct call of the mailbox would save 1 ns, which does not justify that a router knows mailboxes.)
+ * Posts a chain to the sink of its envelopes. Returns how many were accepted; the others have ended. `outcome` may
+ * be NULL. (A direct call of the mailbox would save 1 ns, which does not justify that a router knows mailboxes.)
  */
-static inline bool evc_dispatch_post(const struct evc_chain *chain)
+static inline uint32_t evc_dispatch_post(const struct evc_chain *chain, struct evc_thread_record *record,
+					 struct evc_dispatch_outcome *outcome)
 {
 	struct evc_sink *sink = chain->first->subscription->sink;
+	struct evc_overflow_counts before = record->overflow, after;
+	uint32_t count = chain->count, refused;
+	enum evc_status status = sink->accept(sink, chain);
 
-	if (evc_likely(sink->accept(sink, chain) == EVC_OK))
-		return true;
-	evc_chain_end(chain);
-	return false;
+	if (evc_unlikely(status != EVC_OK)) {
+		evc_chain_end(chain);
+		if (outcome != NULL)
+			*(status == EVC_FULL ? &outcome->refused : &outcome->closed) += count;
+		return 0;
+	}
+	after = record->overflow;
+	refused = after.refused - before.refused;
+	if (evc_unlikely(outcome != NULL)) {
+		uint32_t dropped = after.dropped - before.dropped;
+
+		outcome->refused += refused;
+		outcome->dropped += dropped;
+		outcome->displaced += after.displaced - before.displaced;
+		outcome->accepted += count - refused - dropped;
+	}
+	return count - refused;
 }
 
 /* Writes the header of an envelope for the receiver. */

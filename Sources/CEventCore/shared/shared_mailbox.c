@@ -15,11 +15,9 @@ static struct evc_shared_mailbox *mailbox_of(struct evc_sink *sink)
 	return evc_container_of(sink, struct evc_shared_mailbox, sink);
 }
 
-static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain);
-
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	return post(mailbox_of(sink), chain);
+	return evc_shared_post(mailbox_of(sink), chain);
 }
 
 static void retain(struct evc_sink *sink)
@@ -32,19 +30,17 @@ static void release(struct evc_sink *sink)
 	evc_shared_mailbox_release(mailbox_of(sink));
 }
 
-static void free_mailbox(struct evc_shared_mailbox *mailbox, unsigned queues)
-{
-	for (unsigned i = 0; i < queues; i++)
-		evc_shared_queue_close(&mailbox->queues[i]);
-	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_shared_mailbox));
-}
-
 enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
 {
-	struct evc_shared_mailbox *mailbox;
-	unsigned queues = 0;
+	return evc_shared_mailbox_create_bounded(0, EVC_OVERFLOW_REFUSE, 0, out);
+}
 
-	if (out == NULL)
+enum evc_status evc_shared_mailbox_create_bounded(uint64_t capacity, enum evc_overflow overflow,
+						  uint64_t block_ns, struct evc_shared_mailbox **out)
+{
+	struct evc_shared_mailbox *mailbox;
+
+	if (out == NULL || (unsigned)overflow > EVC_OVERFLOW_BLOCK || capacity > EVC_BOUND_MAX)
 		return EVC_INVALID_ARGUMENT;
 	mailbox = evc_allocate(sizeof(*mailbox), _Alignof(struct evc_shared_mailbox));
 	if (mailbox == NULL)
@@ -52,20 +48,26 @@ enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
 	*mailbox = (struct evc_shared_mailbox){
 		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT, NULL, NULL },
 	};
-	while (queues < EVC_QUEUE_LANES && evc_shared_queue_open(&mailbox->queues[queues]))
-		queues++;
-	if (queues < EVC_QUEUE_LANES || pthread_mutex_init(&mailbox->worker_mutex, NULL) != 0)
-		goto out_of_memory;
-	if (!evc_subscription_list_open(&mailbox->subscriptions)) {
-		pthread_mutex_destroy(&mailbox->worker_mutex);
-		goto out_of_memory;
-	}
+	if (!evc_shared_lanes_open(&mailbox->lanes))
+		goto no_lanes;
+	if (pthread_mutex_init(&mailbox->worker_mutex, NULL) != 0)
+		goto no_mutex;
+	if (!evc_subscription_list_open(&mailbox->subscriptions))
+		goto no_list;
+	if (capacity > 0 && !evc_shared_bound_open(mailbox, capacity, overflow, block_ns))
+		goto no_bound;
 	atomic_init(&mailbox->references, 1);
 	*out = mailbox;
 	return EVC_OK;
 
-out_of_memory:
-	free_mailbox(mailbox, queues);
+no_bound:
+	evc_subscription_list_close(&mailbox->subscriptions);
+no_list:
+	pthread_mutex_destroy(&mailbox->worker_mutex);
+no_mutex:
+	evc_shared_lanes_close(&mailbox->lanes);
+no_lanes:
+	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_shared_mailbox));
 	return EVC_OUT_OF_MEMORY;
 }
 
@@ -85,7 +87,9 @@ void evc_shared_mailbox_release(struct evc_shared_mailbox *mailbox)
 	evc_shared_drop_all(mailbox);
 	evc_subscription_list_close(&mailbox->subscriptions);
 	pthread_mutex_destroy(&mailbox->worker_mutex);
-	free_mailbox(mailbox, EVC_QUEUE_LANES);
+	evc_bound_destroy(mailbox->bound);
+	evc_shared_lanes_close(&mailbox->lanes);
+	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_shared_mailbox));
 }
 
 struct evc_sink *evc_shared_mailbox_sink(struct evc_shared_mailbox *mailbox)
@@ -93,31 +97,11 @@ struct evc_sink *evc_shared_mailbox_sink(struct evc_shared_mailbox *mailbox)
 	return &mailbox->sink;
 }
 
-bool evc_shared_has_some(struct evc_shared_mailbox *mailbox)
-{
-	bool has_some = false;
-
-	for (unsigned i = 0; i < EVC_LANE_FIRST_QUEUE; i++)
-		if (!evc_shared_stack_is_empty(&mailbox->stacks[i]))
-			return true;
-	evc_domain_enter();
-	for (unsigned i = 0; i < EVC_QUEUE_LANES && !has_some; i++)
-		has_some = evc_shared_queue_has_some(&mailbox->queues[i]);
-	evc_domain_leave();
-	return has_some;
-}
-
-/* P1 for envelopes of one lane. For a queue the thread has a segment set aside (spares.h). */
+/* P1 for envelopes of one lane. */
 static inline void put(struct evc_shared_mailbox *mailbox, unsigned lane, struct evc_envelope *first,
 		       uint32_t count)
 {
-	if (lane < EVC_LANE_FIRST_QUEUE) {
-		evc_shared_stack_put(&mailbox->stacks[lane], first, count);
-		return;
-	}
-	evc_domain_enter();
-	evc_shared_queue_put(&mailbox->queues[lane - EVC_LANE_FIRST_QUEUE], first, count);
-	evc_domain_leave();
+	evc_shared_lanes_put(&mailbox->lanes, lane, first, count);
 }
 
 /* Sorts a chain into one chain for each lane, keeping its order, and puts these. */
@@ -137,7 +121,7 @@ static __attribute__((noinline)) void put_several_lanes(struct evc_shared_mailbo
 }
 
 /* P2 and what follows. The mailbox is still there: a posting thread holds a reference. */
-static void tell_workers(struct evc_shared_mailbox *mailbox)
+void evc_shared_tell(struct evc_shared_mailbox *mailbox)
 {
 	uint32_t attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 
@@ -153,7 +137,7 @@ static void tell_workers(struct evc_shared_mailbox *mailbox)
 		evc_shared_drop_all(mailbox);
 }
 
-static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain)
+enum evc_status evc_shared_post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain)
 {
 	const bool is_one_lane = (chain->lanes & (chain->lanes - 1)) == 0;
 	uint32_t queues = 0;
@@ -178,7 +162,7 @@ static enum evc_status post(struct evc_shared_mailbox *mailbox, const struct evc
 		put(mailbox, (unsigned)__builtin_ctz(chain->lanes), chain->first, chain->count);
 	else
 		put_several_lanes(mailbox, chain);
-	tell_workers(mailbox);
+	evc_shared_tell(mailbox);
 	return EVC_OK;
 }
 
@@ -187,7 +171,7 @@ enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 {
 	if (mailbox == NULL || chain == NULL)
 		return EVC_INVALID_ARGUMENT;
-	return post(mailbox, chain);
+	return mailbox->sink.accept(&mailbox->sink, chain);
 }
 
 /* Sets `*as` to a subscription of this mailbox. */
@@ -244,7 +228,7 @@ static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope 
 static void tell(struct evc_sink *sink, unsigned lane)
 {
 	(void)lane;
-	tell_workers(mailbox_of(sink));
+	evc_shared_tell(mailbox_of(sink));
 }
 
 static enum evc_status add_latest(struct evc_shared_mailbox *mailbox, const struct evc_shared_subscription_options *options,
@@ -291,18 +275,24 @@ static void sum_taken(struct evc_shared_mailbox *mailbox, uint64_t taken[EVC_LAN
 void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT])
 {
 	uint64_t taken[EVC_LANE_COUNT];
+	struct evc_shared_lanes *others = mailbox->bound != NULL ? mailbox->bound->lanes : NULL;
 
 	sum_taken(mailbox, taken);
 	for (unsigned lane = 0; lane < EVC_LANE_FIRST_QUEUE; lane++) {
 		/* Acquire, as above, and read first. Modulo the size of `posted`, where that has 32 bits. */
 		uintptr_t dropped = (uintptr_t)atomic_load_explicit(&mailbox->dropped[lane], memory_order_acquire);
 
-		depths[lane] = (uintptr_t)(evc_shared_stack_posted(&mailbox->stacks[lane]) -
+		depths[lane] = (uintptr_t)(evc_shared_stack_posted(&mailbox->lanes.stacks[lane]) -
 					   (uintptr_t)taken[lane] - dropped);
+		if (others != NULL)
+			depths[lane] = (uintptr_t)((uintptr_t)depths[lane] + evc_shared_stack_posted(&others->stacks[lane]) -
+						   (uintptr_t)atomic_load_explicit(&mailbox->bound->popped[lane],
+										   memory_order_relaxed));
 	}
 	evc_domain_enter();
-	for (unsigned i = 0; i < EVC_QUEUE_LANES; i++)
-		depths[EVC_LANE_FIRST_QUEUE + i] = evc_shared_queue_depth(&mailbox->queues[i]);
+	for (unsigned lane = EVC_LANE_FIRST_QUEUE; lane < EVC_LANE_COUNT; lane++)
+		depths[lane] = evc_shared_lanes_depth(&mailbox->lanes, lane) +
+			       (others != NULL ? evc_shared_lanes_depth(others, lane) : 0);
 	evc_domain_leave();
 	evc_latest_discount(&mailbox->subscriptions, depths);
 }
@@ -311,7 +301,7 @@ void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
 					struct evc_mailbox_statistics *out)
 {
 	const struct evc_latest_figures latest = evc_latest_read(&mailbox->subscriptions);
-	uint64_t taken[EVC_LANE_COUNT];
+	uint64_t taken[EVC_LANE_COUNT], depths[EVC_LANE_COUNT];
 
 	*out = (struct evc_mailbox_statistics){
 		/* Acquire: the counts that they were added to, which are read later, are not older. */
@@ -325,5 +315,7 @@ void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
 		out->dropped +=
 			atomic_load_explicit(&mailbox->dropped[lane], memory_order_relaxed);
 	}
+	evc_shared_mailbox_depths(mailbox, depths);
+	evc_bound_read(mailbox->bound, depths, out);
 }
 #endif

@@ -13,6 +13,8 @@ static void close_with(struct evc_shared_mailbox *mailbox, uint32_t bits)
 	atomic_fetch_or_explicit(&mailbox->attention, bits, memory_order_seq_cst);
 	while (evc_shared_wake_any(mailbox))
 		;
+	if (mailbox->bound != NULL)
+		evc_bound_end_waits(mailbox->bound);
 }
 
 void evc_shared_mailbox_close(struct evc_shared_mailbox *mailbox)

@@ -54,11 +54,9 @@
 
 #include "eventcore/shared_mailbox.h"
 #include "latest/subscription_list.h"
+#include "mailbox/bound.h"
 #include "memory/envelope.h"
-#include "shared/shared_queue.h"
-#include "shared/shared_stack.h"
-
-#define EVC_QUEUE_LANES (EVC_LANE_COUNT - EVC_LANE_FIRST_QUEUE)
+#include "lanes/shared_lanes.h"
 
 /* Bits of `attention`, below the count of sleepers. */
 #define EVC_SHARED_CLOSED 1u
@@ -91,14 +89,15 @@ struct evc_worker {
 
 struct evc_shared_mailbox {
 	struct evc_sink sink;
+	/* Of a bounded mailbox; NULL for others. With EVC_OVERFLOW_DROP_OLDEST `lanes` holds tokens alone. Constant. */
+	struct evc_bound *bound;
 	/* Read after every post and before every take; written when a worker sleeps or wakes, and at the end. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t attention;
 	/* Written by workers that find nothing left, and by threads that wake them. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t looking;
 	_Atomic uint64_t asleep[EVC_SLEEPER_WORDS];
 
-	struct evc_shared_stack stacks[EVC_LANE_FIRST_QUEUE];
-	struct evc_shared_queue queues[EVC_QUEUE_LANES];
+	struct evc_shared_lanes lanes;
 
 	/* Off the hot path. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t references;
@@ -108,38 +107,43 @@ struct evc_shared_mailbox {
 	struct evc_worker *workers[EVC_WORKERS_MAX];
 	/* What workers took that have ended. */
 	uint64_t taken_by_others[EVC_LANE_COUNT];
+	/* Of a bounded mailbox: events that have left it and had a place; whether producers wait for one (B1). */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t returned;
+	_Atomic bool is_blocked;
 	/* Tokens that stood for no event when they were taken or dropped (latest.h). Relaxed: statistics. */
 	_Atomic uint64_t taken_empty;
 	_Atomic uint64_t dropped_empty;
 	struct evc_subscription_list subscriptions;
 };
 
+/* shared_bounded.c: opens the bound of a new mailbox; false = out of memory. */
+bool evc_shared_bound_open(struct evc_shared_mailbox *mailbox, uint64_t capacity, enum evc_overflow overflow,
+			   uint64_t block_ns);
+/* shared_bounded.c: the next one for a bounded mailbox. Wakes producers that wait for its place. */
+struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox, unsigned limit, unsigned *lane);
+/* shared_mailbox.c: A4, and what follows a put: P2. */
+enum evc_status evc_shared_post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain);
+void evc_shared_tell(struct evc_shared_mailbox *mailbox);
+
+/* The shared mailbox whose worker the calling thread is, inside evc_worker_run; otherwise NULL. */
+extern _Thread_local EVC_FOUND_AT_START struct evc_shared_mailbox *evc_shared_consumed;
+
 /* Takes the first envelope of the lanes before `limit`, and its lane; NULL if they are empty. */
 static inline struct evc_envelope *evc_shared_take(struct evc_shared_mailbox *mailbox,
 						   unsigned limit, unsigned *lane)
 {
-	struct evc_envelope *envelope = NULL;
-	unsigned l;
-
-	evc_domain_enter();
-	for (l = 0; l < limit && l < EVC_LANE_FIRST_QUEUE; l++) {
-		envelope = evc_shared_stack_take(&mailbox->stacks[l]);
-		if (envelope != NULL)
-			goto found;
-	}
-	for (; l < limit; l++) {
-		envelope = evc_shared_queue_take(&mailbox->queues[l - EVC_LANE_FIRST_QUEUE]);
-		if (envelope != NULL)
-			goto found;
-	}
-found:
-	evc_domain_leave();
-	*lane = l;
-	return envelope;
+	if (evc_unlikely(mailbox->bound != NULL))
+		return evc_shared_take_bounded(mailbox, limit, lane);
+	return evc_shared_lanes_take(&mailbox->lanes, limit, lane);
 }
 
-/* shared_mailbox.c: true unless each lane was empty at some moment during the call; see shared_queue.h. */
-bool evc_shared_has_some(struct evc_shared_mailbox *mailbox);
+/* True unless each lane was empty at some moment during the call; see shared_queue.h. */
+static inline bool evc_shared_has_some(struct evc_shared_mailbox *mailbox)
+{
+	return evc_shared_lanes_have_some(&mailbox->lanes) ||
+	       (evc_unlikely(mailbox->bound != NULL) && mailbox->bound->lanes != NULL &&
+		evc_shared_lanes_have_some(mailbox->bound->lanes));
+}
 
 /* shared_mailbox_close.c: frees what waits, and counts it. */
 void evc_shared_drop_all(struct evc_shared_mailbox *mailbox);

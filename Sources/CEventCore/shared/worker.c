@@ -49,7 +49,7 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 				  struct evc_worker **out)
 {
 	struct evc_mailbox_options own;
-	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_mailbox_options, options, context);
+	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_mailbox_options, options, block_ns);
 	struct evc_worker *worker;
 
 	if (shared == NULL || out == NULL)
@@ -69,6 +69,7 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 	/* It delivers by itself, and its own mailbox gets few events. */
 	own.size = sizeof(own);
 	own.batches = false;
+	own.capacity = 0;
 	status = EVC_NOT_PERMITTED;
 	if (join(shared, worker)) {
 		status = evc_mailbox_create(&own, &worker->mailbox);
@@ -329,16 +330,21 @@ static inline enum evc_status deliver_next(struct evc_worker *worker, bool *held
 
 enum evc_status evc_worker_run(struct evc_worker *worker)
 {
+	struct evc_shared_mailbox *before = evc_shared_consumed;
+
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
+	evc_shared_consumed = worker->shared;
 	for (;;) {
 		bool held;
 		enum evc_status status = deliver_next(worker, &held);
 
 		if (evc_likely(status == EVC_OK))
 			continue;
-		if (status == EVC_CLOSED)
+		if (status == EVC_CLOSED) {
+			evc_shared_consumed = before;
 			return EVC_CLOSED;
+		}
 		evc_mailbox_call_idle(worker->mailbox);
 		(void)(held ? evc_mailbox_wait(worker->mailbox, EVC_FOREVER)
 			    : evc_worker_wait(worker, EVC_FOREVER));
@@ -347,12 +353,15 @@ enum evc_status evc_worker_run(struct evc_worker *worker)
 
 enum evc_status evc_worker_poll(struct evc_worker *worker)
 {
+	struct evc_shared_mailbox *before = evc_shared_consumed;
 	enum evc_status status;
 	bool held;
 
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
+	evc_shared_consumed = worker->shared;
 	status = deliver_next(worker, &held);
+	evc_shared_consumed = before;
 	if (status == EVC_EMPTY)
 		evc_mailbox_call_idle(worker->mailbox);
 	return status;

@@ -54,10 +54,12 @@ final class Consumer: @unchecked Sendable {
   ///   - routes: Where the consumer registers its handlers. For a worker without the router of the shared
   ///     mailbox, which subscribes there itself.
   ///   - direct: The router among `routes`, or behind one of them, for events sent to this consumer alone.
+  ///   - capacity: How many events may wait in its own mailbox.
   ///   - pump: Drives this consumer, if it has no thread.
   ///   - hooks: What a pool or a listener thread adds. The shared mailbox is not used before `admit`.
   init(
-    _ basis: CentralBasis, routes: any RouteRegistry, direct: any RouterCore, strategy: EventWaitStrategy, pump: ConsumerPump? = nil, hooks: ConsumerHooks = ConsumerHooks()
+    _ basis: CentralBasis, routes: any RouteRegistry, direct: any RouterCore, strategy: EventWaitStrategy,
+    capacity: EventMailboxCapacity = .unbounded, pump: ConsumerPump? = nil, hooks: ConsumerHooks = ConsumerHooks()
   ) {
     held = .allocate(capacity: 1)
     held.initialize(to: Held())
@@ -71,7 +73,7 @@ final class Consumer: @unchecked Sendable {
     pump?.attach(self)
     mailbox =
       hooks.shared?.core.makeWorker(self, strategy)
-      ?? basis.core.parts.makeMailbox(self, strategy, pump)
+      ?? basis.core.parts.makeMailbox(self, strategy, capacity, pump)
     registry = HandlerRegistry(self, routes)
   }
 
@@ -137,6 +139,12 @@ final class Consumer: @unchecked Sendable {
       delivered: calls.delivered.load(ordering: .relaxed),
       skipped: calls.skipped.load(ordering: .relaxed) + mailbox.supersededCount,
       cancelled: mailbox.counts().dropped)
+  }
+
+  var mailboxStatistics: EventMailboxStatistics {
+    EventMailboxStatistics(
+      mailbox.counts(), superseded: mailbox.supersededCount, waiting: mailbox.depths().reduce(0, +),
+      mailbox.overflow)
   }
 
   // MARK: Running, on the consumer's thread
@@ -278,6 +286,6 @@ final class Consumer: @unchecked Sendable {
 }
 
 /// An event that carries a closure, to run it where a consumer's handlers run.
-private struct ConsumerJob: Eventable {
+struct ConsumerJob: Eventable {
   let body: @Sendable () -> Void
 }

@@ -5,7 +5,8 @@
 /// members, except `run` and `pump`.
 @usableFromInline
 protocol MailboxCore: AnyObject, Sendable {
-  /// Makes a subscription whose events the mailbox delivers to `receiver`, which it retains.
+  /// Makes a subscription whose events the mailbox delivers to `receiver`, which it retains. If it `isUnbounded`,
+  /// they have no place in a bounded mailbox, and find it never full.
   func addSubscription(_ receiver: Receiver) -> Subscription
 
   /// The same for a conflated handler: at most one event waits, or one of each key (`Receiver.keys`), in the place of
@@ -51,6 +52,9 @@ protocol MailboxCore: AnyObject, Sendable {
 
   /// Events taken, and events freed unhandled because the mailbox closed.
   func counts() -> (taken: UInt64, dropped: UInt64)
+
+  /// What the mailbox has counted, if it is bounded.
+  var overflow: OverflowCounts { get }
 }
 
 /// The result of a pump.
@@ -115,4 +119,7 @@ protocol SharedMailboxCore: AnyObject, Sendable {
 
   /// Events that workers took from here, and events freed unhandled because the mailbox closed.
   func counts() -> (taken: UInt64, dropped: UInt64)
+
+  /// What the mailbox has counted, if it is bounded.
+  var overflow: OverflowCounts { get }
 }

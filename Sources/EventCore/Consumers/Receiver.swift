@@ -34,6 +34,8 @@ final class Receiver: @unchecked Sendable {
   var key: UInt { type.key }
   /// Ends a payload; nil for types without references.
   var drop: (@Sendable (UnsafeMutableRawPointer) -> Void)? { type.drop }
+  /// Whether its events find a place in a mailbox that is full: the consumer's own jobs, which may not be lost.
+  var isUnbounded: Bool { key == eventKey(ConsumerJob.self) }
   /// Whether the receiver has one handler, which wants only the newest of the waiting events, or that of each key.
   let isConflated: Bool
   /// Tells the keys apart, if it wants the newest of each.

@@ -53,9 +53,13 @@ final class SharedMailbox: @unchecked Sendable {
   private let router: any RouteRegistry
   private let state = Guarded(State())
 
-  /// - Parameter router: The central's router, of the same core.
-  init(core: EventCentral.Core, router: any RouteRegistry) {
-    self.core = core.parts.makeSharedMailbox()
+  /// - Parameters:
+  ///   - router: The central's router, of the same core.
+  ///   - capacity: How many events may wait for all workers together.
+  init(
+    core: EventCentral.Core, router: any RouteRegistry, capacity: EventMailboxCapacity = .unbounded
+  ) {
+    self.core = core.parts.makeSharedMailbox(capacity)
     self.router = router
   }
 

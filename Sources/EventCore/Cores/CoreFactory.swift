@@ -48,8 +48,8 @@ struct CoreParts: Sendable {
   /// With the clock that events bear the time of; nil for the system's.
   let makeRouter: @Sendable (CentralClock?) -> any RouterCore
   /// The pump drives the consumer, if it has no thread of its own.
-  let makeMailbox: @Sendable (Consumer, EventWaitStrategy, ConsumerPump?) -> any MailboxCore
-  let makeSharedMailbox: @Sendable () -> any SharedMailboxCore
+  let makeMailbox: @Sendable (Consumer, EventWaitStrategy, EventMailboxCapacity, ConsumerPump?) -> any MailboxCore
+  let makeSharedMailbox: @Sendable (EventMailboxCapacity) -> any SharedMailboxCore
   let makeBalancer: @Sendable (PoolChooser) -> any BalancerCore
   /// False for the system's clock and a thread; true if the owner calls `runDue`.
   let makeScheduler: @Sendable (Bool) -> any SchedulerCore
@@ -58,8 +58,8 @@ struct CoreParts: Sendable {
   fileprivate static let locking = CoreParts(
     barrier: { false },
     makeRouter: { LockingRouter($0) },
-    makeMailbox: { LockingMailbox($1, $2) },
-    makeSharedMailbox: { LockingSharedMailbox() },
+    makeMailbox: { LockingMailbox($1, $2, $3) },
+    makeSharedMailbox: { LockingSharedMailbox($0) },
     makeBalancer: { LockingBalancer($0) },
     makeScheduler: { LockingScheduler(isDriven: $0) },
     trees: LockingTree.self)
@@ -68,8 +68,8 @@ struct CoreParts: Sendable {
     fileprivate static let lockFree = CoreParts(
       barrier: { lockFreeBarrier() },
       makeRouter: { LockFreeRouter($0) },
-      makeMailbox: { LockFreeMailbox($0, $1, $2) },
-      makeSharedMailbox: { LockFreeSharedMailbox() },
+      makeMailbox: { LockFreeMailbox($0, $1, $2, $3) },
+      makeSharedMailbox: { LockFreeSharedMailbox($0) },
       makeBalancer: { LockFreeBalancer($0) },
       makeScheduler: { LockFreeScheduler(isDriven: $0) },
       trees: LockFreeTree.self)

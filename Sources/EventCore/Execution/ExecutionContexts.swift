@@ -5,6 +5,8 @@ import Dispatch
 
 /// The execution contexts of one central, or of one `EventListener`: finds or makes the context of a place,
 /// and ends it with its last user.
+///
+/// One file, though long: whatever changes `state` is in here.
 package final class ExecutionContexts: @unchecked Sendable {
   // Everything that changes is under the lock. Lock order: this one, then a consumer's.
 
@@ -26,6 +28,7 @@ package final class ExecutionContexts: @unchecked Sendable {
     var ending: [Consumer] = []
     /// The sum of the statistics of all consumers that have ended.
     var past = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
+    var pastMailboxes = EventMailboxStatistics.none
 
     /// Counts a context among those that end, once: after `close` its last user retires it again.
     mutating func retire(_ context: ExecutionContext) {
@@ -40,6 +43,7 @@ package final class ExecutionContexts: @unchecked Sendable {
       let ended = ending.filter { $0.ended.isOpen }
       guard !ended.isEmpty else { return [] }
       past = ended.reduce(past) { $0 + $1.statistics }
+      pastMailboxes = ended.reduce(pastMailboxes) { $0 + $1.mailboxStatistics }
       ending.removeAll { consumer in ended.contains { $0 === consumer } }
       return ended
     }
@@ -50,6 +54,8 @@ package final class ExecutionContexts: @unchecked Sendable {
   private let serial: SerialLoop?
   /// The central's router, and the one for events that are sent to the event thread or the listener alone.
   private let sources: [any RouterCore]
+  /// How many events may wait in each context.
+  private let capacity: EventMailboxCapacity
   private let home: Home
 
   /// What `.listenerThread` means.
@@ -64,9 +70,13 @@ package final class ExecutionContexts: @unchecked Sendable {
   static let courteousBatch = 64
   static let largeBatch = 512
 
-  init(_ basis: CentralBasis, _ serial: SerialLoop?, sources: [any RouterCore], home: Home) {
+  init(
+    _ basis: CentralBasis, _ serial: SerialLoop?, sources: [any RouterCore],
+    capacity: EventMailboxCapacity = .unbounded, home: Home
+  ) {
     self.basis = basis
     self.serial = serial
+    self.capacity = capacity
     self.sources = sources
     self.home = home
   }
@@ -212,8 +222,8 @@ package final class ExecutionContexts: @unchecked Sendable {
   private func makeConsumer(_ pump: ConsumerPump?, _ hooks: ConsumerHooks) -> Consumer {
     let direct = basis.makeRouter()
     return Consumer(
-      basis, routes: RouterGroup(sources + [direct]), direct: direct, strategy: .park, pump: pump,
-      hooks: hooks)
+      basis, routes: RouterGroup(sources + [direct]), direct: direct, strategy: .park,
+      capacity: capacity, pump: pump, hooks: hooks)
   }
 
   /// Adds a user to the open context of a key, or makes the context.
@@ -255,6 +265,16 @@ package final class ExecutionContexts: @unchecked Sendable {
       let ended = state.fold()
       let consumers = state.open.values.map(\.consumer) + state.ending
       return (consumers.reduce(state.past) { $0 + $1.statistics }, ended)
+    }
+    return withExtendedLifetime(ended) { statistics }
+  }
+
+  /// The same of the mailboxes.
+  var mailboxStatistics: EventMailboxStatistics {
+    let (statistics, ended) = state.withLock { state in
+      let ended = state.fold()
+      let consumers = state.open.values.map(\.consumer) + state.ending
+      return (consumers.reduce(state.pastMailboxes) { $0 + $1.mailboxStatistics }, ended)
     }
     return withExtendedLifetime(ended) { statistics }
   }

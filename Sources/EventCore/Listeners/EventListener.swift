@@ -45,18 +45,24 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - central: Where the events are dispatched.
+  ///   - mailbox: How many events may wait in each place where its listeners run: the listener thread, a queue, an
+  ///     actor, a task. Each has a mailbox of its own. Event threads and pumps bound theirs themselves.
   ///   - name: How debuggers show the listener thread.
-  public convenience init(on central: EventCentral = .shared, name: String = "EventListener") {
+  public convenience init(
+    on central: EventCentral = .shared, mailbox: EventMailboxCapacity = .unbounded,
+    name: String = "EventListener"
+  ) {
+    mailbox.check(for: "EventListener")
     let direct = central.basis.makeRouter()
     self.init(
       central.basis, central.serial, sources: [central.router, direct],
-      target: ScheduleTarget(central.scheduler, direct), name: name)
+      target: ScheduleTarget(central.scheduler, direct), capacity: mailbox, name: name)
   }
 
   /// A listener that has a listener thread.
   init(
     _ basis: CentralBasis, _ serial: SerialLoop?, sources: [any RouterCore], target: ScheduleTarget,
-    name: String
+    capacity: EventMailboxCapacity = .unbounded, name: String
   ) {
     let list = ListenerList()
     self.list = list
@@ -64,7 +70,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
     self.target = target
     // Weak, since the list retains registrations, which retain the thread's consumer.
     contexts = ExecutionContexts(
-      basis, serial, sources: sources,
+      basis, serial, sources: sources, capacity: capacity,
       home: .ownThread(name: name) { [weak list] in list?.sweep($0) })
   }
 
@@ -98,6 +104,12 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// **Threads**: any. A momentary figure while events are dispatched or handled; what is being dispatched
   /// at the moment when a place ends may be missing.
   public var statistics: EventThreadStatistics { contexts.statistics }
+
+  /// What came to the mailboxes of its listeners, and what became of it there, in all places together that its
+  /// listeners have now or have had. Event threads count their own.
+  ///
+  /// **Threads**: any.
+  public var mailboxStatistics: EventMailboxStatistics { contexts.mailboxStatistics }
 
   /// How many events wait for its listeners, except on event threads.
   ///

@@ -9,7 +9,8 @@ extension Eventable {
   ///   - central: Where its receivers are registered.
   /// - Returns: How many receivers accepted it.
   ///
-  /// **Threads**: any, also inside a handler. Runs no user code and waits for nobody (D5).
+  /// **Threads**: any, also inside a handler. Runs no user code and waits for nobody (D5), but for what the bounds of
+  /// its receivers say (<doc:BoundedMailboxes>).
   ///
   /// **Order**: first in, first out among queued events of this priority (D2); every stacked event comes
   /// before every queued one (D1).

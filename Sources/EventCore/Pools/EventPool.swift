@@ -44,6 +44,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   ///     `.shared`, or one of your own.
   ///   - scaler: Changes the number of threads: `.dynamic(2...8)` does so by load. Without a scaler only
   ///     ``capacity`` changes it.
+  ///   - mailbox: How many events may wait for all threads together. A bound needs the balancer `.shared`.
   ///   - central: Where the events are dispatched. The threads need not name it.
   ///   - name: How debuggers show the threads, followed by the index; nil takes the name of the class.
   ///   - make: Makes a new thread and returns it. It is called here for each thread, and again whenever
@@ -53,8 +54,8 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// **Threads**: any. Makes `capacity` threads before it returns.
   public init(
     capacity: Int = 1, balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
-    scaler: any EventPoolScaling = FixedScaler(), on central: EventCentral = .shared,
-    name: String? = nil, make: @escaping @Sendable (_ index: Int) -> Thread
+    scaler: any EventPoolScaling = FixedScaler(), mailbox: EventMailboxCapacity = .unbounded,
+    on central: EventCentral = .shared, name: String? = nil, make: @escaping @Sendable (_ index: Int) -> Thread
   ) {
     require(
       !(Thread.self is UIEventThread.Type),
@@ -63,20 +64,20 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
       callbacks all run on the main thread. Make one of it, or a pool of another class.
       """)
     core = PoolCore(
-      capacity: capacity, balancer: balancer, scaler: scaler, central: central,
+      capacity: capacity, balancer: balancer, scaler: scaler, mailbox: mailbox, central: central,
       name: name ?? "\(Thread.self)", accepts: { $0 is Thread.Type }, make: make)
     direct = core.direct
   }
 
   /// Makes a pool that makes its threads by their initialiser without parameters. All else is as for
-  /// ``init(capacity:balancer:scaler:on:name:make:)``.
+  /// ``init(capacity:balancer:scaler:mailbox:on:name:make:)``.
   public convenience init(
     capacity: Int = 1, balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
-    scaler: any EventPoolScaling = FixedScaler(), on central: EventCentral = .shared,
-    name: String? = nil
+    scaler: any EventPoolScaling = FixedScaler(), mailbox: EventMailboxCapacity = .unbounded,
+    on central: EventCentral = .shared, name: String? = nil
   ) {
     self.init(
-      capacity: capacity, balancer: balancer, scaler: scaler, on: central, name: name
+      capacity: capacity, balancer: balancer, scaler: scaler, mailbox: mailbox, on: central, name: name
     ) { _ in Thread() }
   }
 
@@ -108,7 +109,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// - Parameters:
   ///   - event: What to dispatch.
   ///   - priority: Which of the five queues it joins.
-  /// - Returns: False if nobody gets it: the pool has ended, or has no callback for the type.
+  /// - Returns: False if nobody gets it: the pool has ended, has no callback for the type, or is full and refuses it.
   ///
   /// **Threads**, **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
   @inlinable

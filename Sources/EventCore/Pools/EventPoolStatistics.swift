@@ -61,6 +61,17 @@ extension EventPool {
     return statistics
   }
 
+  /// What came to the mailbox of the pool, and what became of it there: to the shared one, or to those of its
+  /// present threads together. **Threads**: any.
+  public var mailboxStatistics: EventMailboxStatistics {
+    guard let shared = core.shared?.core else {
+      let slots = core.slots
+      return (slots.active + slots.retiring).reduce(.none) { $0 + $1.thread.mailboxStatistics }
+    }
+    return EventMailboxStatistics(
+      shared.counts(), superseded: shared.supersededCount, waiting: shared.depths().reduce(0, +), shared.overflow)
+  }
+
   /// The threads whose current handler has been running for longer than a limit. The other threads of
   /// the pool are not affected by it.
   ///

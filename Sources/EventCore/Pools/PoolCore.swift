@@ -40,7 +40,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
 
   init(
     capacity: Int, balancer: any EventPoolBalancing, scaler: any EventPoolScaling,
-    central: EventCentral, name: String, accepts: @escaping (EventThread.Type) -> Bool,
+    mailbox: EventMailboxCapacity, central: EventCentral, name: String, accepts: @escaping (EventThread.Type) -> Bool,
     make: @escaping @Sendable (Int) -> EventThread
   ) {
     self.central = central
@@ -51,9 +51,16 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     direct = central.basis.makeRouter()
     let routers = RouterGroup([central.router, direct])
     routes = PoolRoutes(central.basis, routes: routers, balancer: balancer)
-    shared =
-      balancer.needs?.sharesOneMailbox == true
-      ? SharedMailbox(core: central.core, router: routers) : nil
+    let sharesOne = balancer.needs?.sharesOneMailbox == true
+    mailbox.check(for: "EventPool")
+    require(
+      sharesOne || mailbox == .unbounded,
+      """
+      The bound of an EventPool is that of the one mailbox from which all its threads take, and \
+      \(type(of: balancer)) gives each thread a mailbox of its own: use the balancer .shared, or leave the mailbox \
+      unbounded.
+      """)
+    shared = sharesOne ? SharedMailbox(core: central.core, router: routers, capacity: mailbox) : nil
     ticker = scaler.interval.map { PoolTicker(every: $0, by: central.basis.clock) }
     state = Guarded(State(capacity: capacity))
     check(capacity, by: "its maker")

@@ -71,10 +71,31 @@ func dispatchToAll<E: Eventable>(
   _ event: consuming E, lane: Lane, through router: any RouterCore
 ) -> Int {
   var state = DispatchState()
+  return begin(event, lane: lane, through: router, &state) ? router.commit(&state) : 0
+}
+
+/// The same, and says what became of the event at each receiver.
+@inlinable
+@inline(never)
+func dispatchWithOutcome<E: Eventable>(
+  _ event: consuming E, lane: Lane, through router: any RouterCore
+) -> EventDispatchOutcome {
+  var state = DispatchState()
+  var outcome = EventDispatchOutcome()
+  if begin(event, lane: lane, through: router, &state) { router.commit(&state, &outcome) }
+  return outcome
+}
+
+/// The part before the post. False if there is no receiver.
+@inlinable
+@inline(__always)
+func begin<E: Eventable>(
+  _ event: consuming E, lane: Lane, through router: any RouterCore, _ state: inout DispatchState
+) -> Bool {
   router.begin(
     key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
     alignment: payloadAlignment(of: E.self), events: 1, &state)
-  guard var envelope = state.first else { return 0 }
+  guard var envelope = state.first else { return false }
   // All receivers but the last get a copy; the last gets the event itself.
   var copies = state.payloads &- 1
   while copies != 0 {
@@ -83,7 +104,7 @@ func dispatchToAll<E: Eventable>(
     copies &-= 1
   }
   envelopePayload(envelope).initializeMemory(as: E.self, to: event)
-  return router.commit(&state)
+  return true
 }
 
 /// Dispatches the events of a sequence in batches. Returns how often receivers accepted one.
@@ -155,7 +176,7 @@ func dispatchBatch<E: Eventable>(
     } else {
       array.initializeMemory(as: E.self, from: events, count: batch.count)
     }
-    return router.commit(&state) &* batch.count
+    return router.commit(&state)
   }
   // One payload for each receiver and event, or one for each event if the receivers share them.
   var payloads = Int(state.payloads)
@@ -173,5 +194,5 @@ func dispatchBatch<E: Eventable>(
       }
     }
   }
-  return router.commit(&state) * batch.count
+  return router.commit(&state)
 }

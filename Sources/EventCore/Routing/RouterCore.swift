@@ -79,9 +79,12 @@ protocol RouterCore: RouteRegistry {
   func beginBatch(
     events: Int, key: UInt, lane: UInt8, size: Int, alignment: Int, _ state: inout DispatchState)
 
-  /// Posts to every receiver. Returns how many accepted.
+  /// Posts to every receiver. Returns the sum over the events of how many receivers accepted each.
   @discardableResult
   func commit(_ state: inout DispatchState) -> Int
+
+  /// Posts to every receiver, and adds what each did to an outcome.
+  func commit(_ state: inout DispatchState, _ outcome: inout EventDispatchOutcome)
 }
 
 extension RouterCore {

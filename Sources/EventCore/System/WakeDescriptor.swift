@@ -28,7 +28,7 @@ final class WakeDescriptor: Sendable {
       pipe(&ends) == 0,
       """
       The system refused to make a descriptor for EventPump.fileDescriptor: pipe failed with error \(errno). Raise \
-      the limit of the process for open files, or use the wake-up closure of EventPump.init(on:wakeUp:).
+      the limit of the process for open files, or use the wake-up closure of EventPump.init(on:mailbox:wakeUp:).
       """)
     for end in ends {
       _ = fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK)

@@ -38,7 +38,7 @@ extension EventPump {
   ///
   /// **Complexity**: a system call if nothing waits, and none otherwise. On systems other than Linux it may return
   /// a millisecond late.
-  @available(*, noasync, message: "It blocks its thread; in a task, take init(on:wakeUp:) and await what it does.")
+  @available(*, noasync, message: "It blocks its thread; in a task, pass a wakeUp closure and await what it does.")
   @discardableResult
   public func wait(until deadline: ContinuousClock.Instant? = nil) -> Bool {
     wait(until: deadline?.nanoseconds(on: central.basis) ?? .max)

@@ -51,6 +51,7 @@ public final class EventPump {
   ///
   /// - Parameters:
   ///   - central: Where its events are dispatched.
+  ///   - mailbox: How many events may wait.
   ///   - wakeUp: Called when something waits and no run is due yet: by the first dispatch after a run that left
   ///     nothing, on the thread that dispatches, and by each run that leaves something. For a loop with a wake-up of
   ///     its own, such as that of a window system: it neither waits nor runs the pump. A removal by another
@@ -58,7 +59,11 @@ public final class EventPump {
   ///     ``fileDescriptor``.
   ///
   /// **Threads**: any. The pump belongs to the caller.
-  public init(on central: EventCentral = .shared, wakeUp: (@Sendable () -> Void)? = nil) {
+  public init(
+    on central: EventCentral = .shared, mailbox: EventMailboxCapacity = .unbounded,
+    wakeUp: (@Sendable () -> Void)? = nil
+  ) {
+    mailbox.check(for: "EventPump")
     self.central = central
     direct = central.basis.makeRouter()
     driver = LoopDriver(
@@ -66,9 +71,9 @@ public final class EventPump {
     // The number is for the end alone, which handles nothing.
     pump = ConsumerPump(driver, batch: ExecutionContexts.largeBatch)
     consumer = Consumer(
-      central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park, pump: pump,
-      hooks: ConsumerHooks(trace: central.serial?.name("EventPump")))
-    mailbox = consumer.mailbox
+      central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
+      capacity: mailbox, pump: pump, hooks: ConsumerHooks(trace: central.serial?.name("EventPump")))
+    self.mailbox = consumer.mailbox
     consumer.setOwner(self)
   }
 
@@ -164,7 +169,7 @@ public final class EventPump {
   /// - Parameters:
   ///   - event: What to dispatch.
   ///   - priority: Which of the five queues it joins.
-  /// - Returns: False if nobody gets it: the pump has ended, or has no callback for the type.
+  /// - Returns: False if nobody gets it: the pump has ended, has no callback for the type, or is full and refuses it.
   ///
   /// **Threads**: those of the loop. **Order**: as ``Eventable/queue(priority:on:)``. **Complexity**: as there, but
   /// the lock-free core writes the event where it waits, without an envelope, while the events of the lane come
@@ -193,7 +198,11 @@ public final class EventPump {
   public func stackEvent<E: Eventable>(
     _ event: consuming E, priority: EventPriority = .normal
   ) -> Bool {
-    dispatch(event, lane: Lane(.stack, priority), through: direct) != 0
+    assert(!isRunElsewhere, "EventPump.stackEvent(_:priority:) was called while another thread runs the pump.")
+    let before = mailbox.enter()
+    let accepted = dispatch(event, lane: Lane(.stack, priority), through: direct)
+    mailbox.leave(before)
+    return accepted != 0
   }
 
   // MARK: Looking
@@ -215,6 +224,9 @@ public final class EventPump {
 
   /// What the pump has done so far.
   public var statistics: EventThreadStatistics { consumer.statistics }
+
+  /// What came to its mailbox, and what became of it there.
+  public var mailboxStatistics: EventMailboxStatistics { consumer.mailboxStatistics }
 }
 
 @available(*, unavailable, message: "A pump belongs to its loop: dispatch to its central instead.")

@@ -48,14 +48,14 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// ```
   ///
   /// The threads of a pool are then made by a closure
-  /// (``EventPool/init(capacity:balancer:scaler:on:name:make:)``).
+  /// (``EventPool/init(capacity:balancer:scaler:mailbox:on:name:make:)``).
   ///
   /// **Threads**: any.
   public required init() {
     let membership = PoolConstruction.takeMembership(for: Self.self, on: .shared)
     central = membership?.central ?? .shared
     direct = membership?.direct ?? central.basis.makeRouter()
-    consumer = Self.makeConsumer(central, direct, membership, .park, name: nil)
+    consumer = Self.makeConsumer(central, direct, membership, .park, .unbounded, name: nil)
     begin(membership, name: nil)
   }
 
@@ -74,18 +74,45 @@ open class EventThread: EventListenable, @unchecked Sendable {
     let membership = PoolConstruction.takeMembership(for: Self.self, on: central)
     self.central = membership?.central ?? central
     direct = membership?.direct ?? self.central.basis.makeRouter()
-    consumer = Self.makeConsumer(self.central, direct, membership, waitStrategy, name: name)
+    consumer = Self.makeConsumer(self.central, direct, membership, waitStrategy, .unbounded, name: name)
+    begin(membership, name: name)
+  }
+
+  /// Starts a thread for which only so many events may wait. A pool bounds the mailbox of its threads itself.
+  ///
+  /// - Parameters:
+  ///   - central: Where its events are dispatched.
+  ///   - mailbox: How many events may wait, and what becomes of more.
+  ///   - waitStrategy: What the thread does while no event waits.
+  ///   - name: How debuggers show the thread; nil takes the name of the class.
+  ///
+  /// **Threads**: any. The callbacks may be called before this returns.
+  public init(
+    on central: EventCentral = .shared, mailbox: EventMailboxCapacity, waitStrategy: EventWaitStrategy = .park,
+    name: String? = nil
+  ) {
+    mailbox.check(for: "EventThread")
+    let membership = PoolConstruction.takeMembership(for: Self.self, on: central)
+    require(
+      membership == nil || mailbox == .unbounded,
+      """
+      The threads of an EventPool get their events from the pool, and \(Self.self) asked for a bounded mailbox of \
+      its own: pass the bound to the EventPool, and none to its threads.
+      """)
+    self.central = membership?.central ?? central
+    direct = membership?.direct ?? self.central.basis.makeRouter()
+    consumer = Self.makeConsumer(self.central, direct, membership, waitStrategy, mailbox, name: name)
     begin(membership, name: name)
   }
 
   private static func makeConsumer(
     _ central: EventCentral, _ direct: any RouterCore, _ membership: PoolMembership?,
-    _ strategy: EventWaitStrategy, name: String?
+    _ strategy: EventWaitStrategy, _ capacity: EventMailboxCapacity, name: String?
   ) -> Consumer {
     let serial = central.serial
     return Consumer(
       central.basis, routes: membership?.routes ?? RouterGroup([central.router, direct]), direct: direct,
-      strategy: strategy, pump: serial?.makePump(workerOf: membership?.shared, whenEnded: membership?.didEnd),
+      strategy: strategy, capacity: capacity, pump: serial?.makePump(workerOf: membership?.shared, whenEnded: membership?.didEnd),
       hooks: ConsumerHooks(
         member: membership?.member, shared: membership?.shared,
         trace: serial?.name(name ?? membership?.name ?? "\(Self.self)")))
@@ -103,12 +130,13 @@ open class EventThread: EventListenable, @unchecked Sendable {
   }
 
   /// For `UIEventThread`, which has no thread: `pump` drives its consumer.
-  init(on central: EventCentral, pump: ConsumerPump) {
+  init(on central: EventCentral, mailbox: EventMailboxCapacity = .unbounded, pump: ConsumerPump) {
+    mailbox.check(for: "UIEventThread")
     self.central = central
     direct = central.basis.makeRouter()
     consumer = Consumer(
-      central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park, pump: pump,
-      hooks: ConsumerHooks(trace: central.serial?.name("\(Self.self)")))
+      central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
+      capacity: mailbox, pump: pump, hooks: ConsumerHooks(trace: central.serial?.name("\(Self.self)")))
     consumer.setOwner(self)
     registerHandlers()
   }
@@ -235,7 +263,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// - Parameters:
   ///   - event: What to dispatch.
   ///   - priority: Which of the five queues it joins.
-  /// - Returns: False if nobody gets it: the thread has ended, or has no callback for the type.
+  /// - Returns: False if nobody gets it: the thread has ended, has no callback for the type, or is full and refuses it.
   ///
   /// **Threads**, **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
   @inlinable
@@ -266,30 +294,6 @@ open class EventThread: EventListenable, @unchecked Sendable {
   public var listener: EventListener {
     ownListener.value(or: { EventListener(on: central, direct: direct, of: consumer) })
   }
-
-  // MARK: Looking
-
-  /// How many events wait for this thread.
-  ///
-  /// **Threads**: any. Exact while nothing is dispatched or handled, approximate otherwise.
-  ///
-  /// **Complexity**: O(callbacks of the thread that want the latest event only).
-  public var eventCount: Int { consumer.mailbox.depths().reduce(0, +) }
-
-  /// How many events wait in one lane.
-  ///
-  /// - Parameters:
-  ///   - priority: The priority of the lane.
-  ///   - method: Whether it is a queue or a stack.
-  /// - Returns: The number, as exact as ``eventCount``.
-  ///
-  /// **Threads**, **Complexity**: as ``eventCount``.
-  public func eventCount(priority: EventPriority, method: EventDispatchMethod) -> Int {
-    consumer.mailbox.depths()[Int(Lane(method, priority).index)]
-  }
-
-  /// What the thread has done so far. **Threads**: any.
-  public var statistics: EventThreadStatistics { consumer.statistics }
 }
 
 extension DispatchTime {

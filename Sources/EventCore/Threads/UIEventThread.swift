@@ -55,6 +55,24 @@ open class UIEventThread: EventThread, @unchecked Sendable {
         ?? ConsumerPump(driver, batch: ExecutionContexts.courteousBatch))
   }
 
+  /// Makes a mailbox in which only so many events wait, as ``EventThread/init(on:mailbox:waitStrategy:name:)``.
+  ///
+  /// - Parameters:
+  ///   - central: Where its events are dispatched.
+  ///   - mailbox: How many events may wait, and what becomes of more.
+  ///   - waitStrategy: Ignored, since there is no thread.
+  ///   - name: Ignored likewise.
+  ///
+  /// **Threads**: any; the callbacks run on the MainActor in any case.
+  public override init(
+    on central: EventCentral = .shared, mailbox: EventMailboxCapacity, waitStrategy: EventWaitStrategy = .park,
+    name: String? = nil
+  ) {
+    super.init(
+      on: central, mailbox: mailbox,
+      pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
+  }
+
   /// Makes a mailbox on the shared central, as the form with parameters. **Threads**: any.
   public required init() {
     super.init(

@@ -77,7 +77,7 @@ void post_together(struct evc_router *router, uint32_t first, uint32_t count, en
 			(struct event){ first + i % count, first + i % count };
 	/* All of them or none: there is one receiver at most. */
 	for (uint32_t accepted = evc_dispatch_commit(&dispatch); number < first + count; number++)
-		tally_accepted(number, accepted);
+		tally_accepted(number, accepted / count);
 }
 
 void *produce(void *opaque)

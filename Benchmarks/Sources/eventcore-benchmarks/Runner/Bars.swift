@@ -46,6 +46,7 @@ struct Bar: Sendable {
     .atMost(1.25, .oneToOne, .rawC),
     .atMost(0.5, .oneToOne, .mutexSwap),
     .between(1.6, .oneToOne, .locking, .mutexSwap),
+    .atMost(1.15, .bounded, .plain),
     .atMost(1.0 / 30, .oneToOne, .dispatchQueue),
     .atMost(1.0 / 30, .oneToOne, .asyncStream),
     .atMost(1.0 / 3, .batch64, .plain),

@@ -4,6 +4,7 @@
 /// The shapes, by the names that the results file uses.
 enum Shape: String, CaseIterable {
   case oneToOne = "one-to-one"
+  case bounded
   case batch64 = "batch-64"
   case fourToOne = "four-to-one"
   case eightToOne = "eight-to-one"
@@ -55,7 +56,7 @@ enum Shape: String, CaseIterable {
 
   var unit: String {
     switch self {
-    case .oneToOne, .batch64, .fourToOne, .eightToOne, .sixteenToOne, .thirtyTwoToOne,
+    case .oneToOne, .bounded, .batch64, .fourToOne, .eightToOne, .sixteenToOne, .thirtyTwoToOne,
       .randomLane, .pumpFrame, .listener, .poolEven, .choices:
       "ns/event"
     case .eightHandlers, .eightMailboxes, .eightListeners: "ns/delivery"
@@ -115,6 +116,8 @@ enum Subject: String, CaseIterable {
   /// A pool whose balancer is the user's.
   case ownBalancer = "own-balancer"
   case shared
+  /// A bounded mailbox whose policy is to drop the oldest event.
+  case dropOldest = "drop-oldest"
   case bareThreads = "bare-threads"
   case dispatchSource = "dispatch-source"
   case coreInbox = "core-inbox"

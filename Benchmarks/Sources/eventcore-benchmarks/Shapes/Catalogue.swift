@@ -4,6 +4,7 @@
 /// Everything that can be measured, shape by shape. The quick scale has the 24-byte rows alone.
 func catalogue(_ scale: Scale) -> [Candidate] {
   var all = plainCandidates(Event24.self, scale)
+  all += boundedCandidates(scale)
   all += crowdCandidates(Event24.self, scale)
   all += gapCandidates(scale)
   all += batchCandidates(Event24.self, scale)

@@ -9,11 +9,13 @@ final class EventCoreChannel<Event: BenchmarkEvent>: BatchChannel, LaneChannel {
   private let threads: [EventThread]
   private let priorities = EventPriority.inOrder
 
-  init(_ core: EventCentral.Core, _ consumers: [[Handler]]) {
+  init(
+    _ core: EventCentral.Core, _ consumers: [[Handler]], mailbox: EventMailboxCapacity = .unbounded
+  ) {
     let central = EventCentral(core: core)
     self.central = central
     threads = consumers.map { handlers in
-      let thread = EventThread(on: central, name: "consumer")
+      let thread = EventThread(on: central, mailbox: mailbox, name: "consumer")
       for handler in handlers {
         thread.addEventCallback(handler.call, forEventType: Event.self)
       }

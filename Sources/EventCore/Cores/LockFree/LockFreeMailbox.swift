@@ -12,10 +12,12 @@
     private let worker: OpaquePointer?
 
     /// - Parameters:
+    ///   - capacity: How many events may wait.
     ///   - pump: Who drives the consumer, if it has no thread of its own.
     ///   - shared: The shared mailbox that the consumer is a worker of, held until `admit`, if any.
     init(
-      _ consumer: Consumer, _ strategy: EventWaitStrategy, _ pump: ConsumerPump? = nil,
+      _ consumer: Consumer, _ strategy: EventWaitStrategy, _ capacity: EventMailboxCapacity = .unbounded,
+      _ pump: ConsumerPump? = nil,
       workerOf shared: OpaquePointer? = nil
     ) {
       // The core starts no thread of its own unless it is asked to; a Swift program has no loop that
@@ -50,6 +52,7 @@
       }
       // Whatever drains it delivers.
       options.batches = true
+      options.bound(capacity)
       var made: OpaquePointer?
       if let shared {
         // More than EVC_WORKERS_MAX are refused: `SharedMailbox.maximumWorkers`.
@@ -105,6 +108,7 @@
     ) -> Subscription {
       var options = evc_subscription_options()
       options.size = MemoryLayout.size(ofValue: options)
+      options.unbounded = receiver.isUnbounded
       // Retained until the core frees the subscription with the mailbox.
       options.context = Unmanaged.passRetained(receiver).toOpaque()
       options.deliver = { context, payload, envelope, owned in
@@ -187,10 +191,33 @@
 
     func counts() -> (taken: UInt64, dropped: UInt64) { (statistics.taken, statistics.dropped) }
 
+    var overflow: OverflowCounts { OverflowCounts(statistics) }
+
     private var statistics: evc_mailbox_statistics {
       var statistics = evc_mailbox_statistics()
       evc_mailbox_read_statistics(mailbox, &statistics)
       return statistics
+    }
+  }
+
+  extension evc_mailbox_options {
+    mutating func bound(_ capacity: EventMailboxCapacity) {
+      self.capacity = UInt64(capacity.limit ?? 0)
+      switch capacity.policy {
+      case .refuse: overflow = EVC_OVERFLOW_REFUSE
+      case .dropNewest: overflow = EVC_OVERFLOW_DROP_NEWEST
+      case .dropOldest: overflow = EVC_OVERFLOW_DROP_OLDEST
+      case .block(let limit):
+        overflow = EVC_OVERFLOW_BLOCK
+        block_ns = limit.wholeNanoseconds
+      }
+    }
+  }
+
+  extension OverflowCounts {
+    init(_ statistics: evc_mailbox_statistics) {
+      self.init(
+        refused: statistics.refused, dropped: statistics.overflowed, highWaterMark: statistics.high_water)
     }
   }
 

@@ -68,6 +68,16 @@
       Int(withDispatch(&state) { evc_dispatch_commit($0) })
     }
 
+    func commit(_ state: inout DispatchState, _ outcome: inout EventDispatchOutcome) {
+      var counts = evc_dispatch_outcome()
+      withDispatch(&state) { _ = evc_dispatch_commit_reporting($0, &counts) }
+      outcome.accepted += Int(counts.accepted)
+      outcome.refused += Int(counts.refused)
+      outcome.dropped += Int(counts.dropped)
+      outcome.displaced += Int(counts.displaced)
+      outcome.ended += Int(counts.closed)
+    }
+
     func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
       requireCore(
         evc_router_subscribe(

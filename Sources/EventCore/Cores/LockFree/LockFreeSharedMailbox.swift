@@ -9,9 +9,13 @@
     // The pointer is constant, and every function of the mailbox may be called from any thread.
     private let mailbox: OpaquePointer
 
-    init() {
+    init(_ capacity: EventMailboxCapacity) {
+      var options = evc_mailbox_options()
+      options.bound(capacity)
       var made: OpaquePointer?
-      requireCore(evc_shared_mailbox_create(&made), "make a shared mailbox")
+      requireCore(
+        evc_shared_mailbox_create_bounded(options.capacity, options.overflow, options.block_ns, &made),
+        "make a shared mailbox")
       mailbox = made!
     }
 
@@ -87,6 +91,8 @@
     func dropAll() { evc_shared_mailbox_drop(mailbox) }
 
     func depths() -> [Int] { laneCounts { evc_shared_mailbox_depths(mailbox, $0) } }
+
+    var overflow: OverflowCounts { OverflowCounts(statistics) }
 
     func counts() -> (taken: UInt64, dropped: UInt64) { (statistics.taken, statistics.dropped) }
 

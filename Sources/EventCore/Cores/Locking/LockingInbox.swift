@@ -53,8 +53,11 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     didSet { hot.pointee.hasSleepers = !sleepers.isEmpty }
   }
 
+  /// How many records may wait; nil: any number. Its consumer takes one record at a time.
+  let bound: LockingBound?
+
   /// - Parameter owner: Whose mutex guards this inbox too, so that a worker sees both at one moment (D1).
-  init(sharing owner: LockingInbox? = nil) {
+  init(sharing owner: LockingInbox? = nil, _ capacity: EventMailboxCapacity = .unbounded) {
     // First what the consumer reads and counts for each event. Then, two lines further on since processors
     // fetch lines in pairs, the mutex and what a post touches.
     let hotOffset = 128 + SystemMutex.size
@@ -65,6 +68,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     for lane in 0...Lane.count { (taken + lane).initialize(to: Atomic(0)) }
     mutex = owner?.mutex ?? SystemMutex(at: memory + 128)
     self.owner = owner
+    bound = LockingBound(capacity, mutex)
     hot = (memory + hotOffset).bindMemory(to: Hot.self, capacity: 1)
     hot.initialize(to: Hot())
     lanes = LockingLanes(at: memory + hotOffset + 8)
@@ -118,6 +122,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
       mutex.unlock()
       return nil
     }
+    // Not before the look at `refuses`: the subscription of an inbox that has ended may be gone.
+    if let bound, run.first.hasPlace { return post(run, bound) }
     let lane = run.first.lane
     lanes[lane].pointee.posted &+= UInt32(truncatingIfNeeded: run.count)
     lanes[lane].pointee.append(run, isStack: LockingLane.isStack(lane))
@@ -169,6 +175,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
 
   func close(drops: Bool) {
     tell {
+      bound?.wakeAll()
       hot.pointee.refuses = true
       closes = closes || drops
     }
@@ -185,6 +192,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   /// Takes the next record of a lane out, into memory of the caller's. Locked.
   func take(_ lane: Int, into buffer: inout LockingLane) -> LockingRecord {
     let record = buffer.hold(lanes[lane].pointee.take())
+    if let bound, record.hasPlace { bound.didTake() }
     if lanes[lane].pointee.isEmpty { hot.pointee.occupied &= ~(1 << UInt16(lane)) }
     return record
   }

@@ -119,6 +119,27 @@ struct LockingLane {
     return next
   }
 
+  /// Takes out the first record for which a condition holds, after `body` has copied it. False if there is none.
+  mutating func removeFirst(
+    where isWanted: (LockingRecord) -> Bool, _ body: (LockingRecord) -> Void
+  ) -> Bool {
+    var record = begin
+    while record != end {
+      let found = LockingRecord(address: record)
+      let length = found.length
+      guard isWanted(found) else {
+        record += length
+        continue
+      }
+      body(found)
+      // The few records before it move up.
+      (begin + length).copyMemory(from: begin, byteCount: record - begin)
+      begin += length
+      return true
+    }
+    return false
+  }
+
   /// Copies a record that leaves a lane of producers', and returns the copy. This lane is an empty queue
   /// before and after.
   mutating func hold(_ record: LockingRecord) -> LockingRecord {

@@ -46,12 +46,13 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   private static let keptNanoseconds: UInt64 = 1_000_000_000
 
   init(
-    _ strategy: EventWaitStrategy, _ pump: ConsumerPump?, of shared: LockingSharedMailbox? = nil
+    _ strategy: EventWaitStrategy, _ capacity: EventMailboxCapacity, _ pump: ConsumerPump?,
+    of shared: LockingSharedMailbox? = nil
   ) {
     self.strategy = strategy
     sharedMailbox = shared
     self.shared = shared?.inbox
-    inbox = LockingInbox(sharing: shared?.inbox)
+    inbox = LockingInbox(sharing: shared?.inbox, capacity)
     inbox.isHeld = shared != nil
     sleeper = LockingSleeper(inbox.mutex, pump)
     // Apart from this object, which other threads read: both are written for each event.
@@ -115,9 +116,27 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     }
   }
 
-  // Its lanes and its inbox have one mutex, which costs the consumer little while nobody else posts.
-  func enter() -> OpaquePointer? { nil }
-  func leave(_ before: OpaquePointer?) {}
+  // Its lanes and its inbox have one mutex, which costs the consumer little while nobody else posts. But what it
+  // posts to a full inbox of its own must not wait.
+  func enter() -> OpaquePointer? {
+    guard inbox.bound != nil else { return nil }
+    return LockingThread.all.kept(or: LockingThread.init)._withUnsafeGuaranteedRef { thread in
+      defer { thread.entered = inbox }
+      return thread.entered.map { OpaquePointer(Unmanaged.passUnretained($0).toOpaque()) }
+    }
+  }
+
+  func leave(_ before: OpaquePointer?) {
+    guard inbox.bound != nil else { return }
+    LockingThread.all.kept(or: LockingThread.init)._withUnsafeGuaranteedRef {
+      $0.entered = before.map {
+        Unmanaged<LockingInbox>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue()
+      }
+    }
+  }
+
+  /// Whether it takes from an inbox: its own, or the shared one.
+  func consumes(_ inbox: LockingInbox) -> Bool { inbox === self.inbox || inbox === shared }
 
   private enum Step {
     case event(LockingInbox.Event)
@@ -193,7 +212,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       if own.pointee.looksAtShared, let shared { shared.setUrgent(shared.hot.pointee.refuses) }
       return hot.pointee.refuses || shared?.hot.pointee.refuses == true ? .end : .dry
     }
-    if self.shared != nil || LockingLane.isStack(lane) {
+    if self.shared != nil || inbox.bound != nil || LockingLane.isStack(lane) {
       let record = inbox.take(lane, into: &buffer.pointee)
       return .event(inbox.event(of: record, into: &buffer.pointee))
     }

@@ -150,6 +150,8 @@ final class LockingSubscription: @unchecked Sendable {
   /// The address of the target, which is read without counting a reference.
   private let address: UnsafeMutableRawPointer?
   let isShared: Bool
+  /// Whether its records have no place in a bounded inbox, and find it never full.
+  let isUnbounded: Bool
   /// Ends a payload; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
   /// Not retained, unless it is in `latest`: it owns this subscription, or is the gate of what does.
@@ -164,6 +166,7 @@ final class LockingSubscription: @unchecked Sendable {
     self.target = target
     address = self.target.map { Unmanaged.passUnretained($0).toOpaque() }
     isShared = target is SharedMailbox.Entry
+    isUnbounded = (target as? Receiver)?.isUnbounded ?? false
     self.drop = drop
     self.sink = sink
     latest = sink as? LockingLatest

@@ -36,7 +36,9 @@ final class LockingSnapshot: @unchecked Sendable {
     _ = memory.initialize(from: entries)
     self.entries = UnsafeBufferPointer(memory)
     self.keepsSubscriptions = keepsSubscriptions
-    let inbox = entries.count == 1 ? entries[0].sink.takeUnretainedValue() as? LockingInbox : nil
+    var inbox = entries.count == 1 ? entries[0].sink.takeUnretainedValue() as? LockingInbox : nil
+    // What becomes of an event that finds it full is decided with the event at hand.
+    if inbox?.bound != nil { inbox = nil }
     onlyInbox = inbox.map { .passUnretained($0) }
     isTimed = entries.contains { $0.timed }
     drop = entries.first.flatMap { $0.subscription._withUnsafeGuaranteedRef { $0.drop } }
@@ -151,20 +153,34 @@ final class LockingRouter: RouterCore {
   }
 
   func commit(_ state: inout DispatchState) -> Int {
-    guard let first = state.first, let opaque = state.snapshot else { return 0 }
+    var outcome = EventDispatchOutcome()
+    commit(&state, &outcome)
+    return outcome.accepted + outcome.dropped
+  }
+
+  func commit(_ state: inout DispatchState, _ outcome: inout EventDispatchOutcome) {
+    guard let first = state.first, let opaque = state.snapshot else { return }
     let snapshot = Unmanaged<LockingSnapshot>.fromOpaque(opaque)
     var run = LockingRun(first: LockingRecord(address: first), count: Int(state.events))
-    var accepted = 0
+    let thread = threads.kept(or: LockingThread.init)
     for entry in snapshot._withUnsafeGuaranteedRef({ $0.entries }) {
+      let before = thread._withUnsafeGuaranteedRef { $0.overflow }
       let left = entry.sink._withUnsafeGuaranteedRef { $0.post(run) }
-      if left != nil { accepted += 1 }
+      let overflow = thread._withUnsafeGuaranteedRef { $0.overflow } - before
+      outcome.refused += overflow.refused
+      outcome.dropped += overflow.dropped
+      outcome.displaced += overflow.displaced
+      if left != nil {
+        outcome.accepted += run.count - overflow.refused - overflow.dropped
+      } else {
+        outcome.ended += run.count - overflow.refused
+      }
       if left != 0 {
         run.end(first: left ?? run.count, snapshot._withUnsafeGuaranteedRef { $0.drop })
       }
       run.first = run[run.count]
     }
-    threads.kept(or: LockingThread.init)._withUnsafeGuaranteedRef { $0.giveMemory(first) }
-    return accepted
+    thread._withUnsafeGuaranteedRef { $0.giveMemory(first) }
   }
 
   /// The receivers of a key, which the thread remembers until it asks again.

@@ -4,7 +4,11 @@
 /// The shared mailbox in pure Swift: an inbox whose mutex also guards the inboxes of its workers' own
 /// mailboxes, so that a take sees both at one moment (D1).
 final class LockingSharedMailbox: SharedMailboxCore, LockingInboxOwner {
-  let inbox = LockingInbox()
+  let inbox: LockingInbox
+
+  init(_ capacity: EventMailboxCapacity) {
+    inbox = LockingInbox(capacity)
+  }
 
   deinit {
     // Workers retain their shared mailbox, so none is left.
@@ -12,7 +16,7 @@ final class LockingSharedMailbox: SharedMailboxCore, LockingInboxOwner {
   }
 
   func makeWorker(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore {
-    LockingMailbox(strategy, nil, of: self)
+    LockingMailbox(strategy, .unbounded, nil, of: self)
   }
 
   func dropAll() { inbox.dropAll() }
@@ -63,6 +67,8 @@ extension LockingInboxOwner {
   func supersededCount(of subscription: Subscription) -> UInt64 {
     inbox.withLock { inbox.subscriptions[subscription.pointer]?.latest?.superseded ?? 0 }
   }
+
+  var overflow: OverflowCounts { inbox.withLock { inbox.bound?.counts ?? OverflowCounts() } }
 
   func depths() -> [Int] {
     let posted = inbox.withLock { (0..<Lane.count).map { inbox.lanes[$0].pointee.posted } }

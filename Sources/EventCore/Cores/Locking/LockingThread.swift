@@ -26,6 +26,28 @@ final class LockingThread {
   /// Snapshots that the thread forgot while a dispatch relied on them.
   private var forgotten: [LockingSnapshot] = []
 
+  /// What overflow policies have done with the events of this thread's posts.
+  struct Overflow {
+    var refused = 0
+    var dropped = 0
+    var displaced = 0
+
+    static func + (lhs: Self, rhs: Self) -> Self {
+      Overflow(
+        refused: lhs.refused + rhs.refused, dropped: lhs.dropped + rhs.dropped,
+        displaced: lhs.displaced + rhs.displaced)
+    }
+    static func - (lhs: Self, rhs: Self) -> Self {
+      Overflow(
+        refused: lhs.refused - rhs.refused, dropped: lhs.dropped - rhs.dropped,
+        displaced: lhs.displaced - rhs.displaced)
+    }
+  }
+  var overflow = Overflow()
+  /// The bounded inbox whose consumer this thread is between two runs (`MailboxCore.enter`). Not retained: it is
+  /// compared alone.
+  unowned(unsafe) var entered: LockingInbox?
+
   init() {
     routes = .allocate(capacity: Self.routeCount)
     routes.initialize(repeating: Route(), count: Self.routeCount)

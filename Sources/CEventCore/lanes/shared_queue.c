@@ -3,7 +3,7 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-#include "shared/shared_queue.h"
+#include "lanes/shared_queue.h"
 
 struct evc_queue_segment *evc_queue_segment_create(void)
 {

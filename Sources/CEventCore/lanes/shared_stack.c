@@ -3,7 +3,7 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-#include "shared/shared_stack.h"
+#include "lanes/shared_stack.h"
 
 /*
  * Compilers use cmpxchg16b only where they are told to: not inlined, which clang would do across that border (in one

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#include "platform/config.h"
+
+#ifdef EVC_URCU
+#define _GNU_SOURCE 1
+#include "mailbox/bound.h"
+
+#include "platform/allocator.h"
+#include "platform/clock.h"
+
+#include <time.h>
+
+/* A producer looks for a place for about 4 us before it sleeps: a fast consumer frees many places in that time. */
+#define LOOKS 32u
+#define PAUSES 4u
+
+static bool open_lanes(struct evc_bound *bound)
+{
+	struct evc_shared_lanes *lanes = evc_allocate(sizeof(*lanes), _Alignof(struct evc_shared_lanes));
+
+	if (lanes == NULL)
+		return false;
+	*lanes = (struct evc_shared_lanes){ 0 };
+	if (!evc_shared_lanes_open(lanes)) {
+		evc_deallocate(lanes, sizeof(*lanes), _Alignof(struct evc_shared_lanes));
+		return false;
+	}
+	bound->lanes = lanes;
+	return true;
+}
+
+static void close_lanes(struct evc_bound *bound)
+{
+	if (bound->lanes == NULL)
+		return;
+	evc_shared_lanes_close(bound->lanes);
+	evc_deallocate(bound->lanes, sizeof(*bound->lanes), _Alignof(struct evc_shared_lanes));
+}
+
+struct evc_bound *evc_bound_create(uint64_t capacity, enum evc_overflow policy, uint64_t block_ns,
+				   const struct evc_bound_ops *ops, void *owner)
+{
+	struct evc_bound *bound = evc_allocate(sizeof(*bound), _Alignof(struct evc_bound));
+	pthread_condattr_t monotonic;
+
+	if (bound == NULL)
+		return NULL;
+	*bound = (struct evc_bound){
+		.capacity = capacity,
+		.block_ns = block_ns,
+		.policy = policy,
+		.ops = ops,
+		.owner = owner,
+	};
+	if (policy == EVC_OVERFLOW_DROP_OLDEST && !open_lanes(bound))
+		goto no_lanes;
+	if (pthread_mutex_init(&bound->mutex, NULL) != 0)
+		goto no_mutex;
+	if (pthread_condattr_init(&monotonic) != 0)
+		goto no_attributes;
+#ifndef __APPLE__
+	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+#endif
+	if (pthread_cond_init(&bound->next_round, &monotonic) != 0)
+		goto no_condition;
+	pthread_condattr_destroy(&monotonic);
+	return bound;
+
+no_condition:
+	pthread_condattr_destroy(&monotonic);
+no_attributes:
+	pthread_mutex_destroy(&bound->mutex);
+no_mutex:
+	close_lanes(bound);
+no_lanes:
+	evc_deallocate(bound, sizeof(*bound), _Alignof(struct evc_bound));
+	return NULL;
+}
+
+void evc_bound_destroy(struct evc_bound *bound)
+{
+	if (bound == NULL)
+		return;
+	pthread_cond_destroy(&bound->next_round);
+	pthread_mutex_destroy(&bound->mutex);
+	close_lanes(bound);
+	evc_deallocate(bound, sizeof(*bound), _Alignof(struct evc_bound));
+}
+
+/* Raises `*word` to `value`, and returns which of the two is larger. */
+static uint64_t raise_to(_Atomic uint64_t *word, uint64_t value)
+{
+	uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
+
+	/* Relaxed: whoever uses the value gains nothing but a number. */
+	while (old < value)
+		if (atomic_compare_exchange_weak_explicit(word, &old, value, memory_order_relaxed,
+							  memory_order_relaxed))
+			return value;
+	return old;
+}
+
+uint32_t evc_bound_admit_by_look(struct evc_bound *bound, uint32_t events)
+{
+	/* seq_cst: B2, after B1. */
+	uint64_t admitted = atomic_load_explicit(&bound->admitted, memory_order_seq_cst);
+	uint64_t taken, in_use, mark;
+
+	do {
+		taken = bound->ops->taken(bound->owner);
+		/* Taken meanwhile, so that `admitted` has changed too, and the compare-and-swap will fail. */
+		in_use = admitted > taken ? admitted - taken : 0;
+		if (in_use >= bound->capacity)
+			return 0;
+		if (events > bound->capacity - in_use)
+			events = (uint32_t)(bound->capacity - in_use);
+	} while (!atomic_compare_exchange_weak_explicit(&bound->admitted, &admitted, admitted + events,
+							memory_order_relaxed, memory_order_relaxed));
+	/* Not beyond the capacity, hence never beyond claim 1. */
+	mark = raise_to(&bound->high_water, in_use + events);
+	(void)raise_to(&bound->limit, taken + mark);
+	return events;
+}
+
+uint64_t evc_bound_free(struct evc_bound *bound)
+{
+	/* In this order, so that the difference is not below 0. */
+	uint64_t taken = bound->ops->taken(bound->owner);
+	uint64_t in_use = atomic_load_explicit(&bound->admitted, memory_order_relaxed) - taken;
+
+	return in_use < bound->capacity ? bound->capacity - in_use : 0;
+}
+
+/* B3: waits for the next round. False: the time is over. Holding the mutex. */
+static bool wait_for_round(struct evc_bound *bound, uint64_t end)
+{
+	uint32_t round = bound->round;
+
+	while (bound->round == round) {
+		if (end == EVC_FOREVER) {
+			pthread_cond_wait(&bound->next_round, &bound->mutex);
+		} else {
+			uint64_t now = evc_clock_now();
+			struct timespec at;
+
+			if (now >= end)
+				return false;
+#ifdef __APPLE__
+			at = (struct timespec){ (time_t)((end - now) / 1000000000u),
+						(long)((end - now) % 1000000000u) };
+			pthread_cond_timedwait_relative_np(&bound->next_round, &bound->mutex, &at);
+#else
+			at = (struct timespec){ (time_t)(end / 1000000000u), (long)(end % 1000000000u) };
+			pthread_cond_timedwait(&bound->next_round, &bound->mutex, &at);
+#endif
+		}
+	}
+	return true;
+}
+
+enum evc_status evc_bound_wait(struct evc_bound *bound)
+{
+	uint64_t end;
+	enum evc_status status = EVC_OK;
+	bool is_late = bound->block_ns == 0;
+
+	if (is_late)
+		return EVC_FULL;
+	end = evc_clock_after(bound->block_ns);
+	for (unsigned look = 0; look < LOOKS; look++) {
+		for (unsigned i = 0; i < PAUSES; i++)
+			evc_pause();
+		if (evc_bound_admit_by_look(bound, 1) > 0)
+			return EVC_OK;
+	}
+	pthread_mutex_lock(&bound->mutex);
+	for (;;) {
+		/* Before the look at CLOSED, which a close sets before it takes the mutex. */
+		bound->ops->raise(bound->owner);
+		if (bound->ops->is_closed(bound->owner))
+			status = EVC_CLOSED;
+		else if (evc_bound_admit_by_look(bound, 1) > 0)
+			status = EVC_OK;
+		else if (is_late)
+			status = EVC_FULL;
+		else {
+			is_late = !wait_for_round(bound, end);
+			continue;
+		}
+		break;
+	}
+	pthread_mutex_unlock(&bound->mutex);
+	return status;
+}
+
+static void begin_round(struct evc_bound *bound)
+{
+	bound->round++;
+	pthread_cond_broadcast(&bound->next_round);
+	pthread_mutex_unlock(&bound->mutex);
+}
+
+void evc_bound_unblock(struct evc_bound *bound, uint64_t places)
+{
+	uint64_t half = (bound->capacity + 1) / 2;
+
+	if (evc_bound_free(bound) < (places < half ? places : half) || pthread_mutex_trylock(&bound->mutex) != 0)
+		return;
+	bound->ops->clear(bound->owner);
+	begin_round(bound);
+}
+
+void evc_bound_end_waits(struct evc_bound *bound)
+{
+	pthread_mutex_lock(&bound->mutex);
+	begin_round(bound);
+}
+
+void evc_bound_read(struct evc_bound *bound, const uint64_t depths[EVC_LANE_COUNT],
+		    struct evc_mailbox_statistics *statistics)
+{
+	statistics->waiting = 0;
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		statistics->waiting += depths[lane];
+	statistics->refused = statistics->overflowed = statistics->high_water = 0;
+	if (bound != NULL) {
+		statistics->refused = atomic_load_explicit(&bound->refused, memory_order_relaxed);
+		statistics->overflowed = atomic_load_explicit(&bound->overflowed, memory_order_relaxed);
+		statistics->high_water = atomic_load_explicit(&bound->high_water, memory_order_relaxed);
+	}
+	statistics->accepted = statistics->taken + statistics->dropped + statistics->superseded +
+			       statistics->overflowed + statistics->waiting;
+}
+#endif

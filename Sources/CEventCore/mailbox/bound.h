@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * The bound of a mailbox: how many events may wait, and what becomes of one that finds no place. It lies in front
+ * of the mailbox: the sink of a bounded mailbox has functions of its own (mailbox_bounded.c), which admit an event
+ * and then post it as any other. An unbounded mailbox has nothing of this.
+ *
+ * `admitted` counts the places that were ever given to events, and the mailbox counts the events that were taken,
+ * as it does without a bound. The difference is how many places are in use. Both only grow.
+ *
+ *   producer                                        consumer
+ *   A1 load admitted                   relaxed      T1 take an envelope, and count it     relaxed store
+ *   A2 if A1 + n is beyond `limit`:                 T2 load signal                        relaxed
+ *      read what was taken             acquire
+ *      beyond taken + capacity: full
+ *   A3 CAS admitted: A1 → A1 + n       relaxed
+ *   A4 post
+ *
+ * `limit` spares a producer the consumer's line: it is what was once taken, plus the high-water mark. It never
+ * exceeds what is taken now, plus the capacity, since `taken` only grows and the mark is at most the capacity. A
+ * value that is too old is too low, and leads to A2.
+ *
+ * Claim 1: at no time are more than `capacity` places in use. A3 succeeds only if `admitted` is what A1 loaded; then
+ * A1 + n is at most `limit`, or at most what A2 found taken plus the capacity.
+ * Claim 2: who is told "full" found no place at the moment of A2: `admitted` was at least A1 then. A token of a
+ * latest-only subscription has no place but is counted by `left`; it is subtracted before it is counted, so that
+ * between these two steps of the consumer one place too few may be seen, and never one too many.
+ * Claim 3: the mark is exact while one thread posts at a time: an admission that leads beyond it goes by A2.
+ * With several, each of them sees at least the events that were waiting when it read `taken`.
+ *
+ * Waiting for a place (EVC_OVERFLOW_BLOCK):
+ *
+ *   producer, holding the mutex                     consumer, after T1, when BLOCKED is up
+ *   B1 raise BLOCKED                   seq_cst      C1 try to lock the mutex; else leave BLOCKED up
+ *   B2 admit, by A2                    seq_cst      C2 clear BLOCKED, count the round, wake all
+ *   B3 wait for the next round, or until the end    C3 unlock
+ * - No wake-up is lost. The consumer clears BLOCKED with the mutex held: after the producer waits (B3), which is
+ *   then woken, or before B1. If B2 missed a T1, then B1 came before the consumer's next seq_cst look at the
+ *   signal, which every consumer takes before it sleeps, arms the mailbox or is pumped again (the fence in
+ *   evc_mailbox_unblock's callers is that of the sleep protocol, mailbox_private.h, C1 and C2). It does not sleep
+ *   while BLOCKED is up.
+ * - The consumer never waits for a producer: it only tries to lock (D5).
+ * - A consumer at work wakes once EVC_BOUND_PLACES places are free, or half of them: one wake-up for several events.
+ *   When it finds nothing, or a pump returns, one place suffices. So a full mailbox does not stay full while its
+ *   consumer waits.
+ * - A close sets CLOSED, then wakes all with the mutex held; B3 looks at CLOSED with the mutex held before it waits.
+ *
+ * Displacing (EVC_OVERFLOW_DROP_OLDEST): a producer that finds no place takes an event of a lane that is not more
+ * urgent out of `lanes`, and has its place then: neither count changes. If there is none, the mailbox is full of
+ * more urgent events, or of events whose producers have a place and are about to post; nobody waits for those (D5),
+ * and the new event ends. The event that was taken out ends after the post, since that runs user code.
+ *
+ * Progress: an admission is lock-free. Tests: bound.c, bound_race.c; the explorer's scenario `bound`.
+ */
+#ifndef EVC_BOUND_H
+#define EVC_BOUND_H
+
+#include "eventcore/mailbox.h"
+#include "memory/spares.h"
+#include "platform/compiler.h"
+#include "lanes/shared_lanes.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* The largest capacity, for which no sum overflows. */
+#define EVC_BOUND_MAX (UINT64_MAX / 4)
+/* How many places are free before a consumer at work wakes producers; or half of the capacity, if that is less. */
+#define EVC_BOUND_PLACES 16u
+
+/* What a bound does to its mailbox, of either kind. */
+struct evc_bound_ops {
+	/* How many events were taken that had a place; not more than there are. */
+	uint64_t (*taken)(void *owner);
+	/* B1, and C2. */
+	void (*raise)(void *owner);
+	void (*clear)(void *owner);
+	/* True if the mailbox refuses posts; if the calling thread is a consumer of it, in a handler. */
+	bool (*is_closed)(void *owner);
+	bool (*is_consumer)(void *owner);
+	/* A4, of several lanes. Anything but EVC_OK: no memory, and nothing was posted. */
+	enum evc_status (*post)(void *owner, const struct evc_chain *chain);
+	/* After a put into `lanes`. */
+	void (*tell)(void *owner, unsigned lane);
+};
+
+struct evc_bound {
+	/* Constant. */
+	uint64_t capacity;
+	uint64_t block_ns;
+	enum evc_overflow policy;
+	const struct evc_bound_ops *ops;
+	void *owner;
+	/* The way into a mailbox for subscriptions that are unbounded. */
+	struct evc_sink unbounded;
+	/*
+	 * EVC_OVERFLOW_DROP_OLDEST: where the events of this mailbox wait, so that producers can take them out again;
+	 * NULL under the other policies. Tokens wait in the mailbox itself, since nobody may take them out.
+	 */
+	struct evc_shared_lanes *lanes;
+
+	/* Written by producers at each admission, and `limit` when it is reached. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t admitted;
+	_Atomic uint64_t limit;
+
+	/* Written on overflow. Relaxed: statistics; but `high_water` is part of `limit`. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t high_water;
+	_Atomic uint64_t refused;
+	_Atomic uint64_t overflowed;
+	/* Of `lanes`: how many events have left each stack; of a shared mailbox, without what workers took. */
+	_Atomic uint64_t popped[EVC_LANE_FIRST_QUEUE];
+	/* Guards `round`. Held for moments; innermost in the lock order. */
+	pthread_mutex_t mutex;
+	pthread_cond_t next_round;
+	uint32_t round;
+};
+
+/* Makes the bound of `owner`. NULL = out of memory. */
+struct evc_bound *evc_bound_create(uint64_t capacity, enum evc_overflow policy, uint64_t block_ns,
+				   const struct evc_bound_ops *ops, void *owner);
+/* `bound` may be NULL. */
+void evc_bound_destroy(struct evc_bound *bound);
+
+/* The part of evc_bound_admit by A2: how many of `events` got a place. */
+uint32_t evc_bound_admit_by_look(struct evc_bound *bound, uint32_t events);
+
+/* Gives places to as many of `events` events as there are. Any thread. */
+static inline uint32_t evc_bound_admit(struct evc_bound *bound, uint32_t events)
+{
+	uint64_t admitted = atomic_load_explicit(&bound->admitted, memory_order_relaxed);
+
+	do {
+		if (evc_unlikely(admitted + events >
+				 atomic_load_explicit(&bound->limit, memory_order_relaxed)))
+			return evc_bound_admit_by_look(bound, events);
+	} while (!atomic_compare_exchange_weak_explicit(&bound->admitted, &admitted, admitted + events,
+							memory_order_relaxed, memory_order_relaxed));
+	return events;
+}
+
+/* How many places are free. Any thread; exact while nothing is admitted or taken. */
+uint64_t evc_bound_free(struct evc_bound *bound);
+
+/* Waits for a place for one event, and takes it. EVC_FULL: the time is over. EVC_CLOSED. A producer. */
+enum evc_status evc_bound_wait(struct evc_bound *bound);
+/* C1 to C3, if `places` are free, or half of all. BLOCKED stays up if not. The consumer. */
+void evc_bound_unblock(struct evc_bound *bound, uint64_t places);
+/* Wakes all producers, since the mailbox has closed. Any thread. Blocking for a moment. */
+void evc_bound_end_waits(struct evc_bound *bound);
+
+/*
+ * bound_accept.c: what the sink of a bounded mailbox does with a chain that is not empty; of one envelope that found
+ * no place, with EVC_OK and `*is_admitted` false if it has ended; and counts what it refuses.
+ */
+enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain *chain);
+enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, bool *is_admitted);
+void evc_bound_count_refused(struct evc_bound *bound, uint32_t events);
+/* The same with EVC_OVERFLOW_DROP_OLDEST. */
+enum evc_status evc_bound_accept_displacing(struct evc_bound *bound, const struct evc_chain *chain);
+
+/* Adds the counters of a bound, which may be NULL, to those of its mailbox. Any thread. */
+void evc_bound_read(struct evc_bound *bound, const uint64_t depths[EVC_LANE_COUNT],
+		    struct evc_mailbox_statistics *statistics);
+
+#endif

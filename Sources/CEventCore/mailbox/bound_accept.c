@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#include "platform/config.h"
+
+#ifdef EVC_URCU
+/* The producer's side of a bound: admission, the overflow policies, and parts of chains. */
+#include "mailbox/bound.h"
+#include "memory/envelope.h"
+
+void evc_bound_count_refused(struct evc_bound *bound, uint32_t events)
+{
+	atomic_fetch_add_explicit(&bound->refused, events, memory_order_relaxed);
+}
+
+/* Ends an event that the mailbox has accepted: the new one, or one that is displaced in its favour. */
+static void drop(struct evc_bound *bound, struct evc_envelope *envelope, bool is_new)
+{
+	struct evc_thread_record *record = evc_thread_record_current;
+	struct evc_overflow_counts counts = record != NULL ? record->overflow : (struct evc_overflow_counts){ 0 };
+
+	atomic_fetch_add_explicit(&bound->overflowed, 1, memory_order_relaxed);
+	/* User code, whose own dispatches are not counted here. */
+	evc_envelope_release(envelope, false);
+	/* A thread that has never dispatched has nobody to report to. */
+	if (record == NULL)
+		return;
+	record->overflow = counts;
+	*(is_new ? &record->overflow.dropped : &record->overflow.displaced) += 1;
+}
+
+enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, bool *is_admitted)
+{
+	enum evc_status status = EVC_FULL;
+
+	*is_admitted = false;
+	switch (bound->policy) {
+	case EVC_OVERFLOW_DROP_NEWEST:
+		drop(bound, envelope, true);
+		return EVC_OK;
+	case EVC_OVERFLOW_BLOCK:
+		/* Nobody else would free a place. */
+		if (bound->ops->is_consumer(bound->owner))
+			break;
+		status = evc_bound_wait(bound);
+		*is_admitted = status == EVC_OK;
+		break;
+	case EVC_OVERFLOW_REFUSE:
+	case EVC_OVERFLOW_DROP_OLDEST:
+		break;
+	}
+	return status;
+}
+
+/* Ends the rest of a chain of which a part was accepted: it counts as refused. */
+static void refuse_rest(struct evc_bound *bound, struct evc_envelope *envelope, uint32_t count)
+{
+	struct evc_thread_record *record = evc_thread_record_current;
+	struct evc_overflow_counts counts = record != NULL ? record->overflow : (struct evc_overflow_counts){ 0 };
+	struct evc_chain rest = { envelope, NULL, count, 0 };
+
+	evc_bound_count_refused(bound, count);
+	evc_chain_end(&rest);
+	if (record == NULL)
+		return;
+	record->overflow = counts;
+	record->overflow.refused += count;
+}
+
+/* Posts the first `count` envelopes, which have places, and returns the one behind them by `*next`. */
+static enum evc_status post_part(struct evc_bound *bound, struct evc_envelope *first, uint32_t count,
+				 struct evc_envelope **next)
+{
+	struct evc_chain part = { first, first, count, 1u << first->lane };
+	enum evc_status status;
+
+	for (uint32_t i = 1; i < count; i++) {
+		part.last = evc_slot_next(part.last);
+		part.lanes |= 1u << part.last->lane;
+	}
+	*next = evc_slot_next(part.last);
+	evc_slot_set_next(part.last, NULL);
+	status = bound->ops->post(bound->owner, &part);
+	if (evc_likely(status == EVC_OK))
+		return EVC_OK;
+	/* The places are free again, and the chain is whole. */
+	atomic_fetch_sub_explicit(&bound->admitted, count, memory_order_relaxed);
+	evc_slot_set_next(part.last, *next);
+	*next = first;
+	return status;
+}
+
+enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain *chain)
+{
+	struct evc_envelope *envelope = chain->first, *next = NULL;
+	uint32_t left = chain->count;
+	enum evc_status status;
+
+	if (evc_unlikely(bound->ops->is_closed(bound->owner)))
+		return EVC_CLOSED;
+	while (left > 0) {
+		uint32_t admitted = evc_bound_admit(bound, left), done = 1;
+
+		if (evc_likely(admitted > 0)) {
+			status = post_part(bound, envelope, admitted, &next);
+			done = admitted;
+		} else {
+			bool is_admitted;
+
+			next = evc_slot_next(envelope);
+			status = evc_bound_overflow(bound, envelope, &is_admitted);
+			if (is_admitted)
+				status = post_part(bound, envelope, 1, &next);
+		}
+		if (evc_unlikely(status != EVC_OK)) {
+			if (left < chain->count) {
+				refuse_rest(bound, envelope, left);
+				return EVC_OK;
+			}
+			if (status == EVC_FULL)
+				evc_bound_count_refused(bound, left);
+			return status;
+		}
+		left -= done;
+		envelope = next;
+	}
+	return EVC_OK;
+}
+
+/* Finds a place for an event of this lane. False: there is none. `*victim`: the event that had the place. */
+static bool find_place(struct evc_bound *bound, unsigned lane, struct evc_envelope **victim)
+{
+	*victim = NULL;
+	if (evc_likely(evc_bound_admit(bound, 1) > 0))
+		return true;
+	*victim = evc_shared_lanes_take_last(bound->lanes, lane);
+	if (*victim == NULL)
+		/* The consumer may have taken all of them meanwhile. */
+		return evc_bound_admit_by_look(bound, 1) > 0;
+	if ((*victim)->lane < EVC_LANE_FIRST_QUEUE)
+		atomic_fetch_add_explicit(&bound->popped[(*victim)->lane], 1, memory_order_relaxed);
+	return true;
+}
+
+static void post_displacing(struct evc_bound *bound, struct evc_envelope *envelope)
+{
+	unsigned lane = envelope->lane;
+	struct evc_envelope *victim;
+
+	if (evc_unlikely(!find_place(bound, lane, &victim))) {
+		drop(bound, envelope, true);
+		return;
+	}
+	evc_slot_set_next(envelope, NULL);
+	evc_shared_lanes_put(bound->lanes, lane, envelope, 1);
+	bound->ops->tell(bound->owner, lane);
+	/* Last, since the end of a payload is user code, which may dispatch. */
+	if (evc_unlikely(victim != NULL))
+		drop(bound, victim, false);
+}
+
+enum evc_status evc_bound_accept_displacing(struct evc_bound *bound, const struct evc_chain *chain)
+{
+	struct evc_thread_record *record = evc_thread_record();
+	struct evc_envelope *envelope = chain->first, *next;
+	uint32_t segments = 0;
+
+	if (evc_unlikely(bound->ops->is_closed(bound->owner)))
+		return EVC_CLOSED;
+	/* All memory that may be needed: each lane may fill its segment, and more of them by a long chain. */
+	for (uint32_t lanes = chain->lanes >> EVC_LANE_FIRST_QUEUE; lanes != 0; lanes &= lanes - 1)
+		segments += 1 + chain->count / EVC_QUEUE_CELLS;
+	if (evc_unlikely(record == NULL ||
+			 (segments > 0 && !evc_spares_provide(record, EVC_NEEDS_SEGMENT, segments, false))))
+		return EVC_OUT_OF_MEMORY;
+	for (uint32_t left = chain->count; left > 0; left--, envelope = next) {
+		next = evc_slot_next(envelope);
+		post_displacing(bound, envelope);
+	}
+	return EVC_OK;
+}
+#endif

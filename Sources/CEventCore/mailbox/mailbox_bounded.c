@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#include "platform/config.h"
+
+#ifdef EVC_URCU
+/* What a bound (bound.h) does to a mailbox, and the functions of a bounded mailbox's sinks. */
+#include "mailbox/mailbox_own.h"
+#include "memory/spares.h"
+
+static uint64_t taken(void *owner)
+{
+	struct evc_mailbox *mailbox = owner;
+	uint64_t sum = 0;
+
+	/* Acquire, pairs with evc_mailbox_count_taken; seq_cst: B2. */
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		sum += atomic_load_explicit(&mailbox->left[lane], memory_order_seq_cst);
+	return sum - atomic_load_explicit(&mailbox->exempt, memory_order_relaxed);
+}
+
+/* B1. Wakes nobody: if B2 finds the mailbox full, its consumer has something to do. */
+static void raise_blocked(void *owner)
+{
+	struct evc_mailbox *mailbox = owner;
+
+	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_BLOCKED, memory_order_seq_cst);
+}
+
+static void clear_blocked(void *owner)
+{
+	struct evc_mailbox *mailbox = owner;
+
+	atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_BLOCKED, memory_order_seq_cst);
+}
+
+static bool is_closed(void *owner)
+{
+	/* Relaxed: as in mailbox_post.c; in evc_bound_wait the mutex orders it. */
+	return atomic_load_explicit(&((struct evc_mailbox *)owner)->attention, memory_order_relaxed) &
+	       EVC_ATTENTION_CLOSED;
+}
+
+static bool is_consumer(void *owner)
+{
+	return evc_consumed_current == &((struct evc_mailbox *)owner)->own;
+}
+
+static enum evc_status post(void *owner, const struct evc_chain *chain)
+{
+	struct evc_mailbox *mailbox = owner;
+
+	if (chain->first == chain->last)
+		evc_mailbox_post_one(mailbox, chain->first->lane, chain->first, 1);
+	else
+		evc_mailbox_push_chain(mailbox, chain, evc_mailbox_push);
+	return EVC_OK;
+}
+
+static void tell(void *owner, unsigned lane)
+{
+	evc_mailbox_tell(owner, lane);
+}
+
+static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
+
+	if (evc_unlikely(chain->first == NULL))
+		return EVC_INVALID_ARGUMENT;
+	return mailbox->displaces ? evc_bound_accept_displacing(mailbox->bound, chain)
+				  : evc_bound_accept(mailbox->bound, chain);
+}
+
+static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *envelope)
+{
+	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
+
+	if (evc_unlikely(is_closed(mailbox)))
+		return EVC_CLOSED;
+	if (evc_unlikely(evc_bound_admit(mailbox->bound, 1) == 0)) {
+		bool is_admitted;
+		enum evc_status status = evc_bound_overflow(mailbox->bound, envelope, &is_admitted);
+
+		if (status == EVC_FULL)
+			evc_bound_count_refused(mailbox->bound, 1);
+		if (!is_admitted)
+			return status;
+	}
+	evc_mailbox_post_one(mailbox, envelope->lane, envelope, 1);
+	return EVC_OK;
+}
+
+/* The way in for unbounded subscriptions: a post without an admission, whose envelopes have no place. */
+
+static struct evc_mailbox *mailbox_of_unbounded(struct evc_sink *sink)
+{
+	return evc_container_of(sink, struct evc_bound, unbounded)->owner;
+}
+
+static enum evc_status accept_unbounded(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	struct evc_mailbox *mailbox = mailbox_of_unbounded(sink);
+	struct evc_envelope *envelope = chain->first;
+
+	if (evc_unlikely(envelope == NULL))
+		return EVC_INVALID_ARGUMENT;
+	if (evc_unlikely(is_closed(mailbox)))
+		return EVC_CLOSED;
+	for (uint32_t i = 0; i < chain->count; i++, envelope = evc_slot_next(envelope))
+		envelope->flags |= EVC_ENVELOPE_EXEMPT;
+	return evc_mailbox_accept(&mailbox->sink, chain);
+}
+
+static void retain_unbounded(struct evc_sink *sink)
+{
+	evc_mailbox_retain(mailbox_of_unbounded(sink));
+}
+
+static void release_unbounded(struct evc_sink *sink)
+{
+	evc_mailbox_release(mailbox_of_unbounded(sink));
+}
+
+bool evc_mailbox_bound_open(struct evc_mailbox *mailbox)
+{
+	static const struct evc_bound_ops ops = { taken,	   raise_blocked, clear_blocked, is_closed,
+						  is_consumer, post,	      tell };
+	const struct evc_mailbox_options *options = &mailbox->options;
+
+	mailbox->bound = evc_bound_create(options->capacity, options->overflow, options->block_ns, &ops, mailbox);
+	if (mailbox->bound == NULL)
+		return false;
+	mailbox->displaces = mailbox->bound->lanes != NULL;
+	mailbox->sink.accept = accept;
+	mailbox->sink.accept_one = accept_one;
+	mailbox->sink.takes_batches = false;
+	/* accept_one is not called then. */
+	mailbox->sink.needs = mailbox->displaces ? EVC_NEEDS_SEGMENT : 0;
+	mailbox->bound->unbounded = (struct evc_sink){
+		accept_unbounded, retain_unbounded, release_unbounded, false, 0, NULL, NULL,
+	};
+	return true;
+}
+
+/* EVC_OVERFLOW_DROP_OLDEST: events wait in the lanes of the bound, from where the consumer takes as a worker does. */
+
+bool evc_mailbox_has_displaceable(struct evc_mailbox *mailbox)
+{
+	/* C2, for the relaxed looks that follow; pairs with the put. */
+	atomic_thread_fence(memory_order_seq_cst);
+	return evc_shared_lanes_have_some(mailbox->bound->lanes);
+}
+
+void evc_mailbox_add_displaceable(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT])
+{
+	struct evc_bound *bound = mailbox->bound;
+	unsigned lane = 0;
+
+	for (; lane < EVC_LANE_FIRST_QUEUE; lane++) {
+		/* In this order, so that the difference is not below 0. Modulo the size of `posted`. */
+		uintptr_t popped = (uintptr_t)atomic_load_explicit(&bound->popped[lane], memory_order_acquire);
+
+		depths[lane] += (uintptr_t)(evc_shared_stack_posted(&bound->lanes->stacks[lane]) - popped);
+	}
+	evc_domain_enter();
+	for (; lane < EVC_LANE_COUNT; lane++)
+		depths[lane] += evc_shared_lanes_depth(bound->lanes, lane);
+	evc_domain_leave();
+}
+
+struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, unsigned limit)
+{
+	struct evc_bound *bound = mailbox->bound;
+	unsigned lane;
+	struct evc_envelope *envelope = evc_shared_lanes_take(bound->lanes, limit, &lane);
+
+	if (envelope == NULL)
+		return NULL;
+	if (lane < EVC_LANE_FIRST_QUEUE)
+		atomic_fetch_add_explicit(&bound->popped[lane], 1, memory_order_relaxed);
+	/*
+	 * Counted as if it had come from the inbox, so that the inbox's depth stays what it is. Relaxed, and not by
+	 * evc_mailbox_count_left: after the mailbox has ended several threads do this.
+	 */
+	atomic_fetch_add_explicit(&mailbox->drained[lane], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&mailbox->left[lane], 1, memory_order_relaxed);
+	return envelope;
+}
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#include "platform/config.h"
+
+#ifdef EVC_URCU
+/*
+ * What a bound (mailbox/bound.h) does to a shared mailbox. Its workers count what they take in one place, `returned`,
+ * since a producer could not add their own counts up without a lock.
+ *
+ *   producer                                 worker
+ *   B1 set is_blocked         seq_cst        T1 add 1 to `returned`       seq_cst
+ *   B2 load `returned`        seq_cst        T2 load is_blocked           seq_cst
+ *                                            C1 to C3, if it is set
+ * Either B2 sees the place, or T2 sees that it is waited for. A worker that finds nothing more, and has not got the
+ * mutex (C1), does not sleep while is_blocked is set (worker_wait.c).
+ */
+#include "shared/shared_mailbox_private.h"
+
+_Thread_local EVC_FOUND_AT_START struct evc_shared_mailbox *evc_shared_consumed;
+
+static uint64_t taken(void *owner)
+{
+	return atomic_load_explicit(&((struct evc_shared_mailbox *)owner)->returned, memory_order_seq_cst);
+}
+
+static void raise_blocked(void *owner)
+{
+	atomic_store_explicit(&((struct evc_shared_mailbox *)owner)->is_blocked, true, memory_order_seq_cst);
+}
+
+static void clear_blocked(void *owner)
+{
+	atomic_store_explicit(&((struct evc_shared_mailbox *)owner)->is_blocked, false, memory_order_seq_cst);
+}
+
+static bool is_closed(void *owner)
+{
+	/* Relaxed: as in evc_shared_post; in evc_bound_wait the mutex orders it. */
+	return atomic_load_explicit(&((struct evc_shared_mailbox *)owner)->attention, memory_order_relaxed) &
+	       EVC_SHARED_CLOSED;
+}
+
+static bool is_consumer(void *owner)
+{
+	return evc_shared_consumed == owner;
+}
+
+static enum evc_status post(void *owner, const struct evc_chain *chain)
+{
+	return evc_shared_post(owner, chain);
+}
+
+static void tell(void *owner, unsigned lane)
+{
+	(void)lane;
+	evc_shared_tell(owner);
+}
+
+static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	struct evc_bound *bound = evc_container_of(sink, struct evc_shared_mailbox, sink)->bound;
+
+	if (evc_unlikely(chain->first == NULL))
+		return EVC_INVALID_ARGUMENT;
+	return bound->lanes != NULL ? evc_bound_accept_displacing(bound, chain) : evc_bound_accept(bound, chain);
+}
+
+bool evc_shared_bound_open(struct evc_shared_mailbox *mailbox, uint64_t capacity, enum evc_overflow overflow,
+			   uint64_t block_ns)
+{
+	static const struct evc_bound_ops ops = { taken,	   raise_blocked, clear_blocked, is_closed,
+						  is_consumer, post,	      tell };
+
+	mailbox->bound = evc_bound_create(capacity, overflow, block_ns, &ops, mailbox);
+	if (mailbox->bound == NULL)
+		return false;
+	mailbox->sink.accept = accept;
+	return true;
+}
+
+/* The next of `lanes`, which hold tokens, and of those of the bound; tokens first within a lane. */
+static struct evc_envelope *take_of_both(struct evc_shared_mailbox *mailbox, unsigned limit, unsigned *lane)
+{
+	struct evc_envelope *envelope = NULL;
+	unsigned l;
+
+	evc_domain_enter();
+	for (l = 0; l < limit; l++) {
+		envelope = evc_shared_lanes_take_of(&mailbox->lanes, l);
+		if (envelope == NULL)
+			envelope = evc_shared_lanes_take_of(mailbox->bound->lanes, l);
+		if (envelope != NULL)
+			break;
+	}
+	evc_domain_leave();
+	*lane = l;
+	return envelope;
+}
+
+struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox, unsigned limit, unsigned *lane)
+{
+	struct evc_envelope *envelope = mailbox->bound->lanes != NULL
+						? take_of_both(mailbox, limit, lane)
+						: evc_shared_lanes_take(&mailbox->lanes, limit, lane);
+
+	/* T1. */
+	if (envelope != NULL && !(envelope->flags & EVC_ENVELOPE_TOKEN))
+		atomic_fetch_add_explicit(&mailbox->returned, 1, memory_order_seq_cst);
+	/* T2. A worker at work wakes them rarely; one that finds nothing, at once. */
+	if (evc_unlikely(atomic_load_explicit(&mailbox->is_blocked, memory_order_seq_cst)))
+		evc_bound_unblock(mailbox->bound, envelope != NULL ? EVC_BOUND_PLACES : 1);
+	return envelope;
+}
+#endif

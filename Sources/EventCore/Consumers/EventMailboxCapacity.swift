@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// How many events may wait in a mailbox.
+///
+/// ```swift
+/// let pump = EventPump(mailbox: .bounded(10_000, whenFull: .dropOldest))
+/// ```
+///
+/// Each receiver that has a mailbox takes one: ``EventThread``, ``EventListener``, ``EventPump`` and
+/// ``EventPool``. Bounds belong to receivers: one that is full holds up or loses nothing of the others.
+public enum EventMailboxCapacity: Sendable, Equatable {
+  /// Any number, up to the memory of the process.
+  case unbounded
+  /// So many events at most, at least 1. Those that are handled do not wait any more, and those of a
+  /// `.latestOnly` callback do not count, since one of these waits at most.
+  case bounded(Int, whenFull: EventOverflowPolicy)
+
+  /// - Parameter what: The kind of receiver, for the message.
+  func check(for what: String) {
+    guard case .bounded(let capacity, let policy) = self else { return }
+    require(
+      capacity >= 1,
+      """
+      The mailbox of an \(what) holds at least one event, and this one was to hold \(capacity): pass 1 or \
+      more, or .unbounded.
+      """)
+    guard case .block(let limit) = policy else { return }
+    require(
+      limit >= .zero,
+      """
+      The policy .block(upTo:) of an \(what) waits for a time, and this one is \(limit): pass .zero or more.
+      """)
+  }
+
+  /// The number; nil for any.
+  var limit: Int? {
+    if case .bounded(let capacity, _) = self { capacity } else { nil }
+  }
+
+  /// What to do when it is reached.
+  var policy: EventOverflowPolicy {
+    if case .bounded(_, let policy) = self { policy } else { .refuse }
+  }
+}
+
+/// What becomes of an event that finds the mailbox of a receiver full. Each case counts it in the receiver's
+/// ``EventMailboxStatistics``.
+public enum EventOverflowPolicy: Sendable, Equatable {
+  /// The receiver does not accept it: what the dispatch returns is lower by it.
+  case refuse
+  /// The receiver accepts it and drops it at once.
+  case dropNewest
+  /// The receiver drops an event that waits in its favour: the oldest of the least urgent lane. It displaces none
+  /// that is more urgent than itself; if only such events wait, it is dropped itself. Of a stack the newest event
+  /// is dropped, below which nothing can be reached without a lock.
+  ///
+  /// `.latestOnly` events come before the others of their lane in such a mailbox.
+  case dropOldest
+  /// The dispatch waits for a place, up to a time, and is then refused. The end of the receiver ends the wait.
+  ///
+  /// This is the one policy under which a dispatch waits (D5), and while it does, it reaches no further receiver; a
+  /// scheduled event that waits holds up the schedules of its central. A dispatch by the receiver itself, in a
+  /// callback, is refused at once, since nobody else would make room. The first of several waiting threads is
+  /// woken after up to 16 places have become free, and not in the order of their arrival.
+  case block(upTo: Duration)
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/* Bounded mailboxes, on one thread: what each overflow policy does, and that every event is accounted for. */
+#include "platform/config.h"
+
+#ifdef EVC_URCU
+#include "suite.h"
+
+#include <string.h>
+
+#define LARGEST 100u
+
+static const char *open_bounded(struct suite_receiver *receiver, enum evc_overflow policy, uint64_t capacity)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .capacity = capacity, .overflow = policy };
+
+	return suite_receiver_open(receiver, &options);
+}
+
+struct counts {
+	uint64_t accepted, taken, waiting, refused, overflowed, high_water;
+};
+
+static const char *expect_counts(struct suite_receiver *receiver, struct counts expected)
+{
+	struct evc_mailbox_statistics found;
+
+	evc_mailbox_read_statistics(receiver->mailbox, &found);
+	EXPECT_EQUAL(found.accepted, expected.accepted, "accepted");
+	EXPECT_EQUAL(found.taken, expected.taken, "taken");
+	EXPECT_EQUAL(found.waiting, expected.waiting, "waiting");
+	EXPECT_EQUAL(found.refused, expected.refused, "refused");
+	EXPECT_EQUAL(found.overflowed, expected.overflowed, "overflowed");
+	EXPECT_EQUAL(found.high_water, expected.high_water, "high-water mark");
+	return NULL;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Around each capacity, and three times it. What was accepted first is what is taken. */
+static const char *refuses_and_drops_newest(void)
+{
+	static const uint64_t capacities[] = { 1, 2, 3, 63, 64, 65, LARGEST };
+
+	for (unsigned i = 0; i < 2 * sizeof(capacities) / sizeof(capacities[0]); i++) {
+		uint64_t n = capacities[i / 2], counts[] = { 0, 1, n - 1, n, n + 1, 3 * n };
+		bool drops = i % 2 != 0;
+
+		for (unsigned j = 0; j < sizeof(counts) / sizeof(counts[0]); j++) {
+			uint64_t count = counts[j], fit = least(count, n), over = count - fit, value;
+			struct suite_receiver receiver;
+			unsigned lane;
+
+			EXPECT_NONE(open_bounded(&receiver, drops ? EVC_OVERFLOW_DROP_NEWEST : EVC_OVERFLOW_REFUSE, n));
+			for (uint64_t v = 0; v < count; v++)
+				EXPECT_STATUS(suite_post(&receiver, EVC_LANE_QUEUE_NORMAL, v),
+					      v < n || drops ? EVC_OK : EVC_FULL);
+			EXPECT_NONE(expect_counts(&receiver, (struct counts){
+				drops ? count : fit, 0, fit, drops ? 0 : over, drops ? over : 0, fit }));
+			for (uint64_t v = 0; v < fit; v++) {
+				EXPECT_OK(suite_take(&receiver, &lane, &value));
+				EXPECT_EQUAL(value, v, "the value");
+			}
+			EXPECT_STATUS(suite_take(&receiver, &lane, &value), EVC_EMPTY);
+			EXPECT_OK(suite_post(&receiver, EVC_LANE_STACK_LOW, 7));
+			EXPECT_OK(suite_take(&receiver, &lane, &value));
+			EXPECT_NONE(expect_counts(&receiver, (struct counts){
+				(drops ? count : fit) + 1, fit + 1, 0, drops ? 0 : over, drops ? over : 0,
+				fit > 0 ? fit : 1 }));
+			EXPECT_EQUAL(receiver.drops, drops ? over : 0, "payloads ended");
+			evc_mailbox_release(receiver.mailbox);
+			EXPECT_EQUAL(receiver.finalized, 1, "finalized");
+		}
+	}
+	return NULL;
+}
+
+/* The newest wait, however many came; each lane's are taken in order. */
+static const char *drops_oldest(void)
+{
+	static const uint64_t capacities[] = { 1, 2, 3, 63, 64, 65, LARGEST, 487, 488, 489, 2000 };
+
+	for (unsigned i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
+		uint64_t n = capacities[i], counts[] = { 0, 1, n - 1, n, n + 1, 3 * n };
+
+		for (unsigned j = 0; j < sizeof(counts) / sizeof(counts[0]); j++) {
+			uint64_t count = counts[j], fit = least(count, n), value;
+			struct suite_receiver receiver;
+			unsigned lane;
+
+			EXPECT_NONE(open_bounded(&receiver, EVC_OVERFLOW_DROP_OLDEST, n));
+			for (uint64_t v = 0; v < count; v++)
+				EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOW, v));
+			EXPECT_NONE(expect_counts(&receiver, (struct counts){ count, 0, fit, 0, count - fit, fit }));
+			/* More urgent ones displace them, and less urgent ones find no place. */
+			for (uint64_t v = 0; v < fit / 2; v++)
+				EXPECT_OK(suite_post(&receiver, EVC_LANE_STACK_HIGH, 1000 + v));
+			if (fit == n)
+				EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOWEST, 5));
+			for (uint64_t v = fit / 2; v-- > 0;) {
+				EXPECT_OK(suite_take(&receiver, &lane, &value));
+				EXPECT_EQUAL(value, 1000 + v, "the newest of the stack");
+			}
+			for (uint64_t v = count - (fit == n ? fit - fit / 2 : fit); v < count && fit == n; v++) {
+				EXPECT_OK(suite_take(&receiver, &lane, &value));
+				EXPECT_EQUAL(value, v, "the oldest that is left");
+			}
+			evc_mailbox_release(receiver.mailbox);
+			EXPECT_EQUAL(receiver.finalized, 1, "finalized");
+		}
+	}
+	return NULL;
+}
+
+/* The model: what waits in each lane, oldest first. */
+struct model {
+	uint64_t waiting[EVC_LANE_COUNT][LARGEST];
+	unsigned count[EVC_LANE_COUNT], total;
+	struct counts counts;
+};
+
+static void model_remove(struct model *model, unsigned lane, unsigned index)
+{
+	uint64_t *waiting = model->waiting[lane];
+
+	memmove(&waiting[index], &waiting[index + 1], (--model->count[lane] - index) * sizeof(*waiting));
+	model->total--;
+}
+
+/* The oldest of the least urgent lane, but none of a more urgent one than `lane`; of a stack the newest. */
+static bool model_displace(struct model *model, unsigned lane)
+{
+	for (unsigned last = EVC_LANE_COUNT; last > lane; last--) {
+		unsigned count = model->count[last - 1];
+
+		if (count == 0)
+			continue;
+		model_remove(model, last - 1, last - 1 < EVC_LANE_FIRST_QUEUE ? count - 1 : 0);
+		return true;
+	}
+	return false;
+}
+
+static enum evc_status model_post(struct model *model, enum evc_overflow policy, unsigned capacity, unsigned lane,
+				  uint64_t value)
+{
+	struct counts *counts = &model->counts;
+
+	if (model->total == capacity) {
+		if (policy == EVC_OVERFLOW_REFUSE) {
+			counts->refused++;
+			return EVC_FULL;
+		}
+		counts->overflowed++;
+		counts->accepted++;
+		if (policy == EVC_OVERFLOW_DROP_NEWEST || !model_displace(model, lane))
+			return EVC_OK;
+		counts->accepted--;
+	}
+	model->waiting[lane][model->count[lane]++] = value;
+	model->total++;
+	counts->accepted++;
+	if (model->total > counts->high_water)
+		counts->high_water = model->total;
+	return EVC_OK;
+}
+
+static const char *take_as(struct suite_receiver *receiver, struct model *model)
+{
+	unsigned lane = 0, found_lane, index;
+	uint64_t value, found;
+
+	while (lane < EVC_LANE_COUNT && model->count[lane] == 0)
+		lane++;
+	if (lane == EVC_LANE_COUNT) {
+		EXPECT_STATUS(suite_take(receiver, &found_lane, &found), EVC_EMPTY);
+		return NULL;
+	}
+	index = lane < EVC_LANE_FIRST_QUEUE ? model->count[lane] - 1 : 0;
+	value = model->waiting[lane][index];
+	model_remove(model, lane, index);
+	model->counts.taken++;
+	EXPECT_OK(suite_take(receiver, &found_lane, &found));
+	EXPECT_EQUAL(found_lane, lane, "the lane");
+	EXPECT_EQUAL(found, value, "the value");
+	return NULL;
+}
+
+/* D1 to D3 by chance, on all lanes, around a mailbox that is mostly full. */
+static const char *as_the_model(void)
+{
+	static const enum evc_overflow policies[] = { EVC_OVERFLOW_REFUSE, EVC_OVERFLOW_DROP_NEWEST,
+						      EVC_OVERFLOW_DROP_OLDEST };
+	uint64_t seed = suite_seed(), random = seed;
+
+	for (unsigned round = 0; round < 90; round++) {
+		enum evc_overflow policy = policies[round % (sizeof(policies) / sizeof(policies[0]))];
+		unsigned capacity = 1 + (unsigned)(suite_random(&random) % (round % 2 != 0 ? 5 : LARGEST));
+		unsigned lanes = 1 + (unsigned)(suite_random(&random) % EVC_LANE_COUNT);
+		struct model model = { 0 };
+		struct suite_receiver receiver;
+		const char *message;
+
+		EXPECT_NONE(open_bounded(&receiver, policy, capacity));
+		for (uint64_t step = 0; step < 2000; step++) {
+			unsigned lane = EVC_LANE_COUNT - 1 - (unsigned)(suite_random(&random) % lanes);
+
+			if (suite_random(&random) % 5 < 3)
+				EXPECT_STATUS(suite_post(&receiver, lane, step),
+					      model_post(&model, policy, capacity, lane, step));
+			else if ((message = take_as(&receiver, &model)) != NULL)
+				return suite_fail("%s (seed %llu, round %u)", message, (unsigned long long)seed,
+						  round);
+			model.counts.waiting = model.total;
+			if (step % 10 == 0)
+				EXPECT_NONE(expect_counts(&receiver, model.counts));
+		}
+		EXPECT_NONE(expect_counts(&receiver, model.counts));
+		EXPECT_EQUAL(receiver.drops, model.counts.overflowed, "payloads ended");
+		evc_mailbox_release(receiver.mailbox);
+		EXPECT_EQUAL(receiver.drops, model.counts.overflowed + model.total, "payloads ended");
+	}
+	return NULL;
+}
+
+static const char *make_chain(struct suite_receiver *receiver, uint64_t first, unsigned count,
+			      struct evc_chain *chain)
+{
+	*chain = (struct evc_chain)EVC_CHAIN_EMPTY;
+	for (uint64_t value = first; value < first + count; value++) {
+		struct evc_envelope *envelope;
+
+		EXPECT_OK(evc_envelope_create(receiver->subscription, EVC_LANE_QUEUE_LOW, sizeof(value),
+					      _Alignof(uint64_t), &envelope));
+		memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
+		evc_chain_append(chain, envelope);
+	}
+	return NULL;
+}
+
+/* Of a chain the first envelopes that fit are accepted; one that does not fit at all stays the caller's. */
+static const char *part_of_a_chain(void)
+{
+	for (unsigned free = 0; free <= 10; free++) {
+		for (unsigned drops = 0; drops < 2; drops++) {
+			struct suite_receiver receiver;
+			struct evc_chain chain;
+			unsigned lane, over = free < 7 ? 7 - free : 0;
+			uint64_t value;
+
+			EXPECT_NONE(open_bounded(&receiver, drops ? EVC_OVERFLOW_DROP_NEWEST : EVC_OVERFLOW_REFUSE, 10));
+			for (unsigned i = 0; i < 10 - free; i++)
+				EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_HIGH, i));
+			EXPECT_NONE(make_chain(&receiver, 100, 7, &chain));
+			EXPECT_STATUS(evc_mailbox_post(receiver.mailbox, &chain),
+				      free == 0 && !drops ? EVC_FULL : EVC_OK);
+			if (free == 0 && !drops) {
+				EXPECT_EQUAL(receiver.drops, 0, "payloads ended");
+				for (struct evc_envelope *envelope = chain.first, *next; envelope != NULL; envelope = next) {
+					next = evc_dispatch_next(envelope);
+					evc_envelope_release(envelope, true);
+				}
+			} else {
+				EXPECT_EQUAL(receiver.drops, over, "payloads ended");
+			}
+			EXPECT_NONE(expect_counts(&receiver, (struct counts){
+				10 - free + (drops ? 7 : 7 - over), 0, 10 - free + 7 - over, drops ? 0 : over,
+				drops ? over : 0, 10 - free + 7 - over }));
+			for (unsigned i = 0; i < 10 - free; i++)
+				EXPECT_OK(suite_take(&receiver, &lane, &value));
+			for (unsigned i = 0; i < 7 - over; i++) {
+				EXPECT_OK(suite_take(&receiver, &lane, &value));
+				EXPECT_EQUAL(value, 100 + i, "the value");
+			}
+			EXPECT_STATUS(suite_take(&receiver, &lane, &value), EVC_EMPTY);
+			evc_mailbox_release(receiver.mailbox);
+		}
+	}
+	return NULL;
+}
+
+/* Five receivers of one event: one has room, three are full, one has closed. */
+static const char *outcomes(void)
+{
+	struct suite_receiver receivers[5];
+	struct evc_dispatch_outcome outcome;
+	struct evc_dispatch dispatch;
+	struct evc_router *router;
+	uint32_t accepted;
+
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_NONE(suite_receiver_open(&receivers[0], NULL));
+	EXPECT_NONE(open_bounded(&receivers[1], EVC_OVERFLOW_REFUSE, 1));
+	EXPECT_NONE(open_bounded(&receivers[2], EVC_OVERFLOW_DROP_NEWEST, 4));
+	EXPECT_NONE(suite_receiver_open(&receivers[3], NULL));
+	EXPECT_NONE(open_bounded(&receivers[4], EVC_OVERFLOW_DROP_OLDEST, 2));
+	for (unsigned i = 0; i < 5; i++)
+		EXPECT_OK(evc_router_subscribe(router, 1, receivers[i].subscription, 0, false));
+	evc_mailbox_close(receivers[3].mailbox);
+	for (unsigned boxed = 0; boxed < 2; boxed++) {
+		EXPECT_OK(evc_dispatch_begin(router, 1, EVC_LANE_QUEUE_LOW, boxed ? 200 : 8, 8, 3, &dispatch));
+		for (struct evc_envelope *envelope = dispatch.first; envelope != NULL;
+		     envelope = evc_dispatch_next(envelope))
+			memset(evc_envelope_payload(envelope), 0, 8);
+		accepted = evc_dispatch_commit_reporting(&dispatch, &outcome);
+		EXPECT_EQUAL(accepted, boxed ? 3 + 0 + 3 + 3 : 3 + 1 + 3 + 3, "accepted");
+		EXPECT_EQUAL(outcome.accepted, boxed ? 3 + 0 + 1 + 3 : 3 + 1 + 3 + 3, "waiting");
+		EXPECT_EQUAL(outcome.refused, boxed ? 3 : 2, "refused");
+		EXPECT_EQUAL(outcome.dropped, boxed ? 2 : 0, "dropped");
+		EXPECT_EQUAL(outcome.displaced, boxed ? 3 : 1, "displaced");
+		EXPECT_EQUAL(outcome.closed, 3, "closed");
+	}
+	evc_router_destroy(router);
+	for (unsigned i = 0; i < 5; i++)
+		evc_mailbox_release(receivers[i].mailbox);
+	EXPECT(suite_settle(), "the callback thread got stuck");
+	return NULL;
+}
+
+/* A latest-only event takes no place, and is accepted by a full mailbox. */
+static const char *latest_has_no_place_under(enum evc_overflow policy)
+{
+	bool refuses = policy == EVC_OVERFLOW_REFUSE;
+	struct evc_subscription *plain, *latest;
+	struct suite_receiver receiver;
+	uint64_t value;
+	unsigned lane;
+
+	EXPECT_NONE(open_bounded(&receiver, policy, 2));
+	plain = receiver.subscription;
+	EXPECT_NONE(suite_receiver_latest(&receiver, &latest));
+	for (unsigned round = 0; round < 100; round++) {
+		receiver.subscription = latest;
+		EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_HIGH, 9));
+		receiver.subscription = plain;
+		EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 1));
+		EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 2));
+		EXPECT_STATUS(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 3), refuses ? EVC_FULL : EVC_OK);
+		receiver.subscription = latest;
+		EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_HIGH, 10));
+		receiver.subscription = plain;
+		EXPECT_OK(suite_take(&receiver, &lane, &value));
+		EXPECT_EQUAL(value, 10, "the newest");
+		EXPECT_STATUS(suite_post(&receiver, EVC_LANE_QUEUE_LOW, 3), refuses ? EVC_FULL : EVC_OK);
+		for (unsigned i = 1; i <= 2; i++) {
+			EXPECT_OK(suite_take(&receiver, &lane, &value));
+			EXPECT_EQUAL(value, refuses ? i : 3, "the value");
+		}
+	}
+	EXPECT_NONE(expect_counts(&receiver, (struct counts){
+		refuses ? 400 : 600, 300, 0, refuses ? 200 : 0, refuses ? 0 : 200, 2 }));
+	evc_latest_subscription_release(latest);
+	evc_mailbox_release(receiver.mailbox);
+	EXPECT_EQUAL(receiver.finalized, 2, "finalized");
+	return NULL;
+}
+
+static const char *latest_has_no_place(void)
+{
+	EXPECT_NONE(latest_has_no_place_under(EVC_OVERFLOW_REFUSE));
+	return latest_has_no_place_under(EVC_OVERFLOW_DROP_OLDEST);
+}
+
+static bool post_more(void *context, void *payload, const struct evc_envelope *envelope, bool owned);
+
+/* Events of an unbounded subscription are accepted by a full mailbox, take no place, and are never displaced. */
+static const char *unbounded_subscription(void)
+{
+	static const enum evc_overflow policies[] = { EVC_OVERFLOW_REFUSE, EVC_OVERFLOW_DROP_NEWEST,
+						      EVC_OVERFLOW_DROP_OLDEST, EVC_OVERFLOW_BLOCK };
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 2, .overflow = policies[i], .block_ns = 1000 };
+		struct evc_subscription_options always = { .size = sizeof(always), .deliver = post_more, .unbounded = true };
+		struct suite_receiver receiver;
+		struct evc_subscription *plain, *unbounded;
+		uint64_t value, sum = 0;
+		unsigned lane;
+
+		EXPECT_NONE(suite_receiver_open(&receiver, &options));
+		plain = receiver.subscription;
+		EXPECT_OK(evc_mailbox_add_subscription(receiver.mailbox, &always, &unbounded));
+		for (unsigned round = 0; round < 3; round++) {
+			for (unsigned j = 0; j < 5; j++) {
+				receiver.subscription = unbounded;
+				EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_LOWEST, 100));
+				receiver.subscription = plain;
+				EXPECT_STATUS(suite_post(&receiver, EVC_LANE_QUEUE_NORMAL, 1),
+					      j < 2 || i == 1 || i == 2 ? EVC_OK : EVC_FULL);
+			}
+			for (unsigned j = 0; j < 7; j++) {
+				EXPECT_OK(suite_take(&receiver, &lane, &value));
+				sum += value;
+			}
+			EXPECT_STATUS(suite_take(&receiver, &lane, &value), EVC_EMPTY);
+		}
+		EXPECT_EQUAL(sum, 3 * (500 + 2), "what was taken");
+		receiver.subscription = unbounded;
+		EXPECT_OK(suite_post(&receiver, EVC_LANE_STACK_LOW, 1));
+		evc_mailbox_close(receiver.mailbox);
+		EXPECT_STATUS(suite_post(&receiver, EVC_LANE_STACK_LOW, 1), EVC_CLOSED);
+		evc_mailbox_release(receiver.mailbox);
+		EXPECT_EQUAL(receiver.finalized, 1, "finalized");
+	}
+	return NULL;
+}
+
+/* D7: a handler that posts to its own full mailbox is refused at once, also where others would wait for ever. */
+struct poster {
+	struct suite_receiver *receiver;
+	struct evc_router *router;
+	unsigned accepted, refused;
+};
+
+static bool post_more(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct poster *poster = context;
+	uint64_t value = 5;
+
+	(void)payload, (void)envelope, (void)owned;
+	for (unsigned i = 0; i < 10; i++) {
+		uint32_t receivers = 0;
+
+		if (evc_dispatch_bytes(poster->router, 1, EVC_LANE_QUEUE_NORMAL, &value, sizeof(value),
+				       _Alignof(uint64_t), &receivers) != EVC_OK)
+			return true;
+		poster->accepted += receivers;
+		poster->refused += 1 - receivers;
+	}
+	return true;
+}
+
+static const char *own_posts(void)
+{
+	static const enum evc_overflow policies[] = { EVC_OVERFLOW_REFUSE, EVC_OVERFLOW_BLOCK };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 4, .overflow = policies[i],
+						       .block_ns = EVC_FOREVER, .batches = true };
+		struct suite_receiver receiver;
+		struct poster poster = { &receiver, NULL, 0, 0 };
+		struct evc_subscription *subscription;
+		uint64_t handled;
+
+		EXPECT_NONE(suite_receiver_open(&receiver, &options));
+		EXPECT_NONE(suite_receiver_add(&receiver, post_more, &poster, &subscription));
+		EXPECT_OK(evc_router_create(&poster.router));
+		EXPECT_OK(evc_router_subscribe(poster.router, 1, subscription, 0, false));
+		receiver.subscription = subscription;
+		EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_NORMAL, 1));
+		EXPECT_OK(evc_mailbox_pump_until(receiver.mailbox, 100, EVC_FOREVER, &handled));
+		EXPECT_EQUAL(poster.accepted, 4 + 99, "accepted");
+		EXPECT_EQUAL(poster.refused, 6 + 99 * 9, "refused");
+		EXPECT_NONE(expect_counts(&receiver, (struct counts){ 104, 100, 4, 6 + 99 * 9, 0, 4 }));
+		evc_router_destroy(poster.router);
+		evc_mailbox_release(receiver.mailbox);
+		EXPECT(suite_settle(), "the callback thread got stuck");
+	}
+	return NULL;
+}
+
+static const char *refused_options(void)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 1, .overflow = (enum evc_overflow)(EVC_OVERFLOW_BLOCK + 1) };
+	struct evc_mailbox *mailbox;
+
+	EXPECT_STATUS(evc_mailbox_create(&options, &mailbox), EVC_INVALID_ARGUMENT);
+	options = (struct evc_mailbox_options){ .size = sizeof(struct evc_mailbox_options), .capacity = UINT64_MAX };
+	EXPECT_STATUS(evc_mailbox_create(&options, &mailbox), EVC_INVALID_ARGUMENT);
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "a bounded mailbox holds its capacity, and refuses or drops what comes then", refuses_and_drops_newest },
+	{ "a mailbox that drops the oldest keeps the newest and the most urgent", drops_oldest },
+	{ "D1 D2 D3 a bounded mailbox under each overflow policy: each take is the model's", as_the_model },
+	{ "of a chain a bounded mailbox accepts the first envelopes that fit", part_of_a_chain },
+	{ "D4 a dispatch says what became of its events at each receiver", outcomes },
+	{ "a latest-only event has no place in a bounded mailbox", latest_has_no_place },
+	{ "an unbounded subscription of a bounded mailbox loses nothing and takes no place", unbounded_subscription },
+	{ "D7 a handler's posts to its own full mailbox are refused at once", own_posts },
+	{ "a mailbox refuses a capacity and an overflow policy that do not exist", refused_options },
+};
+SUITE_GROUP(suite_bound, tests);
+#endif

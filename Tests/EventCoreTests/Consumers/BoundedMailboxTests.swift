@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+import Synchronization
+import Testing
+
+@testable import EventCore
+
+@Suite("Bounded mailboxes: what overflow policies do")
+struct BoundedMailboxTests {
+  private struct Numbered: Eventable {
+    var number: Int
+    var token: Lifetime.Token?
+  }
+
+  private final class Seen {
+    var numbers: [Int] = []
+  }
+
+  private static let lanes: [(EventDispatchMethod, EventPriority)] = [
+    (.stack, .highest), (.stack, .high), (.stack, .normal), (.stack, .low), (.stack, .lowest),
+    (.queue, .highest), (.queue, .high), (.queue, .normal), (.queue, .low), (.queue, .lowest),
+  ]
+
+  /// What waits in each lane, oldest first, and what became of the rest.
+  private struct Model {
+    let capacity: Int
+    let policy: EventOverflowPolicy
+    var lanes = [[Int]](repeating: [], count: 10)
+    var statistics = EventMailboxStatistics.none
+
+    mutating func post(_ number: Int, to lane: Int) -> EventDispatchOutcome {
+      var outcome = EventDispatchOutcome()
+      if statistics.waiting == capacity {
+        switch policy {
+        case .refuse, .block:
+          statistics.refused += 1
+          outcome.refused = 1
+          return outcome
+        case .dropNewest:
+          statistics.dropped += 1
+        case .dropOldest:
+          statistics.dropped += 1
+          if let last = lanes.lastIndex(where: { !$0.isEmpty }), last >= lane {
+            lanes[last].remove(at: last < 5 ? lanes[last].count - 1 : 0)
+            statistics.waiting -= 1
+            outcome.displaced = 1
+          }
+        }
+        if outcome.displaced == 0 {
+          statistics.accepted += 1
+          outcome.dropped = 1
+          return outcome
+        }
+      }
+      lanes[lane].append(number)
+      statistics.accepted += 1
+      statistics.waiting += 1
+      statistics.highWaterMark = max(statistics.highWaterMark, statistics.waiting)
+      outcome.accepted = 1
+      return outcome
+    }
+
+    mutating func take() -> Int? {
+      guard let lane = lanes.firstIndex(where: { !$0.isEmpty }) else { return nil }
+      statistics.waiting -= 1
+      return lanes[lane].remove(at: lane < 5 ? lanes[lane].count - 1 : 0)
+    }
+  }
+
+  private static let policies: [EventOverflowPolicy] = [
+    .refuse, .dropNewest, .dropOldest, .block(upTo: .zero), .block(upTo: .microseconds(1)),
+  ]
+
+  @Test("D1 to D4: each event's fate, and each take, is the model's", arguments: cores, policies)
+  func model(core: EventCentral.Core, policy: EventOverflowPolicy) {
+    var random = SeededRandom(seed: announcedSeed("model, \(core), \(policy)"))
+    for round in 0..<20 {
+      let capacity = round % 2 == 0 ? Int.random(in: 1...4, using: &random) : Int.random(in: 5...200, using: &random)
+      let first = Int.random(in: 0..<10, using: &random)
+      let (central, lifetime, seen) = (EventCentral(core: core), Lifetime(), Seen())
+      let pump = EventPump(on: central, mailbox: .bounded(capacity, whenFull: policy))
+      pump.addEventCallback { (event: Numbered) in seen.numbers.append(event.number) }
+      var model = Model(capacity: capacity, policy: policy)
+      for number in 0..<600 {
+        if Int.random(in: 0..<5, using: &random) < 3 {
+          let lane = Int.random(in: first..<10, using: &random)
+          let (method, priority) = Self.lanes[lane]
+          let event = Numbered(number: number, token: lifetime.token())
+          let expected = model.post(number, to: lane)
+          if number % 2 == 0 {
+            let outcome =
+              method == .queue
+              ? event.queueWithOutcome(priority: priority, on: central)
+              : event.stackWithOutcome(priority: priority, on: central)
+            #expect(outcome == expected)
+          } else {
+            let accepted =
+              method == .queue
+              ? event.queue(priority: priority, on: central) : event.stack(priority: priority, on: central)
+            #expect(accepted == expected.accepted + expected.dropped)
+          }
+        } else {
+          seen.numbers = []
+          pump.run(limit: 1)
+          #expect(seen.numbers == (model.take().map { [$0] } ?? []))
+        }
+        #expect(lifetime.alive == model.statistics.waiting)
+        if number % 20 == 0 { #expect(pump.mailboxStatistics == model.statistics) }
+      }
+      #expect(pump.mailboxStatistics == model.statistics)
+      #expect(pump.eventCount == model.statistics.waiting)
+      pump.cancel()
+      pump.run()
+      #expect(lifetime.alive == 0)
+      #expect(pump.statistics.cancelled == UInt64(model.statistics.waiting))
+    }
+  }
+
+  @Test("of a sequence the first events that fit are accepted", arguments: cores)
+  func sequences(core: EventCentral.Core) {
+    for count in [0, 1, 9, 10, 11, 30, 200] {
+      let (central, lifetime, seen) = (EventCentral(core: core), Lifetime(), Seen())
+      let pump = EventPump(on: central, mailbox: .bounded(10, whenFull: .refuse))
+      pump.addEventCallback { (event: Numbered) in seen.numbers.append(event.number) }
+      let events = (0..<count).map { Numbered(number: $0, token: lifetime.token()) }
+      #expect(events.queue(on: central) == min(count, 10))
+      #expect(pump.mailboxStatistics.refused == UInt64(count - min(count, 10)))
+      pump.run()
+      #expect(seen.numbers == Array(0..<min(count, 10)))
+      // Moved out of an iterator, and boxed.
+      #expect(AnySequence(events).stack(on: central) == min(count, 10))
+      pump.run()
+      #expect(seen.numbers.count == 2 * min(count, 10))
+    }
+  }
+
+  @Test("D4: a bound concerns its own receiver alone", arguments: cores)
+  func severalReceivers(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let capacities: [EventMailboxCapacity] = [
+      .unbounded, .bounded(1, whenFull: .refuse), .bounded(2, whenFull: .dropNewest),
+      .bounded(3, whenFull: .dropOldest),
+    ]
+    let pumps = capacities.map { EventPump(on: central, mailbox: $0) }
+    for pump in pumps { pump.addEventCallback { (_: Numbered) in } }
+    var sum = EventDispatchOutcome()
+    for number in 0..<4 {
+      let outcome = Numbered(number: number).queueWithOutcome(on: central)
+      #expect(outcome.accepted + outcome.refused + outcome.dropped + outcome.ended == 4)
+      sum.accepted += outcome.accepted
+      sum.refused += outcome.refused
+      sum.dropped += outcome.dropped
+      sum.displaced += outcome.displaced
+    }
+    #expect(sum.accepted == 4 + 1 + 2 + 4 && sum.refused == 3 && sum.dropped == 2 && sum.displaced == 1)
+    #expect(pumps.map { $0.run().handled } == [4, 1, 2, 3])
+    #expect(pumps.map(\.mailboxStatistics.highWaterMark) == [0, 1, 2, 3])
+  }
+
+  @Test("latest-only events take no place, and a pump's own jobs are never lost", arguments: cores, policies)
+  func withoutPlace(core: EventCentral.Core, policy: EventOverflowPolicy) {
+    struct Position: Eventable { var x: Int }
+    let (central, seen) = (EventCentral(core: core), Seen())
+    let pump = EventPump(on: central, mailbox: .bounded(1, whenFull: policy))
+    pump.addEventCallback(
+      { (position: Position) in seen.numbers.append(position.x) }, interestedIn: .latestOnly)
+    pump.addEventCallback { (event: Numbered) in seen.numbers.append(event.number) }
+    for number in 0..<3 {
+      #expect(Position(x: 100 + number).queue(on: central) == 1)
+      Numbered(number: number).queue(on: central)
+    }
+    let jobs = Atomic<Int>(0)
+    for _ in 0..<5 { #expect(pump.consumer.post { jobs.wrappingAdd(1, ordering: .relaxed) }) }
+    #expect(pump.run().handled == 7)
+    #expect(jobs.load(ordering: .relaxed) == 5)
+    #expect(seen.numbers.sorted() == [policy == .dropOldest ? 2 : 0, 102])
+    #expect(pump.mailboxStatistics.highWaterMark == 1)
+  }
+
+  @Test("D7: a callback that dispatches to its own full mailbox is refused at once", arguments: cores)
+  func ownPosts(core: EventCentral.Core) {
+    for policy in [EventOverflowPolicy.refuse, .block(upTo: .seconds(1_000_000))] {
+      let (central, seen) = (EventCentral(core: core), Seen())
+      let pump = EventPump(on: central, mailbox: .bounded(2, whenFull: policy))
+      pump.addEventCallback { (event: Numbered) in
+        seen.numbers += (0..<4).map { Numbered(number: $0).queue(on: central) }
+      }
+      // Between two runs the loop is the consumer of what it dispatches to its pump.
+      #expect(pump.queueEvent(Numbered(number: 0)) && pump.stackEvent(Numbered(number: 0)))
+      #expect(!pump.queueEvent(Numbered(number: 0)) && !pump.stackEvent(Numbered(number: 0)))
+      pump.run(limit: 2)
+      #expect(seen.numbers == [1, 0, 0, 0, 1, 0, 0, 0])
+      pump.cancel()
+      pump.run()
+    }
+  }
+
+  @Test("D5: a blocked dispatch goes on as soon as the loop makes room, and none is lost", arguments: cores)
+  func blocking(core: EventCentral.Core) {
+    let (central, seen, count) = (EventCentral(core: core), Seen(), 200 * 3)
+    let pump = EventPump(on: central, mailbox: .bounded(2, whenFull: .block(upTo: .seconds(1_000))))
+    pump.addEventCallback { (event: Numbered) in seen.numbers.append(event.number) }
+    let accepted = Atomic<Int>(0)
+    for producer in 0..<3 {
+      runThread {
+        for number in 0..<200 {
+          accepted.wrappingAdd(
+            Numbered(number: producer * 1_000 + number).queue(on: central), ordering: .relaxed)
+        }
+      }
+    }
+    #expect(
+      waitUntil {
+        pump.run(limit: 1)
+        return seen.numbers.count == count
+      })
+    #expect(waitUntil { accepted.load(ordering: .relaxed) == count })
+    for producer in 0..<3 {
+      #expect(seen.numbers.filter { $0 / 1_000 == producer } == (0..<200).map { producer * 1_000 + $0 })
+    }
+    #expect(pump.mailboxStatistics.highWaterMark <= 2 && pump.mailboxStatistics.refused == 0)
+  }
+
+  @Test("D10: the time limit and the end of the receiver end a blocked dispatch", arguments: cores)
+  func blockedUntil(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central, mailbox: .bounded(1, whenFull: .block(upTo: .milliseconds(2))))
+    pump.addEventCallback { (_: Numbered) in }
+    #expect(Numbered(number: 0).queue(on: central) == 1)
+    let start = ContinuousClock.now
+    #expect(Numbered(number: 1).queueWithOutcome(on: central).refused == 1)
+    #expect(ContinuousClock.now - start >= .milliseconds(2))
+    pump.cancel()
+    pump.run()
+
+    let endless = EventPump(on: central, mailbox: .bounded(1, whenFull: .block(upTo: .seconds(1_000_000))))
+    endless.addEventCallback { (_: Numbered) in }
+    #expect(Numbered(number: 0).queue(on: central) == 1)
+    let refused = Gate()
+    runThread {
+      #expect(Numbered(number: 1).queue(on: central) == 0)
+      refused.open()
+    }
+    endless.cancel()
+    endless.run()
+    refused.pass()
+  }
+
+  @Test("D2, D4: floods of an event thread are accounted for to the last event", arguments: cores, policies)
+  func floods(core: EventCentral.Core, policy: EventOverflowPolicy) {
+    for capacity in [1, 3, 500] {
+      let (central, lifetime) = (EventCentral(core: core), Lifetime())
+      let thread = EventThread(on: central, mailbox: .bounded(capacity, whenFull: policy))
+      let handled = Atomic<Int>(0)
+      let accepted = Atomic<Int>(0)
+      let last = Guarded([0, 0, 0])
+      thread.addEventCallback { (event: Numbered) in
+        handled.wrappingAdd(1, ordering: .relaxed)
+        last.withLock {
+          #expect($0[event.number % 3] < event.number)
+          $0[event.number % 3] = event.number
+        }
+      }
+      let each = policy == .block(upTo: .microseconds(1)) ? 500 : 3_000
+      onThreads(3) { index in
+        for number in 1...each {
+          let event = Numbered(number: 3 * number + index, token: lifetime.token())
+          accepted.wrappingAdd(event.queue(on: central), ordering: .relaxed)
+        }
+      }
+      #expect(thread.drain())
+      let (statistics, total) = (thread.mailboxStatistics, UInt64(accepted.load(ordering: .relaxed)))
+      #expect(statistics.accepted == total && statistics.waiting == 0)
+      #expect(statistics.accepted + statistics.refused == UInt64(3 * each))
+      #expect(statistics.dropped + UInt64(handled.load(ordering: .relaxed)) == total)
+      #expect((1...capacity).contains(statistics.highWaterMark))
+      #expect(lifetime.waitUntilNone())
+    }
+  }
+
+  private final class Worker: EventThread, @unchecked Sendable {
+    let handled: Guarded<Int>
+
+    init(_ handled: Guarded<Int>, on central: EventCentral) {
+      self.handled = handled
+      super.init(on: central)
+    }
+    @available(*, unavailable) required init() { fatalError() }
+
+    override func registerEventListeners() {
+      addEventCallback { [handled] (_: Numbered) in handled.withLock { $0 += 1 } }
+    }
+  }
+
+  @Test("D4: floods of a bounded pool are accounted for to the last event", arguments: cores, policies)
+  func pools(core: EventCentral.Core, policy: EventOverflowPolicy) {
+    for capacity in [1, 3, 500] {
+      let (central, lifetime, handled) = (EventCentral(core: core), Lifetime(), Guarded(0))
+      let pool = EventPool(
+        capacity: 2, balancer: .shared, mailbox: .bounded(capacity, whenFull: policy), on: central
+      ) { _ in Worker(handled, on: central) }
+      let each = policy == .block(upTo: .microseconds(1)) ? 500 : 3_000
+      let accepted = Atomic<Int>(0)
+      onThreads(2) { _ in
+        for number in 1...each {
+          accepted.wrappingAdd(
+            Numbered(number: number, token: lifetime.token()).queue(on: central), ordering: .relaxed)
+        }
+      }
+      #expect(pool.drain())
+      let (statistics, total) = (pool.mailboxStatistics, UInt64(accepted.load(ordering: .relaxed)))
+      #expect(statistics.accepted == total && statistics.waiting == 0)
+      #expect(statistics.accepted + statistics.refused == UInt64(2 * each))
+      #expect(statistics.dropped + UInt64(handled.withLock { $0 }) == total)
+      #expect((1...capacity).contains(statistics.highWaterMark))
+      #expect(lifetime.waitUntilNone())
+    }
+  }
+
+  @Test("a listener's bound is that of each of its places", arguments: cores)
+  func listeners(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let listener = EventListener(on: central, mailbox: .bounded(2, whenFull: .refuse))
+    let (entered, go, log) = (Gate(), Gate(), Log<Int>())
+    let handle = Numbered.addListener(
+      nil,
+      { (event: Numbered) in
+        log.append(event.number)
+        if event.number == 0 {
+          entered.open()
+          go.pass()
+        }
+      }, executeOn: .listenerThread, on: listener)
+    #expect(Numbered(number: 0).queue(on: central) == 1)
+    entered.pass()
+    #expect((1...4).map { Numbered(number: $0).queue(on: central) } == [1, 1, 0, 0])
+    #expect(listener.mailboxStatistics.refused == 2 && listener.mailboxStatistics.highWaterMark == 2)
+    go.open()
+    #expect(log.entries(atLeast: 3) == [0, 1, 2])
+    handle.remove()
+    listener.end()
+    #expect(listener.mailboxStatistics.accepted == 3)
+  }
+}
+
+@Suite("D12: mistakes with bounds trap")
+struct BoundedMailboxTrapTests {
+  @Test("a capacity of zero")
+  func zero() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventPump(on: EventCentral(), mailbox: .bounded(0, whenFull: .refuse))
+    }
+    expectMessage(result, "holds at least one event, and this one was to hold 0: pass 1 or more")
+  }
+
+  @Test("a wait of less than no time")
+  func negativeWait() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventThread(on: EventCentral(), mailbox: .bounded(1, whenFull: .block(upTo: .seconds(-1))))
+    }
+    expectMessage(result, "waits for a time, and this one is -1.0 seconds: pass .zero or more")
+  }
+
+  @Test("a bound for a pool that gives each thread a mailbox")
+  func balancedPool() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventPool<EventThread>(mailbox: .bounded(1, whenFull: .refuse), on: EventCentral())
+    }
+    expectMessage(result, "gives each thread a mailbox of its own: use the balancer .shared")
+  }
+
+  @Test("a bound for a thread of a pool")
+  func threadOfPool() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventPool(on: EventCentral()) { _ in
+        EventThread(mailbox: .bounded(1, whenFull: .refuse))
+      }
+    }
+    expectMessage(result, "pass the bound to the EventPool, and none to its threads")
+  }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+// The examples of the article on bounded mailboxes and of its types, compiled as a user would.
+
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("The examples of the article on bounded mailboxes")
+struct BoundExamples {
+  struct Hit: Eventable {
+    var damage = 1
+  }
+
+  struct Score: Eventable {
+    var points = 0
+  }
+
+  final class Worker: EventThread, @unchecked Sendable {
+    override func registerEventListeners() { addEventCallback { (_: Hit) in } }
+  }
+
+  @Test func bounds() {
+    let world = EventCentral()
+
+    let pump = EventPump(on: world, mailbox: .bounded(10_000, whenFull: .dropOldest))
+    let audit = EventListener(on: world, mailbox: .bounded(1_000, whenFull: .block(upTo: .milliseconds(50))))
+    let workers = EventPool(balancer: .shared, mailbox: .bounded(500, whenFull: .refuse), on: world) { _ in Worker() }
+
+    pump.addEventCallback { (_: Hit) in }
+    var lost = 0
+    let outcome = Hit(damage: 3).queueWithOutcome(on: world)
+    if outcome.refused > 0 { lost += 1 }
+    #expect(outcome.accepted == 2 && lost == 0)
+
+    let load = pump.mailboxStatistics
+    print("\(load.waiting) wait, \(load.highWaterMark) at most; \(load.refused) refused, \(load.dropped) dropped")
+    #expect(load.waiting == 1 && load.highWaterMark == 1)
+
+    pump.cancel()
+    pump.run()
+    audit.end()
+    workers.cancel()
+  }
+
+  @Test func symbols() {
+    let pump = EventPump(mailbox: .bounded(10_000, whenFull: .dropOldest))
+    func throttle() { Issue.record("nobody is full") }
+
+    let outcome = Score(points: 3).queueWithOutcome()
+    if outcome.refused > 0 { throttle() }
+    #expect(pump.eventCount == 0)
+  }
+}
