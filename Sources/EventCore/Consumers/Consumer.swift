@@ -186,6 +186,17 @@ final class Consumer: @unchecked Sendable {
     }
   }
 
+  /// Delivers one event, for `ConsumerPump.take`. The handlers have no owner and no requester.
+  func takeOne() -> PumpResult {
+    asThread {
+      Self.current.with(self) {
+        let result = mailbox.pump(self, limit: 1, until: .max)
+        if result == .ended { finish() }
+        return result
+      }
+    }
+  }
+
   /// After the mailbox has ended.
   private func finish() {
     letGoOfAll()

@@ -115,6 +115,36 @@ final class ConsumerPump: @unchecked Sendable {
     return result
   }
 
+  /// Delivers one event for a task that takes events one by one. It stays the one that drives until nothing is left,
+  /// or until `endTakes`, so that a take costs no exchange. Nil if others drive the consumer.
+  ///
+  /// - Parameter isDriving: Whether the task drives already; the task keeps it from one take to the next.
+  func take(_ consumer: Consumer, _ isDriving: inout Bool) -> PumpResult? {
+    if !isDriving {
+      guard let found = claim() else { return nil }
+      guard found != .ended else { return .ended }
+      isDriving = true
+    }
+    let result = consumer.takeOne()
+    switch result {
+    case .more: break
+    case .dry:
+      isDriving = false
+      // Nobody else answers those who wait for a handler.
+      consumer.control()
+      handBack(.running, as: .idle)
+    case .ended:
+      isDriving = false
+      didEnd()
+    }
+    return result
+  }
+
+  /// Ends takes before nothing is left.
+  func endTakes() {
+    schedule()
+  }
+
   /// Whether a job is due. Sequentially consistent, for a loop that looks before it sleeps.
   var isDue: Bool { state.load(ordering: .sequentiallyConsistent) == .scheduled }
   /// Relaxed: a hint.

@@ -49,6 +49,8 @@ package final class ExecutionContexts: @unchecked Sendable {
   /// The central's router, and the one for events that are sent to the event thread or the listener alone.
   private let sources: [any RouterCore]
   private let home: Home
+  /// The central's router.
+  var central: any RouterCore { sources[0] }
 
   /// What `.listenerThread` means.
   enum Home {
@@ -169,13 +171,18 @@ package final class ExecutionContexts: @unchecked Sendable {
 
   package func task() -> ExecutionContext {
     let driver = TaskDriver()
-    let context = shared(.task(ObjectIdentifier(driver))) { key in
-      pumped(.task, driver, key, batch: Self.courteousBatch)
-    }
+    let context = task(driver)
     if let pump = context.consumer.pump {
       driver.start(pump)
     }
     return context
+  }
+
+  /// The context of a task that drives its consumer itself: of a sequence.
+  func task(_ driver: TaskDriver) -> ExecutionContext {
+    shared(.task(ObjectIdentifier(driver))) { key in
+      pumped(.task, driver, key, batch: Self.courteousBatch)
+    }
   }
 
   func thread(_ consumer: Consumer) -> ExecutionContext {

@@ -66,6 +66,8 @@ struct Bar: Sendable {
     .between(1.1, .pumpFrame, .rawCDeadline, .rawC),
     .atMost(1.3, .listener, .plain),
     eightListeners,
+    .atMost(0.2, .sequenceOneToOne, .asyncStream),
+    .atMost(0.2, .sequenceOneToEight, .asyncStream),
     .atMost(1.2, .latestOnlyFlood, .plain),
     .atMost(nanoseconds: 5_000, .subscribeChurn10),
     .atMost(nanoseconds: 5_000, .subscribeChurn10000),

@@ -22,6 +22,8 @@ enum Shape: String, CaseIterable {
   case poolUnevenP99 = "pool-uneven-p99"
   case listener
   case eightListeners = "eight-listeners"
+  case sequenceOneToOne = "sequence-one-to-one"
+  case sequenceOneToEight = "sequence-one-to-eight"
   case latestOnlyFlood = "latest-only-flood"
   case subscribeChurn10 = "subscribe-churn-10"
   case subscribeChurn10000 = "subscribe-churn-10000"
@@ -51,9 +53,9 @@ enum Shape: String, CaseIterable {
   var unit: String {
     switch self {
     case .oneToOne, .batch64, .fourToOne, .eightToOne, .sixteenToOne, .thirtyTwoToOne,
-      .randomLane, .pumpFrame, .listener, .poolEven, .choices:
+      .randomLane, .pumpFrame, .listener, .poolEven, .choices, .sequenceOneToOne:
       "ns/event"
-    case .eightHandlers, .eightMailboxes, .eightListeners: "ns/delivery"
+    case .eightHandlers, .eightMailboxes, .eightListeners, .sequenceOneToEight: "ns/delivery"
     case .latestOnlyFlood: "ns/dispatch"
     case .subscribeChurn10, .subscribeChurn10000: "ns, mean of both"
     case .subscribeChurn10Stream, .subscribeChurn10000Stream: "ns, p99"

@@ -14,6 +14,7 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += allocationCandidates(Event24.self)
   all += poolCandidates(scale)
   all += listenerCandidates(Event24.self, scale)
+  all += sequenceCandidates(Event24.self, scale)
   all += latestOnlyCandidates(scale)
   all += treeCandidates(scale)
   all += emitCandidates(scale)
