@@ -38,6 +38,8 @@ final class Consumer: @unchecked Sendable {
   private let thread = Atomic<UInt>(0)
   /// Opened when the consumer has handled or dropped its last event.
   let ended = Latch()
+  /// Runs the jobs of executors that the consumer has left.
+  let heir = LazyReference<ExecutorHeir>()
 
   private weak var owner: AnyObject?
   /// Retains the owner and requesters over a run of events whose handlers need them. It is a pointer, since
