@@ -11,7 +11,7 @@ extension EventCentral {
   /// - Parameters:
   ///   - query: The question, an event.
   ///   - answer: The type of the answer: the answerers for that type are asked
-  ///     (``Eventable/answer(on:executeOn:with:)``).
+  ///     (``Eventable/answer(on:concurrency:with:)``).
   ///   - limit: How long to wait at most, on the clock of the central; nil is for ever.
   ///   - priority: Which of the five queues the request joins.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
