@@ -11,7 +11,8 @@ extension EventCentral {
   /// - Parameters:
   ///   - query: The question, an event.
   ///   - answer: The type of the answer: the answerers for that type are asked
-  ///     (``Eventable/answer(on:concurrency:with:)``).
+  ///     (``Eventable/answer(executeOn:on:with:)``,
+  ///     ``Eventable/answer(on:concurrency:with:)``).
   ///   - limit: How long to wait at most, on the clock of the central; nil is for ever.
   ///   - priority: Which of the five queues the request joins.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
@@ -78,39 +79,5 @@ extension EventCentral {
   ) -> Bool {
     dispatch(
       EventRequest(query, RequestTicket(answers)), lane: Lane(.queue, priority), through: router) > 0
-  }
-}
-
-extension Eventable {
-  /// Answers queries of this type (``EventCentral/request(_:expecting:within:priority:isolation:)``).
-  ///
-  /// ```swift
-  /// PriceQuery.answer(on: world) { query in try await shop.price(of: query.id) }
-  /// ```
-  ///
-  /// - Parameters:
-  ///   - source: Where the queries are dispatched (``EventListenable``).
-  ///   - concurrency: How many answers may be in the making at the same time.
-  ///   - body: Returns the answer, or throws: the error goes to the requester.
-  /// - Returns: The handle that ends it. It stays if the handle is released.
-  ///
-  /// **Threads**: any, also inside a handler. `body` runs in tasks of its own.
-  ///
-  /// **Order**: queries begin one by one as the events of a listener (D1 to D3).
-  @discardableResult
-  public static func answer<Answer: Sendable>(
-    on source: any EventListenable = EventCentral.shared, concurrency: EventConcurrency = .serial,
-    with body: @escaping @Sendable (_ query: Self) async throws -> Answer
-  ) -> any EventListenerHandling {
-    AsyncListener.start(
-      EventRequest<Self, Answer>.self, nil, source.listener,
-      HandlerInterest(.all, maximumAge: 0, customFilter: nil), concurrency
-    ) { request, _ in
-      do {
-        request.ticket.give(.success(try await body(request.query)))
-      } catch {
-        request.ticket.give(.failure(error))
-      }
-    }
   }
 }

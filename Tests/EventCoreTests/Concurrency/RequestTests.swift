@@ -17,7 +17,7 @@ struct RequestTests {
     let central = EventCentral(core: core)
     PriceQuery.answer(on: central) { query in Price(amount: 10 * query.id) }
     // Another type of answer for the same queries is another question.
-    PriceQuery.answer(on: central) { query in "item \(query.id)" }
+    PriceQuery.answer(on: central) { query async in "item \(query.id)" }
     for id in 0..<100 {
       #expect(try await central.request(PriceQuery(id: id), expecting: Price.self).amount == 10 * id)
     }

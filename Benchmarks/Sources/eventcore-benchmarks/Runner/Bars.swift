@@ -68,6 +68,8 @@ struct Bar: Sendable {
     eightListeners,
     .atMost(0.2, .sequenceOneToOne, .asyncStream),
     .atMost(0.2, .sequenceOneToEight, .asyncStream),
+    .atMost(1.5, .requestReply, .futex),
+    .atMost(1, .executorJob, .actor),
     .atMost(1.2, .latestOnlyFlood, .plain),
     .atMost(nanoseconds: 5_000, .subscribeChurn10),
     .atMost(nanoseconds: 5_000, .subscribeChurn10000),

@@ -15,6 +15,7 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += poolCandidates(scale)
   all += listenerCandidates(Event24.self, scale)
   all += sequenceCandidates(Event24.self, scale)
+  all += taskCandidates(scale)
   all += latestOnlyCandidates(scale)
   all += treeCandidates(scale)
   all += emitCandidates(scale)
