@@ -38,6 +38,8 @@ final class Consumer: @unchecked Sendable {
   private let thread = Atomic<UInt>(0)
   /// Opened when the consumer has handled or dropped its last event.
   let ended = Latch()
+  /// Runs the jobs of executors that the consumer has left.
+  let heir = LazyReference<ExecutorHeir>()
 
   private weak var owner: AnyObject?
   /// Retains the owner and requesters over a run of events whose handlers need them. It is a pointer, since
@@ -191,6 +193,17 @@ final class Consumer: @unchecked Sendable {
           // Wakes those who wait for a handler that has just run: the next pump may take long to come.
           control()
         }
+        return result
+      }
+    }
+  }
+
+  /// Delivers one event, for `ConsumerPump.take`. The handlers have no owner and no requester.
+  func takeOne() -> PumpResult {
+    asThread {
+      Self.current.with(self) {
+        let result = mailbox.pump(self, limit: 1, until: .max)
+        if result == .ended { finish() }
         return result
       }
     }

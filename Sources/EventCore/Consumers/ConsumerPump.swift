@@ -139,6 +139,36 @@ final class ConsumerPump: @unchecked Sendable {
     _ = exchange(.rewoken, .running)
   }
 
+  /// Delivers one event for a task that takes events one by one. It stays the one that drives until nothing is left,
+  /// or until `endTakes`, so that a take costs no exchange. Nil if others drive the consumer.
+  ///
+  /// - Parameter isDriving: Whether the task drives already; the task keeps it from one take to the next.
+  func take(_ consumer: Consumer, _ isDriving: inout Bool) -> PumpResult? {
+    if !isDriving {
+      guard let found = claim() else { return nil }
+      guard found != .ended else { return .ended }
+      isDriving = true
+    }
+    let result = consumer.takeOne()
+    switch result {
+    case .more: break
+    case .dry:
+      isDriving = false
+      // Nobody else answers those who wait for a handler.
+      consumer.control()
+      handBack(.running, as: .idle)
+    case .ended:
+      isDriving = false
+      didEnd()
+    }
+    return result
+  }
+
+  /// Ends takes before nothing is left.
+  func endTakes() {
+    schedule()
+  }
+
   /// Whether a job is due. Sequentially consistent, for a loop that looks before it sleeps.
   var isDue: Bool { state.load(ordering: .sequentiallyConsistent) == .scheduled }
   /// Relaxed: a hint.
@@ -258,38 +288,4 @@ final class ConsumerPump: @unchecked Sendable {
 extension Consumer {
   /// False once the pump's driver cannot run jobs any more.
   var canRun: Bool { pump?.driver.canRun ?? true }
-}
-
-/// Runs the jobs of a pump in some place. Any thread calls its members.
-protocol PumpDriver: AnyObject, Sendable {
-  /// Makes the place call `pump.perform()` soon. It must neither wait nor call it itself.
-  func schedule(_ pump: ConsumerPump)
-
-  /// False once the actor or the thread that ran the jobs has ended.
-  var canRun: Bool { get }
-
-  /// Whether any thread may drive the consumer for a moment while no job runs. False for a place whose
-  /// closures need not be `Sendable`, and must not be freed elsewhere.
-  var lends: Bool { get }
-
-  /// Whether only a job may end the consumer, and so free its closures.
-  var endsInItsJobs: Bool { get }
-
-  /// Called on the driving thread when nothing is left, before the last look for news.
-  func ranDry()
-
-  /// Called by `ConsumerPump.run` when it leaves nothing, before the next job may be scheduled.
-  func willRest()
-
-  /// Called when the consumer has ended and needs no more jobs.
-  func finish()
-}
-
-extension PumpDriver {
-  var canRun: Bool { true }
-  var lends: Bool { true }
-  var endsInItsJobs: Bool { false }
-  func ranDry() {}
-  func willRest() {}
-  func finish() {}
 }

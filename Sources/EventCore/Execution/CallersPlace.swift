@@ -40,6 +40,47 @@ enum RegisteringActor {
 }
 
 extension ExecutionContexts {
+  /// The context that a listener asks for; nil is the caller's own. `actor`: the caller's, if it is on one.
+  package func context(for executeOn: ExecuteEventOn?, on actor: (any Actor)?) -> ExecutionContext {
+    switch executeOn {
+    case nil:
+      // The callback need not be Sendable, so it must not run elsewhere.
+      require(
+        actor != nil || Self.surroundings == .oneByOne,
+        """
+        Without executeOn: a callback is called where it is registered: on an actor, on the main thread or \
+        in a handler of an event thread or of a listener's thread. This is a task, a dispatch queue or a \
+        thread to which no event can come back. Register it in one of those places, or say where it is to be \
+        called: executeOn: .listenerThread, for instance.
+        """)
+      fallthrough
+    case .requesterThread: return actor.map { self.actor($0) } ?? current()
+    case .listenerThread: return listenerThread()
+    case .taskThread: return task()
+    case .dispatchQueue(let queue): return self.queue(queue)
+    case .pump(let place): return thread(place.consumer)
+    }
+  }
+
+  /// The context of `ExecuteEventOn.requesterThread`, for a caller that is on no actor.
+  package func current() -> ExecutionContext {
+    if let actor = RegisteringActor.value {
+      return self.actor(actor)
+    }
+    let consumer = Consumer.current.value
+    // Before the main thread, whose loop it may be.
+    if let consumer, consumer.isPumpedByLoop {
+      return thread(consumer)
+    }
+    if MainQueue.isCurrent {
+      return mainQueue()
+    }
+    if let consumer {
+      return Self.driver(of: consumer)?.context(in: self) ?? thread(consumer)
+    }
+    return withUnsafeCurrentTask { $0 != nil } ? task() : listenerThread()
+  }
+
   /// What else runs in the caller's place; nil if `current()` would be another place.
   static var surroundings: Surroundings? {
     if RegisteringActor.value != nil || MainQueue.isCurrent { return .oneByOne }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// An ``EventPump`` as a place in which listeners are called. Unlike the pump it is `Sendable`, so that other threads
-/// can register listeners there.
+/// An ``EventPump`` as a place in which listeners are called and actors run. Unlike the pump it is `Sendable`, so that
+/// other threads can use it.
 ///
 /// ```swift
 /// let place = pump.place
@@ -10,6 +10,30 @@
 /// ```
 ///
 /// It does not retain the pump: listeners that are registered after the pump's end are never called.
-public struct EventPumpPlace: Sendable {
+public final class EventPumpPlace: Sendable {
   let consumer: Consumer
+
+  init(_ consumer: Consumer) {
+    self.consumer = consumer
+  }
 }
+
+extension EventPumpPlace: SerialExecutor, TaskExecutor {
+  /// Runs a job of an actor or a task inside ``EventPump/run(until:limit:)``, as Swift's runtime asks for it. An actor
+  /// names the place as its executor, and then runs inside the frame:
+  /// `nonisolated var unownedExecutor: UnownedSerialExecutor { place.asUnownedSerialExecutor() }`.
+  ///
+  /// **Threads**, **Order**: as for ``EventThread/enqueue(_:)``.
+  public func enqueue(_ job: consuming ExecutorJob) { post(UnownedJob(job)) }
+
+  /// The place as the executor of an actor. The actor keeps the place, and the loop the pump.
+  public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+
+  /// Traps unless it is called inside a run of the pump, for `assumeIsolated`.
+  public func checkIsolated() { requireCurrent() }
+
+  /// Whether the caller is inside a run of the pump.
+  public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+}
+
+extension EventPumpPlace: ConsumerExecutor {}

@@ -57,6 +57,8 @@ package final class ExecutionContexts: @unchecked Sendable {
   /// How many events may wait in each context.
   private let capacity: EventMailboxCapacity
   private let home: Home
+  /// The central's router.
+  var central: any RouterCore { sources[0] }
 
   /// What `.listenerThread` means.
   enum Home {
@@ -86,47 +88,6 @@ package final class ExecutionContexts: @unchecked Sendable {
   }
 
   // MARK: Getting one, with one user more
-
-  /// The context that a listener asks for; nil is the caller's own. `actor`: the caller's, if it is on one.
-  package func context(for executeOn: ExecuteEventOn?, on actor: (any Actor)?) -> ExecutionContext {
-    switch executeOn {
-    case nil:
-      // The callback need not be Sendable, so it must not run elsewhere.
-      require(
-        actor != nil || Self.surroundings == .oneByOne,
-        """
-        Without executeOn: a callback is called where it is registered: on an actor, on the main thread or \
-        in a handler of an event thread or of a listener's thread. This is a task, a dispatch queue or a \
-        thread to which no event can come back. Register it in one of those places, or say where it is to be \
-        called: executeOn: .listenerThread, for instance.
-        """)
-      fallthrough
-    case .requesterThread: return actor.map { self.actor($0) } ?? current()
-    case .listenerThread: return listenerThread()
-    case .taskThread: return task()
-    case .dispatchQueue(let queue): return self.queue(queue)
-    case .pump(let place): return thread(place.consumer)
-    }
-  }
-
-  /// The context of `ExecuteEventOn.requesterThread`, for a caller that is on no actor.
-  package func current() -> ExecutionContext {
-    if let actor = RegisteringActor.value {
-      return self.actor(actor)
-    }
-    let consumer = Consumer.current.value
-    // Before the main thread, whose loop it may be.
-    if let consumer, consumer.isPumpedByLoop {
-      return thread(consumer)
-    }
-    if MainQueue.isCurrent {
-      return mainQueue()
-    }
-    if let consumer {
-      return Self.driver(of: consumer)?.context(in: self) ?? thread(consumer)
-    }
-    return withUnsafeCurrentTask { $0 != nil } ? task() : listenerThread()
-  }
 
   package func listenerThread() -> ExecutionContext {
     switch home {
@@ -181,13 +142,19 @@ package final class ExecutionContexts: @unchecked Sendable {
 
   package func task() -> ExecutionContext {
     let driver = TaskDriver()
-    let context = shared(.task(ObjectIdentifier(driver))) { key in
-      pumped(.task, driver, key, batch: Self.courteousBatch, named: "task")
-    }
+    let context = task(driver, isUsers: false)
     if serial == nil, let pump = context.consumer.pump {
       driver.start(pump)
     }
     return context
+  }
+
+  /// The context of a task. One of the user's, which iterates over a sequence, runs nothing inside the runs of a
+  /// deterministic central.
+  func task(_ driver: TaskDriver, isUsers: Bool) -> ExecutionContext {
+    shared(.task(ObjectIdentifier(driver))) { key in
+      pumped(.task, driver, key, batch: Self.courteousBatch, named: "task", isDrivenElsewhere: isUsers)
+    }
   }
 
   func thread(_ consumer: Consumer) -> ExecutionContext {
@@ -203,17 +170,17 @@ package final class ExecutionContexts: @unchecked Sendable {
     return shared(.thread(ObjectIdentifier(consumer))) { key in
       pumped(
         isPump ? .pump : .eventThread, ThreadDriver(consumer), key, batch: isPump ? 1 : Self.largeBatch,
-        named: "thread", isInThread: true)
+        named: "thread", isDrivenElsewhere: true)
     }
   }
 
-  /// `isInThread`: the jobs are events of another consumer, which runs in its own way.
+  /// `isDrivenElsewhere`: the jobs are events of another consumer, which runs in its own way.
   private func pumped(
     _ place: EventListenerContext, _ driver: any ContextDriver, _ key: Key, batch: Int, named name: String,
-    isInThread: Bool = false
+    isDrivenElsewhere: Bool = false
   ) -> ExecutionContext {
     let pump =
-      isInThread ? nil : serial?.makePump(insteadOf: driver)
+      isDrivenElsewhere ? nil : serial?.makePump(insteadOf: driver)
     let consumer = makeConsumer(
       pump ?? ConsumerPump(driver, batch: batch), ConsumerHooks(trace: serial?.name(name)))
     return ExecutionContext(place, consumer, key: key, endsWithUsers: true, host: self)

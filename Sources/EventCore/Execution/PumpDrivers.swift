@@ -81,7 +81,8 @@ final class ActorDriver: ContextDriver {
   }
 }
 
-/// Runs the jobs of a pump in one task, which lives as long as the consumer and sleeps between jobs.
+/// Runs the jobs of a pump in one task, which lives as long as the consumer and sleeps between jobs. The task is one of
+/// its own (`start`), or the user's, which iterates over a sequence.
 final class TaskDriver: ContextDriver {
   private struct State {
     /// The task, while it sleeps.
@@ -97,6 +98,10 @@ final class TaskDriver: ContextDriver {
     Task {
       while await nextJob() {
         pump.perform()
+        // If the next job is due already, lets the executor's other tasks run first.
+        if state.withLock({ $0.isDue && !$0.isOver }) {
+          await Task.yield()
+        }
       }
     }
   }
@@ -121,12 +126,13 @@ final class TaskDriver: ContextDriver {
     sleeper?.resume()
   }
 
-  /// Waits for a job. False if the consumer has ended.
-  private func nextJob() async -> Bool {
-    // If the next job is due already, lets the executor's other tasks run first.
-    if state.withLock({ $0.isDue && !$0.isOver }) {
-      await Task.yield()
-    }
+  /// Makes the task look for what it waits for, without a job.
+  func rouse() {
+    wake { $0.isDue = true }
+  }
+
+  /// Waits for a job. False if the consumer has ended. One task at a time.
+  func nextJob() async -> Bool {
     await withUnsafeContinuation { continuation in
       let goesOn = state.withLock { state in
         if state.isDue || state.isOver { return true }

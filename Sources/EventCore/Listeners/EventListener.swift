@@ -180,6 +180,19 @@ open class EventListener: EventListenable, @unchecked Sendable {
   }
 }
 
+extension EventListener {
+  /// Registers the one handler of a context that the caller has made, and owns from here on.
+  final func add(
+    in context: ExecutionContext, _ requester: AnyObject?, _ type: EventTypeActions,
+    _ make: (ListenerRegistration) -> EventHandler
+  ) -> ListenerRegistration {
+    list.sweep(limit: ListenerList.perRegistration)
+    let registration = ListenerRegistration(requester, isOnce: false, context, list)
+    registration.register(make(registration), type)
+    return registration
+  }
+}
+
 // In an extension, since the compiler does not specialise generic members of an open class itself.
 extension EventListener {
   /// Registers a listener of any form. `executeOn`, `actor`: as `ExecutionContexts.context(for:on:)`.

@@ -4,7 +4,7 @@
 extension EventPump {
   /// The pump as a place for listeners and for the handlers of trees. **Threads**: those of the loop for this
   /// property, any for its value.
-  public var place: EventPumpPlace { EventPumpPlace(consumer: consumer) }
+  public var place: EventPumpPlace { EventPumpPlace(consumer) }
 }
 
 extension ExecuteEventOn {

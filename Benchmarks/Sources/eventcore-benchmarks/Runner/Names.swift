@@ -23,6 +23,10 @@ enum Shape: String, CaseIterable {
   case poolUnevenP99 = "pool-uneven-p99"
   case listener
   case eightListeners = "eight-listeners"
+  case sequenceOneToOne = "sequence-one-to-one"
+  case sequenceOneToEight = "sequence-one-to-eight"
+  case requestReply = "request-reply"
+  case executorJob = "executor-job"
   case latestOnlyFlood = "latest-only-flood"
   case conflatedFlood = "conflated-flood"
   case frames240 = "frames-240hz"
@@ -57,9 +61,9 @@ enum Shape: String, CaseIterable {
   var unit: String {
     switch self {
     case .oneToOne, .bounded, .batch64, .fourToOne, .eightToOne, .sixteenToOne, .thirtyTwoToOne,
-      .randomLane, .pumpFrame, .listener, .poolEven, .choices:
+      .randomLane, .pumpFrame, .listener, .poolEven, .choices, .sequenceOneToOne:
       "ns/event"
-    case .eightHandlers, .eightMailboxes, .eightListeners: "ns/delivery"
+    case .eightHandlers, .eightMailboxes, .eightListeners, .sequenceOneToEight: "ns/delivery"
     case .latestOnlyFlood, .conflatedFlood: "ns/dispatch"
     case .frames240: "ns, p99.9"
     case .frames240Overruns: "of 240 frames"
@@ -67,6 +71,8 @@ enum Shape: String, CaseIterable {
     case .subscribeChurn10, .subscribeChurn10000: "ns, mean of both"
     case .subscribeChurn10Stream, .subscribeChurn10000Stream: "ns, p99"
     case .idleWake, .idleWakeSpinningProducer: "ns, p50"
+    case .requestReply: "ns, p50"
+    case .executorJob: "ns/job"
     case .poolUnevenP99: "ns, p99"
     case .spinOneWay: "ns, one way"
     case .allocations: "allocations/event"

@@ -15,6 +15,8 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += allocationCandidates(Event24.self)
   all += poolCandidates(scale)
   all += listenerCandidates(Event24.self, scale)
+  all += sequenceCandidates(Event24.self, scale)
+  all += taskCandidates(scale)
   all += latestOnlyCandidates(scale)
   all += conflatedCandidates(scale)
   all += frameCandidates(scale)

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+extension EventCentral {
+  /// Asks whoever answers queries of this type, and waits for the first answer.
+  ///
+  /// ```swift
+  /// let price = try await world.request(PriceQuery(id: 7), expecting: Price.self, within: .milliseconds(50))
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - query: The question, an event.
+  ///   - answer: The type of the answer: the answerers for that type are asked
+  ///     (``Eventable/answer(executeOn:on:with:)``,
+  ///     ``Eventable/answer(on:concurrency:with:)``).
+  ///   - limit: How long to wait at most, on the clock of the central; nil is for ever.
+  ///   - priority: Which of the five queues the request joins.
+  ///   - isolation: Leave it out. The call stays on the caller's actor.
+  /// - Returns: The answer that came first.
+  /// - Throws: ``EventWaitError/nobodyAnswers`` if there is no answerer, ``EventWaitError/timedOut(_:)``,
+  ///   ``EventWaitError/unanswered`` as soon as all answerers have ended without an answer; what the answerer threw,
+  ///   if that came first; `CancellationError` if the task is cancelled.
+  ///
+  /// **Threads**: any task. **Order**: requests wait among the other events of their answerers (D1, D2).
+  public func request<Query: Eventable, Answer: Sendable>(
+    _ query: Query, expecting answer: Answer.Type = Answer.self, within limit: Duration? = nil,
+    priority: EventPriority = .normal, isolation: isolated (any Actor)? = #isolation
+  ) async throws -> Answer {
+    let answers = RequestAnswers<Answer>(wanted: 1)
+    guard try await ask(query, answers, within: limit, priority) else { throw EventWaitError.nobodyAnswers }
+    if let first = answers.all.first { return try first.get() }
+    throw EventWaitError.unanswered
+  }
+
+  /// Asks all who answer queries of this type, and gathers their answers until all have answered or the time is over.
+  ///
+  /// - Parameters: as for ``request(_:expecting:within:priority:isolation:)``.
+  /// - Returns: The answers in the order in which they came, with the errors of those that threw. Empty if nobody
+  ///   answers.
+  /// - Throws: `CancellationError` if the task is cancelled.
+  ///
+  /// **Threads**: any task.
+  public func requestAll<Query: Eventable, Answer: Sendable>(
+    _ query: Query, expecting answer: Answer.Type = Answer.self, within limit: Duration? = nil,
+    priority: EventPriority = .normal, isolation: isolated (any Actor)? = #isolation
+  ) async throws -> [Result<Answer, any Error>] {
+    let answers = RequestAnswers<Answer>(wanted: .max)
+    do {
+      _ = try await ask(query, answers, within: limit, priority)
+    } catch is EventWaitError {
+      // The time is over: what has come is the answer.
+    }
+    return answers.all
+  }
+
+  /// Dispatches a request and waits until its answers have ended. False if nobody got it.
+  private func ask<Query: Eventable, Answer: Sendable>(
+    _ query: Query, _ answers: RequestAnswers<Answer>, within limit: Duration?, _ priority: EventPriority,
+    isolation: isolated (any Actor)? = #isolation
+  ) async throws -> Bool {
+    try Task.checkCancellation()
+    guard post(query, answers, priority) else { return false }
+    let timeout = limit.map { SequenceTimeout(of: listener, after: $0) { answers.end() } }
+    defer { timeout?.cancel() }
+    await answers.ended()
+    if answers.all.isEmpty {
+      try Task.checkCancellation()
+      if let timeout, timeout.hasPassed { throw EventWaitError.timedOut(timeout.limit) }
+    }
+    return true
+  }
+}
+
+extension EventCentral {
+  /// In a function of its own, so that no reference to the ticket stays behind: its end says that nobody has the
+  /// request.
+  private func post<Query: Eventable, Answer: Sendable>(
+    _ query: Query, _ answers: RequestAnswers<Answer>, _ priority: EventPriority
+  ) -> Bool {
+    dispatch(
+      EventRequest(query, RequestTicket(answers)), lane: Lane(.queue, priority), through: router) > 0
+  }
+}

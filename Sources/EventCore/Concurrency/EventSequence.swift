@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// The events of a type as an asynchronous sequence, which ``Eventable/events(on:buffering:interestedIn:maximumAge:customFilter:)``
+/// makes.
+///
+/// ```swift
+/// for await score in Score.events(on: world) {
+///   board.show(score)
+/// }
+/// ```
+///
+/// Each sequence is a receiver of its own, with a mailbox of its own: any number of them get every event. It is
+/// registered when it is made, so that nothing is lost before the loop begins. An event costs no task and no lock.
+///
+/// It ends when its task is cancelled, when its source ends, by ``end()``, or when nobody refers to it or to its
+/// iterators any more; what waits then is freed and counted (D10).
+///
+/// **Threads**: any task may iterate, one at a time. **Order**: each step of the loop takes the most urgent event that
+/// waits (D1 to D3).
+public struct EventSequence<Event: Eventable>: AsyncSequence, Sendable {
+  public typealias Element = Event
+  public typealias Failure = Never
+
+  @usableFromInline let mailbox: TypedSequenceMailbox<Event>
+
+  @inlinable
+  init(_ mailbox: TypedSequenceMailbox<Event>) {
+    self.mailbox = mailbox
+  }
+
+  /// Makes an iterator, which a loop does.
+  ///
+  /// **Threads**: one iterator at a time; a second one traps. What an iterator leaves waits for the next one.
+  @inlinable
+  public func makeAsyncIterator() -> Iterator { Iterator(mailbox) }
+
+  /// Takes the events of a sequence, one by one.
+  public struct Iterator: AsyncIteratorProtocol {
+    @usableFromInline let mailbox: TypedSequenceMailbox<Event>
+    @usableFromInline let lease: SequenceMailbox.Lease
+
+    @inlinable
+    init(_ mailbox: TypedSequenceMailbox<Event>) {
+      self.mailbox = mailbox
+      lease = mailbox.lease()
+    }
+
+    /// Takes the next event, and waits for one if none is there.
+    ///
+    /// - Parameter actor: Leave it out. The call stays on the caller's actor.
+    /// - Returns: The event; nil once the sequence has ended.
+    ///
+    /// **Order**: the most urgent event that waits at this moment (D1 to D3).
+    ///
+    /// **Complexity**: O(1). It suspends the task only if nothing waits.
+    @inlinable
+    public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Event? {
+      while !Task.isCancelled {
+        if let event = mailbox.take() { return event }
+        guard await mailbox.wait() else { return nil }
+      }
+      mailbox.end()
+      return nil
+    }
+
+    /// As ``next(isolation:)``.
+    @inlinable
+    public mutating func next() async -> Event? {
+      await next(isolation: nil)
+    }
+  }
+
+  /// Ends the sequence: its iterators return nil from now on.
+  ///
+  /// **Threads**: any.
+  public func end() { mailbox.end() }
+
+  /// How many events wait.
+  ///
+  /// **Threads**: any. A momentary figure while events are dispatched or taken.
+  public var waitingEventCount: Int { mailbox.waitingCount }
+
+  /// How many events the sequence did not deliver: its interest skipped them, or newer ones replaced them.
+  ///
+  /// **Threads**: any. A momentary figure while events are dispatched or taken.
+  public var lag: UInt64 { mailbox.skippedCount }
+}

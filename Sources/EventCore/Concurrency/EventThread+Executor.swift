@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+extension EventThread: SerialExecutor, TaskExecutor {
+  /// Runs a job of an actor or a task on the thread, as Swift's runtime asks for it.
+  ///
+  /// An actor names the thread as its executor, and then shares the thread with its callbacks:
+  ///
+  /// ```swift
+  /// actor Physics {
+  ///   let thread: EventThread
+  ///   init(on thread: EventThread) { self.thread = thread }
+  ///   nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+  ///   func step() { … }
+  /// }
+  /// ```
+  ///
+  /// A callback of the thread may call the actor at once: `physics.assumeIsolated { $0.step() }`. A task prefers the
+  /// thread by `Task(executorPreference: thread) { … }`.
+  ///
+  /// **Threads**: any. **Order**: a job is an event that was queued with normal priority (D1, D2). Jobs that the thread
+  /// has not run when it ends, and later ones, run on a serial queue after its end, so that no task waits for ever.
+  public final func enqueue(_ job: consuming ExecutorJob) { post(UnownedJob(job)) }
+
+  /// The thread as the executor of an actor. The actor keeps the thread.
+  public final func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+
+  /// Traps unless it is called on the thread, for `assumeIsolated`.
+  public final func checkIsolated() { requireCurrent() }
+
+  /// Whether the caller is on the thread.
+  public final func isIsolatingCurrentContext() -> Bool? { isCurrent }
+}
+
+extension EventThread: ConsumerExecutor {}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// Why a task waited in vain.
+public enum EventWaitError: Error, Equatable, CustomStringConvertible {
+  /// What it waited for did not come within this time.
+  case timedOut(Duration)
+  /// The central, the event thread, the pool or the listener that it listened to has ended.
+  case sourceEnded
+  /// Nobody answers requests of this type.
+  case nobodyAnswers
+  /// All that were asked have ended, or have dropped the request, without an answer.
+  case unanswered
+
+  /// A sentence for a log.
+  public var description: String {
+    switch self {
+    case .timedOut(let limit): "Nothing came within \(limit)."
+    case .sourceEnded: "The source ended while a task waited for one of its events."
+    case .nobodyAnswers: "Nobody answers requests of this type: register an answer before the request."
+    case .unanswered: "Whoever got the request ended, or dropped it, without an answer."
+    }
+  }
+}

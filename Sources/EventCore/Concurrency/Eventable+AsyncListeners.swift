@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+extension Eventable {
+  /// Awaits an `async` closure for every event of this type, in a task of its own.
+  ///
+  /// ```swift
+  /// Order.addListener(shop, concurrency: .concurrent(4), on: world) { order in
+  ///   try await ledger.book(order)
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - requester: The owner of the listener, which ends with it (D9). It is not retained, except while events are
+  ///     handled. With nil the listener stays until its handle removes it, or its source ends.
+  ///   - concurrency: How many calls may run at the same time.
+  ///   - interest: For which events the callback is called; the others are skipped and counted.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old when the callback
+  ///     would be called.
+  ///   - customFilter: With `.custom`: returns true for an event for which the callback is called. It runs in the same
+  ///     task, right before the callback.
+  ///   - source: What it listens to (``EventListenable``).
+  ///   - callback: Called for each event. If it throws, the error is dispatched as an ``EventFailure`` on the central.
+  /// - Returns: The listener's handle. The listener stays if the handle is released. `removed()` also waits for the
+  ///   calls that are suspended; inside the callback it traps.
+  ///
+  /// **Threads**: any, also inside a handler. The callback runs where Swift runs a function that is on no actor.
+  ///
+  /// **Order**: a call begins when the task is free, with the most urgent event that waits (D1 to D3).
+  @inlinable
+  @discardableResult
+  @_disfavoredOverload
+  public static func addListener(
+    _ requester: AnyObject?, concurrency: EventConcurrency = .serial,
+    interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
+    customFilter: (
+      @Sendable (_ event: Self, _ priority: EventPriority, _ dispatchTime: DispatchTime) -> Bool
+    )? = nil,
+    on source: any EventListenable = EventCentral.shared,
+    _ callback: @escaping @Sendable (_ event: Self) async throws -> Void
+  ) -> any EventListenerHandling {
+    let listener = source.listener
+    let report = listener.failureReport(of: Self.self)
+    return AsyncListener.start(
+      Self.self, requester, listener,
+      HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter), concurrency
+    ) { event, receiver in
+      do {
+        try await callback(event)
+      } catch {
+        report(error, receiver)
+      }
+    }
+  }
+}
+
+extension EventListener {
+  /// Dispatches what a handler of this listener throws, on the listener's central.
+  @usableFromInline
+  final func failureReport<E: Eventable>(
+    of type: E.Type
+  ) -> @Sendable (any Error, any EventListenerHandling) -> Void {
+    // The router, not the listener, which is not retained by its listeners.
+    let router = contexts.central
+    return { error, receiver in
+      dispatch(
+        EventFailure(eventType: type, receiver: receiver, error: error), lane: Lane(.queue, .normal), through: router)
+    }
+  }
+}

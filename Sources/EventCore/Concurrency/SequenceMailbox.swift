@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// The mailbox of a sequence, from which the task that iterates takes events one by one (D1 to D3, anew for each):
+/// a listener in a task context whose task is the user's.
+///
+/// It ends with its last reference, with its source, or by `end()`. What waits then is freed and counted (D10).
+///
+/// Synchronization: `isDriving`, and the slot of `TypedSequenceMailbox`, belong to the one iterator (`Lease`); the rest
+/// is constant or atomic.
+@usableFromInline
+class SequenceMailbox: @unchecked Sendable {
+  private let driver = TaskDriver()
+  private let context: ExecutionContext
+  private let consumer: Consumer
+  private let pump: ConsumerPump
+  private let registration: ListenerRegistration
+  private var isDriving = false
+  private let isLeased = Atomic<Bool>(false)
+
+  /// The right of one iterator to take. Iterators are not `Sendable`, so that one task at a time uses it.
+  @usableFromInline
+  final class Lease {
+    private let mailbox: SequenceMailbox
+
+    fileprivate init(_ mailbox: SequenceMailbox) {
+      self.mailbox = mailbox
+    }
+
+    deinit {
+      mailbox.endLease()
+    }
+  }
+
+  /// - Parameters:
+  ///   - requester: The mailbox ends with it (D9); nil for none.
+  ///   - make: Makes the handler, which puts an event into the slot.
+  @usableFromInline
+  init(
+    _ source: EventListener, _ requester: AnyObject?, _ type: EventTypeActions,
+    _ make: (ListenerRegistration) -> EventHandler
+  ) {
+    context = source.contexts.task(driver, isUsers: true)
+    consumer = context.consumer
+    // Not nil: the context of a task.
+    pump = consumer.pump.unsafelyUnwrapped
+    registration = source.add(in: context, requester, type, make)
+  }
+
+  deinit {
+    registration.remove()
+  }
+
+  @usableFromInline
+  final func lease() -> Lease {
+    // Acquiring, pairs with `endLease`: what the last iterator has left.
+    require(
+      !isLeased.exchange(true, ordering: .acquiring),
+      """
+      An EventSequence has one iterator at a time, and this one has another, perhaps in another task: give each \
+      loop a sequence of its own by events(on:), and each gets every event.
+      """)
+    return Lease(self)
+  }
+
+  private func endLease() {
+    rest()
+    isLeased.store(false, ordering: .releasing)
+  }
+
+  /// Lets others end the mailbox while the task that iterates does something long: what waits is freed at once then,
+  /// and not before the next take. Its iterator only.
+  final func rest() {
+    if isDriving { pump.endTakes() }
+    isDriving = false
+  }
+
+  /// Delivers one event, which the handler puts into the slot or skips. False if none is left, or if the mailbox
+  /// has ended. Its iterator only.
+  @usableFromInline
+  final func deliverNext() -> Bool {
+    // Not nil: nobody else drives the consumer.
+    pump.take(consumer, &isDriving) == .more
+  }
+
+  /// Waits until there may be something to deliver. False if the mailbox has ended; a task that is cancelled ends it.
+  @usableFromInline
+  final func wait() async -> Bool {
+    await withTaskCancellationHandler {
+      await driver.nextJob()
+    } onCancel: {
+      end()
+    }
+  }
+
+  /// Lets a `wait` return, in whichever thread's name.
+  final func rouse() { driver.rouse() }
+
+  /// Ends the mailbox. True for the first call. Any thread.
+  @usableFromInline
+  @discardableResult
+  final func end() -> Bool { registration.remove() }
+
+  /// False once it has ended. Any thread.
+  final var isActive: Bool { registration.isActive && context.isUsable }
+
+  /// How many events wait. Any thread.
+  final var waitingCount: Int { context.waitingCount }
+
+  /// How many events were not delivered: the interest skipped them, a newer one replaced them, or there was no room.
+  final var skippedCount: UInt64 { registration.skippedCount }
+}
+
+/// The mailbox of a sequence of one type of events.
+@usableFromInline
+final class TypedSequenceMailbox<E: Eventable>: SequenceMailbox, @unchecked Sendable {
+  /// The event that was delivered last, until `take` moves it out.
+  @usableFromInline let slot: UnsafeMutablePointer<E?>
+
+  @inlinable
+  init(_ source: EventListener, _ requester: AnyObject?, _ interest: HandlerInterest<E>) {
+    let slot = UnsafeMutablePointer<E?>.allocate(capacity: 1)
+    slot.initialize(to: nil)
+    self.slot = slot
+    super.init(source, requester, eventTypeActions(E.self)) { registration in
+      registration.handler(HandlerCallback { slot.pointee = $0 }, interest)
+    }
+  }
+
+  deinit {
+    slot.deinitialize(count: 1)
+    slot.deallocate()
+  }
+
+  /// The next event, if one waits. The task that iterates only.
+  @inlinable
+  func take() -> E? {
+    while deliverNext() {
+      if let event = slot.pointee.take() { return event }
+    }
+    return nil
+  }
+}

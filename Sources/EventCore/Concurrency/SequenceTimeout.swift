@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// Ends the wait of a task after a time on the clock of a central.
+@usableFromInline
+final class SequenceTimeout: Sendable {
+  @usableFromInline let limit: Duration
+  private let timer: Timer
+
+  /// A timer of the central's scheduler. It rouses the task, which ends its mailbox itself: no user code runs on the
+  /// scheduler's thread.
+  private final class Timer: EventScheduleHandle, @unchecked Sendable {
+    // Atomic or constant.
+    let rouse: @Sendable () -> Void
+    let hasPassed = Atomic<Bool>(false)
+
+    init(_ plan: SchedulePlan, _ rouse: @escaping @Sendable () -> Void) {
+      self.rouse = rouse
+      super.init(plan)
+    }
+
+    override func post(isLast: Bool) {
+      // Releasing, pairs with `SequenceTimeout.hasPassed`; the wake-up orders the two anyway.
+      hasPassed.store(true, ordering: .releasing)
+      rouse()
+    }
+  }
+
+  @usableFromInline
+  convenience init(_ mailbox: SequenceMailbox, of listener: EventListener, after limit: Duration) {
+    self.init(of: listener, after: limit) { [weak mailbox] in mailbox?.rouse() }
+  }
+
+  init(of listener: EventListener, after limit: Duration, _ rouse: @escaping @Sendable () -> Void) {
+    self.limit = limit
+    let plan = listener.target.plan(after: limit)
+    timer = Timer(plan, rouse)
+    begin(timer, plan)
+  }
+
+  @usableFromInline
+  var hasPassed: Bool { timer.hasPassed.load(ordering: .acquiring) }
+
+  /// The wait has ended otherwise.
+  @usableFromInline
+  func cancel() { timer.cancel() }
+}

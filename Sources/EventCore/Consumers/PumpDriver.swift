@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// Runs the jobs of a pump in some place. Any thread calls its members.
+protocol PumpDriver: AnyObject, Sendable {
+  /// Makes the place call `pump.perform()` soon. It must neither wait nor call it itself.
+  func schedule(_ pump: ConsumerPump)
+
+  /// False once the actor or the thread that ran the jobs has ended.
+  var canRun: Bool { get }
+
+  /// Whether any thread may drive the consumer for a moment while no job runs. False for a place whose
+  /// closures need not be `Sendable`, and must not be freed elsewhere.
+  var lends: Bool { get }
+
+  /// Whether only a job may end the consumer, and so free its closures.
+  var endsInItsJobs: Bool { get }
+
+  /// Called on the driving thread when nothing is left, before the last look for news.
+  func ranDry()
+
+  /// Called by `ConsumerPump.run` when it leaves nothing, before the next job may be scheduled.
+  func willRest()
+
+  /// Called when the consumer has ended and needs no more jobs.
+  func finish()
+}
+
+extension PumpDriver {
+  var canRun: Bool { true }
+  var lends: Bool { true }
+  var endsInItsJobs: Bool { false }
+  func ranDry() {}
+  func willRest() {}
+  func finish() {}
+}

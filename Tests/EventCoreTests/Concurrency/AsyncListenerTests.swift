@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+import Testing
+
+@testable import EventCore
+
+@Suite("Listeners whose handlers are async, or throw")
+struct AsyncListenerTests {
+  struct Refused: Error, Equatable { var number: Int }
+
+  @Test("D1, D2: calls are made one at a time and in order", arguments: cores)
+  func serial(core: EventCentral.Core) async {
+    let (central, log, running) = (EventCentral(core: core), Log<Int>(), Log<Int>())
+    let handle = Ping.addListener(nil, on: central) { ping async in
+      running.append(1)
+      await Task.yield()
+      log.append(ping.number)
+      await Task.yield()
+      #expect(running.take() == [1])
+    }
+    for number in 0..<1_000 { Ping(number: number).queue(on: central) }
+    await offThePool { #expect(log.entries(atLeast: 1_000) == Array(0..<1_000)) }
+    guard case .task = handle.executesOn else {
+      Issue.record("It runs on \(handle.executesOn).")
+      return
+    }
+    #expect(handle.isActive && handle.remove() && !handle.isActive && !handle.remove())
+  }
+
+  @Test("As many calls run at the same time as are allowed, and no more", arguments: cores, [1, 2, 3, 9])
+  func concurrent(core: EventCentral.Core, limit: Int) async {
+    let central = EventCentral(core: core)
+    let (entered, leave) = (Log<Int>(), Gate())
+    let handle = Ping.addListener(nil, concurrency: .concurrent(limit), on: central) { ping async in
+      entered.append(ping.number)
+      await offThePool { leave.pass() }
+    }
+    for number in 0..<(3 * limit) { Ping(number: number).queue(on: central) }
+    for round in 1...3 {
+      await offThePool { _ = entered.entries(atLeast: round * limit) }
+      #expect(handle.waitingEventCount == (3 - round) * limit)
+      #expect(entered.entries.count == round * limit)
+      for _ in 0..<limit { leave.open() }
+    }
+    #expect(entered.entries.sorted() == Array(0..<(3 * limit)))
+    await handle.removed()
+  }
+
+  @Test("D6: removed() waits for the calls that run, and no other begins", arguments: cores)
+  func removal(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (log, entered, leave) = (Log<String>(), Gate(), Gate())
+    let handle = Ping.addListener(nil, on: central) { _ async in
+      entered.open()
+      await offThePool { leave.pass() }
+      log.append("left")
+    }
+    for _ in 0..<3 { Ping().queue(on: central) }
+    await offThePool { entered.pass() }
+    let removal = Task {
+      #expect(await handle.removed())
+      log.append("removed")
+    }
+    #expect(await yieldUntil { !handle.isActive })
+    #expect(log.entries.isEmpty)
+    leave.open()
+    await removal.value
+    #expect(log.entries == ["left", "removed"])
+    #expect(Ping().queue(on: central) == 0)
+    #expect(central.listener.statistics.cancelled == 2)
+  }
+
+  @Test("D9: the listener ends with its requester", arguments: cores)
+  func requester(core: EventCentral.Core) async {
+    let (central, log, lifetime) = (EventCentral(core: core), Log<Int>(), Lifetime())
+    var requester: Requester? = Requester(lifetime.token())
+    let handle = Ping.addListener(requester, on: central) { ping async in log.append(ping.number) }
+    Ping(number: 1).queue(on: central)
+    await offThePool { _ = log.entries(atLeast: 1) }
+    requester = nil
+    #expect(await yieldUntil { lifetime.alive == 0 })
+    Ping(number: 2).queue(on: central)
+    #expect(await yieldUntil { !handle.isActive && central.listener.listenerCount == 0 })
+    #expect(log.entries == [1])
+  }
+
+  @Test("An error becomes an event of the central, and the next event is handled", arguments: cores)
+  func failures(core: EventCentral.Core) async {
+    let (central, log) = (EventCentral(core: core), Log<Int>())
+    let failures = central.failures
+    let handle = Ping.addListener(nil, on: central) { ping in
+      if ping.number % 2 == 0 { throw Refused(number: ping.number) }
+      log.append(ping.number)
+    }
+    for number in 0..<4 { Ping(number: number).queue(on: central) }
+    var iterator = failures.makeAsyncIterator()
+    for number in [0, 2] {
+      let failure = await iterator.next()
+      #expect(failure?.error as? Refused == Refused(number: number))
+      #expect(failure?.eventType == Ping.self)
+      #expect(failure?.receiver === handle)
+      #expect(failure?.description == "A handler of Ping threw: Refused(number: \(number))")
+    }
+    await offThePool { #expect(log.entries(atLeast: 2) == [1, 3]) }
+    handle.remove()
+  }
+
+  @Test("D12: removed() inside the handler itself traps and says what to do")
+  func ownEnd() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let central = EventCentral()
+      let handles = Log<any EventListenerHandling>()
+      let handle = Ping.addListener(nil, on: central) { _ async in
+        await handles.entries[0].removed()
+      }
+      handles.append(handle)
+      Ping().queue(on: central)
+      await offThePool { Gate().pass(within: 60) }
+    }
+    expectMessage(result, "removed() waits until its handler is not running")
+  }
+
+  @Test("D12: a concurrency below 1 traps")
+  func noConcurrency() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventConcurrency.concurrent(0)
+    }
+    expectMessage(result, "at least 1, and this one is 0")
+  }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+import Testing
+
+@testable import EventCore
+
+@Suite("Sequences: events for await")
+struct EventSequenceTests {
+  @Test("D4: a sequence gets what is dispatched from its making on, before the loop begins", arguments: cores)
+  func registration(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    Ping(number: 0).queue(on: central)
+    let sequence = Ping.events(on: central)
+    #expect(Ping(number: 1).queue(on: central) == 1)
+    Ping(number: 2).queue(on: central)
+    #expect(sequence.waitingEventCount == 2)
+    var iterator = sequence.makeAsyncIterator()
+    #expect(await iterator.next()?.number == 1)
+    Ping(number: 3).queue(on: central)
+    #expect(await iterator.next()?.number == 2)
+    #expect(await iterator.next()?.number == 3)
+    sequence.end()
+    #expect(await iterator.next() == nil)
+    #expect(Ping().queue(on: central) == 0)
+  }
+
+  @Test("D1 to D3: each step takes the most urgent event, also of those that came meanwhile", arguments: cores)
+  func lanes(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    var random = SeededRandom(seed: announcedSeed("sequence lanes"))
+    let sequence = Ping.events(on: central)
+    var iterator = sequence.makeAsyncIterator()
+    var model = LaneModel<Int>()
+    var waiting = 0
+    for number in 0..<5_000 {
+      let lane = Int.random(in: 0..<10, using: &random)
+      Ping(number: number).dispatch(TestLane.all[lane], on: central)
+      model.post(number, lane: lane)
+      waiting += 1
+      while waiting > 0, Bool.random(using: &random) {
+        #expect(await iterator.next()?.number == model.take())
+        waiting -= 1
+      }
+    }
+    while let next = model.take() { #expect(await iterator.next()?.number == next) }
+  }
+
+  @Test("D2, D4: each of many sequences gets every event once, in each producer's order", arguments: cores)
+  func load(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (producers, events, consumers) = (3, 20_000, 7)
+    let sequences = (0..<consumers).map { _ in Ping.events(on: central) }
+    let production = Task {
+      await offThePool {
+        onThreads(producers) { producer in
+          for number in 0..<events { Ping(number: producer * events + number).queue(on: central) }
+        }
+      }
+    }
+    await withTaskGroup(of: Bool.self) { group in
+      for sequence in sequences {
+        group.addTask {
+          var next = (0..<producers).map { $0 * events }
+          var left = producers * events
+          for await ping in sequence {
+            guard ping.number == next[ping.number / events] else { return false }
+            next[ping.number / events] += 1
+            left -= 1
+            if left == 0 { break }
+          }
+          return left == 0
+        }
+      }
+      for await isInOrder in group { #expect(isInOrder) }
+    }
+    await production.value
+  }
+
+  @Test("D9: a sequence ends with its last reference, and frees and counts what waits", arguments: cores)
+  func references(core: EventCentral.Core) async {
+    let (central, lifetime) = (EventCentral(core: core), Lifetime())
+    for hasTaken in [false, true] {
+      for hasSlept in [false, true] {
+        var sequence: EventSequence? = Carrying.events(on: central)
+        var iterator = sequence?.makeAsyncIterator()
+        if hasSlept {
+          // The iterator has found nothing once, and was woken.
+          let dispatch = Task { Carrying(token: lifetime.token()).queue(on: central) }
+          #expect(await iterator?.next() != nil)
+          _ = await dispatch.value
+        }
+        for _ in 0..<3 { Carrying(token: lifetime.token()).queue(on: central) }
+        if hasTaken { #expect(await iterator?.next() != nil) }
+        sequence = nil
+        #expect(iterator?.mailbox.waitingCount == (hasTaken ? 2 : 3))
+        iterator = nil
+        #expect(lifetime.waitUntilNone())
+        #expect(Carrying(token: lifetime.token()).queue(on: central) == 0)
+      }
+    }
+    #expect(central.listener.statistics.cancelled == 3 + 2 + 3 + 2)
+    #expect(central.listener.listenerCount == 0)
+  }
+
+  @Test("A task that is cancelled ends its sequence: while it waits, between two events, and before the loop", arguments: cores)
+  func cancellation(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    for moment in 0..<3 {
+      let sequence = Ping.events(on: central)
+      let (entered, leave) = (Gate(), Gate())
+      let task = Task {
+        var count = 0
+        if moment == 0 { await offThePool { leave.pass() } }
+        for await _ in sequence {
+          count += 1
+          entered.open()
+          if moment == 1 { await offThePool { leave.pass() } }
+        }
+        return count
+      }
+      Ping().queue(on: central)
+      if moment > 0 { await offThePool { entered.pass() } }
+      if moment == 1 { Ping().queue(on: central) }
+      task.cancel()
+      leave.open()
+      #expect(await task.value == (moment == 0 ? 0 : 1))
+      #expect(Ping().queue(on: central) == 0)
+    }
+  }
+
+  @Test("D10: the end of a source ends its sequences, with or without a backlog", arguments: cores)
+  func sources(core: EventCentral.Core) async {
+    for backlog in [0, 3] {
+      var central: EventCentral? = EventCentral(core: core)
+      let sequence = Ping.events(on: central!)
+      let task = Task { await sequence.reduce(0) { count, _ in count + 1 } }
+      for _ in 0..<backlog { Ping().queue(on: central!) }
+      #expect(await yieldUntil { sequence.waitingEventCount == 0 })
+      central = nil
+      #expect(await task.value == backlog)
+      let held = EventCentral(core: core)
+      let group = EventListener(on: held)
+      let other = Ping.events(on: group)
+      group.end()
+      var iterator = other.makeAsyncIterator()
+      #expect(await iterator.next() == nil)
+    }
+  }
+
+  @Test("D4: `.latest` keeps one event, the newest, and counts the others", arguments: cores)
+  func latest(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let sequence = Ping.events(on: central, buffering: .latest)
+    for number in 0..<1_000 { Ping(number: number).queue(on: central) }
+    #expect(sequence.waitingEventCount == 1)
+    var iterator = sequence.makeAsyncIterator()
+    #expect(await iterator.next()?.number == 999)
+    #expect(sequence.lag == 999)
+  }
+
+  @Test("Interests skip and count, as for listeners", arguments: cores)
+  func interests(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let sequence = Ping.events(
+      on: central, interestedIn: .custom, customFilter: { ping, _, _ in ping.number % 2 == 0 })
+    for number in 1...6 { Ping(number: number).queue(on: central) }
+    var iterator = sequence.makeAsyncIterator()
+    for number in [2, 4, 6] { #expect(await iterator.next()?.number == number) }
+    #expect(sequence.lag == 3)
+  }
+
+  @Test("next(where:) returns the first event that fits", arguments: cores)
+  func next(core: EventCentral.Core) async throws {
+    let central = EventCentral(core: core)
+    let task = Task { try await Ping.next(on: central, where: { $0.number > 2 }) }
+    var number = 0
+    while Ping(number: number).queue(on: central) == 0 { await Task.yield() }
+    while Ping(number: number).queue(on: central) == 1 { number += 1 }
+    #expect(try await task.value.number == 3)
+  }
+
+  @Test("next(within:) throws when the time of the central's clock is over", arguments: cores)
+  func timeout(core: EventCentral.Core) async throws {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock)
+    let task = Task { try await Ping.next(on: central, within: .seconds(3)) }
+    #expect(await yieldUntil { central.scheduleStatistics.pending == 1 })
+    clock.advance(by: .seconds(2))
+    #expect(central.scheduleStatistics.pending == 1)
+    clock.advance(by: .seconds(1))
+    await #expect(throws: EventWaitError.timedOut(.seconds(3))) { try await task.value }
+    #expect(Ping().queue(on: central) == 0)
+    // One that was in time leaves no timer.
+    let other = Task { try await Ping.next(on: central, within: .seconds(3)) }
+    while Ping().queue(on: central) == 0 { await Task.yield() }
+    _ = try await other.value
+    #expect(central.scheduleStatistics.pending == 0)
+  }
+
+  @Test("next() throws when its task is cancelled, and when its source ends", arguments: cores)
+  func nextEnds(core: EventCentral.Core) async throws {
+    let central = EventCentral(core: core)
+    let task = Task { try await Ping.next(on: central) }
+    #expect(await yieldUntil { central.listener.listenerCount == 1 })
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    let other = Task { try await Ping.next(on: central) }
+    #expect(await yieldUntil { central.listener.listenerCount == 1 })
+    central.listener.end()
+    await #expect(throws: EventWaitError.sourceEnded) { try await other.value }
+  }
+
+  @Test("D12: a second iterator of one sequence traps and says what to do")
+  func secondIterator() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let sequence = Ping.events(on: EventCentral())
+      let first = sequence.makeAsyncIterator()
+      let second = sequence.makeAsyncIterator()
+      withExtendedLifetime((first, second)) {}
+    }
+    expectMessage(result, "An EventSequence has one iterator at a time")
+  }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+import Testing
+
+@testable import EventCore
+
+@Suite("EventWorker: a thread that owns its state; tokens of listeners")
+struct EventWorkerTests {
+  /// State that is not Sendable.
+  final class Book {
+    let token: Lifetime.Token
+    var numbers: [Int] = []
+    init(_ token: Lifetime.Token) { self.token = token }
+  }
+
+  @Test("Handlers share the state, in the order of D1 to D3; it is freed with the thread", arguments: cores)
+  func state(core: EventCentral.Core) async {
+    let (central, lifetime, log) = (EventCentral(core: core), Lifetime(), Log<[Int]>())
+    var worker: EventWorker<Book>? = EventWorker(on: central, state: Book(lifetime.token())) { on in
+      on(Ping.self) { book, ping in book.numbers.append(ping.number) }
+      on(Pong.self) { book, _ in
+        log.append(book.numbers)
+        book.numbers = []
+      }
+    }
+    let held = HeldThread(worker!.thread)
+    for number in 0..<100 { Ping(number: number).queue(on: central) }
+    Pong().queue(on: central)
+    Ping(number: -1).stack(on: central)
+    held.letGo()
+    await offThePool { #expect(log.entries(atLeast: 1) == [[-1] + Array(0..<100)]) }
+    #expect(lifetime.alive == 1)
+    worker = nil
+    #expect(await yieldUntil { lifetime.alive == 0 })
+    #expect(Ping().queue(on: central) == 0)
+  }
+
+  @Test("A value as state is changed in place", arguments: cores)
+  func value(core: EventCentral.Core) async {
+    let (central, log) = (EventCentral(core: core), Log<Int>())
+    let worker = EventWorker(on: central, state: 0) { on in
+      on(Ping.self) { sum, ping in sum += ping.number }
+      on(Pong.self, interestedIn: .latestOnly) { sum, _ in log.append(sum) }
+    }
+    for number in 1...1_000 { Ping(number: number).queue(on: central) }
+    Pong().queue(priority: .lowest, on: central)
+    await offThePool { #expect(log.entries(atLeast: 1) == [500_500]) }
+    await worker.thread.drain()
+  }
+
+  @Test("D9: a listener ends with its token", arguments: cores)
+  func token(core: EventCentral.Core) async {
+    let (central, log) = (EventCentral(core: core), Log<Int>())
+    var token: EventListenerToken? = Ping.listen(executeOn: .listenerThread, on: central) { log.append($0.number) }
+    Ping(number: 1).queue(on: central)
+    await offThePool { #expect(log.entries(atLeast: 1) == [1]) }
+    #expect(token?.handle.isActive == true)
+    token = nil
+    #expect(Ping(number: 2).queue(on: central) == 0)
+    let other = Ping.listen(executeOn: .listenerThread, on: central) { _ in }
+    #expect(other.remove() && !other.remove())
+  }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+import Testing
+
+@testable import EventCore
+
+@Suite("Request and reply")
+struct RequestTests {
+  struct PriceQuery: Eventable { var id: Int }
+  struct Price: Equatable { var amount: Int }
+  struct Unknown: Error, Equatable {}
+
+  @Test("An answer comes back to its request", arguments: cores)
+  func answers(core: EventCentral.Core) async throws {
+    let central = EventCentral(core: core)
+    PriceQuery.answer(on: central) { query in Price(amount: 10 * query.id) }
+    // Another type of answer for the same queries is another question.
+    PriceQuery.answer(on: central) { query async in "item \(query.id)" }
+    for id in 0..<100 {
+      #expect(try await central.request(PriceQuery(id: id), expecting: Price.self).amount == 10 * id)
+    }
+    let name: String = try await central.request(PriceQuery(id: 7))
+    #expect(name == "item 7")
+  }
+
+  @Test("Requests of many tasks get each its own answer", arguments: cores)
+  func load(core: EventCentral.Core) async throws {
+    let central = EventCentral(core: core)
+    PriceQuery.answer(on: central, concurrency: .concurrent(3)) { query in
+      if query.id % 3 == 0 { await Task.yield() }
+      return Price(amount: query.id)
+    }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for task in 0..<8 {
+        group.addTask {
+          for id in 0..<500 {
+            let price = try await central.request(PriceQuery(id: 1_000 * task + id), expecting: Price.self)
+            #expect(price.amount == 1_000 * task + id)
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test("Each failure has an error of its own", arguments: cores)
+  func failures(core: EventCentral.Core) async throws {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock)
+    let ask = { @Sendable (limit: Duration?) in
+      try await central.request(PriceQuery(id: 1), expecting: Price.self, within: limit)
+    }
+    await #expect(throws: EventWaitError.nobodyAnswers) { try await ask(nil) }
+
+    let thrower = PriceQuery.answer(on: central) { _ -> Price in throw Unknown() }
+    await #expect(throws: Unknown()) { try await ask(nil) }
+    thrower.remove()
+
+    // Somebody who takes the request, and never answers.
+    let kept = Log<EventRequest<PriceQuery, Price>>()
+    let keeper = EventRequest<PriceQuery, Price>.addListener(nil, executeOn: .listenerThread, on: central) {
+      kept.append($0)
+    }
+    let late = Task { try await ask(.seconds(1)) }
+    await offThePool { _ = kept.entries(atLeast: 1) }
+    #expect(await yieldUntil { central.scheduleStatistics.pending == 1 })
+    clock.advance(by: .seconds(1))
+    await #expect(throws: EventWaitError.timedOut(.seconds(1))) { try await late.value }
+    // An answer that comes too late is nobody's.
+    kept.take()[0].ticket.give(.success(Price(amount: 1)))
+
+    let cancelled = Task { try await ask(nil) }
+    await offThePool { _ = kept.entries(atLeast: 1) }
+    cancelled.cancel()
+    await #expect(throws: CancellationError.self) { try await cancelled.value }
+
+    let dropped = Task { try await ask(nil) }
+    await offThePool { _ = kept.entries(atLeast: 2) }
+    _ = kept.take()
+    await #expect(throws: EventWaitError.unanswered) { try await dropped.value }
+    keeper.remove()
+    await #expect(throws: EventWaitError.nobodyAnswers) { try await ask(nil) }
+  }
+
+  @Test("requestAll gathers what has come: from all, or until the time is over", arguments: cores)
+  func scatter(core: EventCentral.Core) async throws {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock)
+    #expect(try await central.requestAll(PriceQuery(id: 1), expecting: Price.self).isEmpty)
+    for factor in 1...3 {
+      PriceQuery.answer(on: central) { query in
+        if factor == 3 { throw Unknown() }
+        return Price(amount: factor * query.id)
+      }
+    }
+    let all = try await central.requestAll(PriceQuery(id: 5), expecting: Price.self)
+    #expect(Set(all.compactMap { try? $0.get().amount }) == [5, 10])
+    #expect(all.count == 3)
+
+    let kept = Log<EventRequest<PriceQuery, Price>>()
+    EventRequest<PriceQuery, Price>.addListener(nil, executeOn: .listenerThread, on: central) { kept.append($0) }
+    let task = Task { try await central.requestAll(PriceQuery(id: 5), expecting: Price.self, within: .seconds(1)) }
+    await offThePool { _ = kept.entries(atLeast: 1) }
+    #expect(await yieldUntil { central.scheduleStatistics.pending == 1 })
+    // The three others answer by themselves; the fourth is late.
+    let request = kept.entries[0]
+    #expect(await yieldUntil { request.ticket.answerCount == 3 })
+    clock.advance(by: .seconds(1))
+    #expect(try await task.value.count == 3)
+  }
+
+  @Test("D9: an answerer that ends with its backlog leaves no requester waiting", arguments: cores)
+  func ends(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (entered, leave) = (Gate(), Gate())
+    let answerer = PriceQuery.answer(on: central) { query in
+      entered.open()
+      await offThePool { leave.pass() }
+      return Price(amount: query.id)
+    }
+    let first = Task { try await central.request(PriceQuery(id: 1), expecting: Price.self) }
+    await offThePool { entered.pass() }
+    let second = Task { try await central.request(PriceQuery(id: 2), expecting: Price.self) }
+    #expect(await yieldUntil { answerer.waitingEventCount == 1 })
+    answerer.remove()
+    leave.open()
+    #expect(await first.result.map(\.amount).mapError { _ in Unknown() } == .success(1))
+    await #expect(throws: EventWaitError.unanswered) { try await second.value }
+  }
+}
