@@ -31,14 +31,13 @@
  * Waiting for a place (EVC_OVERFLOW_BLOCK):
  *
  *   producer, holding the mutex                     consumer, after T1, when BLOCKED is up
- *   B1 raise BLOCKED                   seq_cst      C1 try to lock the mutex; else leave BLOCKED up
+ *   B1 raise BLOCKED, then a fence     seq_cst      C1 try to lock the mutex; else leave BLOCKED up
  *   B2 admit, by A2                    seq_cst      C2 clear BLOCKED, count the round, wake all
  *   B3 wait for the next round, or until the end    C3 unlock
  * - No wake-up is lost. The consumer clears BLOCKED with the mutex held: after the producer waits (B3), which is
- *   then woken, or before B1. If B2 missed a T1, then B1 came before the consumer's next seq_cst look at the
- *   signal, which every consumer takes before it sleeps, arms the mailbox or is pumped again (the fence in
- *   evc_mailbox_unblock's callers is that of the sleep protocol, mailbox_private.h, C1 and C2). It does not sleep
- *   while BLOCKED is up.
+ *   then woken, or before B1. If B2 missed a T1, the fence of B1 precedes the fence that the consumer executes
+ *   between T1 and its look at the signal before it sleeps, arms the mailbox or returns from a pump
+ *   (evc_mailbox_order_taken), so that this look finds BLOCKED. It does not sleep while BLOCKED is up.
  * - The consumer never waits for a producer: it only tries to lock (D5).
  * - A consumer at work wakes once EVC_BOUND_PLACES places are free, or half of them: one wake-up for several events.
  *   When it finds nothing, or a pump returns, one place suffices. So a full mailbox does not stay full while its

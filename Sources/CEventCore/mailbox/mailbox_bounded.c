@@ -12,9 +12,9 @@ static uint64_t taken(void *owner)
 	struct evc_mailbox *mailbox = owner;
 	uint64_t sum = 0;
 
-	/* Acquire, pairs with evc_mailbox_count_taken; seq_cst: B2. */
+	/* Acquire, pairs with evc_mailbox_count_taken. */
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
-		sum += atomic_load_explicit(&mailbox->left[lane], memory_order_seq_cst);
+		sum += atomic_load_explicit(&mailbox->left[lane], memory_order_acquire);
 	return sum - atomic_load_explicit(&mailbox->exempt, memory_order_relaxed);
 }
 
@@ -23,7 +23,9 @@ static void raise_blocked(void *owner)
 {
 	struct evc_mailbox *mailbox = owner;
 
-	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_BLOCKED, memory_order_seq_cst);
+	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_BLOCKED, memory_order_relaxed);
+	/* Pairs with evc_mailbox_order_taken: a consumer that misses the bit has been seen to take by B2. */
+	atomic_thread_fence(memory_order_seq_cst);
 }
 
 static void clear_blocked(void *owner)

@@ -288,6 +288,13 @@ struct evc_waiter {
 /* mailbox_wait.c: waits by the mailbox's strategy. False if the time limit has passed. The consumer. */
 bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t timeout);
 
+/* Before a look at the signal on which producers rely that wait for a place: what was taken (bound.h, T2). */
+static inline void evc_mailbox_order_taken(struct evc_mailbox *mailbox)
+{
+	if (evc_unlikely(mailbox->bound != NULL))
+		atomic_thread_fence(memory_order_seq_cst);
+}
+
 /* True if an inbox is not empty. Any thread. */
 static inline bool evc_mailbox_has_posts(struct evc_mailbox *mailbox, memory_order order)
 {
@@ -310,6 +317,7 @@ static inline bool evc_mailbox_has_mail(struct evc_mailbox *mailbox)
 /* C2: an envelope waits, or the signal is up. Consumer only. */
 static inline bool evc_mailbox_has_news(struct evc_mailbox *mailbox)
 {
+	evc_mailbox_order_taken(mailbox);
 	return atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) != 0 ||
 	       evc_mailbox_has_mail(mailbox);
 }

@@ -116,6 +116,7 @@ enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 /* True if anyone has posted, interrupted or closed. Touches nothing that belongs to the consumer. */
 static inline bool has_news(struct evc_mailbox *mailbox)
 {
+	evc_mailbox_order_taken(mailbox);
 	return atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) != 0 ||
 	       evc_mailbox_has_posts(mailbox, memory_order_seq_cst);
 }
@@ -209,9 +210,11 @@ enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t lim
 		return EVC_INVALID_ARGUMENT;
 	status = pump(mailbox, &left, deadline);
 	/* The next pump may be far off. A pump that armed the mailbox has seen to it before (C2). */
-	if (evc_unlikely(status != EVC_EMPTY && mailbox->bound != NULL &&
-			 (atomic_load_explicit(&mailbox->signal, memory_order_relaxed) & EVC_SIGNAL_BLOCKED)))
-		evc_bound_unblock(mailbox->bound, 1);
+	if (evc_unlikely(status != EVC_EMPTY && mailbox->bound != NULL)) {
+		evc_mailbox_order_taken(mailbox);
+		if (atomic_load_explicit(&mailbox->signal, memory_order_relaxed) & EVC_SIGNAL_BLOCKED)
+			evc_bound_unblock(mailbox->bound, 1);
+	}
 	if (handled != NULL)
 		*handled = limit - left;
 	return status;
