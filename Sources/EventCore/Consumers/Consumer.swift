@@ -32,7 +32,7 @@ final class Consumer: @unchecked Sendable {
   /// The router for events that are sent to this consumer alone.
   let direct: any RouterCore
   /// Whether `post` has registered its handler.
-  private let hasJobHandler = Guarded(false)
+  let hasJobHandler = Guarded(false)
   /// The number of the consumer's thread, unique among running threads; 0 before the start, and while
   /// nobody pumps or borrows the consumer.
   private let thread = Atomic<UInt>(0)
@@ -101,19 +101,6 @@ final class Consumer: @unchecked Sendable {
     // The consumer frees the closure between two events.
     if registry.remove(handler, of: receiver) { requestControl() }
     return true
-  }
-
-  /// Runs a closure as one of the consumer's events, queued with normal priority. False if the consumer is
-  /// closed; the closure has been released then. Any thread.
-  func post(_ body: @escaping @Sendable () -> Void) -> Bool {
-    // Locked during the registration, so that a second caller finds the handler registered.
-    hasJobHandler.withLock { hasHandler in
-      guard !hasHandler else { return }
-      hasHandler = true
-      _ = registry.add(
-        TypedHandler<ConsumerJob>(plain: { $0.body() }), eventTypeActions(ConsumerJob.self))
-    }
-    return dispatch(ConsumerJob(body: body), lane: Lane(.queue, .normal), through: direct) != 0
   }
 
   // MARK: Ending, from any thread
@@ -296,9 +283,4 @@ final class Consumer: @unchecked Sendable {
   func didCallAny(_ called: Bool) {
     didCall(called)
   }
-}
-
-/// An event that carries a closure, to run it where a consumer's handlers run.
-struct ConsumerJob: Eventable {
-  let body: @Sendable () -> Void
 }

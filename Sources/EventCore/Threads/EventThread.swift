@@ -256,35 +256,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
       """)
   }
 
-  // MARK: Dispatching and listening
-
-  /// Queues an event for this thread alone.
-  ///
-  /// - Parameters:
-  ///   - event: What to dispatch.
-  ///   - priority: Which of the five queues it joins.
-  /// - Returns: False if nobody gets it: the thread has ended, has no callback for the type, or is full and refuses it.
-  ///
-  /// **Threads**, **Order**, **Complexity**: as ``Eventable/queue(priority:on:)``.
-  @inlinable
-  @discardableResult
-  public func queueEvent<E: Eventable>(
-    _ event: consuming E, priority: EventPriority = .normal
-  ) -> Bool {
-    dispatch(event, lane: Lane(.queue, priority), through: direct) != 0
-  }
-
-  /// Stacks an event for this thread alone.
-  ///
-  /// The order is that of ``Eventable/stack(priority:on:)``; all else is as for
-  /// ``queueEvent(_:priority:)``.
-  @inlinable
-  @discardableResult
-  public func stackEvent<E: Eventable>(
-    _ event: consuming E, priority: EventPriority = .normal
-  ) -> Bool {
-    dispatch(event, lane: Lane(.stack, priority), through: direct) != 0
-  }
+  // MARK: Listening
 
   /// The listeners that are registered `on:` this thread. They get the same events as its callbacks: those
   /// that are dispatched on its central and those that are sent to it alone. They end with the thread's

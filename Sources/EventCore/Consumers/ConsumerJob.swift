@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// An event that carries a closure, to run it where a consumer's handlers run.
+struct ConsumerJob: Eventable {
+  let body: @Sendable () -> Void
+}
+
+extension Consumer {
+  /// Runs a closure as one of the consumer's events, queued with normal priority. False if the consumer is
+  /// closed; the closure has been released then. Any thread.
+  func post(_ body: @escaping @Sendable () -> Void) -> Bool {
+    // Locked during the registration, so that a second caller finds the handler registered.
+    hasJobHandler.withLock { hasHandler in
+      guard !hasHandler else { return }
+      hasHandler = true
+      _ = registry.add(
+        TypedHandler<ConsumerJob>(plain: { $0.body() }), eventTypeActions(ConsumerJob.self))
+    }
+    return dispatch(ConsumerJob(body: body), lane: Lane(.queue, .normal), through: direct) != 0
+  }
+}
