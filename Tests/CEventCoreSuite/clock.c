@@ -39,7 +39,7 @@ static const char *stamp(struct evc_router *router, struct suite_receiver *recei
 			*(uint64_t *)evc_envelope_payload(envelope) = value;
 			envelope = evc_dispatch_next(envelope);
 		}
-		EXPECT_EQUAL(evc_dispatch_commit(&dispatch), 1, "receivers");
+		EXPECT_EQUAL(evc_dispatch_commit(&dispatch), count, "acceptances");
 	}
 	*time = 0;
 	for (unsigned i = 0; i < count; i++) {

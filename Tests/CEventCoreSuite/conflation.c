@@ -216,7 +216,7 @@ static const char *chains(void)
 			envelope = dispatch.first;
 			for (value = 0; value < length; value++, envelope = evc_dispatch_next(envelope))
 				memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
-			EXPECT_EQUAL(evc_dispatch_commit(&dispatch), 1, "receivers");
+			EXPECT_EQUAL(evc_dispatch_commit(&dispatch), length, "acceptances");
 		}
 		for (uint64_t key = 0; key < 7 && key < length; key++) {
 			EXPECT_OK(suite_take(&conflated.receiver, &lane, &value));
@@ -251,8 +251,8 @@ static const char *flood(uint64_t hashes)
 #endif
 	suite_allocator_restore();
 	evc_pool_read_statistics(&after);
-	/* Other threads of the process may have taken a slab; without conflation it would be 12 MiB. */
-	EXPECT(after.slab_bytes <= before.slab_bytes + 256 * 1024, "the pools grew from %zu to %zu bytes",
+	/* Other threads of the process may have taken slabs; without conflation it would be 12 MiB. */
+	EXPECT(after.slab_bytes <= before.slab_bytes + 1024 * 1024, "the pools grew from %zu to %zu bytes",
 	       before.slab_bytes, after.slab_bytes);
 	evc_mailbox_depths(conflated.receiver.mailbox, depths);
 	EXPECT_EQUAL(depths[EVC_LANE_QUEUE_NORMAL], KEYS_MOST, "depth");
