@@ -185,7 +185,7 @@ static void post_batch(uint32_t first, uint32_t count, enum evc_lane lane)
 	events = dispatch.array;
 	for (uint32_t i = 0; i < count; i++)
 		events[i] = (struct event){ first + i, first + i };
-	CHECK(evc_dispatch_commit(&dispatch) == 1);
+	CHECK(evc_dispatch_commit(&dispatch) == count);
 }
 
 static bool is_due;
