@@ -19,8 +19,8 @@ public final class EventPumpPlace: Sendable {
 }
 
 extension EventPumpPlace: SerialExecutor, TaskExecutor {
-  /// Runs a job of an actor or a task inside ``EventPump/run(until:limit:)``, as Swift's runtime asks for it. An actor
-  /// names the place as its executor, and then runs inside the frame:
+  /// Runs a job of an actor or a task inside ``EventPump/run(until:limit:)-(ContinuousClock.Instant?,_)``, as Swift's
+  /// runtime asks for it. An actor names the place as its executor, and then runs inside the frame:
   /// `nonisolated var unownedExecutor: UnownedSerialExecutor { place.asUnownedSerialExecutor() }`.
   ///
   /// **Threads**, **Order**: as for ``EventThread/enqueue(_:)``.
