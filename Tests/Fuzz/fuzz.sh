@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Copyright the EventCore authors
+#
+# Fuzzes the C interface: calls.c says what, and what must hold. Needs clang with libFuzzer.
+#
+#   Tests/Fuzz/fuzz.sh [SECONDS] [FILE...]     a minute; with files, those that a run has left are run again
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+seconds=${1:-60}
+shift || true
+
+work=.build/fuzz
+mkdir -p "$work/corpus"
+# Under this sanitizer the core frees slots and does not use them again, so that it sees a use after the end.
+clang -fuse-ld=lld -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+  -Iinclude -ISources/CEventCore Tests/Fuzz/calls.c Sources/CEventCore/*/*.c -o "$work/calls" -lurcu-bp -lpthread
+if [ $# -gt 0 ]; then
+  exec "$work/calls" "$@"
+fi
+if ! "$work/calls" -max_total_time="$seconds" -max_len=2048 -timeout=20 -artifact_prefix="$work/" \
+  -print_final_stats=1 "$work/corpus" >"$work/log" 2>&1; then
+  grep -E "ERROR|does not hold|#[0-9]+ |Test unit" "$work/log" | head -40
+  exit 1
+fi
+grep -E "number_of_executed_units|average_exec" "$work/log"
