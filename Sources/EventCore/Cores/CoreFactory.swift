@@ -45,6 +45,8 @@ struct CoreParts: Sendable {
   /// Runs a full memory fence on every thread of the process, so that a consumer needs none of its own
   /// before each call of a handler. False if the core or the system has no such fence.
   let barrier: @Sendable () -> Bool
+  /// Makes memory for so many events that the calling thread will dispatch.
+  let reserve: @Sendable (Int) -> Void
   /// With the clock that events bear the time of; nil for the system's.
   let makeRouter: @Sendable (CentralClock?) -> any RouterCore
   /// The pump drives the consumer, if it has no thread of its own.
@@ -57,6 +59,8 @@ struct CoreParts: Sendable {
 
   fileprivate static let locking = CoreParts(
     barrier: { false },
+    // An event lies in its receiver's lanes, which keep the length that they have grown to.
+    reserve: { _ in },
     makeRouter: { LockingRouter($0) },
     makeMailbox: { LockingMailbox($1, $2, $3) },
     makeSharedMailbox: { LockingSharedMailbox($0) },
@@ -67,6 +71,7 @@ struct CoreParts: Sendable {
   #if URCU
     fileprivate static let lockFree = CoreParts(
       barrier: { lockFreeBarrier() },
+      reserve: { lockFreeReserve($0) },
       makeRouter: { LockFreeRouter($0) },
       makeMailbox: { LockFreeMailbox($0, $1, $2, $3) },
       makeSharedMailbox: { LockFreeSharedMailbox($0) },

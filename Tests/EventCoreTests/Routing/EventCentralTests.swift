@@ -77,3 +77,28 @@ struct EventCentralTests {
 
   struct Of<T>: Eventable {}
 }
+
+@Suite("Memory ahead of time")
+struct ReserveTests {
+  struct Ping: Eventable { var number = 0 }
+
+  @Test("What is reserved changes nothing that is delivered", arguments: cores, [0, 1, 5_000])
+  func reserve(core: EventCentral.Core, count: Int) {
+    let (central, log) = (EventCentral(core: core), Log<Int>())
+    let thread = EventThread(on: central)
+    thread.addEventCallback { (ping: Ping) in log.append(ping.number) }
+    central.reserve(count)
+    central.reserve(count)
+    for number in 0..<10_000 { Ping(number: number).queue(on: central) }
+    #expect(thread.drain())
+    #expect(log.entries == Array(0..<10_000))
+  }
+
+  @Test("D12: a negative number traps and says the rule")
+  func negative() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      EventCentral().reserve(-1)
+    }
+    expectMessage(result, "takes the number of events that may be under way")
+  }
+}

@@ -119,6 +119,11 @@
   /// The core's barrier on every running thread of the process; false if the system has none.
   func lockFreeBarrier() -> Bool { evc_barrier_everywhere() }
 
+  /// Sets envelopes aside for the calling thread.
+  func lockFreeReserve(_ events: Int) {
+    requireCore(evc_reserve(UInt32(clamping: events)), "reserve memory for events")
+  }
+
   /// Swift has no way on when memory is out, and passes no wrong argument: anything but success
   /// ends the program, with the reason.
   @inline(__always)
