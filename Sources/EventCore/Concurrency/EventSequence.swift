@@ -57,8 +57,11 @@ public struct EventSequence<Event: Eventable>: AsyncSequence, Sendable {
     @inlinable
     public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Event? {
       while !Task.isCancelled {
-        if let event = mailbox.take() { return event }
-        guard await mailbox.wait() else { return nil }
+        switch mailbox.take() {
+        case .event(let event): return event
+        case .skippedMany: await Task.yield()
+        case .nothing: guard await mailbox.wait() else { return nil }
+        }
       }
       mailbox.end()
       return nil

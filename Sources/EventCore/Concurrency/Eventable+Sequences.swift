@@ -69,16 +69,24 @@ extension Eventable {
     defer { withExtendedLifetime(lease) {} }
     let timeout = limit.map { SequenceTimeout(mailbox, of: listener, after: $0) }
     defer { timeout?.cancel() }
+    var rejected = 0
     while true {
       try Task.checkCancellation()
-      while let event = mailbox.take() {
+      switch mailbox.take() {
+      case .event(let event):
         if predicate(event) { return event }
+        rejected += 1
+        if rejected.isMultiple(of: SequenceMailbox.courtesy) { await Task.yield() }
+      case .skippedMany:
+        await Task.yield()
+      case .nothing:
+        guard await mailbox.wait() else {
+          try Task.checkCancellation()
+          throw EventWaitError.sourceEnded
+        }
       }
+      // After each event, since they may come without end.
       if let timeout, timeout.hasPassed { throw EventWaitError.timedOut(timeout.limit) }
-      guard await mailbox.wait() else {
-        try Task.checkCancellation()
-        throw EventWaitError.sourceEnded
-      }
     }
   }
 }

@@ -20,6 +20,9 @@ class SequenceMailbox: @unchecked Sendable {
   private var isDriving = false
   private let isLeased = Atomic<Bool>(false)
 
+  /// How many events a task takes, and does not hand on, before it lets others run.
+  @inlinable static var courtesy: Int { 64 }
+
   /// The right of one iterator to take. Iterators are not `Sendable`, so that one task at a time uses it.
   @usableFromInline
   final class Lease {
@@ -81,7 +84,7 @@ class SequenceMailbox: @unchecked Sendable {
   /// has ended. Its iterator only.
   @usableFromInline
   final func deliverNext() -> Bool {
-    // Not nil: nobody else drives the consumer.
+    // Nil while another thread frees a removed handler: a job follows.
     pump.take(consumer, &isDriving) == .more
   }
 
@@ -105,6 +108,9 @@ class SequenceMailbox: @unchecked Sendable {
 
   /// False once it has ended. Any thread.
   final var isActive: Bool { registration.isActive && context.isUsable }
+
+  /// As `isActive`, without a look at the requester, which runs no user code. Any thread.
+  final var isOpen: Bool { !registration.isEnded && context.isUsable }
 
   /// How many events wait. Any thread.
   final var waitingCount: Int { context.waitingCount }
@@ -135,11 +141,25 @@ final class TypedSequenceMailbox<E: Eventable>: SequenceMailbox, @unchecked Send
   }
 
   /// The next event, if one waits. The task that iterates only.
+  ///
+  /// It passes at most `courtesy` events that the interest skips, so that a stream of them neither hides that the task
+  /// was cancelled nor keeps its thread from others.
   @inlinable
-  func take() -> E? {
-    while deliverNext() {
-      if let event = slot.pointee.take() { return event }
+  func take() -> SequenceTake<E> {
+    for _ in 0..<SequenceMailbox.courtesy {
+      guard deliverNext() else { return .nothing }
+      if let event = slot.pointee.take() { return .event(event) }
     }
-    return nil
+    return .skippedMany
   }
+}
+
+/// What `TypedSequenceMailbox.take` has found.
+@usableFromInline
+enum SequenceTake<E> {
+  case event(E)
+  /// The interest has skipped many events, and more may wait: the task looks whether it has to end, and yields.
+  case skippedMany
+  /// Nothing waits, or the mailbox has ended.
+  case nothing
 }
