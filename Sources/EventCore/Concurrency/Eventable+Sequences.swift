@@ -52,7 +52,8 @@ extension Eventable {
   ///   - limit: How long to wait at most, on the clock of the source's central; nil is for ever.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The first event for which `predicate` is true.
-  /// - Throws: ``EventWaitError``; `CancellationError` if the task is cancelled.
+  /// - Throws: ``EventWaitError/timedOut(_:)``; ``EventWaitError/sourceEnded``, also if the central of the source has
+  ///   ended, and with it the clock of the limit; `CancellationError` if the task is cancelled.
   ///
   /// **Threads**: any task.
   ///
@@ -86,7 +87,10 @@ extension Eventable {
         }
       }
       // After each event, since they may come without end.
-      if let timeout, timeout.hasPassed { throw EventWaitError.timedOut(timeout.limit) }
+      if let timeout {
+        if timeout.hasPassed { throw EventWaitError.timedOut(timeout.limit) }
+        if timeout.isDropped { throw EventWaitError.sourceEnded }
+      }
     }
   }
 }

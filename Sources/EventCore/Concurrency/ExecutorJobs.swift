@@ -62,7 +62,7 @@ extension Consumer {
   /// Runs something on the heir.
   fileprivate func leave(_ body: @escaping @Sendable () -> Void) {
     let heir = heir.value {
-      let heir = ExecutorHeir()
+      let heir = ExecutorHeir(target: (pump?.driver as? QueueDriver)?.queue)
       // The handler that is running may be a job of the same actor.
       Task { [ended] in
         await ended.opened()
@@ -76,10 +76,13 @@ extension Consumer {
 
 /// Runs the jobs that a consumer has left. Any thread.
 final class ExecutorHeir: Sendable {
-  private let queue = DispatchQueue(label: "EventCore.heir", attributes: .initiallyInactive)
+  private let queue: DispatchQueue
   private static let mark = DispatchSpecificKey<ObjectIdentifier>()
 
-  init() {
+  /// - Parameter target: The queue on which the consumer ran, if any: jobs of an actor that belong on the main thread
+  ///   stay there.
+  init(target: DispatchQueue?) {
+    queue = DispatchQueue(label: "EventCore.heir", attributes: .initiallyInactive, target: target)
     queue.setSpecific(key: Self.mark, value: ObjectIdentifier(self))
   }
 

@@ -12,7 +12,7 @@ import Synchronization
 /// is constant or atomic.
 @usableFromInline
 class SequenceMailbox: @unchecked Sendable {
-  private let driver = TaskDriver()
+  let driver = TaskDriver()
   private let context: ExecutionContext
   private let consumer: Consumer
   private let pump: ConsumerPump
@@ -56,16 +56,18 @@ class SequenceMailbox: @unchecked Sendable {
     registration.remove()
   }
 
+  /// Nil if the mailbox has ended, and another iterator has not noticed it yet.
   @usableFromInline
-  final func lease() -> Lease {
+  final func lease() -> Lease? {
     // Acquiring, pairs with `endLease`: what the last iterator has left.
+    if !isLeased.exchange(true, ordering: .acquiring) { return Lease(self) }
     require(
-      !isLeased.exchange(true, ordering: .acquiring),
+      !isActive,
       """
       An EventSequence has one iterator at a time, and this one has another, perhaps in another task: give each \
       loop a sequence of its own by events(on:), and each gets every event.
       """)
-    return Lease(self)
+    return nil
   }
 
   private func endLease() {
@@ -97,9 +99,6 @@ class SequenceMailbox: @unchecked Sendable {
       end()
     }
   }
-
-  /// Lets a `wait` return, in whichever thread's name.
-  final func rouse() { driver.rouse() }
 
   /// Ends the mailbox. True for the first call. Any thread.
   @usableFromInline
