@@ -19,9 +19,9 @@ extension EventCentral {
   /// - Returns: The answer that came first.
   /// - Throws: ``EventWaitError/nobodyAnswers`` if there is no answerer, ``EventWaitError/timedOut(_:)``,
   ///   ``EventWaitError/unanswered`` when all answerers have ended, or let go of the request, without an answer; what
-  ///   the answerer threw, if that came first; `CancellationError` if the task is cancelled. An answerer that was removed
-  ///   lets go of what waits for it when its place comes to it: on a thread or a queue that is busy, after the handler
-  ///   that runs there.
+  ///   the answerer threw, if that came first; `CancellationError` if the task is cancelled. An answerer that was
+  ///   removed lets go of what waits for it when its place comes to it: on a thread or a queue that is busy, after the
+  ///   handler that runs there.
   ///
   /// **Threads**: any task. **Order**: requests wait among the other events of their answerers (D1, D2).
   public func request<Query: Eventable, Answer: Sendable>(

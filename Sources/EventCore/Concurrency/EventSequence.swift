@@ -17,8 +17,8 @@
 /// iterators any more; what waits then is freed and counted (D10). If the task is inside its loop at that moment, what
 /// waits is freed when the loop takes its next step.
 ///
-/// A task that is cancelled ends the sequence for good, at the next step of its loop: a later loop gets nothing, and needs
-/// a sequence of its own. Await the task before another loop begins.
+/// A task that is cancelled ends the sequence for good, at the next step of its loop: a later loop gets nothing, and
+/// needs a sequence of its own. Await the task before another loop begins.
 ///
 /// **Threads**: any task may iterate, one at a time. **Order**: each step of the loop takes the most urgent event that
 /// waits (D1 to D3).
@@ -36,8 +36,8 @@ public struct EventSequence<Event: Eventable>: AsyncSequence, Sendable {
   /// Makes an iterator, which a loop does.
   ///
   /// **Threads**: one iterator at a time, used by one task at a time; a second one traps, and so do two tasks that wait
-  /// with copies of one. What an iterator leaves waits for the next one. Of a sequence that has ended, any number may be
-  /// made: they return nil.
+  /// with copies of one. What an iterator leaves waits for the next one. Of a sequence that has ended, any number may
+  /// be made: they return nil.
   @inlinable
   public func makeAsyncIterator() -> Iterator { Iterator(mailbox) }
 

@@ -42,8 +42,8 @@ final class SequenceTimeout: Sendable {
     self.init(of: listener, after: limit) { [driver = mailbox.driver] in driver.rouse() }
   }
 
-  /// - Parameter rouse: Called on any thread when the time is over, or never comes. What it captures may be freed on the
-  ///   scheduler's thread, and frees nothing of the user's.
+  /// - Parameter rouse: Called on any thread when the time is over, or never comes. What it captures may be freed on
+  ///   the scheduler's thread, and frees nothing of the user's.
   init(of listener: EventListener, after limit: Duration, _ rouse: @escaping @Sendable () -> Void) {
     self.limit = limit
     let plan = listener.target.plan(after: limit)
