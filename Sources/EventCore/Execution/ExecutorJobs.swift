@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Dispatch
 import Synchronization
 
 /// An executor whose jobs are events of a consumer: of an event thread or a pump.
@@ -72,30 +71,4 @@ extension Consumer {
     }
     heir.run(body)
   }
-}
-
-/// Runs the jobs that a consumer has left. Any thread.
-final class ExecutorHeir: Sendable {
-  private let queue: DispatchQueue
-  private static let mark = DispatchSpecificKey<ObjectIdentifier>()
-
-  /// - Parameter target: The queue on which the consumer ran, if any: jobs of an actor that belong on the main thread
-  ///   stay there.
-  init(target: DispatchQueue?) {
-    queue = DispatchQueue(label: "EventCore.heir", attributes: .initiallyInactive, target: target)
-    queue.setSpecific(key: Self.mark, value: ObjectIdentifier(self))
-  }
-
-  deinit {
-    // Dispatch traps at the end of an inactive queue.
-    queue.activate()
-  }
-
-  /// Runs it once `begin` was called.
-  func run(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
-
-  /// The consumer has ended.
-  func begin() { queue.activate() }
-
-  var isCurrent: Bool { DispatchQueue.getSpecific(key: Self.mark) == ObjectIdentifier(self) }
 }
