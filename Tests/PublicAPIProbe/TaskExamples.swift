@@ -86,7 +86,9 @@ struct TaskExamples {
     let world = EventCentral()
     let thread = EventThread(on: world)
     let physics = Physics(on: thread)
-    thread.addEventCallback { (spawn: Spawn) in physics.assumeIsolated { $0.bodies += spawn.count } }
+    thread.addEventCallback { [weak physics] (spawn: Spawn) in
+      physics?.assumeIsolated { $0.bodies += spawn.count }
+    }
     await physics.add(1)
     Spawn(count: 2).queue(on: world)
     await physics.add(4)

@@ -9,15 +9,16 @@ final class AsyncListener: EventListenerHandling, Sendable {
   private struct State {
     var isRemoved = false
     var running = 0
+    /// The tasks that are inside the handler, which must not wait for it.
+    var callers: Set<Int> = []
     /// Opened when no call is running.
     var waiters: [Latch] = []
+    /// The listener's task, while as many calls run as may.
+    var sleeper: UnsafeContinuation<Void, Never>?
   }
   private let state = Guarded(State())
   private let mailbox: SequenceMailbox
   private let concurrency: EventConcurrency
-
-  /// The listener whose handler the task is running, which must not wait for itself.
-  @TaskLocal private static var current: AsyncListener?
 
   private init(_ mailbox: SequenceMailbox, _ concurrency: EventConcurrency) {
     self.mailbox = mailbox
@@ -41,48 +42,78 @@ final class AsyncListener: EventListenerHandling, Sendable {
   ) async {
     let lease = mailbox.lease()
     defer { withExtendedLifetime(lease) {} }
-    await withTaskGroup(of: Void.self) { group in
-      var free = concurrency.limit
-      repeat {
-        // An event is taken when its call can begin, so that an urgent one overtakes those that wait (D1).
-        while let event = mailbox.take() {
+    // A discarding group, which keeps nothing of calls that have ended.
+    await withDiscardingTaskGroup { group in
+      var begun = 0
+      // An event is taken when its call can begin, so that an urgent one overtakes those that wait (D1).
+      while true {
+        switch mailbox.take() {
+        case .event(let event):
           guard begin() else { continue }
           mailbox.rest()
           if concurrency == .serial {
             await call(body, event)
-            continue
+          } else {
+            group.addTask { await self.call(body, event) }
+            await hasRoom()
           }
-          group.addTask { await self.call(body, event) }
-          free -= 1
-          if free == 0 {
-            await group.next()
-            free += 1
-          }
+          begun += 1
+          // A backlog of calls that do not suspend would keep the thread from all other tasks.
+          if begun.isMultiple(of: SequenceMailbox.courtesy) { await Task.yield() }
+        case .skippedMany:
+          await Task.yield()
+        case .nothing:
+          guard await mailbox.wait() else { return }
         }
-      } while await mailbox.wait()
+      }
     }
   }
 
   private func call<E: Eventable>(_ body: @Sendable (E, AsyncListener) async -> Void, _ event: E) async {
-    await Self.$current.withValue(self) { await body(event, self) }
-    let waiters = state.withLock { state -> [Latch] in
-      state.running -= 1
-      guard state.running == 0 else { return [] }
-      defer { state.waiters = [] }
-      return state.waiters
+    let task = Self.currentTask
+    state.withLock { state in
+      if let task { state.callers.insert(task) }
     }
+    await body(event, self)
+    let (waiters, sleeper) = state.withLock { state in
+      if let task { state.callers.remove(task) }
+      state.running -= 1
+      defer {
+        state.sleeper = nil
+        if state.running == 0 { state.waiters = [] }
+      }
+      return (state.running == 0 ? state.waiters : [], state.sleeper)
+    }
+    sleeper?.resume()
     for waiter in waiters { waiter.open() }
+  }
+
+  /// Waits until one more call may begin.
+  private func hasRoom() async {
+    await withUnsafeContinuation { continuation in
+      let hasRoom = state.withLock { state in
+        if state.running < concurrency.limit { return true }
+        state.sleeper = continuation
+        return false
+      }
+      if hasRoom { continuation.resume() }
+    }
   }
 
   /// Counts a call that is about to begin. False if the listener has ended.
   private func begin() -> Bool {
+    // Outside of the lock, since it may release the requester, whose `deinit` may end this listener.
     guard mailbox.isActive else { return false }
     return state.withLock { state in
-      guard !state.isRemoved else { return false }
+      // The source once more: its end may have come since.
+      guard !state.isRemoved, mailbox.isOpen else { return false }
       state.running += 1
       return true
     }
   }
+
+  /// Identifies the task that is running. A task that the handler starts is another one, and may wait for the handler.
+  private static var currentTask: Int? { withUnsafeCurrentTask { $0?.hashValue } }
 
   // MARK: The handle
 
@@ -103,7 +134,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
   @discardableResult
   func removeAndWait() -> Bool {
     let isFirst = remove()
-    done()?.wait()
+    done("removeAndWait()")?.wait()
     return isFirst
   }
 
@@ -111,16 +142,17 @@ final class AsyncListener: EventListenerHandling, Sendable {
   @discardableResult
   func removed() async -> Bool {
     let isFirst = remove()
-    await done()?.opened()
+    await done("removed()")?.opened()
     return isFirst
   }
 
   /// A latch that opens when no call is running; nil if none is.
-  private func done() -> Latch? {
+  private func done(_ name: String) -> Latch? {
+    let task = Self.currentTask
     require(
-      Self.current !== self,
+      !state.withLock { state in task.map(state.callers.contains) ?? false },
       """
-      removed() waits until its handler is not running, and was called inside that handler, where it would wait for \
+      \(name) waits until its handler is not running, and was called inside that handler, where it would wait for \
       itself: call remove().
       """)
     return state.withLock { state in
@@ -130,4 +162,10 @@ final class AsyncListener: EventListenerHandling, Sendable {
       return latch
     }
   }
+}
+
+extension AsyncListener: CallRegistration {
+  var isCallRunning: Bool { state.withLock { $0.running > 0 } }
+  /// The lock orders its calls.
+  var consumerToFence: Consumer? { nil }
 }

@@ -11,15 +11,17 @@ extension EventCentral {
   /// - Parameters:
   ///   - query: The question, an event.
   ///   - answer: The type of the answer: the answerers for that type are asked
-  ///     (``Eventable/answer(executeOn:on:with:)``,
+  ///     (``Eventable/answer(executeOn:on:isolation:with:)``,
   ///     ``Eventable/answer(on:concurrency:with:)``).
   ///   - limit: How long to wait at most, on the clock of the central; nil is for ever.
   ///   - priority: Which of the five queues the request joins.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The answer that came first.
   /// - Throws: ``EventWaitError/nobodyAnswers`` if there is no answerer, ``EventWaitError/timedOut(_:)``,
-  ///   ``EventWaitError/unanswered`` as soon as all answerers have ended without an answer; what the answerer threw,
-  ///   if that came first; `CancellationError` if the task is cancelled.
+  ///   ``EventWaitError/unanswered`` when all answerers have ended, or let go of the request, without an answer; what
+  ///   the answerer threw, if that came first; `CancellationError` if the task is cancelled. An answerer that was
+  ///   removed lets go of what waits for it when its place comes to it: on a thread or a queue that is busy, after the
+  ///   handler that runs there.
   ///
   /// **Threads**: any task. **Order**: requests wait among the other events of their answerers (D1, D2).
   public func request<Query: Eventable, Answer: Sendable>(
@@ -27,9 +29,12 @@ extension EventCentral {
     priority: EventPriority = .normal, isolation: isolated (any Actor)? = #isolation
   ) async throws -> Answer {
     let answers = RequestAnswers<Answer>(wanted: 1)
-    guard try await ask(query, answers, within: limit, priority) else { throw EventWaitError.nobodyAnswers }
-    if let first = answers.all.first { return try first.get() }
-    throw EventWaitError.unanswered
+    guard let asked = try await ask(query, answers, within: limit, priority) else {
+      throw EventWaitError.nobodyAnswers
+    }
+    if let first = asked.answers.first { return try first.get() }
+    try Task.checkCancellation()
+    throw asked.isLate ? EventWaitError.timedOut(limit ?? .zero) : .unanswered
   }
 
   /// Asks all who answer queries of this type, and gathers their answers until all have answered or the time is over.
@@ -45,29 +50,23 @@ extension EventCentral {
     priority: EventPriority = .normal, isolation: isolated (any Actor)? = #isolation
   ) async throws -> [Result<Answer, any Error>] {
     let answers = RequestAnswers<Answer>(wanted: .max)
-    do {
-      _ = try await ask(query, answers, within: limit, priority)
-    } catch is EventWaitError {
-      // The time is over: what has come is the answer.
-    }
-    return answers.all
+    let asked = try await ask(query, answers, within: limit, priority)
+    try Task.checkCancellation()
+    // If the time is over, what has come is the answer.
+    return asked?.answers ?? []
   }
 
-  /// Dispatches a request and waits until its answers have ended. False if nobody got it.
+  /// Dispatches a request and waits until its answers have ended. Nil if nobody got it.
   private func ask<Query: Eventable, Answer: Sendable>(
     _ query: Query, _ answers: RequestAnswers<Answer>, within limit: Duration?, _ priority: EventPriority,
     isolation: isolated (any Actor)? = #isolation
-  ) async throws -> Bool {
+  ) async throws -> (answers: [Result<Answer, any Error>], isLate: Bool)? {
     try Task.checkCancellation()
-    guard post(query, answers, priority) else { return false }
+    guard post(query, answers, priority) else { return nil }
     let timeout = limit.map { SequenceTimeout(of: listener, after: $0) { answers.end() } }
     defer { timeout?.cancel() }
     await answers.ended()
-    if answers.all.isEmpty {
-      try Task.checkCancellation()
-      if let timeout, timeout.hasPassed { throw EventWaitError.timedOut(timeout.limit) }
-    }
-    return true
+    return (answers.take(), timeout?.hasPassed == true)
   }
 }
 

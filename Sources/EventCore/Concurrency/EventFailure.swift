@@ -2,7 +2,8 @@
 // Copyright the EventCore authors
 
 /// What happens when a handler throws: an event of its own, dispatched on the central of the handler, which goes on
-/// with the next event.
+/// with the next event. What a handler of `EventFailure` throws itself is dropped, since that handler would get it
+/// again, without end: such a handler deals with its own errors.
 ///
 /// ```swift
 /// EventFailure.addListener(nil, executeOn: .listenerThread, on: world) { failure in log(failure) }

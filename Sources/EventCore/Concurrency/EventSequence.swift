@@ -14,7 +14,11 @@
 /// registered when it is made, so that nothing is lost before the loop begins. An event costs no task and no lock.
 ///
 /// It ends when its task is cancelled, when its source ends, by ``end()``, or when nobody refers to it or to its
-/// iterators any more; what waits then is freed and counted (D10).
+/// iterators any more; what waits then is freed and counted (D10). If the task is inside its loop at that moment, what
+/// waits is freed when the loop takes its next step.
+///
+/// A task that is cancelled ends the sequence for good, at the next step of its loop: a later loop gets nothing, and
+/// needs a sequence of its own. Await the task before another loop begins.
 ///
 /// **Threads**: any task may iterate, one at a time. **Order**: each step of the loop takes the most urgent event that
 /// waits (D1 to D3).
@@ -31,14 +35,17 @@ public struct EventSequence<Event: Eventable>: AsyncSequence, Sendable {
 
   /// Makes an iterator, which a loop does.
   ///
-  /// **Threads**: one iterator at a time; a second one traps. What an iterator leaves waits for the next one.
+  /// **Threads**: one iterator at a time, used by one task at a time; a second one traps, and so do two tasks that wait
+  /// with copies of one. What an iterator leaves waits for the next one. Of a sequence that has ended, any number may
+  /// be made: they return nil.
   @inlinable
   public func makeAsyncIterator() -> Iterator { Iterator(mailbox) }
 
   /// Takes the events of a sequence, one by one.
   public struct Iterator: AsyncIteratorProtocol {
     @usableFromInline let mailbox: TypedSequenceMailbox<Event>
-    @usableFromInline let lease: SequenceMailbox.Lease
+    /// Nil if the sequence had ended.
+    @usableFromInline let lease: SequenceMailbox.Lease?
 
     @inlinable
     init(_ mailbox: TypedSequenceMailbox<Event>) {
@@ -56,9 +63,13 @@ public struct EventSequence<Event: Eventable>: AsyncSequence, Sendable {
     /// **Complexity**: O(1). It suspends the task only if nothing waits.
     @inlinable
     public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Event? {
+      guard lease != nil else { return nil }
       while !Task.isCancelled {
-        if let event = mailbox.take() { return event }
-        guard await mailbox.wait() else { return nil }
+        switch mailbox.take() {
+        case .event(let event): return event
+        case .skippedMany: await Task.yield()
+        case .nothing: guard await mailbox.wait() else { return nil }
+        }
       }
       mailbox.end()
       return nil

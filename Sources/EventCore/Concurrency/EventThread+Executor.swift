@@ -15,8 +15,9 @@ extension EventThread: SerialExecutor, TaskExecutor {
   /// }
   /// ```
   ///
-  /// A callback of the thread may call the actor at once: `physics.assumeIsolated { $0.step() }`. A task prefers the
-  /// thread by `Task(executorPreference: thread) { … }`.
+  /// A callback of the thread may call the actor at once: `physics.assumeIsolated { $0.step() }`. It captures the actor
+  /// weakly, since the actor keeps the thread, and the thread its callbacks. A task prefers the thread by
+  /// `Task(executorPreference: thread) { … }`.
   ///
   /// **Threads**: any. **Order**: a job is an event that was queued with normal priority (D1, D2). Jobs that the thread
   /// has not run when it ends, and later ones, run on a serial queue after its end, so that no task waits for ever.

@@ -12,6 +12,7 @@ extension Eventable {
   /// - Parameters:
   ///   - executeOn: Where the closure is called.
   ///   - source: Where the queries are dispatched (``EventListenable``).
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
   ///   - body: Returns the answer, or throws: the error goes to the requester.
   /// - Returns: The handle that ends it. It stays if the handle is released.
   ///
@@ -22,10 +23,11 @@ extension Eventable {
   @discardableResult
   public static func answer<Answer: Sendable>(
     executeOn: ExecuteEventOn = .listenerThread, on source: any EventListenable = EventCentral.shared,
+    isolation: isolated (any Actor)? = #isolation,
     with body: @escaping @Sendable (_ query: Self) throws -> Answer
   ) -> any EventListenerHandling {
     source.listener.addListener(
-      nil, executeOn, nil, isOnce: false, HandlerInterest(.all, maximumAge: 0, customFilter: nil),
+      nil, executeOn, isolation, isOnce: false, HandlerInterest(.all, maximumAge: 0, customFilter: nil),
       HandlerCallback<EventRequest<Self, Answer>> { request in
         request.ticket.give(Result { try body(request.query) })
       })

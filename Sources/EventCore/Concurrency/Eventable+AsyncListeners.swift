@@ -13,8 +13,9 @@ extension Eventable {
   /// ```
   ///
   /// - Parameters:
-  ///   - requester: The owner of the listener, which ends with it (D9). It is not retained, except while events are
-  ///     handled. With nil the listener stays until its handle removes it, or its source ends.
+  ///   - requester: The owner of the listener, which ends with it (D9). It is not retained, not even while a call is
+  ///     running or suspended: a callback that needs it captures it. With nil the listener stays until its handle
+  ///     removes it, or its source ends.
   ///   - concurrency: How many calls may run at the same time.
   ///   - interest: For which events the callback is called; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old when the callback
@@ -22,9 +23,11 @@ extension Eventable {
   ///   - customFilter: With `.custom`: returns true for an event for which the callback is called. It runs in the same
   ///     task, right before the callback.
   ///   - source: What it listens to (``EventListenable``).
-  ///   - callback: Called for each event. If it throws, the error is dispatched as an ``EventFailure`` on the central.
+  ///   - callback: Called for each event. If it throws, the error is dispatched as an ``EventFailure`` on the central;
+  ///     what a callback for ``EventFailure`` itself throws is dropped.
   /// - Returns: The listener's handle. The listener stays if the handle is released. `removed()` also waits for the
-  ///   calls that are suspended; inside the callback it traps.
+  ///   calls that are suspended; inside the callback it traps. A task that the callback starts may await it, unless the
+  ///   callback awaits that task.
   ///
   /// **Threads**: any, also inside a handler. The callback runs where Swift runs a function that is on no actor.
   ///
@@ -64,6 +67,8 @@ extension EventListener {
   ) -> @Sendable (any Error, any EventListenerHandling) -> Void {
     // The router, not the listener, which is not retained by its listeners.
     let router = contexts.central
+    // The error of one who handles failures would come back to it, and so on for ever.
+    if type == EventFailure.self { return { _, _ in } }
     return { error, receiver in
       dispatch(
         EventFailure(eventType: type, receiver: receiver, error: error), lane: Lane(.queue, .normal), through: router)

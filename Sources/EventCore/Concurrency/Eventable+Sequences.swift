@@ -52,7 +52,8 @@ extension Eventable {
   ///   - limit: How long to wait at most, on the clock of the source's central; nil is for ever.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The first event for which `predicate` is true.
-  /// - Throws: ``EventWaitError``; `CancellationError` if the task is cancelled.
+  /// - Throws: ``EventWaitError/timedOut(_:)``; ``EventWaitError/sourceEnded``, also if the central of the source has
+  ///   ended, and with it the clock of the limit; `CancellationError` if the task is cancelled.
   ///
   /// **Threads**: any task.
   ///
@@ -69,15 +70,26 @@ extension Eventable {
     defer { withExtendedLifetime(lease) {} }
     let timeout = limit.map { SequenceTimeout(mailbox, of: listener, after: $0) }
     defer { timeout?.cancel() }
+    var rejected = 0
     while true {
       try Task.checkCancellation()
-      while let event = mailbox.take() {
+      switch mailbox.take() {
+      case .event(let event):
         if predicate(event) { return event }
+        rejected += 1
+        if rejected.isMultiple(of: SequenceMailbox.courtesy) { await Task.yield() }
+      case .skippedMany:
+        await Task.yield()
+      case .nothing:
+        guard await mailbox.wait() else {
+          try Task.checkCancellation()
+          throw EventWaitError.sourceEnded
+        }
       }
-      if let timeout, timeout.hasPassed { throw EventWaitError.timedOut(timeout.limit) }
-      guard await mailbox.wait() else {
-        try Task.checkCancellation()
-        throw EventWaitError.sourceEnded
+      // After each event, since they may come without end.
+      if let timeout {
+        if timeout.hasPassed { throw EventWaitError.timedOut(timeout.limit) }
+        if timeout.isDropped { throw EventWaitError.sourceEnded }
       }
     }
   }

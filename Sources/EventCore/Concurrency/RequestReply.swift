@@ -54,6 +54,16 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
   /// Those that have come, of which there are at most as many as are wanted.
   var all: [Result<Answer, any Error>] { state.withLock { $0.answers } }
 
+  /// Moves them out, so that whoever lets go of this object last, a timer perhaps, frees nothing of the user's. After
+  /// `ended`.
+  func take() -> [Result<Answer, any Error>] {
+    state.withLock { state in
+      state.hasEnded = true
+      defer { state.answers = [] }
+      return state.answers
+    }
+  }
+
   func add(_ answer: Result<Answer, any Error>) {
     wake { state in
       guard !state.hasEnded else { return false }

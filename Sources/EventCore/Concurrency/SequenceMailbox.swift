@@ -12,13 +12,16 @@ import Synchronization
 /// is constant or atomic.
 @usableFromInline
 class SequenceMailbox: @unchecked Sendable {
-  private let driver = TaskDriver()
+  let driver = TaskDriver()
   private let context: ExecutionContext
   private let consumer: Consumer
   private let pump: ConsumerPump
   private let registration: ListenerRegistration
   private var isDriving = false
   private let isLeased = Atomic<Bool>(false)
+
+  /// How many events a task takes, and does not hand on, before it lets others run.
+  @inlinable static var courtesy: Int { 64 }
 
   /// The right of one iterator to take. Iterators are not `Sendable`, so that one task at a time uses it.
   @usableFromInline
@@ -53,16 +56,18 @@ class SequenceMailbox: @unchecked Sendable {
     registration.remove()
   }
 
+  /// Nil if the mailbox has ended, and another iterator has not noticed it yet.
   @usableFromInline
-  final func lease() -> Lease {
+  final func lease() -> Lease? {
     // Acquiring, pairs with `endLease`: what the last iterator has left.
+    if !isLeased.exchange(true, ordering: .acquiring) { return Lease(self) }
     require(
-      !isLeased.exchange(true, ordering: .acquiring),
+      !isActive,
       """
       An EventSequence has one iterator at a time, and this one has another, perhaps in another task: give each \
       loop a sequence of its own by events(on:), and each gets every event.
       """)
-    return Lease(self)
+    return nil
   }
 
   private func endLease() {
@@ -81,7 +86,7 @@ class SequenceMailbox: @unchecked Sendable {
   /// has ended. Its iterator only.
   @usableFromInline
   final func deliverNext() -> Bool {
-    // Not nil: nobody else drives the consumer.
+    // Nil while another thread frees a removed handler: a job follows.
     pump.take(consumer, &isDriving) == .more
   }
 
@@ -95,9 +100,6 @@ class SequenceMailbox: @unchecked Sendable {
     }
   }
 
-  /// Lets a `wait` return, in whichever thread's name.
-  final func rouse() { driver.rouse() }
-
   /// Ends the mailbox. True for the first call. Any thread.
   @usableFromInline
   @discardableResult
@@ -105,6 +107,9 @@ class SequenceMailbox: @unchecked Sendable {
 
   /// False once it has ended. Any thread.
   final var isActive: Bool { registration.isActive && context.isUsable }
+
+  /// As `isActive`, without a look at the requester, which runs no user code. Any thread.
+  final var isOpen: Bool { !registration.isEnded && context.isUsable }
 
   /// How many events wait. Any thread.
   final var waitingCount: Int { context.waitingCount }
@@ -135,11 +140,25 @@ final class TypedSequenceMailbox<E: Eventable>: SequenceMailbox, @unchecked Send
   }
 
   /// The next event, if one waits. The task that iterates only.
+  ///
+  /// It passes at most `courtesy` events that the interest skips, so that a stream of them neither hides that the task
+  /// was cancelled nor keeps its thread from others.
   @inlinable
-  func take() -> E? {
-    while deliverNext() {
-      if let event = slot.pointee.take() { return event }
+  func take() -> SequenceTake<E> {
+    for _ in 0..<SequenceMailbox.courtesy {
+      guard deliverNext() else { return .nothing }
+      if let event = slot.pointee.take() { return .event(event) }
     }
-    return nil
+    return .skippedMany
   }
+}
+
+/// What `TypedSequenceMailbox.take` has found.
+@usableFromInline
+enum SequenceTake<E> {
+  case event(E)
+  /// The interest has skipped many events, and more may wait: the task looks whether it has to end, and yields.
+  case skippedMany
+  /// Nothing waits, or the mailbox has ended.
+  case nothing
 }

@@ -15,6 +15,7 @@ final class SequenceTimeout: Sendable {
     // Atomic or constant.
     let rouse: @Sendable () -> Void
     let hasPassed = Atomic<Bool>(false)
+    let isDropped = Atomic<Bool>(false)
 
     init(_ plan: SchedulePlan, _ rouse: @escaping @Sendable () -> Void) {
       self.rouse = rouse
@@ -26,13 +27,23 @@ final class SequenceTimeout: Sendable {
       hasPassed.store(true, ordering: .releasing)
       rouse()
     }
+
+    override func freeEvent() {
+      guard state == .dropped else { return }
+      // The central has ended, and with it the clock. As in `post`.
+      isDropped.store(true, ordering: .releasing)
+      rouse()
+    }
   }
 
   @usableFromInline
   convenience init(_ mailbox: SequenceMailbox, of listener: EventListener, after limit: Duration) {
-    self.init(of: listener, after: limit) { [weak mailbox] in mailbox?.rouse() }
+    // Not the mailbox, whose last reference runs user code, on the scheduler's thread perhaps.
+    self.init(of: listener, after: limit) { [driver = mailbox.driver] in driver.rouse() }
   }
 
+  /// - Parameter rouse: Called on any thread when the time is over, or never comes. What it captures may be freed on
+  ///   the scheduler's thread, and frees nothing of the user's.
   init(of listener: EventListener, after limit: Duration, _ rouse: @escaping @Sendable () -> Void) {
     self.limit = limit
     let plan = listener.target.plan(after: limit)
@@ -42,6 +53,10 @@ final class SequenceTimeout: Sendable {
 
   @usableFromInline
   var hasPassed: Bool { timer.hasPassed.load(ordering: .acquiring) }
+
+  /// Whether the time never comes, since the central has ended.
+  @usableFromInline
+  var isDropped: Bool { timer.isDropped.load(ordering: .acquiring) }
 
   /// The wait has ended otherwise.
   @usableFromInline

@@ -185,11 +185,13 @@ final class Consumer: @unchecked Sendable {
     }
   }
 
-  /// Delivers one event, for `ConsumerPump.take`. The handlers have no owner and no requester.
+  /// Delivers one event, for `ConsumerPump.take`. The handlers have no owner, and their requester is let go of at once,
+  /// since nobody knows when the next take comes.
   func takeOne() -> PumpResult {
     asThread {
       Self.current.with(self) {
         let result = mailbox.pump(self, limit: 1, until: .max)
+        letGoOfReferences()
         if result == .ended { finish() }
         return result
       }

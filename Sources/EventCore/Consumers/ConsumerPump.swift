@@ -24,7 +24,7 @@ final class ConsumerPump: @unchecked Sendable {
     case rewoken
     /// A thread drives the consumer for a moment, by `borrow`, and a job will come.
     case borrowed
-    /// The same, and the job has come and returned without doing anything.
+    /// The same, and the job, or a task that takes events, has come and returned without doing anything.
     case missed
     case ended
   }
@@ -182,7 +182,10 @@ final class ConsumerPump: @unchecked Sendable {
       switch found {
       case .idle, .scheduled:
         if exchange(found, .running) { return found }
-      case .running, .rewoken, .borrowed, .missed:
+      case .borrowed:
+        // The caller may have come for the job that was due: it gets another one.
+        if exchange(.borrowed, .missed) { return nil }
+      case .running, .rewoken, .missed:
         return nil
       case .ended:
         return found

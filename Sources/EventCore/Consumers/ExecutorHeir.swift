@@ -5,10 +5,13 @@ import Dispatch
 
 /// Runs the jobs that a consumer has left. Any thread.
 final class ExecutorHeir: Sendable {
-  private let queue = DispatchQueue(label: "EventCore.heir", attributes: .initiallyInactive)
+  private let queue: DispatchQueue
   private static let mark = DispatchSpecificKey<ObjectIdentifier>()
 
-  init() {
+  /// - Parameter target: The queue on which the consumer ran, if any: jobs of an actor that belong on the main thread
+  ///   stay there.
+  init(target: DispatchQueue?) {
+    queue = DispatchQueue(label: "EventCore.heir", attributes: .initiallyInactive, target: target)
     queue.setSpecific(key: Self.mark, value: ObjectIdentifier(self))
   }
 

@@ -136,6 +136,12 @@ final class TaskDriver: ContextDriver {
     await withUnsafeContinuation { continuation in
       let goesOn = state.withLock { state in
         if state.isDue || state.isOver { return true }
+        require(
+          state.sleeper == nil,
+          """
+          An iterator of an EventSequence belongs to one task at a time, and two tasks wait with copies of one: give \
+          each task a sequence of its own by events(on:), and each gets every event.
+          """)
         state.sleeper = continuation
         return false
       }

@@ -63,14 +63,10 @@ public final class EventListenerScope: Sendable {
     guard isFirst else { return }
     while let handles = nextSweep() {
       let ended = handles.filter { !$0.isActive }
-      let calls = ended.compactMap { ($0 as? any ConsumerRegistration)?.call }
+      let consumers = ended.lazy.compactMap { ($0 as? any CallRegistration)?.consumerToFence }
       // One fence serves all consumers of a core, and the locking core needs none.
-      calls.first { $0.consumer.calls.hasBarrier }?.consumer.fence()
-      forget(
-        ended.filter { handle in
-          guard let call = (handle as? any ConsumerRegistration)?.call else { return true }
-          return !call.consumer.calls.isRunning(call.handler)
-        })
+      consumers.first { $0.calls.hasBarrier }?.fence()
+      forget(ended.filter { ($0 as? any CallRegistration)?.isCallRunning != true })
     }
   }
 
@@ -144,10 +140,25 @@ public final class EventListenerScope: Sendable {
   }
 }
 
+/// A registration whose last call may still be running after its end.
+protocol CallRegistration {
+  /// Whether a call is running. After the registration's end, and then the fence of its consumer.
+  var isCallRunning: Bool { get }
+  /// Whose fence that is; nil if none is needed.
+  var consumerToFence: Consumer? { get }
+}
+
 /// A registration whose handler a consumer calls.
-protocol ConsumerRegistration {
-  /// The consumer and the handler, to check whether a call is running.
+protocol ConsumerRegistration: CallRegistration {
   var call: (consumer: Consumer, handler: HandlerState) { get }
+}
+
+extension ConsumerRegistration {
+  var isCallRunning: Bool {
+    let (consumer, handler) = call
+    return consumer.calls.isRunning(handler)
+  }
+  var consumerToFence: Consumer? { call.consumer }
 }
 
 extension ListenerRegistration: ConsumerRegistration {}

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-extension EventPump {
-  /// The pump as a place for listeners and for the handlers of trees. **Threads**: those of the loop for this
-  /// property, any for its value.
-  public var place: EventPumpPlace { EventPumpPlace(consumer) }
-}
-
 extension ExecuteEventOn {
   /// Inside ``EventPump/run(until:limit:)-(ContinuousClock.Instant?,_)`` of a pump, in one order with its callbacks. The callback has to be
   /// `Sendable`, as with every `executeOn:`; one that is not is registered with ``EventPump`` itself. It ends with

@@ -28,6 +28,9 @@ public final class EventPump {
 
   /// Where the events of this pump are dispatched.
   public let central: EventCentral
+  /// The pump as a place for listeners, for the handlers of trees, and for actors. **Threads**: those of the loop for
+  /// this property, any for its value.
+  public let place: EventPumpPlace
   let consumer: Consumer
   @usableFromInline let direct: any RouterCore
   /// Of the consumer, where it is no constant: a retain and a release for each event.
@@ -73,6 +76,7 @@ public final class EventPump {
     consumer = Consumer(
       central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
       capacity: mailbox, pump: pump, hooks: ConsumerHooks(trace: central.serial?.name("EventPump")))
+    place = EventPumpPlace(consumer)
     self.mailbox = consumer.mailbox
     consumer.setOwner(self)
   }

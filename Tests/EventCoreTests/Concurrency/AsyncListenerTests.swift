@@ -59,11 +59,13 @@ struct AsyncListenerTests {
     }
     for _ in 0..<3 { Ping().queue(on: central) }
     await offThePool { entered.pass() }
+    // In full before the handler returns: an event that its task takes meanwhile is not among the cancelled.
+    #expect(handle.remove() && !handle.isActive)
     let removal = Task {
-      #expect(await handle.removed())
+      #expect(await !handle.removed())
       log.append("removed")
     }
-    #expect(await yieldUntil { !handle.isActive })
+    for _ in 0..<100 { await Task.yield() }
     #expect(log.entries.isEmpty)
     leave.open()
     await removal.value
@@ -105,6 +107,117 @@ struct AsyncListenerTests {
     }
     await offThePool { #expect(log.entries(atLeast: 2) == [1, 3]) }
     handle.remove()
+  }
+
+  @Test("D9: a call that is suspended does not retain the requester", arguments: cores, [1, 2])
+  func suspended(core: EventCentral.Core, limit: Int) async {
+    let (central, lifetime) = (EventCentral(core: core), Lifetime())
+    let (entered, leave) = (Gate(), Latch())
+    var requester: Requester? = Requester(lifetime.token())
+    let concurrency = limit == 1 ? EventConcurrency.serial : .concurrent(limit)
+    let handle = Ping.addListener(requester, concurrency: concurrency, on: central) { _ async in
+      entered.open()
+      await leave.opened()
+    }
+    Ping().queue(on: central)
+    await offThePool { entered.pass() }
+    requester = nil
+    #expect(await yieldUntil { lifetime.alive == 0 })
+    #expect(!handle.isActive)
+    leave.open()
+    await handle.removed()
+  }
+
+  @Test("Backlogs of calls that never suspend leave threads to other tasks", arguments: cores)
+  func backlog(core: EventCentral.Core) async {
+    let (central, start, log) = (EventCentral(core: core), Latch(), Log<Int>())
+    let (listeners, events) = (64, 2_000)
+    let handles = (0..<listeners).map { _ in
+      Ping.addListener(nil, on: central) { _ async in
+        await start.opened()
+        log.append(1)
+      }
+    }
+    for _ in 0..<events { Ping().queue(on: central) }
+    #expect(await yieldUntil { handles.allSatisfy { $0.waitingEventCount == events - 1 } })
+    start.open()
+    let began = await Task { log.entries.count }.value
+    // All listeners have made the calls of a few turns, and none of them all of its own.
+    #expect(began < listeners * events / 2)
+    await offThePool { _ = log.entries(atLeast: listeners * events) }
+    for handle in handles { handle.remove() }
+  }
+
+  @Test("D6: a scope waits for the calls that are suspended", arguments: cores)
+  func scope(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (scope, log, entered, leave) = (EventListenerScope(), Log<String>(), Gate(), Latch())
+    let handle = Ping.addListener(nil, on: central) { _ async in
+      entered.open()
+      await leave.opened()
+      log.append("left")
+    }.stored(in: scope)
+    Ping().queue(on: central)
+    await offThePool { entered.pass() }
+    scope.removeAll()
+    #expect(!handle.isActive)
+    let end = Task {
+      await scope.ended()
+      log.append("ended")
+    }
+    for _ in 0..<100 { await Task.yield() }
+    #expect(log.entries.isEmpty)
+    leave.open()
+    await end.value
+    #expect(log.entries == ["left", "ended"])
+  }
+
+  @Test("D7: a task that a handler starts may wait for the end of that handler", arguments: cores)
+  func startedTask(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (handles, log) = (Log<any EventListenerHandling>(), Log<Int>())
+    let handle = Ping.addListener(nil, on: central) { _ async in
+      Task {
+        await handles.entries[0].removed()
+        log.append(1)
+      }
+    }
+    handles.append(handle)
+    Ping().queue(on: central)
+    await offThePool { #expect(log.entries(atLeast: 1) == [1]) }
+    #expect(!handle.isActive)
+    _ = handles.take()
+  }
+
+  @Test("What a handler of failures throws does not come back to it", arguments: cores)
+  func failureOfFailure(core: EventCentral.Core) async {
+    let (central, log) = (EventCentral(core: core), Log<Int>())
+    let watcher = EventFailure.addListener(nil, on: central) { _ in
+      log.append(1)
+      throw Refused(number: 0)
+    }
+    let handle = Ping.addListener(nil, on: central) { ping in throw Refused(number: ping.number) }
+    for _ in 0..<3 { Ping().queue(on: central) }
+    await offThePool { _ = log.entries(atLeast: 3) }
+    await handle.removed()
+    await watcher.removed()
+    #expect(log.entries.count == 3)
+  }
+
+  @Test("D12: removeAndWait() inside the handler itself traps under its own name")
+  func ownEndBlocking() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let central = EventCentral()
+      let handles = Log<any EventListenerHandling>()
+      let handle = Ping.addListener(nil, on: central) { _ async in
+        @Sendable func end() { handles.entries[0].removeAndWait() }
+        end()
+      }
+      handles.append(handle)
+      Ping().queue(on: central)
+      await offThePool { Gate().pass(within: 60) }
+    }
+    expectMessage(result, "removeAndWait() waits until its handler is not running")
   }
 
   @Test("D12: removed() inside the handler itself traps and says what to do")

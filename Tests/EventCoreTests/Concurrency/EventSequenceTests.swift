@@ -190,6 +190,12 @@ struct EventSequenceTests {
     clock.advance(by: .seconds(2))
     #expect(central.scheduleStatistics.pending == 1)
     clock.advance(by: .seconds(1))
+    // Counted before it is set: one that was set late is due now.
+    #expect(
+      await yieldUntil {
+        clock.advance(by: .zero)
+        return central.scheduleStatistics.pending == 0
+      })
     await #expect(throws: EventWaitError.timedOut(.seconds(3))) { try await task.value }
     #expect(Ping().queue(on: central) == 0)
     // One that was in time leaves no timer.
@@ -212,13 +218,103 @@ struct EventSequenceTests {
     await #expect(throws: EventWaitError.sourceEnded) { try await other.value }
   }
 
+  @Test("A wait ends at its limit, or when it is cancelled, while other events come without end", arguments: cores)
+  func flood(core: EventCentral.Core) async throws {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock)
+    let isOver = Latch()
+    runThread { while !isOver.isOpen { Ping().queue(on: central) } }
+    let late = Task { try await Ping.next(on: central, where: { _ in false }, within: .seconds(3)) }
+    #expect(await yieldUntil { central.scheduleStatistics.pending == 1 })
+    clock.advance(by: .seconds(3))
+    #expect(
+      await yieldUntil {
+        clock.advance(by: .zero)
+        return central.scheduleStatistics.pending == 0
+      })
+    await #expect(throws: EventWaitError.timedOut(.seconds(3))) { try await late.value }
+
+    let (entered, predicate) = (Latch(), Latch())
+    let cancelled = Task {
+      try await Ping.next(on: central) { _ in
+        predicate.open()
+        return false
+      }
+    }
+    await predicate.opened()
+    cancelled.cancel()
+    await #expect(throws: CancellationError.self) { try await cancelled.value }
+
+    let skipping = Ping.events(
+      on: central, interestedIn: .custom,
+      customFilter: { _, _, _ in
+        entered.open()
+        return false
+      })
+    let loop = Task { await skipping.reduce(0) { count, _ in count + 1 } }
+    await entered.opened()
+    loop.cancel()
+    #expect(await loop.value == 0)
+    isOver.open()
+  }
+
+  @Test("D8: a limit on the clock of a central that has ended does not let the wait go on", arguments: cores)
+  func orphan(core: EventCentral.Core) async {
+    var central: EventCentral? = EventCentral(core: core)
+    // It makes the scheduler, which a central that has none does not end.
+    Ping().scheduleQueue(after: .seconds(1_000), on: central!)
+    let listener = EventListener(on: central!)
+    let late = Task { try await Ping.next(on: listener, within: .seconds(1_000)) }
+    #expect(await yieldUntil { central!.scheduleStatistics.pending == 2 })
+    central = nil
+    await #expect(throws: EventWaitError.sourceEnded) { try await late.value }
+    await #expect(throws: EventWaitError.sourceEnded) {
+      try await Ping.next(on: listener, within: .seconds(1_000))
+    }
+  }
+
+  @Test("A sequence that has ended gives any number of iterators, which return nil", arguments: cores)
+  func endedIterators(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let sequence = Ping.events(on: central)
+    var first = sequence.makeAsyncIterator()
+    Ping().queue(on: central)
+    #expect(await first.next() != nil)
+    Ping().queue(on: central)
+    sequence.end()
+    var second = sequence.makeAsyncIterator()
+    #expect(await second.next() == nil)
+    #expect(await first.next() == nil)
+    #expect(central.listener.statistics.cancelled == 1)
+  }
+
+  @Test("D12: two tasks that wait with copies of one iterator trap")
+  func copies() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      await Task { @MainActor in
+        let central = EventCentral()
+        let iterator = Ping.events(on: central).makeAsyncIterator()
+        let tasks = (0..<2).map { _ in
+          Task {
+            var copy = iterator
+            return await copy.next(isolation: #isolation)?.number
+          }
+        }
+        for task in tasks { _ = await task.value }
+        withExtendedLifetime(central) {}
+      }.value
+    }
+    expectMessage(result, "An iterator of an EventSequence belongs to one task at a time")
+  }
+
   @Test("D12: a second iterator of one sequence traps and says what to do")
   func secondIterator() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let sequence = Ping.events(on: EventCentral())
+      let central = EventCentral()
+      let sequence = Ping.events(on: central)
       let first = sequence.makeAsyncIterator()
       let second = sequence.makeAsyncIterator()
-      withExtendedLifetime((first, second)) {}
+      withExtendedLifetime((central, first, second)) {}
     }
     expectMessage(result, "An EventSequence has one iterator at a time")
   }

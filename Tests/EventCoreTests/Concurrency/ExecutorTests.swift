@@ -132,17 +132,34 @@ struct ExecutorTests {
     #expect(await counter.isOnExecutor())
   }
 
+  @Test("Jobs that a UIEventThread leaves run on the main thread", arguments: cores)
+  func endedOnMain(core: EventCentral.Core) async {
+    let thread = UIEventThread(on: EventCentral(core: core))
+    let counter = Counter(thread)
+    #expect(await counter.isOnMain())
+    thread.cancel()
+    #expect(await counter.isOnMain())
+  }
+
+  @Test("A pump has one place")
+  func onePlace() {
+    let pump = EventPump(on: EventCentral())
+    #expect(pump.place === pump.place)
+  }
+
   @Test("D12: assuming an actor's isolation elsewhere traps and says what to do")
   func elsewhere() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let counter = Counter(EventThread(on: EventCentral()))
-      counter.assumeIsolated { $0.values.append(1) }
+      func assume() { counter.assumeIsolated { $0.values.append(1) } }
+      assume()
     }
     #expect(result != nil)
   }
 }
 
 extension ExecutorTests.Counter {
+  func isOnMain() -> Bool { MainQueue.isCurrent }
   func isOnExecutor() -> Bool {
     assertIsolated()
     return true

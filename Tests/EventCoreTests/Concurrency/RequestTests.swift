@@ -67,6 +67,12 @@ struct RequestTests {
     await offThePool { _ = kept.entries(atLeast: 1) }
     #expect(await yieldUntil { central.scheduleStatistics.pending == 1 })
     clock.advance(by: .seconds(1))
+    // Counted before it is set: one that was set late is due now.
+    #expect(
+      await yieldUntil {
+        clock.advance(by: .zero)
+        return central.scheduleStatistics.pending == 0
+      })
     await #expect(throws: EventWaitError.timedOut(.seconds(1))) { try await late.value }
     // An answer that comes too late is nobody's.
     kept.take()[0].ticket.give(.success(Price(amount: 1)))
@@ -108,7 +114,40 @@ struct RequestTests {
     let request = kept.entries[0]
     #expect(await yieldUntil { request.ticket.answerCount == 3 })
     clock.advance(by: .seconds(1))
+    // Counted before it is set: one that was set late is due now.
+    #expect(
+      await yieldUntil {
+        clock.advance(by: .zero)
+        return central.scheduleStatistics.pending == 0
+      })
     #expect(try await task.value.count == 3)
+
+    // A requester that is cancelled gets no part of them.
+    let cancelled = Task { try await central.requestAll(PriceQuery(id: 5), expecting: Price.self) }
+    await offThePool { _ = kept.entries(atLeast: 2) }
+    let other = kept.entries[1]
+    #expect(await yieldUntil { other.ticket.answerCount == 3 })
+    cancelled.cancel()
+    await #expect(throws: CancellationError.self) { try await cancelled.value }
+  }
+
+  actor Shop {
+    var asked = 0
+    func open(on central: EventCentral) {
+      PriceQuery.answer(executeOn: .requesterThread, on: central) { [self] query in
+        assumeIsolated { $0.asked += 1 }
+        return Price(amount: query.id)
+      }
+    }
+  }
+
+  @Test("With .requesterThread an actor answers on itself", arguments: cores)
+  func onActor(core: EventCentral.Core) async throws {
+    let (central, shop) = (EventCentral(core: core), Shop())
+    await shop.open(on: central)
+    #expect(try await central.request(PriceQuery(id: 3), expecting: Price.self).amount == 3)
+    #expect(await shop.asked == 1)
+    central.listener.end()
   }
 
   @Test("D9: an answerer that ends with its backlog leaves no requester waiting", arguments: cores)

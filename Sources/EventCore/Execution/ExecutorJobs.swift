@@ -61,7 +61,7 @@ extension Consumer {
   /// Runs something on the heir.
   fileprivate func leave(_ body: @escaping @Sendable () -> Void) {
     let heir = heir.value {
-      let heir = ExecutorHeir()
+      let heir = ExecutorHeir(target: (pump?.driver as? QueueDriver)?.queue)
       // The handler that is running may be a job of the same actor.
       Task { [ended] in
         await ended.opened()
