@@ -11,7 +11,8 @@
 /// ```
 ///
 /// Each sequence is a receiver of its own, with a mailbox of its own: any number of them get every event. It is
-/// registered when it is made, so that nothing is lost before the loop begins. An event costs no task and no lock.
+/// registered when it is made, so that nothing is lost before the loop begins. An event costs no task, and no
+/// lock during a backlog: only the wait for the next event takes a mutex.
 ///
 /// It ends when its task is cancelled, when its source ends, by ``end()``, or when nobody refers to it or to its
 /// iterators any more; what waits then is freed and counted (D10). If the task is inside its loop at that moment, what

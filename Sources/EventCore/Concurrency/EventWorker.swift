@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// A thread that owns its state: handlers get it `inout`, and nothing else can reach it, which the compiler checks. No
-/// subclass is needed, and no lock.
+/// A thread that owns its state: handlers get it `inout`, and nothing else can reach it, which the compiler checks in
+/// Swift 6 mode. No subclass is needed, and no lock.
 ///
 /// ```swift
 /// let physics = EventWorker(on: world, state: Bodies()) { on in

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Keeps a listener as long as the token lives, for code that lives in scopes.
+/// Keeps a listener as long as the token lives: store it in a property of whoever listens.
 ///
 /// ```swift
 /// let token = Score.listen(executeOn: .listenerThread) { score in print(score) }
 /// ```
 ///
-/// The listener ends with the token's last reference. A token that nobody keeps ends it at once.
+/// The listener ends with the token's last reference. A token that nobody keeps ends it at once, and
+/// Swift may release a local constant after its last use.
 ///
 /// **Threads**: any, for every member.
 public final class EventListenerToken: Sendable {
