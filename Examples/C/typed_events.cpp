@@ -21,7 +21,7 @@ struct chat {
 };
 
 struct score {
-	/* C and Swift may dispatch it too, under this key. */
+	/* C may dispatch it too, under this key. */
 	static constexpr uint64_t event_key = 7;
 	int points;
 };

@@ -7,7 +7,8 @@
  *     eventcore::router router;
  *     eventcore::mailbox mailbox;
  *     auto hits = router.subscribe<hit>(mailbox, [&](const hit &hit) { score += hit.points; });
- *     router.dispatch(hit{ 3 });
+ *     if (router.dispatch(hit{ 3 }) != EVC_OK)
+ *         return;
  *     mailbox.pump();
  *
  * Failures are values of evc_status, as in C; nothing here throws but a copy constructor of an event of yours. An
@@ -119,8 +120,9 @@ template <class Event> struct payloads {
 /**
  * The key of an event type: `Event::event_key`, from 1 to 4095, if the type has one; otherwise the address of a
  * variable that all libraries of the process share as long as they do not hide it. Types that cross a plug-in loaded
- * with RTLD_LOCAL, or one that is to be unloaded (compile it with -fno-gnu-unique), and types that C or Swift dispatch
- * too, give themselves an `event_key`.
+ * with RTLD_LOCAL, or one that is to be unloaded (compile it with -fno-gnu-unique), and types that C dispatches too,
+ * give themselves an `event_key`. A type that Swift dispatches has the key that `EventCentral.cKey(of:)` returns: use
+ * the functions of C with it.
  */
 template <class Event> uint64_t key_of() noexcept
 {

@@ -191,17 +191,25 @@ static void post_token(struct evc_latest *latest, struct evc_cell *cell, unsigne
 static inline void supersede(struct evc_envelope *envelope)
 {
 	struct evc_thread_record *record = evc_thread_record_current;
+	struct evc_overflow_counts counts;
 
-	if (evc_likely(envelope->flags == 0 && record != NULL)) {
+	if (evc_unlikely(record == NULL)) {
+		evc_envelope_release(envelope, false);
+		return;
+	}
+	/* What follows is user code, whose own dispatches do not belong to this one. */
+	counts = record->overflow;
+	if (evc_likely(envelope->flags == 0)) {
 		struct evc_subscription *subscription = envelope->subscription;
 
-		/* User code, which may dispatch: the slot must not be free before it returns. */
+		/* It may dispatch: the slot must not be free before it returns. */
 		if (subscription->drop != NULL)
 			subscription->drop(subscription->context, envelope->bytes);
 		evc_envelope_untake(record, envelope);
-		return;
+	} else {
+		evc_envelope_release(envelope, false);
 	}
-	evc_envelope_release(envelope, false);
+	record->overflow = counts;
 }
 
 /* Ends all envelopes of a chain but the last, which supersedes them. */

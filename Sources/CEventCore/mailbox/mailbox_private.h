@@ -362,7 +362,7 @@ static inline void evc_mailbox_count_taken(struct evc_mailbox *mailbox, unsigned
 		atomic_store_explicit(&mailbox->exempt,
 				      atomic_load_explicit(&mailbox->exempt, memory_order_relaxed) + 1,
 				      memory_order_relaxed);
-		/* Pairs with evc_mailbox_taken_of_bound: whoever sees `left` sees this. */
+		/* Pairs with the acquire of `taken` (mailbox_bounded.c): whoever sees `left` sees this. */
 		atomic_thread_fence(memory_order_release);
 	}
 	evc_mailbox_count_left(mailbox, lane, 1);

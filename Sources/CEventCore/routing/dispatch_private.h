@@ -21,13 +21,15 @@ static inline uint32_t evc_dispatch_post(const struct evc_chain *chain, struct e
 	uint32_t count = chain->count, refused;
 	enum evc_status status = sink->accept(sink, chain);
 
+	after = record->overflow;
+	/* A dispatch inside another one, in user code that the post runs, leaves the other's counts as they are. */
+	record->overflow = before;
 	if (evc_unlikely(status != EVC_OK)) {
 		evc_chain_end(chain);
 		if (outcome != NULL)
 			*(status == EVC_FULL ? &outcome->refused : &outcome->closed) += count;
 		return 0;
 	}
-	after = record->overflow;
 	refused = after.refused - before.refused;
 	if (evc_unlikely(outcome != NULL)) {
 		uint32_t dropped = after.dropped - before.dropped;

@@ -6,12 +6,8 @@
 /// A structure behind a pointer, since each property of a class would be checked for exclusive access, and each mention
 /// of an object counted.
 ///
-/// Synchronization: `key` is constant, `next` is guarded by the mutex of the cells, the rest by that of the inbox.
+/// Synchronization: the mutex of the inbox.
 struct LockingCell {
-  /// What was kept of the key (`ConflationKeys.Comparison`).
-  let key: UnsafeMutableRawPointer?
-  /// The next cell of the same number, but of another key.
-  let next: UnsafeMutablePointer<LockingCell>?
   /// Room for the event that waits. All its events have the same type, and so the same length.
   private var room: LockingRecord?
   /// The event in `room`, if one waits.
@@ -19,16 +15,10 @@ struct LockingCell {
   /// One bit for each lane whose token is in the inbox.
   var tokens: UInt32 = 0
 
-  static func make(
-    key: UnsafeMutableRawPointer? = nil, next: UnsafeMutablePointer<LockingCell>? = nil
-  ) -> UnsafeMutablePointer<LockingCell> {
+  static func make() -> UnsafeMutablePointer<LockingCell> {
     let cell = UnsafeMutablePointer<LockingCell>.allocate(capacity: 1)
-    cell.initialize(to: LockingCell(key: key, next: next))
+    cell.initialize(to: LockingCell())
     return cell
-  }
-
-  private init(key: UnsafeMutableRawPointer?, next: UnsafeMutablePointer<LockingCell>?) {
-    (self.key, self.next) = (key, next)
   }
 
   /// Frees a cell. No event is left in it: a token would keep the subscription, and so its owner.

@@ -23,9 +23,15 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   private let only: Cell = LockingCell.make()
   /// Nil for one cell alone.
   private let keys: ConflationKeys?
-  /// The cells by the numbers of their keys; `LockingCell.next` leads to others of the same number. A mutex of its
+  /// The cells by the numbers of their keys; keys that are not numbers may have a number in common. A mutex of its
   /// own, since keys are compared under it, which is code of the user's. It is released before the inbox's is taken.
-  private let cells = Guarded<[UInt64: Cell]>([:])
+  private let cells = Guarded<[UInt64: [Keyed]]>([:])
+
+  private struct Keyed {
+    /// What was kept of the key (`ConflationKeys.Comparison`); nil if the number is the key.
+    let key: UnsafeMutableRawPointer?
+    let cell: Cell
+  }
 
   init(_ inbox: LockingInbox, _ keys: ConflationKeys? = nil) {
     self.inbox = inbox
@@ -34,13 +40,9 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
 
   deinit {
     LockingCell.free(only)
-    for first in cells.withLock({ Array($0.values) }) {
-      var cell: Cell? = first
-      while let one = cell {
-        cell = one.pointee.next
-        if let key = one.pointee.key { keys?.comparison?.letGo(key) }
-        LockingCell.free(one)
-      }
+    for keyed in cells.withLock({ $0.values.flatMap(\.self) }) {
+      if let key = keyed.key { keys?.comparison?.letGo(key) }
+      LockingCell.free(keyed.cell)
     }
   }
 
@@ -60,22 +62,14 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
     let payload = UnsafeRawPointer(envelopePayload(record.address))
     let number = keys.number(payload)
     return cells.withLock { cells in
-      let first = cells[number]
-      guard let comparison = keys.comparison else {
-        if let first { return first }
-        let new = LockingCell.make()
-        cells[number] = new
-        return new
+      if let found = cells[number] {
+        // Not nil: every cell of keys that are compared has one.
+        let same = found.first { keys.comparison?.isSame($0.key.unsafelyUnwrapped, payload) ?? true }
+        if let same { return same.cell }
       }
-      var cell = first
-      while let one = cell {
-        // Not nil: every cell of such keys has one.
-        if comparison.isSame(one.pointee.key.unsafelyUnwrapped, payload) { return one }
-        cell = one.pointee.next
-      }
-      let new = LockingCell.make(key: comparison.keep(payload), next: first)
-      cells[number] = new
-      return new
+      let new = Keyed(key: keys.comparison?.keep(payload), cell: LockingCell.make())
+      cells[number, default: []].append(new)
+      return new.cell
     }
   }
 
