@@ -3,8 +3,8 @@
 # Copyright the EventCore authors
 #
 # All tests under ThreadSanitizer and AddressSanitizer with leaks, in their short form, and the C suite under
-# UndefinedBehaviorSanitizer. Each has a build folder of its own. Nothing is suppressed but three leaks that are not ours
-# and are named below.
+# UndefinedBehaviorSanitizer. Each has a build folder of its own. Nothing is suppressed but three leaks and a race that
+# are not ours and are named below.
 #
 #   scripts/sanitize.sh [thread|address|undefined]...
 set -euo pipefail
@@ -21,8 +21,14 @@ export SWIFT_BACKTRACE=enable=no
 # exit, with nothing of ours in it. Only that function is named, and in full: a queue that we lost with work in
 # it still fails the run by itself, though what waits there does not show. None of the names occurs in EventCore.
 suppressions=$(mktemp)
-trap 'rm -f "$suppressions"' EXIT
+races=$(mktemp)
+trap 'rm -f "$suppressions" "$races"' EXIT
 printf 'leak:XCTest\nleak:libXCTest\nleak:swift_getGenericMetadata\nleak:^_dispatch_continuation_alloc_from_heap$\n' > "$suppressions"
+
+# A continuation that is resumed before its task awaits it: the standard library's function, which is compiled into our
+# code, writes on into its frame, after the resuming thread has read from there. The atomic operations that order the two
+# are in the runtime, which this sanitizer does not see. Only races whose innermost function is that one are named.
+printf 'race_top:ss22withUnsafeContinuation9isolation\n' > "$races"
 
 run() { # NAME EXTRA...
   local name=$1
@@ -35,7 +41,7 @@ for kind in "${@:-thread address undefined}"; do
   for name in $kind; do
     case $name in
       thread)
-        TSAN_OPTIONS="halt_on_error=1 abort_on_error=1 die_after_fork=0 allocator_may_return_null=1" run thread --sanitize=thread
+        TSAN_OPTIONS="halt_on_error=1 abort_on_error=1 die_after_fork=0 allocator_may_return_null=1 suppressions=$races" run thread --sanitize=thread
         ;;
       address)
         ASAN_OPTIONS="detect_leaks=1 detect_stack_use_after_return=0 allocator_may_return_null=1" \
