@@ -104,6 +104,8 @@ private final class Program {
       #expect(balanced.drain() && shared.drain())
       handled = Int(players.reduce(0) { $0 + $1.statistics.delivered })
     }
+    // The listeners' closures retain the central, which retains the listeners.
+    for listener in listeners { listener.remove() }
     pump.cancel()
     pump.run()
     return (trace, handled)
