@@ -12,12 +12,19 @@
 /// Synchronization: `state` has a mutex, which nothing else is taken within. Dispatches from any thread wake consumers;
 /// one thread at a time runs them.
 final class SerialLoop: TimerLoop, Sendable {
-  /// A consumer, by what drives it.
+  /// A consumer, by what drives it. Not retained, since the driver retains the loop: a consumer keeps its pump as long
+  /// as it has something to do.
   fileprivate struct Member: Sendable {
-    let driver: SerialDriver
-    let pump: ConsumerPump
+    let number: Int
+    weak let driver: SerialDriver?
+    weak let pump: ConsumerPump?
     /// What it is a worker of.
-    let shared: SharedMailbox?
+    weak let shared: SharedMailbox?
+
+    init(_ driver: SerialDriver, _ pump: ConsumerPump, workerOf shared: SharedMailbox? = nil) {
+      number = driver.number
+      (self.driver, self.pump, self.shared) = (driver, pump, shared)
+    }
   }
 
   fileprivate struct State {
@@ -62,7 +69,7 @@ final class SerialLoop: TimerLoop, Sendable {
     let driver = SerialDriver(self, number, insteadOf: original, isWorker: shared != nil, whenEnded)
     let pump = ConsumerPump(driver, batch: ExecutionContexts.largeBatch)
     if let shared {
-      state.withLock { $0.workers.append(Member(driver: driver, pump: pump, shared: shared)) }
+      state.withLock { $0.workers.append(Member(driver, pump, workerOf: shared)) }
     }
     return pump
   }
@@ -79,19 +86,15 @@ final class SerialLoop: TimerLoop, Sendable {
   // MARK: From its members
 
   fileprivate func wake(_ driver: SerialDriver, _ pump: ConsumerPump) {
-    state.withLock { $0.woken.append(Member(driver: driver, pump: pump, shared: nil)) }
+    state.withLock { $0.woken.append(Member(driver, pump)) }
   }
 
   fileprivate func remove(_ driver: SerialDriver) {
-    let removed = state.withLock { state in
-      defer {
-        state.woken.removeAll { $0.driver === driver }
-        state.ready.removeAll { $0.driver === driver }
-        state.workers.removeAll { $0.driver === driver }
-      }
-      return state.woken + state.ready + state.workers
+    state.withLock { state in
+      state.woken.removeAll { $0.number == driver.number }
+      state.ready.removeAll { $0.number == driver.number }
+      state.workers.removeAll { $0.number == driver.number }
     }
-    withExtendedLifetime(removed) {}
   }
 
   /// Each step looks for timers.
@@ -145,13 +148,13 @@ final class SerialLoop: TimerLoop, Sendable {
         return state.woken
       }
       if woken.isEmpty { return }
-      for member in woken.sorted(by: { $0.driver.number < $1.driver.number }) {
+      for member in woken.sorted(by: { $0.number < $1.number }) {
         guard member.hasEvent else {
           _ = member.step()
           continue
         }
         state.withLock { state in
-          let index = state.ready.firstIndex { $0.driver.number > member.driver.number }
+          let index = state.ready.firstIndex { $0.number > member.number }
           state.ready.insert(member, at: index ?? state.ready.count)
         }
       }
@@ -167,16 +170,16 @@ final class SerialLoop: TimerLoop, Sendable {
       guard let mailbox = worker.shared else { return false }
       let hasShared = shared[ObjectIdentifier(mailbox)] ?? (mailbox.core.depths().contains { $0 > 0 })
       shared[ObjectIdentifier(mailbox)] = hasShared
-      return hasShared && worker.pump.isConsumerOpen || worker.hasEvent
+      return hasShared && worker.pump?.isConsumerOpen == true || worker.hasEvent
     }
     return state.withLock { state in
       guard !busy.isEmpty else {
         guard !state.ready.isEmpty else { return nil }
         return state.ready.remove(at: state.random(below: state.ready.count))
       }
-      let candidates = (state.ready + busy).sorted { $0.driver.number < $1.driver.number }
+      let candidates = (state.ready + busy).sorted { $0.number < $1.number }
       let chosen = candidates[state.random(below: candidates.count)]
-      state.ready.removeAll { $0.driver === chosen.driver }
+      state.ready.removeAll { $0.number == chosen.number }
       return chosen
     }
   }
@@ -205,12 +208,12 @@ extension SerialLoop.State {
 
 extension SerialLoop.Member {
   /// Whether something waits for it alone.
-  fileprivate var hasEvent: Bool { pump.waiting > 0 }
+  fileprivate var hasEvent: Bool { (pump?.waiting ?? 0) > 0 }
 
   /// Has it take one event, or do what else it has to. Returns how many events it handled.
   fileprivate func step() -> Int {
-    if driver.isOnMain, hasEvent { requireMain() }
-    return pump.step()
+    if driver?.isOnMain == true, hasEvent { requireMain() }
+    return pump?.step() ?? 0
   }
 
   private func requireMain() {
