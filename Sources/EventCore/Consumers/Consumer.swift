@@ -200,6 +200,8 @@ final class Consumer: @unchecked Sendable {
 
   /// After the mailbox has ended.
   private func finish() {
+    // A worker that a loop drives ends with its shared mailbox, too, and is still subscribed then.
+    registry.close()
     letGoOfAll()
     for receiver in registry.takeAll() {
       receiver.end()

@@ -12,19 +12,12 @@
 /// Synchronization: `state` has a mutex, which nothing else is taken within. Dispatches from any thread wake consumers;
 /// one thread at a time runs them.
 final class SerialLoop: TimerLoop, Sendable {
-  /// A consumer, by what drives it. Not retained, since the driver retains the loop: a consumer keeps its pump as long
-  /// as it has something to do.
+  /// A consumer, by what drives it.
   fileprivate struct Member: Sendable {
-    let number: Int
-    weak let driver: SerialDriver?
-    weak let pump: ConsumerPump?
+    let driver: SerialDriver
+    let pump: ConsumerPump
     /// What it is a worker of.
-    weak let shared: SharedMailbox?
-
-    init(_ driver: SerialDriver, _ pump: ConsumerPump, workerOf shared: SharedMailbox? = nil) {
-      number = driver.number
-      (self.driver, self.pump, self.shared) = (driver, pump, shared)
-    }
+    let shared: SharedMailbox?
   }
 
   fileprivate struct State {
@@ -40,6 +33,8 @@ final class SerialLoop: TimerLoop, Sendable {
     var workers: [Member] = []
     /// The number of the thread that runs; 0 if none does.
     var thread: UInt = 0
+    /// The central is gone, so nothing runs any more.
+    var hasEnded = false
   }
   private let state: Guarded<State>
   private let timers: Scheduler
@@ -69,7 +64,7 @@ final class SerialLoop: TimerLoop, Sendable {
     let driver = SerialDriver(self, number, insteadOf: original, isWorker: shared != nil, whenEnded)
     let pump = ConsumerPump(driver, batch: ExecutionContexts.largeBatch)
     if let shared {
-      state.withLock { $0.workers.append(Member(driver, pump, workerOf: shared)) }
+      state.withLock { $0.workers.append(Member(driver: driver, pump: pump, shared: shared)) }
     }
     return pump
   }
@@ -86,15 +81,30 @@ final class SerialLoop: TimerLoop, Sendable {
   // MARK: From its members
 
   fileprivate func wake(_ driver: SerialDriver, _ pump: ConsumerPump) {
-    state.withLock { $0.woken.append(Member(driver, pump)) }
+    state.withLock { state in
+      if !state.hasEnded { state.woken.append(Member(driver: driver, pump: pump, shared: nil)) }
+    }
   }
 
   fileprivate func remove(_ driver: SerialDriver) {
-    state.withLock { state in
-      state.woken.removeAll { $0.number == driver.number }
-      state.ready.removeAll { $0.number == driver.number }
-      state.workers.removeAll { $0.number == driver.number }
+    let removed = state.withLock { state in
+      defer {
+        state.woken.removeAll { $0.driver === driver }
+        state.ready.removeAll { $0.driver === driver }
+        state.workers.removeAll { $0.driver === driver }
+      }
+      return state.woken + state.ready + state.workers
     }
+    withExtendedLifetime(removed) {}
+  }
+
+  /// Lets go of all members, whose drivers retain the loop. When the central is released.
+  func end() {
+    let members = state.withLock { state in
+      defer { (state.woken, state.ready, state.workers, state.hasEnded) = ([], [], [], true) }
+      return state.woken + state.ready + state.workers
+    }
+    withExtendedLifetime(members) {}
   }
 
   /// Each step looks for timers.
@@ -148,13 +158,13 @@ final class SerialLoop: TimerLoop, Sendable {
         return state.woken
       }
       if woken.isEmpty { return }
-      for member in woken.sorted(by: { $0.number < $1.number }) {
+      for member in woken.sorted(by: { $0.driver.number < $1.driver.number }) {
         guard member.hasEvent else {
           _ = member.step()
           continue
         }
         state.withLock { state in
-          let index = state.ready.firstIndex { $0.number > member.number }
+          let index = state.ready.firstIndex { $0.driver.number > member.driver.number }
           state.ready.insert(member, at: index ?? state.ready.count)
         }
       }
@@ -170,16 +180,16 @@ final class SerialLoop: TimerLoop, Sendable {
       guard let mailbox = worker.shared else { return false }
       let hasShared = shared[ObjectIdentifier(mailbox)] ?? (mailbox.core.depths().contains { $0 > 0 })
       shared[ObjectIdentifier(mailbox)] = hasShared
-      return hasShared && worker.pump?.isConsumerOpen == true || worker.hasEvent
+      return hasShared && worker.pump.isConsumerOpen || worker.hasEvent
     }
     return state.withLock { state in
       guard !busy.isEmpty else {
         guard !state.ready.isEmpty else { return nil }
         return state.ready.remove(at: state.random(below: state.ready.count))
       }
-      let candidates = (state.ready + busy).sorted { $0.number < $1.number }
+      let candidates = (state.ready + busy).sorted { $0.driver.number < $1.driver.number }
       let chosen = candidates[state.random(below: candidates.count)]
-      state.ready.removeAll { $0.number == chosen.number }
+      state.ready.removeAll { $0.driver === chosen.driver }
       return chosen
     }
   }
@@ -208,12 +218,12 @@ extension SerialLoop.State {
 
 extension SerialLoop.Member {
   /// Whether something waits for it alone.
-  fileprivate var hasEvent: Bool { (pump?.waiting ?? 0) > 0 }
+  fileprivate var hasEvent: Bool { pump.waiting > 0 }
 
   /// Has it take one event, or do what else it has to. Returns how many events it handled.
   fileprivate func step() -> Int {
-    if driver?.isOnMain == true, hasEvent { requireMain() }
-    return pump?.step() ?? 0
+    if driver.isOnMain, hasEvent { requireMain() }
+    return pump.step()
   }
 
   private func requireMain() {

@@ -68,6 +68,7 @@ public final class EventCentral: EventListenable, Sendable {
     scheduler.close()
     // A user may still hold the listener.
     listener.end()
+    serial?.end()
   }
 
   /// Queues an event for every receiver of its type.

@@ -295,6 +295,37 @@ struct DeterminismTests {
     #expect(lifetime.waitUntilNone())
   }
 
+  @Test("D9: a drained pool leaves nothing behind, also what its threads were subscribed to", arguments: cores)
+  func drainedPool(core: EventCentral.Core) {
+    struct Held: Eventable { let token: Lifetime.Token }
+    final class Worker: EventThread, @unchecked Sendable {
+      override func registerEventListeners() { addEventCallback { (_: Held) in } }
+    }
+    let (world, lifetime) = (EventCentral(deterministic: 7, core: core), Lifetime())
+    let pool = EventPool<Worker>(capacity: 2, balancer: .shared, on: world, name: "w") { _ in
+      let (thread, token) = (Worker(), lifetime.token())
+      thread.addEventCallback { (_: Number) in withExtendedLifetime(token) {} }
+      return thread
+    }
+    Held(token: lifetime.token()).queue(on: world)
+    #expect(pool.drain())
+    #expect(lifetime.waitUntilNone())
+  }
+
+  @Test("D9: a central that is released with events that wait leaves nothing behind", arguments: cores)
+  func releasedEarly(core: EventCentral.Core) {
+    struct Held: Eventable { let token: Lifetime.Token }
+    let lifetime = Lifetime()
+    do {
+      let world = EventCentral(deterministic: 6, core: core)
+      let thread = EventThread(on: world)
+      thread.addEventCallback { (_: Held) in }
+      Held.addListener(nil, { _ in }, executeOn: .listenerThread, on: world)
+      Held(token: lifetime.token()).queue(on: world)
+    }
+    #expect(lifetime.waitUntilNone())
+  }
+
   @Test("D6: a handler that is removed is not called, and removals need no wait", arguments: cores)
   func removals(core: EventCentral.Core) {
     let world = EventCentral(deterministic: 8, core: core)
