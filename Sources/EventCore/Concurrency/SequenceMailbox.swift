@@ -114,7 +114,7 @@ class SequenceMailbox: @unchecked Sendable {
   /// How many events wait. Any thread.
   final var waitingCount: Int { context.waitingCount }
 
-  /// How many events were not delivered: the interest skipped them, a newer one replaced them, or there was no room.
+  /// How many events were not delivered: the interest skipped them, or a newer one replaced them.
   final var skippedCount: UInt64 { registration.skippedCount }
 }
 
