@@ -202,7 +202,7 @@ struct BoundedMailboxTests {
     let (central, accepted) = (EventCentral(core: core), Log<Bool>())
     let outer = EventPump(on: central, mailbox: .bounded(1, whenFull: .block(upTo: .seconds(1_000_000))))
     let inner = EventPump(on: central, mailbox: .bounded(1, whenFull: .block(upTo: .seconds(1_000_000))))
-    outer.addEventCallback { (_: Numbered) in inner.run() }
+    outer.addEventCallback { (_: Numbered) in inner.run(limit: 1) }
     inner.addEventCallback { (_: Numbered) in
       for pump in [outer, inner] {
         for number in 0..<2 { accepted.append(pump.queueEvent(Numbered(number: number))) }
