@@ -69,6 +69,7 @@ public final class EventCentral: EventListenable, Sendable {
     // A user may still hold the listener.
     listener.end()
     serial?.end()
+    basis.sticky.end()
   }
 
   /// Queues an event for every receiver of its type.

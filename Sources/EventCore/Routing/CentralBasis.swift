@@ -8,6 +8,7 @@ struct CentralBasis: Sendable {
   let clock: CentralClock?
   /// Whether scheduled events are dispatched inside the runs of pumps, and not by a thread or the clock.
   let timersInPumps: Bool
+  let sticky = StickyEvents()
 
   init(core: EventCentral.Core, clock: CentralClock? = nil, timersInPumps: Bool = false) {
     self.core = core
