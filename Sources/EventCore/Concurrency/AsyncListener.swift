@@ -33,7 +33,11 @@ final class AsyncListener: EventListenerHandling, Sendable {
   ) -> AsyncListener {
     let mailbox = TypedSequenceMailbox(source, requester, interest)
     let listener = AsyncListener(mailbox, concurrency)
-    Task { await listener.run(mailbox, body) }
+    let calls = mailbox.calls
+    Task {
+      await listener.run(mailbox, body)
+      calls.open()
+    }
     return listener
   }
 
@@ -103,7 +107,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
   /// Counts a call that is about to begin. False if the listener has ended.
   private func begin() -> Bool {
     // Outside of the lock, since it may release the requester, whose `deinit` may end this listener.
-    guard mailbox.isActive else { return false }
+    guard mailbox.delivers else { return false }
     return state.withLock { state in
       // The source once more: its end may have come since.
       guard !state.isRemoved, mailbox.isOpen else { return false }

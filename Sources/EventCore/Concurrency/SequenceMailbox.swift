@@ -108,8 +108,14 @@ class SequenceMailbox: @unchecked Sendable {
   /// False once it has ended. Any thread.
   final var isActive: Bool { registration.isActive && context.isUsable }
 
-  /// As `isActive`, without a look at the requester, which runs no user code. Any thread.
-  final var isOpen: Bool { !registration.isEnded && context.isUsable }
+  /// The same, but true also while what waits is handled before the end of the source. Any thread.
+  final var delivers: Bool { registration.isActive && context.delivers }
+
+  /// As `delivers`, without a look at the requester, which runs no user code. Any thread.
+  final var isOpen: Bool { !registration.isEnded && context.delivers }
+
+  /// To be opened when an `async` listener has ended, and its last call has returned.
+  final var calls: Latch { context.calls.value(or: { Latch() }) }
 
   /// How many events wait. Any thread.
   final var waitingCount: Int { context.waitingCount }

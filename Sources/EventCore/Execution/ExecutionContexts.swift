@@ -49,7 +49,7 @@ package final class ExecutionContexts: @unchecked Sendable {
     }
   }
   private let state = Guarded(State())
-  private let basis: CentralBasis
+  let basis: CentralBasis
   /// Runs what would be concurrent in a deterministic central; nil in others.
   private let serial: SerialLoop?
   /// The central's router, and the one for events that are sent to the event thread or the listener alone.
@@ -278,6 +278,29 @@ package final class ExecutionContexts: @unchecked Sendable {
       context.consumer.close(whenEmpty: false)
     }
     foldEnded()
+  }
+
+  /// Accepts nothing more, and waits until what waits in all contexts has been handled, at most until a time on the
+  /// central's clock; nil is for ever. False if that came first, or the task was cancelled. The caller closes.
+  func drained(until deadline: UInt64?) async -> Bool {
+    let contexts = state.withLock { state in
+      state.isClosed = true
+      return Array(state.open.values)
+    }
+    for context in contexts {
+      context.consumer.close(whenEmpty: true)
+    }
+    for context in contexts {
+      for latch in [context.consumer.ended, context.calls.value].compactMap({ $0 }) where !latch.isOpen {
+        if let serial {
+          _ = serial.run { latch.isOpen || basis.now >= deadline ?? .max }
+          guard latch.isOpen else { return false }
+        } else {
+          guard await latch.opened(until: deadline, by: basis.clock) else { return false }
+        }
+      }
+    }
+    return true
   }
 
   private func foldEnded() {

@@ -65,9 +65,8 @@ public final class EventCentral: EventListenable, Sendable {
   public var now: DispatchTime { DispatchTime(uptimeNanoseconds: basis.now) }
 
   deinit {
-    scheduler.close()
     // A user may still hold the listener.
-    listener.end()
+    end()
     serial?.end()
   }
 
@@ -95,6 +94,26 @@ public final class EventCentral: EventListenable, Sendable {
     _ event: consuming E, priority: EventPriority = .normal
   ) -> Int {
     dispatch(event, lane: Lane(.stack, priority), through: router)
+  }
+
+  /// Ends the schedules and the listeners of this central, the latter after they have handled the events that wait:
+  /// ``EventListener/drain(until:)`` of its ``listener``. Event threads, pools and other listeners have drains of their own,
+  /// and are not ended. After the end of ``shared`` nobody can listen there.
+  ///
+  /// - Parameter deadline: When to give up, on the central's clock. A task that is cancelled gives up at once.
+  /// - Returns: True if its listeners have handled everything in time.
+  ///
+  /// **Threads**: any task or actor.
+  @discardableResult
+  public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
+    scheduler.close()
+    return await listener.drain(until: deadline)
+  }
+
+  /// Ends the schedules and the listeners at once.
+  package func end() {
+    scheduler.close()
+    listener.end()
   }
 
   /// What the scheduler of this central has done so far. **Threads**: any.
