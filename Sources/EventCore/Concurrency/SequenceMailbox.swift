@@ -117,6 +117,11 @@ class SequenceMailbox: @unchecked Sendable {
   /// To be opened when an `async` listener has ended, and its last call has returned.
   final var calls: Latch { context.calls.value(or: { Latch() }) }
 
+  /// What the central carries with its events, and the value that came with the event that was taken last. The
+  /// iterator only.
+  final var carrier: EventCarrier? { consumer.basis.carrier }
+  package final var carried: (any EventCarrier.Value)? { consumer.hooks.taken?.value }
+
   /// How many events wait. Any thread.
   final var waitingCount: Int { context.waitingCount }
 

@@ -134,6 +134,7 @@ final class HandlerRegistry: @unchecked Sendable {
   private func make(
     _ type: EventTypeActions, _ conflation: Conflation, _ state: inout State
   ) -> Receiver {
+    let type = consumer.basis.carrier.map { type.carrying($0, into: consumer.hooks.taken) } ?? type
     routes.expect(type.key, drop: type.drop)
     guard conflation.isConflated else {
       let receiver = Receiver(type, consumer: consumer, conflation)

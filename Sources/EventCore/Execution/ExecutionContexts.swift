@@ -153,7 +153,9 @@ package final class ExecutionContexts: @unchecked Sendable {
   /// deterministic central.
   func task(_ driver: TaskDriver, isUsers: Bool) -> ExecutionContext {
     shared(.task(ObjectIdentifier(driver))) { key in
-      pumped(.task, driver, key, batch: Self.courteousBatch, named: "task", isDrivenElsewhere: isUsers)
+      let taken = isUsers && basis.carrier != nil ? TakenValue() : nil
+      return pumped(
+        .task, driver, key, batch: Self.courteousBatch, named: "task", isDrivenElsewhere: isUsers, taken: taken)
     }
   }
 
@@ -177,12 +179,12 @@ package final class ExecutionContexts: @unchecked Sendable {
   /// `isDrivenElsewhere`: the jobs are events of another consumer, which runs in its own way.
   private func pumped(
     _ place: EventListenerContext, _ driver: any ContextDriver, _ key: Key, batch: Int, named name: String,
-    isDrivenElsewhere: Bool = false
+    isDrivenElsewhere: Bool = false, taken: TakenValue? = nil
   ) -> ExecutionContext {
     let pump =
       isDrivenElsewhere ? nil : serial?.makePump(insteadOf: driver)
     let consumer = makeConsumer(
-      pump ?? ConsumerPump(driver, batch: batch), ConsumerHooks(trace: serial?.name(name)))
+      pump ?? ConsumerPump(driver, batch: batch), ConsumerHooks(trace: serial?.name(name), taken: taken))
     return ExecutionContext(place, consumer, key: key, endsWithUsers: true, host: self)
   }
 

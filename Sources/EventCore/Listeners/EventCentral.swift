@@ -10,7 +10,14 @@
 /// **Threads**: any, for every member.
 public final class EventCentral: EventListenable, Sendable {
   /// The central that is used if none is named.
-  public static let shared = EventCentral()
+  public static let shared = EventCentral(
+    CentralBasis(
+      core: .default,
+      carrier: ofShared.withLock {
+        $0.isMade = true
+        return $0.carrier
+      }), seed: nil)
+  private static let ofShared = Guarded<(carrier: EventCarrier?, isMade: Bool)>((nil, false))
 
   /// The implementation that the central uses.
   public let core: Core
@@ -45,6 +52,23 @@ public final class EventCentral: EventListenable, Sendable {
   ) {
     self.init(
       CentralBasis(core: core, clock: CentralClock.given(clock), timersInPumps: timers == .pumps), seed: nil)
+  }
+
+  /// For EventCoreTracing: makes a central that carries something with its events.
+  package convenience init<C: Clock<Duration>>(
+    core: Core, clock: C, timers: Timers, carrier: EventCarrier
+  ) {
+    self.init(
+      CentralBasis(
+        core: core, clock: CentralClock.given(clock), timersInPumps: timers == .pumps, carrier: carrier), seed: nil)
+  }
+
+  /// For EventCoreTracing: has ``shared``, which is made at its first use, carry something. False if it was made already.
+  package static func carryOnShared(_ carrier: EventCarrier) -> Bool {
+    ofShared.withLock { shared in
+      if !shared.isMade { shared.carrier = carrier }
+      return !shared.isMade
+    }
   }
 
   /// - Parameter seed: That of a deterministic central.
