@@ -31,13 +31,12 @@ func product(_ name: String, of package: String, _ trait: String) -> Target.Depe
   .product(name: name, package: package, condition: .when(traits: [trait]))
 }
 
+let lifecycle = product("ServiceLifecycle", of: "swift-service-lifecycle", "ServiceLifecycle")
+
 // A program that the tests of EventCoreServiceLifecycle start, and send signals.
 let serviceProgram = Target.executableTarget(
   name: "EventCoreServiceProgram",
-  dependencies: [
-    "EventCoreServiceLifecycle",
-    product("ServiceLifecycle", of: "swift-service-lifecycle", "ServiceLifecycle"),
-  ],
+  dependencies: ["EventCoreServiceLifecycle", lifecycle],
   path: "Tests/EventCoreServiceProgram")
 
 let package = Package(
@@ -138,7 +137,7 @@ let package = Package(
       "ServiceLifecycle", "swift-service-lifecycle", test: "ServiceLifecycleTestKit",
       and: [product("Logging", of: "swift-log", "ServiceLifecycle")], by: ["EventCoreServiceProgram"])
     + bridge("Tracing", "swift-distributed-tracing", test: "InMemoryTracing")
-    + bridge("Logging", "swift-log", test: "InMemoryLogging")
-    + bridge("Metrics", "swift-metrics", test: "MetricsTestKit"),
+    + bridge("Logging", "swift-log", test: "InMemoryLogging", and: [lifecycle])
+    + bridge("Metrics", "swift-metrics", test: "MetricsTestKit", and: [lifecycle]),
   swiftLanguageModes: [.v6]
 )

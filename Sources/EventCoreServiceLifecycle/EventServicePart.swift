@@ -7,13 +7,7 @@
 
   /// What an ``EventService`` ends: an event thread, a worker, a pool, a listener or a central. A type of your own can
   /// conform by passing everything on to one of these.
-  public protocol EventServicePart: Sendable {
-    /// How reports call it.
-    var partName: String { get }
-    /// What it has done so far. **Threads**: any.
-    var partStatistics: EventThreadStatistics { get }
-    /// How many events wait for it. **Threads**: any.
-    var waitingEventCount: Int { get }
+  public protocol EventServicePart: EventReceiver {
     /// The time on the clock of its central after a duration from now.
     func deadline(after limit: Duration) -> DispatchTime
     /// Ends it after it has handled what waits. False if that was not done at the deadline, or when the task was
@@ -24,46 +18,26 @@
   }
 
   extension EventThread: EventServicePart {
-    public var partName: String { "\(type(of: self))" }
-    public var partStatistics: EventThreadStatistics { statistics }
-    public var waitingEventCount: Int { eventCount }
     public func deadline(after limit: Duration) -> DispatchTime { central.deadline(after: limit) }
   }
 
   extension EventWorker: EventServicePart {
-    public var partName: String { "\(type(of: self))" }
-    public var partStatistics: EventThreadStatistics { thread.statistics }
-    public var waitingEventCount: Int { thread.eventCount }
     public func deadline(after limit: Duration) -> DispatchTime { thread.deadline(after: limit) }
     public func drain(until deadline: DispatchTime) async -> Bool { await thread.drain(until: deadline) }
     public func cancel() { thread.cancel() }
   }
 
   extension EventPool: EventServicePart {
-    public var partName: String { "\(type(of: self))" }
-    public var partStatistics: EventThreadStatistics {
-      let statistics = statistics
-      return EventThreadStatistics(
-        delivered: statistics.delivered, skipped: statistics.skipped, cancelled: statistics.cancelled)
-    }
-    public var waitingEventCount: Int { eventCount }
     public func deadline(after limit: Duration) -> DispatchTime { central.deadline(after: limit) }
   }
 
   extension EventListener: EventServicePart {
-    public var partName: String { "\(type(of: self))" }
-    public var partStatistics: EventThreadStatistics { statistics }
-    /// Also where listeners have ended.
-    public var waitingEventCount: Int { mailboxStatistics.waiting }
     public func deadline(after limit: Duration) -> DispatchTime { now.later(by: limit) }
     public func cancel() { end() }
   }
 
   /// The central's schedules and listeners; threads and pools are parts of their own.
   extension EventCentral: EventServicePart {
-    public var partName: String { "EventCentral" }
-    public var partStatistics: EventThreadStatistics { listener.statistics }
-    public var waitingEventCount: Int { listener.waitingEventCount }
     public func deadline(after limit: Duration) -> DispatchTime { now.later(by: limit) }
     public func cancel() { end() }
   }

@@ -44,22 +44,22 @@
 
       init(_ part: any EventServicePart) {
         self.part = part
-        before = part.partStatistics
+        before = part.receiverStatistics
       }
 
       /// After the end of the part.
       func result(wasDrained: Bool) -> Part {
-        var now = part.partStatistics
+        var now = part.receiverStatistics
         var waiting = part.waitingEventCount
         // What is being freed at this moment moves from one count to the other.
         for _ in 0..<Self.looks {
-          let then = part.partStatistics
+          let then = part.receiverStatistics
           if then == now { break }
           now = then
           waiting = part.waitingEventCount
         }
         return Part(
-          name: part.partName, wasDrained: wasDrained,
+          name: part.receiverName, wasDrained: wasDrained,
           handled: now.delivered + now.skipped - before.delivered - before.skipped,
           left: now.cancelled - before.cancelled + UInt64(waiting))
       }

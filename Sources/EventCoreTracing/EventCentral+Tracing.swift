@@ -15,14 +15,14 @@
     ///
     /// **Complexity**: a dispatch inside a context takes one allocation, and each event eight bytes more.
     public convenience init<C: Clock<Duration>>(
-      core: Core = .default, clock: C = SuspendingClock(), timers: Timers = .thread, tracing: EventTracing
+      core: Core = .default, clock: C = SuspendingClock(), timers: Timers = .thread, tracing: EventContextPropagation
     ) {
       self.init(core: core, clock: clock, timers: timers, carrier: tracing.carrier)
     }
 
     /// Has the events of `EventCentral.shared` carry the contexts of traces. Call it once, at the start of the program:
     /// after the first use of the shared central it traps.
-    public static func traceShared(_ tracing: EventTracing) {
+    public static func traceShared(_ tracing: EventContextPropagation) {
       guard carryOnShared(tracing.carrier) else {
         fatalError(
           """

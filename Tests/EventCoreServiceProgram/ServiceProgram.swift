@@ -34,9 +34,10 @@
   /// Lets the handler go on when the drains begin: the first part of the service.
   struct Opener: EventServicePart {
     let gate: DispatchSemaphore?
-    var partName: String { "Opener" }
-    var partStatistics: EventThreadStatistics { EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0) }
-    var waitingEventCount: Int { 0 }
+    var receiverStatistics: EventThreadStatistics { EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0) }
+    var mailboxStatistics: EventMailboxStatistics {
+      EventMailboxStatistics(accepted: 0, refused: 0, dropped: 0, waiting: 0, highWaterMark: 0)
+    }
     func deadline(after limit: Duration) -> DispatchTime { .now() }
     func drain(until deadline: DispatchTime) async -> Bool {
       gate?.signal()

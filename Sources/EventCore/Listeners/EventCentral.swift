@@ -143,3 +143,9 @@ public final class EventCentral: EventListenable, Sendable {
   /// What the scheduler of this central has done so far. **Threads**: any.
   public var scheduleStatistics: EventScheduleStatistics { scheduler.counts.statistics }
 }
+
+extension EventCentral: EventReceiver {
+  /// Those of its ``listener``: threads and pools are receivers of their own.
+  public var receiverStatistics: EventThreadStatistics { listener.statistics }
+  public var mailboxStatistics: EventMailboxStatistics { listener.mailboxStatistics }
+}

@@ -256,3 +256,8 @@ struct OwnedListener: ~Copyable, Sendable {
     listener.value?.end()
   }
 }
+
+extension EventListener: EventReceiver {
+  /// As ``statistics``.
+  public var receiverStatistics: EventThreadStatistics { statistics }
+}

@@ -14,11 +14,11 @@
   ///   try await ledger.book(order)      // in the trace of the request that placed the order
   /// }
   /// ```
-  public struct EventTracing: Sendable {
+  public struct EventContextPropagation: Sendable {
     let carrier: EventCarrier
 
     /// Contexts travel; there are no spans but your own.
-    public static let contexts = EventTracing(
+    public static let contexts = EventContextPropagation(
       EventCarrier(
         capture: { ContextReference.current },
         restore: { context, _, body in ServiceContext.$current.withValue(context.value, operation: body) },
@@ -31,8 +31,8 @@
     /// out have none.
     ///
     /// - Parameter tracer: Makes the spans; nil for the tracer of the `InstrumentationSystem`.
-    public static func spans(_ tracer: (any Tracer)? = nil) -> EventTracing {
-      EventTracing(
+    public static func spans(_ tracer: (any Tracer)? = nil) -> EventContextPropagation {
+      EventContextPropagation(
         EventCarrier(
           capture: { ContextReference.current },
           restore: { context, type, body in

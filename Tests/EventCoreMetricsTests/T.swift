@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: MIT
-// Copyright the EventCore authors
-
-import EventCore
