@@ -15,7 +15,8 @@ let traitDefines: [CSetting] = [
 // What joins EventCore to a package of the server ecosystem, each behind a trait of its own: a program that turns none
 // on neither fetches nor compiles these packages.
 func bridge(
-  _ trait: String, _ package: String, test kit: String, and more: [Target.Dependency] = [], by program: [Target.Dependency] = []
+  _ trait: String, _ package: String, test kit: String, and more: [Target.Dependency] = [],
+  by program: [Target.Dependency] = []
 ) -> [Target] {
   let own = ["EventCore", product(trait, of: package, trait)] + more
   return [

@@ -9,8 +9,8 @@
     public import ServiceLifecycle
   #endif
 
-  /// Writes to a log what an operator has to know of a central: handlers that throw, mailboxes that grow, and handlers that
-  /// do not return.
+  /// Writes to a log what an operator has to know of a central: handlers that throw, mailboxes that grow, and handlers
+  /// that do not return.
   ///
   /// ```swift
   /// let log = EventLog(of: world, workers, sensors, to: logger, backlog: 10_000, slow: .seconds(1))
@@ -53,7 +53,7 @@
       slow: Duration = .seconds(1), every interval: Duration = .seconds(1)
     ) {
       precondition(
-        backlog > 0, "An EventLog warns of a backlog of at least one event, and this one of \(backlog): pass 1 or more.")
+        backlog > 0, "An EventLog warns of a backlog of one event or more, and this one of \(backlog): pass 1 or more.")
       self.receivers = receivers
       self.logger = logger
       self.backlog = backlog

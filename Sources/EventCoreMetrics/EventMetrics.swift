@@ -28,7 +28,7 @@
   /// | `eventcore.cancelled` | counter | events that were freed at its end |
   /// | `eventcore.waiting` | gauge | events that wait |
   /// | `eventcore.high_water_mark` | gauge | the most that have waited in a bounded mailbox |
-  /// | `eventcore.handler_running` | timer | how long the handler has been running that has been so for longest; of pools |
+  /// | `eventcore.handler_running` | timer | how long the handler has been running that began first; of pools |
   ///
   /// **Threads**: any, for every member.
   public final class EventMetrics: Sendable {

@@ -6,8 +6,8 @@
   public import Logging
   public import ServiceLifecycle
 
-  /// Threads, pools, listeners and centrals as a service of a `ServiceGroup`, which ends them in order when the program is
-  /// to shut down.
+  /// Threads, pools, listeners and centrals as a service of a `ServiceGroup`, which ends them in order when the program
+  /// is to shut down.
   ///
   /// ```swift
   /// let events = EventService(sensors, workers, world, drainingFor: .seconds(5), logger: logger)
@@ -26,9 +26,10 @@
     /// Makes a service of parts that run already. It keeps them until it has ended.
     ///
     /// - Parameters:
-    ///   - parts: What it ends, one after the other: name those who dispatch before those who handle what they dispatch.
-    ///   - limit: How long a graceful shutdown may take, for all parts together: once it is over, the parts that are left
-    ///     end at once. What still waits then is freed and counted (D10).
+    ///   - parts: What it ends, one after the other: name those who dispatch before those who handle what they
+    ///     dispatch.
+    ///   - limit: How long a graceful shutdown may take, for all parts together: once it is over, the parts that are
+    ///     left end at once. What still waits then is freed and counted (D10).
     ///   - logger: Gets the report, as a warning if something was left unhandled.
     ///   - report: Called once with what the shutdown did and left, before `run()` ends.
     public init(
@@ -44,8 +45,8 @@
     /// Waits for the shutdown, and carries it out.
     ///
     /// A graceful shutdown drains each part in turn, so that nothing is sent to a part that has ended, and returns. The
-    /// cancellation of the task, also during that, ends all parts at once: handlers that run finish, and nobody waits for
-    /// them.
+    /// cancellation of the task, also during that, ends all parts at once: handlers that run finish, and nobody waits
+    /// for them.
     ///
     /// - Throws: `CancellationError` if the task is cancelled.
     ///

@@ -14,8 +14,8 @@
       public let wasDrained: Bool
       /// How many events were handled during the shutdown; those that no handler wanted count, too.
       public let handled: UInt64
-      /// How many events were left unhandled: they are freed, or will be as soon as the handler returns that still runs.
-      /// That one's event is in neither count.
+      /// How many events were left unhandled: they are freed, or will be as soon as the handler returns that still
+      /// runs. That one's event is in neither count.
       public let left: UInt64
     }
 

@@ -26,8 +26,8 @@
       guard carryOnShared(tracing.carrier) else {
         fatalError(
           """
-          EventCentral.traceShared(_:) decides what the events of the shared central carry, before its first use, and it \
-          is in use: call it at the start of the program.
+          EventCentral.traceShared(_:) decides what the events of the shared central carry, before its first use, and \
+          it is in use: call it at the start of the program.
           """)
       }
     }

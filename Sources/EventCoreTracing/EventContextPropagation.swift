@@ -5,8 +5,8 @@
   import EventCore
   public import Tracing
 
-  /// What a central does with the contexts of traces: the `ServiceContext` of whoever dispatches an event travels with it,
-  /// and is `ServiceContext.current` while its handlers run, wherever they do.
+  /// What a central does with the contexts of traces: the `ServiceContext` of whoever dispatches an event travels with
+  /// it, and is `ServiceContext.current` while its handlers run, wherever they do.
   ///
   /// ```swift
   /// let world = EventCentral(tracing: .contexts)
@@ -27,8 +27,8 @@
         }))
 
     /// Contexts travel, and the handling of each event is a span: one at each receiver, around all handlers that it has
-    /// for the event. It is called as the type of the event, and is of the kind `consumer`. Events that a sequence hands
-    /// out have none.
+    /// for the event. It is called as the type of the event, and is of the kind `consumer`. Events that a sequence
+    /// hands out have none.
     ///
     /// - Parameter tracer: Makes the spans; nil for the tracer of the `InstrumentationSystem`.
     public static func spans(_ tracer: (any Tracer)? = nil) -> EventContextPropagation {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-@_exported public import EventCore
+#if Tracing
+  @_exported public import EventCore
+#endif

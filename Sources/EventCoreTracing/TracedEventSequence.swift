@@ -24,8 +24,8 @@
     }
   }
 
-  /// The events of a sequence with the contexts in which they were dispatched, which `EventSequence.traced` makes. A loop
-  /// has the context of its own task: Swift lets no iterator change that.
+  /// The events of a sequence with the contexts in which they were dispatched, which `EventSequence.traced` makes. A
+  /// loop has the context of its own task: Swift lets no iterator change that.
   public struct TracedEventSequence<Event: Eventable>: AsyncSequence, Sendable {
     let base: EventSequence<Event>
 

@@ -57,7 +57,7 @@
       #expect(log.entries.count == 5)
     }
 
-    @Test("a mailbox that grows is said at the backlog, at each doubling, and when it has shrunk", arguments: [1, 2, 3, 100])
+    @Test("a mailbox that grows is said at the backlog, at each doubling, and when it shrinks", arguments: [1, 2, 3, 100])
     func growth(backlog: Int) {
       let (logger, log) = makeLogger()
       let figures = Figures()
@@ -124,7 +124,8 @@
       pool.withThreads { $0[0] }.began.pass()
       #expect(await yieldUntil { worker.waitingEventCount == 0 })
       let events = EventLog(
-        of: world, clerk, pool, worker, world, world.listener, to: logger, backlog: 4, slow: .zero, every: .milliseconds(1))
+        of: world, clerk, pool, worker, world, world.listener, to: logger, backlog: 4, slow: .zero,
+        every: .milliseconds(1))
       let task = Task { try await events.run() }
       #expect(await yieldUntil { log.entries.contains { $0.message == "A handler does not return." } })
       task.cancel()

@@ -32,7 +32,8 @@
       func onScore(_ score: Score) {}
     }
 
-    /// Runs a service in a task until `shutDown`, which is called when `run()` waits, has made it end. Returns its error.
+    /// Runs a service in a task until `shutDown`, which is called when `run()` waits, has made it end. Returns its
+    /// error.
     private func run(
       _ service: EventService, _ shutDown: @Sendable (GracefulShutdownTestTrigger, Task<Void, any Error>) async -> Void
     ) async -> (any Error)? {
@@ -46,7 +47,7 @@
       }
     }
 
-    @Test("a graceful shutdown drains a thread, a pool, a listener and a central, in this order (D10)", arguments: cores)
+    @Test("a graceful shutdown drains a thread, a pool, a listener and a central, in order (D10)", arguments: cores)
     func drains(core: EventCentral.Core) async {
       let world = EventCentral(core: core)
       let referee = Referee(on: world)
@@ -175,7 +176,8 @@
         }
       }
       (1...3).map(Hit.init).queue(on: world)
-      #expect(await run(EventService(worker) { reports.append($0) }) { trigger, _ in trigger.triggerGracefulShutdown() } == nil)
+      #expect(
+        await run(EventService(worker) { reports.append($0) }) { trigger, _ in trigger.triggerGracefulShutdown() } == nil)
       #expect(sums.entries == [1, 3, 6])
       #expect(await run(EventService { reports.append($0) }) { trigger, _ in trigger.triggerGracefulShutdown() } == nil)
       #expect(reports.entries.map(\.isComplete) == [true, true])

@@ -44,8 +44,8 @@
       let said = try await run("stuck", signal: SIGTERM)
       // No time is left for the central, whose thread may have ended all the same.
       #expect(
-        said.first?.hasPrefix("Shut down: Opener was drained, 0 handled, 0 left; Worker was ended, 0 handled, 999 left; ")
-          == true, "\(said)")
+        said.first?.hasPrefix(
+          "Shut down: Opener was drained, 0 handled, 0 left; Worker was ended, 0 handled, 999 left; ") == true, "\(said)")
       #expect(said.last == "ended")
     }
 

@@ -70,7 +70,8 @@
       // The top of the program blocks its thread once, before there is anything to await.
       blockUntil(worker.began)
       let events = EventService(
-        Opener(gate: isStuck ? nil : worker.gate), worker, world, drainingFor: isStuck ? .milliseconds(50) : .seconds(60)
+        Opener(gate: isStuck ? nil : worker.gate), worker, world,
+        drainingFor: isStuck ? .milliseconds(50) : .seconds(60)
       ) { report in
         say("\(report)")
       }

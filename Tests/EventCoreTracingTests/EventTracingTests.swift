@@ -60,8 +60,11 @@
         }
         Small.addListener(nil, { second.append(Pair($0.number, request)) }, executeOn: .listenerThread, on: world)
         Large.addListener(
-          nil, { large.append(Pair($0.names == ["a", "b"] && $0.more.4 == 5 && $0.last == 9 ? $0.number : -1, request)) },
-          executeOn: place, on: world)
+          nil,
+          {
+            let isWhole = $0.names == ["a", "b"] && $0.more.4 == 5 && $0.last == 9
+            large.append(Pair(isWhole ? $0.number : -1, request))
+          }, executeOn: place, on: world)
         Empty.addListener(nil, { _ in empty.append(Pair(0, request)) }, executeOn: place, on: world)
         for number in 0..<100 {
           inRequest(number) {
@@ -229,7 +232,8 @@
               { _ in
                 began.open()
                 gate.pass()
-              }, executeOn: .listenerThread, interestedIn: listener === world.listener ? .latestOnly : .all, on: listener)
+              }, executeOn: .listenerThread, interestedIn: listener === world.listener ? .latestOnly : .all,
+              on: listener)
           }
           E.addListener(
             nil, { _ in }, executeOn: .listenerThread, interestedIn: .custom, customFilter: { _, _, _ in false },

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// What handles events and counts them: an event thread, a worker, a pool, a listener, or the listeners of a central. It
-/// is what EventCoreServiceLifecycle ends, and what EventCoreLogging and EventCoreMetrics look at. A type of your own can
-/// conform by passing everything on to one of these.
+/// What handles events and counts them: an event thread, a worker, a pool, a listener, or the listeners of a central.
+/// It is what EventCoreServiceLifecycle ends, and what EventCoreLogging and EventCoreMetrics look at. A type of your
+/// own can conform by passing everything on to one of these.
 ///
 /// **Threads**: any, for every member.
 public protocol EventReceiver: Sendable {

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The value that came with the event which a task has taken last. The iterator of a sequence alone uses it.
-final class TakenValue: @unchecked Sendable {
-  var value: (any EventCarrier.Value)?
-}
-
 extension EventTypeActions {
   /// The same actions for payloads that have the value of a carrier behind the event.
   ///

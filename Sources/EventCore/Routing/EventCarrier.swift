@@ -63,3 +63,8 @@ struct CarriedLayout: Sendable {
     UnsafeRawPointer(bitPattern: payload.load(fromByteOffset: offset, as: UInt.self)).map { .fromOpaque($0) }
   }
 }
+
+/// The value that came with the event which a task has taken last. The iterator of a sequence alone uses it.
+final class TakenValue: @unchecked Sendable {
+  var value: (any EventCarrier.Value)?
+}
