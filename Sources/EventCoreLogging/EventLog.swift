@@ -52,7 +52,7 @@
       of central: EventCentral = .shared, _ receivers: any EventReceiver..., to logger: Logger, backlog: Int = 10_000,
       slow: Duration = .seconds(1), every interval: Duration = .seconds(1)
     ) {
-      precondition(
+      require(
         backlog > 0, "An EventLog warns of a backlog of one event or more, and this one of \(backlog): pass 1 or more.")
       self.receivers = receivers
       self.logger = logger

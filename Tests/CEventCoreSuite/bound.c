@@ -462,6 +462,64 @@ static const char *own_posts(void)
 	return NULL;
 }
 
+/*
+ * D7: the same inside a handler of another mailbox, which a handler of the full one pumps: nobody else would make room.
+ * Two mailboxes that pump each other, three deep.
+ */
+struct nested {
+	struct suite_receiver receivers[2];
+	struct evc_router *router;
+	unsigned depth, refused;
+};
+
+static bool pump_other(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct nested *nested = context;
+	uint64_t value = 1;
+
+	(void)payload, (void)envelope, (void)owned;
+	if (++nested->depth < 3)
+		(void)!evc_mailbox_pump(nested->receivers[nested->depth % 2].mailbox, 1);
+	else
+		for (uint64_t key = 1; key <= 2; key++) {
+			/* Three of these eight find a place: those of the events that are being handled. */
+			for (unsigned i = 0; i < 4; i++) {
+				uint32_t receivers = 0;
+
+				(void)!evc_dispatch_bytes(nested->router, key, EVC_LANE_QUEUE_LOW, &value, sizeof(value),
+							  _Alignof(uint64_t), &receivers);
+				nested->refused += 1 - receivers;
+			}
+		}
+	return true;
+}
+
+static const char *nested_posts(void)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 2, .overflow = EVC_OVERFLOW_BLOCK,
+					       .block_ns = EVC_FOREVER };
+	struct nested nested = { .depth = 0 };
+
+	EXPECT_OK(evc_router_create(&nested.router));
+	for (unsigned i = 0; i < 2; i++) {
+		struct suite_receiver *receiver = &nested.receivers[i];
+
+		EXPECT_NONE(suite_receiver_open(receiver, &options));
+		EXPECT_NONE(suite_receiver_add(receiver, pump_other, &nested, &receiver->subscription));
+		EXPECT_OK(evc_router_subscribe(nested.router, i + 1, receiver->subscription, 0, false));
+		EXPECT_OK(suite_post(receiver, EVC_LANE_QUEUE_LOW, 1));
+		EXPECT_OK(suite_post(receiver, EVC_LANE_QUEUE_LOW, 1));
+	}
+	EXPECT_OK(evc_mailbox_pump(nested.receivers[0].mailbox, 1));
+	EXPECT_EQUAL(nested.depth, 3, "handlers");
+	EXPECT_EQUAL(nested.refused, 2 + 3, "refused");
+	evc_router_destroy(nested.router);
+	for (unsigned i = 0; i < 2; i++)
+		evc_mailbox_release(nested.receivers[i].mailbox);
+	EXPECT(suite_settle(), "the callback thread got stuck");
+	return NULL;
+}
+
 static const char *refused_options(void)
 {
 	struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 1, .overflow = (enum evc_overflow)(EVC_OVERFLOW_BLOCK + 1) };
@@ -482,6 +540,7 @@ static const struct evc_suite_test tests[] = {
 	{ "a latest-only event has no place in a bounded mailbox", latest_has_no_place },
 	{ "an unbounded subscription of a bounded mailbox loses nothing and takes no place", unbounded_subscription },
 	{ "D7 a handler's posts to its own full mailbox are refused at once", own_posts },
+	{ "D7 so are posts to it by a handler of a mailbox that it pumps", nested_posts },
 	{ "a mailbox refuses a capacity and an overflow policy that do not exist", refused_options },
 };
 SUITE_GROUP(suite_bound, tests);

@@ -7,6 +7,7 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
+#include "mailbox/mailbox_private.h"
 #include "suite.h"
 
 #include <sched.h>
@@ -243,10 +244,45 @@ static const char *limits_and_closes(void)
 	return NULL;
 }
 
+/*
+ * All places belong to posts that are under way, by producers that the system has taken away: a pump returns, although
+ * others wait for a place, and a post that fails gives its place to one of them.
+ */
+static const char *places_under_way(void)
+{
+	uint64_t start_ns = evc_clock_now(), handled, all = 0;
+	struct producer producers[PRODUCERS];
+	struct evc_bound *bound;
+	struct race race;
+
+	EXPECT_NONE(open_race(&race, EVC_OVERFLOW_BLOCK, 2, EVC_FOREVER));
+	bound = race.receiver.mailbox->bound;
+	EXPECT_EQUAL(evc_bound_admit(bound, 2), 2, "places");
+	start(&race, producers, 1);
+	while (!(atomic_load(&race.receiver.mailbox->signal) & EVC_SIGNAL_BLOCKED)) {
+		EXPECT(evc_clock_now() - start_ns < SUITE_LIMIT_NS, "nobody waits for a place");
+		sched_yield();
+	}
+	EXPECT_STATUS(evc_mailbox_pump_until(race.receiver.mailbox, 10, EVC_FOREVER, &handled), EVC_EMPTY);
+	EXPECT_EQUAL(handled, 0, "handled");
+	EXPECT_STATUS(evc_mailbox_wait(race.receiver.mailbox, 1000), EVC_TIMED_OUT);
+	evc_bound_give_back(bound, 2);
+	while (all < PRODUCERS) {
+		(void)!evc_mailbox_pump_until(race.receiver.mailbox, 10, EVC_FOREVER, &handled);
+		all += handled;
+		EXPECT(evc_clock_now() - start_ns < SUITE_LIMIT_NS, "a producer is not woken");
+	}
+	for (unsigned i = 0; i < PRODUCERS; i++)
+		pthread_join(producers[i].thread, NULL);
+	EXPECT_EQUAL(race.accepted, PRODUCERS, "accepted");
+	return close_race(&race);
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D2 D4 floods of a bounded mailbox: all events are accounted for", floods },
 	{ "D2 D4 D5 floods of a mailbox that blocks: nobody waits for ever, nothing is lost", blocked_floods },
 	{ "a pump of one event at a time lets blocked producers on one by one", one_by_one },
+	{ "D5 a consumer does not wait for places of posts that are under way", places_under_way },
 	{ "D10 a blocked post ends at its time limit, or when the mailbox closes", limits_and_closes },
 };
 SUITE_GROUP(suite_bound_race, tests);

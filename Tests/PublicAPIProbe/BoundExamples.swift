@@ -44,6 +44,17 @@ struct BoundExamples {
     workers.cancel()
   }
 
+  @Test func sequence() {
+    let world = EventCentral()
+
+    let feed = EventListener(on: world, mailbox: .bounded(100, whenFull: .dropOldest))
+    let scores = Score.events(on: feed)
+
+    for points in 0..<103 { Score(points: points).queue(on: world) }
+    #expect(scores.waitingEventCount == 100 && feed.mailboxStatistics.dropped == 3)
+    withExtendedLifetime(feed) { scores.end() }
+  }
+
   @Test func symbols() {
     let pump = EventPump(mailbox: .bounded(10_000, whenFull: .dropOldest))
     func throttle() { Issue.record("nobody is full") }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// The examples of the page Scheduling and of the README's paragraph, with the public interface alone.
+// The examples of the page Scheduling, with the public interface alone.
 
 import Dispatch
 import EventCore

@@ -8,6 +8,28 @@
  *                      (snapshot       (ten lanes)              (evc_thread, or
  *                       per key)                                 a loop of yours)
  *
+ * The headers, in the order in which to read them:
+ *
+ *     base.h            status values and lanes
+ *     router.h          who gets an event, and how it is dispatched
+ *     mailbox.h         where it waits, bounded or not, and how a thread or a loop of yours takes it
+ *     thread.h          a thread that consumes a mailbox
+ *     sink.h            what a subscription does with an event; a receiver of your own
+ *     envelope.h        one event in flight
+ *     scheduler.h       calls at their time
+ *     shared_mailbox.h  a mailbox with several consumers
+ *     balancer.h        several receivers, of which one gets each event
+ *     conflation.h      the newest event of each key
+ *     tree.h            nodes with handlers, in the order of a tree
+ *     realtime.h        posts that neither wait nor call the system
+ *     reclaim.h         when memory is freed, and the end of the core
+ *     pool.h            what the memory of envelopes does
+ *     allocator.h       where memory comes from
+ *     parker.h          how a thread sleeps
+ *     version.h         the version of the headers and of the library
+ *
+ * For C++17, eventcore.hpp has all of it with owners and typed events.
+ *
  * Threads: any thread may dispatch, post, subscribe, unsubscribe, close and interrupt; it needs no
  * registration. A mailbox is consumed by one thread at a time.
  *

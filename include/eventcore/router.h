@@ -174,13 +174,13 @@ EVC_API uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch);
 struct evc_dispatch_outcome {
 	/** It waits for the receiver. */
 	uint32_t accepted;
-	/** The receiver was full and refused it. */
+	/** The receiver was full and refused it, or memory for it ran out. */
 	uint32_t refused;
 	/** The receiver accepted it and dropped it at once by its overflow policy. */
 	uint32_t dropped;
 	/** An earlier event of a receiver was dropped in its favour. */
 	uint32_t displaced;
-	/** The receiver had closed. */
+	/** The receiver had closed; if it closes in the middle of a batch, what comes after counts as refused. */
 	uint32_t closed;
 };
 

@@ -3,13 +3,10 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-#define _GNU_SOURCE 1
 #include "mailbox/bound.h"
 
 #include "platform/allocator.h"
 #include "platform/clock.h"
-
-#include <time.h>
 
 /* A producer looks for a place for about 4 us before it sleeps: a fast consumer frees many places in that time. */
 #define LOOKS 32u
@@ -42,7 +39,6 @@ struct evc_bound *evc_bound_create(uint64_t capacity, enum evc_overflow policy, 
 				   const struct evc_bound_ops *ops, void *owner)
 {
 	struct evc_bound *bound = evc_allocate(sizeof(*bound), _Alignof(struct evc_bound));
-	pthread_condattr_t monotonic;
 
 	if (bound == NULL)
 		return NULL;
@@ -53,27 +49,11 @@ struct evc_bound *evc_bound_create(uint64_t capacity, enum evc_overflow policy, 
 		.ops = ops,
 		.owner = owner,
 	};
-	if (policy == EVC_OVERFLOW_DROP_OLDEST && !open_lanes(bound))
-		goto no_lanes;
-	if (pthread_mutex_init(&bound->mutex, NULL) != 0)
-		goto no_mutex;
-	if (pthread_condattr_init(&monotonic) != 0)
-		goto no_attributes;
-#ifndef __APPLE__
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-#endif
-	if (pthread_cond_init(&bound->next_round, &monotonic) != 0)
-		goto no_condition;
-	pthread_condattr_destroy(&monotonic);
-	return bound;
-
-no_condition:
-	pthread_condattr_destroy(&monotonic);
-no_attributes:
-	pthread_mutex_destroy(&bound->mutex);
-no_mutex:
-	close_lanes(bound);
-no_lanes:
+	if (evc_event_count_open(&bound->rounds)) {
+		if (policy != EVC_OVERFLOW_DROP_OLDEST || open_lanes(bound))
+			return bound;
+		evc_event_count_close(&bound->rounds);
+	}
 	evc_deallocate(bound, sizeof(*bound), _Alignof(struct evc_bound));
 	return NULL;
 }
@@ -82,8 +62,7 @@ void evc_bound_destroy(struct evc_bound *bound)
 {
 	if (bound == NULL)
 		return;
-	pthread_cond_destroy(&bound->next_round);
-	pthread_mutex_destroy(&bound->mutex);
+	evc_event_count_close(&bound->rounds);
 	close_lanes(bound);
 	evc_deallocate(bound, sizeof(*bound), _Alignof(struct evc_bound));
 }
@@ -132,40 +111,12 @@ uint64_t evc_bound_free(struct evc_bound *bound)
 	return in_use < bound->capacity ? bound->capacity - in_use : 0;
 }
 
-/* B3: waits for the next round. False: the time is over. Holding the mutex. */
-static bool wait_for_round(struct evc_bound *bound, uint64_t end)
-{
-	uint32_t round = bound->round;
-
-	while (bound->round == round) {
-		if (end == EVC_FOREVER) {
-			pthread_cond_wait(&bound->next_round, &bound->mutex);
-		} else {
-			uint64_t now = evc_clock_now();
-			struct timespec at;
-
-			if (now >= end)
-				return false;
-#ifdef __APPLE__
-			at = (struct timespec){ (time_t)((end - now) / 1000000000u),
-						(long)((end - now) % 1000000000u) };
-			pthread_cond_timedwait_relative_np(&bound->next_round, &bound->mutex, &at);
-#else
-			at = (struct timespec){ (time_t)(end / 1000000000u), (long)(end % 1000000000u) };
-			pthread_cond_timedwait(&bound->next_round, &bound->mutex, &at);
-#endif
-		}
-	}
-	return true;
-}
-
 enum evc_status evc_bound_wait(struct evc_bound *bound)
 {
 	uint64_t end;
-	enum evc_status status = EVC_OK;
-	bool is_late = bound->block_ns == 0;
+	uint32_t round;
 
-	if (is_late)
+	if (bound->block_ns == 0)
 		return EVC_FULL;
 	end = evc_clock_after(bound->block_ns);
 	for (unsigned look = 0; look < LOOKS; look++) {
@@ -174,47 +125,39 @@ enum evc_status evc_bound_wait(struct evc_bound *bound)
 		if (evc_bound_admit_by_look(bound, 1) > 0)
 			return EVC_OK;
 	}
-	pthread_mutex_lock(&bound->mutex);
-	for (;;) {
-		/* Before the look at CLOSED, which a close sets before it takes the mutex. */
+	for (bool is_late = false;; is_late = end != EVC_FOREVER && evc_clock_now() >= end) {
+		/* B0: before the raise, and before the look at CLOSED, which a close sets before it advances. */
+		round = evc_event_count_read(&bound->rounds);
 		bound->ops->raise(bound->owner);
 		if (bound->ops->is_closed(bound->owner))
-			status = EVC_CLOSED;
-		else if (evc_bound_admit_by_look(bound, 1) > 0)
-			status = EVC_OK;
-		else if (is_late)
-			status = EVC_FULL;
-		else {
-			is_late = !wait_for_round(bound, end);
-			continue;
-		}
-		break;
+			return EVC_CLOSED;
+		if (evc_bound_admit_by_look(bound, 1) > 0)
+			return EVC_OK;
+		if (is_late)
+			return EVC_FULL;
+		evc_event_count_wait(&bound->rounds, round, end);
 	}
-	pthread_mutex_unlock(&bound->mutex);
-	return status;
-}
-
-static void begin_round(struct evc_bound *bound)
-{
-	bound->round++;
-	pthread_cond_broadcast(&bound->next_round);
-	pthread_mutex_unlock(&bound->mutex);
 }
 
 void evc_bound_unblock(struct evc_bound *bound, uint64_t places)
 {
-	uint64_t half = (bound->capacity + 1) / 2;
-
-	if (evc_bound_free(bound) < (places < half ? places : half) || pthread_mutex_trylock(&bound->mutex) != 0)
+	if (!evc_bound_has_places(bound, places))
 		return;
 	bound->ops->clear(bound->owner);
-	begin_round(bound);
+	evc_event_count_advance(&bound->rounds);
 }
 
 void evc_bound_end_waits(struct evc_bound *bound)
 {
-	pthread_mutex_lock(&bound->mutex);
-	begin_round(bound);
+	evc_event_count_advance(&bound->rounds);
+}
+
+void evc_bound_give_back(struct evc_bound *bound, uint32_t places)
+{
+	/* Relaxed: the advance releases it to those who wait. */
+	atomic_fetch_sub_explicit(&bound->admitted, places, memory_order_relaxed);
+	if (bound->policy == EVC_OVERFLOW_BLOCK)
+		evc_event_count_advance(&bound->rounds);
 }
 
 void evc_bound_read(struct evc_bound *bound, const uint64_t depths[EVC_LANE_COUNT],

@@ -28,21 +28,23 @@
  * Claim 3: the mark is exact while one thread posts at a time: an admission that leads beyond it goes by A2.
  * With several, each of them sees at least the events that were waiting when it read `taken`.
  *
- * Waiting for a place (EVC_OVERFLOW_BLOCK):
+ * Waiting for a place (EVC_OVERFLOW_BLOCK), by an event count (platform/event_count.h):
  *
- *   producer, holding the mutex                     consumer, after T1, when BLOCKED is up
- *   B1 raise BLOCKED, then a fence     seq_cst      C1 try to lock the mutex; else leave BLOCKED up
- *   B2 admit, by A2                    seq_cst      C2 clear BLOCKED, count the round, wake all
- *   B3 wait for the next round, or until the end    C3 unlock
- * - No wake-up is lost. The consumer clears BLOCKED with the mutex held: after the producer waits (B3), which is
- *   then woken, or before B1. If B2 missed a T1, the fence of B1 precedes the fence that the consumer executes
- *   between T1 and its look at the signal before it sleeps, arms the mailbox or returns from a pump
- *   (evc_mailbox_order_taken), so that this look finds BLOCKED. It does not sleep while BLOCKED is up.
- * - The consumer never waits for a producer: it only tries to lock (D5).
+ *   producer                                        consumer, after T1, if BLOCKED is up and a place is free
+ *   B0 read the count                  acquire      C1 clear BLOCKED         seq_cst
+ *   B1 raise BLOCKED, then a fence     seq_cst      C2 advance the count, and wake all
+ *   B2 admit, by A2                    seq_cst
+ *   B3 wait for the next count, or until the end
+ * - No wake-up is lost. If B2 missed a T1, the fence of B1 precedes the fence that the consumer executes between T1
+ *   and its look at the signal before it sleeps, arms the mailbox or returns from a pump (evc_mailbox_order_taken),
+ *   so that this look finds BLOCKED, or a C1 has cleared it meanwhile. The C2 after that C1 ends the wait: had B0
+ *   read what it wrote, C1 would come before B1, and BLOCKED would be up.
+ * - Nobody waits for the other side: a producer that the system takes away between B0 and B3 delays itself alone.
  * - A consumer at work wakes once EVC_BOUND_PLACES places are free, or half of them: one wake-up for several events.
  *   When it finds nothing, or a pump returns, one place suffices. So a full mailbox does not stay full while its
- *   consumer waits.
- * - A close sets CLOSED, then wakes all with the mutex held; B3 looks at CLOSED with the mutex held before it waits.
+ *   consumer waits. If no place is free then, each belongs to a post that is under way; the consumer sleeps, and the
+ *   first of these posts wakes it. A post that fails gives its places back and wakes all itself.
+ * - A close sets CLOSED, then advances the count, and B2 looks at CLOSED first.
  *
  * Displacing (EVC_OVERFLOW_DROP_OLDEST): a producer that finds no place takes an event of a lane that is not more
  * urgent out of `lanes`, and has its place then: neither count changes. If there is none, the mailbox is full of
@@ -57,6 +59,7 @@
 #include "eventcore/mailbox.h"
 #include "memory/spares.h"
 #include "platform/compiler.h"
+#include "platform/event_count.h"
 #include "lanes/shared_lanes.h"
 
 #include <pthread.h>
@@ -71,7 +74,7 @@
 struct evc_bound_ops {
 	/* How many events were taken that had a place; not more than there are. */
 	uint64_t (*taken)(void *owner);
-	/* B1, and C2. */
+	/* B1, and C1. */
 	void (*raise)(void *owner);
 	void (*clear)(void *owner);
 	/* True if the mailbox refuses posts; if the calling thread is a consumer of it, in a handler. */
@@ -108,10 +111,14 @@ struct evc_bound {
 	_Atomic uint64_t overflowed;
 	/* Of `lanes`: how many events have left each stack; of a shared mailbox, without what workers took. */
 	_Atomic uint64_t popped[EVC_LANE_FIRST_QUEUE];
-	/* Guards `round`. Held for moments; innermost in the lock order. */
-	pthread_mutex_t mutex;
-	pthread_cond_t next_round;
-	uint32_t round;
+	/* Advances when places have become free for those who wait, and when the mailbox closes. */
+	struct evc_event_count rounds;
+	/*
+	 * Of a private mailbox: the thread that has entered it, or 0; and how often it has, since a handler may pump other
+	 * mailboxes, and this one again. `entries` is the consumer's alone.
+	 */
+	_Atomic uintptr_t consumer;
+	unsigned entries;
 };
 
 /* Makes the bound of `owner`. NULL = out of memory. */
@@ -142,10 +149,40 @@ uint64_t evc_bound_free(struct evc_bound *bound);
 
 /* Waits for a place for one event, and takes it. EVC_FULL: the time is over. EVC_CLOSED. A producer. */
 enum evc_status evc_bound_wait(struct evc_bound *bound);
-/* C1 to C3, if `places` are free, or half of all. BLOCKED stays up if not. The consumer. */
+/* True if `places` are free, or half of all. */
+static inline bool evc_bound_has_places(struct evc_bound *bound, uint64_t places)
+{
+	uint64_t half = (bound->capacity + 1) / 2;
+
+	return evc_bound_free(bound) >= (places < half ? places : half);
+}
+
+/* C1 and C2, if `places` are free, or half of all. BLOCKED stays up if not. The consumer. */
 void evc_bound_unblock(struct evc_bound *bound, uint64_t places);
-/* Wakes all producers, since the mailbox has closed. Any thread. Blocking for a moment. */
+/* Wakes all producers, since the mailbox has closed. Any thread. */
 void evc_bound_end_waits(struct evc_bound *bound);
+/* Frees places that events were given and do not come to use. The producer. */
+void evc_bound_give_back(struct evc_bound *bound, uint32_t places);
+
+/* Around what runs as the consumer of a private mailbox. */
+static inline void evc_bound_enter(struct evc_bound *bound)
+{
+	/* Relaxed, all three: a thread compares this with itself alone, which no other thread stores. */
+	if (bound->entries++ == 0)
+		atomic_store_explicit(&bound->consumer, (uintptr_t)pthread_self(), memory_order_relaxed);
+}
+
+static inline void evc_bound_leave(struct evc_bound *bound)
+{
+	if (--bound->entries == 0)
+		atomic_store_explicit(&bound->consumer, 0, memory_order_relaxed);
+}
+
+/* True if the calling thread is inside. */
+static inline bool evc_bound_is_entered(struct evc_bound *bound)
+{
+	return atomic_load_explicit(&bound->consumer, memory_order_relaxed) == (uintptr_t)pthread_self();
+}
 
 /*
  * bound_accept.c: what the sink of a bounded mailbox does with a chain that is not empty; of one envelope that found

@@ -82,8 +82,8 @@ static enum evc_status post_part(struct evc_bound *bound, struct evc_envelope *f
 	status = bound->ops->post(bound->owner, &part);
 	if (evc_likely(status == EVC_OK))
 		return EVC_OK;
-	/* The places are free again, and the chain is whole. */
-	atomic_fetch_sub_explicit(&bound->admitted, count, memory_order_relaxed);
+	/* The chain is whole again. */
+	evc_bound_give_back(bound, count);
 	evc_slot_set_next(part.last, *next);
 	*next = first;
 	return status;

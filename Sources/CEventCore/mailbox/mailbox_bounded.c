@@ -48,14 +48,14 @@ static void clear_blocked(void *owner)
 
 static bool is_closed(void *owner)
 {
-	/* Relaxed: as in mailbox_post.c; in evc_bound_wait the mutex orders it. */
+	/* Relaxed: as in mailbox_post.c; in evc_bound_wait B0 has acquired it. */
 	return atomic_load_explicit(&((struct evc_mailbox *)owner)->attention, memory_order_relaxed) &
 	       EVC_ATTENTION_CLOSED;
 }
 
 static bool is_consumer(void *owner)
 {
-	return evc_consumed_current == &((struct evc_mailbox *)owner)->own;
+	return evc_bound_is_entered(((struct evc_mailbox *)owner)->bound);
 }
 
 static enum evc_status post(void *owner, const struct evc_chain *chain)

@@ -24,7 +24,6 @@ static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
 	attention = atomic_load_explicit(&mailbox->attention, memory_order_seq_cst);
 	if (attention & EVC_ATTENTION_SLEEP)
 		evc_mailbox_wake_consumer(mailbox);
-	/* Last: the wake-up of producers takes a mutex. */
 	if (mailbox->bound != NULL)
 		evc_bound_end_waits(mailbox->bound);
 }

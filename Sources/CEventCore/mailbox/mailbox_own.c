@@ -180,12 +180,18 @@ struct evc_mailbox *evc_mailbox_enter(struct evc_mailbox *mailbox)
 {
 	struct evc_consumed *before = evc_consumed_current;
 
+	if (evc_unlikely(mailbox->bound != NULL))
+		evc_bound_enter(mailbox->bound);
 	evc_consumed_current = &mailbox->own;
 	return before != NULL ? mailbox_of(before) : NULL;
 }
 
 void evc_mailbox_leave(struct evc_mailbox *before)
 {
+	struct evc_mailbox *mailbox = mailbox_of(evc_consumed_current);
+
+	if (evc_unlikely(mailbox->bound != NULL))
+		evc_bound_leave(mailbox->bound);
 	evc_consumed_current = before != NULL ? &before->own : NULL;
 }
 

@@ -314,12 +314,22 @@ static inline bool evc_mailbox_has_mail(struct evc_mailbox *mailbox)
 	       evc_mailbox_has_posts(mailbox, memory_order_seq_cst);
 }
 
+/* True if the signal asks the consumer for something; after evc_mailbox_order_taken. Any thread. */
+static inline bool evc_mailbox_is_signalled(struct evc_mailbox *mailbox)
+{
+	uint32_t signal = atomic_load_explicit(&mailbox->signal, memory_order_seq_cst);
+
+	if (evc_likely(signal != EVC_SIGNAL_BLOCKED))
+		return signal != 0;
+	/* Without a free place there is nothing to do for those who wait for one (bound.h). */
+	return evc_bound_has_places(mailbox->bound, 1);
+}
+
 /* C2: an envelope waits, or the signal is up. Consumer only. */
 static inline bool evc_mailbox_has_news(struct evc_mailbox *mailbox)
 {
 	evc_mailbox_order_taken(mailbox);
-	return atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) != 0 ||
-	       evc_mailbox_has_mail(mailbox);
+	return evc_mailbox_is_signalled(mailbox) || evc_mailbox_has_mail(mailbox);
 }
 
 /* True if the mailbox is to end, at once or when it is empty. */
@@ -386,13 +396,13 @@ static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *m
 	return envelope;
 }
 
-/* After a take that has seen the signal: producers may wait for the place. Consumer only. */
-static inline void evc_mailbox_did_take(struct evc_mailbox *mailbox)
+/* After a look for the next envelope: producers may wait for a place. Consumer only. */
+static inline void evc_mailbox_did_look(struct evc_mailbox *mailbox, bool found)
 {
-	/* Relaxed: a raise that is missed here is seen by a later take or by C2 (bound.h). */
+	/* Relaxed: a raise that is missed here is seen by a later look, or before the consumer sleeps (bound.h). */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) &
 			 EVC_SIGNAL_BLOCKED))
-		evc_bound_unblock(mailbox->bound, EVC_BOUND_PLACES);
+		evc_bound_unblock(mailbox->bound, found ? EVC_BOUND_PLACES : 1);
 }
 
 /* The envelope that is next, or NULL if none is or the mailbox ends. Consumer only. */

@@ -117,8 +117,7 @@ enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 static inline bool has_news(struct evc_mailbox *mailbox)
 {
 	evc_mailbox_order_taken(mailbox);
-	return atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) != 0 ||
-	       evc_mailbox_has_posts(mailbox, memory_order_seq_cst);
+	return evc_mailbox_is_signalled(mailbox) || evc_mailbox_has_posts(mailbox, memory_order_seq_cst);
 }
 
 /* Arms the mailbox, since nothing is left. True if the caller is not the consumer any more. */

@@ -302,7 +302,7 @@ struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
 {
 	struct evc_envelope *envelope = evc_mailbox_next_by_token(mailbox, next_by_look(mailbox));
 
-	evc_mailbox_did_take(mailbox);
+	evc_mailbox_did_look(mailbox, envelope != NULL);
 	return envelope;
 }
 

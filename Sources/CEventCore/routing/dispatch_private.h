@@ -27,7 +27,7 @@ static inline uint32_t evc_dispatch_post(const struct evc_chain *chain, struct e
 	if (evc_unlikely(status != EVC_OK)) {
 		evc_chain_end(chain);
 		if (outcome != NULL)
-			*(status == EVC_FULL ? &outcome->refused : &outcome->closed) += count;
+			*(status == EVC_CLOSED ? &outcome->closed : &outcome->refused) += count;
 		return 0;
 	}
 	refused = after.refused - before.refused;

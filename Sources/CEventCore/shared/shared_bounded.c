@@ -10,13 +10,13 @@
  *   producer                                 worker
  *   B1 set is_blocked         seq_cst        T1 add 1 to `returned`       seq_cst
  *   B2 load `returned`        seq_cst        T2 load is_blocked           seq_cst
- *                                            C1 to C3, if it is set
- * Either B2 sees the place, or T2 sees that it is waited for. A worker that finds nothing more, and has not got the
- * mutex (C1), does not sleep while is_blocked is set (worker_wait.c).
+ *                                            C1, C2, if it is set
+ * Either B2 sees the place, or T2 sees that it is waited for. A worker that finds nothing more looks for one place
+ * (T2); so does the last look before it sleeps (worker_wait.c), since others may have taken since.
  */
 #include "shared/shared_mailbox_private.h"
 
-_Thread_local EVC_FOUND_AT_START struct evc_shared_mailbox *evc_shared_consumed;
+_Thread_local EVC_FOUND_AT_START struct evc_shared_consumed *evc_shared_consumed;
 
 static uint64_t taken(void *owner)
 {
@@ -35,14 +35,17 @@ static void clear_blocked(void *owner)
 
 static bool is_closed(void *owner)
 {
-	/* Relaxed: as in evc_shared_post; in evc_bound_wait the mutex orders it. */
+	/* Relaxed: as in evc_shared_post; in evc_bound_wait B0 has acquired it. */
 	return atomic_load_explicit(&((struct evc_shared_mailbox *)owner)->attention, memory_order_relaxed) &
 	       EVC_SHARED_CLOSED;
 }
 
 static bool is_consumer(void *owner)
 {
-	return evc_shared_consumed == owner;
+	for (struct evc_shared_consumed *consumed = evc_shared_consumed; consumed != NULL; consumed = consumed->outer)
+		if (consumed->mailbox == owner)
+			return true;
+	return false;
 }
 
 static enum evc_status post(void *owner, const struct evc_chain *chain)
@@ -76,6 +79,12 @@ bool evc_shared_bound_open(struct evc_shared_mailbox *mailbox, uint64_t capacity
 		return false;
 	mailbox->sink.accept = accept;
 	return true;
+}
+
+bool evc_shared_is_waited_for(struct evc_shared_mailbox *mailbox)
+{
+	return atomic_load_explicit(&mailbox->is_blocked, memory_order_seq_cst) &&
+	       evc_bound_has_places(mailbox->bound, 1);
 }
 
 /* The next of `lanes`, which hold tokens, and of those of the bound; tokens first within a lane. */

@@ -125,8 +125,15 @@ struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox,
 enum evc_status evc_shared_post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain);
 void evc_shared_tell(struct evc_shared_mailbox *mailbox);
 
-/* The shared mailbox whose worker the calling thread is, inside evc_worker_run; otherwise NULL. */
-extern _Thread_local EVC_FOUND_AT_START struct evc_shared_mailbox *evc_shared_consumed;
+/* shared_bounded.c: producers wait for a place, and one is free. Any thread. */
+bool evc_shared_is_waited_for(struct evc_shared_mailbox *mailbox);
+
+/* The shared mailboxes of which the calling thread runs or polls a worker, the innermost first. */
+struct evc_shared_consumed {
+	struct evc_shared_mailbox *mailbox;
+	struct evc_shared_consumed *outer;
+};
+extern _Thread_local EVC_FOUND_AT_START struct evc_shared_consumed *evc_shared_consumed;
 
 /* Takes the first envelope of the lanes before `limit`, and its lane; NULL if they are empty. */
 static inline struct evc_envelope *evc_shared_take(struct evc_shared_mailbox *mailbox,

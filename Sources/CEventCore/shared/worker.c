@@ -330,38 +330,40 @@ static inline enum evc_status deliver_next(struct evc_worker *worker, bool *held
 
 enum evc_status evc_worker_run(struct evc_worker *worker)
 {
-	struct evc_shared_mailbox *before = evc_shared_consumed;
+	struct evc_shared_consumed consumed = { NULL, evc_shared_consumed };
 
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
-	evc_shared_consumed = worker->shared;
+	consumed.mailbox = worker->shared;
+	evc_shared_consumed = &consumed;
 	for (;;) {
 		bool held;
 		enum evc_status status = deliver_next(worker, &held);
 
 		if (evc_likely(status == EVC_OK))
 			continue;
-		if (status == EVC_CLOSED) {
-			evc_shared_consumed = before;
-			return EVC_CLOSED;
-		}
+		if (status == EVC_CLOSED)
+			break;
 		evc_mailbox_call_idle(worker->mailbox);
 		(void)(held ? evc_mailbox_wait(worker->mailbox, EVC_FOREVER)
 			    : evc_worker_wait(worker, EVC_FOREVER));
 	}
+	evc_shared_consumed = consumed.outer;
+	return EVC_CLOSED;
 }
 
 enum evc_status evc_worker_poll(struct evc_worker *worker)
 {
-	struct evc_shared_mailbox *before = evc_shared_consumed;
+	struct evc_shared_consumed consumed = { NULL, evc_shared_consumed };
 	enum evc_status status;
 	bool held;
 
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
-	evc_shared_consumed = worker->shared;
+	consumed.mailbox = worker->shared;
+	evc_shared_consumed = &consumed;
 	status = deliver_next(worker, &held);
-	evc_shared_consumed = before;
+	evc_shared_consumed = consumed.outer;
 	if (status == EVC_EMPTY)
 		evc_mailbox_call_idle(worker->mailbox);
 	return status;

@@ -17,8 +17,7 @@ static bool has_news(void *context)
 	       (atomic_load_explicit(&worker->shared->attention, memory_order_relaxed) &
 		EVC_SHARED_CLOSED) ||
 	       evc_shared_has_some(worker->shared) ||
-	       /* A producer held the mutex when this worker wanted to wake it: shared_bounded.c. */
-	       atomic_load_explicit(&worker->shared->is_blocked, memory_order_seq_cst);
+	       evc_shared_is_waited_for(worker->shared);
 }
 
 static void begin_spin(void *context)

@@ -31,7 +31,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
     _ type: E.Type, _ requester: AnyObject?, _ source: EventListener, _ interest: HandlerInterest<E>,
     _ concurrency: EventConcurrency, _ body: @escaping @Sendable (E, AsyncListener) async -> Void
   ) -> AsyncListener {
-    let mailbox = TypedSequenceMailbox(source, requester, interest)
+    let mailbox = TypedSequenceMailbox(source, requester, .unbounded, interest)
     let listener = AsyncListener(mailbox, concurrency)
     let calls = mailbox.calls
     Task {
@@ -134,7 +134,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
   @usableFromInline var isActive: Bool { !state.withLock { $0.isRemoved } && mailbox.isActive }
   @usableFromInline var executesOn: EventListenerContext { .task }
   @usableFromInline var waitingEventCount: Int { mailbox.waitingCount }
-  @usableFromInline var skippedCount: UInt64 { mailbox.skippedCount }
+  @usableFromInline var skippedCount: UInt64 { mailbox.undeliveredCount }
 
   @usableFromInline
   @discardableResult

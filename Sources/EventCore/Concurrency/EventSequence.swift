@@ -96,8 +96,9 @@ public struct EventSequence<Event: Eventable>: AsyncSequence, Sendable {
   /// **Threads**: any. A momentary figure while events are dispatched or taken.
   public var waitingEventCount: Int { mailbox.waitingCount }
 
-  /// How many events the sequence did not deliver: its interest skipped them, or newer ones replaced them.
+  /// How many events the sequence did not deliver: its interest skipped them, newer ones replaced them, or the
+  /// bound of its buffering or of its source refused or dropped them.
   ///
   /// **Threads**: any. A momentary figure while events are dispatched or taken.
-  public var lag: UInt64 { mailbox.skippedCount }
+  public var lag: UInt64 { mailbox.undeliveredCount }
 }

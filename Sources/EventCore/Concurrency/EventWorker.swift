@@ -22,16 +22,18 @@ public final class EventWorker<State>: Sendable {
   /// - Parameters:
   ///   - central: Where its events are dispatched.
   ///   - state: What the handlers share. It is sent to the thread: the caller cannot use it afterwards.
+  ///   - mailbox: How many events may wait, and what becomes of more.
   ///   - waitStrategy: What the thread does while no event waits.
   ///   - name: How debuggers show the thread.
   ///   - register: Registers the handlers. Each gets the events that are dispatched after its registration (D4).
   ///
   /// **Threads**: any.
   public init(
-    on central: EventCentral = .shared, state: sending State, waitStrategy: EventWaitStrategy = .park,
+    on central: EventCentral = .shared, state: sending State, mailbox: EventMailboxCapacity = .unbounded,
+    waitStrategy: EventWaitStrategy = .park,
     name: String = "EventWorker", _ register: (_ on: Handlers) -> Void
   ) {
-    thread = EventThread(on: central, waitStrategy: waitStrategy, name: name)
+    thread = EventThread(on: central, mailbox: mailbox, waitStrategy: waitStrategy, name: name)
     register(Handlers(thread, StateCell(state)))
   }
 

@@ -37,7 +37,8 @@ extension Eventable {
     if buffering == .latest { interest.insert(.latestOnly) }
     return EventSequence(
       TypedSequenceMailbox(
-        source.listener, nil, HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter)))
+        source.listener, nil, buffering,
+        HandlerInterest(interest, maximumAge: maximumAge, customFilter: customFilter)))
   }
 
   /// Waits for the next event of this type.
@@ -65,7 +66,7 @@ extension Eventable {
   ) async throws -> Self {
     let listener = source.listener
     let mailbox = TypedSequenceMailbox<Self>(
-      listener, nil, HandlerInterest(.all, maximumAge: 0, customFilter: nil))
+      listener, nil, .unbounded, HandlerInterest(.all, maximumAge: 0, customFilter: nil))
     let lease = mailbox.lease()
     defer { withExtendedLifetime(lease) {} }
     let timeout = limit.map { SequenceTimeout(mailbox, of: listener, after: $0) }

@@ -42,10 +42,12 @@ class SequenceMailbox: @unchecked Sendable {
   ///   - make: Makes the handler, which puts an event into the slot.
   @usableFromInline
   init(
-    _ source: EventListener, _ requester: AnyObject?, _ type: EventTypeActions,
+    _ source: EventListener, _ requester: AnyObject?, _ buffering: EventBuffering, _ type: EventTypeActions,
     _ make: (ListenerRegistration) -> EventHandler
   ) {
-    context = source.contexts.task(driver, isUsers: true)
+    let capacity = buffering.capacity
+    capacity?.check(for: "EventSequence")
+    context = source.contexts.task(driver, isUsers: true, capacity: capacity)
     consumer = context.consumer
     // Not nil: the context of a task.
     pump = consumer.pump.unsafelyUnwrapped
@@ -125,8 +127,12 @@ class SequenceMailbox: @unchecked Sendable {
   /// How many events wait. Any thread.
   final var waitingCount: Int { context.waitingCount }
 
-  /// How many events were not delivered: the interest skipped them, a newer one replaced them, or there was no room.
-  final var skippedCount: UInt64 { registration.skippedCount }
+  /// How many events were not delivered: the interest skipped them, a newer one replaced them, or its bound refused or
+  /// dropped them.
+  final var undeliveredCount: UInt64 {
+    let bound = consumer.mailboxStatistics
+    return registration.skippedCount + bound.refused + bound.dropped
+  }
 }
 
 /// The mailbox of a sequence of one type of events.
@@ -136,11 +142,13 @@ final class TypedSequenceMailbox<E: Eventable>: SequenceMailbox, @unchecked Send
   @usableFromInline let slot: UnsafeMutablePointer<E?>
 
   @inlinable
-  init(_ source: EventListener, _ requester: AnyObject?, _ interest: HandlerInterest<E>) {
+  init(
+    _ source: EventListener, _ requester: AnyObject?, _ buffering: EventBuffering, _ interest: HandlerInterest<E>
+  ) {
     let slot = UnsafeMutablePointer<E?>.allocate(capacity: 1)
     slot.initialize(to: nil)
     self.slot = slot
-    super.init(source, requester, eventTypeActions(E.self)) { registration in
+    super.init(source, requester, buffering, eventTypeActions(E.self)) { registration in
       registration.handler(HandlerCallback { slot.pointee = $0 }, interest)
     }
   }

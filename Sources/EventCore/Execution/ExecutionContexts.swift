@@ -150,12 +150,13 @@ package final class ExecutionContexts: @unchecked Sendable {
   }
 
   /// The context of a task. One of the user's, which iterates over a sequence, runs nothing inside the runs of a
-  /// deterministic central.
-  func task(_ driver: TaskDriver, isUsers: Bool) -> ExecutionContext {
+  /// deterministic central, and may have a bound of its own.
+  func task(_ driver: TaskDriver, isUsers: Bool, capacity: EventMailboxCapacity? = nil) -> ExecutionContext {
     shared(.task(ObjectIdentifier(driver))) { key in
       let taken = isUsers && basis.carrier != nil ? TakenValue() : nil
       return pumped(
-        .task, driver, key, batch: Self.courteousBatch, named: "task", isDrivenElsewhere: isUsers, taken: taken)
+        .task, driver, key, batch: Self.courteousBatch, named: "task", isDrivenElsewhere: isUsers, capacity: capacity,
+        taken: taken)
     }
   }
 
@@ -179,20 +180,22 @@ package final class ExecutionContexts: @unchecked Sendable {
   /// `isDrivenElsewhere`: the jobs are events of another consumer, which runs in its own way.
   private func pumped(
     _ place: EventListenerContext, _ driver: any ContextDriver, _ key: Key, batch: Int, named name: String,
-    isDrivenElsewhere: Bool = false, taken: TakenValue? = nil
+    isDrivenElsewhere: Bool = false, capacity: EventMailboxCapacity? = nil, taken: TakenValue? = nil
   ) -> ExecutionContext {
     let pump =
       isDrivenElsewhere ? nil : serial?.makePump(insteadOf: driver)
     let consumer = makeConsumer(
-      pump ?? ConsumerPump(driver, batch: batch), ConsumerHooks(trace: serial?.name(name), taken: taken))
+      pump ?? ConsumerPump(driver, batch: batch), ConsumerHooks(trace: serial?.name(name), taken: taken), capacity)
     return ExecutionContext(place, consumer, key: key, endsWithUsers: true, host: self)
   }
 
-  private func makeConsumer(_ pump: ConsumerPump?, _ hooks: ConsumerHooks) -> Consumer {
+  private func makeConsumer(
+    _ pump: ConsumerPump?, _ hooks: ConsumerHooks, _ capacity: EventMailboxCapacity? = nil
+  ) -> Consumer {
     let direct = basis.makeRouter()
     return Consumer(
       basis, routes: RouterGroup(sources + [direct]), direct: direct, strategy: .park,
-      capacity: capacity, pump: pump, hooks: hooks)
+      capacity: capacity ?? self.capacity, pump: pump, hooks: hooks)
   }
 
   /// Adds a user to the open context of a key, or makes the context.

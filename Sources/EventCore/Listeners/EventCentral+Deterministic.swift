@@ -2,8 +2,8 @@
 // Copyright the EventCore authors
 
 extension EventCentral {
-  /// Makes a central whose program is the same in each run: it has no thread, and everything that would be concurrent runs
-  /// inside ``run(limit:)``, one event after another.
+  /// Makes a central whose program is the same in each run: no receiver gets a thread, and everything that would be
+  /// concurrent runs inside ``run(limit:)``, one event after another.
   ///
   /// ```swift
   /// let world = EventCentral(deterministic: 7)

@@ -34,8 +34,8 @@ public final class EventCentral: EventListenable, Sendable {
     /// A thread of the central, made with the first schedule. If the central was given a clock: the thread that
     /// moves a ``ManualClock``, and for other clocks a task, which sleeps by the clock.
     case thread
-    /// The central's pumps, inside ``EventPump/run(until:limit:)-(ContinuousClock.Instant?,_)``. A central whose receivers are
-    /// pumps then has no thread at all.
+    /// The central's pumps, inside ``EventPump/run(until:limit:)-(ContinuousClock.Instant?,_)``. The scheduler makes no
+    /// thread.
     case pumps
   }
 

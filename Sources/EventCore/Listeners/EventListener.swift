@@ -47,7 +47,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// - Parameters:
   ///   - central: Where the events are dispatched.
   ///   - mailbox: How many events may wait in each place where its listeners run: the listener thread, a queue, an
-  ///     actor, a task. Each has a mailbox of its own. Event threads and pumps bound theirs themselves.
+  ///     actor, a task, an event thread, a pump. Each has a mailbox for these listeners alone.
   ///   - name: How debuggers show the listener thread.
   public convenience init(
     on central: EventCentral = .shared, mailbox: EventMailboxCapacity = .unbounded,

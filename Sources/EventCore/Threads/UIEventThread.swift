@@ -48,11 +48,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
     on central: EventCentral = .shared, waitStrategy: EventWaitStrategy = .park,
     name: String? = nil
   ) {
-    let driver = QueueDriver(.main)
-    super.init(
-      on: central,
-      pump: central.serial?.makePump(insteadOf: driver)
-        ?? ConsumerPump(driver, batch: ExecutionContexts.courteousBatch))
+    super.init(on: central, pump: Self.makePump(on: central))
   }
 
   /// Makes a mailbox in which only so many events wait, as ``EventThread/init(on:mailbox:waitStrategy:name:)``.
@@ -68,9 +64,13 @@ open class UIEventThread: EventThread, @unchecked Sendable {
     on central: EventCentral = .shared, mailbox: EventMailboxCapacity, waitStrategy: EventWaitStrategy = .park,
     name: String? = nil
   ) {
-    super.init(
-      on: central, mailbox: mailbox,
-      pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
+    super.init(on: central, mailbox: mailbox, pump: Self.makePump(on: central))
+  }
+
+  private static func makePump(on central: EventCentral) -> ConsumerPump {
+    let driver = QueueDriver(.main)
+    return central.serial?.makePump(insteadOf: driver)
+      ?? ConsumerPump(driver, batch: ExecutionContexts.courteousBatch)
   }
 
   /// Makes a mailbox on the shared central, as the form with parameters. **Threads**: any.

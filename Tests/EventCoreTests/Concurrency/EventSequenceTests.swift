@@ -160,6 +160,67 @@ struct EventSequenceTests {
     #expect(sequence.lag == 999)
   }
 
+  @Test("D4: `.oldest` and `.newest` keep so many, and count the others", arguments: cores)
+  func bounded(core: EventCentral.Core) async {
+    for limit in [1, 2, 3, 64] {
+      for count in [0, 1, limit - 1, limit, limit + 1, 3 * limit] {
+        let (central, kept) = (EventCentral(core: core), min(limit, count))
+        let oldest = Ping.events(on: central, buffering: .oldest(limit))
+        let newest = Ping.events(on: central, buffering: .newest(limit))
+        let accepted = (0..<count).reduce(0) { $0 + Ping(number: $1).queue(on: central) }
+        #expect(accepted == count + kept)
+        #expect(oldest.waitingEventCount == kept && newest.waitingEventCount == kept)
+        #expect(oldest.lag == UInt64(count - kept) && newest.lag == UInt64(count - kept))
+        var (first, second) = (oldest.makeAsyncIterator(), newest.makeAsyncIterator())
+        for number in 0..<kept {
+          #expect(await first.next()?.number == number)
+          #expect(await second.next()?.number == count - kept + number)
+        }
+        // D1: an urgent one displaces, and comes first.
+        for number in 0..<limit { Ping(number: number).queue(priority: .low, on: central) }
+        Ping(number: -1).stack(on: central)
+        #expect(await first.next()?.number == 0)
+        #expect(await second.next()?.number == -1)
+        if limit > 1 { #expect(await second.next()?.number == 1) }
+      }
+    }
+  }
+
+  @Test("D4: a bounded sequence accounts for every event of a flood, and its memory stays flat", arguments: cores)
+  func floods(core: EventCentral.Core) async {
+    for buffering in [EventBuffering.oldest(8), .newest(8)] {
+      let (central, producers, events) = (EventCentral(core: core), 3, 10_000)
+      let sequence = Ping.events(on: central, buffering: buffering)
+      let consumer = Task {
+        var (count, isBounded) = (0, true)
+        for await _ in sequence {
+          count += 1
+          if sequence.waitingEventCount > 8 { isBounded = false }
+        }
+        return (count, isBounded)
+      }
+      await offThePool {
+        onThreads(producers) { producer in
+          for number in 0..<events { Ping(number: producer * events + number).queue(on: central) }
+        }
+      }
+      #expect(await yieldUntil { sequence.waitingEventCount == 0 })
+      sequence.end()
+      let (count, isBounded) = await consumer.value
+      // The loop may have ended between a take and its count.
+      #expect((0...1).contains(producers * events - count - Int(sequence.lag)))
+      #expect(isBounded)
+    }
+  }
+
+  @Test("D12: a sequence that is to keep no event traps and says what to do")
+  func emptyBuffer() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = Ping.events(on: EventCentral(), buffering: .newest(0))
+    }
+    expectMessage(result, "holds at least one event, and this one was to hold 0")
+  }
+
   @Test("Interests skip and count, as for listeners", arguments: cores)
   func interests(core: EventCentral.Core) async {
     let central = EventCentral(core: core)

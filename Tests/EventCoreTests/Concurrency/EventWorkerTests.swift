@@ -37,6 +37,22 @@ struct EventWorkerTests {
     #expect(Ping().queue(on: central) == 0)
   }
 
+  @Test("D4: a bounded worker refuses what finds no place", arguments: cores)
+  func bounded(core: EventCentral.Core) async {
+    let (central, log) = (EventCentral(core: core), Log<Int>())
+    let worker = EventWorker(on: central, state: 0, mailbox: .bounded(2, whenFull: .refuse)) { on in
+      on(Ping.self) { sum, ping in
+        sum += ping.number
+        log.append(sum)
+      }
+    }
+    let held = HeldThread(worker.thread)
+    #expect((1...4).map { Ping(number: $0).queue(on: central) } == [1, 1, 0, 0])
+    held.letGo()
+    await offThePool { #expect(log.entries(atLeast: 2) == [1, 3]) }
+    #expect(worker.thread.mailboxStatistics.refused == 2)
+  }
+
   @Test("A value as state is changed in place", arguments: cores)
   func value(core: EventCentral.Core) async {
     let (central, log) = (EventCentral(core: core), Log<Int>())

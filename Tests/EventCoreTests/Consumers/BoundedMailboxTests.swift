@@ -197,6 +197,26 @@ struct BoundedMailboxTests {
     }
   }
 
+  @Test("D7: so is a callback of another pump that runs inside one of the full mailbox", arguments: cores)
+  func nestedPosts(core: EventCentral.Core) {
+    let (central, accepted) = (EventCentral(core: core), Log<Bool>())
+    let outer = EventPump(on: central, mailbox: .bounded(1, whenFull: .block(upTo: .seconds(1_000_000))))
+    let inner = EventPump(on: central, mailbox: .bounded(1, whenFull: .block(upTo: .seconds(1_000_000))))
+    outer.addEventCallback { (_: Numbered) in inner.run(limit: 1) }
+    inner.addEventCallback { (_: Numbered) in
+      for pump in [outer, inner] {
+        for number in 0..<2 { accepted.append(pump.queueEvent(Numbered(number: number))) }
+      }
+    }
+    #expect(outer.queueEvent(Numbered(number: 0)) && inner.queueEvent(Numbered(number: 0)))
+    outer.run(limit: 1)
+    #expect(accepted.entries.prefix(4) == [true, false, true, false])
+    for pump in [outer, inner] {
+      pump.cancel()
+      pump.run()
+    }
+  }
+
   @Test("D5: a blocked dispatch goes on as soon as the loop makes room, and none is lost", arguments: cores)
   func blocking(core: EventCentral.Core) {
     let (central, seen, count) = (EventCentral(core: core), Seen(), 200 * 3)

@@ -359,17 +359,19 @@ struct DeterminismTests {
   @MainActor func mainActor(core: EventCentral.Core) {
     final class Screen: UIEventThread, @unchecked Sendable {}
     let world = EventCentral(deterministic: 2, core: core)
-    let screen = Screen(on: world)
+    let (screen, bounded) = (Screen(on: world), Screen(on: world, mailbox: .bounded(8, whenFull: .refuse)))
     var count = 0
-    screen.addEventCallback { @MainActor @Sendable (_: Number) in count += 1 }
+    for screen in [screen, bounded] {
+      screen.addEventCallback { @MainActor @Sendable (_: Number) in count += 1 }
+    }
     Number.addListener(nil, on: world) { _ in count += 1 }
     Number().queue(on: world)
     #expect(count == 0)
-    #expect(world.run() == 2)
-    #expect(count == 2)
+    #expect(world.run() == 3)
+    #expect(count == 3)
     Number().queue(on: world)
-    #expect(screen.drain())
-    #expect(count >= 3)
+    #expect(screen.drain() && bounded.drain())
+    #expect(count >= 5)
   }
 
   @Test("scheduled events run at their time on the manual clock, as do those of a fixed interval", arguments: cores)

@@ -32,12 +32,12 @@ static void drop_unhandled(void *context, void *payload)
 		tally_options().drop(context, payload);
 }
 
-static void set_up(bool latest)
+static void set_up_bounded(uint64_t capacity, bool latest)
 {
 	struct evc_shared_subscription_options options = { .size = sizeof(options), .deliver = deliver, .drop = drop_unhandled };
 
 	router = make_router();
-	CHECK(evc_shared_mailbox_create(&mailbox) == EVC_OK);
+	CHECK(evc_shared_mailbox_create_bounded(capacity, EVC_OVERFLOW_BLOCK, EVC_FOREVER, &mailbox) == EVC_OK);
 	if (latest)
 		CHECK(evc_shared_mailbox_add_latest_subscription(mailbox, &options, &subscription) ==
 		      EVC_OK);
@@ -50,6 +50,11 @@ static void set_up(bool latest)
 						  { EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL,
 						    EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL } };
 	}
+}
+
+static void set_up(bool latest)
+{
+	set_up_bounded(0, latest);
 }
 
 static void *run_worker(void *worker)
@@ -377,4 +382,20 @@ SCENARIO(shared_latest)
 SCENARIO(shared_latest_close)
 {
 	latest(true);
+}
+
+/* Whoever waits for a place is woken: by a worker that goes on to take, and by one that is about to sleep. */
+SCENARIO(shared_block)
+{
+	set_up_bounded(1, false);
+	run_two(evc_shared_mailbox_close_when_empty, false);
+	CHECK(tally_count_handled() == 4);
+	tear_down();
+}
+
+SCENARIO(shared_block_close)
+{
+	set_up_bounded(1, false);
+	run_two(evc_shared_mailbox_close, true);
+	tear_down();
 }

@@ -159,12 +159,12 @@ extension LockingInbox {
     return false
   }
 
-  /// Whether the calling thread is a consumer of this inbox, in a handler or between two runs of its pump.
+  /// Whether the calling thread is a consumer of this inbox, in a handler or between two runs of its pump. Inside
+  /// the handler it may run another mailbox.
   private var isConsumedHere: Bool {
-    if LockingThread.all.kept(or: LockingThread.init)._withUnsafeGuaranteedRef({ $0.entered === self }) {
-      return true
+    LockingThread.all.kept(or: LockingThread.init)._withUnsafeGuaranteedRef { thread in
+      thread.consumed.contains { $0._withUnsafeGuaranteedRef { $0.consumes(self) } }
     }
-    return (Consumer.current.value?.mailbox as? LockingMailbox)?.consumes(self) ?? false
   }
 }
 

@@ -84,6 +84,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
 
   func pump(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult {
     guard var stretch = LockingStretch(limit: limit, until: deadline) else { return .more }
+    let entered = enter()
+    defer { leave(entered) }
     var afterControl = false
     while true {
       let step = nextStep(afterControl)
@@ -119,20 +121,15 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   // Its lanes and its inbox have one mutex, which costs the consumer little while nobody else posts. But what it
   // posts to a full inbox of its own must not wait.
   func enter() -> OpaquePointer? {
-    guard inbox.bound != nil else { return nil }
-    return LockingThread.all.kept(or: LockingThread.init)._withUnsafeGuaranteedRef { thread in
-      defer { thread.entered = inbox }
-      return thread.entered.map { OpaquePointer(Unmanaged.passUnretained($0).toOpaque()) }
-    }
+    guard inbox.bound != nil || shared?.bound != nil else { return nil }
+    let this = Unmanaged.passUnretained(self)
+    LockingThread.all.kept(or: LockingThread.init)._withUnsafeGuaranteedRef { $0.consumed.append(this) }
+    return OpaquePointer(this.toOpaque())
   }
 
-  func leave(_ before: OpaquePointer?) {
-    guard inbox.bound != nil else { return }
-    LockingThread.all.kept(or: LockingThread.init)._withUnsafeGuaranteedRef {
-      $0.entered = before.map {
-        Unmanaged<LockingInbox>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue()
-      }
-    }
+  func leave(_ entered: OpaquePointer?) {
+    guard entered != nil else { return }
+    LockingThread.all.kept(or: LockingThread.init)._withUnsafeGuaranteedRef { _ = $0.consumed.removeLast() }
   }
 
   /// Whether it takes from an inbox: its own, or the shared one.

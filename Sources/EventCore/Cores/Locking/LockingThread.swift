@@ -44,9 +44,9 @@ final class LockingThread {
     }
   }
   var overflow = Overflow()
-  /// The bounded inbox whose consumer this thread is between two runs (`MailboxCore.enter`). Not retained: it is
-  /// compared alone.
-  unowned(unsafe) var entered: LockingInbox?
+  /// The bounded mailboxes whose consumer this thread is, the innermost last: it runs them, or has entered them
+  /// (`MailboxCore.enter`). Not retained: whoever runs or has entered one keeps it.
+  var consumed: [Unmanaged<LockingMailbox>] = []
 
   init() {
     routes = .allocate(capacity: Self.routeCount)
