@@ -12,6 +12,34 @@ let traitDefines: [CSetting] = [
   .define("EVC_LGPL_INLINE", .when(traits: ["LGPLInline"])),
 ]
 
+// What joins EventCore to a package of the server ecosystem, each behind a trait of its own: a program that turns none
+// on neither fetches nor compiles these packages.
+func bridge(
+  _ trait: String, _ package: String, test kit: String, and more: [Target.Dependency] = [],
+  by program: [Target.Dependency] = []
+) -> [Target] {
+  let own = ["EventCore", product(trait, of: package, trait)] + more
+  return [
+    .target(name: "EventCore\(trait)", dependencies: own),
+    .testTarget(
+      name: "EventCore\(trait)Tests",
+      dependencies: own + program
+        + [.target(name: "EventCore\(trait)"), "EventCoreTestSupport", product(kit, of: package, trait)]),
+  ]
+}
+
+func product(_ name: String, of package: String, _ trait: String) -> Target.Dependency {
+  .product(name: name, package: package, condition: .when(traits: [trait]))
+}
+
+let lifecycle = product("ServiceLifecycle", of: "swift-service-lifecycle", "ServiceLifecycle")
+
+// A program that the tests of EventCoreServiceLifecycle start, and send signals.
+let serviceProgram = Target.executableTarget(
+  name: "EventCoreServiceProgram",
+  dependencies: ["EventCoreServiceLifecycle", lifecycle],
+  path: "Tests/EventCoreServiceProgram")
+
 let package = Package(
   name: "EventCore",
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -22,6 +50,11 @@ let package = Package(
     .library(name: "EventCoreRecording", targets: ["EventCoreRecording"]),
     // For the tests of programs.
     .library(name: "EventCoreTesting", targets: ["EventCoreTesting"]),
+    // For servers: each needs the trait of its name.
+    .library(name: "EventCoreServiceLifecycle", targets: ["EventCoreServiceLifecycle"]),
+    .library(name: "EventCoreTracing", targets: ["EventCoreTracing"]),
+    .library(name: "EventCoreLogging", targets: ["EventCoreLogging"]),
+    .library(name: "EventCoreMetrics", targets: ["EventCoreMetrics"]),
     // For programs that come from another system: EventCore by that system's words.
     .library(name: "EventDrivenSwift", targets: ["EventDrivenSwift"]),
     .library(name: "EventsTree", targets: ["EventsTree"]),
@@ -36,6 +69,16 @@ let package = Package(
       name: "LGPLInline",
       description: "Compiles liburcu's read sections into the core: faster, and bound by the LGPL.",
       enabledTraits: ["URCU"]),
+    .trait(name: "ServiceLifecycle", description: "EventCoreServiceLifecycle, with swift-service-lifecycle."),
+    .trait(name: "Tracing", description: "EventCoreTracing, with swift-distributed-tracing."),
+    .trait(name: "Logging", description: "EventCoreLogging, with swift-log."),
+    .trait(name: "Metrics", description: "EventCoreMetrics, with swift-metrics."),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
   ],
   targets: [
     // The folder's `include` is a symbolic link to the top-level one, where C users look for it.
@@ -89,6 +132,13 @@ let package = Package(
         "EventCore", "EventDrivenSwift", "EventsTree", "Coordinate", "EventCoreTestSupport",
       ],
       swiftSettings: [.swiftLanguageMode(.v5)]),
-  ],
+  ]
+    + [serviceProgram]
+    + bridge(
+      "ServiceLifecycle", "swift-service-lifecycle", test: "ServiceLifecycleTestKit",
+      and: [product("Logging", of: "swift-log", "ServiceLifecycle")], by: ["EventCoreServiceProgram"])
+    + bridge("Tracing", "swift-distributed-tracing", test: "InMemoryTracing")
+    + bridge("Logging", "swift-log", test: "InMemoryLogging", and: [lifecycle])
+    + bridge("Metrics", "swift-metrics", test: "MetricsTestKit", and: [lifecycle]),
   swiftLanguageModes: [.v6]
 )

@@ -14,11 +14,12 @@ docc=$(command -v docc || true)
   exit 0
 }
 
-modules=(EventCore EventCoreRecording EventCoreTesting EventDrivenSwift EventsTree Coordinate)
+. scripts/traits.sh
+modules=(EventCore EventCoreRecording EventCoreTesting EventDrivenSwift EventsTree Coordinate "${server_modules[@]}")
 for module in "${modules[@]}"; do
-  swift build --target "$module" >/dev/null
+  swift build "${all_traits[@]}" --target "$module" >/dev/null
 done
-built=$(swift build --show-bin-path)
+built=$(swift build "${all_traits[@]}" --show-bin-path)
 target=$(swiftc -print-target-info | sed -n 's/^ *"triple": "\(.*\)",$/\1/p' | head -1)
 work=.build/documentation
 rm -rf "$work"

@@ -7,8 +7,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-swift build --target EventCore >/dev/null
-modules=$(swift build --show-bin-path)
+# As the other checks, so that nothing is compiled anew.
+. scripts/traits.sh
+swift build "${all_traits[@]}" --target EventCore >/dev/null
+modules=$(swift build "${all_traits[@]}" --show-bin-path)
 flags=(-swift-version 6 -parse-as-library -I "$modules/Modules" -I include
   -Xcc "-fmodule-map-file=$modules/CSwiftRuntime.build/module.modulemap")
 

@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: MIT
 # Copyright the EventCore authors
 #
-# `swift test`, one test after the other, since they make threads of their own. What failed is said once more
-# at the end, where a long log is read first.
+# `swift test`, one test after the other, since they make threads of their own; with the traits of all products, unless
+# the arguments say which. What failed is said once more at the end, where a long log is read first.
 #
 #   scripts/test.sh [arguments of swift test]...
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
+. scripts/traits.sh
+case " $* " in *traits*) all_traits=() ;; esac
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-swift test --no-parallel "$@" 2>&1 | tee "$log"
+swift test --no-parallel "${all_traits[@]}" "$@" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 if [ "$status" -ne 0 ]; then
   printf '\nWhat failed:\n'

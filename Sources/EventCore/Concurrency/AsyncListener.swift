@@ -33,7 +33,11 @@ final class AsyncListener: EventListenerHandling, Sendable {
   ) -> AsyncListener {
     let mailbox = TypedSequenceMailbox(source, requester, .unbounded, interest)
     let listener = AsyncListener(mailbox, concurrency)
-    Task { await listener.run(mailbox, body) }
+    let calls = mailbox.calls
+    Task {
+      await listener.run(mailbox, body)
+      calls.open()
+    }
     return listener
   }
 
@@ -45,16 +49,18 @@ final class AsyncListener: EventListenerHandling, Sendable {
     // A discarding group, which keeps nothing of calls that have ended.
     await withDiscardingTaskGroup { group in
       var begun = 0
+      let carrier = mailbox.carrier
       // An event is taken when its call can begin, so that an urgent one overtakes those that wait (D1).
       while true {
         switch mailbox.take() {
         case .event(let event):
           guard begin() else { continue }
           mailbox.rest()
+          let carried = carrier.map { ($0, mailbox.carried) }
           if concurrency == .serial {
-            await call(body, event)
+            await call(body, event, carried)
           } else {
-            group.addTask { await self.call(body, event) }
+            group.addTask { await self.call(body, event, carried) }
             await hasRoom()
           }
           begun += 1
@@ -69,12 +75,20 @@ final class AsyncListener: EventListenerHandling, Sendable {
     }
   }
 
-  private func call<E: Eventable>(_ body: @Sendable (E, AsyncListener) async -> Void, _ event: E) async {
+  /// `carried`: what the central carries with its events, if it does.
+  private func call<E: Eventable>(
+    _ body: @Sendable (E, AsyncListener) async -> Void, _ event: E,
+    _ carried: (carrier: EventCarrier, value: (any EventCarrier.Value)?)?
+  ) async {
     let task = Self.currentTask
     state.withLock { state in
       if let task { state.callers.insert(task) }
     }
-    await body(event, self)
+    if let carried {
+      await carried.carrier.restoreInTask(carried.value, E.self) { await body(event, self) }
+    } else {
+      await body(event, self)
+    }
     let (waiters, sleeper) = state.withLock { state in
       if let task { state.callers.remove(task) }
       state.running -= 1
@@ -103,7 +117,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
   /// Counts a call that is about to begin. False if the listener has ended.
   private func begin() -> Bool {
     // Outside of the lock, since it may release the requester, whose `deinit` may end this listener.
-    guard mailbox.isActive else { return false }
+    guard mailbox.delivers else { return false }
     return state.withLock { state in
       // The source once more: its end may have come since.
       guard !state.isRemoved, mailbox.isOpen else { return false }

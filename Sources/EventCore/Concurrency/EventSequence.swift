@@ -54,6 +54,9 @@ public struct EventSequence<Event: Eventable>: AsyncSequence, Sendable {
       lease = mailbox.lease()
     }
 
+    /// For EventCoreTracing: what the central has carried with the event that was taken last.
+    package var carried: (any EventCarrier.Value)? { mailbox.carried }
+
     /// Takes the next event, and waits for one if none is there.
     ///
     /// - Parameter actor: Leave it out. The call stays on the caller's actor.

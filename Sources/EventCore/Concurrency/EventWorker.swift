@@ -86,3 +86,9 @@ public final class EventWorker<State>: Sendable {
     }
   }
 }
+
+extension EventWorker: EventReceiver {
+  /// Those of ``thread``.
+  public var receiverStatistics: EventThreadStatistics { thread.statistics }
+  public var mailboxStatistics: EventMailboxStatistics { thread.mailboxStatistics }
+}

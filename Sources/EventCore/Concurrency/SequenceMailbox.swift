@@ -110,8 +110,19 @@ class SequenceMailbox: @unchecked Sendable {
   /// False once it has ended. Any thread.
   final var isActive: Bool { registration.isActive && context.isUsable }
 
-  /// As `isActive`, without a look at the requester, which runs no user code. Any thread.
-  final var isOpen: Bool { !registration.isEnded && context.isUsable }
+  /// The same, but true also while what waits is handled before the end of the source. Any thread.
+  final var delivers: Bool { registration.isActive && context.delivers }
+
+  /// As `delivers`, without a look at the requester, which runs no user code. Any thread.
+  final var isOpen: Bool { !registration.isEnded && context.delivers }
+
+  /// To be opened when an `async` listener has ended, and its last call has returned.
+  final var calls: Latch { context.calls.value(or: { Latch() }) }
+
+  /// What the central carries with its events, and the value that came with the event that was taken last. The
+  /// iterator only.
+  final var carrier: EventCarrier? { consumer.basis.carrier }
+  package final var carried: (any EventCarrier.Value)? { consumer.hooks.taken?.value }
 
   /// How many events wait. Any thread.
   final var waitingCount: Int { context.waitingCount }

@@ -108,7 +108,7 @@ final class Consumer: @unchecked Sendable {
   /// Unsubscribes the consumer from its routers, and closes the mailbox. `whenEmpty`: what waits is handled
   /// first; otherwise it is dropped and counted.
   func close(whenEmpty: Bool) {
-    registry.close()
+    registry.close(whenEmpty: whenEmpty)
     if whenEmpty {
       mailbox.closeWhenEmpty()
     } else {
@@ -119,6 +119,9 @@ final class Consumer: @unchecked Sendable {
 
   /// False once it was closed.
   var isOpen: Bool { registry.isOpen }
+
+  /// The same, but true also while it handles what waits before its end.
+  var delivers: Bool { registry.delivers }
 
   /// Whether the caller is the consumer's own thread.
   var isCurrent: Bool { thread.load(ordering: .relaxed) == currentThreadNumber() }

@@ -11,6 +11,8 @@ struct ConsumerHooks: Sendable {
   var shared: SharedMailbox?
   /// Its name in the traces of a deterministic central.
   var trace: TraceName?
+  /// Of a consumer from which a task takes its events, in a central with a carrier.
+  var taken: TakenValue?
 }
 
 /// When a listener thread does its periodic work.

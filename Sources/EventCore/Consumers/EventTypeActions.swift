@@ -24,6 +24,8 @@ struct EventTypeActions: Sendable {
     ) -> Bool
 
   let key: UInt
+  /// That of an event in bytes.
+  let size: Int
   let deliver: Deliver
   let deliverDirectly: DeliverDirectly
   /// Ends a payload that nobody took; nil for types that need no ending.
@@ -31,10 +33,11 @@ struct EventTypeActions: Sendable {
 
   @usableFromInline
   init(
-    key: UInt, deliver: @escaping Deliver, deliverDirectly: @escaping DeliverDirectly,
+    key: UInt, size: Int, deliver: @escaping Deliver, deliverDirectly: @escaping DeliverDirectly,
     drop: (@Sendable (UnsafeMutableRawPointer) -> Void)?
   ) {
     self.key = key
+    self.size = size
     self.deliver = deliver
     self.deliverDirectly = deliverDirectly
     self.drop = drop
@@ -72,7 +75,8 @@ func eventTypeActions<E: Eventable>(_ type: E.Type) -> EventTypeActions {
     payload.assumingMemoryBound(to: E.self).deinitialize(count: 1)
   }
   return EventTypeActions(
-    key: eventKey(type), deliver: deliver, deliverDirectly: deliverDirectly, drop: _isPOD(type) ? nil : drop)
+    key: eventKey(type), size: MemoryLayout<E>.size, deliver: deliver, deliverDirectly: deliverDirectly,
+    drop: _isPOD(type) ? nil : drop)
 }
 
 /// Calls the handlers for one event, by `DirectHandlers` if possible. Returns whether the payload was moved.

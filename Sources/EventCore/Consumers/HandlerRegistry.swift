@@ -11,6 +11,8 @@ final class HandlerRegistry: @unchecked Sendable {
     /// The receivers that want only the newest event, or that of each key; each has one handler.
     var conflated: [ObjectIdentifier: Receiver] = [:]
     var isClosed = false
+    /// Whether it was closed to handle first what waits.
+    var isDraining = false
 
     var all: [Receiver] { Array(receivers.values) + Array(conflated.values) }
   }
@@ -27,6 +29,9 @@ final class HandlerRegistry: @unchecked Sendable {
 
   /// False once it was closed.
   var isOpen: Bool { state.withLock { !$0.isClosed } }
+
+  /// Whether handlers are still called: false once it was closed, unless to handle first what waits.
+  var delivers: Bool { state.withLock { !$0.isClosed || $0.isDraining } }
 
   /// Registers a handler for events of one type, which gets the newest one first if the central keeps it. Nil if the
   /// consumer is closed.
@@ -81,9 +86,10 @@ final class HandlerRegistry: @unchecked Sendable {
     }
   }
 
-  /// Unsubscribes all receivers, and refuses further handlers.
-  func close() {
+  /// Unsubscribes all receivers, and refuses further handlers. `whenEmpty`: what waits is handled first.
+  func close(whenEmpty: Bool = false) {
     state.withLock { state in
+      state.isDraining = whenEmpty && (!state.isClosed || state.isDraining)
       guard !state.isClosed else { return }
       state.isClosed = true
       for receiver in state.all where receiver.isConflated || receiver.liveCount > 0 {
@@ -137,6 +143,7 @@ final class HandlerRegistry: @unchecked Sendable {
   private func make(
     _ type: EventTypeActions, _ conflation: Conflation, _ state: inout State
   ) -> Receiver {
+    let type = consumer.basis.carrier.map { type.carrying($0, into: consumer.hooks.taken) } ?? type
     routes.expect(type.key, drop: type.drop)
     guard conflation.isConflated else {
       let receiver = Receiver(type, consumer: consumer, conflation)

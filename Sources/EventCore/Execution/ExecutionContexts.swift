@@ -49,7 +49,7 @@ package final class ExecutionContexts: @unchecked Sendable {
     }
   }
   private let state = Guarded(State())
-  private let basis: CentralBasis
+  let basis: CentralBasis
   /// Runs what would be concurrent in a deterministic central; nil in others.
   private let serial: SerialLoop?
   /// The central's router, and the one for events that are sent to the event thread or the listener alone.
@@ -153,8 +153,10 @@ package final class ExecutionContexts: @unchecked Sendable {
   /// deterministic central, and may have a bound of its own.
   func task(_ driver: TaskDriver, isUsers: Bool, capacity: EventMailboxCapacity? = nil) -> ExecutionContext {
     shared(.task(ObjectIdentifier(driver))) { key in
-      pumped(
-        .task, driver, key, batch: Self.courteousBatch, named: "task", isDrivenElsewhere: isUsers, capacity: capacity)
+      let taken = isUsers && basis.carrier != nil ? TakenValue() : nil
+      return pumped(
+        .task, driver, key, batch: Self.courteousBatch, named: "task", isDrivenElsewhere: isUsers, capacity: capacity,
+        taken: taken)
     }
   }
 
@@ -178,12 +180,12 @@ package final class ExecutionContexts: @unchecked Sendable {
   /// `isDrivenElsewhere`: the jobs are events of another consumer, which runs in its own way.
   private func pumped(
     _ place: EventListenerContext, _ driver: any ContextDriver, _ key: Key, batch: Int, named name: String,
-    isDrivenElsewhere: Bool = false, capacity: EventMailboxCapacity? = nil
+    isDrivenElsewhere: Bool = false, capacity: EventMailboxCapacity? = nil, taken: TakenValue? = nil
   ) -> ExecutionContext {
     let pump =
       isDrivenElsewhere ? nil : serial?.makePump(insteadOf: driver)
     let consumer = makeConsumer(
-      pump ?? ConsumerPump(driver, batch: batch), ConsumerHooks(trace: serial?.name(name)), capacity)
+      pump ?? ConsumerPump(driver, batch: batch), ConsumerHooks(trace: serial?.name(name), taken: taken), capacity)
     return ExecutionContext(place, consumer, key: key, endsWithUsers: true, host: self)
   }
 
@@ -281,6 +283,29 @@ package final class ExecutionContexts: @unchecked Sendable {
       context.consumer.close(whenEmpty: false)
     }
     foldEnded()
+  }
+
+  /// Accepts nothing more, and waits until what waits in all contexts has been handled, at most until a time on the
+  /// central's clock; nil is for ever. False if that came first, or the task was cancelled. The caller closes.
+  func drained(until deadline: UInt64?) async -> Bool {
+    let contexts = state.withLock { state in
+      state.isClosed = true
+      return Array(state.open.values)
+    }
+    for context in contexts {
+      context.consumer.close(whenEmpty: true)
+    }
+    for context in contexts {
+      for latch in [context.consumer.ended, context.calls.value].compactMap({ $0 }) where !latch.isOpen {
+        if let serial {
+          _ = serial.run { latch.isOpen || basis.now >= deadline ?? .max }
+          guard latch.isOpen else { return false }
+        } else {
+          guard await latch.opened(until: deadline, by: basis.clock) else { return false }
+        }
+      }
+    }
+    return true
   }
 
   private func foldEnded() {

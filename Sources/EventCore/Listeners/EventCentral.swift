@@ -10,7 +10,14 @@
 /// **Threads**: any, for every member.
 public final class EventCentral: EventListenable, Sendable {
   /// The central that is used if none is named.
-  public static let shared = EventCentral()
+  public static let shared = EventCentral(
+    CentralBasis(
+      core: .default,
+      carrier: ofShared.withLock {
+        $0.isMade = true
+        return $0.carrier
+      }), seed: nil)
+  private static let ofShared = Guarded<(carrier: EventCarrier?, isMade: Bool)>((nil, false))
 
   /// The implementation that the central uses.
   public let core: Core
@@ -47,6 +54,23 @@ public final class EventCentral: EventListenable, Sendable {
       CentralBasis(core: core, clock: CentralClock.given(clock), timersInPumps: timers == .pumps), seed: nil)
   }
 
+  /// For EventCoreTracing: makes a central that carries something with its events.
+  package convenience init<C: Clock<Duration>>(
+    core: Core, clock: C, timers: Timers, carrier: EventCarrier
+  ) {
+    self.init(
+      CentralBasis(
+        core: core, clock: CentralClock.given(clock), timersInPumps: timers == .pumps, carrier: carrier), seed: nil)
+  }
+
+  /// For EventCoreTracing: has ``shared``, which is made at its first use, carry something. False if it was made already.
+  package static func carryOnShared(_ carrier: EventCarrier) -> Bool {
+    ofShared.withLock { shared in
+      if !shared.isMade { shared.carrier = carrier }
+      return !shared.isMade
+    }
+  }
+
   /// - Parameter seed: That of a deterministic central.
   init(_ basis: CentralBasis, seed: UInt64?) {
     self.basis = basis
@@ -65,9 +89,8 @@ public final class EventCentral: EventListenable, Sendable {
   public var now: DispatchTime { DispatchTime(uptimeNanoseconds: basis.now) }
 
   deinit {
-    scheduler.close()
     // A user may still hold the listener.
-    listener.end()
+    end()
     serial?.end()
     basis.sticky.end()
   }
@@ -98,6 +121,32 @@ public final class EventCentral: EventListenable, Sendable {
     dispatch(event, lane: Lane(.stack, priority), through: router)
   }
 
+  /// Ends the schedules and the listeners of this central, the latter after they have handled the events that wait:
+  /// ``EventListener/drain(until:)`` of its ``listener``. Event threads, pools and other listeners have drains of their own,
+  /// and are not ended. After the end of ``shared`` nobody can listen there.
+  ///
+  /// - Parameter deadline: When to give up, on the central's clock. A task that is cancelled gives up at once.
+  /// - Returns: True if its listeners have handled everything in time.
+  ///
+  /// **Threads**: any task or actor.
+  @discardableResult
+  public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
+    scheduler.close()
+    return await listener.drain(until: deadline)
+  }
+
+  /// Ends the schedules and the listeners at once.
+  package func end() {
+    scheduler.close()
+    listener.end()
+  }
+
   /// What the scheduler of this central has done so far. **Threads**: any.
   public var scheduleStatistics: EventScheduleStatistics { scheduler.counts.statistics }
+}
+
+extension EventCentral: EventReceiver {
+  /// Those of its ``listener``: threads and pools are receivers of their own.
+  public var receiverStatistics: EventThreadStatistics { listener.statistics }
+  public var mailboxStatistics: EventMailboxStatistics { listener.mailboxStatistics }
 }

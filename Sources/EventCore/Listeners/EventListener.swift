@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Dispatch
 import Synchronization
 
 /// What listeners can be registered `on:`, which decides what they get, and what `.listenerThread` means:
@@ -90,6 +91,9 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// Itself.
   public var listener: EventListener { self }
 
+  /// The time on the clock of its central, as ``EventCentral/now``.
+  package var now: DispatchTime { DispatchTime(uptimeNanoseconds: contexts.basis.now) }
+
   /// How many listeners are registered. Those whose requester is gone count until the next event of their
   /// type, or ``sweep()``.
   public var listenerCount: Int { list.count }
@@ -151,6 +155,23 @@ open class EventListener: EventListenable, @unchecked Sendable {
     // The list first, for listeners on event threads, which go on; closing the contexts ends all others.
     list.end()
     contexts.close()
+  }
+
+  /// Ends its listeners after they have handled the events that wait: those on its listener thread, on queues, on
+  /// actors and in tasks. They get no events that are dispatched from now on, not even those of their own handlers.
+  /// Listeners on event threads end as by ``end()``: drain those threads before.
+  ///
+  /// - Parameter deadline: When to give up, on the central's clock: what still waits then is freed and counted, as by
+  ///   ``end()``. A task that is cancelled gives up at once.
+  /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more. A
+  ///   sequence whose task takes nothing from it keeps a drain waiting.
+  ///
+  /// **Threads**: any task or actor. A listener that awaits the drain of its own place delays it until the deadline.
+  @discardableResult
+  public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
+    let isDrained = await contexts.drained(until: deadline == .distantFuture ? nil : deadline.uptimeNanoseconds)
+    end()
+    return isDrained
   }
 
   /// Frees the listeners whose requester is gone. That also happens by itself, a little at a time; call
@@ -234,4 +255,9 @@ struct OwnedListener: ~Copyable, Sendable {
     atomicMemoryFence(ordering: .sequentiallyConsistent)
     listener.value?.end()
   }
+}
+
+extension EventListener: EventReceiver {
+  /// As ``statistics``.
+  public var receiverStatistics: EventThreadStatistics { statistics }
 }

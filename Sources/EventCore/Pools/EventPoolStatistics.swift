@@ -153,3 +153,14 @@ extension EventThreadStatistics {
       cancelled: lhs.cancelled + rhs.cancelled)
   }
 }
+
+extension EventPool: EventReceiver {
+  /// As ``statistics``, without the single threads.
+  public var receiverStatistics: EventThreadStatistics {
+    let statistics = statistics
+    return EventThreadStatistics(
+      delivered: statistics.delivered, skipped: statistics.skipped, cancelled: statistics.cancelled)
+  }
+  public var waitingEventCount: Int { eventCount }
+  public var handlerRunningFor: Duration? { statistics.threads.compactMap(\.runningFor).max() }
+}

@@ -9,8 +9,13 @@ struct CentralBasis: Sendable {
   /// Whether scheduled events are dispatched inside the runs of pumps, and not by a thread or the clock.
   let timersInPumps: Bool
   let sticky = StickyEvents()
+  /// What travels with the events; nil for nothing.
+  let carrier: EventCarrier?
 
-  init(core: EventCentral.Core, clock: CentralClock? = nil, timersInPumps: Bool = false) {
+  init(
+    core: EventCentral.Core, clock: CentralClock? = nil, timersInPumps: Bool = false, carrier: EventCarrier? = nil
+  ) {
+    self.carrier = carrier
     self.core = core
     self.clock = clock
     self.timersInPumps = timersInPumps
@@ -19,5 +24,9 @@ struct CentralBasis: Sendable {
   /// Nanoseconds on the scale of the central's deadlines.
   var now: UInt64 { clock?.now ?? monotonicNanoseconds() }
 
-  func makeRouter() -> any RouterCore { core.parts.makeRouter(clock) }
+  func makeRouter() -> any RouterCore {
+    let router = core.parts.makeRouter(clock)
+    guard let carrier else { return router }
+    return CarryingRouter(router, carrier)
+  }
 }

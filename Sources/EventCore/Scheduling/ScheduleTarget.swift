@@ -9,22 +9,30 @@ import Dispatch
 final class ScheduleTarget: Sendable {
   let scheduler: Scheduler
   let router: any RouterCore
+  /// The same, if the central has a carrier.
+  private let carrying: CarryingRouter?
 
   init(_ scheduler: Scheduler, _ router: any RouterCore) {
     self.scheduler = scheduler
     self.router = router
+    carrying = router as? CarryingRouter
+  }
+
+  /// The target of one schedule: its events carry what whoever makes the schedule has.
+  private var present: ScheduleTarget {
+    carrying.map { ScheduleTarget(scheduler, $0.withPresentValue()) } ?? self
   }
 
   /// The plan for one dispatch at a time.
   @usableFromInline
   func plan(at deadline: DispatchTime) -> SchedulePlan {
-    SchedulePlan(target: self, first: deadline.uptimeNanoseconds)
+    SchedulePlan(target: present, first: deadline.uptimeNanoseconds)
   }
 
   /// The plan for one dispatch after a delay.
   @usableFromInline
   func plan(after delay: Duration) -> SchedulePlan {
-    SchedulePlan(target: self, first: time(after: delay))
+    SchedulePlan(target: present, first: time(after: delay))
   }
 
   /// The plan for repeated dispatches.
@@ -45,7 +53,7 @@ final class ScheduleTarget: Sendable {
       1 or more, or nil for no limit.
       """)
     return SchedulePlan(
-      target: self, first: first?.uptimeNanoseconds ?? time(after: interval),
+      target: present, first: first?.uptimeNanoseconds ?? time(after: interval),
       interval: interval.wholeNanoseconds, limit: limit ?? -1, policy: policy)
   }
 

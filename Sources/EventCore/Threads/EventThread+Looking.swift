@@ -27,3 +27,8 @@ extension EventThread {
   /// What came to the thread's own mailbox, and what became of it there. **Threads**: any.
   public var mailboxStatistics: EventMailboxStatistics { consumer.mailboxStatistics }
 }
+
+extension EventThread: EventReceiver {
+  /// As ``statistics``.
+  public var receiverStatistics: EventThreadStatistics { statistics }
+}

@@ -11,7 +11,8 @@
 /// ```
 extension EventCentral {
   /// The router of the C core (`struct evc_router *`), for a C library that is part of the same process and uses the
-  /// same copy of the core; nil if this central's core is ``Core/locking``, which C does not know.
+  /// same copy of the core; nil if this central's core is ``Core/locking``, which C does not know, or if
+  /// the central carries the contexts of traces, which C does not write.
   ///
   /// What C subscribes it unsubscribes before the central ends. The core's own thread frees, so C need not call
   /// `evc_reclaim`, and never calls `evc_router_destroy` or `evc_shutdown`.

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// What handles events and counts them: an event thread, a worker, a pool, a listener, or the listeners of a central.
+/// It is what EventCoreServiceLifecycle ends, and what EventCoreLogging and EventCoreMetrics look at. A type of your
+/// own can conform by passing everything on to one of these.
+///
+/// **Threads**: any, for every member.
+public protocol EventReceiver: Sendable {
+  /// What reports call it: its type.
+  var receiverName: String { get }
+  /// What its handlers have done so far.
+  var receiverStatistics: EventThreadStatistics { get }
+  /// What came to its mailboxes, and what became of it there.
+  var mailboxStatistics: EventMailboxStatistics { get }
+  /// How many events wait for it, or wait to be freed after its end.
+  var waitingEventCount: Int { get }
+  /// How long the handler has been running that has been so for longest, to a few milliseconds; nil if none runs, or if
+  /// nobody looks, as outside of pools.
+  var handlerRunningFor: Duration? { get }
+}
+
+extension EventReceiver {
+  public var receiverName: String { "\(type(of: self))" }
+  public var waitingEventCount: Int { mailboxStatistics.waiting }
+  public var handlerRunningFor: Duration? { nil }
+}

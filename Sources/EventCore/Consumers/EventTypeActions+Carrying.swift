@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+extension EventTypeActions {
+  /// The same actions for payloads that have the value of a carrier behind the event.
+  ///
+  /// - Parameter taken: Where the value goes, for consumers from which a task takes its events; nil for those that run
+  ///   handlers, which then run with the value.
+  func carrying(_ carrier: EventCarrier, into taken: TakenValue?) -> EventTypeActions {
+    let layout = CarriedLayout(behind: size)
+    let (deliverDirectly, dropEvent) = (deliverDirectly, drop)
+    let type = handledType
+    let drop: @Sendable (UnsafeMutableRawPointer) -> Void = { payload in
+      dropEvent?(payload)
+      layout.drop(in: payload)
+    }
+    /// Delivers one event. Returns whether it was moved out; then the value is released, too.
+    let deliver: @Sendable (Receiver, UnsafeMutableRawPointer, UnsafeRawPointer, Bool) -> Bool = {
+      receiver, payload, envelope, owned in
+      let value = layout.value(in: payload)
+      var isMoved = false
+      if let taken {
+        taken.value = value
+        isMoved = deliverDirectly(receiver, payload, envelope, owned, nil)
+      } else {
+        carrier.restore(value, type) { isMoved = deliverDirectly(receiver, payload, envelope, owned, nil) }
+      }
+      if isMoved { layout.drop(in: payload) }
+      return isMoved
+    }
+    return EventTypeActions(
+      key: key, size: size, deliver: self.deliver,
+      deliverDirectly: { receiver, payload, envelope, owned, batch in
+        guard let batch else { return deliver(receiver, payload, envelope, owned) }
+        var next: UnsafeMutableRawPointer? = payload
+        while let payload = next {
+          if !deliver(receiver, payload, envelope, true) { drop(payload) }
+          next = batch.next(batch.walk)
+        }
+        return true
+      }, drop: drop)
+  }
+
+  /// The type of the events; nil for the consumer's own jobs.
+  private var handledType: (any Eventable.Type)? {
+    guard key != eventKey(ConsumerJob.self) else { return nil }
+    // A key is the address of the type's metadata.
+    return unsafeBitCast(key, to: Any.Type.self) as? any Eventable.Type
+  }
+}

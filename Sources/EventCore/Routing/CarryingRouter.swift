@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// A router of a central with a carrier: puts the value of whoever dispatches behind each payload.
+final class CarryingRouter: RouterCore {
+  private let base: any RouterCore
+  private let carrier: EventCarrier
+
+  init(_ base: any RouterCore, _ carrier: EventCarrier) {
+    self.base = base
+    self.carrier = carrier
+  }
+
+  /// The same router for events that are dispatched later: with the value that the calling thread or task has now.
+  func withPresentValue() -> CarryingRouter {
+    let value = carrier.capture()
+    return CarryingRouter(
+      base,
+      EventCarrier(capture: { value }, restore: carrier.restore, restoreInTask: carrier.restoreInTask))
+  }
+
+  func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer? {
+    // Before, since a mutex may be held afterwards.
+    let value = carrier.capture()
+    let layout = CarriedLayout(behind: size)
+    let payload = base.beginOne(
+      key: key, lane: lane, size: layout.size, alignment: max(alignment, CarriedLayout.alignment))
+    if let payload { layout.put(value, in: payload) }
+    return payload
+  }
+
+  func commitOne(_ payload: UnsafeMutableRawPointer) -> Int { base.commitOne(payload) }
+
+  func begin(
+    key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState
+  ) {
+    let value = carrier.capture()
+    let layout = CarriedLayout(behind: size)
+    base.begin(
+      key: key, lane: lane, size: layout.size, alignment: max(alignment, CarriedLayout.alignment), events: events,
+      &state)
+    guard var envelope = state.first else { return }
+    // As the dispatch will walk when it writes the events.
+    for left in (0..<state.payloads).reversed() {
+      layout.put(value, in: envelopePayload(envelope))
+      if left > 0 { envelope = envelopeNext(envelope).unsafelyUnwrapped }
+    }
+  }
+
+  // `beginBatch` is the protocol's own, without an array: what lies side by side has no room between.
+
+  func commit(_ state: inout DispatchState) -> Int { base.commit(&state) }
+
+  func commit(_ state: inout DispatchState, _ outcome: inout EventDispatchOutcome) {
+    base.commit(&state, &outcome)
+  }
+
+  func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) { base.expect(key, drop: drop) }
+
+  func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
+    base.subscribe(key, subscription, generation: generation, timed: timed)
+  }
+
+  func unsubscribe(_ key: UInt, _ subscription: Subscription) { base.unsubscribe(key, subscription) }
+}

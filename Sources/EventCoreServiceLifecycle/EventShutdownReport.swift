@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if ServiceLifecycle
+  import EventCore
+
+  /// What the shutdown of an ``EventService`` did, and what it left.
+  public struct EventShutdownReport: Sendable, Equatable, CustomStringConvertible {
+    /// One part of the service.
+    public struct Part: Sendable, Equatable {
+      /// What it is, by its type.
+      public let name: String
+      /// Whether everything that waited was handled, in time.
+      public let wasDrained: Bool
+      /// How many events were handled during the shutdown; those that no handler wanted count, too.
+      public let handled: UInt64
+      /// How many events were left unhandled: they are freed, or will be as soon as the handler returns that still
+      /// runs. That one's event is in neither count.
+      public let left: UInt64
+    }
+
+    /// The parts in the order in which they were ended.
+    public let parts: [Part]
+    /// Whether the service was cancelled, at the beginning or in the middle of a graceful shutdown.
+    public let wasCancelled: Bool
+
+    /// How many events were left unhandled in all parts.
+    public var left: UInt64 { parts.reduce(0) { $0 + $1.left } }
+    /// Whether each part has handled everything.
+    public var isComplete: Bool { parts.allSatisfy(\.wasDrained) }
+
+    /// A sentence for a log.
+    public var description: String {
+      let parts = parts.map {
+        "\($0.name) \($0.wasDrained ? "was drained" : "was ended"), \($0.handled) handled, \($0.left) left"
+      }
+      return "\(wasCancelled ? "Cancelled" : "Shut down"): \(parts.joined(separator: "; "))."
+    }
+
+    /// A part with its counts at the beginning of the shutdown.
+    struct Counting {
+      let part: any EventServicePart
+      private let before: EventThreadStatistics
+
+      init(_ part: any EventServicePart) {
+        self.part = part
+        before = part.receiverStatistics
+      }
+
+      /// After the end of the part.
+      func result(wasDrained: Bool) -> Part {
+        var now = part.receiverStatistics
+        var waiting = part.waitingEventCount
+        // What is being freed at this moment moves from one count to the other.
+        for _ in 0..<Self.looks {
+          let then = part.receiverStatistics
+          if then == now { break }
+          now = then
+          waiting = part.waitingEventCount
+        }
+        return Part(
+          name: part.receiverName, wasDrained: wasDrained,
+          handled: now.delivered + now.skipped - before.delivered - before.skipped,
+          left: now.cancelled - before.cancelled + UInt64(waiting))
+      }
+
+      private static let looks = 100
+    }
+  }
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if Tracing
+  import EventCore
+  public import Tracing
+
+  /// What a central does with the contexts of traces: the `ServiceContext` of whoever dispatches an event travels with
+  /// it, and is `ServiceContext.current` while its handlers run, wherever they do.
+  ///
+  /// ```swift
+  /// let world = EventCentral(tracing: .contexts)
+  /// OrderPlaced.addListener(nil, concurrency: .serial, on: world) { order in
+  ///   try await ledger.book(order)      // in the trace of the request that placed the order
+  /// }
+  /// ```
+  public struct EventContextPropagation: Sendable {
+    let carrier: EventCarrier
+
+    /// Contexts travel; there are no spans but your own.
+    public static let contexts = EventContextPropagation(
+      EventCarrier(
+        capture: { ContextReference.current },
+        restore: { context, _, body in ServiceContext.$current.withValue(context.value, operation: body) },
+        restoreInTask: { context, _, body in
+          await ServiceContext.$current.withValue(context.value) { await body() }
+        }))
+
+    /// Contexts travel, and the handling of each event is a span: one at each receiver, around all handlers that it has
+    /// for the event. It is called as the type of the event, and is of the kind `consumer`. Events that a sequence
+    /// hands out have none.
+    ///
+    /// - Parameter tracer: Makes the spans; nil for the tracer of the `InstrumentationSystem`.
+    public static func spans(_ tracer: (any Tracer)? = nil) -> EventContextPropagation {
+      EventContextPropagation(
+        EventCarrier(
+          capture: { ContextReference.current },
+          restore: { context, type, body in
+            guard let type else { return ServiceContext.$current.withValue(context.value, operation: body) }
+            let span = start(of: type, context, tracer)
+            ServiceContext.$current.withValue(span.context, operation: body)
+            span.end()
+          },
+          restoreInTask: { context, type, body in
+            let span = start(of: type, context, tracer)
+            await ServiceContext.$current.withValue(span.context) { await body() }
+            span.end()
+          }))
+    }
+
+    private init(_ carrier: EventCarrier) {
+      self.carrier = carrier
+    }
+
+    private static func start(
+      of type: any Eventable.Type, _ context: (any EventCarrier.Value)?, _ tracer: (any Tracer)?
+    ) -> any Span {
+      let context = context.value ?? .topLevel
+      // The name is made for each span: the system's tracer may have been set since.
+      guard let tracer else { return Tracing.startSpan("\(type)", context: context, ofKind: .consumer) }
+      return tracer.startSpan("\(type)", context: context, ofKind: .consumer)
+    }
+  }
+
+  /// A context as the object that travels.
+  final class ContextReference: Sendable {
+    let context: ServiceContext
+
+    init(_ context: ServiceContext) {
+      self.context = context
+    }
+
+    /// That of the calling thread or task; nil if it has none, which costs no object.
+    static var current: ContextReference? { ServiceContext.current.map(ContextReference.init) }
+  }
+
+  extension Optional<any EventCarrier.Value> {
+    /// The context that travelled.
+    var value: ServiceContext? { map { unsafeDowncast($0, to: ContextReference.self).context } }
+  }
+#endif

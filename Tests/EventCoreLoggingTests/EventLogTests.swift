@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if Logging
+  import Dispatch
+  import EventCoreLogging
+  import EventCoreTestSupport
+  import InMemoryLogging
+  import Logging
+  import Synchronization
+  import Testing
+
+  @Suite("A log of what happens inside")
+  struct EventLogTests {
+    struct Order: Eventable { var number = 0 }
+    struct Refusal: Error, CustomStringConvertible { var description: String { "no more orders" } }
+
+    /// A receiver with figures of the test's.
+    final class Figures: EventReceiver {
+      let waiting = Mutex(0)
+      let running = Mutex<Duration?>(nil)
+      var receiverName: String { "Figures" }
+      var receiverStatistics: EventThreadStatistics { EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0) }
+      var mailboxStatistics: EventMailboxStatistics {
+        EventMailboxStatistics(
+          accepted: 0, refused: 3, dropped: 4, waiting: waiting.withLock { $0 }, highWaterMark: 0)
+      }
+      var handlerRunningFor: Duration? { running.withLock { $0 } }
+    }
+
+    private func makeLogger() -> (logger: Logger, log: InMemoryLogHandler) {
+      let log = InMemoryLogHandler()
+      return (Logger(label: "test", factory: { _ in log }), log)
+    }
+
+    @Test("what a handler throws is logged with the event's type, until the log goes", arguments: cores)
+    func failures(core: EventCentral.Core) async {
+      let world = EventCentral(core: core)
+      let (logger, log) = makeLogger()
+      do {
+        let events = EventLog(of: world, to: logger)
+        Order.addListener(nil, concurrency: .serial, on: world) { order in
+          if order.number % 2 == 1 { throw Refusal() }
+        }
+        (0..<10).map(Order.init).queue(on: world)
+        #expect(await yieldUntil { log.entries.count == 5 })
+        withExtendedLifetime(events) {}
+      }
+      #expect(
+        log.entries.allSatisfy {
+          $0.level == .error && $0.message == "A handler threw." && $0.error is Refusal
+            && $0.metadata == ["event": "Order", "error": "no more orders"]
+        })
+      #expect(EventFailure.addListener(nil, { _ in }, executeOn: .listenerThread, on: world).isActive)
+      Order(number: 1).queue(on: world)
+      #expect(await world.drain())
+      #expect(log.entries.count == 5)
+    }
+
+    @Test("a mailbox that grows is said at the backlog, at each doubling, and when it shrinks", arguments: [1, 2, 3, 100])
+    func growth(backlog: Int) {
+      let (logger, log) = makeLogger()
+      let figures = Figures()
+      let events = EventLog(of: EventCentral(), figures, to: logger, backlog: backlog)
+      /// What is said when so many wait.
+      func said(at waiting: Int) -> [String] {
+        log.clear()
+        figures.waiting.withLock { $0 = waiting }
+        events.look()
+        return log.entries.map { "\($0.level): \($0.message)" }
+      }
+      let grows = ["warning: The mailbox grows."]
+      #expect(said(at: 0) == [])
+      #expect(said(at: backlog - 1) == [])
+      #expect(said(at: backlog) == grows)
+      #expect(
+        log.entries.first?.metadata == [
+          "receiver": "Figures", "waiting": "\(backlog)", "refused": "3", "dropped": "4",
+        ])
+      #expect(said(at: backlog) == [])
+      #expect(said(at: 2 * backlog - 1) == [])
+      #expect(said(at: 2 * backlog) == grows)
+      // Several doublings at once are one word.
+      #expect(said(at: 17 * backlog) == grows)
+      #expect(said(at: 31 * backlog) == [])
+      #expect(said(at: 32 * backlog) == grows)
+      #expect(said(at: (backlog + 1) / 2) == [])
+      #expect(said(at: 0) == ["notice: The mailbox has shrunk."])
+      #expect(said(at: 0) == [])
+      #expect(said(at: backlog) == grows)
+    }
+
+    @Test("a handler that does not return is said once, and again after it has")
+    func slow() {
+      let (logger, log) = makeLogger()
+      let figures = Figures()
+      let events = EventLog(of: EventCentral(), figures, to: logger, slow: .milliseconds(10))
+      for running: Duration? in [nil, .milliseconds(10), .milliseconds(11), .seconds(1), nil, .milliseconds(12)] {
+        figures.running.withLock { $0 = running }
+        events.look()
+      }
+      #expect(log.entries.map(\.message) == ["A handler does not return.", "A handler does not return."])
+      #expect(log.entries.first?.metadata["running"] == "\(Duration.milliseconds(11))")
+    }
+
+    final class Clerk: EventThread, @unchecked Sendable {
+      let gate = Gate(), began = Gate()
+      override func registerEventListeners() { addEventCallback(Clerk.onOrder) }
+      func onOrder(_ order: Order) {
+        began.open()
+        gate.pass()
+      }
+    }
+
+    @Test("threads, pools, listeners, workers and centrals are looked at until the task is cancelled", arguments: cores)
+    func run(core: EventCentral.Core) async throws {
+      let world = EventCentral(core: core)
+      let (logger, log) = makeLogger()
+      let clerk = Clerk(on: world)
+      let pool = EventPool(capacity: 1, on: world) { _ in Clerk(on: world) }
+      let worker = EventWorker(on: world, state: 0) { on in on(Order.self) { _, _ in } }
+      (0..<5).map(Order.init).queue(on: world)
+      clerk.began.pass()
+      pool.withThreads { $0[0] }.began.pass()
+      #expect(await yieldUntil { worker.waitingEventCount == 0 })
+      let events = EventLog(
+        of: world, clerk, pool, worker, world, world.listener, to: logger, backlog: 4, slow: .zero,
+        every: .milliseconds(1))
+      let task = Task { try await events.run() }
+      #expect(await yieldUntil { log.entries.contains { $0.message == "A handler does not return." } })
+      task.cancel()
+      try await task.value
+      let grown = log.entries.filter { $0.message == "The mailbox grows." }
+      #expect(grown.map { $0.metadata["receiver"] } == ["Clerk", "EventPool<Clerk>"])
+      #expect(grown.allSatisfy { $0.metadata["waiting"] == "4" })
+      #expect(log.entries.filter { $0.message == "A handler does not return." }.count == 1)
+      for _ in 0..<5 {
+        clerk.gate.open()
+        pool.withThreads { $0[0] }.gate.open()
+      }
+      #expect(await clerk.drain())
+      #expect(await pool.drain())
+    }
+  }
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("The drain of listeners")
+struct ListenerDrainTests {
+  struct Hit: Eventable { var number = 0 }
+
+  /// Where listeners may run, apart from event threads and actors.
+  static let places: [ExecuteEventOn] = [
+    .listenerThread, .dispatchQueue(DispatchQueue(label: "drain")),
+    .dispatchQueue(DispatchQueue(label: "drain, side by side", attributes: .concurrent)), .taskThread,
+  ]
+
+  @Test("what waits is handled first, in order, in each place, and nothing later (D10)", arguments: cores)
+  func places(core: EventCentral.Core) async {
+    for place in Self.places {
+      let world = EventCentral(core: core)
+      let listener = EventListener(on: world)
+      let (numbers, began, gate) = (Log<Int>(), Gate(), Gate())
+      Hit.addListener(
+        nil,
+        { hit in
+          if hit.number == 0 {
+            began.open()
+            gate.pass()
+          }
+          numbers.append(hit.number)
+          // Not for those that drain.
+          if hit.number == 1 { Hit(number: -1).queue(on: world) }
+        }, executeOn: place, on: listener)
+      (0..<100).map(Hit.init).queue(on: world)
+      await offThePool { began.pass() }
+      async let isDrained = listener.drain()
+      // The drain has begun when the listener accepts nothing more.
+      #expect(await yieldUntil { Hit(number: -2).queue(on: world) == 0 })
+      gate.open()
+      #expect(await isDrained)
+      #expect(numbers.entries.filter { $0 >= 0 } == Array(0..<100))
+      #expect(!numbers.entries.contains(-1))
+      #expect(listener.eventCount == 0 && listener.statistics.cancelled == 0)
+      #expect(!Hit.addListener(nil, { _ in }, executeOn: place, on: listener).isActive)
+    }
+  }
+
+  @Test("async listeners begin the calls for what waits, and the drain waits for the last to return", arguments: cores)
+  func asynchronous(core: EventCentral.Core) async {
+    for concurrency in [EventConcurrency.serial, .concurrent(3)] {
+      let world = EventCentral(core: core)
+      let (began, returned) = (Log<Int>(), Log<Int>())
+      let (news, signal) = AsyncStream.makeStream(of: Void.self)
+      Hit.addListener(nil, concurrency: concurrency, on: world) { hit in
+        began.append(hit.number)
+        if hit.number == 0 { for await _ in news { break } }
+        await Task.yield()
+        returned.append(hit.number)
+      }
+      (0..<50).map(Hit.init).queue(on: world)
+      #expect(await yieldUntil { began.entries.contains(0) })
+      async let isDrained = world.drain()
+      #expect(await yieldUntil { Hit(number: -1).queue(on: world) == 0 })
+      signal.yield()
+      #expect(await isDrained)
+      #expect(returned.entries.filter { $0 >= 0 }.sorted() == Array(0..<50))
+    }
+  }
+
+  @Test("a sequence hands out what waits, and then ends", arguments: cores)
+  func sequence(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    let hits = Hit.events(on: world)
+    (0..<10).map(Hit.init).queue(on: world)
+    async let isDrained = world.drain()
+    var numbers: [Int] = []
+    #expect(await yieldUntil { Hit(number: -1).queue(on: world) == 0 })
+    for await hit in hits where hit.number >= 0 { numbers.append(hit.number) }
+    #expect(numbers == Array(0..<10))
+    #expect(await isDrained)
+  }
+
+  @Test("at the deadline, or when its task is cancelled, what waits is freed and counted", arguments: cores)
+  func late(core: EventCentral.Core) async {
+    for isCancelled in [false, true] {
+      let world = EventCentral(core: core)
+      let (began, gate) = (Gate(), Gate())
+      Hit.addListener(
+        nil,
+        { _ in
+          began.open()
+          gate.pass()
+        }, executeOn: .listenerThread, on: world)
+      (0..<10).map(Hit.init).queue(on: world)
+      await offThePool { began.pass() }
+      let drain = Task { await world.drain(until: isCancelled ? .distantFuture : world.now + .milliseconds(1)) }
+      if isCancelled { drain.cancel() }
+      #expect(await drain.value == false)
+      gate.open()
+      #expect(await yieldUntil { world.listener.statistics.cancelled == 9 })
+      #expect(world.listener.statistics.delivered == 1)
+    }
+  }
+
+  @Test("the drain of a central ends its schedules; one without listeners is drained at once", arguments: cores)
+  func schedules(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    Hit().scheduleQueue(every: .seconds(3_600), on: world)
+    #expect(await world.drain())
+    #expect(await yieldUntil { world.scheduleStatistics.dropped == 1 })
+    #expect(world.scheduleStatistics.pending == 0)
+    #expect(await world.drain())
+    #expect(await EventListener(on: world).drain())
+  }
+
+  @Test("a deterministic central runs until its listeners are drained", arguments: cores)
+  func deterministic(core: EventCentral.Core) async {
+    let world = EventCentral(deterministic: 1, core: core)
+    let numbers = Log<Int>()
+    Hit.addListener(nil, { numbers.append($0.number) }, executeOn: .listenerThread, on: world)
+    Hit.addListener(nil, { numbers.append($0.number) }, executeOn: .taskThread, on: world)
+    (0..<3).map(Hit.init).queue(on: world)
+    #expect(await world.drain())
+    #expect(numbers.entries.sorted() == [0, 0, 1, 1, 2, 2])
+    // Nobody takes from this one, and nothing is left to run.
+    let other = EventCentral(deterministic: 1, core: core)
+    let hits = Hit.events(on: other)
+    Hit().queue(on: other)
+    #expect(await other.drain(until: other.now + .seconds(1)) == false)
+    withExtendedLifetime(hits) {}
+  }
+}
