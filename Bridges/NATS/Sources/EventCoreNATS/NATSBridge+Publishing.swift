@@ -70,11 +70,11 @@ struct Outlet<E: RemoteEvent>: Sendable {
 }
 
 /// A message of the client's, which copies everything. Nil if it is too long for any server.
-func makeMessage(_ subject: String, _ header: String, _ body: Data) -> OpaquePointer? {
+func makeMessage(_ subject: String, _ header: String, _ body: Data, reply: String? = nil) -> OpaquePointer? {
   guard body.count <= Int(Int32.max) else { return nil }
   var message: OpaquePointer?
   let status = body.withUnsafeBytes {
-    natsMsg_Create(&message, subject, nil, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count))
+    natsMsg_Create(&message, subject, reply, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count))
   }
   guard status == NATS_OK, natsMsgHeader_Set(message, MessageHeader.key, header) == NATS_OK else {
     fatalError("A message could not be made: \(NATSBridgeError.text(of: status)). Memory is out.")

@@ -70,6 +70,8 @@ public final class NATSBridge: Sendable {
   let thread: EventThread
   /// By which bridges of the central know its events.
   let sender: String
+  /// Which requests it forwards or answers.
+  let claims = Claims()
   private let registrations = Mutex<[ObjectIdentifier: RemoteRegistration]>([:])
 
   /// Connects.
@@ -165,6 +167,14 @@ public final class NATSBridge: Sendable {
   func forget(_ registration: RemoteRegistration) {
     let last = registrations.withLock { $0.removeValue(forKey: ObjectIdentifier(registration)) }
     counters.overrun.wrappingAdd(last?.overrun ?? 0, ordering: .relaxed)
+  }
+}
+
+/// What a bridge does with which requests.
+final class Claims: Sendable {
+  private let uses = Mutex<[Claim: Claim.Use]>([:])
+  func withLock<Result>(_ body: (inout [Claim: Claim.Use]) -> sending Result) -> sending Result {
+    uses.withLock { body(&$0) }
   }
 }
 

@@ -17,6 +17,8 @@ public struct NATSBridgeError: Error, CustomStringConvertible {
     case timedOut
     /// The server has no such stream, or no JetStream.
     case notFound
+    /// An answerer on another machine threw an error, or is too busy.
+    case answerFailed
     /// Anything else; the description tells.
     case other
   }
