@@ -8,7 +8,8 @@ let package = Package(
   name: "EventCoreNATS",
   platforms: [.macOS(.v15)],
   products: [
-    .library(name: "EventCoreNATS", targets: ["EventCoreNATS"])
+    .library(name: "EventCoreNATS", targets: ["EventCoreNATS"]),
+    .executable(name: "eventcore-weather", targets: ["WeatherNetwork"]),
   ],
   traits: [
     .default(enabledTraits: ["URCU"]),
@@ -30,6 +31,10 @@ let package = Package(
     .target(
       name: "EventCoreNATS",
       dependencies: ["CNATS", .product(name: "EventCore", package: "EventCore")]),
+    // The example: three processes.
+    .executableTarget(
+      name: "WeatherNetwork",
+      dependencies: ["EventCoreNATS", .product(name: "EventCore", package: "EventCore")]),
     .testTarget(name: "EventCoreNATSTests", dependencies: ["EventCoreNATS", "CNATS"]),
   ],
   swiftLanguageModes: [.v6]

@@ -11,7 +11,7 @@ extension NATSBridge {
   /// `outbox.dropped` and `outbox.waiting`, while nothing is under way. Of what came: `received` is the sum of
   /// `dispatched`, `unheard`, `own`, `foreign`, `malformed`, `tooLong` and `undecodable`.
   public struct Counts: Sendable, Equatable {
-    /// Handed to the client, which was connected then; with ``NATSBridge/publishDurably(_:)`` stored by the server.
+    /// Handed to the client, which was connected then; with ``NATSBridge/publish(_:stream:)`` stored by the server.
     public var sent = 0
     /// Their coding threw an error.
     public var unencodable = 0

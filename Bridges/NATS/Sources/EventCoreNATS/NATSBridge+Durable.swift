@@ -4,7 +4,6 @@
 import CNATS
 @_spi(Bridge) import EventCore
 import Foundation
-import Synchronization
 
 extension NATSBridge {
   /// How a server delivers the events of a stream to those who share a name.
@@ -131,7 +130,7 @@ extension NATSBridge {
       }
     }
     let context = SendablePointer(inlet.context)
-    let made = Mutex<SendablePointer?>(nil)
+    let made = Locked<SendablePointer?>(nil)
     let subscribed = await Swift.Result { () async throws(NATSBridgeError) in
       try await withStreams { streams in
         var subscriptionOptions = jsSubOptions()

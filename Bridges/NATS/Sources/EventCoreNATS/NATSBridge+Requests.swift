@@ -159,12 +159,17 @@ extension Link {
 /// Requests that wait for their replies, which come on a subject of the bridge's.
 private final class PendingRequests: Sendable {
   typealias Reply = Result<Data, any Error>
+  private struct Waiting {
+    var requester: CheckedContinuation<Data, any Error>
+    /// Ends the wait.
+    var timer: Task<Void, Never>
+  }
   private struct State {
-    var waiting: [UInt64: CheckedContinuation<Data, any Error>] = [:]
+    var waiting: [UInt64: Waiting] = [:]
     var next: UInt64 = 0
     var hasEnded = false
   }
-  private let state = Mutex(State())
+  private let state = Locked(State())
   private let inbox: String
   private let link: Link
 
@@ -185,22 +190,24 @@ private final class PendingRequests: Sendable {
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let isOpen = state.withLock { state in
-          if !state.hasEnded { state.waiting[number] = continuation }
-          return !state.hasEnded
+          guard !state.hasEnded else { return false }
+          // With the lock held, so that the timer finds the request.
+          let timer = Task {
+            guard (try? await Task.sleep(for: limit)) != nil else { return }
+            self.finish(number, .failure(EventWaitError.timedOut(limit)))
+          }
+          state.waiting[number] = Waiting(requester: continuation, timer: timer)
+          return true
         }
+        defer { natsMsg_Destroy(message) }
         guard isOpen else {
-          natsMsg_Destroy(message)
           return continuation.resume(throwing: NATSBridgeError(.closed, "The bridge forwards no requests any more."))
         }
         let status = message.map { natsConnection_PublishMsg(link.connection, $0) } ?? NATS_MAX_PAYLOAD
-        natsMsg_Destroy(message)
         do throws(NATSBridgeError) {
           try NATSBridgeError.check(status, "send a request")
         } catch {
-          return finish(number, .failure(error))
-        }
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Int(clamping: limit.milliseconds))) {
-          self.finish(number, .failure(EventWaitError.timedOut(limit)))
+          finish(number, .failure(error))
         }
       }
     } onCancel: {
@@ -227,7 +234,9 @@ private final class PendingRequests: Sendable {
 
   /// The first outcome counts.
   private func finish(_ number: UInt64, _ reply: Reply) {
-    state.withLock { $0.waiting.removeValue(forKey: number) }?.resume(with: reply)
+    guard let one = state.withLock({ $0.waiting.removeValue(forKey: number) }) else { return }
+    one.timer.cancel()
+    one.requester.resume(with: reply)
   }
 
   func end() {
@@ -236,7 +245,10 @@ private final class PendingRequests: Sendable {
       defer { state.waiting = [:] }
       return state.waiting.values
     }
-    for one in waiting { one.resume(throwing: NATSBridgeError(.closed, "The bridge was closed.")) }
+    for one in waiting {
+      one.timer.cancel()
+      one.requester.resume(throwing: NATSBridgeError(.closed, "The bridge was closed."))
+    }
   }
 }
 

@@ -18,8 +18,8 @@ extension NATSBridge {
   ///
   /// **Order**: for each sender and type that in which it was sent.
   ///
-  /// It gets what is published after the server knows of the subscription, which is soon after this returns: ``settle()``
-  /// waits for that.
+  /// It gets what is published after the server knows of the subscription, which is soon after this returns:
+  /// ``settle(within:)`` waits for that.
   @discardableResult
   public func subscribe<E: RemoteEvent>(
     _ type: E.Type, to subject: String? = nil

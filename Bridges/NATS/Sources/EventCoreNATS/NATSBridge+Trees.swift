@@ -4,7 +4,6 @@
 import CNATS
 @_spi(Bridge) import EventCore
 import Foundation
-import Synchronization
 
 extension NATSBridge {
   /// Joins a part of a tree with the trees of other machines, under a subject.

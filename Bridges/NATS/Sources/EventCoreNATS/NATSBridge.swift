@@ -4,7 +4,6 @@
 import CNATS
 @_spi(Bridge) import EventCore
 import Foundation
-import Synchronization
 
 /// Connects a central to those of other machines, over a server of NATS.
 ///
@@ -71,8 +70,8 @@ public final class NATSBridge: Sendable {
   /// By which bridges of the central know its events.
   let sender: String
   /// Which requests it forwards or answers.
-  let claims = Claims()
-  private let registrations = Mutex<[ObjectIdentifier: RemoteRegistration]>([:])
+  let claims = Locked<[Claim: Claim.Use]>([:])
+  private let registrations = Locked<[ObjectIdentifier: RemoteRegistration]>([:])
 
   /// Connects.
   ///
@@ -86,12 +85,7 @@ public final class NATSBridge: Sendable {
   ) async throws(NATSBridgeError) {
     let link = Link(central, options)
     // It blocks until there is a connection, so not on a thread of the cooperative pool.
-    let result = await withUnsafeContinuation { continuation in
-      Thread.detachNewThread {
-        continuation.resume(
-          returning: Result { () throws(NATSBridgeError) in try link.connect(to: server, options) })
-      }
-    }
+    let result = await blocking { Result { () throws(NATSBridgeError) in try link.connect(to: server, options) } }
     try result.get()
     self.central = central
     self.options = options
@@ -170,19 +164,19 @@ public final class NATSBridge: Sendable {
   }
 }
 
-/// What a bridge does with which requests.
-final class Claims: Sendable {
-  private let uses = Mutex<[Claim: Claim.Use]>([:])
-  func withLock<Result>(_ body: (inout [Claim: Claim.Use]) -> sending Result) -> sending Result {
-    uses.withLock { body(&$0) }
-  }
-}
-
 /// Runs what blocks on a thread of its own, and not on one of the few of the cooperative pool.
 func blocking<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
-  await withUnsafeContinuation { continuation in
-    Thread.detachNewThread { continuation.resume(returning: body()) }
+  // Not through the continuation, whose ways with results the thread sanitizer does not understand.
+  let result = Locked<Result?>(nil)
+  await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+    Thread.detachNewThread {
+      let value = body()
+      result.withLock { $0 = value }
+      continuation.resume()
+    }
   }
+  // Written before the continuation was resumed.
+  return result.withLock { $0! }
 }
 
 /// Names the centrals of all machines.

@@ -2,11 +2,13 @@
 // Copyright the EventCore authors
 
 import Foundation
-import Synchronization
+
+@testable import EventCoreNATS
 
 /// A server of NATS of the test's own, on a free port of the loopback, with its files in a folder that goes with it.
 final class ServerProcess: Sendable {
-  private let process = Mutex<Process?>(nil)
+  /// Its number; nil while it does not run.
+  private let process = Locked<pid_t?>(nil)
   private let folder: URL
   private let arguments: [String]
   let port: Int
@@ -25,10 +27,10 @@ final class ServerProcess: Sendable {
     self.arguments = arguments
     // The system chooses the port, which the server writes to a file.
     let first = try Self.start(arguments + ["--port", "-1", "--ports_file_dir", folder.path])
-    let file = folder.appending(path: "nats-server_\(first.processIdentifier).ports")
+    let file = folder.appending(path: "nats-server_\(first).ports")
     let deadline = Date(timeIntervalSinceNow: 60)
     var port: Int?
-    while port == nil, first.isRunning, Date() < deadline {
+    while port == nil, Date() < deadline {
       if let text = try? String(contentsOf: file, encoding: .utf8) {
         port = text.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) }
       }
@@ -39,15 +41,22 @@ final class ServerProcess: Sendable {
     process.withLock { $0 = first }
   }
 
-  private static func start(_ arguments: [String]) throws -> Process {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+  private static func start(_ arguments: [String]) throws -> pid_t {
     // Debian has servers where only root looks for them.
-    process.environment = ["PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/homebrew/bin"]
-    process.arguments = ["nats-server"] + arguments
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    try process.run()
+    let folders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/opt/homebrew/bin"]
+    guard
+      let path = folders.map({ "\($0)/nats-server" }).first(where: FileManager.default.isExecutableFile(atPath:))
+    else {
+      throw CocoaError(.fileNoSuchFile)
+    }
+    var files = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&files)
+    defer { posix_spawn_file_actions_destroy(&files) }
+    for descriptor in 0...2 { posix_spawn_file_actions_addopen(&files, Int32(descriptor), "/dev/null", O_RDWR, 0) }
+    var words = ([path] + arguments).map { strdup($0) } + [nil]
+    defer { for word in words { free(word) } }
+    var process: pid_t = 0
+    guard posix_spawn(&process, path, &files, nil, &words, nil) == 0 else { throw CocoaError(.executableNotLoadable) }
     return process
   }
 
@@ -60,9 +69,9 @@ final class ServerProcess: Sendable {
   func stop() {
     process.withLock {
       guard let running = $0 else { return }
-      kill(running.processIdentifier, SIGCONT)
-      kill(running.processIdentifier, SIGKILL)
-      running.waitUntilExit()
+      kill(running, SIGCONT)
+      kill(running, SIGKILL)
+      waitpid(running, nil, 0)
       $0 = nil
     }
   }
@@ -74,6 +83,6 @@ final class ServerProcess: Sendable {
   }
 
   /// Neither takes nor gives anything, as behind a cut cable.
-  func freeze() { process.withLock { _ = kill($0!.processIdentifier, SIGSTOP) } }
-  func thaw() { process.withLock { _ = kill($0!.processIdentifier, SIGCONT) } }
+  func freeze() { process.withLock { _ = kill($0!, SIGSTOP) } }
+  func thaw() { process.withLock { _ = kill($0!, SIGCONT) } }
 }

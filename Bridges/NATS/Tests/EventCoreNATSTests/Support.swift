@@ -2,9 +2,8 @@
 // Copyright the EventCore authors
 
 import EventCore
-import EventCoreNATS
+@testable import EventCoreNATS
 import Foundation
-import Synchronization
 
 let cores = EventCentral.Core.available
 
@@ -13,7 +12,7 @@ let stressFactor = ProcessInfo.processInfo.environment["EVENTCORE_LONG_TESTS"] =
 
 /// What happened, in order, from any thread.
 final class Log<Element: Sendable>: Sendable {
-  private let state = Mutex<[Element]>([])
+  private let state = Locked<[Element]>([])
   func append(_ element: Element) { state.withLock { $0.append(element) } }
   var entries: [Element] { state.withLock { $0 } }
   var count: Int { state.withLock { $0.count } }
