@@ -10,6 +10,7 @@ let package = Package(
   products: [
     .library(name: "EventCoreNATS", targets: ["EventCoreNATS"]),
     .executable(name: "eventcore-weather", targets: ["WeatherNetwork"]),
+    .executable(name: "eventcore-nats-figures", targets: ["BridgeFigures"]),
   ],
   traits: [
     .default(enabledTraits: ["URCU"]),
@@ -35,6 +36,10 @@ let package = Package(
     .executableTarget(
       name: "WeatherNetwork",
       dependencies: ["EventCoreNATS", .product(name: "EventCore", package: "EventCore")]),
+    // The bridge beside the client in C alone.
+    .executableTarget(
+      name: "BridgeFigures",
+      dependencies: ["CNATS", "EventCoreNATS", .product(name: "EventCore", package: "EventCore")]),
     .testTarget(name: "EventCoreNATSTests", dependencies: ["EventCoreNATS", "CNATS"]),
   ],
   swiftLanguageModes: [.v6]

@@ -32,17 +32,15 @@ extension NATSBridge {
 /// Sends the events of one type. On the bridge's thread.
 struct Outlet<E: RemoteEvent>: Sendable {
   private let coding = E.coding
-  private let name = E.remoteName
-  private let version = E.version
+  private let header: HeaderWriter
   private let link: Link
   private let counters: Counters
-  private let sender: String
 
   init(_ type: E.Type, _ bridge: NATSBridge) {
     checkSubject(E.subject, of: E.self)
     link = bridge.link
     counters = bridge.counters
-    sender = bridge.sender
+    header = HeaderWriter(E.self, sender: bridge.sender)
   }
 
   func send(
@@ -51,10 +49,8 @@ struct Outlet<E: RemoteEvent>: Sendable {
   ) {
     guard let body = try? coding.encode(event) else { return counters.unencodable.increment() }
     let age = link.central.now.uptimeNanoseconds &- time.uptimeNanoseconds
-    let header = MessageHeader(
-      method: method, priority: priority, time: wallClock() - Int64(clamping: age), version: version,
-      sender: sender, type: name)
-    guard let message = makeMessage(subject, header.line, body) else { return counters.tooLarge.increment() }
+    let line = header.line(method, priority, time: wallClock() - Int64(clamping: age))
+    guard let message = makeMessage(subject, line, body) else { return counters.tooLarge.increment() }
     defer { natsMsg_Destroy(message) }
     while link.awaitConnection() {
       switch publish(message, link) {

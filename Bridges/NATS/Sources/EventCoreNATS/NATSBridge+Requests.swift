@@ -255,21 +255,18 @@ private final class PendingRequests: Sendable {
 /// Sends the requests of one type.
 private struct RequestOutlet<Query: RemoteEvent>: Sendable {
   private let coding = Query.coding
-  private let name = Query.remoteName
-  private let version = Query.version
   private let subject = requestSubject(Query.self)
-  private let sender: String
+  private let header: HeaderWriter
   private let requests: PendingRequests
 
   init(_ type: Query.Type, _ bridge: NATSBridge, _ requests: PendingRequests) {
-    sender = bridge.sender
+    header = HeaderWriter(Query.self, sender: bridge.sender)
     self.requests = requests
   }
 
   func ask(_ query: Query, within limit: Duration) async throws -> Data {
     let body = try coding.encode(query)
-    let header = MessageHeader(
-      method: .queue, priority: .normal, time: wallClock(), version: version, sender: sender, type: name)
-    return try await requests.send(within: limit) { reply in makeMessage(subject, header.line, body, reply: reply) }
+    let line = header.line(.queue, .normal, time: wallClock())
+    return try await requests.send(within: limit) { reply in makeMessage(subject, line, body, reply: reply) }
   }
 }
