@@ -148,7 +148,7 @@ func connect(_ url: String, _ world: EventCentral) async throws -> NATSBridge {
   return try await NATSBridge(.url(url), on: world, options: options)
 }
 
-func bridgeThroughput<E: Numbered>(_ url: String, _ count: Int, _ type: E.Type) async throws -> Double {
+func bridgeThroughput<E: Numbered>(_ url: String, _ count: Int, _ type: E.Type, batch: Int = 1) async throws -> Double {
   let (here, there) = (EventCentral(), EventCentral())
   let (sender, receiver) = (try await connect(url, here), try await connect(url, there))
   let counted = Count()
@@ -158,7 +158,7 @@ func bridgeThroughput<E: Numbered>(_ url: String, _ count: Int, _ type: E.Type) 
   }
   try receiver.subscribe(E.self)
   try await receiver.settle()
-  sender.publish(E.self)
+  sender.publish(E.self, batch: batch)
   let result = try await rate(count) {
     for number in 0..<count { E(number: number).queue(on: here) }
     try counted.wait(for: count)

@@ -37,8 +37,13 @@ let bareHeader = try await best { try bareThroughput(url, events, withHeader: tr
 row("client in C, with a header", bareHeader / 1000, "thousand/s", beside: bare / 1000)
 let packed = try await best { try await bridgeThroughput(url, events, Packed.self) }
 row("bridge, a coding of 16 bytes", packed / 1000, "thousand/s", beside: bare / 1000)
+let batched = try await best { try await bridgeThroughput(url, events, Packed.self, batch: 64) }
+row("bridge, a coding of 16 bytes, batches of 64", batched / 1000, "thousand/s", beside: bare / 1000)
 let json = try await best { try await bridgeThroughput(url, events, Plain.self) }
 row("bridge, JSON", json / 1000, "thousand/s", beside: bare / 1000)
+
+let jsonBatched = try await best { try await bridgeThroughput(url, events, Plain.self, batch: 64) }
+row("bridge, JSON, batches of 64", jsonBatched / 1000, "thousand/s", beside: bare / 1000)
 
 print("a request and its answer")
 let bareTrip = try bareRoundTrips(url, 5000)

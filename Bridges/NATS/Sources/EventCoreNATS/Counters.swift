@@ -22,7 +22,7 @@ extension NATSBridge {
     /// What came to the outbox, and what its overflow policy did.
     public var outbox: EventMailboxStatistics
 
-    /// Messages that came.
+    /// Events that came, and messages that are none.
     public var received = 0
     /// Events that at least one receiver accepted.
     public var dispatched = 0
@@ -76,5 +76,6 @@ final class Counters: Sendable {
 }
 
 extension Atomic where Value == Int {
-  borrowing func increment() { wrappingAdd(1, ordering: .relaxed) }
+  borrowing func increment() { add(1) }
+  borrowing func add(_ count: Int) { wrappingAdd(count, ordering: .relaxed) }
 }

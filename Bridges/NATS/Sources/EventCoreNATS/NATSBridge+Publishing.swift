@@ -10,20 +10,26 @@ extension NATSBridge {
   ///
   /// Receivers on this machine get it as usual. Events that came from another machine are not sent.
   ///
-  /// - Parameter type: The exact type of event (D11). Once for each type and bridge: events would go out twice.
+  /// - Parameters:
+  ///   - type: The exact type of event (D11). Once for each type and bridge: events would go out twice.
+  ///   - batch: How many events, at least 1, may go in one message while more than one waits; small events then take a
+  ///     third of the time. Only bridges understand such a message, and their ``RemoteOrigin/sentAt`` is that of its first
+  ///     event. Nothing is held back: a batch goes when it is full or when nothing waits.
   /// - Returns: Ends it. It stays if it is released.
   ///
   /// **Order**: that of a receiver (D1 to D3): urgent events overtake those that wait in the outbox.
   ///
   /// At most once: what the client has written when the connection breaks may be lost.
   @discardableResult
-  public func publish<E: RemoteEvent>(_ type: E.Type) -> RemoteRegistration {
+  public func publish<E: RemoteEvent>(_ type: E.Type, batch: Int = 1) -> RemoteRegistration {
     let outlet = Outlet(E.self, self)
+    let thread = WeakThread(thread)
     return keep(
       RemoteRegistration(
         outward: [
-          thread.addOutwardCallback { (event: E, priority, method, time) in
-            outlet.send(event, under: E.subject, method, priority, time)
+          self.thread.addOutwardCallback { (event: E, priority, method, time) in
+            guard batch > 1 else { return outlet.send(event, under: E.subject, method, priority, time) }
+            outlet.sendBatched(event, method, priority, time, atMost: batch, before: thread.object?.eventCount ?? 0)
           }
         ], of: self))
   }
@@ -33,6 +39,7 @@ extension NATSBridge {
 struct Outlet<E: RemoteEvent>: Sendable {
   private let coding = E.coding
   private let header: HeaderWriter
+  private let batch: OpenBatch
   private let link: Link
   private let counters: Counters
 
@@ -40,6 +47,7 @@ struct Outlet<E: RemoteEvent>: Sendable {
     checkSubject(E.subject, of: E.self)
     link = bridge.link
     counters = bridge.counters
+    batch = bridge.batch
     header = HeaderWriter(E.self, sender: bridge.sender)
   }
 
@@ -47,21 +55,37 @@ struct Outlet<E: RemoteEvent>: Sendable {
     _ event: E, under subject: String, _ method: EventDispatchMethod, _ priority: EventPriority,
     _ time: DispatchTime, by publish: (OpaquePointer, Link) -> natsStatus = { natsConnection_PublishMsg($1.connection, $0) }
   ) {
+    batch.send()
     guard let body = try? coding.encode(event) else { return counters.unencodable.increment() }
-    let age = link.central.now.uptimeNanoseconds &- time.uptimeNanoseconds
-    let line = header.line(method, priority, time: wallClock() - Int64(clamping: age))
+    let line = line(method, priority, time)
     guard let message = makeMessage(subject, line, body) else { return counters.tooLarge.increment() }
     defer { natsMsg_Destroy(message) }
-    while link.awaitConnection() {
-      switch publish(message, link) {
-      case NATS_OK: return counters.sent.increment()
-      case NATS_MAX_PAYLOAD: return counters.tooLarge.increment()
-      case NATS_CONNECTION_CLOSED, NATS_DRAINING: return counters.unsent.increment()
-      // The connection has broken, which `awaitConnection` is about to know.
-      default: Thread.sleep(forTimeInterval: 0.001)
+    transmit(message, 1, link, counters, by: publish)
+  }
+
+  /// - Parameter waiting: How many events wait in the outbox.
+  func sendBatched(
+    _ event: E, _ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime, atMost limit: Int,
+    before waiting: Int
+  ) {
+    defer { if waiting == 0 { batch.send() } }
+    guard let body = try? coding.encode(event) else { return counters.unencodable.increment() }
+    guard body.count + 4 <= EventBatch.longest else {
+      batch.send()
+      guard let message = makeMessage(E.subject, line(method, priority, time), body) else {
+        return counters.tooLarge.increment()
       }
+      defer { natsMsg_Destroy(message) }
+      return transmit(message, 1, link, counters) { natsConnection_PublishMsg($1.connection, $0) }
     }
-    counters.unsent.increment()
+    let kind = OpenBatch.Kind(
+      subject: E.subject, type: ObjectIdentifier(E.self), method: method, priority: priority)
+    batch.add(body, kind, atMost: limit) { line(method, priority, time) }
+  }
+
+  private func line(_ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime) -> String {
+    let age = link.central.now.uptimeNanoseconds &- time.uptimeNanoseconds
+    return header.line(method, priority, time: wallClock() - Int64(clamping: age))
   }
 }
 
@@ -76,6 +100,13 @@ func makeMessage(_ subject: String, _ header: String, _ body: Data, reply: Strin
     fatalError("A message could not be made: \(NATSBridgeError.text(of: status)). Memory is out.")
   }
   return message
+}
+
+/// A callback that retained its thread would keep it alive.
+private struct WeakThread: @unchecked Sendable {
+  // Not changed after the initialiser; the runtime guards the reference.
+  private(set) weak var object: EventThread?
+  init(_ object: EventThread) { self.object = object }
 }
 
 /// Nanoseconds since 1970.

@@ -54,8 +54,7 @@ extension NATSBridge {
     if subject == nil { checkSubject(E.subject, of: E.self) }
     let reader = Reader(E.self, self)
     return try receive(subject ?? E.subject, group) { message in
-      guard let (event, origin) = reader.read(message) else { return }
-      reader.dispatch(event, origin)
+      reader.dispatchAll(message)
     }
   }
 
@@ -138,6 +137,44 @@ struct Reader<E: RemoteEvent>: Sendable {
   /// Nil if the message is none of the type, which is counted.
   func read(_ message: OpaquePointer, takesOwn: Bool = false) -> (event: E, origin: RemoteOrigin)? {
     counters.received.increment()
+    guard let origin = readOrigin(message, takesOwn: takesOwn) else { return nil }
+    let length = Int(natsMsg_GetDataLength(message))
+    guard let event = decode(UnsafeRawBufferPointer(start: natsMsg_GetData(message), count: length), origin) else {
+      return nil
+    }
+    return (event, origin)
+  }
+
+  /// Dispatches the event of a message, or the events of a batch.
+  func dispatchAll(_ message: OpaquePointer) {
+    var line: UnsafePointer<CChar>?
+    switch natsMsgHeader_Get(message, EventBatch.key, &line) {
+    case NATS_OK: break
+    case NATS_NOT_FOUND:
+      guard let (event, origin) = read(message) else { return }
+      dispatch(event, origin)
+      return
+    default:
+      // The client says so once, and then of the other headers that there are none.
+      counters.received.increment()
+      return counters.malformed.increment()
+    }
+    guard let origin = readOrigin(message, takesOwn: false) else { return counters.received.increment() }
+    var body = UnsafeRawBufferPointer(start: natsMsg_GetData(message), count: Int(natsMsg_GetDataLength(message)))
+    var left = line.flatMap { Int(String(cString: $0)) } ?? 0
+    // As far as it goes: the number is the sender's word.
+    while left > 0, let bytes = EventBatch.takeFirst(&body) {
+      left -= 1
+      counters.received.increment()
+      if let event = decode(bytes, origin) { dispatch(event, origin) }
+    }
+    guard left != 0 || !body.isEmpty else { return }
+    counters.received.increment()
+    counters.malformed.increment()
+  }
+
+  /// Nil if the message says that it has no event of the type for this central, which is counted.
+  private func readOrigin(_ message: OpaquePointer, takesOwn: Bool) -> RemoteOrigin? {
     var origin = RemoteOrigin(
       subject: natsMsg_GetSubject(message).map { String(cString: $0) } ?? "", sentAt: nil, version: nil,
       method: .queue, priority: .normal)
@@ -154,16 +191,18 @@ struct Reader<E: RemoteEvent>: Sendable {
       (origin.version, origin.method, origin.priority) = (header.version, header.method, header.priority)
     default: return count(counters.malformed)
     }
-    let length = Int(natsMsg_GetDataLength(message))
-    guard length <= longest else { return count(counters.tooLong) }
-    // A copy, since a coding may keep it.
-    let bytes = natsMsg_GetData(message).map { Data(bytes: $0, count: length) } ?? Data()
-    guard var event = try? coding.decode(bytes, origin.version) else { return count(counters.undecodable) }
-    event.arrived(origin)
-    return (event, origin)
+    guard Int(natsMsg_GetDataLength(message)) <= longest else { return count(counters.tooLong) }
+    return origin
   }
 
-  private func count(_ counter: borrowing Atomic<Int>) -> (event: E, origin: RemoteOrigin)? {
+  private func decode(_ bytes: UnsafeRawBufferPointer, _ origin: RemoteOrigin) -> E? {
+    // A copy, since a coding may keep it.
+    guard var event = try? coding.decode(Data(bytes), origin.version) else { return count(counters.undecodable) }
+    event.arrived(origin)
+    return event
+  }
+
+  private func count<Result>(_ counter: borrowing Atomic<Int>) -> Result? {
     counter.increment()
     return nil
   }

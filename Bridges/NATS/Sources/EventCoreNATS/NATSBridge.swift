@@ -67,6 +67,7 @@ public final class NATSBridge: Sendable {
   let counters = Counters()
   /// Its mailbox is the outbox.
   let thread: EventThread
+  let batch: OpenBatch
   /// By which bridges of the central know its events.
   let sender: String
   /// Which requests it forwards or answers.
@@ -90,6 +91,7 @@ public final class NATSBridge: Sendable {
     self.central = central
     self.options = options
     self.link = link
+    batch = OpenBatch(link, counters)
     sender = Sender.name(of: central)
     thread = EventThread(on: central, mailbox: options.outbox, name: "NATSBridge")
   }
@@ -125,6 +127,8 @@ public final class NATSBridge: Sendable {
       for registration in all { registration.drain(until: deadline) }
     }
     await thread.drain()
+    // Of events that waited, the last may have lost their callback.
+    await blocking { [batch] in batch.send() }
     let isRead = await blocking { [link] in
       // The server answers when it has read all that this connection has sent.
       while link.awaitConnection() {

@@ -106,6 +106,28 @@ import Testing
     }
   }
 
+  @Test("batches that are cut, or say another number than they have")
+  func batches() async throws {
+    func frame(_ length: UInt32, _ text: String) -> Data {
+      withUnsafeBytes(of: length.littleEndian) { Data($0) } + Data(text.utf8)
+    }
+    let one = frame(UInt32(good.utf8.count), good)
+    let malformed: [(String, Data)] = [
+      ("", one), ("x", one), ("0", one), ("-1", one), ("2", one), ("1", one + Data([0])), ("1", Data()), ("1", Data([1, 0, 0])),
+      ("1", frame(.max, good)), ("\(Int.max)", one), ("99999999999999999999", one), ("1", frame(1 << 31, "")),
+    ]
+    let right = ["2", "1", "\(Int.max)"].count
+    try await check {
+      $0.malformed == malformed.count && $0.dispatched == 1 + right && $0.undecodable == 0
+    } send: { client in
+      for (number, body) in malformed { client.publish(Reading.subject, batch: number, body) }
+    }
+    // Whose number is right, and whose events are none.
+    try await check { $0.undecodable == 3 && $0.dispatched == 2 && $0.malformed == 0 } send: { client in
+      client.publish(Reading.subject, batch: "4", frame(0, "") + frame(1, "{") + one + frame(2, "[]"))
+    }
+  }
+
   @Test("many subjects leave nothing behind")
   func subjects() async throws {
     let count = stressFactor == 1 ? 20_000 : 1_000_000

@@ -229,4 +229,110 @@ struct Reading: RemoteEvent, Equatable {
       } throws: { ($0 as? NATSBridgeError)?.reason == .refused }
     }
   }
+
+  struct Note: RemoteEvent, Equatable {
+    static let subject = "tests.note"
+    var number: Int
+    var text: String
+  }
+
+  @Test("batches: every event arrives once, in order, with its lane, beside events that go alone", arguments: cores, [2, 3, 64])
+  func batches(core: EventCentral.Core, limit: Int) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    let log = Log<String>()
+    let thread = EventThread(on: there)
+    thread.addEventCallback { (event: Note, priority, _) in log.append("note \(event.number) \(event.text.count) \(priority)") }
+    thread.addEventCallback { (event: Reading, priority, _) in log.append("reading \(event.number) 0 \(priority)") }
+    try receiver.subscribe(Note.self)
+    try receiver.subscribe(Reading.self)
+    try await receiver.settle()
+    sender.publish(Note.self, batch: limit)
+    sender.publish(Reading.self)
+    // One at a time: none is held back.
+    for number in 0..<3 {
+      Note(number: number, text: "").queue(on: here)
+      #expect(await log.entries(atLeast: number + 1).count == number + 1)
+    }
+    // While the server takes nothing, all wait; among them events that are too long for a batch.
+    server.stop()
+    #expect(await eventually { !sender.isConnected && !receiver.isConnected })
+    var expected: [String] = []
+    for number in 0..<1000 {
+      if number % 100 == 99 {
+        Reading(number: number).queue(on: here)
+        expected.append("reading \(number) 0 normal")
+      } else {
+        let length = number % 150 == 0 ? 70_000 : number % 7
+        Note(number: number, text: String(repeating: "a", count: length)).queue(on: here)
+        expected.append("note \(number) \(length) normal")
+      }
+    }
+    for number in 0..<5 { Note(number: number, text: "").queue(priority: .low, on: here) }
+    expected += (0..<5).map { "note \($0) 0 low" }
+    try server.restart()
+    #expect(await sender.drain())
+    #expect(sender.counts.sent == 3 + 1005)
+    // The receiver may have been back later than the sender: what arrived is a part of it, in order.
+    await receiver.drain()
+    await thread.drain()
+    let arrived = Array(log.entries.dropFirst(3))
+    let places = arrived.map { expected.firstIndex(of: $0) }
+    #expect(places.allSatisfy { $0 != nil })
+    for kind in ["note", "reading"] {
+      for lane in ["normal", "low"] {
+        let numbers = arrived.filter { $0.hasPrefix(kind) && $0.hasSuffix(lane) }.compactMap { Int($0.split(separator: " ")[1]) }
+        #expect(numbers == numbers.sorted() && Set(numbers).count == numbers.count)
+      }
+    }
+    #expect(receiver.counts.malformed == 0)
+  }
+
+  @Test("batches of a sender that is faster than its outbox: all arrive")
+  func manyBatches() async throws {
+    let count = 20_000 * (stressFactor == 1 ? 1 : 50)
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let sender = try await NATSBridge.to(server, on: here) { $0.outbox = .unbounded }
+    let receiver = try await NATSBridge.to(server, on: there) { $0.inbox = 2_000_000 }
+    let log = Log<Int>()
+    let thread = EventThread(on: there)
+    thread.addEventCallback { (event: Note) in log.append(event.number) }
+    try receiver.subscribe(Note.self)
+    try await receiver.settle()
+    sender.publish(Note.self, batch: 64)
+    for number in 0..<count { Note(number: number, text: "").queue(on: here) }
+    #expect(await sender.drain(within: .seconds(300)))
+    #expect(await eventually(within: .seconds(300)) { log.count == count })
+    #expect(log.entries == Array(0..<count))
+    #expect(sender.counts.sent == count)
+    await receiver.drain()
+    #expect(receiver.counts.received == count)
+    await thread.drain()
+  }
+
+  @Test("a hundred bridges of one process to one server")
+  func hundred() async throws {
+    let server = try ServerProcess()
+    let log = Log<Int>()
+    var bridges: [(central: EventCentral, bridge: NATSBridge)] = []
+    for _ in 0..<100 {
+      let world = EventCentral()
+      Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: world)
+      let bridge = try await NATSBridge.to(server, on: world)
+      bridge.publish(Reading.self)
+      try bridge.subscribe(Reading.self)
+      try await bridge.settle()
+      bridges.append((world, bridge))
+    }
+    for (number, one) in bridges.enumerated() { Reading(number: number).queue(on: one.central) }
+    // Each hears its own event and those of the others.
+    let entries = await log.entries(atLeast: 100 * 100)
+    #expect(entries.count == 10_000)
+    #expect((0..<100).allSatisfy { number in entries.count { $0 == number } == 100 })
+    for one in bridges { #expect(await one.bridge.drain()) }
+    #expect(log.count == 10_000)
+  }
 }

@@ -18,7 +18,7 @@ final class RawClient: @unchecked Sendable {
 
   deinit { natsConnection_Destroy(connection) }
 
-  func publish(_ subject: String, header: [UInt8]? = nil, _ body: Data) {
+  func publish(_ subject: String, header: [UInt8]? = nil, batch: String? = nil, _ body: Data) {
     var message: OpaquePointer?
     body.withUnsafeBytes {
       _ = natsMsg_Create(&message, subject, nil, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count))
@@ -29,6 +29,7 @@ final class RawClient: @unchecked Sendable {
         _ = natsMsgHeader_Set(message, "EventCore", $0.baseAddress!.assumingMemoryBound(to: CChar.self))
       }
     }
+    if let batch { natsMsgHeader_Set(message, "EventCore-Batch", batch) }
     let status = natsConnection_PublishMsg(connection, message)
     natsMsg_Destroy(message)
     precondition(status == NATS_OK, "The test could not send: \(String(cString: natsStatus_GetText(status))).")
