@@ -64,11 +64,12 @@ func rate(_ count: Int, _ body: () async throws -> Void) async rethrows -> Doubl
 
 final class Bare: @unchecked Sendable {
   var connection: OpaquePointer?
-  init(_ url: String) {
+  init(_ url: String, atOnce: Bool = false) {
     var options: OpaquePointer?
     natsOptions_Create(&options)
     natsOptions_SetURL(options, url)
     natsOptions_SetMaxPendingMsgs(options, 2_000_000)
+    natsOptions_SetSendAsap(options, atOnce)
     precondition(natsConnection_Connect(&connection, options) == NATS_OK, "There is no server at \(url).")
     natsOptions_Destroy(options)
   }
@@ -111,8 +112,8 @@ func bareThroughput(_ url: String, _ count: Int, withHeader: Bool) throws -> Dou
   return Double(count) / ((ContinuousClock.now - begin) / .seconds(1))
 }
 
-func bareRoundTrips(_ url: String, _ count: Int) throws -> (p50: Double, p99: Double) {
-  let (asking, answering) = (Bare(url), Bare(url))
+func bareRoundTrips(_ url: String, _ count: Int, atOnce: Bool) throws -> (p50: Double, p99: Double) {
+  let (asking, answering) = (Bare(url, atOnce: atOnce), Bare(url, atOnce: atOnce))
   var subscription: OpaquePointer?
   natsConnection_Subscribe(
     &subscription, answering.connection, "figures.bare.question",
@@ -141,16 +142,17 @@ func percentiles(_ times: [Double]) -> (p50: Double, p99: Double) {
 
 // MARK: The bridge
 
-func connect(_ url: String, _ world: EventCentral) async throws -> NATSBridge {
+func connect(_ url: String, _ world: EventCentral, atOnce: Bool = false) async throws -> NATSBridge {
   var options = NATSBridge.Options()
   options.outbox = .unbounded
   options.inbox = 2_000_000
+  options.sendsAtOnce = atOnce
   return try await NATSBridge(.url(url), on: world, options: options)
 }
 
-func bridgeThroughput<E: Numbered>(_ url: String, _ count: Int, _ type: E.Type, batch: Int = 1) async throws -> Double {
+func bridgeThroughput<E: Numbered>(_ url: String, _ count: Int, _ type: E.Type, batch: Int = 1, atOnce: Bool = false) async throws -> Double {
   let (here, there) = (EventCentral(), EventCentral())
-  let (sender, receiver) = (try await connect(url, here), try await connect(url, there))
+  let (sender, receiver) = (try await connect(url, here, atOnce: atOnce), try await connect(url, there))
   let counted = Count()
   let thread = EventThread(on: there)
   thread.addEventCallback { (_: E) in
@@ -169,9 +171,9 @@ func bridgeThroughput<E: Numbered>(_ url: String, _ count: Int, _ type: E.Type, 
   return result
 }
 
-func bridgeRoundTrips(_ url: String, _ count: Int) async throws -> (p50: Double, p99: Double) {
+func bridgeRoundTrips(_ url: String, _ count: Int, atOnce: Bool) async throws -> (p50: Double, p99: Double) {
   let (here, there) = (EventCentral(), EventCentral())
-  let (asking, answering) = (try await connect(url, here), try await connect(url, there))
+  let (asking, answering) = (try await connect(url, here, atOnce: atOnce), try await connect(url, there, atOnce: atOnce))
   Question.answer(on: there) { question in Reply(number: question.number) }
   try answering.answerRequests(Question.self, with: Reply.self)
   try await answering.settle()

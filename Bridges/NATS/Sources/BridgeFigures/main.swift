@@ -45,13 +45,18 @@ row("bridge, JSON", json / 1000, "thousand/s", beside: bare / 1000)
 let jsonBatched = try await best { try await bridgeThroughput(url, events, Plain.self, batch: 64) }
 row("bridge, JSON, batches of 64", jsonBatched / 1000, "thousand/s", beside: bare / 1000)
 
-print("a request and its answer")
-let bareTrip = try bareRoundTrips(url, 5000)
-row("client in C: p50", bareTrip.p50, "us")
-row("client in C: p99", bareTrip.p99, "us")
-let trip = try await bridgeRoundTrips(url, 5000)
-row("world.request: p50", trip.p50, "us", beside: bareTrip.p50)
-row("world.request: p99", trip.p99, "us", beside: bareTrip.p99)
+let atOnce = try await best { try await bridgeThroughput(url, events, Packed.self, atOnce: true) }
+row("bridge, a coding of 16 bytes, sent at once", atOnce / 1000, "thousand/s", beside: bare / 1000)
+
+for atOnce in [false, true] {
+  print("a request and its answer\(atOnce ? ", sent at once" : "")")
+  let bareTrip = try bareRoundTrips(url, 5000, atOnce: atOnce)
+  row("client in C: p50", bareTrip.p50, "us")
+  row("client in C: p99", bareTrip.p99, "us")
+  let trip = try await bridgeRoundTrips(url, 5000, atOnce: atOnce)
+  row("world.request: p50", trip.p50, "us", beside: bareTrip.p50)
+  row("world.request: p99", trip.p99, "us", beside: bareTrip.p99)
+}
 
 print("bridges of one process, each to a receiver of its own; JSON")
 for count in [1, 4, 16, 64] {

@@ -68,6 +68,7 @@ final class Link: @unchecked Sendable {
         (natsOptions_SetPingInterval(clientOptions, options.heartbeat.milliseconds), "set the heartbeat"),
         (natsOptions_SetMaxPingsOut(clientOptions, 2), "set the heartbeat"),
         (natsOptions_SetTimeout(clientOptions, options.connectTimeout.milliseconds), "set the time to connect"),
+        (natsOptions_SetSendAsap(clientOptions, options.sendsAtOnce), "send at once"),
         // A server that takes nothing counts as gone.
         (natsOptions_SetWriteDeadline(clientOptions, 2 * options.heartbeat.milliseconds), "set the time to write"),
         (natsOptions_SetRetryOnFailedConnect(

@@ -37,6 +37,9 @@ public final class NATSBridge: Sendable {
     public var inbox = 65_536
     /// The longest message to take, in bytes; longer ones are counted as ``Counts/tooLong``.
     public var longestMessage = 1 << 20
+    /// Whether to write each message at once. Otherwise the client gathers what comes within a millisecond, which is the
+    /// faster the more events there are, and the slower for a single one or a request.
+    public var sendsAtOnce = false
     /// How to come back after the connection broke.
     public var reconnecting = Reconnecting()
     /// Whether a bridge can be made before its server is there; otherwise the initialiser throws.

@@ -8,6 +8,7 @@
 // No process knows of another one, and none would change if they were on three machines.
 
 import EventCoreNATS
+import Foundation
 
 let arguments = CommandLine.arguments
 guard arguments.count == 4, let seconds = Double(arguments[3]) else {
@@ -16,9 +17,14 @@ guard arguments.count == 4, let seconds = Double(arguments[3]) else {
 }
 let server = NATSServer.url(arguments[2])
 let duration = Duration.seconds(seconds)
-switch arguments[1] {
-case "sensors": try await runSensors(server, for: duration)
-case "workers": try await runWorkers(server, for: duration)
-case "dashboard": try await runDashboard(server, for: duration)
-default: fatalError("The roles are sensors, workers and dashboard, and this was \(arguments[1]).")
+do {
+  switch arguments[1] {
+  case "sensors": try await runSensors(server, for: duration)
+  case "workers": try await runWorkers(server, for: duration)
+  case "dashboard": try await runDashboard(server, for: duration)
+  default: fatalError("The roles are sensors, workers and dashboard, and this was \(arguments[1]).")
+  }
+} catch {
+  print("\(arguments[1]): \(error)")
+  exit(1)
 }
