@@ -257,3 +257,32 @@ func bridgeMemory(_ url: String) async throws -> Double {
   for bridge in bridges { bridge.close() }
   return (after - before) / 50
 }
+
+struct Kept: DurableEvent {
+  static let subject = "figures.kept"
+  var number: Int
+  var delivery: NATSDelivery?
+}
+
+func storedThroughput(_ url: String, _ count: Int) async throws -> (stored: Double, handled: Double) {
+  let (here, there) = (EventCentral(), EventCentral())
+  let (sender, receiver) = (try await connect(url, here), try await connect(url, there))
+  try await sender.makeStream("FIGURES", of: [Kept.self])
+  try await sender.publish(Kept.self, stream: "FIGURES")
+  let counted = Count()
+  let thread = EventThread(on: there)
+  thread.addEventCallback { (_: Kept) in
+    counted.value.store(counted.value.load(ordering: .relaxed) + 1, ordering: .relaxed)
+  }
+  try await receiver.durable(Kept.self, stream: "FIGURES", as: "figures")
+  let begin = ContinuousClock.now
+  for number in 0..<count { Kept(number: number).queue(on: here) }
+  while sender.counts.sent < count { usleep(200) }
+  let stored = Double(count) / ((ContinuousClock.now - begin) / .seconds(1))
+  try counted.wait(for: count)
+  let handled = Double(count) / ((ContinuousClock.now - begin) / .seconds(1))
+  sender.close()
+  receiver.close()
+  await thread.drain()
+  return (stored, handled)
+}

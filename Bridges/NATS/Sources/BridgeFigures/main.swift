@@ -30,6 +30,9 @@ func best(_ runs: Int = 3, of body: () async throws -> Double) async throws -> D
   return best
 }
 
+// First, while there is no memory that was used before.
+row("memory of a bridge with a type that it sends and receives", try await bridgeMemory(url), "KiB")
+
 print("\(events) events of 16 bytes, one way")
 let bare = try await best { try bareThroughput(url, events, withHeader: false) }
 row("client in C, one subject", bare / 1000, "thousand/s")
@@ -58,15 +61,19 @@ for atOnce in [false, true] {
   row("world.request: p99", trip.p99, "us", beside: bareTrip.p99)
 }
 
-print("bridges of one process, each to a receiver of its own; JSON")
+print("bridges of one process that send to one; JSON")
 for count in [1, 4, 16, 64] {
   let rate = try await best(1) { try await manyBridges(url, count, events / 4) }
   row("\(count) bridges", rate / 1000, "thousand/s")
 }
-row("memory of a bridge", try await bridgeMemory(url), "KiB")
 
 print("subjects under one subscription; the client in C sends; JSON")
 for count in [1, 1000, 100_000] {
   let rate = try await best(1) { try await manySubjects(url, count, events / 4) }
   row("\(count) subjects", rate / 1000, "thousand/s")
 }
+
+print("events that a stream keeps, one after the other; JSON")
+let stored = try await storedThroughput(url, events / 50)
+row("stored", stored.stored / 1000, "thousand/s")
+row("stored, delivered and handled", stored.handled / 1000, "thousand/s")

@@ -43,12 +43,12 @@ extension NATSBridge {
 
   /// Has the server keep every event of a type that is dispatched on this machine, in a stream.
   ///
-  /// As ``publish(_:)``, but an event leaves the outbox only when the server has stored it. If the connection breaks
+  /// As ``publish(_:batch:)``, but an event leaves the outbox only when the server has stored it. If the connection breaks
   /// meanwhile it is sent once more, under the same number, by which the stream knows it for two minutes: it is stored
   /// once. So events go one at a time, each in a round trip.
   ///
   /// - Parameters:
-  ///   - type: The exact type of event. Either this or ``publish(_:)``.
+  ///   - type: The exact type of event. Either this or ``publish(_:batch:)``.
   ///   - stream: The stream that has the type's subject (``makeStream(_:of:)``).
   /// - Throws: If there is no such stream.
   @discardableResult

@@ -5,6 +5,7 @@
 
 import EventCore
 import EventCoreNATS
+import Foundation
 import Testing
 
 private struct TemperatureEvent: RemoteEvent {
@@ -15,6 +16,23 @@ private struct TemperatureEvent: RemoteEvent {
 private struct Job: RemoteEvent {
   static let subject = "jobs"
   var number: Int
+}
+
+private struct Position: RemoteEvent {
+  static let subject = "game.position"
+  var entity: UInt32
+  var x: Float
+  static var coding: RemoteCoding<Position> {
+    RemoteCoding(
+      encode: { event in withUnsafeBytes(of: (event.entity, event.x)) { Data($0) } },
+      decode: { bytes, _ in
+        guard bytes.count == 8 else { throw CocoaError(.coderInvalidValue) }
+        return bytes.withUnsafeBytes {
+          Position(
+            entity: $0.loadUnaligned(as: UInt32.self), x: $0.loadUnaligned(fromByteOffset: 4, as: Float.self))
+        }
+      })
+  }
 }
 
 private struct Placed: DurableEvent {
@@ -49,6 +67,15 @@ private struct Placed: DurableEvent {
     let other = try await NATSBridge(.url(server.url, credentials: .none), on: elsewhere)
     try await bridge.settle()
     try other.forwardRequests(PriceQuery.self, expecting: Price.self)
+
+    bridge.publish(Position.self, batch: 64)
+    try other.subscribe(Position.self)
+    try await other.settle()
+    let log = Log<Float>()
+    Position.addListener(nil, { event in log.append(event.x) }, executeOn: .listenerThread, on: elsewhere)
+    Position(entity: 1, x: 0.5).queue(on: world)
+    #expect(await log.entries(atLeast: 1) == [0.5])
+
     let price = try await elsewhere.request(PriceQuery(id: 7), expecting: Price.self, within: .seconds(60))
     #expect(price == Price(cents: 7))
     #expect(await other.drain())
