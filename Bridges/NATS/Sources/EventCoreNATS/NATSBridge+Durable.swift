@@ -58,16 +58,10 @@ extension NATSBridge {
     try await withStreams { findStream(stream, $0) } or: { "find the stream \(stream)" }
     let outlet = Outlet(E.self, self)
     let publisher = StreamPublisher(link, stream)
-    return keep(
-      RemoteRegistration(
-        outward: [
-          thread.addOutwardCallback { (event: E, priority, method, time) in
-            let number = publisher.nextNumber()
-            outlet.send(event, under: E.subject, method, priority, time) { message, _ in
-              publisher.store(message, number)
-            }
-          }
-        ], of: self))
+    return publish { (event: E, priority, method, time) in
+      let number = publisher.nextNumber()
+      outlet.send(event, under: E.subject, method, priority, time) { message, _ in publisher.store(message, number) }
+    }
   }
 
   /// Dispatches here the events that a stream keeps, each until it was handled: at least once.

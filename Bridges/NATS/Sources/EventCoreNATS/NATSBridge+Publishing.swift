@@ -24,12 +24,32 @@ extension NATSBridge {
   public func publish<E: RemoteEvent>(_ type: E.Type, batch: Int = 1) -> RemoteRegistration {
     let outlet = Outlet(E.self, self)
     let thread = WeakThread(thread)
+    return publish { (event: E, priority, method, time) in
+      guard batch > 1 else { return outlet.send(event, under: E.subject, method, priority, time) }
+      outlet.sendBatched(event, method, priority, time, atMost: batch, before: thread.object?.eventCount ?? 0)
+    }
+  }
+
+  /// Has the bridge's thread send the events of a type. Traps if it does so already.
+  func publish<E: RemoteEvent>(
+    by send: @escaping @Sendable (E, EventPriority, EventDispatchMethod, DispatchTime) -> Void
+  ) -> RemoteRegistration {
+    let type = ObjectIdentifier(E.self)
+    guard published.withLock({ $0.insert(type).inserted }) else {
+      fatalError(
+        """
+        A bridge publishes a type once, and \(E.self) is published already: its events would go out twice. Remove that \
+        registration first.
+        """)
+    }
+    let registration = thread.addOutwardCallback(send)
+    let published = published
     return keep(
       RemoteRegistration(
-        outward: [
-          self.thread.addOutwardCallback { (event: E, priority, method, time) in
-            guard batch > 1 else { return outlet.send(event, under: E.subject, method, priority, time) }
-            outlet.sendBatched(event, method, priority, time, atMost: batch, before: thread.object?.eventCount ?? 0)
+        [
+          {
+            registration.remove()
+            published.withLock { _ = $0.remove(type) }
           }
         ], of: self))
   }
@@ -44,7 +64,7 @@ struct Outlet<E: RemoteEvent>: Sendable {
   private let counters: Counters
 
   init(_ type: E.Type, _ bridge: NATSBridge) {
-    checkSubject(E.subject, of: E.self)
+    checkSubject(E.subject, of: "the RemoteEvent \(E.self)")
     link = bridge.link
     counters = bridge.counters
     batch = bridge.batch
@@ -117,7 +137,7 @@ func wallClock() -> Int64 {
 }
 
 /// Traps unless events can be sent under a subject.
-func checkSubject<E>(_ subject: String, of type: E.Type) {
+func checkSubject(_ subject: String, of what: @autoclosure () -> String) {
   let words = subject.split(separator: ".", omittingEmptySubsequences: false)
   let isValid = words.allSatisfy { word in
     !word.isEmpty && word.allSatisfy { !$0.isWhitespace && $0 != "*" && $0 != ">" && $0 != "\0" }
@@ -125,7 +145,7 @@ func checkSubject<E>(_ subject: String, of type: E.Type) {
   guard !isValid else { return }
   fatalError(
     """
-    The subject of a RemoteEvent is words that are separated by dots, without wildcards and spaces, and that of \
-    \(E.self) is "\(subject)": give it one such as "sensors.temperature".
+    A subject is words that are separated by dots, without wildcards and spaces, and that of \(what()) is \
+    "\(subject)": give it one such as "sensors.temperature".
     """)
 }

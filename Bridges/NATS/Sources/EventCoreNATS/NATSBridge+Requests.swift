@@ -131,7 +131,7 @@ private final class Counter: Sendable {
 
 /// Beside the subject of the event, since the type may be published as well.
 private func requestSubject<Query: RemoteEvent>(_ query: Query.Type) -> String {
-  checkSubject(Query.subject, of: Query.self)
+  checkSubject(Query.subject, of: "the RemoteEvent \(Query.self)")
   return "\(Query.subject).request"
 }
 

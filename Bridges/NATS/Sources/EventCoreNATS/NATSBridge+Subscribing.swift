@@ -51,7 +51,7 @@ extension NATSBridge {
   private func subscribe<E: RemoteEvent>(
     _ type: E.Type, _ subject: String?, _ group: String?
   ) throws(NATSBridgeError) -> RemoteRegistration {
-    if subject == nil { checkSubject(E.subject, of: E.self) }
+    if subject == nil { checkSubject(E.subject, of: "the RemoteEvent \(E.self)") }
     let reader = Reader(E.self, self)
     return try receive(subject ?? E.subject, group) { message in
       reader.dispatchAll(message)

@@ -33,7 +33,7 @@ extension NATSBridge {
   public func mount(
     _ node: EventNode, at prefix: String, carrying types: [any RemoteEvent.Type]
   ) throws(NATSBridgeError) -> RemoteRegistration {
-    checkSubject(prefix, of: EventNode.self)
+    checkSubject(prefix, of: "the node \(node.path)")
     let entries = types.map { TreeEntry($0, node, prefix, self) }
     let place = WeakNode(node)
     let (counters, prefixLength) = (counters, prefix.utf8.count + 1)

@@ -73,6 +73,8 @@ public final class NATSBridge: Sendable {
   let batch: OpenBatch
   /// By which bridges of the central know its events.
   let sender: String
+  /// The types that it sends.
+  let published = Locked<Set<ObjectIdentifier>>([])
   /// Which requests it forwards or answers.
   let claims = Locked<[Claim: Claim.Use]>([:])
   private let registrations = Locked<[ObjectIdentifier: RemoteRegistration]>([:])

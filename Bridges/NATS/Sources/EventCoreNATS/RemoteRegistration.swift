@@ -2,14 +2,13 @@
 // Copyright the EventCore authors
 
 import CNATS
-@_spi(Bridge) import EventCore
+import EventCore
 import Foundation
 import Synchronization
 
 /// What a bridge does for one type of events, until it is removed or the bridge ends.
 public final class RemoteRegistration: Sendable {
   private enum Kind: @unchecked Sendable {
-    case outward([OutwardRegistration])
     /// The client's subscription, of which this is the only reference.
     case inward(OpaquePointer)
     case local([@Sendable () -> Void])
@@ -18,11 +17,6 @@ public final class RemoteRegistration: Sendable {
   private let hasEnded = Atomic<Bool>(false)
   private let lastOverrun = Atomic<Int>(0)
   private let bridge: WeakBridge
-
-  init(outward: [OutwardRegistration], of bridge: NATSBridge) {
-    kind = .outward(outward)
-    self.bridge = WeakBridge(bridge)
-  }
 
   init(inward subscription: OpaquePointer, of bridge: NATSBridge) {
     kind = .inward(subscription)
@@ -53,7 +47,6 @@ public final class RemoteRegistration: Sendable {
     // First: of a subscription that has ended the client tells nothing.
     bridge.object?.forget(self)
     switch kind {
-    case .outward(let registrations): for registration in registrations { registration.remove() }
     case .inward(let subscription): natsSubscription_Unsubscribe(subscription)
     case .local(let ends): for end in ends { end() }
     }

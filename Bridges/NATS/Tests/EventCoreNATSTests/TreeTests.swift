@@ -2,8 +2,9 @@
 // Copyright the EventCore authors
 
 import EventCore
-import EventCoreNATS
 import Testing
+
+@testable import EventCoreNATS
 
 struct Alarm: RemoteEvent, Equatable {
   static let subject = "alarm"
@@ -104,5 +105,30 @@ struct Alarm: RemoteEvent, Equatable {
     #expect(await log.entries(atLeast: 2) == ["plant.hall1.line1.alarm", "plant.hall1.line2.alarm"])
     #expect(await sender.drain())
     await receiver.drain()
+  }
+
+  @Test("the last reference of a bridge may go in a handler that it has called (D7, D9)")
+  func endsInside() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventNode(name: "a"), EventNode(name: "a"))
+    let sender = try await NATSBridge.to(server, on: EventCentral())
+    let holder = Locked<NATSBridge?>(try await NATSBridge.to(server, on: EventCentral()))
+    let log = Log<Int>()
+    there.addHandler(.onRaise) { (event: Alarm) in
+      let last = holder.withLock { holder in
+        defer { holder = nil }
+        return holder
+      }
+      withExtendedLifetime(last) {}
+      log.append(event.level)
+    }
+    try holder.withLock { $0 }?.mount(there, at: "a", carrying: [Alarm.self])
+    try await holder.withLock { $0 }?.settle()
+    try sender.mount(here, at: "a", carrying: [Alarm.self])
+    here.raise(event: Alarm(level: 1))
+    #expect(await log.entries(atLeast: 1) == [1])
+    here.raise(event: Alarm(level: 2))
+    #expect(await sender.drain())
+    #expect(log.entries == [1])
   }
 }
