@@ -196,6 +196,18 @@ EVC_API uint32_t evc_dispatch_commit_reporting(struct evc_dispatch *dispatch,
 					       struct evc_dispatch_outcome *outcome);
 
 /**
+ * Between the two steps, before the payloads are written: takes a receiver out, for an event that may go to all but
+ * some, such as one that came from the machine to which that receiver sends. `first`, `receivers` and `payloads` change.
+ *
+ * @param subscription which of the receivers; only compared, so it may have ended
+ * @return false if the dispatch does not go to it, or is one of `evc_dispatch_begin_batch` with an `array`
+ *
+ * Threads: the one that began. Progress: lock-free; O(receivers × events). Ownership: stays; the commit must follow,
+ * also if no receiver is left.
+ */
+EVC_API bool evc_dispatch_skip(struct evc_dispatch *dispatch, const struct evc_subscription *subscription);
+
+/**
  * Replaces the second step: frees the envelopes, whose payloads were not written.
  *
  * Threads: the one that began. Progress: lock-free. Ownership: ends here.

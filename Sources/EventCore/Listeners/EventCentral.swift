@@ -26,6 +26,8 @@ public final class EventCentral: EventListenable, Sendable {
   public let listener: EventListener
   let scheduler: Scheduler
   let basis: CentralBasis
+  /// What sends events to other machines (`BridgeSeam.swift`).
+  let outward = Outward()
   /// Runs what would be concurrent, if the central is deterministic.
   let serial: SerialLoop?
 

@@ -79,6 +79,12 @@ protocol RouterCore: RouteRegistry {
   func beginBatch(
     events: Int, key: UInt, lane: UInt8, size: Int, alignment: Int, _ state: inout DispatchState)
 
+  /// Takes a receiver out of a dispatch, between `begin` and the writing of the payloads. Does nothing if the dispatch
+  /// does not go to it. The pointer is only compared.
+  ///
+  /// - Parameter size: That of an event, in bytes.
+  func skip(_ subscription: Subscription, size: Int, _ state: inout DispatchState)
+
   /// Posts to every receiver. Returns the sum over the events of how many receivers accepted each.
   @discardableResult
   func commit(_ state: inout DispatchState) -> Int

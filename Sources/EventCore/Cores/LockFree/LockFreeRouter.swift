@@ -64,6 +64,10 @@
       }
     }
 
+    func skip(_ subscription: Subscription, size: Int, _ state: inout DispatchState) {
+      _ = withDispatch(&state) { evc_dispatch_skip($0, OpaquePointer(subscription.pointer)) }
+    }
+
     func commit(_ state: inout DispatchState) -> Int {
       Int(withDispatch(&state) { evc_dispatch_commit($0) })
     }

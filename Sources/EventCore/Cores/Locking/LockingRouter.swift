@@ -152,6 +152,19 @@ final class LockingRouter: RouterCore {
     state.snapshot = route.toOpaque()
   }
 
+  /// Leaves the records, and the payloads that are written to them, to `commit`.
+  func skip(_ subscription: Subscription, size: Int, _ state: inout DispatchState) {
+    guard let first = state.first, let opaque = state.snapshot else { return }
+    let snapshot = Unmanaged<LockingSnapshot>.fromOpaque(opaque)
+    var run = LockingRun(first: LockingRecord(address: first), count: Int(state.events))
+    for entry in snapshot._withUnsafeGuaranteedRef({ $0.entries }) {
+      if entry.subscription.toOpaque() == subscription.pointer {
+        run.first.header.pointee.flags |= LockingRecord.skipped
+      }
+      run.first = run[run.count]
+    }
+  }
+
   func commit(_ state: inout DispatchState) -> Int {
     var outcome = EventDispatchOutcome()
     commit(&state, &outcome)
@@ -164,6 +177,11 @@ final class LockingRouter: RouterCore {
     var run = LockingRun(first: LockingRecord(address: first), count: Int(state.events))
     let thread = threads.kept(or: LockingThread.init)
     for entry in snapshot._withUnsafeGuaranteedRef({ $0.entries }) {
+      guard !run.first.isSkipped else {
+        run.end(first: run.count, snapshot._withUnsafeGuaranteedRef { $0.drop })
+        run.first = run[run.count]
+        continue
+      }
       let before = thread._withUnsafeGuaranteedRef { $0.overflow }
       let left = entry.sink._withUnsafeGuaranteedRef { $0.post(run) }
       let overflow = thread._withUnsafeGuaranteedRef { $0.overflow } - before
