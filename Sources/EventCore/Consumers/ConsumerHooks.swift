@@ -11,6 +11,8 @@ struct ConsumerHooks: Sendable {
   var shared: SharedMailbox?
   /// Its name in the traces of a deterministic central.
   var trace: TraceName?
+  /// Its name in statistics.
+  var name = "consumer"
 }
 
 /// When a listener thread does its periodic work.

@@ -44,7 +44,8 @@ public final class EventCentral: EventListenable, Sendable {
     core: Core = .default, clock: C = SuspendingClock(), timers: Timers = .thread
   ) {
     self.init(
-      CentralBasis(core: core, clock: CentralClock.given(clock), timersInPumps: timers == .pumps), seed: nil)
+      CentralBasis(core: core, clock: CentralClock.given(clock), timersInPumps: timers == .pumps,
+        source: Consumer.currentProbe), seed: nil)
   }
 
   /// - Parameter seed: That of a deterministic central.

@@ -8,8 +8,15 @@ struct CentralBasis: Sendable {
   let clock: CentralClock?
   /// Whether scheduled events are dispatched inside the runs of pumps, and not by a thread or the clock.
   let timersInPumps: Bool
+  /// What observes it.
+  let instruments: Instruments
 
-  init(core: EventCentral.Core, clock: CentralClock? = nil, timersInPumps: Bool = false) {
+  /// - Parameter source: The receiver whose handler runs on the calling thread.
+  init(
+    core: EventCentral.Core, clock: CentralClock? = nil, timersInPumps: Bool = false,
+    source: @escaping @Sendable () -> Unmanaged<ConsumerProbe>? = { nil }
+  ) {
+    instruments = Instruments(clock, source: source)
     self.core = core
     self.clock = clock
     self.timersInPumps = timersInPumps

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// How often one thread has dispatched events of one type, inside the handlers of one receiver or outside of all.
+final class DispatchCount: @unchecked Sendable {
+  // `left` is the thread's alone, and so are writes to `events`, which any thread reads.
+
+  let key: UInt
+  /// Nil for dispatches outside of handlers.
+  let source: ConsumerProbe?
+  private let events = Atomic<UInt64>(0)
+  private var left: UInt32 = 0
+  weak let instruments: Instruments?
+
+  init(_ key: UInt, _ source: ConsumerProbe?, _ instruments: Instruments) {
+    (self.key, self.source, self.instruments) = (key, source, instruments)
+  }
+
+  var value: UInt64 { events.load(ordering: .relaxed) }
+
+  func add(_ more: Int) {
+    events.store(events.load(ordering: .relaxed) &+ UInt64(truncatingIfNeeded: more), ordering: .relaxed)
+  }
+
+  /// Whether one of `every` dispatches is timed, and this is it: the first one is.
+  func isDue(_ every: UInt32) -> Bool {
+    guard left == 0 || left >= every else {
+      left &-= 1
+      return false
+    }
+    guard every != 0 else { return false }
+    left = every &- 1
+    return true
+  }
+}
+
+/// What a thread counts of its dispatches, and where it writes its part of a trace.
+final class InstrumentedThread: @unchecked Sendable {
+  // The thread's own, and its last release is by the thread as well.
+
+  private struct Key: Hashable {
+    let key: UInt
+    let source: UInt
+    let central: UInt64
+  }
+
+  private struct State {
+    /// The last count and its key, for the next dispatch, which is most often for the same.
+    var last = Key(key: 0, source: 0, central: 0)
+    var lastCount: Unmanaged<DispatchCount>?
+    var counts: [Key: DispatchCount] = [:]
+    /// How many counts there are when the next look for those that are over is due.
+    var mostCounts = 64
+    /// Where the thread writes, and the trace of which that is a part.
+    var chunk: TraceChunk?
+    var trace: UInt64 = 0
+  }
+  /// A pointer, since a class's property would be checked for exclusive access each time.
+  private let state: UnsafeMutablePointer<State>
+
+  private static let threads = ThreadLocal<InstrumentedThread>(keepsValues: true)
+  static var current: Unmanaged<InstrumentedThread> {
+    @inline(__always) get { threads.kept(or: InstrumentedThread.init) }
+  }
+
+  init() {
+    state = .allocate(capacity: 1)
+    state.initialize(to: State())
+  }
+
+  deinit {
+    for count in state.pointee.counts.values { count.instruments?.fold(count) }
+    state.deinitialize(count: 1)
+    state.deallocate()
+  }
+
+  /// The count for a type, a source and a central.
+  @inline(__always)
+  func count(
+    _ key: UInt, _ source: Unmanaged<ConsumerProbe>?, _ instruments: Instruments
+  ) -> Unmanaged<DispatchCount> {
+    let key = Key(key: key, source: UInt(bitPattern: source?.toOpaque()), central: instruments.number)
+    if key == state.pointee.last, let count = state.pointee.lastCount { return count }
+    return find(key, source, instruments)
+  }
+
+  @inline(never)
+  private func find(
+    _ key: Key, _ source: Unmanaged<ConsumerProbe>?, _ instruments: Instruments
+  ) -> Unmanaged<DispatchCount> {
+    var found = state.pointee.counts[key]
+    if found == nil {
+      if state.pointee.counts.count >= state.pointee.mostCounts { foldOver() }
+      let new = DispatchCount(key.key, source?.takeUnretainedValue(), instruments)
+      instruments.add(new)
+      state.pointee.counts[key] = new
+      found = new
+    }
+    let count = Unmanaged.passUnretained(found.unsafelyUnwrapped)
+    state.pointee.last = key
+    state.pointee.lastCount = count
+    return count
+  }
+
+  /// Lets go of the counts for receivers and centrals that are gone.
+  private func foldOver() {
+    for (key, count) in state.pointee.counts where count.source?.isOver == true || count.instruments == nil {
+      count.instruments?.fold(count)
+      state.pointee.counts[key] = nil
+    }
+    state.pointee.mostCounts = max(64, 2 * state.pointee.counts.count)
+  }
+
+  /// Where the thread writes its part of a trace; nil if it has no part yet, or if that is full.
+  @inline(__always)
+  func chunk(of trace: UInt64) -> TraceChunk? {
+    state.pointee.trace == trace ? state.pointee.chunk : nil
+  }
+
+  func setChunk(_ chunk: TraceChunk?, of trace: UInt64) {
+    state.pointee.chunk = chunk
+    state.pointee.trace = trace
+  }
+}
