@@ -54,8 +54,8 @@ final class Consumer: @unchecked Sendable {
   /// events, and while a consumer releases ended handlers.
   static let current = ThreadLocal<Consumer>()
   /// Its probe.
-  static let currentProbe: @Sendable () -> Unmanaged<ConsumerProbe>? = {
-    current.value.map { Unmanaged.passUnretained($0.probe) }
+  static let currentProbe: @Sendable () -> Unmanaged<ConsumerProbe>? = { [current] in
+    current.unretained.map { $0._withUnsafeGuaranteedRef { .passUnretained($0.probe) } }
   }
 
   /// - Parameters:

@@ -90,6 +90,8 @@ final class Receiver: @unchecked Sendable {
   /// Counts the events of observed generations. Made under the lock of the consumer's registry, when the central is
   /// observed for the first time, and read by the consumer's thread after that.
   private let probe = LazyReference<ReceiverProbe>()
+  // Not retained: the consumer's. A retain would have the thread that dispatches wait for the cache line.
+  private let instruments: Unmanaged<Instruments>
   /// Of a worker: what `generation` was when the worker began to take from its shared mailbox. What waited
   /// there before is for the handlers that it had then. Written before the worker begins.
   var firstGeneration: UInt32 = 0
@@ -102,6 +104,7 @@ final class Receiver: @unchecked Sendable {
     route = PoolRoute(key: type.key, ordinal: ordinal)
     member = consumer.hooks.member.map { .passRetained($0) }
     trace = consumer.hooks.trace
+    instruments = .passUnretained(consumer.basis.instruments)
     list = .allocate(capacity: 1)
     list.initialize(to: List())
     direct = .allocate(capacity: 1)
@@ -242,41 +245,43 @@ final class Receiver: @unchecked Sendable {
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool, _ probe: Unmanaged<ReceiverProbe>
   ) -> Bool {
     consumer._withUnsafeGuaranteedRef { consumer in
-      let instruments = consumer.basis.instruments
-      let dispatched = envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self)
-      // The envelope may be gone afterwards.
-      let isMeasured =
-        dispatched != 0
-        && (!list.pointee.isTimed || Instruments.isChosen(dispatched, instruments.sampling.load(ordering: .relaxed)))
-      let limit = instruments.limit.load(ordering: .relaxed)
-      let before = consumer.calls.delivered.load(ordering: .relaxed)
-      guard isMeasured || limit != .max else {
+      instruments._withUnsafeGuaranteedRef { instruments in
+        // Read before the delivery, after which the envelope may be gone.
+        let dispatched = envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self)
+        let limit = instruments.limit.load(ordering: .relaxed)
+        let before = consumer.calls.delivered.load(ordering: .relaxed)
+        let isTimed = dispatched != 0 || limit != .max
+        let begin = isTimed ? instruments.now : 0
+        if isTimed { consumer.probe.willHandle(key, at: begin) }
         let moved = deliverUncounted(payload, envelope, owned: owned)
-        probe._withUnsafeGuaranteedRef { $0.count(consumer.calls.delivered.load(ordering: .relaxed) != before) }
+        let called = consumer.calls.delivered.load(ordering: .relaxed) != before
+        probe._withUnsafeGuaranteedRef { $0.count(called) }
+        if isTimed { didDeliver(probe, called, dispatched, from: begin, limit) }
         return moved
       }
-      let begin = instruments.now
-      consumer.probe.willHandle(key, at: begin)
-      let moved = deliverUncounted(payload, envelope, owned: owned)
-      let end = instruments.now
-      consumer.probe.didHandle()
-      let called = consumer.calls.delivered.load(ordering: .relaxed) != before
-      probe._withUnsafeGuaranteedRef { probe in
-        probe.count(called)
-        if isMeasured, called {
-          probe.record(waiting: begin &- min(begin, dispatched), handling: end &- begin)
-          instruments.trace?._withUnsafeGuaranteedRef { trace in
-            trace.keep(probe)
-            InstrumentedThread.current._withUnsafeGuaranteedRef {
-              trace.append(
-                TraceRecord(
-                  key: key, probe: .passUnretained(probe), begin: begin, end: end, dispatched: dispatched), $0)
-            }
+    }
+  }
+
+  /// Measures an event, unless all events of its type bear a time, of which some are chosen.
+  @inline(never)
+  private func didDeliver(
+    _ probe: Unmanaged<ReceiverProbe>, _ called: Bool, _ dispatched: UInt64, from begin: UInt64, _ limit: UInt64
+  ) {
+    consumer._withUnsafeGuaranteedRef { consumer in
+      instruments._withUnsafeGuaranteedRef { instruments in
+        let end = instruments.now
+        consumer.probe.didHandle()
+        if called, dispatched != 0,
+          !list.pointee.isTimed
+            || Instruments.isChosen(dispatched, instruments.sampling.load(ordering: .relaxed))
+        {
+          probe._withUnsafeGuaranteedRef { probe in
+            probe.record(waiting: begin &- min(begin, dispatched), handling: end &- begin)
+            instruments.trace(probe, from: begin, to: end, dispatched: dispatched)
           }
         }
+        if end &- begin >= limit { instruments.report(consumer, key, took: end &- begin) }
       }
-      if end &- begin >= limit { instruments.report(consumer, key, took: end &- begin) }
-      return moved
     }
   }
 

@@ -5,34 +5,32 @@ import Synchronization
 
 /// How often one thread has dispatched events of one type, inside the handlers of one receiver or outside of all.
 final class DispatchCount: @unchecked Sendable {
-  // `left` is the thread's alone, and so are writes to `events`, which any thread reads.
+  // Constant, or written by the thread alone.
 
   let key: UInt
   /// Nil for dispatches outside of handlers.
   let source: ConsumerProbe?
-  private let events = Atomic<UInt64>(0)
-  private var left: UInt32 = 0
+  /// The events, and how many dispatches are not timed before the next one is.
+  private let counts = LineCounters()
   weak let instruments: Instruments?
 
   init(_ key: UInt, _ source: ConsumerProbe?, _ instruments: Instruments) {
     (self.key, self.source, self.instruments) = (key, source, instruments)
   }
 
-  var value: UInt64 { events.load(ordering: .relaxed) }
+  var value: UInt64 { counts[0] }
 
-  func add(_ more: Int) {
-    events.store(events.load(ordering: .relaxed) &+ UInt64(truncatingIfNeeded: more), ordering: .relaxed)
-  }
+  @inline(__always)
+  func add(_ more: Int) { counts.add(UInt64(truncatingIfNeeded: more), to: 0) }
 
   /// Whether one of `every` dispatches is timed, and this is it: the first one is.
+  @inline(__always)
   func isDue(_ every: UInt32) -> Bool {
-    guard left == 0 || left >= every else {
-      left &-= 1
-      return false
-    }
     guard every != 0 else { return false }
-    left = every &- 1
-    return true
+    let left = counts[1]
+    let isDue = left == 0 || left >= UInt64(every)
+    counts.set((isDue ? UInt64(every) : left) &- 1, at: 1)
+    return isDue
   }
 }
 
@@ -60,10 +58,7 @@ final class InstrumentedThread: @unchecked Sendable {
   /// A pointer, since a class's property would be checked for exclusive access each time.
   private let state: UnsafeMutablePointer<State>
 
-  private static let threads = ThreadLocal<InstrumentedThread>(keepsValues: true)
-  static var current: Unmanaged<InstrumentedThread> {
-    @inline(__always) get { threads.kept(or: InstrumentedThread.init) }
-  }
+  static let all = ThreadLocal<InstrumentedThread>(keepsValues: true)
 
   init() {
     state = .allocate(capacity: 1)
@@ -115,8 +110,8 @@ final class InstrumentedThread: @unchecked Sendable {
 
   /// Where the thread writes its part of a trace; nil if it has no part yet, or if that is full.
   @inline(__always)
-  func chunk(of trace: UInt64) -> TraceChunk? {
-    state.pointee.trace == trace ? state.pointee.chunk : nil
+  func chunk(of trace: UInt64) -> Unmanaged<TraceChunk>? {
+    state.pointee.trace == trace ? state.pointee.chunk.map { .passUnretained($0) } : nil
   }
 
   func setChunk(_ chunk: TraceChunk?, of trace: UInt64) {

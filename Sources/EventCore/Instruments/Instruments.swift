@@ -19,6 +19,8 @@ final class Instruments: Sendable {
   private let clock: CentralClock?
   /// The receiver whose handler runs on the calling thread, not retained; nil outside of handlers.
   private let source: @Sendable () -> Unmanaged<ConsumerProbe>?
+  /// A copy of the global constant, each use of which would ask whether it has been made.
+  private let threads = InstrumentedThread.all
 
   private let isOn = Atomic<Bool>(false)
   /// One of so many events is timed; 0 for none.
@@ -86,18 +88,34 @@ final class Instruments: Sendable {
   /// Counts a dispatch, on its thread. Returns the time that its events bear. If a handler needs the times of its type,
   /// all of them bear one, and a receiver tells by the time itself which ones are measured (`isChosen`).
   func note(_ key: UInt, _ events: Int, isTimed: Bool) -> UInt64 {
-    InstrumentedThread.current._withUnsafeGuaranteedRef { thread in
-      thread.count(key, source(), self)._withUnsafeGuaranteedRef { count in
+    threads.kept(or: InstrumentedThread.init)._withUnsafeGuaranteedRef { thread in
+      let every = sampling.load(ordering: .relaxed)
+      let isDue = thread.count(key, source(), self)._withUnsafeGuaranteedRef { count in
         count.add(events)
-        let every = sampling.load(ordering: .relaxed)
-        guard count.isDue(every) || isTimed else { return 0 }
-        let time = now
-        if let trace, !isTimed || Self.isChosen(time, every) {
-          trace._withUnsafeGuaranteedRef {
-            $0.append(TraceRecord(key: key, probe: nil, begin: time, end: time, dispatched: time), thread)
-          }
-        }
-        return time
+        return count.isDue(every)
+      }
+      return isDue || isTimed ? noteTimed(key, thread, isTimed: isTimed, every) : 0
+    }
+  }
+
+  @inline(never)
+  private func noteTimed(_ key: UInt, _ thread: InstrumentedThread, isTimed: Bool, _ every: UInt32) -> UInt64 {
+    let time = now
+    if let trace, !isTimed || Self.isChosen(time, every) {
+      trace._withUnsafeGuaranteedRef {
+        $0.append(TraceRecord(key: key, probe: nil, begin: time, end: time, dispatched: time), thread)
+      }
+    }
+    return time
+  }
+
+  /// Adds the handling of an event to the trace, if there is one. The consumer's thread.
+  func trace(_ probe: ReceiverProbe, from begin: UInt64, to end: UInt64, dispatched: UInt64) {
+    trace?._withUnsafeGuaranteedRef { trace in
+      trace.keep(probe)
+      threads.kept(or: InstrumentedThread.init)._withUnsafeGuaranteedRef {
+        trace.append(
+          TraceRecord(key: probe.key, probe: .passUnretained(probe), begin: begin, end: end, dispatched: dispatched), $0)
       }
     }
   }

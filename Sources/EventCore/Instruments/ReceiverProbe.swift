@@ -11,8 +11,8 @@ final class ReceiverProbe: @unchecked Sendable {
 
   let key: UInt
   let consumer: ConsumerProbe
-  private let delivered = Atomic<UInt64>(0)
-  private let skipped = Atomic<UInt64>(0)
+  /// Skipped, delivered.
+  private let counts = LineCounters()
   /// Made with the first event that is timed, and published by `times`.
   private let times = LazyReference<Times>()
   /// The trace that knows this probe.
@@ -21,6 +21,11 @@ final class ReceiverProbe: @unchecked Sendable {
   private final class Times: Sendable {
     let waiting = HistogramRecorder()
     let handling = HistogramRecorder()
+
+    func record(_ waited: UInt64, _ handled: UInt64) {
+      waiting.record(waited)
+      handling.record(handled)
+    }
   }
 
   init(_ key: UInt, of consumer: ConsumerProbe) {
@@ -30,25 +35,21 @@ final class ReceiverProbe: @unchecked Sendable {
 
   @inline(__always)
   func count(_ called: Bool) {
-    if called {
-      delivered.store(delivered.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
-    } else {
-      skipped.store(skipped.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
-    }
+    counts.add(1, to: called ? 1 : 0)
   }
 
   /// Counts the times of an event that was handled.
   func record(waiting: UInt64, handling: UInt64) {
-    let times = times.value(or: { Times() })
-    times.waiting.record(waiting)
-    times.handling.record(handling)
+    if times.withValue({ $0.record(waiting, handling) }) == nil {
+      times.value(or: { Times() }).record(waiting, handling)
+    }
   }
 
   /// What was counted so far. Any thread.
   var reading: HandledReading {
     let times = times.value
     return HandledReading(
-      delivered: delivered.load(ordering: .relaxed), skipped: skipped.load(ordering: .relaxed),
+      delivered: counts[1], skipped: counts[0],
       waiting: times?.waiting.histogram ?? EventHistogram(), handling: times?.handling.histogram ?? EventHistogram())
   }
 }

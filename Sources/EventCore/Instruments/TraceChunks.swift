@@ -74,7 +74,8 @@ final class TraceBuffer: Sendable {
   /// Appends to the part of the calling thread.
   @inline(__always)
   func append(_ record: TraceRecord, _ thread: InstrumentedThread) {
-    if thread.chunk(of: number)?.append(record) != true { appendToNew(record, thread) }
+    let isWritten = thread.chunk(of: number)?._withUnsafeGuaranteedRef { $0.append(record) }
+    if isWritten != true { appendToNew(record, thread) }
   }
 
   @inline(never)

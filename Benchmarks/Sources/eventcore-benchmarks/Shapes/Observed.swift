@@ -11,7 +11,8 @@ import EventCore
 /// The candidates of both shapes.
 func observedCandidates(_ scale: Scale) -> [Candidate] {
   func candidate(
-    _ shape: Shape, _ subject: Subject, _ core: EventCentral.Core = .default, _ observe: @escaping (EventCentral) -> AnyObject?
+    _ shape: Shape, _ subject: Subject, _ core: EventCentral.Core = .default, 
+    _ observe: @escaping (EventCentral) -> (any Sendable)?
   ) -> Candidate {
     Candidate(shape: shape, subject: subject, payloadBytes: MemoryLayout<Event24>.size) {
       Throughput(shape.rawValue, Load(events: scale.events(.lockFree))) {

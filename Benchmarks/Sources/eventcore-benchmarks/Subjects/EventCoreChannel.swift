@@ -8,11 +8,11 @@ final class EventCoreChannel<Event: BenchmarkEvent>: BatchChannel, LaneChannel {
   private let central: EventCentral
   private let threads: [EventThread]
   private let priorities = EventPriority.inOrder
-  private let observer: AnyObject?
+  private let observer: (any Sendable)?
 
   init(
     _ core: EventCentral.Core, _ consumers: [[Handler]], mailbox: EventMailboxCapacity = .unbounded,
-    observedBy observe: (EventCentral) -> AnyObject? = { _ in nil }
+    observedBy observe: (EventCentral) -> (any Sendable)? = { _ in nil }
   ) {
     let central = EventCentral(core: core)
     self.central = central

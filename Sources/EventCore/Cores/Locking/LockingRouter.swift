@@ -28,11 +28,11 @@ final class LockingSnapshot: @unchecked Sendable {
   /// Ends a payload of this key; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
   private let keepsSubscriptions: Bool
-  /// Who is told of dispatches to the key, in a router.
+  /// Who is told of dispatches to the key, in a router. Retained.
   let observation: Observation?
 
   struct Observation {
-    let instruments: Instruments
+    let instruments: Unmanaged<Instruments>
     let key: UInt
   }
 
@@ -40,6 +40,7 @@ final class LockingSnapshot: @unchecked Sendable {
   ///   snapshot keeps nothing of the user's, so that threads may remember it.
   init(_ entries: [Entry], keepsSubscriptions: Bool, _ observation: Observation? = nil) {
     self.observation = observation
+    _ = observation?.instruments.retain()
     let memory = UnsafeMutableBufferPointer<Entry>.allocate(capacity: entries.count)
     _ = memory.initialize(from: entries)
     self.entries = UnsafeBufferPointer(memory)
@@ -62,6 +63,7 @@ final class LockingSnapshot: @unchecked Sendable {
       if keepsSubscriptions { entry.subscription.release() }
     }
     entries.deallocate()
+    observation?.instruments.release()
   }
 
   /// A snapshot with a new entry for a subscription, or without it; nil if that has no entries.
@@ -108,7 +110,9 @@ final class LockingRouter: RouterCore {
   @inline(__always)
   private func time(_ snapshot: LockingSnapshot, _ events: Int) -> UInt64 {
     if let observation = snapshot.observation {
-      return observation.instruments.note(observation.key, events, isTimed: snapshot.isTimed)
+      return observation.instruments._withUnsafeGuaranteedRef {
+        $0.note(observation.key, events, isTimed: snapshot.isTimed)
+      }
     }
     return snapshot.isTimed ? clock?.now ?? monotonicNanoseconds() : 0
   }
@@ -226,7 +230,7 @@ final class LockingRouter: RouterCore {
       let old = snapshots
       for (key, snapshot) in old {
         snapshots[key] = LockingSnapshot(
-          Array(snapshot.entries), keepsSubscriptions: false, instruments.map { .init(instruments: $0, key: key) })
+          Array(snapshot.entries), keepsSubscriptions: false, instruments.map { .init(instruments: .passUnretained($0), key: key) })
       }
       didChange()
       return old
@@ -248,7 +252,7 @@ final class LockingRouter: RouterCore {
     let old = snapshots.withLock { snapshots in
       let old = snapshots[key]
       snapshots[key] = LockingSnapshot.changing(
-        old, subscription, to: entry, instruments.map { .init(instruments: $0, key: key) })
+        old, subscription, to: entry, instruments.map { .init(instruments: .passUnretained($0), key: key) })
       didChange()
       return old
     }
