@@ -4,6 +4,7 @@
 import ArgumentParser
 import EventCore
 import MachineSamples
+import StatisticsSocket
 import TerminalScreen
 
 /// The command line, and the order in which its tasks run.
@@ -38,6 +39,9 @@ struct Demo: ParsableCommand {
 
   @Option(help: ArgumentHelp("Write a trace of the run to a file, for ui.perfetto.dev.", valueName: "file"))
   var trace: String?
+
+  @Option(help: ArgumentHelp("Show the statistics to eventcore-top by a socket at a path.", valueName: "path"))
+  var socket: String?
 
   @Option(help: "Which implementation of EventCore to run on.")
   var core = CoreChoice(.default)
@@ -79,6 +83,8 @@ struct Demo: ParsableCommand {
       load: load)
     var live = LiveRun(
       engine, input: source.name, limit: source.limit, total: source.total, burst: burst)
+    let server = try socket.map { try StatisticsServer(engine.central, at: $0) }
+    defer { withExtendedLifetime(server) {} }
     let tracing = trace.map { _ in engine.central.startTracing() }
     let start = Clock.now()
     let (ending, counts) = live.run()
