@@ -65,6 +65,19 @@ EVC_API EVC_MUST_USE enum evc_status evc_router_set_clock(struct evc_router *rou
 							  const struct evc_clock *clock);
 
 /**
+ * Has an observer told of each dispatch that begins from now on, except by `evc_try_dispatch`; or nobody any more.
+ * Without one a dispatch pays nothing for it; with one it pays for the call.
+ *
+ * @param observer copied; its context must outlive the router. NULL: nobody
+ *
+ * Threads: any. Order: a dispatch that runs at the same time may tell the one before. Progress: blocking, as
+ * `evc_router_subscribe`; O(keys). Errors: EVC_INVALID_ARGUMENT; EVC_OUT_OF_MEMORY, after which the observer of some keys
+ * may be the one before: call it again.
+ */
+EVC_API EVC_MUST_USE enum evc_status evc_router_set_observer(struct evc_router *router,
+							     const struct evc_observer *observer);
+
+/**
  * Subscribes: `subscription` gets every event of `key` that is dispatched from now on. A second call for the
  * same subscription replaces its generation and `timed`.
  *

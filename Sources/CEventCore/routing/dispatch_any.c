@@ -145,7 +145,7 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 		*out = (struct evc_dispatch){ 0 };
 		return EVC_OK;
 	}
-	form.time = snapshot->timed ? evc_snapshot_time(snapshot) : 0;
+	form.time = snapshot->is_stamped ? evc_snapshot_stamp(snapshot, events) : 0;
 	form.size = size;
 	form.alignment = alignment;
 	form.receivers = snapshot->count;

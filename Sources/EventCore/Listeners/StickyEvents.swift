@@ -128,7 +128,9 @@ final class TypedStickyEvent<E: Eventable>: StickyEvent, @unchecked Sendable {
     self.slot = slot
     let driver = Driver()
     pump = ConsumerPump(driver, batch: 1)
-    consumer = Consumer(basis, routes: RouterGroup([router]), direct: router, strategy: .park, pump: pump)
+    consumer = Consumer(
+      basis, routes: RouterGroup([router]), direct: router, strategy: .park, pump: pump,
+      hooks: ConsumerHooks(name: "newest"))
     driver.event = self
     let handler = TypedHandler<E>(HandlerState(isTimed: true), conflation: .latestOnly) { event, lane, time, _ in
       slot.pointee = Kept(event: event, lane: lane, time: time)

@@ -71,5 +71,7 @@ final class CarryingRouter: RouterCore {
     base.subscribe(key, subscription, generation: generation, timed: timed)
   }
 
+  func observe(by instruments: Instruments?) { base.observe(by: instruments) }
+
   func unsubscribe(_ key: UInt, _ subscription: Subscription) { base.unsubscribe(key, subscription) }
 }

@@ -15,6 +15,9 @@ protocol RouteRegistry: AnyObject, Sendable {
   /// Ends a subscription. Events that are already addressed to it still arrive.
   func unsubscribe(_ key: UInt, _ subscription: Subscription)
 
+  /// Tells the instruments of each dispatch through the routers that this stands for, from now on; nil for nobody.
+  func observe(by instruments: Instruments?)
+
   /// Whether subscriptions that are registered here get the events that are dispatched through a router.
   func includes(_ router: any RouterCore) -> Bool
 }
@@ -46,6 +49,10 @@ final class RouterGroup: RouteRegistry {
     for router in routers {
       router.unsubscribe(key, subscription)
     }
+  }
+
+  func observe(by instruments: Instruments?) {
+    for router in routers { router.observe(by: instruments) }
   }
 
   func includes(_ router: any RouterCore) -> Bool { routers.contains { $0 === router } }
