@@ -114,7 +114,7 @@ private struct TraceWriter {
     let collected = buffer.end()
     chunks = collected.chunks
     names = Dictionary(
-      collected.probes.map { (UnsafeRawPointer(Unmanaged.passUnretained($0).toOpaque()), $0.consumer.label) },
+      collected.probes.map { (UnsafeRawPointer(Unmanaged.passUnretained($0).toOpaque()), $0.label) },
       uniquingKeysWith: { first, _ in first })
     (start, lost, number) = (buffer.start, collected.lost, buffer.number)
   }
