@@ -129,7 +129,7 @@ public final class StatisticsServer: Sendable {
         #if canImport(Darwin)
           let flags: Int32 = 0
         #else
-          let flags = Int32(MSG_NOSIGNAL.rawValue)
+          let flags = Int32(MSG_NOSIGNAL)
         #endif
         let count = send(client, bytes.baseAddress! + written, bytes.count - written, flags)
         if count < 0, errno == EINTR { continue }

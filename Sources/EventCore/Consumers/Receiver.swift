@@ -5,6 +5,8 @@ import Synchronization
 
 /// One consumer's handlers for the events of one type, in the order of their registration.
 ///
+/// One file, though long: whatever changes `list` is in here.
+///
 /// Synchronization:
 /// - `list`, `direct`: the consumer's thread only; after its end the thread that removes a handler which
 ///   the consumer did not find (`HandlerCalls.requests` orders the two).

@@ -14,7 +14,8 @@ final class ConsumerProbe: Sendable {
   let name: String
   let ordinal: Int
   /// Both.
-  var label: String { ordinal == 1 ? name : "\(name) \(ordinal)" }
+  var label: String { Self.label(name, ordinal) }
+  static func label(_ name: String, _ ordinal: Int) -> String { ordinal == 1 ? name : "\(name) \(ordinal)" }
   private let probes = Guarded<[ReceiverProbe]>([])
   private let hasEnded = Atomic<Bool>(false)
   /// The type whose handlers run, and since when; 0 if none does, or if nobody wants to know.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// How often which durations occurred, in the buckets of an HdrHistogram: exact below 64 nanoseconds, and to a thirty-second
-/// (3 %) above that. Its memory grows with the number of different durations, to at most some 1,900 buckets.
+/// How often which durations occurred, in the buckets of an HdrHistogram: exact below 64 nanoseconds, and to a
+/// thirty-second (3 %) above that. Its memory grows with the number of different durations, to at most some 1,900
+/// buckets.
 ///
 /// ```swift
 /// var frames = EventHistogram()

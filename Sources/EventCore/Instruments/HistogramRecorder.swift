@@ -5,7 +5,8 @@ import Synchronization
 
 /// A histogram that one thread at a time writes, in memory that does not grow, and any thread reads.
 ///
-/// All is relaxed: the numbers publish nothing, and a reader may find those of an event that is being counted some apart.
+/// All is relaxed: the numbers publish nothing, and a reader may find those of an event that is being counted some
+/// apart.
 final class HistogramRecorder: Sendable {
   // The pointer is constant.
   private nonisolated(unsafe) let counts: UnsafeMutablePointer<Atomic<UInt64>>

@@ -5,9 +5,9 @@ import Synchronization
 
 /// What observes one central: who looks on, and what for; and the receivers and threads that count.
 ///
-/// While somebody looks on, the central's routers tell it of each dispatch (`note`), and its receivers leave their direct
-/// way for one that counts (`Receiver.deliverWatched`). Both begin and end with an event: whatever is dispatched after
-/// `change` has returned is counted. An event that bears a time is one that its receivers measure.
+/// While somebody looks on, the central's routers tell it of each dispatch (`note`), and its receivers leave their
+/// direct way for one that counts (`Receiver.deliverWatched`). Both begin and end with an event: whatever is dispatched
+/// after `change` has returned is counted. An event that bears a time is one that its receivers measure.
 ///
 /// Synchronization: `sampling`, `limit`, `isTracing` and `isOn` are written under `changing`, and read by any thread,
 /// relaxed: a change that comes a moment later is no harm. `state` has a mutex. Lock order: `changing`, then those of

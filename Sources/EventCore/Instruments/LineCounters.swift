@@ -3,8 +3,9 @@
 
 import Synchronization
 
-/// Two counters that one thread at a time writes and any thread reads, on cache lines of their own: what the thread that
-/// dispatches counts would otherwise lie beside what the one that handles counts, and each would slow the other down.
+/// Two counters that one thread at a time writes and any thread reads, on cache lines of their own: what the thread
+/// that dispatches counts would otherwise lie beside what the one that handles counts, and each would slow the other
+/// down.
 struct LineCounters: ~Copyable, @unchecked Sendable {
   // The pointer is constant. All is relaxed: the numbers publish nothing.
   private let memory: UnsafeMutablePointer<Atomic<UInt64>>

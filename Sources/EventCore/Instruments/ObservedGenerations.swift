@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// During which generations of a receiver its central was observed. The events of those are counted, whenever the receiver
-/// takes them: so what is dispatched while somebody looks on is counted exactly, and nothing else is.
+/// During which generations of a receiver its central was observed. The events of those are counted, whenever the
+/// receiver takes them: so what is dispatched while somebody looks on is counted exactly, and nothing else is.
 struct ObservedGenerations {
   /// The first generation of an observation, and the first one after it, in turns.
   private var changes: [UInt32] = []

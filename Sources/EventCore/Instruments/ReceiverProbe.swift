@@ -10,7 +10,10 @@ final class ReceiverProbe: @unchecked Sendable {
   // Atomic or constant, except for `waits`, `handles` and `keptBy`, which only the consumer's thread uses.
 
   let key: UInt
-  let consumer: ConsumerProbe
+  /// The consumer's, which has a list of its probes: they do not retain it.
+  private let name: String
+  private let ordinal: Int
+  var label: String { ConsumerProbe.label(name, ordinal) }
   /// Skipped, delivered.
   private let counts = LineCounters()
   /// Made with the first event that is timed, and published by `times`.
@@ -30,7 +33,7 @@ final class ReceiverProbe: @unchecked Sendable {
 
   init(_ key: UInt, of consumer: ConsumerProbe) {
     self.key = key
-    self.consumer = consumer
+    (name, ordinal) = (consumer.name, consumer.ordinal)
   }
 
   @inline(__always)

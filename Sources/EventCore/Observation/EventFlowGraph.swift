@@ -7,8 +7,9 @@
 /// print(world.flowGraph.mermaid)
 /// ```
 ///
-/// An arrow leads from whoever dispatched, a receiver whose handler did it or "outside", to a type of events, and from there
-/// to each receiver whose handlers were called. What a task or a thread of your own dispatches comes from outside.
+/// An arrow leads from whoever dispatched, a receiver whose handler did it or "outside", to a type of events, and from
+/// there to each receiver whose handlers were called. What a task or a thread of your own dispatches comes from
+/// outside.
 public struct EventFlowGraph: Sendable, Equatable, Codable {
   /// Who has dispatched events of which type, and how many.
   public let dispatches: [EventStatistics.Dispatches]

@@ -60,8 +60,8 @@ public enum EventSampling: Sendable, Hashable {
 }
 
 extension EventCentral {
-  /// Counts what happens to each event from now on, for ``statistics`` and ``flowGraph``, until the object that it returns
-  /// is released.
+  /// Counts what happens to each event from now on, for ``statistics`` and ``flowGraph``, until the object that it
+  /// returns is released.
   ///
   /// ```swift
   /// let observation = world.observe()
@@ -70,19 +70,19 @@ extension EventCentral {
   /// observation.end()
   /// ```
   ///
-  /// Whatever is dispatched after this returns is counted, exactly. Histograms show events that were timed: those of the
-  /// sampling, of the one with the most if several observe the central. The figures stay when an observation ends, and the
-  /// next one goes on from there.
+  /// Whatever is dispatched after this returns is counted, exactly. Histograms show events that were timed: those of
+  /// the sampling, of the one with the most if several observe the central. The figures stay when an observation ends,
+  /// and the next one goes on from there.
   ///
   /// - Parameter times: Which events are timed. Each takes three looks at the central's clock.
   /// - Returns: Keep it for as long as you want to observe.
   ///
   /// **Threads**: any, also inside a handler.
   ///
-  /// **Complexity**: O(receivers and their types) to begin and to end. A central that nobody observes pays nothing. Counting
-  /// takes some nanoseconds an event on the thread that dispatches, and as many on the one that handles; an event that a
-  /// handler dispatches to its own thread goes the way of others then. Each type at each receiver takes 30 kB once one of
-  /// its events was timed.
+  /// **Complexity**: O(receivers and their types) to begin and to end. A central that nobody observes pays nothing.
+  /// Counting takes some nanoseconds an event on the thread that dispatches, and as many on the one that handles; an
+  /// event that a handler dispatches to its own thread goes the way of others then. Each type at each receiver takes 30
+  /// kB once one of its events was timed.
   public func observe(times: EventSampling = .every(64)) -> EventObservation {
     EventObservation(self, Instruments.Wish(sampling: times.period))
   }

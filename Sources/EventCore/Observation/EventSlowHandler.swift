@@ -4,7 +4,7 @@
 import Dispatch
 
 /// A handler that has taken longer than a watch allows.
-public struct EventSlowHandler: Sendable, Equatable {
+public struct EventSlowHandler: Sendable, Equatable, Codable {
   /// The type of the event, with its module.
   public let type: String
   /// The receiver's name, as in ``EventStatistics``.
@@ -18,8 +18,8 @@ public struct EventSlowHandler: Sendable, Equatable {
 }
 
 extension EventCentral {
-  /// Reports handlers that take long, until the object that it returns is released. One that does not return is reported
-  /// once while it runs, and once more when it has returned.
+  /// Reports handlers that take long, until the object that it returns is released. One that does not return is
+  /// reported once while it runs, and once more when it has returned.
   ///
   /// ```swift
   /// let watch = world.watch(slowerThan: .milliseconds(5)) { slow in

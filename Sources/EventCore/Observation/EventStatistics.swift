@@ -4,11 +4,11 @@
 /// What happens inside a central: who dispatches which events, and what its receivers do with them.
 ///
 /// ``EventCentral/statistics`` makes them. What is counted for each type is counted while the central is observed
-/// (``EventCentral/observe(times:)``); mailboxes always count. All are exact while nothing is dispatched or handled, and a
-/// momentary reading otherwise.
+/// (``EventCentral/observe(times:)``); mailboxes always count. All are exact while nothing is dispatched or handled,
+/// and a momentary reading otherwise.
 public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvertible {
-  /// The receivers by age: event threads, pumps, the places of listeners, and sequences. Those that have ended follow; the
-  /// figures of all that had the same name are added up.
+  /// The receivers by age: event threads, pumps, the places of listeners, and sequences. Those that have ended follow;
+  /// the figures of all that had the same name are added up.
   public var receivers: [Receiver]
   /// Who has dispatched events of which types, to at least one receiver, while the central was observed.
   public var dispatches: [Dispatches]

@@ -9,8 +9,8 @@
   import Musl
 #endif
 
-/// A trace of what happens inside a central, for <https://ui.perfetto.dev>: a slice for each dispatch and each handling of
-/// an event, on the tracks of their threads, and an arrow from the one to the other.
+/// A trace of what happens inside a central, for <https://ui.perfetto.dev>: a slice for each dispatch and each handling
+/// of an event, on the tracks of their threads, and an arrow from the one to the other.
 ///
 /// ``EventCentral/startTracing(_:limit:)`` begins one. Released without a ``finish(_:)`` it is discarded.
 ///
@@ -48,7 +48,8 @@ public final class EventTracing: Sendable {
   /// - Parameter write: Takes the text in parts, some kilobytes each.
   /// - Returns: What was written; nothing the second time.
   ///
-  /// **Complexity**: O(slices), some microseconds each. What is dispatched or handled at the same moment may be missing.
+  /// **Complexity**: O(slices), some microseconds each. What is dispatched or handled at the same moment may be
+  /// missing.
   @discardableResult
   public func finish(_ write: (_ part: String) throws -> Void) rethrows -> Summary {
     observation.end()
@@ -113,7 +114,7 @@ private struct TraceWriter {
     let collected = buffer.end()
     chunks = collected.chunks
     names = Dictionary(
-      collected.probes.map { (UnsafeRawPointer(Unmanaged.passUnretained($0).toOpaque()), $0.consumer.label) },
+      collected.probes.map { (UnsafeRawPointer(Unmanaged.passUnretained($0).toOpaque()), $0.label) },
       uniquingKeysWith: { first, _ in first })
     (start, lost, number) = (buffer.start, collected.lost, buffer.number)
   }
