@@ -33,8 +33,17 @@ final class HandlerRegistry: @unchecked Sendable {
   /// Whether handlers are still called: false once it was closed, unless to handle first what waits.
   var delivers: Bool { state.withLock { !$0.isClosed || $0.isDraining } }
 
-  /// Registers a handler for events of one type. Nil if the consumer is closed.
+  /// Registers a handler for events of one type, which gets the newest one first if the central keeps it. Nil if the
+  /// consumer is closed.
   func add(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
+    guard let sticky = consumer.basis.sticky.event(type.key), consumer.hooks.member == nil else {
+      return subscribe(handler, type)
+    }
+    return sticky.greet(handler, of: consumer) { subscribe($0, type) }
+  }
+
+  /// The same for later events alone.
+  func subscribe(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
     state.withLock { state in
       guard !state.isClosed else { return nil }
       let known = handler.conflation.isConflated ? nil : state.receivers[type.key]

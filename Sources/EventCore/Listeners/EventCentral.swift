@@ -92,6 +92,7 @@ public final class EventCentral: EventListenable, Sendable {
     // A user may still hold the listener.
     end()
     serial?.end()
+    basis.sticky.end()
   }
 
   /// Queues an event for every receiver of its type.

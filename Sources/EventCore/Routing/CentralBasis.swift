@@ -8,6 +8,7 @@ struct CentralBasis: Sendable {
   let clock: CentralClock?
   /// Whether scheduled events are dispatched inside the runs of pumps, and not by a thread or the clock.
   let timersInPumps: Bool
+  let sticky = StickyEvents()
   /// What travels with the events; nil for nothing.
   let carrier: EventCarrier?
 
