@@ -46,7 +46,7 @@
     ///   - backlog: How many events wait when a mailbox is said to grow, as a warning; it is said again each time that
     ///     the number has doubled, and once when less than half of them wait.
     ///   - slow: How long a handler runs when it is said, once for each, as a warning. Only pools tell
-    ///     (``EventCore/EventReceiver/handlerRunningFor``).
+    ///     (`EventReceiver.handlerRunningFor`).
     ///   - interval: How often ``run()`` looks.
     public init(
       of central: EventCentral = .shared, _ receivers: any EventReceiver..., to logger: Logger, backlog: Int = 10_000,
