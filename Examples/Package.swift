@@ -10,6 +10,7 @@ let package = Package(
   products: [
     .executable(name: "eventcore-demo", targets: ["EventCoreDemo"]),
     .executable(name: "eventcore-game", targets: ["EventCoreGame"]),
+    .executable(name: "eventcore-top", targets: ["EventCoreTop"]),
     .executable(name: "eventcore-sensors", targets: ["EventCoreSensors"]),
   ],
   traits: [
@@ -34,7 +35,19 @@ let package = Package(
       name: "EventCoreDemo",
       dependencies: [
         "MachineSamples",
+        "StatisticsSocket",
         "TerminalScreen",
+        .product(name: "EventCore", package: "EventCore"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+    // The statistics of a central, for other processes on the machine; and the program that shows them.
+    .target(
+      name: "StatisticsSocket",
+      dependencies: [.product(name: "EventCore", package: "EventCore")]),
+    .executableTarget(
+      name: "EventCoreTop",
+      dependencies: [
+        "StatisticsSocket",
         .product(name: "EventCore", package: "EventCore"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
@@ -59,6 +72,9 @@ let package = Package(
       name: "EventCoreSensors",
       dependencies: ["CSensors", .product(name: "EventCore", package: "EventCore")]),
     .testTarget(name: "MachineSamplesTests", dependencies: ["MachineSamples"]),
+    .testTarget(
+      name: "StatisticsSocketTests",
+      dependencies: ["StatisticsSocket", .product(name: "EventCore", package: "EventCore")]),
     .testTarget(name: "EventCoreGameTests", dependencies: ["EventCoreGame", "TerminalScreen"]),
   ],
   swiftLanguageModes: [.v6]

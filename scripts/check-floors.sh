@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-swift_floors='System Event Requesters Handlers Routing Scheduling Balancing Consumers Execution Listeners Threads Concurrency Pools Tree Coordination Cores'
+swift_floors='System Event Requesters Handlers Instruments Routing Scheduling Balancing Consumers Execution Listeners Observation Threads Concurrency Pools Tree Coordination Cores'
 c_floors='platform memory lanes routing balancer latest mailbox shared scheduler tree process'
 largest=12
 

@@ -181,10 +181,55 @@ static const char *one_has_closed(void)
 	return NULL;
 }
 
+/* Every choice of the receivers of a dispatch is taken out of it, with payloads inside envelopes and in a box. */
+static const char *skipped(void)
+{
+	for (unsigned choice = 0; choice < 8; choice++) {
+		for (unsigned boxed = 0; boxed < 2; boxed++) {
+			struct suite_receiver receivers[3];
+			struct evc_dispatch dispatch;
+			struct evc_router *router;
+			size_t size = boxed ? 200 : 8;
+			unsigned left = 3;
+
+			EXPECT_OK(evc_router_create(&router));
+			for (unsigned i = 0; i < 3; i++) {
+				EXPECT_NONE(suite_receiver_open(&receivers[i], NULL));
+				EXPECT_OK(evc_router_subscribe(router, 1, receivers[i].subscription, 0, false));
+			}
+			EXPECT_OK(evc_dispatch_begin(router, 1, EVC_LANE_QUEUE_LOW, size, 8, 2, &dispatch));
+			for (unsigned i = 0; i < 3; i++) {
+				if (!(choice & (1u << i)))
+					continue;
+				EXPECT(evc_dispatch_skip(&dispatch, receivers[i].subscription), "it is a receiver");
+				EXPECT(!evc_dispatch_skip(&dispatch, receivers[i].subscription), "it is none any more");
+				left--;
+			}
+			EXPECT_EQUAL(dispatch.receivers, left, "receivers left");
+			EXPECT_EQUAL(dispatch.payloads, left == 0 ? 0 : boxed ? 2 : 2 * left, "payloads to write");
+			EXPECT_EQUAL(evc_dispatch_commit(&dispatch), 2 * left, "accepted");
+			for (unsigned i = 0; i < 3; i++) {
+				uint64_t depth[EVC_LANE_COUNT] = { 0 };
+
+				evc_mailbox_depths(receivers[i].mailbox, depth);
+				EXPECT_EQUAL(depth[EVC_LANE_QUEUE_LOW], choice & (1u << i) ? 0 : 2, "events that wait");
+			}
+			evc_router_destroy(router);
+			for (unsigned i = 0; i < 3; i++)
+				evc_mailbox_release(receivers[i].mailbox);
+			EXPECT(suite_settle(), "the callback thread got stuck");
+			EXPECT_EQUAL(receivers[0].drops + receivers[1].drops + receivers[2].drops,
+				     boxed ? (left == 0 ? 0 : 2) : 2 * left, "payloads that ended");
+		}
+	}
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D7 dispatches nest between begin and commit, and survive an unsubscribe", nested },
 	{ "D9 a dispatch that has begun keeps its receivers", keeps_receivers },
 	{ "an abandoned dispatch reaches no receiver and loses nothing", abandoned },
+	{ "a receiver that is skipped gets nothing, and the others everything", skipped },
 	{ "D4 a receiver that has closed does not keep the event from others", one_has_closed },
 };
 SUITE_GROUP(suite_dispatch, tests);

@@ -55,7 +55,7 @@
     }
 
     static func logging(world: EventCentral, workers: EventPool<OrderThread>, sensors: OrderThread) async throws {
-      let log = EventLog(of: world, workers, sensors, to: Logger(label: "events"), backlog: 10_000, slow: .seconds(1))
+      let log = EventLog(of: world, workers, sensors, to: Logger(label: "events"), backlog: 10_000, slow: .milliseconds(100))
       try await log.run()
     }
 

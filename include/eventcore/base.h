@@ -105,6 +105,21 @@ struct evc_clock {
 	uint64_t (*now)(void *context);
 };
 
+/** Who is told of each dispatch through a router. */
+struct evc_observer {
+	/** Passed to `note`. */
+	void *context;
+	/**
+	 * Called by the thread that dispatches, before the events are posted, if there is a receiver. It neither waits nor dispatches.
+	 *
+	 * @param key    the key of the events
+	 * @param events how many are dispatched at once
+	 * @param timed  whether a subscription needs their time, which is that of the router's clock
+	 * @return the time that they bear; 0 for none, if it is not `timed`
+	 */
+	uint64_t (*note)(void *context, uint64_t key, uint32_t events, bool timed);
+};
+
 /**
  * Executes a full memory barrier on every running thread of the process (membarrier on Linux), so that the
  * frequent side of a store-then-load race needs no barrier of its own.

@@ -65,6 +65,19 @@ EVC_API EVC_MUST_USE enum evc_status evc_router_set_clock(struct evc_router *rou
 							  const struct evc_clock *clock);
 
 /**
+ * Has an observer told of each dispatch that begins from now on, except by `evc_try_dispatch`; or nobody any more.
+ * Without one a dispatch pays nothing for it; with one it pays for the call.
+ *
+ * @param observer copied; its context must outlive the router. NULL: nobody
+ *
+ * Threads: any. Order: a dispatch that runs at the same time may tell the one before. Progress: blocking, as
+ * `evc_router_subscribe`; O(keys). Errors: EVC_INVALID_ARGUMENT; EVC_OUT_OF_MEMORY, after which the observer of some keys
+ * may be the one before: call it again.
+ */
+EVC_API EVC_MUST_USE enum evc_status evc_router_set_observer(struct evc_router *router,
+							     const struct evc_observer *observer);
+
+/**
  * Subscribes: `subscription` gets every event of `key` that is dispatched from now on. A second call for the
  * same subscription replaces its generation and `timed`.
  *
@@ -194,6 +207,18 @@ struct evc_dispatch_outcome {
  */
 EVC_API uint32_t evc_dispatch_commit_reporting(struct evc_dispatch *dispatch,
 					       struct evc_dispatch_outcome *outcome);
+
+/**
+ * Between the two steps, before the payloads are written: takes a receiver out, for an event that may go to all but
+ * some, such as one that came from the machine to which that receiver sends. `first`, `receivers` and `payloads` change.
+ *
+ * @param subscription which of the receivers; only compared, so it may have ended
+ * @return false if the dispatch does not go to it, or is one of `evc_dispatch_begin_batch` with an `array`
+ *
+ * Threads: the one that began. Progress: lock-free; O(receivers × events). Ownership: stays; the commit must follow,
+ * also if no receiver is left.
+ */
+EVC_API bool evc_dispatch_skip(struct evc_dispatch *dispatch, const struct evc_subscription *subscription);
 
 /**
  * Replaces the second step: frees the envelopes, whose payloads were not written.

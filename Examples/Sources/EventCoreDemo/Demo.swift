@@ -4,6 +4,7 @@
 import ArgumentParser
 import EventCore
 import MachineSamples
+import StatisticsSocket
 import TerminalScreen
 
 /// The command line, and the order in which its tasks run.
@@ -35,6 +36,12 @@ struct Demo: ParsableCommand {
     help: ArgumentHelp(
       "Replay a file instead of sampling; --seconds makes it faster or slower.", valueName: "file"))
   var input: String?
+
+  @Option(help: ArgumentHelp("Write a trace of the run to a file, for ui.perfetto.dev.", valueName: "file"))
+  var trace: String?
+
+  @Option(help: ArgumentHelp("Show the statistics to eventcore-top by a socket at a path.", valueName: "path"))
+  var socket: String?
 
   @Option(help: "Which implementation of EventCore to run on.")
   var core = CoreChoice(.default)
@@ -76,6 +83,9 @@ struct Demo: ParsableCommand {
       load: load)
     var live = LiveRun(
       engine, input: source.name, limit: source.limit, total: source.total, burst: burst)
+    let server = try socket.map { try StatisticsServer(engine.central, at: $0) }
+    defer { withExtendedLifetime(server) {} }
+    let tracing = trace.map { _ in engine.central.startTracing() }
     let start = Clock.now()
     let (ending, counts) = live.run()
     let seconds = Double(Clock.now() - start) / Double(Clock.second)
@@ -86,6 +96,9 @@ struct Demo: ParsableCommand {
     Output.line()
     Output.line(Summary(engine: engine, seconds: seconds, counts: counts, account: account).text)
     if let failure = engine.sensor.failure { throw failure }
+    if let trace, let summary = try tracing?.finish(writingTo: trace) {
+      Output.line("\nTraced \(grouped(summary.handlings)) events to \(trace); open it at ui.perfetto.dev.")
+    }
     if let record {
       Output.line("\nRecorded to \(record); replay it with --input \(record).")
     }

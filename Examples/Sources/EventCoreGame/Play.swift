@@ -17,6 +17,8 @@ struct Play: ParsableCommand {
   var record: String?
   @Option(help: ArgumentHelp("Replay a file that was recorded.", valueName: "file"))
   var replay: String?
+  @Option(help: ArgumentHelp("Write a trace of the game to a file, for ui.perfetto.dev.", valueName: "file"))
+  var trace: String?
   @Flag(help: "Let the computer play.")
   var bot = false
   @Flag(help: "Play without a terminal, as fast as possible, and print the last frame.")
@@ -39,6 +41,7 @@ struct Play: ParsableCommand {
     let write = try record.map { try Recording.write(to: $0, seed: seed) }
     let game = Game(seed: seed)
     game.onKey = { key, step in write?("\(key) \(step)") }
+    let tracing = trace.map { _ in game.world.startTracing() }
     if headless {
       while game.ending == nil, game.steps < limit { game.step(keys) }
       print(game.frame, terminator: "")
@@ -49,6 +52,7 @@ struct Play: ParsableCommand {
       terminal.restore(saying: "best score: \(game.app.best)\n")
     }
     write?("end \(game.steps)")
+    if let trace { try tracing?.finish(writingTo: trace) }
     if let signal = game.ending, signal != 0 { throw ExitCode(128 + signal) }
   }
 

@@ -120,6 +120,7 @@ enum evc_status evc_balancer_add(struct evc_balancer *balancer,
 				 struct evc_subscription *subscription, uint32_t generation,
 				 bool timed, struct evc_load *load)
 {
+	static const struct evc_observation nobody;
 	struct evc_snapshot_entry entry = { subscription, generation, timed, load };
 	enum evc_status status;
 
@@ -127,7 +128,8 @@ enum evc_status evc_balancer_add(struct evc_balancer *balancer,
 	    load == NULL || subscription == &balancer->subscription)
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&balancer->mutex);
-	status = evc_snapshot_add(&balancer->current, entry, &balancer->clock);
+	/* The router has told its observer of what comes here. */
+	status = evc_snapshot_add(&balancer->current, entry, &balancer->clock, &nobody);
 	pthread_mutex_unlock(&balancer->mutex);
 	return status;
 }

@@ -33,8 +33,8 @@ static __attribute__((noinline)) void *begin_slowly(struct evc_thread_record *re
 		evc_spares_unreserve(record, snapshot->needs, 1);
 		return NULL;
 	}
-	evc_dispatch_address(envelope, &snapshot->entries[0], snapshot->timed ? evc_snapshot_time(snapshot) : 0,
-			     lane, 0);
+	evc_dispatch_address(envelope, &snapshot->entries[0],
+			     snapshot->is_stamped ? evc_snapshot_stamp(snapshot, 1) : 0, lane, 0);
 	record->pins++;
 	return envelope->bytes;
 }

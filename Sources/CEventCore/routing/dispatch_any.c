@@ -145,7 +145,7 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 		*out = (struct evc_dispatch){ 0 };
 		return EVC_OK;
 	}
-	form.time = snapshot->timed ? evc_snapshot_time(snapshot) : 0;
+	form.time = snapshot->is_stamped ? evc_snapshot_stamp(snapshot, events) : 0;
 	form.size = size;
 	form.alignment = alignment;
 	form.receivers = snapshot->count;
@@ -226,14 +226,55 @@ uint32_t evc_dispatch_commit_reporting(struct evc_dispatch *dispatch, struct evc
 	return accepted;
 }
 
+/* Ends the envelopes of one receiver, whose payloads were not written. Returns what follows them. */
+static struct evc_envelope *unmake_some(struct evc_dispatch *dispatch, struct evc_envelope *envelope)
+{
+	struct evc_envelope *next;
+
+	for (uint32_t e = 0; e < dispatch->events; e++, envelope = next) {
+		next = evc_slot_next(envelope);
+		/* Relaxed: nobody else has the box before the commit. */
+		if (dispatch->shared &&
+		    atomic_fetch_sub_explicit(&envelope->box->references, 1, memory_order_relaxed) == 1)
+			evc_box_free(envelope->box, NULL);
+		evc_envelope_untake(dispatch->record, envelope);
+	}
+	return next;
+}
+
+bool evc_dispatch_skip(struct evc_dispatch *dispatch, const struct evc_subscription *subscription)
+{
+	struct evc_envelope *before = NULL, *envelope, *next;
+
+	if (dispatch == NULL || dispatch->array != NULL)
+		return false;
+	envelope = dispatch->first;
+	while (envelope != NULL && envelope->subscription != subscription) {
+		/* The envelopes of a receiver are adjacent. */
+		before = envelope;
+		envelope = evc_slot_next(envelope);
+	}
+	if (envelope == NULL)
+		return false;
+	next = unmake_some(dispatch, envelope);
+	if (before != NULL)
+		evc_slot_set_next(before, next);
+	else
+		dispatch->first = next;
+	dispatch->receivers--;
+	if (!dispatch->shared || dispatch->receivers == 0)
+		dispatch->payloads -= dispatch->events;
+	return true;
+}
+
 void evc_dispatch_abandon(struct evc_dispatch *dispatch)
 {
 	if (dispatch == NULL)
 		return;
 	if (dispatch->record != NULL) {
-		if (dispatch->shared)
+		if (dispatch->shared && dispatch->first != NULL)
 			free_boxes(dispatch->first, dispatch->events);
-		else if (dispatch->first->flags & EVC_ENVELOPE_BATCH)
+		else if (dispatch->first != NULL && dispatch->first->flags & EVC_ENVELOPE_BATCH)
 			evc_box_free(dispatch->first->batch.box, NULL);
 		unmake(dispatch->record, dispatch->first);
 	}

@@ -76,6 +76,7 @@ enum evc_status evc_router_create(struct evc_router **out)
 	atomic_init(&router->table, table);
 	router->route_count = 0;
 	router->clock = (struct evc_clock){ NULL, NULL };
+	router->observer = (struct evc_observer){ NULL, NULL };
 	*out = router;
 	return EVC_OK;
 }
@@ -181,8 +182,35 @@ enum evc_status evc_router_subscribe(struct evc_router *router, uint64_t key,
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&router->mutex);
 	route = add_route(router, key);
-	if (route != NULL)
-		status = evc_snapshot_add(&route->current, entry, &router->clock);
+	if (route != NULL) {
+		struct evc_observation observation = { router->observer, key };
+
+		status = evc_snapshot_add(&route->current, entry, &router->clock, &observation);
+	}
+	pthread_mutex_unlock(&router->mutex);
+	return status;
+}
+
+enum evc_status evc_router_set_observer(struct evc_router *router, const struct evc_observer *observer)
+{
+	enum evc_status status = EVC_OK;
+	struct evc_route_table *table;
+
+	if (router == NULL || (observer != NULL && observer->note == NULL))
+		return EVC_INVALID_ARGUMENT;
+	pthread_mutex_lock(&router->mutex);
+	router->observer = observer != NULL ? *observer : (struct evc_observer){ NULL, NULL };
+	/* Relaxed, both: written under the mutex. */
+	table = atomic_load_explicit(&router->table, memory_order_relaxed);
+	for (size_t i = 0; i < table->capacity && status == EVC_OK; i++) {
+		struct evc_route *route = atomic_load_explicit(&table->slots[i], memory_order_relaxed);
+
+		if (route != NULL) {
+			struct evc_observation observation = { router->observer, route->key };
+
+			status = evc_snapshot_observe(&route->current, &observation);
+		}
+	}
 	pthread_mutex_unlock(&router->mutex);
 	return status;
 }

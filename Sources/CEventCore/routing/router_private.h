@@ -41,6 +41,8 @@ struct evc_router {
 	uint64_t number;
 	/* Constant from the first route on. `now` is NULL for evc_clock_now. */
 	struct evc_clock clock;
+	/* Guarded by `mutex`; the snapshots have copies. */
+	struct evc_observer observer;
 	_Atomic(struct evc_route_table *) table;
 	pthread_mutex_t mutex;
 	/* Guarded by `mutex`. */

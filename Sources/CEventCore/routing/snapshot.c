@@ -13,13 +13,17 @@ static size_t size_for(uint32_t count)
 	return sizeof(struct evc_snapshot) + count * sizeof(struct evc_snapshot_entry);
 }
 
-static struct evc_snapshot *create(uint32_t capacity, const struct evc_clock *clock)
+static struct evc_snapshot *create(uint32_t capacity, const struct evc_clock *clock,
+				   const struct evc_observation *observation)
 {
 	struct evc_snapshot *snapshot =
 		evc_allocate(size_for(capacity), _Alignof(struct evc_snapshot));
 
 	if (snapshot != NULL)
-		*snapshot = (struct evc_snapshot){ .references = 1, .clock = clock };
+		*snapshot = (struct evc_snapshot){ .references = 1,
+						   .is_stamped = observation->observer.note != NULL,
+						   .clock = clock,
+						   .observation = *observation };
 	return snapshot;
 }
 
@@ -30,9 +34,10 @@ static void append(struct evc_snapshot *snapshot, struct evc_snapshot_entry entr
 	sink->retain(sink);
 	snapshot->entries[snapshot->count++] = entry;
 	snapshot->timed |= entry.timed;
+	snapshot->is_stamped |= entry.timed;
 	snapshot->needs |= sink->needs;
 	snapshot->needing += sink->needs != 0;
-	snapshot->is_plain = snapshot->count == 1 && !entry.timed && sink->needs == 0;
+	snapshot->is_plain = snapshot->count == 1 && !snapshot->is_stamped && sink->needs == 0;
 }
 
 /* The index of a subscription, or where it would be added: behind the last one of the same sink. */
@@ -55,12 +60,12 @@ static uint32_t place_of(const struct evc_snapshot *snapshot, uint32_t count,
 
 /* A copy of `old` (may be NULL) with `entry` added or replaced. NULL = out of memory. */
 static struct evc_snapshot *with(const struct evc_snapshot *old, struct evc_snapshot_entry entry,
-				 const struct evc_clock *clock)
+				 const struct evc_clock *clock, const struct evc_observation *observation)
 {
 	uint32_t count = old == NULL ? 0 : old->count;
 	bool is_there;
 	uint32_t place = place_of(old, count, entry.subscription, &is_there);
-	struct evc_snapshot *snapshot = create(is_there ? count : count + 1, clock);
+	struct evc_snapshot *snapshot = create(is_there ? count : count + 1, clock, observation);
 
 	if (snapshot == NULL)
 		return NULL;
@@ -76,13 +81,25 @@ static struct evc_snapshot *with(const struct evc_snapshot *old, struct evc_snap
 static struct evc_snapshot *without(const struct evc_snapshot *old,
 				    const struct evc_subscription *subscription)
 {
-	struct evc_snapshot *snapshot = create(old->count - 1, old->clock);
+	struct evc_snapshot *snapshot = create(old->count - 1, old->clock, &old->observation);
 
 	if (snapshot == NULL)
 		return NULL;
 	for (uint32_t i = 0; i < old->count; i++)
 		if (old->entries[i].subscription != subscription)
 			append(snapshot, old->entries[i]);
+	return snapshot;
+}
+
+/* A copy of `old` with another observation. NULL = out of memory. */
+static struct evc_snapshot *observed(const struct evc_snapshot *old, const struct evc_observation *observation)
+{
+	struct evc_snapshot *snapshot = create(old->count, old->clock, observation);
+
+	if (snapshot == NULL)
+		return NULL;
+	for (uint32_t i = 0; i < old->count; i++)
+		append(snapshot, old->entries[i]);
 	return snapshot;
 }
 
@@ -135,11 +152,11 @@ static void publish(evc_current_snapshot *current, struct evc_snapshot *snapshot
 }
 
 enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry,
-				 const struct evc_clock *clock)
+				 const struct evc_clock *clock, const struct evc_observation *observation)
 {
 	/* Relaxed, here and below: written under the mutex, which the caller holds. */
 	struct evc_snapshot *snapshot =
-		with(atomic_load_explicit(current, memory_order_relaxed), entry, clock);
+		with(atomic_load_explicit(current, memory_order_relaxed), entry, clock, observation);
 
 	if (snapshot == NULL)
 		return EVC_OUT_OF_MEMORY;
@@ -165,6 +182,29 @@ enum evc_status evc_snapshot_remove(evc_current_snapshot *current,
 	}
 	publish(current, snapshot);
 	return EVC_OK;
+}
+
+enum evc_status evc_snapshot_observe(evc_current_snapshot *current, const struct evc_observation *observation)
+{
+	struct evc_snapshot *old = atomic_load_explicit(current, memory_order_relaxed), *snapshot;
+
+	if (old == NULL)
+		return EVC_OK;
+	snapshot = observed(old, observation);
+	if (snapshot == NULL)
+		return EVC_OUT_OF_MEMORY;
+	publish(current, snapshot);
+	return EVC_OK;
+}
+
+uint64_t evc_snapshot_stamp(const struct evc_snapshot *snapshot, uint32_t events)
+{
+	const struct evc_observation *observation = &snapshot->observation;
+
+	if (observation->observer.note != NULL)
+		return observation->observer.note(observation->observer.context, observation->key, events,
+						  snapshot->timed);
+	return evc_snapshot_time(snapshot);
 }
 
 struct evc_snapshot *evc_snapshot_acquire(evc_current_snapshot *current)

@@ -32,18 +32,27 @@ struct evc_snapshot_entry {
 	struct evc_load *load;
 };
 
+/* Who is told of the dispatches to a key. Without `note`: nobody. */
+struct evc_observation {
+	struct evc_observer observer;
+	uint64_t key;
+};
+
 struct evc_snapshot {
 	_Atomic uint32_t references;
 	uint32_t count;
 	/* True if an entry is timed. */
 	bool timed;
-	/* True for a single entry that is not timed and whose sink needs nothing. */
+	/* True if a dispatch calls evc_snapshot_stamp: an entry is timed, or there is an observer. */
+	bool is_stamped;
+	/* True for a single entry whose sink needs nothing, if nothing is stamped. */
 	bool is_plain;
 	/* What posts to the sinks need, and how many entries' sinks do. Those of one sink are adjacent. */
 	uint8_t needs;
 	uint32_t needing;
 	/* The owner's, read during a dispatch through the owner, which is there then. */
 	const struct evc_clock *clock;
+	struct evc_observation observation;
 	struct evc_domain_head retired;
 	struct evc_snapshot_entry entries[];
 };
@@ -52,11 +61,13 @@ struct evc_snapshot {
 typedef _Atomic(struct evc_snapshot *) evc_current_snapshot;
 
 /*
- * Adds an entry, or replaces that of its subscription. `clock` is the owner's. Under the owner's mutex.
- * EVC_OUT_OF_MEMORY or EVC_OK.
+ * Adds an entry, or replaces that of its subscription. `clock` is the owner's, and so is `observation`, which is
+ * copied. Under the owner's mutex. EVC_OUT_OF_MEMORY or EVC_OK.
  */
 enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry,
-				 const struct evc_clock *clock);
+				 const struct evc_clock *clock, const struct evc_observation *observation);
+/* Changes the observation. Under the owner's mutex. EVC_OUT_OF_MEMORY or EVC_OK. */
+enum evc_status evc_snapshot_observe(evc_current_snapshot *current, const struct evc_observation *observation);
 /* Removes a subscription's entry. Under the owner's mutex. EVC_NOT_FOUND, EVC_OUT_OF_MEMORY or EVC_OK. */
 enum evc_status evc_snapshot_remove(evc_current_snapshot *current,
 				    const struct evc_subscription *subscription);
@@ -76,6 +87,9 @@ static inline uint64_t evc_snapshot_time(const struct evc_snapshot *snapshot)
 
 	return evc_likely(clock->now == NULL) ? evc_clock_now() : clock->now(clock->context);
 }
+
+/* What a dispatch of `events` through the owner of a stamped snapshot writes as their time. */
+uint64_t evc_snapshot_stamp(const struct evc_snapshot *snapshot, uint32_t events);
 
 /* Drops the owner's reference after a grace period. `snapshot` may be NULL. */
 void evc_snapshot_retire(struct evc_snapshot *snapshot);

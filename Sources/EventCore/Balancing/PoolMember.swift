@@ -89,6 +89,11 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     }
   }
 
+  func observe(by instruments: Instruments?) {
+    own.observe(by: instruments)
+    pool.observe(by: instruments)
+  }
+
   private func add(_ entry: Entry, to routes: PoolRoutes) {
     routes.add(
       entry.route, entry.subscription, generation: entry.generation, timed: entry.timed, load: load)

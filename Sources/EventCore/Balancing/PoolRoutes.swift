@@ -100,6 +100,9 @@ final class PoolRoutes: @unchecked Sendable {
     }
   }
 
+  /// As `RouteRegistry.observe`.
+  func observe(by instruments: Instruments?) { routes.observe(by: instruments) }
+
   /// As `BalancerCore.refused`, of all balancers.
   var refused: UInt64 {
     state.withLock { $0.routes.values.reduce(0) { $0 + $1.sink.refused } }

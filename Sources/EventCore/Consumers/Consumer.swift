@@ -26,6 +26,8 @@ final class Consumer: @unchecked Sendable {
   @usableFromInline let calls: HandlerCalls
   private(set) var registry: HandlerRegistry!
   let hooks: ConsumerHooks
+  /// What is known of it while the central is observed.
+  let probe: ConsumerProbe
   private(set) var mailbox: (any MailboxCore)!
   /// Drives this consumer; nil if it has a thread.
   let pump: ConsumerPump?
@@ -51,6 +53,10 @@ final class Consumer: @unchecked Sendable {
   /// The consumer whose handlers the calling thread is running, if any. It is set for a whole run of
   /// events, and while a consumer releases ended handlers.
   static let current = ThreadLocal<Consumer>()
+  /// Its probe.
+  static let currentProbe: @Sendable () -> Unmanaged<ConsumerProbe>? = { [current] in
+    current.unretained.map { $0._withUnsafeGuaranteedRef { .passUnretained($0.probe) } }
+  }
 
   /// - Parameters:
   ///   - routes: Where the consumer registers its handlers. For a worker without the router of the shared
@@ -68,6 +74,7 @@ final class Consumer: @unchecked Sendable {
     workerReceivers = .allocate(capacity: 1)
     workerReceivers.initialize(to: SharedReceivers())
     self.hooks = hooks
+    probe = basis.instruments.makeProbe(hooks.name)
     self.direct = direct
     self.basis = basis
     self.pump = pump
@@ -77,10 +84,12 @@ final class Consumer: @unchecked Sendable {
       hooks.shared?.core.makeWorker(self, strategy)
       ?? basis.core.parts.makeMailbox(self, strategy, capacity, pump)
     registry = HandlerRegistry(self, routes)
+    basis.instruments.add(self)
   }
 
   deinit {
-    // In case the consumer never ran.
+    // In case the consumer never ran, both.
+    basis.instruments.remove(probe) { reading }
     _ = registry.takeAll()
     workerReceivers.deinitialize(count: 1)
     workerReceivers.deallocate()
@@ -215,6 +224,7 @@ final class Consumer: @unchecked Sendable {
     for (receiver, handler) in calls.answer(andEnd: true) {
       receiver.drop(handler)
     }
+    basis.instruments.remove(probe) { reading }
     ended.open()
   }
 

@@ -13,6 +13,8 @@ struct ConsumerHooks: Sendable {
   var trace: TraceName?
   /// Of a consumer from which a task takes its events, in a central with a carrier.
   var taken: TakenValue?
+  /// Its name in statistics.
+  var name = "consumer"
 }
 
 /// When a listener thread does its periodic work.

@@ -16,6 +16,9 @@ final class EventCallbackHandle: Sendable {
 
   var call: (consumer: Consumer, handler: HandlerState) { (consumer, handler) }
 
+  /// Of the events of its type, for all callbacks of the thread that share it; nil if the thread had ended.
+  var subscription: Subscription? { receiver?.subscription }
+
   /// Whether the callback can still be called.
   public var isActive: Bool { !handler.isEnded }
 

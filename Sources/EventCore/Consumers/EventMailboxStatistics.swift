@@ -3,7 +3,7 @@
 
 /// What came to a mailbox, and what became of it there. Exact while nothing is dispatched or handled; otherwise
 /// a momentary reading, whose parts may be some events apart.
-public struct EventMailboxStatistics: Sendable, Equatable {
+public struct EventMailboxStatistics: Sendable, Equatable, Codable {
   /// Events that were accepted, including those that were dropped or superseded afterwards.
   public var accepted: UInt64
   /// Events that found a bounded mailbox full and were not accepted.

@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 /// What an event thread has done so far. Once nothing waits, the counts add up to the accepted events.
-public struct EventThreadStatistics: Sendable, Equatable {
+public struct EventThreadStatistics: Sendable, Equatable, Codable {
   /// Events for which at least one callback was called.
   public var delivered: UInt64
   /// Events for which no callback was called: all had ended, or their interests skipped the event.

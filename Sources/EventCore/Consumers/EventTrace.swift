@@ -97,7 +97,7 @@ final class TraceLog: Sendable {
   fileprivate func append(_ key: UInt, _ lane: UInt8, _ time: UInt64, _ receiver: String) {
     state.withLock { state in
       guard let sequence = state.entries?.count else { return }
-      let type = state.names[key] ?? Self.name(of: key)
+      let type = state.names[key] ?? eventTypeName(key)
       state.names[key] = type
       let lane = Lane(index: lane)
       state.entries?.append(
@@ -105,17 +105,6 @@ final class TraceLog: Sendable {
           sequence: sequence, time: DispatchTime(uptimeNanoseconds: time), type: type, receiver: receiver,
           method: lane.method, priority: lane.priority))
     }
-  }
-
-  /// The name of the type with a key, which is the address of its metadata.
-  private static func name(of key: UInt) -> String {
-    let name = String(reflecting: unsafeBitCast(key, to: Any.Type.self))
-    // "(unknown context at $7f0012345678)." stands for a file or a function, and differs from run to run.
-    var parts = name.split(separator: "(unknown context at ", omittingEmptySubsequences: false)
-    for index in parts.indices.dropFirst() {
-      parts[index] = parts[index].drop { $0 != ")" }.dropFirst(2)
-    }
-    return parts.joined()
   }
 }
 

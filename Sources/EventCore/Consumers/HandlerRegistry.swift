@@ -13,6 +13,8 @@ final class HandlerRegistry: @unchecked Sendable {
     var isClosed = false
     /// Whether it was closed to handle first what waits.
     var isDraining = false
+    /// As the instruments of the central say.
+    var isObserved = false
 
     var all: [Receiver] { Array(receivers.values) + Array(conflated.values) }
   }
@@ -125,7 +127,31 @@ final class HandlerRegistry: @unchecked Sendable {
     }
   }
 
+  /// Begins or stops to count events, as the instruments of the central say. Any thread.
+  func followInstruments() {
+    let instruments = consumer.basis.instruments
+    state.withLock { state in
+      guard !state.isClosed, state.isObserved != instruments.isObserved else { return }
+      state.isObserved = instruments.isObserved
+      // First the receivers, so that nothing is told without being counted; events that come meanwhile are timed later.
+      for receiver in state.all { observe(receiver, state) }
+      routes.observe(by: state.isObserved ? instruments : nil)
+      consumer.hooks.shared?.observe(by: state.isObserved ? instruments : nil)
+    }
+  }
+
   // MARK: With the state locked
+
+  private func observe(_ receiver: Receiver, _ state: State) {
+    // The consumer's own jobs are no events of the user's.
+    guard !receiver.isUnbounded else { return }
+    if let shared = consumer.hooks.shared {
+      shared.observe(state.isObserved, receiver)
+    } else {
+      receiver.observe(state.isObserved, after: receiver.generation)
+    }
+    if receiver.liveCount > 0 { publish(receiver) }
+  }
 
   /// Subscribes the receiver with its generation, and with whether it needs the time.
   private func publish(_ receiver: Receiver) {
@@ -149,6 +175,7 @@ final class HandlerRegistry: @unchecked Sendable {
       let receiver = Receiver(type, consumer: consumer, conflation)
       receiver.subscription = consumer.mailbox.addSubscription(receiver)
       state.receivers[type.key] = receiver
+      if state.isObserved { observe(receiver, state) }
       return receiver
     }
     let ordinal = consumer.hooks.shared.map { _ in
@@ -158,6 +185,7 @@ final class HandlerRegistry: @unchecked Sendable {
       type, consumer: consumer, conflation, ordinal: ordinal ?? 0)
     receiver.subscription = consumer.mailbox.addLatestSubscription(receiver)
     state.conflated[ObjectIdentifier(receiver)] = receiver
+    if state.isObserved { observe(receiver, state) }
     return receiver
   }
 

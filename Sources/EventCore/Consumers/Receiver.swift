@@ -46,11 +46,10 @@ final class Receiver: @unchecked Sendable {
   private let member: Unmanaged<PoolMember>?
   /// Notes the events in a deterministic central.
   private let trace: TraceName?
-  /// Whether neither of the two has to know of events.
-  private let isUnwatched: Bool
 
   private struct Additions {
     var handlers: [EventHandler] = []
+    var observed = ObservedGenerations()
     /// The generation of the last handler that was added, taken over or not.
     var generation: UInt32 = 0
   }
@@ -58,6 +57,12 @@ final class Receiver: @unchecked Sendable {
   private struct List: ~Copyable {
     var handlers = HandlerList()
     var appliedGeneration: UInt32 = 0
+    /// Which events are counted.
+    var observed = ObservedGenerations()
+    /// Whether the pool, a trace or the probe has to know of events.
+    var isWatched = false
+    /// Whether a handler needs the time of the dispatch. Known while the central is observed.
+    var isTimed = false
   }
   /// A pointer, since a class's property would be checked for exclusive access each time.
   private let list: UnsafeMutablePointer<List>
@@ -82,6 +87,11 @@ final class Receiver: @unchecked Sendable {
   let isOver = Atomic<Bool>(false)
 
   private let additions = Guarded(Additions())
+  /// Counts the events of observed generations. Made under the lock of the consumer's registry, when the central is
+  /// observed for the first time, and read by the consumer's thread after that.
+  private let probe = LazyReference<ReceiverProbe>()
+  // Not retained: the consumer's. A retain would have the thread that dispatches wait for the cache line.
+  private let instruments: Unmanaged<Instruments>
   /// Of a worker: what `generation` was when the worker began to take from its shared mailbox. What waited
   /// there before is for the handlers that it had then. Written before the worker begins.
   var firstGeneration: UInt32 = 0
@@ -94,7 +104,7 @@ final class Receiver: @unchecked Sendable {
     route = PoolRoute(key: type.key, ordinal: ordinal)
     member = consumer.hooks.member.map { .passRetained($0) }
     trace = consumer.hooks.trace
-    isUnwatched = member == nil && trace == nil
+    instruments = .passUnretained(consumer.basis.instruments)
     list = .allocate(capacity: 1)
     list.initialize(to: List())
     direct = .allocate(capacity: 1)
@@ -123,6 +133,22 @@ final class Receiver: @unchecked Sendable {
     handler.state.begin(at: next, by: consumer._withUnsafeGuaranteedRef { $0.basis.clock })
     additions.withLock { additions in
       additions.handlers.append(handler)
+      additions.generation = next
+    }
+    // Releasing: pairs with `generation`.
+    registered.store(next, ordering: .releasing)
+  }
+
+  /// Begins or stops to count the events that are dispatched after `last`, as `add` does for a handler. Under the
+  /// registry's lock.
+  func observe(_ isObserved: Bool, after last: UInt32) {
+    require(
+      last < .max - 1,
+      "An event type can be observed 4,294,967,294 times on one thread, and it has been: make a new thread.")
+    let next = last + 1
+    if isObserved { _ = probe.value(or: { consumer._withUnsafeGuaranteedRef { $0.probe.makeProbe(key) } }) }
+    additions.withLock { additions in
+      additions.observed.change(to: isObserved, at: next)
       additions.generation = next
     }
     // Releasing: pairs with `generation`.
@@ -181,9 +207,13 @@ final class Receiver: @unchecked Sendable {
   func deliverAny(
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
   ) -> Bool {
-    isUnwatched
-      ? deliverToHandlers(payload, envelope, owned: owned)
-      : deliverWatched(payload, envelope, owned: owned)
+    let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+    if generation > list.pointee.appliedGeneration {
+      apply()
+    }
+    return list.pointee.isWatched
+      ? deliverWatched(payload, envelope, owned: owned)
+      : deliverToHandlers(payload, envelope, owned: owned)
   }
 
   @inline(never)
@@ -191,9 +221,68 @@ final class Receiver: @unchecked Sendable {
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
   ) -> Bool {
     trace?.note(key, envelope, at: consumer._withUnsafeGuaranteedRef { $0.basis.now })
-    return member == nil
+    let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+    guard list.pointee.observed.contains(generation) else {
+      return deliverUncounted(payload, envelope, owned: owned)
+    }
+    return probe.withValue {
+      deliverCounted(payload, envelope, owned: owned, Unmanaged.passUnretained($0))
+    } ?? deliverUncounted(payload, envelope, owned: owned)
+  }
+
+  @inline(__always)
+  private func deliverUncounted(
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
+  ) -> Bool {
+    member == nil
       ? deliverToHandlers(payload, envelope, owned: owned)
       : deliverInPool(payload, envelope, owned: owned)
+  }
+
+  /// The same while the central is observed. An event that bears a time is measured, unless all events of its type bear
+  /// one, of which some are chosen.
+  private func deliverCounted(
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool, _ probe: Unmanaged<ReceiverProbe>
+  ) -> Bool {
+    consumer._withUnsafeGuaranteedRef { consumer in
+      instruments._withUnsafeGuaranteedRef { instruments in
+        // Read before the delivery, after which the envelope may be gone.
+        let dispatched = envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self)
+        let limit = instruments.limit.load(ordering: .relaxed)
+        let before = consumer.calls.delivered.load(ordering: .relaxed)
+        let isTimed = dispatched != 0 || limit != .max
+        let begin = isTimed ? instruments.now : 0
+        if isTimed { consumer.probe.willHandle(key, at: begin) }
+        let moved = deliverUncounted(payload, envelope, owned: owned)
+        let called = consumer.calls.delivered.load(ordering: .relaxed) != before
+        probe._withUnsafeGuaranteedRef { $0.count(called) }
+        if isTimed { didDeliver(probe, called, dispatched, from: begin, limit) }
+        return moved
+      }
+    }
+  }
+
+  /// Measures an event, unless all events of its type bear a time, of which some are chosen.
+  @inline(never)
+  private func didDeliver(
+    _ probe: Unmanaged<ReceiverProbe>, _ called: Bool, _ dispatched: UInt64, from begin: UInt64, _ limit: UInt64
+  ) {
+    consumer._withUnsafeGuaranteedRef { consumer in
+      instruments._withUnsafeGuaranteedRef { instruments in
+        let end = instruments.now
+        consumer.probe.didHandle()
+        if called, dispatched != 0,
+          !list.pointee.isTimed
+            || Instruments.isChosen(dispatched, instruments.sampling.load(ordering: .relaxed))
+        {
+          probe._withUnsafeGuaranteedRef { probe in
+            probe.record(waiting: begin &- min(begin, dispatched), handling: end &- begin)
+            instruments.trace(probe, from: begin, to: end, dispatched: dispatched)
+          }
+        }
+        if end &- begin >= limit { instruments.report(consumer, key, took: end &- begin) }
+      }
+    }
   }
 
   /// The same in a pool. Out of line, since it would give every event a larger stack frame and its guard.
@@ -222,9 +311,6 @@ final class Receiver: @unchecked Sendable {
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
   ) -> Bool {
     let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
-    if generation > list.pointee.appliedGeneration {
-      apply()
-    }
     return consumer._withUnsafeGuaranteedRef { consumer in
       // Only this thread changes the list, and not while it delivers.
       let handlers = list.pointee.handlers.first
@@ -248,20 +334,24 @@ final class Receiver: @unchecked Sendable {
   /// Moves the additions to the list, except ended ones. The consumer's thread only, outside of handlers.
   @inline(never)
   func apply() {
-    let (added, generation) = additions.withLock { additions in
+    let (added, generation, observed) = additions.withLock { additions in
       defer { additions.handlers.removeAll() }
-      return (additions.handlers, additions.generation)
+      return (additions.handlers, additions.generation, additions.observed)
     }
     list.pointee.appliedGeneration = generation
+    list.pointee.observed = observed
+    list.pointee.isWatched = member != nil || trace != nil || !observed.isEmpty
     for handler in added where !handler.state.isEnded {
       list.pointee.handlers.append(handler)
     }
+    list.pointee.isTimed = !observed.isEmpty && list.pointee.handlers.isTimed
     direct.pointee = directHandlers()
   }
 
   /// The value of `direct` for the list as it is now.
   private func directHandlers() -> DirectHandlers {
-    guard list.pointee.handlers.isUniform, isUnwatched else { return DirectHandlers() }
+    guard list.pointee.handlers.isUniform, member == nil, trace == nil, !list.pointee.observed.isOn
+    else { return DirectHandlers() }
     let first = list.pointee.handlers.first
     return DirectHandlers(
       first: UnsafeRawPointer(first), end: UnsafeRawPointer(first + list.pointee.handlers.count),
@@ -275,6 +365,7 @@ final class Receiver: @unchecked Sendable {
       apply()
     }
     let dropped = list.pointee.handlers.remove(handler)
+    list.pointee.isTimed = list.pointee.isTimed && list.pointee.handlers.isTimed
     direct.pointee = directHandlers()
     // Sequentially consistent, as in `end`, which counted it. After the removal from the list.
     ended.wrappingSubtract(1, ordering: .sequentiallyConsistent)

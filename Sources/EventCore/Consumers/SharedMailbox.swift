@@ -88,6 +88,22 @@ final class SharedMailbox: @unchecked Sendable {
     }
   }
 
+  /// Begins or stops to count the events of a worker's receiver, from the next generation on. Under the lock of the
+  /// consumer's registry.
+  func observe(_ isObserved: Bool, _ receiver: Receiver) {
+    state.withLock { state in
+      guard !state.isClosed, let entry = state.entries[receiver.route] else {
+        return receiver.observe(isObserved, after: receiver.generation)
+      }
+      receiver.observe(isObserved, after: entry.generation)
+      entry.generation = receiver.generation
+      if !entry.members.isEmpty { subscribe(entry) }
+    }
+  }
+
+  /// As `RouteRegistry.observe`.
+  func observe(by instruments: Instruments?) { router.observe(by: instruments) }
+
   /// Called when no handler of a receiver needs the time any more (D8). Under its registry's lock.
   func leaveClock(_ receiver: Receiver) {
     state.withLock { state in

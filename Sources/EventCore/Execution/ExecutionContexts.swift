@@ -98,10 +98,10 @@ package final class ExecutionContexts: @unchecked Sendable {
         let consumer: Consumer
         if let serial {
           // By counting alone: how much time has passed since the last look differs from run to run.
-          let hooks = ConsumerHooks(upkeep: { _ in upkeep(.whileBusy) }, trace: serial.name(name))
+          let hooks = ConsumerHooks(upkeep: { _ in upkeep(.whileBusy) }, trace: serial.name(name), name: name)
           consumer = makeConsumer(serial.makePump(), hooks)
         } else {
-          consumer = makeConsumer(nil, ConsumerHooks(upkeep: upkeep))
+          consumer = makeConsumer(nil, ConsumerHooks(upkeep: upkeep, name: name))
           startThread(named: name) { consumer.run() }
         }
         return ExecutionContext(
@@ -185,7 +185,8 @@ package final class ExecutionContexts: @unchecked Sendable {
     let pump =
       isDrivenElsewhere ? nil : serial?.makePump(insteadOf: driver)
     let consumer = makeConsumer(
-      pump ?? ConsumerPump(driver, batch: batch), ConsumerHooks(trace: serial?.name(name), taken: taken), capacity)
+      pump ?? ConsumerPump(driver, batch: batch),
+      ConsumerHooks(trace: serial?.name(name), taken: taken, name: name), capacity)
     return ExecutionContext(place, consumer, key: key, endsWithUsers: true, host: self)
   }
 

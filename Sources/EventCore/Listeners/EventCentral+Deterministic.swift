@@ -37,7 +37,8 @@ extension EventCentral {
     deterministic seed: UInt64, core: Core = .default, clock: C = ManualClock()
   ) {
     let clock = CentralClock(clock, startingAt: CentralClock.start)
-    self.init(CentralBasis(core: core, clock: clock, timersInPumps: true), seed: seed)
+    self.init(
+      CentralBasis(core: core, clock: clock, timersInPumps: true, source: Consumer.currentProbe), seed: seed)
   }
 
   /// Handles the events of a deterministic central, on the calling thread, until none is left, or the limit is reached.

@@ -16,7 +16,7 @@ public final class EventCentral: EventListenable, Sendable {
       carrier: ofShared.withLock {
         $0.isMade = true
         return $0.carrier
-      }), seed: nil)
+      }, source: Consumer.currentProbe), seed: nil)
   private static let ofShared = Guarded<(carrier: EventCarrier?, isMade: Bool)>((nil, false))
 
   /// The implementation that the central uses.
@@ -26,6 +26,8 @@ public final class EventCentral: EventListenable, Sendable {
   public let listener: EventListener
   let scheduler: Scheduler
   let basis: CentralBasis
+  /// What sends events to other machines (`BridgeSeam.swift`).
+  let outward = Outward()
   /// Runs what would be concurrent, if the central is deterministic.
   let serial: SerialLoop?
 
@@ -51,7 +53,9 @@ public final class EventCentral: EventListenable, Sendable {
     core: Core = .default, clock: C = SuspendingClock(), timers: Timers = .thread
   ) {
     self.init(
-      CentralBasis(core: core, clock: CentralClock.given(clock), timersInPumps: timers == .pumps), seed: nil)
+      CentralBasis(
+        core: core, clock: CentralClock.given(clock), timersInPumps: timers == .pumps, source: Consumer.currentProbe),
+      seed: nil)
   }
 
   /// For EventCoreTracing: makes a central that carries something with its events.
@@ -60,7 +64,8 @@ public final class EventCentral: EventListenable, Sendable {
   ) {
     self.init(
       CentralBasis(
-        core: core, clock: CentralClock.given(clock), timersInPumps: timers == .pumps, carrier: carrier), seed: nil)
+        core: core, clock: CentralClock.given(clock), timersInPumps: timers == .pumps, carrier: carrier,
+        source: Consumer.currentProbe), seed: nil)
   }
 
   /// For EventCoreTracing: has ``shared``, which is made at its first use, carry something. False if it was made already.

@@ -130,9 +130,11 @@ final class TypedStickyEvent<E: Eventable>: StickyEvent, @unchecked Sendable {
     self.slot = slot
     let driver = Driver()
     pump = ConsumerPump(driver, batch: 1)
+    var hooks = ConsumerHooks(name: "newest")
+    hooks.taken = basis.carrier.map { _ in TakenValue() }
     consumer = Consumer(
       basis, routes: RouterGroup([router]), direct: router, strategy: .park, pump: pump,
-      hooks: ConsumerHooks(taken: basis.carrier.map { _ in TakenValue() }))
+      hooks: hooks)
     driver.event = self
     let handler = TypedHandler<E>(HandlerState(isTimed: true), conflation: .latestOnly) { event, lane, time, _ in
       slot.pointee = Kept(event: event, lane: lane, time: time)

@@ -47,6 +47,16 @@ final class CarryingRouter: RouterCore {
     }
   }
 
+  func skip(_ subscription: Subscription, size: Int, _ state: inout DispatchState) {
+    guard let first = state.first else { return }
+    // All payloads have the same value, and it is there already.
+    let value = CarriedLayout(behind: size).value(in: envelopePayload(first))
+    let payloads = state.payloads
+    base.skip(subscription, size: size, &state)
+    guard let value else { return }
+    for _ in state.payloads..<payloads { Unmanaged.passUnretained(value as AnyObject).release() }
+  }
+
   // `beginBatch` is the protocol's own, without an array: what lies side by side has no room between.
 
   func commit(_ state: inout DispatchState) -> Int { base.commit(&state) }
@@ -60,6 +70,8 @@ final class CarryingRouter: RouterCore {
   func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
     base.subscribe(key, subscription, generation: generation, timed: timed)
   }
+
+  func observe(by instruments: Instruments?) { base.observe(by: instruments) }
 
   func unsubscribe(_ key: UInt, _ subscription: Subscription) { base.unsubscribe(key, subscription) }
 }

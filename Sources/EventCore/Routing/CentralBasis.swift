@@ -11,10 +11,15 @@ struct CentralBasis: Sendable {
   let sticky = StickyEvents()
   /// What travels with the events; nil for nothing.
   let carrier: EventCarrier?
+  /// What observes it.
+  let instruments: Instruments
 
+  /// - Parameter source: The receiver whose handler runs on the calling thread.
   init(
-    core: EventCentral.Core, clock: CentralClock? = nil, timersInPumps: Bool = false, carrier: EventCarrier? = nil
+    core: EventCentral.Core, clock: CentralClock? = nil, timersInPumps: Bool = false, carrier: EventCarrier? = nil,
+    source: @escaping @Sendable () -> Unmanaged<ConsumerProbe>? = { nil }
   ) {
+    instruments = Instruments(clock, source: source)
     self.carrier = carrier
     self.core = core
     self.clock = clock

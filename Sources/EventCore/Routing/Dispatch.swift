@@ -107,6 +107,28 @@ func begin<E: Eventable>(
   return true
 }
 
+/// Dispatches an event to every receiver but some, and says what became of it at each of the others.
+func dispatch<E: Eventable>(
+  _ event: consuming E, lane: Lane, through router: any RouterCore, skipping others: [Subscription]
+) -> EventDispatchOutcome {
+  var state = DispatchState()
+  var outcome = EventDispatchOutcome()
+  router.begin(
+    key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
+    alignment: payloadAlignment(of: E.self), events: 1, &state)
+  guard state.first != nil else { return outcome }
+  for other in others { router.skip(other, size: MemoryLayout<E>.size, &state) }
+  var next = state.first
+  for _ in 0..<state.payloads {
+    // Not nil: there are as many envelopes as payloads, at least.
+    let envelope = next.unsafelyUnwrapped
+    envelopePayload(envelope).initializeMemory(as: E.self, to: copy event)
+    next = envelopeNext(envelope)
+  }
+  router.commit(&state, &outcome)
+  return outcome
+}
+
 /// Dispatches the events of a sequence in batches. Returns how often receivers accepted one.
 @inlinable
 func dispatchBatches<S: Sequence>(

@@ -15,6 +15,9 @@ protocol RouteRegistry: AnyObject, Sendable {
   /// Ends a subscription. Events that are already addressed to it still arrive.
   func unsubscribe(_ key: UInt, _ subscription: Subscription)
 
+  /// Tells the instruments of each dispatch through the routers that this stands for, from now on; nil for nobody.
+  func observe(by instruments: Instruments?)
+
   /// Whether subscriptions that are registered here get the events that are dispatched through a router.
   func includes(_ router: any RouterCore) -> Bool
 }
@@ -48,6 +51,10 @@ final class RouterGroup: RouteRegistry {
     }
   }
 
+  func observe(by instruments: Instruments?) {
+    for router in routers { router.observe(by: instruments) }
+  }
+
   func includes(_ router: any RouterCore) -> Bool { routers.contains { $0 === router } }
 }
 
@@ -78,6 +85,12 @@ protocol RouterCore: RouteRegistry {
   /// once more, which costs each dispatch 6 ns.
   func beginBatch(
     events: Int, key: UInt, lane: UInt8, size: Int, alignment: Int, _ state: inout DispatchState)
+
+  /// Takes a receiver out of a dispatch, between `begin` and the writing of the payloads. Does nothing if the dispatch
+  /// does not go to it. The pointer is only compared.
+  ///
+  /// - Parameter size: That of an event, in bytes.
+  func skip(_ subscription: Subscription, size: Int, _ state: inout DispatchState)
 
   /// Posts to every receiver. Returns the sum over the events of how many receivers accepted each.
   @discardableResult

@@ -42,6 +42,10 @@ final class ThreadLocal<Value: AnyObject>: Sendable {
     pthread_getspecific(key).map { Unmanaged.fromOpaque($0).takeUnretainedValue() }
   }
 
+  /// The same without a retain, for those who use it at once.
+  @inline(__always)
+  var unretained: Unmanaged<Value>? { pthread_getspecific(key).map { .fromOpaque($0) } }
+
   /// Runs `body` with a value on the calling thread, and restores the previous value.
   func with<Result>(_ value: Value, _ body: () throws -> Result) rethrows -> Result {
     let before = pthread_getspecific(key)

@@ -102,3 +102,20 @@ package func currentThreadNumber() -> UInt {
 func yieldThread() {
   _ = sched_yield()
 }
+
+/// The name of the calling thread; empty if it has none, or if the system does not tell.
+func currentThreadName() -> String {
+  var name = [UInt8](repeating: 0, count: 64)
+  #if canImport(Darwin)
+    name.withUnsafeMutableBytes {
+      _ = pthread_getname_np(pthread_self(), $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+    }
+  #elseif os(Linux) || os(Android)
+    let file = open("/proc/thread-self/comm", O_RDONLY)
+    guard file >= 0 else { return "" }
+    defer { close(file) }
+    let length = name.withUnsafeMutableBytes { read(file, $0.baseAddress, $0.count - 1) }
+    guard length > 0 else { return "" }
+  #endif
+  return String(decoding: name.prefix { $0 != 0 && $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+}

@@ -75,7 +75,7 @@ public final class EventPump {
     pump = ConsumerPump(driver, batch: ExecutionContexts.largeBatch)
     consumer = Consumer(
       central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
-      capacity: mailbox, pump: pump, hooks: ConsumerHooks(trace: central.serial?.name("EventPump")))
+      capacity: mailbox, pump: pump, hooks: ConsumerHooks(trace: central.serial?.name("EventPump"), name: "EventPump"))
     place = EventPumpPlace(consumer)
     self.mailbox = consumer.mailbox
     consumer.setOwner(self)

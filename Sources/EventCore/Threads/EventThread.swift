@@ -115,7 +115,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
       strategy: strategy, capacity: capacity, pump: serial?.makePump(workerOf: membership?.shared, whenEnded: membership?.didEnd),
       hooks: ConsumerHooks(
         member: membership?.member, shared: membership?.shared,
-        trace: serial?.name(name ?? membership?.name ?? "\(Self.self)")))
+        trace: serial?.name(name ?? membership?.name ?? "\(Self.self)"), name: name ?? membership?.name ?? "\(Self.self)"))
   }
 
   private func begin(_ membership: PoolMembership?, name: String?) {
@@ -136,7 +136,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
     direct = central.basis.makeRouter()
     consumer = Consumer(
       central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
-      capacity: mailbox, pump: pump, hooks: ConsumerHooks(trace: central.serial?.name("\(Self.self)")))
+      capacity: mailbox, pump: pump, hooks: ConsumerHooks(trace: central.serial?.name("\(Self.self)"), name: "\(Self.self)"))
     consumer.setOwner(self)
     registerHandlers()
   }

@@ -42,11 +42,23 @@ struct Bar: Sendable {
     Bar(text: "\(shape.rawValue): lockFree, ns", limit: limit) { $0.median(shape, .lockFree) }
   }
 
+  /// A subject takes at most `limit` nanoseconds more than `plain` in the same shape.
+  private static func above(_ limit: Double, _ shape: Shape, _ subject: Subject) -> Bar {
+    Bar(text: "\(shape.rawValue): \(subject.rawValue) - plain, ns", limit: limit) { rows in
+      guard let figure = rows.median(shape, subject), let reference = rows.median(shape, .plain)
+      else { return nil }
+      return figure - reference
+    }
+  }
+
   static let all: [Bar] = [
     .atMost(1.25, .oneToOne, .rawC),
     .atMost(0.5, .oneToOne, .mutexSwap),
     .between(1.6, .oneToOne, .locking, .mutexSwap),
     .atMost(1.15, .bounded, .plain),
+    .above(5, .statistics, .sampling64),
+    .above(60, .tracing, .tracing),
+    .above(3, .tracing, .tracing100),
     .atMost(1.0 / 30, .oneToOne, .dispatchQueue),
     .atMost(1.0 / 30, .oneToOne, .asyncStream),
     .atMost(1.0 / 3, .batch64, .plain),

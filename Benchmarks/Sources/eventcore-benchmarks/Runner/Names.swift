@@ -5,6 +5,8 @@
 enum Shape: String, CaseIterable {
   case oneToOne = "one-to-one"
   case bounded
+  case statistics
+  case tracing
   case batch64 = "batch-64"
   case fourToOne = "four-to-one"
   case eightToOne = "eight-to-one"
@@ -60,7 +62,7 @@ enum Shape: String, CaseIterable {
 
   var unit: String {
     switch self {
-    case .oneToOne, .bounded, .batch64, .fourToOne, .eightToOne, .sixteenToOne, .thirtyTwoToOne,
+    case .oneToOne, .bounded, .statistics, .tracing, .batch64, .fourToOne, .eightToOne, .sixteenToOne, .thirtyTwoToOne,
       .randomLane, .pumpFrame, .listener, .poolEven, .choices, .sequenceOneToOne:
       "ns/event"
     case .eightHandlers, .eightMailboxes, .eightListeners, .sequenceOneToEight: "ns/delivery"
@@ -124,6 +126,12 @@ enum Subject: String, CaseIterable {
   case shared
   /// A bounded mailbox whose policy is to drop the oldest event.
   case dropOldest = "drop-oldest"
+  /// What a central that is observed pays: nothing is timed, one of 64 events, all of them; a trace of one of 100, of all.
+  case counting
+  case sampling64 = "sampling-64"
+  case timing
+  case tracing100 = "tracing-100"
+  case tracing
   case bareThreads = "bare-threads"
   case dispatchSource = "dispatch-source"
   case coreInbox = "core-inbox"

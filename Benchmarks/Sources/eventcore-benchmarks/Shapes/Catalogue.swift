@@ -5,6 +5,7 @@
 func catalogue(_ scale: Scale) -> [Candidate] {
   var all = plainCandidates(Event24.self, scale)
   all += boundedCandidates(scale)
+  all += observedCandidates(scale)
   all += crowdCandidates(Event24.self, scale)
   all += gapCandidates(scale)
   all += batchCandidates(Event24.self, scale)

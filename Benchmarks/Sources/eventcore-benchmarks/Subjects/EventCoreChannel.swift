@@ -8,12 +8,15 @@ final class EventCoreChannel<Event: BenchmarkEvent>: BatchChannel, LaneChannel {
   private let central: EventCentral
   private let threads: [EventThread]
   private let priorities = EventPriority.inOrder
+  private let observer: (any Sendable)?
 
   init(
-    _ core: EventCentral.Core, _ consumers: [[Handler]], mailbox: EventMailboxCapacity = .unbounded
+    _ core: EventCentral.Core, _ consumers: [[Handler]], mailbox: EventMailboxCapacity = .unbounded,
+    observedBy observe: (EventCentral) -> (any Sendable)? = { _ in nil }
   ) {
     let central = EventCentral(core: core)
     self.central = central
+    observer = observe(central)
     threads = consumers.map { handlers in
       let thread = EventThread(on: central, mailbox: mailbox, name: "consumer")
       for handler in handlers {

@@ -10,6 +10,8 @@
     let router: OpaquePointer
     /// Kept for the C router, which reads it during a dispatch.
     private let clock: CentralClock?
+    /// Kept for the C router likewise; nil if there never was one.
+    private let observer = Guarded<Instruments?>(nil)
 
     init(_ clock: CentralClock?) {
       self.clock = clock
@@ -64,6 +66,10 @@
       }
     }
 
+    func skip(_ subscription: Subscription, size: Int, _ state: inout DispatchState) {
+      _ = withDispatch(&state) { evc_dispatch_skip($0, OpaquePointer(subscription.pointer)) }
+    }
+
     func commit(_ state: inout DispatchState) -> Int {
       Int(withDispatch(&state) { evc_dispatch_commit($0) })
     }
@@ -91,6 +97,22 @@
       if status != EVC_NOT_FOUND {
         requireCore(status, "unsubscribe from an event type")
       }
+    }
+
+    func observe(by instruments: Instruments?) {
+      guard let instruments else {
+        return requireCore(evc_router_set_observer(router, nil), "end the observation of a router")
+      }
+      // Kept as long as the router: a dispatch may be about to tell it. A central has one.
+      observer.withLock { $0 = instruments }
+      var table = evc_observer(
+        context: Unmanaged.passUnretained(instruments).toOpaque(),
+        note: { context, key, events, isTimed in
+          Unmanaged<Instruments>.fromOpaque(context.unsafelyUnwrapped)._withUnsafeGuaranteedRef {
+            $0.note(UInt(key), Int(events), isTimed: isTimed)
+          }
+        })
+      requireCore(evc_router_set_observer(router, &table), "observe a router")
     }
 
     @inline(__always)

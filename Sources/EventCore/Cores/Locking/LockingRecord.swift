@@ -17,7 +17,7 @@ struct LockingRecord {
     var time: UInt64
     var generation: UInt32
     var lane: UInt8
-    /// `EnvelopeLayout.boxed`, `.token`, or 0.
+    /// `EnvelopeLayout.boxed`, `.token`, or 0; during a dispatch also `skipped`.
     var flags: UInt8
     /// How long the record is, with its payload, in steps of 16 bytes.
     var steps: UInt16
@@ -59,6 +59,10 @@ struct LockingRecord {
   }
 
   var lane: Int { Int(header.pointee.lane) }
+  /// A flag of the first record of a receiver that is not to get the events of a dispatch. It leaves the dispatch with
+  /// no record.
+  static let skipped: UInt8 = 128
+  var isSkipped: Bool { header.pointee.flags & Self.skipped != 0 }
   var isToken: Bool { header.pointee.flags & EnvelopeLayout.token != 0 }
   var length: Int { Int(header.pointee.steps) * Self.step }
 

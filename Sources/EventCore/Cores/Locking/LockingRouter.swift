@@ -28,10 +28,19 @@ final class LockingSnapshot: @unchecked Sendable {
   /// Ends a payload of this key; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
   private let keepsSubscriptions: Bool
+  /// Who is told of dispatches to the key, in a router. Retained.
+  let observation: Observation?
+
+  struct Observation {
+    let instruments: Unmanaged<Instruments>
+    let key: UInt
+  }
 
   /// - Parameter keepsSubscriptions: Whether to retain subscriptions, and with them the loads. Without them a
   ///   snapshot keeps nothing of the user's, so that threads may remember it.
-  init(_ entries: [Entry], keepsSubscriptions: Bool) {
+  init(_ entries: [Entry], keepsSubscriptions: Bool, _ observation: Observation? = nil) {
+    self.observation = observation
+    _ = observation?.instruments.retain()
     let memory = UnsafeMutableBufferPointer<Entry>.allocate(capacity: entries.count)
     _ = memory.initialize(from: entries)
     self.entries = UnsafeBufferPointer(memory)
@@ -54,12 +63,13 @@ final class LockingSnapshot: @unchecked Sendable {
       if keepsSubscriptions { entry.subscription.release() }
     }
     entries.deallocate()
+    observation?.instruments.release()
   }
 
   /// A snapshot with a new entry for a subscription, or without it; nil if that has no entries.
   static func changing(
     _ old: LockingSnapshot?, _ subscription: Subscription, to entry: Entry?,
-    keepsSubscriptions: Bool = false
+    keepsSubscriptions: Bool = false, _ observation: Observation? = nil
   ) -> LockingSnapshot? {
     var entries = old.map { Array($0.entries) } ?? []
     switch (entries.firstIndex { $0.subscription.toOpaque() == subscription.pointer }, entry) {
@@ -69,7 +79,7 @@ final class LockingSnapshot: @unchecked Sendable {
     case (nil, nil): break
     }
     return entries.isEmpty
-      ? nil : LockingSnapshot(entries, keepsSubscriptions: keepsSubscriptions)
+      ? nil : LockingSnapshot(entries, keepsSubscriptions: keepsSubscriptions, observation)
   }
 }
 
@@ -81,6 +91,8 @@ final class LockingSnapshot: @unchecked Sendable {
 /// balancer of the user's looks at an event.
 final class LockingRouter: RouterCore {
   private let snapshots = Guarded<[UInt: LockingSnapshot]>([:])
+  /// Who is told of dispatches. Guarded by the mutex of `snapshots`, which have copies.
+  private nonisolated(unsafe) var instruments: Instruments?
   /// Changes with each subscription, to a number that no other router has; 0 before the first. Written under
   /// the mutex.
   private let version = Atomic<UInt64>(0)
@@ -94,8 +106,16 @@ final class LockingRouter: RouterCore {
     self.clock = clock
   }
 
-  /// The time of a dispatch.
-  private var now: UInt64 { clock?.now ?? monotonicNanoseconds() }
+  /// What the events of a dispatch bear as their time.
+  @inline(__always)
+  private func time(_ snapshot: LockingSnapshot, _ events: Int) -> UInt64 {
+    if let observation = snapshot.observation {
+      return observation.instruments._withUnsafeGuaranteedRef {
+        $0.note(observation.key, events, isTimed: snapshot.isTimed)
+      }
+    }
+    return snapshot.isTimed ? clock?.now ?? monotonicNanoseconds() : 0
+  }
 
   func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer? {
     guard let route = route(key, threads.kept(or: LockingThread.init)),
@@ -104,7 +124,7 @@ final class LockingRouter: RouterCore {
     return route._withUnsafeGuaranteedRef { snapshot in
       guard let inbox = snapshot.onlyInbox else { return nil }
       let entry = snapshot.entries[0]
-      let time = entry.timed ? now : 0
+      let time = self.time(snapshot, 1)
       return inbox._withUnsafeGuaranteedRef {
         $0.beginPost(entry, lane: lane, length: LockingRecord.length(payload: size), time: time)
       }
@@ -126,12 +146,12 @@ final class LockingRouter: RouterCore {
     guard let route = route(key, thread) else { return }
     // What the snapshot names is kept from `takeMemory` to `giveMemory`, also if a dispatch inside of this
     // one has the thread forget the route.
-    let (entries, isTimed) = route._withUnsafeGuaranteedRef { ($0.entries, $0.isTimed) }
+    let entries = route._withUnsafeGuaranteedRef { $0.entries }
     let receivers = entries.count
     let isBoxed = !LockingRecord.holds(size, alignment)
     let length = isBoxed ? LockingRecord.pointerLength : LockingRecord.length(payload: size)
     let first = thread._withUnsafeGuaranteedRef { $0.takeMemory(receivers * events * length) }
-    let time = isTimed ? now : 0
+    let time = route._withUnsafeGuaranteedRef { self.time($0, events) }
     for (receiver, entry) in entries.enumerated() {
       for event in 0..<events {
         let record = LockingRecord(address: first + (receiver * events + event) * length)
@@ -152,6 +172,19 @@ final class LockingRouter: RouterCore {
     state.snapshot = route.toOpaque()
   }
 
+  /// Leaves the records, and the payloads that are written to them, to `commit`.
+  func skip(_ subscription: Subscription, size: Int, _ state: inout DispatchState) {
+    guard let first = state.first, let opaque = state.snapshot else { return }
+    let snapshot = Unmanaged<LockingSnapshot>.fromOpaque(opaque)
+    var run = LockingRun(first: LockingRecord(address: first), count: Int(state.events))
+    for entry in snapshot._withUnsafeGuaranteedRef({ $0.entries }) {
+      if entry.subscription.toOpaque() == subscription.pointer {
+        run.first.header.pointee.flags |= LockingRecord.skipped
+      }
+      run.first = run[run.count]
+    }
+  }
+
   func commit(_ state: inout DispatchState) -> Int {
     var outcome = EventDispatchOutcome()
     commit(&state, &outcome)
@@ -164,6 +197,11 @@ final class LockingRouter: RouterCore {
     var run = LockingRun(first: LockingRecord(address: first), count: Int(state.events))
     let thread = threads.kept(or: LockingThread.init)
     for entry in snapshot._withUnsafeGuaranteedRef({ $0.entries }) {
+      guard !run.first.isSkipped else {
+        run.end(first: run.count, snapshot._withUnsafeGuaranteedRef { $0.drop })
+        run.first = run[run.count]
+        continue
+      }
       let before = thread._withUnsafeGuaranteedRef { $0.overflow }
       let left = entry.sink._withUnsafeGuaranteedRef { $0.post(run) }
       let overflow = thread._withUnsafeGuaranteedRef { $0.overflow } - before
@@ -204,16 +242,37 @@ final class LockingRouter: RouterCore {
     change(key, subscription, to: nil)
   }
 
+  func observe(by instruments: Instruments?) {
+    let old = snapshots.withLock { snapshots in
+      self.instruments = instruments
+      let old = snapshots
+      for (key, snapshot) in old {
+        snapshots[key] = LockingSnapshot(
+          Array(snapshot.entries), keepsSubscriptions: false,
+          instruments.map { .init(instruments: .passUnretained($0), key: key) })
+      }
+      didChange()
+      return old
+    }
+    withExtendedLifetime(old) {}
+  }
+
+  /// Under the mutex.
+  private func didChange() {
+    let next = Self.versions.wrappingAdd(1, ordering: .relaxed).newValue
+    // Releasing: pairs with `route`, which then looks for the snapshot under the mutex.
+    version.store(next, ordering: .releasing)
+  }
+
   private func change(
     _ key: UInt, _ subscription: Subscription, to entry: LockingSnapshot.Entry?
   ) {
     // What the old snapshot held may end with it: after the unlock.
     let old = snapshots.withLock { snapshots in
       let old = snapshots[key]
-      snapshots[key] = LockingSnapshot.changing(old, subscription, to: entry)
-      let next = Self.versions.wrappingAdd(1, ordering: .relaxed).newValue
-      // Releasing: pairs with `route`, which then looks for the snapshot under the mutex.
-      version.store(next, ordering: .releasing)
+      snapshots[key] = LockingSnapshot.changing(
+        old, subscription, to: entry, instruments.map { .init(instruments: .passUnretained($0), key: key) })
+      didChange()
       return old
     }
     withExtendedLifetime(old) {}

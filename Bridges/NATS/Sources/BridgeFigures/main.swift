@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+// Figures of the bridge beside those of the client in C alone, over the same server, in one run:
+//
+//     eventcore-nats-figures URL [EVENTS]
+//
+// `figures.sh` starts a server for it. Each shape is run three times, and the best run counts: the machine has other work.
+
+import Foundation
+
+let arguments = CommandLine.arguments
+guard arguments.count >= 2 else {
+  fatalError("The URL of a server is needed, and none was given: run figures.sh.")
+}
+let url = arguments[1]
+let events = arguments.count > 2 ? Int(arguments[2]) ?? 200_000 : 200_000
+
+func row(_ name: String, _ value: Double, _ unit: String, beside base: Double? = nil) {
+  let ratio = base.map { String(format: "%8.2fx", value / $0) } ?? ""
+  print(
+    name.padding(toLength: 58, withPad: " ", startingAt: 0) + String(format: "%12.1f ", value)
+      + unit.padding(toLength: 12, withPad: " ", startingAt: 0) + ratio)
+  fflush(nil)
+}
+
+func best(_ runs: Int = 3, of body: () async throws -> Double) async throws -> Double {
+  var best = 0.0
+  for _ in 0..<runs { best = max(best, try await body()) }
+  return best
+}
+
+// First, while there is no memory that was used before.
+row("memory of a bridge with a type that it sends and receives", try await bridgeMemory(url), "KiB")
+
+print("\(events) events of 16 bytes, one way")
+let bare = try await best { try bareThroughput(url, events, withHeader: false) }
+row("client in C, one subject", bare / 1000, "thousand/s")
+let bareHeader = try await best { try bareThroughput(url, events, withHeader: true) }
+row("client in C, with a header", bareHeader / 1000, "thousand/s", beside: bare / 1000)
+let packed = try await best { try await bridgeThroughput(url, events, Packed.self) }
+row("bridge, a coding of 16 bytes", packed / 1000, "thousand/s", beside: bare / 1000)
+let batched = try await best { try await bridgeThroughput(url, events, Packed.self, batch: 64) }
+row("bridge, a coding of 16 bytes, batches of 64", batched / 1000, "thousand/s", beside: bare / 1000)
+let json = try await best { try await bridgeThroughput(url, events, Plain.self) }
+row("bridge, JSON", json / 1000, "thousand/s", beside: bare / 1000)
+
+let jsonBatched = try await best { try await bridgeThroughput(url, events, Plain.self, batch: 64) }
+row("bridge, JSON, batches of 64", jsonBatched / 1000, "thousand/s", beside: bare / 1000)
+
+let atOnce = try await best { try await bridgeThroughput(url, events, Packed.self, atOnce: true) }
+row("bridge, a coding of 16 bytes, sent at once", atOnce / 1000, "thousand/s", beside: bare / 1000)
+
+for atOnce in [false, true] {
+  print("a request and its answer\(atOnce ? ", sent at once" : "")")
+  let bareTrip = try bareRoundTrips(url, 5000, atOnce: atOnce)
+  row("client in C: p50", bareTrip.p50, "us")
+  row("client in C: p99", bareTrip.p99, "us")
+  let trip = try await bridgeRoundTrips(url, 5000, atOnce: atOnce)
+  row("world.request: p50", trip.p50, "us", beside: bareTrip.p50)
+  row("world.request: p99", trip.p99, "us", beside: bareTrip.p99)
+}
+
+print("bridges of one process that send to one; JSON")
+for count in [1, 4, 16, 64] {
+  let rate = try await best(1) { try await manyBridges(url, count, events / 4) }
+  row("\(count) bridges", rate / 1000, "thousand/s")
+}
+
+print("subjects under one subscription; the client in C sends; JSON")
+for count in [1, 1000, 100_000] {
+  let rate = try await best(1) { try await manySubjects(url, count, events / 4) }
+  row("\(count) subjects", rate / 1000, "thousand/s")
+}
+
+print("events that a stream keeps, one after the other; JSON")
+let stored = try await storedThroughput(url, events / 50)
+row("stored", stored.stored / 1000, "thousand/s")
+row("stored, delivered and handled", stored.handled / 1000, "thousand/s")

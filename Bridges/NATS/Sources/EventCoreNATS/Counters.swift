@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import Synchronization
+
+extension NATSBridge {
+  /// What became of the events of a bridge.
+  ///
+  /// Of what was dispatched here: `outbox.accepted` is the sum of `sent`, `unencodable`, `tooLarge`, `unsent`,
+  /// `outbox.dropped` and `outbox.waiting`, while nothing is under way. Of what came: `received` is the sum of
+  /// `dispatched`, `unheard`, `own`, `foreign`, `malformed`, `tooLong` and `undecodable`.
+  public struct Counts: Sendable, Equatable {
+    /// Handed to the client, which was connected then; with ``NATSBridge/publish(_:stream:)`` stored by the server.
+    public var sent = 0
+    /// Their coding threw an error.
+    public var unencodable = 0
+    /// Longer than the server takes.
+    public var tooLarge = 0
+    /// Waited in the outbox when the bridge ended.
+    public var unsent = 0
+    /// What came to the outbox, and what its overflow policy did.
+    public var outbox: EventMailboxStatistics
+
+    /// Events that came, and messages that are none.
+    public var received = 0
+    /// Events that at least one receiver accepted.
+    public var dispatched = 0
+    /// Events that no receiver accepted: there is none, or all were full.
+    public var unheard = 0
+    /// Came from a bridge of the same central, where they were dispatched already.
+    public var own = 0
+    /// Their message names another type.
+    public var foreign = 0
+    /// Their header has another form.
+    public var malformed = 0
+    /// Longer than ``NATSBridge/Options/longestMessage``.
+    public var tooLong = 0
+    /// Their coding threw an error: other bytes than those of such an event.
+    public var undecodable = 0
+    /// Dropped by the client, since more messages waited than ``NATSBridge/Options/inbox``. They are not in `received`.
+    public var overrun = 0
+    /// Durable events that were given back to the server, to be delivered again.
+    public var givenBack = 0
+  }
+}
+
+/// The same while they are counted. Relaxed: each counts by itself and publishes nothing.
+final class Counters: Sendable {
+  let sent = Atomic<Int>(0), unencodable = Atomic<Int>(0), tooLarge = Atomic<Int>(0), unsent = Atomic<Int>(0)
+  let received = Atomic<Int>(0), dispatched = Atomic<Int>(0), unheard = Atomic<Int>(0), own = Atomic<Int>(0)
+  let foreign = Atomic<Int>(0), malformed = Atomic<Int>(0), tooLong = Atomic<Int>(0), undecodable = Atomic<Int>(0)
+  /// Of subscriptions that have ended.
+  let overrun = Atomic<Int>(0)
+  let givenBack = Atomic<Int>(0)
+
+  func counts(_ outbox: EventMailboxStatistics, overrun others: Int) -> NATSBridge.Counts {
+    func read(_ counter: borrowing Atomic<Int>) -> Int { counter.load(ordering: .relaxed) }
+    var counts = NATSBridge.Counts(outbox: outbox)
+    counts.sent = read(sent)
+    counts.unencodable = read(unencodable)
+    counts.tooLarge = read(tooLarge)
+    counts.unsent = read(unsent)
+    counts.received = read(received)
+    counts.dispatched = read(dispatched)
+    counts.unheard = read(unheard)
+    counts.own = read(own)
+    counts.foreign = read(foreign)
+    counts.malformed = read(malformed)
+    counts.tooLong = read(tooLong)
+    counts.undecodable = read(undecodable)
+    counts.overrun = read(overrun) + others
+    counts.givenBack = read(givenBack)
+    return counts
+  }
+}
+
+extension Atomic where Value == Int {
+  borrowing func increment() { add(1) }
+  borrowing func add(_ count: Int) { wrappingAdd(count, ordering: .relaxed) }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+import EventCore
+import Synchronization
+
+/// An event that a server keeps until it was handled (``NATSBridge/durable(_:stream:as:options:)``).
+///
+/// ```swift
+/// struct Order: DurableEvent {
+///   static let subject = "orders.placed"
+///   var number: Int
+///   var delivery: NATSDelivery?
+/// }
+/// ```
+public protocol DurableEvent: RemoteEvent {
+  /// The delivery of an event that the server waits for; nil for others. Declare it, and leave it to the bridge. It is not
+  /// part of what is sent.
+  var delivery: NATSDelivery? { get set }
+}
+
+/// A delivery that the server waits for: the event counts as handled when its last copy is gone, which is when all
+/// handlers have run, unless one of them has kept it.
+///
+/// An event whose receiver ends without handling it, by `cancel()`, or that a bounded mailbox drops later on in favour of
+/// others, is gone as well, and so counts as handled. End receivers of durable events by `drain`.
+///
+/// **Threads**: any, for every member.
+public final class NATSDelivery: Sendable, Codable, Equatable {
+  /// How often the server has delivered the event, with this time: 1 for the first. 0 for one that no server waits for.
+  public let attempt: Int
+  /// The place of the event in its stream, from 1 on; 0 for one that no server waits for.
+  public let position: Int
+  private let subject: String?
+  private let link: Link?
+  private let counters: Counters?
+  private let isDecided = Atomic<Bool>(false)
+
+  init(_ message: OpaquePointer, _ bridge: (link: Link, counters: Counters)) {
+    subject = natsMsg_GetReply(message).map { String(cString: $0) }
+    (link, counters) = (bridge.link, bridge.counters)
+    var data: UnsafeMutablePointer<jsMsgMetaData>?
+    natsMsg_GetMetaData(&data, message)
+    attempt = Int(clamping: data?.pointee.NumDelivered ?? 0)
+    position = Int(clamping: data?.pointee.Sequence.Stream ?? 0)
+    jsMsgMetaData_Destroy(data)
+  }
+
+  /// Of an event that was encoded with its delivery: one that no server waits for.
+  public init(from decoder: any Decoder) throws {
+    (attempt, position, subject, link, counters) = (0, 0, nil, nil, nil)
+  }
+
+  /// Encodes nothing.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encodeNil()
+  }
+
+  public static func == (lhs: NATSDelivery, rhs: NATSDelivery) -> Bool { lhs === rhs }
+
+  deinit {
+    if !isDecided.load(ordering: .relaxed) { answer("+ACK") }
+  }
+
+  /// Tells the server that the event was not handled: it delivers it again, here or to another machine.
+  ///
+  /// - Parameter delay: When.
+  public func giveBack(after delay: Duration = .zero) {
+    guard !isDecided.exchange(true, ordering: .relaxed) else { return }
+    counters?.givenBack.increment()
+    answer(delay > .zero ? "-NAK {\"delay\": \(delay.milliseconds * 1_000_000)}" : "-NAK")
+  }
+
+  /// Tells the server that the event is still being handled: its time begins anew
+  /// (``NATSBridge/DurableOptions/patience``).
+  public func extend() {
+    guard !isDecided.load(ordering: .relaxed) else { return }
+    answer("+WPI")
+  }
+
+  /// Tells the server that nobody can ever handle the event: it does not deliver it again.
+  func refuse() {
+    guard !isDecided.exchange(true, ordering: .relaxed) else { return }
+    answer("+TERM")
+  }
+
+  /// If it is lost, the server delivers the event again.
+  private func answer(_ word: String) {
+    guard let subject, let link else { return }
+    natsConnection_PublishString(link.connection, subject, word)
+  }
+}

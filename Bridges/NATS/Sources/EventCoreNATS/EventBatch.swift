@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+import EventCore
+import Foundation
+
+/// Several events in one message: a header, `EventCore-Batch`, with their number, and a body in which each is preceded by
+/// its length in four bytes, the lowest first.
+///
+/// Why: what the client and the server do for a message takes longer than what is done for a small event.
+enum EventBatch {
+  static let key = "EventCore-Batch"
+  /// The most bytes of a batch that is sent; a larger event goes alone.
+  static let longest = 60_000
+
+  static func append(_ event: Data, to body: inout Data) {
+    withUnsafeBytes(of: UInt32(event.count).littleEndian) { body.append(contentsOf: $0) }
+    body.append(event)
+  }
+
+  /// Takes the first event out of a body; nil if that is cut.
+  static func takeFirst(_ body: inout UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+    guard body.count >= 4 else { return nil }
+    let length = Int(UInt32(littleEndian: body.loadUnaligned(as: UInt32.self)))
+    guard length <= body.count - 4 else { return nil }
+    defer { body = UnsafeRawBufferPointer(rebasing: body[(4 + length)...]) }
+    return UnsafeRawBufferPointer(rebasing: body[4..<(4 + length)])
+  }
+}
+
+/// The batch that a bridge is filling. On the bridge's thread; after the thread's end on that which drains.
+final class OpenBatch: @unchecked Sendable {
+  /// What the events of a batch have in common.
+  struct Kind: Equatable {
+    var subject: String
+    var type: ObjectIdentifier
+    var method: EventDispatchMethod
+    var priority: EventPriority
+  }
+
+  private let link: Link
+  private let counters: Counters
+  // Used as the class says.
+  private var kind: Kind?
+  private var line = ""
+  private var body = Data()
+  private var count = 0
+
+  init(_ link: Link, _ counters: Counters) {
+    (self.link, self.counters) = (link, counters)
+  }
+
+  /// Adds an event, and sends the batch if it is full then. The header's line is that of the first event.
+  func add(_ event: Data, _ kind: Kind, atMost limit: Int, _ line: () -> String) {
+    if kind != self.kind || body.count + event.count + 4 > EventBatch.longest { send() }
+    if count == 0 { (self.kind, self.line) = (kind, line()) }
+    EventBatch.append(event, to: &body)
+    count += 1
+    if count >= limit { send() }
+  }
+
+  /// Sends what is there, before other events or because nothing waits.
+  func send() {
+    guard let kind else { return }
+    defer {
+      self.kind = nil
+      body.removeAll(keepingCapacity: true)
+      count = 0
+    }
+    // Not nil: a batch is shorter than the longest message.
+    guard let message = makeMessage(kind.subject, line, body) else { return }
+    defer { natsMsg_Destroy(message) }
+    natsMsgHeader_Set(message, EventBatch.key, String(count))
+    transmit(message, count, link, counters) { natsConnection_PublishMsg($1.connection, $0) }
+  }
+}
+
+/// Sends a message of some events when there is a connection, and counts them. On the bridge's thread.
+func transmit(
+  _ message: OpaquePointer, _ events: Int, _ link: Link, _ counters: Counters,
+  by publish: (OpaquePointer, Link) -> natsStatus
+) {
+  while link.awaitConnection() {
+    switch publish(message, link) {
+    case NATS_OK: return counters.sent.add(events)
+    case NATS_MAX_PAYLOAD: return counters.tooLarge.add(events)
+    case NATS_CONNECTION_CLOSED, NATS_DRAINING: return counters.unsent.add(events)
+    // The connection has broken, which `awaitConnection` is about to know.
+    default: Thread.sleep(forTimeInterval: 0.001)
+    }
+  }
+  counters.unsent.add(events)
+}

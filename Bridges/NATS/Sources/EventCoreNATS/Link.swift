@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+import EventCore
+import Foundation
+
+/// The client's connection, and whether it is there.
+///
+/// Synchronization: `condition` guards `phase`, `isClosing` and `limit`. `connection` is written by `connect`, before others have the
+/// link.
+///
+/// Ownership: the client has a reference of the link from `connect` until its callback for a closed connection, which is
+/// the last one of a connection.
+final class Link: @unchecked Sendable {
+  private enum Phase { case new, connected, broken, closed }
+
+  let central: EventCentral
+  let name: String
+  private let reconnect: NATSBridge.Reconnecting
+  private(set) var connection: OpaquePointer?
+  private let condition = NSCondition()
+  private var phase = Phase.new
+  /// Whether this side ends the connection.
+  private var isClosing = false
+  /// Until when to wait for a connection; nil is for ever.
+  private var limit: Date?
+
+  init(_ central: EventCentral, _ options: NATSBridge.Options) {
+    self.central = central
+    name = options.name
+    reconnect = options.reconnecting
+  }
+
+  deinit {
+    natsConnection_Destroy(connection)
+  }
+
+  /// Blocks until there is a connection, or an error. Once.
+  func connect(to server: NATSServer, _ options: NATSBridge.Options) throws(NATSBridgeError) {
+    var clientOptions: OpaquePointer?
+    try NATSBridgeError.check(natsOptions_Create(&clientOptions), "make options")
+    defer { natsOptions_Destroy(clientOptions) }
+    try server.apply(to: clientOptions)
+    let context = Unmanaged.passRetained(self)
+    let opaque = context.toOpaque()
+    do throws(NATSBridgeError) {
+      let settings: [(natsStatus, String)] = [
+        (natsOptions_SetName(clientOptions, name), "name the connection"),
+        // What this bridge sends does not come back to it.
+        (natsOptions_SetNoEcho(clientOptions, true), "leave out its own messages"),
+        (natsOptions_SetMaxReconnect(clientOptions, -1), "connect again for ever"),
+        (natsOptions_SetReconnectWait(clientOptions, 1), "connect again at once"),
+        (natsOptions_SetCustomReconnectDelay(
+          clientOptions, { _, attempts, link in Link.of(link).delay(after: Int(attempts)) }, opaque), "back off"),
+        (natsOptions_SetDisconnectedCB(clientOptions, { _, link in Link.of(link).change(to: .broken) }, opaque), "tell"),
+        (natsOptions_SetReconnectedCB(clientOptions, { _, link in Link.of(link).change(to: .connected) }, opaque), "tell"),
+        (natsOptions_SetErrorHandler(
+          clientOptions, { _, subscription, status, link in Link.of(link).didFail(status, subscription) }, opaque), "tell"),
+        (natsOptions_SetClosedCB(
+          clientOptions,
+          { _, link in
+            Link.of(link).change(to: .closed)
+            // The reference of the client.
+            Unmanaged<Link>.fromOpaque(link!).release()
+          }, opaque), "tell"),
+        (natsOptions_SetMaxPendingMsgs(clientOptions, Int32(min(max(options.inbox, 1), 2_000_000))), "bound the inbox"),
+        (natsOptions_SetPingInterval(clientOptions, options.heartbeat.milliseconds), "set the heartbeat"),
+        (natsOptions_SetMaxPingsOut(clientOptions, 2), "set the heartbeat"),
+        (natsOptions_SetTimeout(clientOptions, options.connectTimeout.milliseconds), "set the time to connect"),
+        (natsOptions_SetSendAsap(clientOptions, options.sendsAtOnce), "send at once"),
+        // A server that takes nothing counts as gone.
+        (natsOptions_SetWriteDeadline(clientOptions, 2 * options.heartbeat.milliseconds), "set the time to write"),
+        (natsOptions_SetRetryOnFailedConnect(
+          clientOptions, options.waitsForServer, { _, link in Link.of(link).change(to: .connected) }, opaque),
+          "wait for the server"),
+      ]
+      for (status, what) in settings { try NATSBridgeError.check(status, what) }
+      let status = natsConnection_Connect(&connection, clientOptions)
+      if status != NATS_NOT_YET_CONNECTED {
+        try NATSBridgeError.check(status, "connect to \(server.urls.joined(separator: ", "))")
+        condition.withLock {
+          // It may have broken already, or have been closed.
+          if phase == .new { phase = .connected }
+        }
+      }
+    } catch {
+      // Without a connection the client calls nothing.
+      context.release()
+      throw error
+    }
+  }
+
+  private static func of(_ context: UnsafeMutableRawPointer?) -> Link {
+    // The client passes on what it was given.
+    Unmanaged<Link>.fromOpaque(context!).takeUnretainedValue()
+  }
+
+  // MARK: What the client reports, on threads of its own
+
+  private func change(to next: Phase) {
+    let (before, isClosing) = condition.withLock {
+      defer { if phase != .closed { phase = next } }
+      condition.broadcast()
+      return (phase, self.isClosing)
+    }
+    switch next {
+    case .connected: report(before == .new ? .connected : .reconnected)
+    case .broken: if !isClosing { report(.disconnected) }
+    case .closed: report(.closed)
+    case .new: break
+    }
+  }
+
+  private func delay(after attempts: Int) -> Int64 {
+    let longest = reconnect.longest.milliseconds
+    let doubled = reconnect.first.milliseconds.multipliedReportingOverflow(by: 1 << min(max(attempts - 1, 0), 20))
+    let delay = doubled.overflow ? longest : min(longest, doubled.partialValue)
+    // Bridges that lost one server do not come back in one moment.
+    return max(1, delay - Int64.random(in: 0...max(0, delay / 4)))
+  }
+
+  private func didFail(_ status: natsStatus, _ subscription: OpaquePointer?) {
+    guard status == NATS_SLOW_CONSUMER, let subscription else {
+      return report(.fault(NATSBridgeError.text(of: status)))
+    }
+    var dropped: Int64 = 0
+    natsSubscription_GetDropped(subscription, &dropped)
+    let subject = natsSubscription_GetSubject(subscription).map { String(cString: $0) } ?? ""
+    report(.slowConsumer(subject: subject, dropped: Int(dropped)))
+  }
+
+  private func report(_ change: NATSStatus.Change) {
+    NATSStatus(bridge: name, change: change).queue(on: central)
+  }
+
+  // MARK: Sending
+
+  var isConnected: Bool { condition.withLock { phase == .connected } }
+
+  /// Waits until there is a connection. False if there will be none: closed, or the time is over.
+  func awaitConnection() -> Bool {
+    condition.withLock {
+      while phase == .new || phase == .broken {
+        guard let limit else {
+          condition.wait()
+          continue
+        }
+        guard limit > Date(), condition.wait(until: limit) else { return false }
+      }
+      return phase == .connected
+    }
+  }
+
+  /// Sends nothing more from some time on, unless there is a connection.
+  func setLimit(_ limit: Date) {
+    condition.withLock {
+      self.limit = limit
+      condition.broadcast()
+    }
+  }
+
+  /// Ends the connection. What the client has not written yet is lost.
+  func close() {
+    condition.withLock {
+      isClosing = true
+      limit = .distantPast
+      condition.broadcast()
+    }
+    natsConnection_Close(connection)
+  }
+}
+
+extension Duration {
+  /// At least 1, since the client takes 0 for its default.
+  var milliseconds: Int64 {
+    let (seconds, attoseconds) = components
+    return max(1, Int64(clamping: Int128(seconds) * 1000 + Int128(attoseconds) / 1_000_000_000_000_000))
+  }
+}

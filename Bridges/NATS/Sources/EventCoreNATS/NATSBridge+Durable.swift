@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+@_spi(Bridge) import EventCore
+import Foundation
+
+extension NATSBridge {
+  /// How a server delivers the events of a stream to those who share a name.
+  public struct DurableOptions: Sendable {
+    /// How long the server waits for an event to be handled before it delivers it again.
+    public var patience = Duration.seconds(30)
+    /// How many events may be on their way or with handlers at one time, on all machines together.
+    public var inFlight = 1000
+    /// How long the server keeps an event that nobody took here: there was no receiver, or one was full.
+    public var delay = Duration.milliseconds(200)
+
+    public init() {}
+  }
+
+  /// Makes a stream, in files of the server's, that keeps the events of some types. Does nothing if there is one of that
+  /// name.
+  ///
+  /// - Throws: If the server has no JetStream, or another stream keeps the same subjects.
+  public func makeStream(_ name: String, of types: [any DurableEvent.Type]) async throws(NATSBridgeError) {
+    let subjects = types.map { $0.subject }
+    try await withStreams { streams in
+      guard findStream(name, streams) != NATS_OK else { return NATS_OK }
+      var configuration = jsStreamConfig()
+      jsStreamConfig_Init(&configuration)
+      var copies = subjects.map { UnsafePointer(strdup($0)) }
+      defer { for copy in copies { free(UnsafeMutablePointer(mutating: copy)) } }
+      return name.withCString { name in
+        copies.withUnsafeMutableBufferPointer { copies in
+          configuration.Name = name
+          configuration.Subjects = copies.baseAddress
+          configuration.SubjectsLen = Int32(copies.count)
+          return js_AddStream(nil, streams, &configuration, nil, nil)
+        }
+      }
+    } or: { "make the stream \(name)" }
+  }
+
+  /// Has the server keep every event of a type that is dispatched on this machine, in a stream.
+  ///
+  /// As ``publish(_:batch:)``, but an event leaves the outbox only when the server has stored it. If the connection breaks
+  /// meanwhile it is sent once more, under the same number, by which the stream knows it for two minutes: it is stored
+  /// once. So events go one at a time, each in a round trip.
+  ///
+  /// - Parameters:
+  ///   - type: The exact type of event. Either this or ``publish(_:batch:)``.
+  ///   - stream: The stream that has the type's subject (``makeStream(_:of:)``).
+  /// - Throws: If there is no such stream.
+  @discardableResult
+  public func publish<E: DurableEvent>(
+    _ type: E.Type, stream: String
+  ) async throws(NATSBridgeError) -> RemoteRegistration {
+    try await withStreams { findStream(stream, $0) } or: { "find the stream \(stream)" }
+    let outlet = Outlet(E.self, self)
+    let publisher = StreamPublisher(link, stream)
+    return publish { (event: E, priority, method, time) in
+      let number = publisher.nextNumber()
+      outlet.send(event, under: E.subject, method, priority, time) { message, _ in publisher.store(message, number) }
+    }
+  }
+
+  /// Dispatches here the events that a stream keeps, each until it was handled: at least once.
+  ///
+  /// ```swift
+  /// try await bridge.durable(Order.self, stream: "ORDERS", as: "billing")
+  /// ```
+  ///
+  /// All bridges that pass the same name share the events, and go on where the name was left, also after all of them were
+  /// away. An event counts as handled when its last copy is gone (``NATSDelivery``). If that takes longer than
+  /// ``DurableOptions/patience``, if its machine ends, or if no receiver accepts it or one refuses it here, the server
+  /// delivers it again: handlers have to bear an event twice. A message that is no such event is never delivered again.
+  ///
+  /// Events that this machine has published come back as well, and then have a ``DurableEvent/delivery``. Receivers here
+  /// had them without one when they were dispatched.
+  ///
+  /// - Parameters:
+  ///   - type: Whose events.
+  ///   - stream: Where they are kept.
+  ///   - name: Who handles them: without dots, spaces and wildcards.
+  ///   - options: They hold from the first use of the name on, and later ones do not change them, but for `delay`.
+  /// - Returns: Ends it, and leaves name and events with the server.
+  /// - Throws: If there is no such stream.
+  ///
+  /// **Order**: that of the stream, among events that are delivered for the first time.
+  @discardableResult
+  public func durable<E: DurableEvent>(
+    _ type: E.Type, stream: String, as name: String, options: DurableOptions = DurableOptions()
+  ) async throws(NATSBridgeError) -> RemoteRegistration {
+    try await withStreams { streams in
+      var known: UnsafeMutablePointer<jsConsumerInfo>?
+      defer { jsConsumerInfo_Destroy(known) }
+      guard js_GetConsumerInfo(&known, streams, stream, name, nil, nil) != NATS_OK else { return NATS_OK }
+      var configuration = jsConsumerConfig()
+      jsConsumerConfig_Init(&configuration)
+      configuration.AckWait = options.patience.milliseconds * 1_000_000
+      configuration.MaxAckPending = Int64(options.inFlight)
+      return name.withCString { name in
+        "eventcore.deliver.\(stream).\(String(cString: name))".withCString { target in
+          E.subject.withCString { subject in
+            configuration.Durable = name
+            configuration.DeliverGroup = name
+            configuration.DeliverSubject = target
+            configuration.FilterSubject = subject
+            return js_AddConsumer(nil, streams, stream, &configuration, nil, nil)
+          }
+        }
+      }
+    } or: { "use the stream \(stream) as \(name)" }
+    let reader = Reader(E.self, self)
+    let bridge = (link, counters)
+    let inlet = Inlet { message in
+      let delivery = NATSDelivery(message, bridge)
+      guard let (arrived, origin) = reader.read(message, takesOwn: true) else { return delivery.refuse() }
+      var event = arrived
+      event.delivery = delivery
+      let outcome = reader.dispatch(event, origin)
+      if outcome.accepted == 0 || outcome.refused > 0 || outcome.dropped > 0 {
+        delivery.giveBack(after: options.delay)
+      }
+    }
+    let context = SendablePointer(inlet.context)
+    let made = Locked<SendablePointer?>(nil)
+    let subscribed = await Swift.Result { () async throws(NATSBridgeError) in
+      try await withStreams { streams in
+        var subscriptionOptions = jsSubOptions()
+        jsSubOptions_Init(&subscriptionOptions)
+        subscriptionOptions.ManualAck = true
+        var subscription: OpaquePointer?
+        let status = stream.withCString { stream in
+          name.withCString { name in
+            subscriptionOptions.Stream = stream
+            subscriptionOptions.Consumer = name
+            subscriptionOptions.Queue = name
+            return js_Subscribe(
+              &subscription, streams, E.subject, Inlet.handler, context.pointer, nil, &subscriptionOptions, nil)
+          }
+        }
+        if let subscription {
+          let result = SendablePointer(UnsafeMutableRawPointer(subscription))
+          made.withLock { $0 = result }
+        }
+        return status
+      } or: { "subscribe to the stream \(stream) as \(name)" }
+    }
+    if case .failure(let error) = subscribed {
+      inlet.letGo()
+      throw error
+    }
+    let subscription = made.withLock { $0 }.map { OpaquePointer($0.pointer) }
+    return try keep(inlet, subscription, NATS_OK, "subscribe to the stream \(stream) as \(name)")
+  }
+
+  /// Calls the client's functions for streams, which wait for the server, on a thread of its own.
+  private func withStreams(
+    _ body: @escaping @Sendable (OpaquePointer) -> natsStatus, or what: @Sendable () -> String
+  ) async throws(NATSBridgeError) {
+    let status = await blocking { [link] in
+      var streams: OpaquePointer?
+      let status = natsConnection_JetStream(&streams, link.connection, nil)
+      guard status == NATS_OK, let streams else { return status }
+      defer { jsCtx_Destroy(streams) }
+      return body(streams)
+    }
+    try NATSBridgeError.check(status, what())
+  }
+}
+
+private func findStream(_ name: String, _ streams: OpaquePointer) -> natsStatus {
+  // The client writes it, whether or not it is wanted.
+  var known: UnsafeMutablePointer<jsStreamInfo>?
+  defer { jsStreamInfo_Destroy(known) }
+  return js_GetStreamInfo(&known, streams, name, nil, nil)
+}
+
+private struct SendablePointer: @unchecked Sendable {
+  // Points to an inlet, or to a subscription of the client's, both of which any thread may use.
+  let pointer: UnsafeMutableRawPointer
+  init(_ pointer: UnsafeMutableRawPointer) { self.pointer = pointer }
+}
+
+extension Result where Failure == NATSBridgeError {
+  fileprivate init(_ body: () async throws(NATSBridgeError) -> Success) async {
+    do throws(NATSBridgeError) { self = .success(try await body()) } catch { self = .failure(error) }
+  }
+}
+
+/// Has a stream store messages. On the bridge's thread.
+private final class StreamPublisher: @unchecked Sendable {
+  private let link: Link
+  private let stream: String
+  /// Tells the numbers of this publisher from those of all others.
+  private let prefix = String(UInt64.random(in: .min ... .max), radix: 16)
+  // Both: the bridge's thread only.
+  private var number = 0
+  private var streams: OpaquePointer?
+
+  init(_ link: Link, _ stream: String) {
+    (self.link, self.stream) = (link, stream)
+  }
+
+  deinit {
+    jsCtx_Destroy(streams)
+  }
+
+  func nextNumber() -> String {
+    number += 1
+    return "\(prefix).\(number)"
+  }
+
+  /// Returns when the stream has stored the message, or did not within some time.
+  func store(_ message: OpaquePointer, _ number: String) -> natsStatus {
+    if streams == nil {
+      let status = natsConnection_JetStream(&streams, link.connection, nil)
+      guard status == NATS_OK else { return status }
+    }
+    var options = jsPubOptions()
+    jsPubOptions_Init(&options)
+    options.MaxWait = 2000
+    return number.withCString { number in
+      stream.withCString { stream in
+        options.MsgId = number
+        options.ExpectStream = stream
+        return js_PublishMsg(nil, streams, message, &options, nil)
+      }
+    }
+  }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+@_spi(Bridge) import EventCore
+import Foundation
+
+extension NATSBridge {
+  /// Sends every event of a type that is dispatched on this machine, under the type's subject.
+  ///
+  /// Receivers on this machine get it as usual. Events that came from another machine are not sent.
+  ///
+  /// - Parameters:
+  ///   - type: The exact type of event (D11). Once for each type and bridge: events would go out twice.
+  ///   - batch: How many events, at least 1, may go in one message while more than one waits; small events then take a
+  ///     third of the time. Only bridges understand such a message, and their ``RemoteOrigin/sentAt`` is that of its first
+  ///     event. Nothing is held back: a batch goes when it is full or when nothing waits.
+  /// - Returns: Ends it. It stays if it is released.
+  ///
+  /// **Order**: that of a receiver (D1 to D3): urgent events overtake those that wait in the outbox.
+  ///
+  /// At most once: what the client has written when the connection breaks may be lost.
+  @discardableResult
+  public func publish<E: RemoteEvent>(_ type: E.Type, batch: Int = 1) -> RemoteRegistration {
+    let outlet = Outlet(E.self, self)
+    let thread = WeakThread(thread)
+    return publish { (event: E, priority, method, time) in
+      guard batch > 1 else { return outlet.send(event, under: E.subject, method, priority, time) }
+      outlet.sendBatched(event, method, priority, time, atMost: batch, before: thread.object?.eventCount ?? 0)
+    }
+  }
+
+  /// Has the bridge's thread send the events of a type. Traps if it does so already.
+  func publish<E: RemoteEvent>(
+    by send: @escaping @Sendable (E, EventPriority, EventDispatchMethod, DispatchTime) -> Void
+  ) -> RemoteRegistration {
+    let type = ObjectIdentifier(E.self)
+    guard published.withLock({ $0.insert(type).inserted }) else {
+      fatalError(
+        """
+        A bridge publishes a type once, and \(E.self) is published already: its events would go out twice. Remove that \
+        registration first.
+        """)
+    }
+    let registration = thread.addOutwardCallback(send)
+    let published = published
+    return keep(
+      RemoteRegistration(
+        [
+          {
+            registration.remove()
+            published.withLock { _ = $0.remove(type) }
+          }
+        ], of: self))
+  }
+}
+
+/// Sends the events of one type. On the bridge's thread.
+struct Outlet<E: RemoteEvent>: Sendable {
+  private let coding = E.coding
+  private let header: HeaderWriter
+  private let batch: OpenBatch
+  private let link: Link
+  private let counters: Counters
+
+  init(_ type: E.Type, _ bridge: NATSBridge) {
+    checkSubject(E.subject, of: "the RemoteEvent \(E.self)")
+    link = bridge.link
+    counters = bridge.counters
+    batch = bridge.batch
+    header = HeaderWriter(E.self, sender: bridge.sender)
+  }
+
+  func send(
+    _ event: E, under subject: String, _ method: EventDispatchMethod, _ priority: EventPriority,
+    _ time: DispatchTime, by publish: (OpaquePointer, Link) -> natsStatus = { natsConnection_PublishMsg($1.connection, $0) }
+  ) {
+    batch.send()
+    guard let body = try? coding.encode(event) else { return counters.unencodable.increment() }
+    let line = line(method, priority, time)
+    guard let message = makeMessage(subject, line, body) else { return counters.tooLarge.increment() }
+    defer { natsMsg_Destroy(message) }
+    transmit(message, 1, link, counters, by: publish)
+  }
+
+  /// - Parameter waiting: How many events wait in the outbox.
+  func sendBatched(
+    _ event: E, _ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime, atMost limit: Int,
+    before waiting: Int
+  ) {
+    defer { if waiting == 0 { batch.send() } }
+    guard let body = try? coding.encode(event) else { return counters.unencodable.increment() }
+    guard body.count + 4 <= EventBatch.longest else {
+      batch.send()
+      guard let message = makeMessage(E.subject, line(method, priority, time), body) else {
+        return counters.tooLarge.increment()
+      }
+      defer { natsMsg_Destroy(message) }
+      return transmit(message, 1, link, counters) { natsConnection_PublishMsg($1.connection, $0) }
+    }
+    let kind = OpenBatch.Kind(
+      subject: E.subject, type: ObjectIdentifier(E.self), method: method, priority: priority)
+    batch.add(body, kind, atMost: limit) { line(method, priority, time) }
+  }
+
+  private func line(_ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime) -> String {
+    let age = link.central.now.uptimeNanoseconds &- time.uptimeNanoseconds
+    return header.line(method, priority, time: wallClock() - Int64(clamping: age))
+  }
+}
+
+/// A message of the client's, which copies everything. Nil if it is too long for any server.
+func makeMessage(_ subject: String, _ header: String, _ body: Data, reply: String? = nil) -> OpaquePointer? {
+  guard body.count <= Int(Int32.max) else { return nil }
+  var message: OpaquePointer?
+  let status = body.withUnsafeBytes {
+    natsMsg_Create(&message, subject, reply, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count))
+  }
+  guard status == NATS_OK, natsMsgHeader_Set(message, MessageHeader.key, header) == NATS_OK else {
+    fatalError("A message could not be made: \(NATSBridgeError.text(of: status)). Memory is out.")
+  }
+  return message
+}
+
+/// A callback that retained its thread would keep it alive.
+private struct WeakThread: @unchecked Sendable {
+  // Not changed after the initialiser; the runtime guards the reference.
+  private(set) weak var object: EventThread?
+  init(_ object: EventThread) { self.object = object }
+}
+
+/// Nanoseconds since 1970.
+func wallClock() -> Int64 {
+  var time = timespec()
+  clock_gettime(CLOCK_REALTIME, &time)
+  return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+}
+
+/// Traps unless events can be sent under a subject.
+func checkSubject(_ subject: String, of what: @autoclosure () -> String) {
+  let words = subject.split(separator: ".", omittingEmptySubsequences: false)
+  let isValid = words.allSatisfy { word in
+    !word.isEmpty && word.allSatisfy { !$0.isWhitespace && $0 != "*" && $0 != ">" && $0 != "\0" }
+  }
+  guard !isValid else { return }
+  fatalError(
+    """
+    A subject is words that are separated by dots, without wildcards and spaces, and that of \(what()) is \
+    "\(subject)": give it one such as "sensors.temperature".
+    """)
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+@_spi(Bridge) import EventCore
+import Foundation
+import Synchronization
+
+extension NATSBridge {
+  /// Dispatches here every event of a type that other machines publish.
+  ///
+  /// - Parameters:
+  ///   - type: Whose subject to subscribe to.
+  ///   - subject: Another subject, or a pattern of several: `"sensors.*.temperature"`, `"sensors.>"`. The subject of an
+  ///     event is told to its ``RemoteEvent/arrived(_:)``.
+  /// - Returns: Ends it. It stays if it is released.
+  /// - Throws: If the bridge was closed, or the subject is none.
+  ///
+  /// **Order**: for each sender and type that in which it was sent.
+  ///
+  /// It gets what is published after the server knows of the subscription, which is soon after this returns:
+  /// ``settle(within:)`` waits for that.
+  @discardableResult
+  public func subscribe<E: RemoteEvent>(
+    _ type: E.Type, to subject: String? = nil
+  ) throws(NATSBridgeError) -> RemoteRegistration {
+    try subscribe(E.self, subject, nil)
+  }
+
+  /// Dispatches here a share of the events of a type: each goes to one bridge of the group, on any machine.
+  ///
+  /// The machine that dispatches an event handles it too if it has receivers for it; those of the same central that are
+  /// in the group take their share of what it sends, and drop it, since it was dispatched there.
+  ///
+  /// - Parameters:
+  ///   - type: Whose subject to subscribe to.
+  ///   - subject: Another subject, or a pattern of several.
+  ///   - group: The name of the group: all bridges that pass it share the events.
+  /// - Returns: Ends it. It stays if it is released.
+  /// - Throws: If the bridge was closed, or the subject or the name of the group is none.
+  ///
+  /// At most once: a machine that ends before it has handled an event takes it along. ``durable(_:stream:as:options:)``
+  /// gives it to another one.
+  @discardableResult
+  public func subscribe<E: RemoteEvent>(
+    _ type: E.Type, to subject: String? = nil, group: String
+  ) throws(NATSBridgeError) -> RemoteRegistration {
+    try subscribe(E.self, subject, group)
+  }
+
+  private func subscribe<E: RemoteEvent>(
+    _ type: E.Type, _ subject: String?, _ group: String?
+  ) throws(NATSBridgeError) -> RemoteRegistration {
+    if subject == nil { checkSubject(E.subject, of: "the RemoteEvent \(E.self)") }
+    let reader = Reader(E.self, self)
+    return try receive(subject ?? E.subject, group) { message in
+      reader.dispatchAll(message)
+    }
+  }
+
+  /// Returns when the server knows of every subscription that was made before.
+  ///
+  /// - Throws: If it does not answer within some time, or the bridge was closed.
+  public func settle(within limit: Duration = .seconds(10)) async throws(NATSBridgeError) {
+    let status = await blocking { [link] in natsConnection_FlushTimeout(link.connection, limit.milliseconds) }
+    try NATSBridgeError.check(status, "reach the server within \(limit)")
+  }
+
+  /// Subscribes to a subject. `handle` is called on a thread of the client, one call at a time.
+  func receive(
+    _ subject: String, _ group: String?, _ handle: @escaping @Sendable (OpaquePointer) -> Void
+  ) throws(NATSBridgeError) -> RemoteRegistration {
+    let inlet = Inlet(handle)
+    var subscription: OpaquePointer?
+    let status =
+      group.map {
+        natsConnection_QueueSubscribe(&subscription, link.connection, subject, $0, Inlet.handler, inlet.context)
+      } ?? natsConnection_Subscribe(&subscription, link.connection, subject, Inlet.handler, inlet.context)
+    return try keep(inlet, subscription, status, "subscribe to \(subject)")
+  }
+
+  /// Keeps a subscription that was made with the context of an inlet.
+  func keep(
+    _ inlet: Inlet, _ subscription: OpaquePointer?, _ status: natsStatus, _ what: @autoclosure () -> String
+  ) throws(NATSBridgeError) -> RemoteRegistration {
+    guard status == NATS_OK, let subscription else {
+      inlet.letGo()
+      try NATSBridgeError.check(status, what())
+      throw NATSBridgeError(.other, "The client of NATS could not \(what()).")
+    }
+    // It fails if the bridge was closed meanwhile. Then nobody knows when the last call ends, and the inlet stays.
+    natsSubscription_SetOnCompleteCB(subscription, Inlet.end, inlet.context)
+    return keep(RemoteRegistration(inward: subscription, of: self))
+  }
+}
+
+/// What the client calls for the messages of a subscription.
+///
+/// Ownership: the client has a reference until the subscription's last call.
+final class Inlet: Sendable {
+  private let handle: @Sendable (OpaquePointer) -> Void
+
+  init(_ handle: @escaping @Sendable (OpaquePointer) -> Void) {
+    self.handle = handle
+    _ = Unmanaged.passRetained(self)
+  }
+
+  var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+  /// Gives the client's reference back. Once.
+  func letGo() { Unmanaged.passUnretained(self).release() }
+
+  static let handler: natsMsgHandler = { _, _, message, context in
+    guard let message, let context else { return }
+    defer { natsMsg_Destroy(message) }
+    Unmanaged<Inlet>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.handle(message) }
+  }
+  static let end: natsOnCompleteCB = { context in
+    guard let context else { return }
+    Unmanaged<Inlet>.fromOpaque(context).release()
+  }
+}
+
+/// Makes events of one type from messages, which may come from anybody. Any thread.
+struct Reader<E: RemoteEvent>: Sendable {
+  private let coding = E.coding
+  private let name = E.remoteName
+  private let central: EventCentral
+  private let counters: Counters
+  private let sender: String
+  private let longest: Int
+
+  init(_ type: E.Type, _ bridge: NATSBridge) {
+    (central, counters, sender) = (bridge.central, bridge.counters, bridge.sender)
+    longest = bridge.options.longestMessage
+  }
+
+  /// Nil if the message is none of the type, which is counted.
+  func read(_ message: OpaquePointer, takesOwn: Bool = false) -> (event: E, origin: RemoteOrigin)? {
+    counters.received.increment()
+    guard let origin = readOrigin(message, takesOwn: takesOwn) else { return nil }
+    let length = Int(natsMsg_GetDataLength(message))
+    guard let event = decode(UnsafeRawBufferPointer(start: natsMsg_GetData(message), count: length), origin) else {
+      return nil
+    }
+    return (event, origin)
+  }
+
+  /// Dispatches the event of a message, or the events of a batch.
+  func dispatchAll(_ message: OpaquePointer) {
+    var line: UnsafePointer<CChar>?
+    switch natsMsgHeader_Get(message, EventBatch.key, &line) {
+    case NATS_OK: break
+    case NATS_NOT_FOUND:
+      guard let (event, origin) = read(message) else { return }
+      dispatch(event, origin)
+      return
+    default:
+      // The client says so once, and then of the other headers that there are none.
+      counters.received.increment()
+      return counters.malformed.increment()
+    }
+    guard let origin = readOrigin(message, takesOwn: false) else { return counters.received.increment() }
+    var body = UnsafeRawBufferPointer(start: natsMsg_GetData(message), count: Int(natsMsg_GetDataLength(message)))
+    var left = line.flatMap { Int(String(cString: $0)) } ?? 0
+    // As far as it goes: the number is the sender's word.
+    while left > 0, let bytes = EventBatch.takeFirst(&body) {
+      left -= 1
+      counters.received.increment()
+      if let event = decode(bytes, origin) { dispatch(event, origin) }
+    }
+    guard left != 0 || !body.isEmpty else { return }
+    counters.received.increment()
+    counters.malformed.increment()
+  }
+
+  /// Nil if the message says that it has no event of the type for this central, which is counted.
+  private func readOrigin(_ message: OpaquePointer, takesOwn: Bool) -> RemoteOrigin? {
+    var origin = RemoteOrigin(
+      subject: natsMsg_GetSubject(message).map { String(cString: $0) } ?? "", sentAt: nil, version: nil,
+      method: .queue, priority: .normal)
+    var line: UnsafePointer<CChar>?
+    switch natsMsgHeader_Get(message, MessageHeader.key, &line) {
+    case NATS_NOT_FOUND: break
+    case NATS_OK:
+      guard let line, let header = MessageHeader(line: String(cString: line)) else {
+        return count(counters.malformed)
+      }
+      guard header.type == name else { return count(counters.foreign) }
+      guard takesOwn || header.sender != sender else { return count(counters.own) }
+      origin.sentAt = Date(timeIntervalSince1970: Double(header.time) / 1e9)
+      (origin.version, origin.method, origin.priority) = (header.version, header.method, header.priority)
+    default: return count(counters.malformed)
+    }
+    guard Int(natsMsg_GetDataLength(message)) <= longest else { return count(counters.tooLong) }
+    return origin
+  }
+
+  private func decode(_ bytes: UnsafeRawBufferPointer, _ origin: RemoteOrigin) -> E? {
+    // A copy, since a coding may keep it.
+    guard var event = try? coding.decode(Data(bytes), origin.version) else { return count(counters.undecodable) }
+    event.arrived(origin)
+    return event
+  }
+
+  private func count<Result>(_ counter: borrowing Atomic<Int>) -> Result? {
+    counter.increment()
+    return nil
+  }
+
+  @discardableResult
+  func dispatch(_ event: consuming E, _ origin: RemoteOrigin) -> EventDispatchOutcome {
+    let outcome = central.dispatchInward(event, by: origin.method, priority: origin.priority)
+    if outcome.accepted > 0 { counters.dispatched.increment() } else { counters.unheard.increment() }
+    return outcome
+  }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+@_spi(Bridge) import EventCore
+import Foundation
+
+extension NATSBridge {
+  /// Joins a part of a tree with the trees of other machines, under a subject.
+  ///
+  /// ```swift
+  /// try bridge.mount(plant, at: "plant", carrying: [TemperatureEvent.self])
+  /// // On another machine; raises at the node line2 of hall1 there:
+  /// line2.raise(event: TemperatureEvent(…))      // goes out as plant.hall1.line2.sensors.temperature
+  /// ```
+  ///
+  /// An event that is raised at the node or below it goes out when it climbs past the node: under the prefix, the names of
+  /// the nodes down to the one that raised it, and the event's own subject. One that is consumed below stays here. What
+  /// comes in is raised at the node with the same names, and does not go out again, neither do events of the same type
+  /// that handlers raise at the same node before that returns. Without such a node it is counted as
+  /// ``Counts/unheard``; of several nodes with one name the first one gets it.
+  ///
+  /// - Parameters:
+  ///   - node: Not retained: the registration ends with it.
+  ///   - prefix: Words that are separated by dots.
+  ///   - types: Which events to exchange, with subjects none of which ends with another one.
+  /// - Returns: Ends it. It stays if it is released.
+  /// - Throws: If the bridge was closed.
+  ///
+  /// **Threads**: what comes in is raised on a thread of the client, where handlers of the tree run that name no other
+  /// place.
+  @discardableResult
+  public func mount(
+    _ node: EventNode, at prefix: String, carrying types: [any RemoteEvent.Type]
+  ) throws(NATSBridgeError) -> RemoteRegistration {
+    checkSubject(prefix, of: "the node \(node.path)")
+    let entries = types.map { TreeEntry($0, node, prefix, self) }
+    let place = WeakNode(node)
+    let (counters, prefixLength) = (counters, prefix.utf8.count + 1)
+    let incoming = try receive("\(prefix).>", nil) { message in
+      let subject = natsMsg_GetSubject(message).map { String(cString: $0) } ?? ""
+      let rest = String(subject.utf8.dropFirst(prefixLength)) ?? ""
+      for entry in entries {
+        guard let words = entry.words(of: rest) else { continue }
+        return entry.raise(message, place.node.flatMap { find(words, below: $0) })
+      }
+      counters.received.increment()
+      counters.foreign.increment()
+    }
+    return keep(RemoteRegistration([{ incoming.remove() }] + entries.map(\.end), of: self))
+  }
+}
+
+/// What a mounted node does for one type.
+private struct TreeEntry: Sendable {
+  private let suffix: String
+  let raise: @Sendable (_ message: OpaquePointer, _ node: EventNode?) -> Void
+  let end: @Sendable () -> Void
+
+  init<E: RemoteEvent>(_ type: E.Type, _ node: EventNode, _ prefix: String, _ bridge: NATSBridge) {
+    suffix = E.subject
+    let reader = Reader(E.self, bridge)
+    let counters = bridge.counters
+    raise = { message, node in
+      guard let (event, _) = reader.read(message) else { return }
+      guard let node else { return counters.unheard.increment() }
+      let mark = ArrivalMark(node: ObjectIdentifier(node), type: ObjectIdentifier(E.self))
+      ArrivalMark.$current.withValue(mark) { _ = node.raise(event: event) }
+      counters.dispatched.increment()
+    }
+    // Through the outbox: the thread that raises waits for nobody.
+    let outlet = Outlet(E.self, bridge)
+    let thread = bridge.thread
+    let callback = thread.addEventCallback { (raised: Raised<E>) in
+      outlet.send(raised.event, under: raised.subject, .queue, .normal, raised.time)
+    }
+    let place = WeakNode(node)
+    let central = bridge.central
+    let handler = node.addHandler(.onRaise, for: E.self) { context in
+      let mark = ArrivalMark(node: ObjectIdentifier(context.source), type: ObjectIdentifier(E.self))
+      guard ArrivalMark.current != mark, let node = place.node else { return .continue }
+      let words = [prefix] + names(from: node, to: context.source) + [E.subject]
+      thread.queueEvent(
+        Raised(event: context.event, subject: words.joined(separator: "."), time: central.now))
+      return .continue
+    }
+    end = {
+      handler.remove()
+      callback.remove()
+    }
+  }
+
+  /// The names of the nodes in what follows the prefix of a subject; nil if that is of another type.
+  func words(of rest: String) -> [Substring]? {
+    if rest == suffix { return [] }
+    guard rest.hasSuffix(".\(suffix)") else { return nil }
+    return rest.dropLast(suffix.count + 1).split(separator: ".", omittingEmptySubsequences: false)
+  }
+}
+
+/// An event of a tree on its way through the outbox.
+private struct Raised<E: RemoteEvent>: Eventable {
+  let event: E
+  let subject: String
+  let time: DispatchTime
+}
+
+/// The event that a thread raises because it has arrived. A raise is over when it returns, so that this holds as long.
+private struct ArrivalMark: Equatable, Sendable {
+  let node: ObjectIdentifier
+  let type: ObjectIdentifier
+  @TaskLocal static var current: ArrivalMark?
+}
+
+private struct WeakNode: @unchecked Sendable {
+  // Not changed after the initialiser; the runtime guards the reference.
+  private(set) weak var node: EventNode?
+  init(_ node: EventNode) { self.node = node }
+}
+
+/// The name of a node as a word of a subject: what subjects cannot have is written as in a URL.
+func subjectWord(_ node: EventNode) -> String {
+  let name = node.name ?? "\(type(of: node))"
+  guard !name.isEmpty else { return "%" }
+  return name.unicodeScalars.reduce(into: "") { word, scalar in
+    if scalar.value <= 32 || scalar.value == 127 || ".*>%".unicodeScalars.contains(scalar) {
+      word += "%" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16, uppercase: true)
+    } else {
+      word.unicodeScalars.append(scalar)
+    }
+  }
+}
+
+/// The names of the nodes below one down to another.
+private func names(from top: EventNode, to node: EventNode) -> [String] {
+  var words: [String] = []
+  var next: EventNode? = node
+  while let one = next, one !== top {
+    words.append(subjectWord(one))
+    next = one.parent
+  }
+  return words.reversed()
+}
+
+private func find(_ words: [Substring], below top: EventNode) -> EventNode? {
+  var node = top
+  for word in words {
+    guard let next = node.children.first(where: { subjectWord($0) == word }) else { return nil }
+    node = next
+  }
+  return node
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+@_spi(Bridge) import EventCore
+import Foundation
+
+/// Connects a central to those of other machines, over a server of NATS.
+///
+/// ```swift
+/// let bridge = try await NATSBridge(.url("nats://localhost:4222"), on: world)
+/// bridge.publish(TemperatureEvent.self)              // what is dispatched here goes out
+/// try bridge.subscribe(TemperatureEvent.self)        // what arrives is dispatched here
+/// try bridge.subscribe(Job.self, group: "workers")   // each job to one machine of the group
+/// ```
+///
+/// What arrives is dispatched with the priority and the method of the sender, to every receiver but bridges: it never
+/// goes out again, neither through this bridge nor through another one of the same central.
+///
+/// What is published waits in the bridge's outbox, the bounded mailbox of a thread of its own, while the server is away
+/// or slow (``Options/outbox``). <doc:BeyondOneMachine> says what may be lost or doubled.
+///
+/// **Threads**: any, for every member. What arrives is dispatched on threads of the client, one for each subscription.
+///
+/// **Ownership**: the bridge ends with its last reference, as by ``close()``. Registrations end with the bridge; their
+/// handles need not be kept.
+public final class NATSBridge: Sendable {
+  /// How a bridge goes about its work.
+  public struct Options: Sendable {
+    /// The name that the server shows, and the ``NATSStatus/bridge`` of status events.
+    public var name = "EventCore"
+    /// How many events may wait to be sent, and what becomes of more: each is counted in ``Counts/outbox``. With
+    /// `.block`, a dispatch waits for the network.
+    public var outbox = EventMailboxCapacity.bounded(65_536, whenFull: .refuse)
+    /// How many messages of a subscription may wait to be dispatched, and 1,024 times as many bytes, up to 2,000,000; the
+    /// client drops more (``Counts/overrun``).
+    public var inbox = 65_536
+    /// The longest message to take, in bytes; longer ones are counted as ``Counts/tooLong``.
+    public var longestMessage = 1 << 20
+    /// Whether to write each message at once. Otherwise the client gathers what comes within a millisecond, which is the
+    /// faster the more events there are, and the slower for a single one or a request.
+    public var sendsAtOnce = false
+    /// How to come back after the connection broke.
+    public var reconnecting = Reconnecting()
+    /// Whether a bridge can be made before its server is there; otherwise the initialiser throws.
+    public var waitsForServer = false
+    /// How long one attempt to connect may take.
+    public var connectTimeout = Duration.seconds(2)
+    /// How often to look whether a silent server is still there. It counts as gone after three times of that.
+    public var heartbeat = Duration.seconds(5)
+
+    public init() {}
+  }
+
+  /// The times between attempts to connect again: each twice as long as the one before, minus up to a quarter by chance.
+  /// The first attempt is made at once, and there is no last one.
+  public struct Reconnecting: Sendable {
+    public var first: Duration
+    public var longest: Duration
+
+    public init(first: Duration = .milliseconds(50), longest: Duration = .seconds(5)) {
+      (self.first, self.longest) = (first, longest)
+    }
+  }
+
+  /// Where events are dispatched.
+  public let central: EventCentral
+  let options: Options
+  let link: Link
+  let counters = Counters()
+  /// Its mailbox is the outbox.
+  let thread: EventThread
+  let batch: OpenBatch
+  /// By which bridges of the central know its events.
+  let sender: String
+  /// The types that it sends.
+  let published = Locked<Set<ObjectIdentifier>>([])
+  /// Which requests it forwards or answers.
+  let claims = Locked<[Claim: Claim.Use]>([:])
+  private let registrations = Locked<[ObjectIdentifier: RemoteRegistration]>([:])
+
+  /// Connects.
+  ///
+  /// - Parameters:
+  ///   - server: Where, and as whom.
+  ///   - central: Whose events to exchange. One with threads: a deterministic one would wait for the network.
+  ///   - options: See ``Options``.
+  /// - Throws: If no server is there, unless ``Options/waitsForServer``, or it does not let the client in.
+  public init(
+    _ server: NATSServer, on central: EventCentral = .shared, options: Options = Options()
+  ) async throws(NATSBridgeError) {
+    let link = Link(central, options)
+    // It blocks until there is a connection, so not on a thread of the cooperative pool.
+    let result = await blocking { Result { () throws(NATSBridgeError) in try link.connect(to: server, options) } }
+    try result.get()
+    self.central = central
+    self.options = options
+    self.link = link
+    batch = OpenBatch(link, counters)
+    sender = Sender.name(of: central)
+    thread = EventThread(on: central, mailbox: options.outbox, name: "NATSBridge")
+  }
+
+  deinit {
+    end()
+    thread.cancel()
+  }
+
+  /// Whether the connection is there at the moment.
+  public var isConnected: Bool { link.isConnected }
+
+  /// What became of the events so far.
+  public var counts: Counts {
+    let overrun = registrations.withLock { $0.values.reduce(0) { $0 + $1.overrun } }
+    return counters.counts(thread.mailboxStatistics, overrun: overrun)
+  }
+
+  /// Ends the bridge: sends what waits, dispatches what has come, and closes the connection.
+  ///
+  /// - Parameter limit: How long it may take. What is not sent by then is counted as ``Counts/unsent``.
+  /// - Returns: Whether everything that waited was sent, and the server has read it. What was under way when a connection
+  ///   broke earlier is not known.
+  ///
+  /// What is published after the call has begun, or arrives then, is not promised. Handlers that what arrives has called
+  /// may still be running.
+  @discardableResult
+  public func drain(within limit: Duration = .seconds(30)) async -> Bool {
+    let deadline = Date(timeIntervalSinceNow: Double(limit.milliseconds) / 1000)
+    link.setLimit(deadline)
+    let all = registrations.withLock { Array($0.values) }
+    await blocking {
+      for registration in all { registration.drain(until: deadline) }
+    }
+    await thread.drain()
+    // Of events that waited, the last may have lost their callback.
+    await blocking { [batch] in batch.send() }
+    let isRead = await blocking { [link] in
+      // The server answers when it has read all that this connection has sent.
+      while link.awaitConnection() {
+        let left = Int64(max(1, deadline.timeIntervalSinceNow * 1000))
+        if natsConnection_FlushTimeout(link.connection, left) == NATS_OK { return true }
+        guard deadline > Date() else { return false }
+      }
+      return false
+    }
+    end()
+    let counts = counts
+    return isRead && counts.unsent == 0
+  }
+
+  /// Ends the bridge at once. What waits in the outbox is lost, and so is what the client has not written yet.
+  ///
+  /// It ends when its last reference goes, too.
+  public func close() {
+    end()
+    thread.cancel()
+  }
+
+  private func end() {
+    for registration in registrations.withLock({ Array($0.values) }) { registration.remove() }
+    link.close()
+  }
+
+  /// Keeps a registration until it or the bridge ends.
+  func keep(_ registration: RemoteRegistration) -> RemoteRegistration {
+    registrations.withLock { $0[ObjectIdentifier(registration)] = registration }
+    return registration
+  }
+
+  func forget(_ registration: RemoteRegistration) {
+    let last = registrations.withLock { $0.removeValue(forKey: ObjectIdentifier(registration)) }
+    counters.overrun.wrappingAdd(last?.overrun ?? 0, ordering: .relaxed)
+  }
+}
+
+/// Runs what blocks on a thread of its own, and not on one of the few of the cooperative pool.
+func blocking<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+  // Not through the continuation, whose ways with results the thread sanitizer does not understand.
+  let result = Locked<Result?>(nil)
+  await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+    Thread.detachNewThread {
+      let value = body()
+      result.withLock { $0 = value }
+      continuation.resume()
+    }
+  }
+  // Written before the continuation was resumed.
+  return result.withLock { $0! }
+}
+
+/// Names the centrals of all machines.
+enum Sender {
+  private static let process = UInt64.random(in: .min ... .max)
+
+  static func name(of central: EventCentral) -> String {
+    // A central that ended may leave its address to another one, which then is not told apart from it: nothing of the
+    // former comes any more.
+    String(process ^ UInt64(UInt(bitPattern: ObjectIdentifier(central))), radix: 16)
+  }
+}

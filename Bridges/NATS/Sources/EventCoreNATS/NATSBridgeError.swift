@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+
+/// Why the client, or the server, did not do what a bridge asked for.
+public struct NATSBridgeError: Error, CustomStringConvertible {
+  /// What a program may want to tell apart.
+  public enum Reason: Sendable {
+    /// No server answered.
+    case noServer
+    /// The server does not let this client in, or not do that.
+    case refused
+    /// The bridge was closed.
+    case closed
+    /// It did not answer in time.
+    case timedOut
+    /// The server has no such stream, or no JetStream.
+    case notFound
+    /// An answerer on another machine threw an error, or is too busy.
+    case answerFailed
+    /// Anything else; the description tells.
+    case other
+  }
+
+  public let reason: Reason
+  /// What was to be done, and what the client says.
+  public let description: String
+
+  init(_ reason: Reason, _ description: String) {
+    (self.reason, self.description) = (reason, description)
+  }
+
+  /// Throws unless the status is a success.
+  static func check(_ status: natsStatus, _ what: @autoclosure () -> String) throws(NATSBridgeError) {
+    guard status != NATS_OK else { return }
+    let reason: Reason =
+      switch status {
+      case NATS_NO_SERVER: .noServer
+      case NATS_CONNECTION_AUTH_FAILED, NATS_NOT_PERMITTED, NATS_SECURE_CONNECTION_REQUIRED, NATS_SSL_ERROR: .refused
+      case NATS_CONNECTION_CLOSED, NATS_INVALID_SUBSCRIPTION, NATS_DRAINING: .closed
+      case NATS_TIMEOUT: .timedOut
+      case NATS_NOT_FOUND, NATS_NO_RESPONDERS: .notFound
+      default: .other
+      }
+    throw NATSBridgeError(reason, "The client of NATS could not \(what()): \(text(of: status)).")
+  }
+
+  static func text(of status: natsStatus) -> String {
+    natsStatus_GetText(status).map { String(cString: $0) } ?? "status \(status.rawValue)"
+  }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+import Foundation
+
+/// A server, or the servers of a cluster, and how to show who you are.
+///
+/// ```swift
+/// let server = NATSServer.url("tls://nats.example.org:4222", credentials: .file("billing.creds"))
+/// ```
+public struct NATSServer: Sendable {
+  /// Whom the server takes the client for.
+  public enum Credentials: Sendable {
+    /// What the URL says, which may have a user and a password: `nats://user:password@host:4222`.
+    case none
+    case user(String, password: String)
+    case token(String)
+    /// A file with the user's token and seed, as the tools of NATS write it (`.creds`).
+    case file(String)
+    /// The public key of an NKey, and the file with its seed.
+    case nkey(String, seedFile: String)
+  }
+
+  /// How the connection is encrypted, beyond what a URL with `tls://` asks for. All files are in PEM form.
+  public struct TLS: Sendable {
+    /// The authorities to trust; nil for those of the system.
+    public var authorities: String?
+    /// The certificate to show to the server, and its key.
+    public var certificate: (chain: String, key: String)?
+
+    public init(authorities: String? = nil, certificate: (chain: String, key: String)? = nil) {
+      self.authorities = authorities
+      self.certificate = certificate
+    }
+  }
+
+  let urls: [String]
+  let credentials: Credentials
+  let tls: TLS?
+
+  /// The servers of a cluster. The client connects to any one of them, and to another one when that fails.
+  public static func urls(_ urls: [String], credentials: Credentials = .none, tls: TLS? = nil) -> NATSServer {
+    NATSServer(urls: urls, credentials: credentials, tls: tls)
+  }
+
+  /// One server, or one of a cluster, which names the others.
+  public static func url(_ url: String, credentials: Credentials = .none, tls: TLS? = nil) -> NATSServer {
+    urls([url], credentials: credentials, tls: tls)
+  }
+
+  /// Writes them into the client's options.
+  func apply(to options: OpaquePointer?) throws(NATSBridgeError) {
+    // The client copies the strings.
+    var copies = urls.map { strdup($0) }
+    defer { for copy in copies { free(copy) } }
+    let status = copies.withUnsafeMutableBufferPointer { copies in
+      copies.withMemoryRebound(to: UnsafePointer<CChar>?.self) {
+        natsOptions_SetServers(options, $0.baseAddress, Int32($0.count))
+      }
+    }
+    try NATSBridgeError.check(status, "take \(urls) for servers")
+    switch credentials {
+    case .none: break
+    case .user(let user, let password):
+      try NATSBridgeError.check(natsOptions_SetUserInfo(options, user, password), "take the user")
+    case .token(let token):
+      try NATSBridgeError.check(natsOptions_SetToken(options, token), "take the token")
+    case .file(let file):
+      try NATSBridgeError.check(
+        natsOptions_SetUserCredentialsFromFiles(options, file, nil), "take the credentials of \(file)")
+    case .nkey(let key, let seedFile):
+      try NATSBridgeError.check(natsOptions_SetNKeyFromSeed(options, key, seedFile), "take the key \(key)")
+    }
+    guard let tls else { return }
+    try NATSBridgeError.check(natsOptions_SetSecure(options, true), "encrypt the connection")
+    if let authorities = tls.authorities {
+      try NATSBridgeError.check(
+        natsOptions_LoadCATrustedCertificates(options, authorities), "read the authorities of \(authorities)")
+    }
+    if let (chain, key) = tls.certificate {
+      try NATSBridgeError.check(
+        natsOptions_LoadCertificatesChain(options, chain, key), "read the certificate of \(chain)")
+    }
+  }
+}

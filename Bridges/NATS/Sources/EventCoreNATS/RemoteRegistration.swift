@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+import EventCore
+import Foundation
+import Synchronization
+
+/// What a bridge does for one type of events, until it is removed or the bridge ends.
+public final class RemoteRegistration: Sendable {
+  private enum Kind: @unchecked Sendable {
+    /// The client's subscription, of which this is the only reference.
+    case inward(OpaquePointer)
+    case local([@Sendable () -> Void])
+  }
+  private let kind: Kind
+  private let hasEnded = Atomic<Bool>(false)
+  private let lastOverrun = Atomic<Int>(0)
+  private let bridge: WeakBridge
+
+  init(inward subscription: OpaquePointer, of bridge: NATSBridge) {
+    kind = .inward(subscription)
+    self.bridge = WeakBridge(bridge)
+  }
+
+  /// Whatever ends by closures.
+  init(_ ends: [@Sendable () -> Void], of bridge: NATSBridge) {
+    kind = .local(ends)
+    self.bridge = WeakBridge(bridge)
+  }
+
+  deinit {
+    if case .inward(let subscription) = kind { natsSubscription_Destroy(subscription) }
+  }
+
+  /// Whether it still sends or receives.
+  public var isActive: Bool { !hasEnded.load(ordering: .relaxed) }
+
+  /// Ends it. A call of a handler or a dispatch that is under way goes on.
+  ///
+  /// - Returns: False if it had ended already.
+  ///
+  /// **Threads**: any, also inside a handler.
+  @discardableResult
+  public func remove() -> Bool {
+    guard !hasEnded.exchange(true, ordering: .relaxed) else { return false }
+    // First: of a subscription that has ended the client tells nothing.
+    bridge.object?.forget(self)
+    switch kind {
+    case .inward(let subscription): natsSubscription_Unsubscribe(subscription)
+    case .local(let ends): for end in ends { end() }
+    }
+    return true
+  }
+
+  /// Asks the server for nothing more, and returns when what it has sent was dispatched, or the time is over.
+  func drain(until deadline: Date) {
+    guard case .inward(let subscription) = kind, isActive else { return }
+    let left = Int64(max(1, deadline.timeIntervalSinceNow * 1000))
+    _ = overrun
+    guard natsSubscription_DrainTimeout(subscription, left) == NATS_OK else { return }
+    // Again and again, since the client tells nothing of a subscription that has ended.
+    while natsSubscription_WaitForDrainCompletion(subscription, 10) == NATS_TIMEOUT, deadline > Date() { _ = overrun }
+  }
+
+  /// How many messages the client has dropped.
+  var overrun: Int {
+    guard case .inward(let subscription) = kind else { return 0 }
+    var dropped: Int64 = 0
+    if natsSubscription_GetDropped(subscription, &dropped) == NATS_OK {
+      lastOverrun.store(Int(dropped), ordering: .relaxed)
+    }
+    return lastOverrun.load(ordering: .relaxed)
+  }
+}
+
+/// The bridge retains its registrations.
+private struct WeakBridge: @unchecked Sendable {
+  // Not changed after the initialiser; the runtime guards the reference.
+  private(set) weak var object: NATSBridge?
+  init(_ object: NATSBridge) { self.object = object }
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreNATS
+import Foundation
+import Testing
+
+struct Order: DurableEvent, Equatable {
+  static let subject = "tests.order"
+  var number: Int
+  var delivery: NATSDelivery?
+}
+
+/// Each cell of the table in BeyondOneMachine.md: what may be lost or doubled in which mode.
+@Suite struct LossTests {
+  // MARK: The server is away when an event is dispatched
+
+  @Test("server away, outbox not full: nothing is lost or doubled", arguments: cores)
+  func outboxHolds(core: EventCentral.Core) async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let sender = try await NATSBridge.to(server, on: here)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    // Plain: the stream only keeps what comes, so that the receiver need not be there first.
+    sender.publish(Order.self)
+    server.stop()
+    #expect(await eventually { !sender.isConnected })
+    for number in 0..<1000 { #expect(Order(number: number).queue(on: here) == 1) }
+    #expect(sender.counts.sent <= 1)
+    try server.restart()
+    #expect(await sender.drain())
+    #expect(sender.counts.sent == 1000)
+    let receiver = try await NATSBridge.to(server, on: there)
+    let log = Log<Int>()
+    Order.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
+    try await receiver.durable(Order.self, stream: "ORDERS", as: "test")
+    #expect(await log.entries(atLeast: 1000) == Array(0..<1000))
+    await receiver.drain()
+    #expect(log.count == 1000)
+  }
+
+  @Test("server away, outbox full: what is refused or dropped is counted, and the rest arrives", arguments: cores)
+  func outboxFull(core: EventCentral.Core) async throws {
+    for policy in [EventOverflowPolicy.refuse, .dropNewest, .dropOldest, .block(upTo: .milliseconds(1))] {
+      let server = try ServerProcess()
+      let world = EventCentral(core: core)
+      let sender = try await NATSBridge.to(server, on: world) { $0.outbox = .bounded(10, whenFull: policy) }
+      sender.publish(Reading.self)
+      server.stop()
+      #expect(await eventually { !sender.isConnected })
+      let accepted = (0..<30).reduce(0) { $0 + Reading(number: $1).queue(on: world) }
+      try server.restart()
+      #expect(await sender.drain())
+      let counts = sender.counts
+      #expect(counts.outbox.accepted == UInt64(accepted))
+      #expect(counts.outbox.accepted + counts.outbox.refused == 30, "\(policy)")
+      #expect(UInt64(counts.sent) + counts.outbox.dropped == counts.outbox.accepted, "\(policy)")
+      // Ten wait, and one may be with the thread that sends.
+      #expect((10...11).contains(counts.sent), "\(policy)")
+    }
+  }
+
+  @Test("server away for good: what waits at the end of a drain is counted as unsent")
+  func drainWithoutServer() async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let sender = try await NATSBridge.to(server, on: world)
+    sender.publish(Reading.self)
+    server.stop()
+    #expect(await eventually { !sender.isConnected })
+    for number in 0..<100 { Reading(number: number).queue(on: world) }
+    #expect(await !sender.drain(within: .milliseconds(100)))
+    #expect(sender.counts.unsent == 100)
+    #expect(sender.counts.sent == 0)
+  }
+
+  @Test("a bridge that was made before its server sends what waited, and tells")
+  func waitsForServer() async throws {
+    let server = try ServerProcess()
+    server.stop()
+    let world = EventCentral()
+    let log = Log<NATSStatus.Change>()
+    NATSStatus.addListener(nil, { status in log.append(status.change) }, executeOn: .listenerThread, on: world)
+    let sender = try await NATSBridge.to(server, on: world) { $0.waitsForServer = true }
+    sender.publish(Reading.self)
+    let elsewhere = EventCentral()
+    let receiver = try await NATSBridge.to(server, on: elsewhere) { $0.waitsForServer = true }
+    try receiver.subscribe(Reading.self)
+    let heard = Log<Int>()
+    Reading.addListener(nil, { event in heard.append(event.number) }, executeOn: .listenerThread, on: elsewhere)
+    for number in 0..<10 { Reading(number: number).queue(on: world) }
+    #expect(!sender.isConnected)
+    try server.restart()
+    #expect(await eventually { sender.counts.sent == 10 && receiver.isConnected })
+    // What was sent before the receiver was there is lost, and what comes now is not.
+    try await receiver.settle()
+    Reading(number: 10).queue(on: world)
+    #expect(await eventually { heard.entries.last == 10 })
+    await receiver.drain()
+    #expect(await sender.drain())
+    #expect(sender.counts.sent == 11)
+    #expect(await log.entries(atLeast: 2) == [.connected, .closed])
+  }
+
+  // MARK: The connection breaks while events are under way
+
+  @Test("plain, the server killed again and again: some may be lost, none is doubled, all are accounted for", arguments: cores)
+  func plainUnderKills(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let changes = Log<NATSStatus.Change>()
+    NATSStatus.addListener(nil, { status in changes.append(status.change) }, executeOn: .listenerThread, on: here)
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    let log = Log<Int>()
+    Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
+    try receiver.subscribe(Reading.self)
+    try await receiver.settle()
+    sender.publish(Reading.self)
+    var (number, accepted) = (0, 0)
+    for round in 0..<(stressFactor == 1 ? 3 : 60) {
+      let end = ContinuousClock.now + .milliseconds(stressFactor == 1 ? 100 : 900)
+      while ContinuousClock.now < end {
+        accepted += Reading(number: number).queue(on: here)
+        number += 1
+        if number % 50 == 0 { try await Task.sleep(for: .milliseconds(1)) }
+      }
+      server.stop()
+      #expect(await eventually { !sender.isConnected && !receiver.isConnected }, "round \(round)")
+      try server.restart()
+      #expect(await eventually { sender.isConnected && receiver.isConnected }, "round \(round)")
+    }
+    #expect(await sender.drain())
+    await receiver.drain()
+    let counts = sender.counts
+    #expect(counts.sent == accepted)
+    #expect(accepted + Int(counts.outbox.refused) == number)
+    let arrived = await log.entries(atLeast: receiver.counts.dispatched)
+    #expect(arrived == arrived.sorted())
+    #expect(Set(arrived).count == arrived.count, "None is doubled.")
+    #expect(arrived.count <= counts.sent)
+    #expect(!arrived.isEmpty)
+    let words = changes.entries
+    #expect(words.filter { $0 == .disconnected }.count == words.filter { $0 == .reconnected }.count)
+  }
+
+  @Test("durable, the server killed again and again: nothing is lost, some may be doubled", arguments: cores)
+  func durableUnderKills(core: EventCentral.Core) async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    let log = Log<Int>()
+    Order.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
+    var options = NATSBridge.DurableOptions()
+    options.patience = .seconds(1)
+    try await receiver.durable(Order.self, stream: "ORDERS", as: "test", options: options)
+    try await sender.publish(Order.self, stream: "ORDERS")
+    var number = 0
+    for _ in 0..<(stressFactor == 1 ? 3 : 60) {
+      let end = ContinuousClock.now + .milliseconds(stressFactor == 1 ? 100 : 900)
+      while ContinuousClock.now < end {
+        #expect(Order(number: number).queue(on: here) == 1)
+        number += 1
+        try await Task.sleep(for: .milliseconds(1))
+      }
+      server.stop()
+      try server.restart()
+    }
+    #expect(await sender.drain(within: .seconds(60)))
+    #expect(sender.counts.sent == number)
+    #expect(await eventually { Set(log.entries).count == number })
+    #expect(Set(log.entries) == Set(0..<number))
+    receiver.close()
+  }
+
+  @Test("a partition that is shorter than three heartbeats loses and doubles nothing", arguments: cores)
+  func partition(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    let log = Log<Int>()
+    Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
+    try receiver.subscribe(Reading.self)
+    try await receiver.settle()
+    sender.publish(Reading.self)
+    server.freeze()
+    for number in 0..<1000 { #expect(Reading(number: number).queue(on: here) == 1) }
+    #expect(await eventually { sender.counts.sent == 1000 })
+    #expect(log.count == 0)
+    server.thaw()
+    #expect(await log.entries(atLeast: 1000) == Array(0..<1000))
+    #expect(await sender.drain())
+    await receiver.drain()
+    #expect(log.count == 1000)
+  }
+
+  @Test("a partition that is longer counts as a server that is away")
+  func longPartition() async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let sender = try await NATSBridge.to(server, on: world) { $0.heartbeat = .milliseconds(50) }
+    sender.publish(Reading.self)
+    server.freeze()
+    #expect(await eventually { !sender.isConnected })
+    for number in 0..<100 { #expect(Reading(number: number).queue(on: world) == 1) }
+    server.thaw()
+    #expect(await sender.drain())
+    #expect(sender.counts.sent == 100)
+  }
+
+  // MARK: The receiver is away, or ends
+
+  @Test("receiver away: plain events are lost, durable ones wait")
+  func receiverAway() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let (here, there) = (EventCentral(), EventCentral())
+    let sender = try await NATSBridge.to(server, on: here)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    sender.publish(Reading.self)
+    let log = Log<Int>()
+    Reading.addListener(nil, { event in log.append(-event.number) }, executeOn: .listenerThread, on: there)
+    Order.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
+    for number in 1...50 {
+      Order(number: number).queue(on: here)
+      Reading(number: number).queue(on: here)
+    }
+    #expect(await sender.drain())
+    let receiver = try await NATSBridge.to(server, on: there)
+    try receiver.subscribe(Reading.self)
+    try await receiver.durable(Order.self, stream: "ORDERS", as: "test")
+    #expect(await log.entries(atLeast: 50) == Array(1...50))
+    await receiver.drain()
+    #expect(log.count == 50)
+  }
+
+  @Test("a durable event that is not handled goes to another bridge: at least once", arguments: cores)
+  func receiverEnds(core: EventCentral.Core) async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let here = EventCentral(core: core)
+    let sender = try await NATSBridge.to(server, on: here)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    var options = NATSBridge.DurableOptions()
+    options.patience = .milliseconds(200)
+    // The first keeps every event, and ends with them.
+    let first = EventCentral(core: core)
+    let kept = Log<Order>()
+    Order.addListener(nil, { event in kept.append(event) }, executeOn: .listenerThread, on: first)
+    let ending = try await NATSBridge.to(server, on: first)
+    try await ending.durable(Order.self, stream: "ORDERS", as: "test", options: options)
+    for number in 0..<20 { Order(number: number).queue(on: here) }
+    #expect(await kept.entries(atLeast: 20).map(\.delivery?.attempt) .contains(1))
+    ending.close()
+    let second = EventCentral(core: core)
+    let log = Log<Int>()
+    Order.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: second)
+    let next = try await NATSBridge.to(server, on: second)
+    try await next.durable(Order.self, stream: "ORDERS", as: "test")
+    #expect(await eventually { Set(log.entries) == Set(0..<20) })
+    #expect(await sender.drain())
+    await next.drain()
+  }
+
+  @Test("durable: what nobody takes, or a handler gives back, comes again; what was handled does not")
+  func givenBack() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let (here, there) = (EventCentral(), EventCentral())
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    var options = NATSBridge.DurableOptions()
+    options.delay = .milliseconds(5)
+    try await receiver.durable(Order.self, stream: "ORDERS", as: "test", options: options)
+    Order(number: 1).queue(on: here)
+    #expect(await eventually { receiver.counts.unheard >= 2 })
+    let log = Log<Int>()
+    Order.addListener(
+      nil,
+      { event in
+        guard let delivery = event.delivery else { return }
+        log.append(delivery.attempt)
+        if log.count < 3 { delivery.giveBack() }
+      }, executeOn: .listenerThread, on: there)
+    let attempts = await log.entries(atLeast: 3)
+    #expect(attempts.count == 3)
+    #expect(attempts == [attempts[0], attempts[0] + 1, attempts[0] + 2])
+    #expect(await sender.drain())
+    await receiver.drain()
+    #expect(log.count == 3)
+  }
+
+  @Test("a receiver that is too slow: the client drops, and both counts and status tell")
+  func overrun() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there) { $0.inbox = 10 }
+    let slow = Log<Int>()
+    NATSStatus.addListener(
+      nil,
+      { status in
+        if case .slowConsumer(let subject, let dropped) = status.change, subject == Reading.subject {
+          slow.append(dropped)
+        }
+      }, executeOn: .listenerThread, on: there)
+    // The thread of the client waits for a receiver that is full.
+    let gate = DispatchSemaphore(value: 0)
+    let thread = EventThread(on: there, mailbox: .bounded(1, whenFull: .block(upTo: .seconds(600))))
+    let log = Log<Int>()
+    thread.addEventCallback { (event: Reading) in
+      gate.wait()
+      log.append(event.number)
+    }
+    try receiver.subscribe(Reading.self)
+    try await receiver.settle()
+    sender.publish(Reading.self)
+    for number in 0..<1000 { Reading(number: number).queue(on: here) }
+    #expect(await sender.drain())
+    #expect(await eventually { receiver.counts.overrun > 900 && slow.count > 0 })
+    for _ in 0..<1000 { gate.signal() }
+    await receiver.drain()
+    await thread.drain()
+    let counts = receiver.counts
+    #expect(counts.received + counts.overrun == 1000)
+    #expect(log.count == counts.dispatched)
+  }
+
+  @Test("status events tell of a server that goes and comes back")
+  func status() async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let log = Log<NATSStatus.Change>()
+    NATSStatus.addListener(
+      nil, { status in if status.bridge == "weather" { log.append(status.change) } }, executeOn: .listenerThread,
+      on: world)
+    let bridge = try await NATSBridge.to(server, on: world) { $0.name = "weather" }
+    for _ in 0..<3 {
+      server.stop()
+      #expect(await eventually { !bridge.isConnected })
+      try server.restart()
+      #expect(await eventually { bridge.isConnected })
+    }
+    bridge.close()
+    let expected = Array(repeating: [NATSStatus.Change.disconnected, .reconnected], count: 3).flatMap { $0 } 
+    #expect(await eventually { log.entries.last == .closed })
+    #expect(Array(log.entries.prefix(6)) == expected)
+  }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreNATS
+import Foundation
+import Testing
+
+/// Messages that nobody should send cost a counter each, and never the process.
+@Suite struct MaliceTests {
+  struct Tree: RemoteEvent {
+    static let subject = "tests.tree"
+    var children: [Tree]
+  }
+
+  /// Sends something bad, and then a good event, which shows that all of it was taken.
+  private func check(
+    _ expected: (NATSBridge.Counts) -> Bool, send: (RawClient) -> Void, line: SourceLocation = #_sourceLocation
+  ) async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    let log = Log<Int>()
+    Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: world)
+    try bridge.subscribe(Reading.self, to: "tests.>")
+    try await bridge.settle()
+    let client = try RawClient(server)
+    send(client)
+    client.publish(Reading.subject, Data(#"{"number": 42, "text": ""}"#.utf8))
+    client.flush()
+    #expect(await eventually { log.entries.last == 42 }, sourceLocation: line)
+    await bridge.drain()
+    #expect(expected(bridge.counts), "\(bridge.counts)", sourceLocation: line)
+  }
+
+  private let good = #"{"number": 1, "text": ""}"#
+
+  @Test("a message of another program, without a header, is an event if it has the form")
+  func foreignPrograms() async throws {
+    try await check { $0.dispatched == 2 && $0.received == 2 } send: { $0.publish(Reading.subject, Data(good.utf8)) }
+  }
+
+  @Test("bytes that are no such event: empty, cut, too long, not UTF-8, another type")
+  func undecodable() async throws {
+    let bodies: [Data] =
+      [Data(), Data([0]), Data([0xFF, 0xFE, 0x80]), Data(good.utf8.dropLast()), Data((good + "}").utf8), Data("null".utf8),
+        Data("[]".utf8), Data(#"{"number": "1"}"#.utf8), Data(#"{"number": 1e400, "text": ""}"#.utf8),
+        Data(#"{"number": 99999999999999999999, "text": ""}"#.utf8),
+        Data(#"{"number": 1, "text": ""#.utf8) + Data([0xC3, 0x28]) + Data(#""}"#.utf8),
+        Data(#"{"number": 1, "text": "\uD800"}"#.utf8)]
+    try await check { $0.undecodable == bodies.count && $0.dispatched == 1 } send: { client in
+      for body in bodies { client.publish(Reading.subject, body) }
+    }
+  }
+
+  @Test("JSON that is a hundred thousand levels deep")
+  func deep() async throws {
+    let depth = 100_000
+    let bodies = [
+      String(repeating: "[", count: depth), String(repeating: "[", count: depth) + String(repeating: "]", count: depth),
+      String(repeating: #"{"children":["#, count: depth), String(repeating: #"{"number":"#, count: depth),
+    ]
+    let server = try ServerProcess(configuration: "max_payload: 8388608")
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world) { $0.longestMessage = 8 << 20 }
+    try bridge.subscribe(Tree.self)
+    try bridge.subscribe(Reading.self)
+    try await bridge.settle()
+    let client = try RawClient(server)
+    for body in bodies {
+      client.publish(Reading.subject, Data(body.utf8))
+      client.publish(Tree.subject, Data(body.utf8))
+    }
+    #expect(await eventually { bridge.counts.undecodable == 2 * bodies.count })
+    await bridge.drain()
+  }
+
+  @Test("64 MiB in one message")
+  func big() async throws {
+    let size = 64 << 20
+    let server = try ServerProcess(configuration: "max_payload: \(size)\nmax_pending: \(2 * size)")
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    let log = Log<Int>()
+    Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: world)
+    try bridge.subscribe(Reading.self)
+    try await bridge.settle()
+    let client = try RawClient(server)
+    client.publish(Reading.subject, Data(count: size))
+    client.flush()
+    // On a slow machine the server takes the bridge for gone while it reads that, and the bridge comes back: what is
+    // sent meanwhile does not reach it.
+    #expect(
+      await eventually {
+        client.publish(Reading.subject, Data(good.utf8))
+        client.flush()
+        return log.count > 0
+      })
+    await bridge.drain()
+    #expect(bridge.counts.tooLong <= 1)
+    #expect(bridge.counts.received == bridge.counts.tooLong + bridge.counts.dispatched)
+  }
+
+  @Test("headers of other forms")
+  func headers() async throws {
+    let malformed: [[UInt8]] = [
+      "", " ", "queue", "queue normal 0 1 a", "heap normal 0 1 a Reading", "queue urgent 0 1 a Reading",
+      "queue normal x 1 a Reading", "queue normal 0 -1 a Reading", "queue normal 0 1  Reading", "queue normal 0 1 a ",
+      "queue normal 99999999999999999999 1 a Reading", "queue normal 0 99999999999999999999 a Reading",
+      "queue\tnormal\t0\t1\ta\tReading", String(repeating: "a", count: 60_000),
+    ].map { Array($0.utf8) } + [[0xFF, 0xFE], Array("queue normal 0 1 a Reading".utf8.map { $0 | 0x80 })]
+    try await check { $0.malformed == malformed.count && $0.dispatched == 1 } send: { client in
+      for header in malformed { client.publish(Reading.subject, header: header, Data(good.utf8)) }
+    }
+    let foreign = ["Order", "reading", " Reading", "Reading\u{FF}"]
+    try await check { $0.foreign == foreign.count && $0.dispatched == 1 } send: { client in
+      for type in foreign { client.publish(Reading.subject, header: "queue normal 0 1 a \(type)", good) }
+    }
+    // Strange, and yet of the form.
+    let right = ["\(Int64.max)", "\(Int64.min)", "0", "-1"]
+    try await check { $0.dispatched == 1 + right.count } send: { client in
+      for time in right { client.publish(Reading.subject, header: "stack lowest \(time) \(Int.max) a Reading", good) }
+    }
+  }
+
+  @Test("batches that are cut, or say another number than they have")
+  func batches() async throws {
+    func frame(_ length: UInt32, _ text: String) -> Data {
+      withUnsafeBytes(of: length.littleEndian) { Data($0) } + Data(text.utf8)
+    }
+    let one = frame(UInt32(good.utf8.count), good)
+    let malformed: [(String, Data)] = [
+      ("", one), ("x", one), ("0", one), ("-1", one), ("2", one), ("1", one + Data([0])), ("1", Data()), ("1", Data([1, 0, 0])),
+      ("1", frame(.max, good)), ("\(Int.max)", one), ("99999999999999999999", one), ("1", frame(1 << 31, "")),
+    ]
+    let right = ["2", "1", "\(Int.max)"].count
+    try await check {
+      $0.malformed == malformed.count && $0.dispatched == 1 + right && $0.undecodable == 0
+    } send: { client in
+      for (number, body) in malformed { client.publish(Reading.subject, batch: number, body) }
+    }
+    // Whose number is right, and whose events are none.
+    try await check { $0.undecodable == 3 && $0.dispatched == 2 && $0.malformed == 0 } send: { client in
+      client.publish(Reading.subject, batch: "4", frame(0, "") + frame(1, "{") + one + frame(2, "[]"))
+    }
+  }
+
+  @Test("many subjects leave nothing behind")
+  func subjects() async throws {
+    let count = stressFactor == 1 ? 20_000 : 1_000_000
+    try await check { $0.received + $0.overrun == count + 1 } send: { client in
+      for number in 0..<count {
+        client.publish("tests.\(number).some.where", Data("x".utf8))
+        if number % 10_000 == 0 { client.flush() }
+      }
+      client.flush()
+      usleep(200_000)
+    }
+  }
+
+  @Test("random bytes, in headers and bodies")
+  func random() async throws {
+    let seed = UInt64(ProcessInfo.processInfo.environment["EVENTCORE_SEED"] ?? "") ?? .random(in: .min ... .max)
+    print("MaliceTests.random: EVENTCORE_SEED=\(seed)")
+    var state = seed
+    func next() -> UInt64 {
+      state &+= 0x9E37_79B9_7F4A_7C15
+      var z = state
+      z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+      z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+      return z ^ (z >> 31)
+    }
+    func bytes(_ most: Int) -> [UInt8] { (0..<Int(next() % UInt64(most))).map { _ in UInt8(truncatingIfNeeded: next()) } }
+    /// A few bytes of something right are changed.
+    func mutated(_ text: String) -> [UInt8] {
+      var bytes = Array(text.utf8)
+      for _ in 0...next() % 4 { bytes[Int(next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: next()) }
+      return bytes
+    }
+    let count = 5000 * stressFactor
+    try await check { $0.received + $0.overrun == count + 1 } send: { client in
+      for _ in 0..<count {
+        // A line break would end the header, which the client of the sender does not write.
+        let line = (next() % 2 == 0 ? bytes(64) : mutated("queue normal 0 1 a Reading"))
+        let header = line.filter { $0 != 0 && $0 != 10 && $0 != 13 }
+        client.publish(
+          Reading.subject, header: next() % 3 == 0 ? nil : header,
+          Data(next() % 2 == 0 ? bytes(200) : mutated(good)))
+      }
+    }
+  }
+
+  @Test("a durable message that is no event is never delivered again")
+  func durable() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    try await bridge.makeStream("ORDERS", of: [Order.self])
+    var options = NATSBridge.DurableOptions()
+    options.patience = .milliseconds(100)
+    try await bridge.durable(Order.self, stream: "ORDERS", as: "test", options: options)
+    let log = Log<Int>()
+    Order.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: world)
+    let client = try RawClient(server)
+    client.publish(Order.subject, Data("{".utf8))
+    // A sender that claims to be a delivery is none.
+    client.publish(Order.subject, Data(#"{"number": 1, "delivery": {"attempt": 7}}"#.utf8))
+    #expect(await log.entries(atLeast: 1) == [1])
+    // Longer than the patience of the server, after which it would come again.
+    try await Task.sleep(for: .milliseconds(300))
+    #expect(bridge.counts.undecodable == 1)
+    await bridge.drain()
+    #expect(log.count == 1)
+  }
+
+  @Test("requests that are none are not answered, and replies that nobody waits for are passed over")
+  func requests() async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    PriceQuery.answer(on: world) { query in Price(cents: query.id) }
+    try bridge.answerRequests(PriceQuery.self, with: Price.self)
+    try await bridge.settle()
+    let client = try RawClient(server)
+    client.publish("tests.price.request", Data("{".utf8))
+    client.publish("tests.price.request", Data(#"{"id": 1}"#.utf8))
+    #expect(await eventually { bridge.counts.received == 2 })
+    #expect(bridge.counts.undecodable == 1)
+    await bridge.drain()
+  }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+import Foundation
+
+/// The client of C, which sends what no bridge would.
+final class RawClient: @unchecked Sendable {
+  private var connection: OpaquePointer?
+
+  init(_ server: ServerProcess) throws {
+    var options: OpaquePointer?
+    natsOptions_Create(&options)
+    defer { natsOptions_Destroy(options) }
+    natsOptions_SetURL(options, server.url)
+    guard natsConnection_Connect(&connection, options) == NATS_OK else { throw CocoaError(.executableNotLoadable) }
+  }
+
+  deinit { natsConnection_Destroy(connection) }
+
+  func publish(_ subject: String, header: [UInt8]? = nil, batch: String? = nil, _ body: Data) {
+    var message: OpaquePointer?
+    body.withUnsafeBytes {
+      _ = natsMsg_Create(&message, subject, nil, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count))
+    }
+    if let header {
+      // A string of C: it ends with the first zero.
+      (header + [0]).withUnsafeBytes {
+        _ = natsMsgHeader_Set(message, "EventCore", $0.baseAddress!.assumingMemoryBound(to: CChar.self))
+      }
+    }
+    if let batch { natsMsgHeader_Set(message, "EventCore-Batch", batch) }
+    let status = natsConnection_PublishMsg(connection, message)
+    natsMsg_Destroy(message)
+    precondition(status == NATS_OK, "The test could not send: \(String(cString: natsStatus_GetText(status))).")
+  }
+
+  func publish(_ subject: String, header: String, _ body: String) {
+    publish(subject, header: Array(header.utf8), Data(body.utf8))
+  }
+
+  func flush() { _ = natsConnection_FlushTimeout(connection, 60_000) }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreNATS
+import Foundation
+import Testing
+
+struct PriceQuery: RemoteEvent {
+  static let subject = "tests.price"
+  var id: Int
+}
+
+struct Price: Codable, Sendable, Equatable {
+  var cents: Int
+}
+
+@Suite struct RequestTests {
+  struct NoSuchThing: Error {}
+
+  @Test("a request finds its answer on another machine", arguments: cores)
+  func answers(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let asking = try await NATSBridge.to(server, on: here)
+    let answering = try await NATSBridge.to(server, on: there)
+    PriceQuery.answer(on: there) { query in
+      guard query.id >= 0 else { throw NoSuchThing() }
+      return Price(cents: query.id * 100)
+    }
+    try answering.answerRequests(PriceQuery.self, with: Price.self)
+    try await answering.settle()
+    try asking.forwardRequests(PriceQuery.self, expecting: Price.self)
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+      for id in 0..<200 {
+        group.addTask {
+          try await here.request(PriceQuery(id: id), expecting: Price.self, within: .seconds(60)) == Price(cents: id * 100)
+        }
+      }
+      for try await isRight in group { #expect(isRight) }
+    }
+    await #expect {
+      try await here.request(PriceQuery(id: -1), expecting: Price.self)
+    } throws: { ($0 as? NATSBridgeError)?.reason == .answerFailed && "\($0)".contains("NoSuchThing") }
+    #expect(await asking.drain())
+    await answering.drain()
+  }
+
+  @Test("nobody there, too late, and nobody any more")
+  func failures() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let asking = try await NATSBridge.to(server, on: here)
+    let forwarding = try asking.forwardRequests(PriceQuery.self, expecting: Price.self, within: .milliseconds(50))
+    await #expect(throws: EventWaitError.nobodyAnswers) {
+      try await here.request(PriceQuery(id: 1), expecting: Price.self)
+    }
+    // A bridge that has no answerer behind it.
+    let answering = try await NATSBridge.to(server, on: there)
+    try answering.answerRequests(PriceQuery.self, with: Price.self)
+    try await answering.settle()
+    await #expect { try await here.request(PriceQuery(id: 1), expecting: Price.self) } throws: {
+      ($0 as? NATSBridgeError)?.reason == .answerFailed
+    }
+    // One that does not come to an end.
+    let gate = DispatchSemaphore(value: 0)
+    PriceQuery.answer(on: there) { _ in
+      gate.wait()
+      return Price(cents: 1)
+    }
+    await #expect(throws: EventWaitError.timedOut(.milliseconds(50))) {
+      try await here.request(PriceQuery(id: 1), expecting: Price.self)
+    }
+    gate.signal()
+    forwarding.remove()
+    await #expect(throws: EventWaitError.nobodyAnswers) {
+      try await here.request(PriceQuery(id: 1), expecting: Price.self)
+    }
+    asking.close()
+    answering.close()
+  }
+
+  @Test("of a group of machines one answers each request")
+  func groups() async throws {
+    let server = try ServerProcess()
+    let here = EventCentral()
+    let asking = try await NATSBridge.to(server, on: here)
+    let log = Log<Int>()
+    var bridges: [NATSBridge] = []
+    for machine in 0..<3 {
+      let world = EventCentral()
+      PriceQuery.answer(on: world) { query in
+        log.append(machine)
+        return Price(cents: query.id)
+      }
+      let bridge = try await NATSBridge.to(server, on: world)
+      try bridge.answerRequests(PriceQuery.self, with: Price.self)
+      try await bridge.settle()
+      bridges.append(bridge)
+    }
+    try asking.forwardRequests(PriceQuery.self, expecting: Price.self)
+    for id in 0..<90 {
+      #expect(try await here.request(PriceQuery(id: id), expecting: Price.self) == Price(cents: id))
+    }
+    #expect(log.count == 90)
+    #expect(Set(log.entries) == [0, 1, 2])
+    for bridge in bridges { await bridge.drain() }
+    #expect(await asking.drain())
+  }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreNATS
+import Testing
+
+/// A caller's mistake traps with a sentence (D12).
+@Suite struct TrapTests {
+  struct Wild: RemoteEvent {
+    static let subject = "tests.*"
+  }
+  struct Nameless: RemoteEvent {
+    static let subject = "tests.nameless"
+    static let remoteName = "two\nlines"
+  }
+
+  private func expect(_ result: ExitTest.Result?, says sentence: String, _ location: SourceLocation = #_sourceLocation) {
+    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(text.contains(sentence), "\(text.prefix(500))", sourceLocation: location)
+  }
+
+  @Test("a type is published once")
+  func publishedTwice() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess()
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      bridge.publish(Reading.self).remove()
+      bridge.publish(Reading.self)
+      // So that the trap leaves no server behind.
+      server.stop()
+      bridge.publish(Reading.self)
+    }
+    expect(result, says: "A bridge publishes a type once, and Reading is published already")
+  }
+
+  @Test("a subject has no wildcards, a name is a line")
+  func names() async throws {
+    let wild = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess()
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      server.stop()
+      bridge.publish(Wild.self)
+    }
+    expect(wild, says: #"that of the RemoteEvent Wild is "tests.*""#)
+    let nameless = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess()
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      server.stop()
+      bridge.publish(Nameless.self)
+    }
+    expect(nameless, says: "The name of a RemoteEvent is a line")
+  }
+
+  @Test("requests of a kind are forwarded or answered")
+  func both() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess()
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      try bridge.answerRequests(PriceQuery.self, with: Price.self)
+      server.stop()
+      try bridge.forwardRequests(PriceQuery.self, expecting: Price.self)
+    }
+    expect(result, says: "A bridge either forwards the requests of a kind or answers them")
+  }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import Testing
+
+@testable import EventCoreNATS
+
+struct Alarm: RemoteEvent, Equatable {
+  static let subject = "alarm"
+  var level: Int
+}
+
+@Suite struct TreeTests {
+  /// A plant with two halls, and two lines in the first of them.
+  struct Plant: Sendable {
+    let root: EventNode, hall1: EventNode, hall2: EventNode, line1: EventNode, line2: EventNode
+    let log = Log<String>()
+
+    init(_ core: EventCentral.Core) {
+      root = EventNode(name: "plant", core: core)
+      hall1 = EventNode(parent: root, name: "hall1")
+      hall2 = EventNode(parent: root, name: "hall 2.b")
+      line1 = EventNode(parent: hall1, name: "line1")
+      line2 = EventNode(parent: hall1, name: "line2")
+      for node in [root, hall1, hall2, line1, line2] {
+        let log = log
+        let name = node.name!
+        node.addHandler(.onRaise) { (event: Alarm) in log.append("\(name) \(event.level)") }
+      }
+    }
+  }
+
+  @Test("an event that is raised at a node is raised at the node of that name, and goes no further", arguments: cores)
+  func raisedThere(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let plants = [Plant(core), Plant(core), Plant(core)]
+    var bridges: [NATSBridge] = []
+    for plant in plants {
+      let bridge = try await NATSBridge.to(server, on: EventCentral(core: core))
+      try bridge.mount(plant.root, at: "site.plant", carrying: [Alarm.self, Reading.self])
+      try await bridge.settle()
+      bridges.append(bridge)
+    }
+    plants[0].line2.raise(event: Alarm(level: 1))
+    for plant in plants { #expect(await plant.log.entries(atLeast: 3) == ["line2 1", "hall1 1", "plant 1"]) }
+    plants[1].hall2.raise(event: Alarm(level: 2))
+    for plant in plants { #expect(await plant.log.entries(atLeast: 5).suffix(2) == ["hall 2.b 2", "plant 2"]) }
+    plants[2].root.raise(event: Alarm(level: 3))
+    for plant in plants { #expect(await plant.log.entries(atLeast: 6).suffix(1) == ["plant 3"]) }
+    for bridge in bridges { #expect(await bridge.drain()) }
+    #expect(plants.map(\.log.count) == [6, 6, 6])
+    #expect(bridges.map(\.counts.sent) == [1, 1, 1])
+  }
+
+  @Test("subtrees, consumed events, and names that are nowhere")
+  func edges() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (Plant(.default), Plant(.default))
+    let sender = try await NATSBridge.to(server, on: EventCentral())
+    let receiver = try await NATSBridge.to(server, on: EventCentral())
+    // A part of the tree here is the whole tree there.
+    let mounted = try sender.mount(here.hall1, at: "hall", carrying: [Alarm.self])
+    try receiver.mount(there.root, at: "hall", carrying: [Alarm.self])
+    try await receiver.settle()
+    let guarding = here.line1.addHandler([.onRaise, .consumeEvent]) { (_: Alarm) in }
+    here.line1.raise(event: Alarm(level: 1))   // consumed below the node
+    here.hall2.raise(event: Alarm(level: 2))   // beside the node
+    here.root.raise(event: Alarm(level: 3))    // above the node
+    here.line2.raise(event: Alarm(level: 4))   // the tree there has no line2 below its root
+    here.hall1.raise(event: Alarm(level: 5))
+    #expect(await there.log.entries(atLeast: 1) == ["plant 5"])
+    #expect(receiver.counts.unheard == 1)
+    guarding.remove()
+    mounted.remove()
+    here.hall1.raise(event: Alarm(level: 6))
+    #expect(await sender.drain())
+    await receiver.drain()
+    #expect(sender.counts.sent == 2)
+    #expect(there.log.count == 1)
+  }
+
+  @Test("a pattern brings what many nodes raise, with their paths")
+  func patterns() async throws {
+    struct Seen: RemoteEvent {
+      static let subject = Alarm.subject
+      static let remoteName = Alarm.remoteName
+      var level: Int
+      var from: String?
+      mutating func arrived(_ origin: RemoteOrigin) { from = origin.subject }
+    }
+    let server = try ServerProcess()
+    let plant = Plant(.default)
+    let world = EventCentral()
+    let sender = try await NATSBridge.to(server, on: EventCentral())
+    let receiver = try await NATSBridge.to(server, on: world)
+    try sender.mount(plant.root, at: "plant", carrying: [Alarm.self])
+    let log = Log<String>()
+    Seen.addListener(nil, { event in log.append(event.from ?? "") }, executeOn: .listenerThread, on: world)
+    try receiver.subscribe(Seen.self, to: "plant.hall1.*.alarm")
+    try await receiver.settle()
+    plant.line1.raise(event: Alarm(level: 1))
+    plant.hall1.raise(event: Alarm(level: 2))
+    plant.line2.raise(event: Alarm(level: 3))
+    #expect(await log.entries(atLeast: 2) == ["plant.hall1.line1.alarm", "plant.hall1.line2.alarm"])
+    #expect(await sender.drain())
+    await receiver.drain()
+  }
+
+  @Test("the last reference of a bridge may go in a handler that it has called (D7, D9)")
+  func endsInside() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventNode(name: "a"), EventNode(name: "a"))
+    let sender = try await NATSBridge.to(server, on: EventCentral())
+    let holder = Locked<NATSBridge?>(try await NATSBridge.to(server, on: EventCentral()))
+    let log = Log<Int>()
+    there.addHandler(.onRaise) { (event: Alarm) in
+      let last = holder.withLock { holder in
+        defer { holder = nil }
+        return holder
+      }
+      withExtendedLifetime(last) {}
+      log.append(event.level)
+    }
+    try holder.withLock { $0 }?.mount(there, at: "a", carrying: [Alarm.self])
+    try await holder.withLock { $0 }?.settle()
+    try sender.mount(here, at: "a", carrying: [Alarm.self])
+    here.raise(event: Alarm(level: 1))
+    #expect(await log.entries(atLeast: 1) == [1])
+    here.raise(event: Alarm(level: 2))
+    #expect(await sender.drain())
+    #expect(log.entries == [1])
+  }
+}

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Copyright the EventCore authors
+#
+# What CI runs of the bridge, in one debug build: warnings as errors, the tests, the documentation, the example. Two to
+# four minutes on two cores.
+set -euo pipefail
+cd "$(dirname "$0")"
+flags=(-Xswiftc -warnings-as-errors)
+
+./setup.sh
+swift build --build-tests "${flags[@]}"
+swift test --no-parallel --skip-build "${flags[@]}"
+
+docc=$(command -v docc || true)
+[ -n "$docc" ] || docc="$(dirname "$(command -v swift)")/docc"
+if [ -x "$docc" ]; then
+  built=$(swift build "${flags[@]}" --show-bin-path)
+  target=$(swiftc -print-target-info | sed -n 's/^ *"triple": "\(.*\)",$/\1/p' | head -1)
+  rm -rf .build/documentation
+  mkdir -p .build/documentation
+  swift symbolgraph-extract -module-name EventCoreNATS -target "$target" -minimum-access-level public \
+    -output-dir .build/documentation -I "$built/Modules" -I ../../include \
+    -Xcc "-fmodule-map-file=$built/CSwiftRuntime.build/module.modulemap" \
+    -Xcc "-fmodule-map-file=Sources/CNATS/module.modulemap"
+  "$docc" convert Sources/EventCoreNATS/EventCoreNATS.docc --warnings-as-errors \
+    --additional-symbol-graph-dir .build/documentation --fallback-bundle-identifier EventCoreNATS \
+    --output-path .build/documentation/EventCoreNATS.doccarchive
+else
+  echo "check.sh: the toolchain has no docc, so the documentation of the bridge was not checked." >&2
+fi
+
+DEMO_BUILD="${flags[*]}" ./demo.sh 4

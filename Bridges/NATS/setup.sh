@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Copyright the EventCore authors
+#
+# Installs what the bridge needs beside what EventCore needs: the C client of NATS with its headers, and the server, for
+# tests and the example. Asks nothing; says what it does; does nothing if all is there.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+# Debian has servers where only root looks for them.
+export PATH="$PATH:/usr/sbin:/usr/local/sbin"
+has_client() {
+  [ -e /usr/include/nats/nats.h ] || [ -e /usr/local/include/nats/nats.h ] || [ -e /opt/homebrew/include/nats/nats.h ]
+}
+
+../../scripts/setup.sh
+if ! has_client || ! command -v nats-server >/dev/null 2>&1; then
+  if command -v apt-get >/dev/null 2>&1; then
+    say "installing libnats-dev and nats-server with apt-get"
+    as_root=()
+    [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
+    "${as_root[@]}" apt-get update -qq
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libnats-dev nats-server >/dev/null
+  elif command -v brew >/dev/null 2>&1; then
+    say "installing cnats and nats-server with brew"
+    NONINTERACTIVE=1 brew install -q cnats nats-server
+  else
+    fail "found neither apt-get nor brew: install the C client of NATS (libnats, 3.4 or later) and nats-server"
+  fi
+fi

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import ArgumentParser
+import EventCore
+import Foundation
+import StatisticsSocket
+
+/// Shows what happens inside another process, as `top` does with processes.
+@main
+struct Top: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "eventcore-top", abstract: "The live statistics of a process that shows them by a socket.",
+    discussion: """
+      The process opts in with a StatisticsServer: eventcore-demo --socket /tmp/demo.socket. In a terminal there is a table, \
+      renewed with each frame; elsewhere each frame is a line of JSON.
+      """)
+
+  @Argument(help: "The path of the socket.")
+  var socket: String
+
+  @Option(help: "End after so many frames.")
+  var frames: Int?
+
+  func run() throws {
+    let client: StatisticsClient
+    do {
+      client = try StatisticsClient(at: socket)
+    } catch let error as SocketError {
+      throw ValidationError("\(error.description). Is the process running, and does it show its statistics there?")
+    }
+    let isTerminal = isatty(1) != 0
+    var (count, last): (Int, Frame?) = (0, nil)
+    while count < frames ?? .max, let line = client.nextLine() {
+      count += 1
+      guard isTerminal else {
+        FileHandle.standardOutput.write(Data(line + [UInt8(ascii: "\n")]))
+        continue
+      }
+      let frame = try JSONDecoder().decode(Frame.self, from: Data(line))
+      // To the upper left; each line is cleared to its end, and what is below the last one.
+      print("\u{1B}[H" + page(frame, after: last).map { $0 + "\u{1B}[K" }.joined(separator: "\n"), terminator: "\u{1B}[J")
+      fflush(nil)
+      last = frame
+    }
+    if isTerminal { print() }
+  }
+
+  private func page(_ frame: Frame, after last: Frame?) -> [String] {
+    let seconds = last.map { Double(frame.time - $0.time) / 1e9 }
+    let handled = { (frame: Frame) in frame.statistics.receivers.reduce(0) { $0 + $1.counts.delivered } }
+    var heading = "\(frame.name) (\(frame.process))   \(handled(frame)) events handled"
+    if let last, let seconds, seconds > 0 {
+      heading += ", \(Int((Double(handled(frame)) - Double(handled(last))) / seconds)) a second"
+    }
+    let table = frame.statistics.description.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    let slow = frame.slow.map {
+      "\($0.type) \($0.hasReturned ? "took" : "has been taking") \($0.duration) at \($0.receiver); \($0.waiting) wait"
+    }
+    return [heading, ""] + table + (slow.isEmpty ? [] : ["", "slow handlers:"] + slow)
+  }
+}

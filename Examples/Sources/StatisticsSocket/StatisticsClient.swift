@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Foundation
+
+/// Reads the frames of a process that shows its statistics.
+public final class StatisticsClient {
+  private let file: Int32
+  private var buffer: [UInt8] = []
+
+  /// - Parameter path: Where the process has its socket.
+  public init(at path: String) throws {
+    let address = try SocketAddress(path)
+    file = socket(AF_UNIX, streamSocket, 0)
+    guard file >= 0 else { throw SocketError(call: "socket", path: path, code: errno) }
+    let file = file
+    guard address.pass(to: { connect(file, $0, $1) }) == 0 else {
+      // The `deinit` closes it.
+      throw SocketError(call: "connect", path: path, code: errno)
+    }
+  }
+
+  deinit {
+    close(file)
+  }
+
+  /// The next line, without its end; nil when the process has ended. It waits.
+  public func nextLine() -> [UInt8]? {
+    while true {
+      if let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {
+        defer { buffer.removeSubrange(...end) }
+        return Array(buffer[..<end])
+      }
+      var part = [UInt8](repeating: 0, count: 1 << 16)
+      let count = read(file, &part, part.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return nil }
+      buffer += part[..<count]
+    }
+  }
+
+  /// The next frame; nil when the process has ended.
+  public func next() throws -> Frame? {
+    try nextLine().map { try JSONDecoder().decode(Frame.self, from: Data($0)) }
+  }
+}

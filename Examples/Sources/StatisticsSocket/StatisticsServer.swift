@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import Foundation
+import Synchronization
+
+/// Shows the statistics of a central to other processes of the same user on this machine, by a socket in the file
+/// system. While nobody is connected the central is not observed.
+///
+/// Released, it lets nobody else in, and ends those that are connected with their next frame.
+public final class StatisticsServer: Sendable {
+  private let central: EventCentral
+  private let path: String
+  /// Which file the socket is, since another server may have replaced it.
+  private let inode: ino_t
+  private let listening: Int32
+  private let interval: Duration
+  private let slowerThan: Duration
+  private let hasEnded: Ended
+
+  /// Shared with the threads of those who are connected.
+  private final class Ended: Sendable {
+    let value = Atomic<Bool>(false)
+  }
+
+  /// - Parameters:
+  ///   - central: What to show.
+  ///   - path: Where the socket is to be. A socket that is there already is replaced.
+  ///   - interval: The time between two frames.
+  ///   - slowerThan: Handlers that take so long are told.
+  public init(
+    _ central: EventCentral, at path: String, every interval: Duration = .seconds(1),
+    slowerThan: Duration = .milliseconds(5)
+  ) throws {
+    let address = try SocketAddress(path)
+    let listening = socket(AF_UNIX, streamSocket, 0)
+    guard listening >= 0 else { throw SocketError(call: "socket", path: path, code: errno) }
+    var status = stat()
+    if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK { unlink(path) }
+    // Nobody but the user may look on; until it listens, nobody can connect.
+    guard address.pass(to: { bind(listening, $0, $1) }) == 0, chmod(path, 0o600) == 0, listen(listening, 8) == 0 else {
+      let code = errno
+      close(listening)
+      throw SocketError(call: "bind", path: path, code: code)
+    }
+    (self.central, self.path, self.listening, self.interval) = (central, path, listening, interval)
+    self.slowerThan = slowerThan
+    _ = lstat(path, &status)
+    inode = status.st_ino
+    hasEnded = Ended()
+    let (hasEnded, weakCentral) = (hasEnded, WeakCentral(central))
+    let thread = Thread {
+      while true {
+        let client = accept(listening, nil, nil)
+        if client < 0, errno == EINTR || errno == ECONNABORTED, !hasEnded.value.load(ordering: .acquiring) { continue }
+        guard client >= 0, !hasEnded.value.load(ordering: .acquiring) else {
+          if client >= 0 { close(client) }
+          break
+        }
+        let session = Thread {
+          Self.serve(client, weakCentral, hasEnded, every: interval, slowerThan: slowerThan)
+        }
+        session.name = "statistics"
+        session.start()
+      }
+      close(listening)
+    }
+    thread.name = "statistics"
+    thread.start()
+  }
+
+  deinit {
+    hasEnded.value.store(true, ordering: .releasing)
+    var status = stat()
+    if lstat(path, &status) == 0, status.st_ino == inode { unlink(path) }
+    // Ends `accept`; the thread closes the socket.
+    shutdown(listening, Int32(SHUT_RDWR))
+  }
+
+  private struct WeakCentral: Sendable {
+    weak let central: EventCentral?
+    init(_ central: EventCentral) { self.central = central }
+  }
+
+  /// The slow handlers since the last frame.
+  private final class SlowList: Sendable {
+    private let list = Mutex<[EventSlowHandler]>([])
+    func append(_ slow: EventSlowHandler) {
+      list.withLock { if $0.count < 32 { $0.append(slow) } }
+    }
+    func take() -> [EventSlowHandler] {
+      list.withLock { list in
+        defer { list = [] }
+        return list
+      }
+    }
+  }
+
+  /// Writes frames until the other side or the server goes.
+  private static func serve(
+    _ client: Int32, _ weakCentral: WeakCentral, _ hasEnded: Ended, every interval: Duration, slowerThan: Duration
+  ) {
+    defer { close(client) }
+    let list = SlowList()
+    guard
+      let tokens = weakCentral.central.map({
+        ($0.observe(), $0.watch(slowerThan: slowerThan) { list.append($0) })
+      })
+    else { return }
+    defer { withExtendedLifetime(tokens) {} }
+    let encoder = JSONEncoder()
+    while !hasEnded.value.load(ordering: .acquiring), let central = weakCentral.central {
+      let frame = Frame(
+        name: ProcessInfo.processInfo.processName, process: ProcessInfo.processInfo.processIdentifier,
+        time: central.now.uptimeNanoseconds, statistics: central.statistics, slow: list.take())
+      guard var line = try? encoder.encode(frame) else { return }
+      line.append(UInt8(ascii: "\n"))
+      guard write(line, to: client) else { return }
+      Thread.sleep(forTimeInterval: interval / .seconds(1))
+    }
+  }
+
+  private static func write(_ line: Data, to client: Int32) -> Bool {
+    line.withUnsafeBytes { bytes in
+      var written = 0
+      while written < bytes.count {
+        // No signal if the other side has gone.
+        #if canImport(Darwin)
+          let flags: Int32 = 0
+        #else
+          let flags = Int32(MSG_NOSIGNAL.rawValue)
+        #endif
+        let count = send(client, bytes.baseAddress! + written, bytes.count - written, flags)
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return false }
+        written += count
+      }
+      return true
+    }
+  }
+}

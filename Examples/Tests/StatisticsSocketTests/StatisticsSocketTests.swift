@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import Foundation
+import StatisticsSocket
+import Testing
+
+@Suite("Statistics by a socket", .serialized)
+struct StatisticsSocketTests {
+  struct Tick: Eventable {}
+
+  private let path = FileManager.default.temporaryDirectory.appending(path: "top-\(UUID().uuidString.prefix(8))").path
+
+  @Test("whoever connects gets frames, from then on, until the server goes")
+  func frames() throws {
+    let world = EventCentral()
+    let pump = EventPump(on: world)
+    pump.addEventCallback { (_: Tick) in }
+    var server: StatisticsServer? = try StatisticsServer(world, at: path, every: .milliseconds(1))
+    let clients = try (0..<2).map { _ in try StatisticsClient(at: path) }
+    for client in clients { #expect(try client.next() != nil) }
+    Tick().queue(on: world)
+    pump.run()
+    for client in clients {
+      var frame = try client.next()
+      while let seen = frame, seen.statistics.dispatched(Tick.self) == 0 { frame = try client.next() }
+      #expect(frame?.statistics.receivers.first?.types.first?.delivered == 1)
+      #expect(frame?.process == ProcessInfo.processInfo.processIdentifier)
+    }
+    withExtendedLifetime(server) {}
+    server = nil
+    for client in clients {
+      while try client.next() != nil {}
+    }
+    #expect(throws: SocketError.self) { try StatisticsClient(at: path) }
+    pump.cancel()
+    pump.run()
+  }
+
+  @Test("a socket that was left behind is replaced, and another file is not")
+  func replaced() throws {
+    let world = EventCentral()
+    let first = try StatisticsServer(world, at: path)
+    let second = try StatisticsServer(world, at: path)
+    #expect(try StatisticsClient(at: path).next() != nil)
+    withExtendedLifetime((first, second)) {}
+    let file = path + ".txt"
+    try Data("text".utf8).write(to: URL(filePath: file))
+    defer { try? FileManager.default.removeItem(atPath: file) }
+    #expect(throws: SocketError.self) { try StatisticsServer(world, at: file) }
+    #expect(try String(contentsOf: URL(filePath: file), encoding: .utf8) == "text")
+    #expect(throws: SocketError.self) { try StatisticsServer(world, at: String(repeating: "x", count: 200)) }
+  }
+}

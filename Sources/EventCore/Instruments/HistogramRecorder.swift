@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// A histogram that one thread at a time writes, in memory that does not grow, and any thread reads.
+///
+/// All is relaxed: the numbers publish nothing, and a reader may find those of an event that is being counted some apart.
+final class HistogramRecorder: Sendable {
+  // The pointer is constant.
+  private nonisolated(unsafe) let counts: UnsafeMutablePointer<Atomic<UInt64>>
+  private let smallest = Atomic<UInt64>(.max)
+  private let largest = Atomic<UInt64>(0)
+  private let sum = Atomic<UInt64>(0)
+
+  init() {
+    counts = .allocate(capacity: HistogramLayout.count)
+    for index in 0..<HistogramLayout.count { (counts + index).initialize(to: Atomic(0)) }
+  }
+
+  deinit {
+    counts.deinitialize(count: HistogramLayout.count)
+    counts.deallocate()
+  }
+
+  func record(_ nanoseconds: UInt64) {
+    add(1, to: counts[HistogramLayout.index(of: nanoseconds)])
+    add(nanoseconds, to: sum)
+    if nanoseconds < smallest.load(ordering: .relaxed) { smallest.store(nanoseconds, ordering: .relaxed) }
+    if nanoseconds > largest.load(ordering: .relaxed) { largest.store(nanoseconds, ordering: .relaxed) }
+  }
+
+  private func add(_ more: UInt64, to number: borrowing Atomic<UInt64>) {
+    number.store(number.load(ordering: .relaxed) &+ more, ordering: .relaxed)
+  }
+
+  /// What was recorded so far. Any thread.
+  var histogram: EventHistogram {
+    let filled = (0..<HistogramLayout.count).lazy.compactMap { index -> (index: Int, count: UInt64)? in
+      let count = self.counts[index].load(ordering: .relaxed)
+      return count == 0 ? nil : (index, count)
+    }
+    return EventHistogram(
+      smallest: smallest.load(ordering: .relaxed), largest: largest.load(ordering: .relaxed),
+      sum: sum.load(ordering: .relaxed), filled)
+  }
+}

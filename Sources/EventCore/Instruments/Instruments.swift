@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// What observes one central: who looks on, and what for; and the receivers and threads that count.
+///
+/// While somebody looks on, the central's routers tell it of each dispatch (`note`), and its receivers leave their direct
+/// way for one that counts (`Receiver.deliverWatched`). Both begin and end with an event: whatever is dispatched after
+/// `change` has returned is counted. An event that bears a time is one that its receivers measure.
+///
+/// Synchronization: `sampling`, `limit`, `isTracing` and `isOn` are written under `changing`, and read by any thread,
+/// relaxed: a change that comes a moment later is no harm. `state` has a mutex. Lock order: `changing`, then those of
+/// consumers' registries, then `state`.
+@usableFromInline
+final class Instruments: Sendable {
+  /// Unique in the process.
+  let number: UInt64
+  private let clock: CentralClock?
+  /// The receiver whose handler runs on the calling thread, not retained; nil outside of handlers.
+  private let source: @Sendable () -> Unmanaged<ConsumerProbe>?
+  /// A copy of the global constant, each use of which would ask whether it has been made.
+  private let threads = InstrumentedThread.all
+
+  private let isOn = Atomic<Bool>(false)
+  /// One of so many events is timed; 0 for none.
+  let sampling = Atomic<UInt32>(0)
+  /// Handlers that take so many nanoseconds are slow; `.max` if nobody wants to know.
+  let limit = Atomic<UInt64>(.max)
+  private let traceAddress = Atomic<UInt>(0)
+
+  /// What somebody who looks on wants.
+  struct Wish: Sendable {
+    /// As `sampling`.
+    var sampling: UInt32 = 0
+    var limit: UInt64 = .max
+    /// Told of a handler that took as long as `limit`, on its thread.
+    var slow: (@Sendable (_ receiver: any Instrumented, _ key: UInt, _ time: UInt64) -> Void)?
+    var trace: TraceBuffer?
+  }
+
+  private struct WeakReceiver: Sendable {
+    weak let receiver: (any Instrumented)?
+  }
+
+  private struct SourceKey: Hashable {
+    let name: String?
+    let key: UInt
+  }
+
+  private struct State {
+    var names: [String: Int] = [:]
+    var count = 0
+    var wishes: [Int: Wish] = [:]
+    /// By the numbers of their probes, which grow.
+    var receivers: [Int: WeakReceiver] = [:]
+    var dispatches: [ObjectIdentifier: DispatchCount] = [:]
+    /// What ended threads and receivers have counted.
+    var past: [SourceKey: UInt64] = [:]
+    var ended: [String: ReceiverReading] = [:]
+    /// The traces that there have been. A thread may be about to append to one that has ended.
+    var traces: [TraceBuffer] = []
+  }
+  private let state = Guarded(State())
+  private let changing = Guarded(())
+
+  private static let count = Atomic<UInt64>(0)
+
+  init(_ clock: CentralClock?, source: @escaping @Sendable () -> Unmanaged<ConsumerProbe>?) {
+    number = Self.count.wrappingAdd(1, ordering: .relaxed).newValue
+    self.clock = clock
+    self.source = source
+  }
+
+  /// Whether somebody looks on.
+  var isObserved: Bool { isOn.load(ordering: .relaxed) }
+  var now: UInt64 { clock?.now ?? monotonicNanoseconds() }
+
+  /// The trace that is being made. `State.traces` retains it.
+  @inline(__always)
+  var trace: Unmanaged<TraceBuffer>? {
+    // Acquiring, pairs with `change`: the trace is complete.
+    UnsafeRawPointer(bitPattern: traceAddress.load(ordering: .acquiring)).map { .fromOpaque($0) }
+  }
+
+  // MARK: A dispatch
+
+  /// Counts a dispatch, on its thread. Returns the time that its events bear. If a handler needs the times of its type,
+  /// all of them bear one, and a receiver tells by the time itself which ones are measured (`isChosen`).
+  func note(_ key: UInt, _ events: Int, isTimed: Bool) -> UInt64 {
+    threads.kept(or: InstrumentedThread.init)._withUnsafeGuaranteedRef { thread in
+      let every = sampling.load(ordering: .relaxed)
+      let isDue = thread.count(key, source(), self)._withUnsafeGuaranteedRef { count in
+        count.add(events)
+        return count.isDue(every)
+      }
+      return isDue || isTimed ? noteTimed(key, thread, isTimed: isTimed, every) : 0
+    }
+  }
+
+  @inline(never)
+  private func noteTimed(_ key: UInt, _ thread: InstrumentedThread, isTimed: Bool, _ every: UInt32) -> UInt64 {
+    let time = now
+    if let trace, !isTimed || Self.isChosen(time, every) {
+      trace._withUnsafeGuaranteedRef {
+        $0.append(TraceRecord(key: key, probe: nil, begin: time, end: time, dispatched: time), thread)
+      }
+    }
+    return time
+  }
+
+  /// Adds the handling of an event to the trace, if there is one. The consumer's thread.
+  func trace(_ probe: ReceiverProbe, from begin: UInt64, to end: UInt64, dispatched: UInt64) {
+    trace?._withUnsafeGuaranteedRef { trace in
+      trace.keep(probe)
+      threads.kept(or: InstrumentedThread.init)._withUnsafeGuaranteedRef {
+        trace.append(
+          TraceRecord(key: probe.key, probe: .passUnretained(probe), begin: begin, end: end, dispatched: dispatched), $0)
+      }
+    }
+  }
+
+  /// Whether an event with a time that is not 0 is measured, if all events of its type bear one.
+  @inline(__always)
+  static func isChosen(_ time: UInt64, _ every: UInt32) -> Bool {
+    every == 1
+      || every != 0 && UInt32(truncatingIfNeeded: (time &* 0x9E37_79B9_7F4A_7C15) >> 32) <= UInt32.max / every
+  }
+
+  func add(_ count: DispatchCount) {
+    state.withLock { $0.dispatches[ObjectIdentifier(count)] = count }
+  }
+
+  /// Keeps what a count has, which nobody raises any more.
+  func fold(_ count: DispatchCount) {
+    state.withLock { state in
+      guard state.dispatches.removeValue(forKey: ObjectIdentifier(count)) != nil else { return }
+      // Of receivers that are gone there may be any number, so they are counted by their names.
+      let name = count.source.map { $0.isOver ? $0.name : $0.label }
+      state.past[SourceKey(name: name, key: count.key), default: 0] += count.value
+    }
+  }
+
+  // MARK: Receivers
+
+  /// Makes the probe of a receiver.
+  func makeProbe(_ name: String) -> ConsumerProbe {
+    let ordinal = state.withLock { state in
+      state.names[name, default: 0] += 1
+      return state.names[name, default: 1]
+    }
+    return ConsumerProbe(name, ordinal)
+  }
+
+  /// Adds a receiver that is complete.
+  func add(_ receiver: any Instrumented) {
+    state.withLock { $0.receivers[receiver.probe.number] = WeakReceiver(receiver: receiver) }
+    if isObserved { receiver.followInstruments() }
+  }
+
+  /// Removes a receiver that counts nothing more, and keeps what it has counted. `reading` is asked for only while or
+  /// after somebody has looked on. A second call does nothing.
+  func remove(_ probe: ConsumerProbe, _ reading: () -> ReceiverReading) {
+    guard probe.end() else { return }
+    let last = probe.hasProbes ? reading() : nil
+    state.withLock { state in
+      state.receivers[probe.number] = nil
+      if let last { state.ended[probe.name] = state.ended[probe.name].map { $0 + last } ?? last }
+    }
+  }
+
+  /// The receivers, by age.
+  var receivers: [any Instrumented] {
+    state.withLock { $0.receivers.sorted { $0.key < $1.key }.compactMap { $0.value.receiver } }
+  }
+
+  /// What all receivers have done, by age, and those that have ended, by name.
+  var readings: [(name: String, hasEnded: Bool, reading: ReceiverReading)] {
+    // As of one moment, so that none is in both.
+    let (receivers, ended) = state.withLock { ($0.receivers, $0.ended) }
+    return receivers.sorted { $0.key < $1.key }
+      .compactMap { $0.value.receiver.map { ($0.probe.label, false, $0.reading) } }
+      + ended.sorted { $0.key < $1.key }.map { ($0.key, true, $0.value) }
+  }
+
+  /// How often receivers, and nil for others, have dispatched events of which types, in parts.
+  var dispatches: [(source: String?, key: UInt, count: UInt64)] {
+    let (counts, past) = state.withLock { (Array($0.dispatches.values), $0.past) }
+    return counts.map { ($0.source?.label, $0.key, $0.value) } + past.map { ($0.key.name, $0.key.key, $0.value) }
+  }
+
+  // MARK: Who looks on
+
+  /// Begins to look on. Returns what `end` takes. Any thread, also inside a handler.
+  func begin(_ wish: Wish, _ router: (Instruments?) -> Void) -> Int {
+    change(router) { state in
+      state.count += 1
+      state.wishes[state.count] = wish
+      if let trace = wish.trace { state.traces.append(trace) }
+      return state.count
+    }
+  }
+
+  func end(_ number: Int, _ router: (Instruments?) -> Void) {
+    let wish = change(router) { $0.wishes.removeValue(forKey: number) }
+    withExtendedLifetime(wish) {}
+  }
+
+  /// Whether a trace is being made.
+  var isTracing: Bool { trace != nil }
+
+  private func change<Result>(_ router: (Instruments?) -> Void, _ body: (inout State) -> Result) -> Result {
+    // The receivers are released outside of the lock, since that may run user code.
+    let (result, receivers) = changing.withLock { _ in
+      let (result, receivers) = state.withLock { state in
+        let result = body(&state)
+        let wishes = state.wishes.values
+        sampling.store(wishes.map(\.sampling).filter { $0 != 0 }.min() ?? 0, ordering: .relaxed)
+        limit.store(wishes.map(\.limit).min() ?? .max, ordering: .relaxed)
+        let trace = wishes.lazy.compactMap(\.trace).first
+        // Releasing, pairs with `trace`.
+        traceAddress.store(
+          trace.map { UInt(bitPattern: Unmanaged.passUnretained($0).toOpaque()) } ?? 0, ordering: .releasing)
+        isOn.store(!wishes.isEmpty, ordering: .relaxed)
+        return (result, state.receivers.values.compactMap(\.receiver))
+      }
+      router(isObserved ? self : nil)
+      for receiver in receivers { receiver.followInstruments() }
+      return (result, receivers)
+    }
+    return withExtendedLifetime(receivers) { result }
+  }
+
+  /// Tells those who want to know of a handler that took long. Its thread.
+  func report(_ receiver: any Instrumented, _ key: UInt, took time: UInt64) {
+    let told = state.withLock { $0.wishes.values.filter { time >= $0.limit }.compactMap(\.slow) }
+    for slow in told { slow(receiver, key, time) }
+  }
+}
+
+/// A receiver of an observed central.
+protocol Instrumented: AnyObject, Sendable {
+  var probe: ConsumerProbe { get }
+  /// Begins or stops to count, as `Instruments.isObserved` says. It runs no user code.
+  func followInstruments()
+  /// What its mailbox and its handlers have done so far. It runs no user code.
+  var reading: ReceiverReading { get }
+  /// How many events wait.
+  var waiting: Int { get }
+}
+
+/// What a receiver's mailbox and handlers have done.
+struct ReceiverReading: Sendable {
+  var accepted: UInt64 = 0
+  var refused: UInt64 = 0
+  var dropped: UInt64 = 0
+  var waiting = 0
+  var highWaterMark = 0
+  var delivered: UInt64 = 0
+  var skipped: UInt64 = 0
+  var cancelled: UInt64 = 0
+  var handled: [UInt: HandledReading] = [:]
+
+  static func + (lhs: Self, rhs: Self) -> Self {
+    Self(
+      accepted: lhs.accepted + rhs.accepted, refused: lhs.refused + rhs.refused, dropped: lhs.dropped + rhs.dropped,
+      waiting: lhs.waiting + rhs.waiting, highWaterMark: max(lhs.highWaterMark, rhs.highWaterMark),
+      delivered: lhs.delivered + rhs.delivered, skipped: lhs.skipped + rhs.skipped,
+      cancelled: lhs.cancelled + rhs.cancelled, handled: lhs.handled.merging(rhs.handled, uniquingKeysWith: +))
+  }
+}

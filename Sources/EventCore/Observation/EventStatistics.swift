@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// What happens inside a central: who dispatches which events, and what its receivers do with them.
+///
+/// ``EventCentral/statistics`` makes them. What is counted for each type is counted while the central is observed
+/// (``EventCentral/observe(times:)``); mailboxes always count. All are exact while nothing is dispatched or handled, and a
+/// momentary reading otherwise.
+public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvertible {
+  /// The receivers by age: event threads, pumps, the places of listeners, and sequences. Those that have ended follow; the
+  /// figures of all that had the same name are added up.
+  public var receivers: [Receiver]
+  /// Who has dispatched events of which types, to at least one receiver, while the central was observed.
+  public var dispatches: [Dispatches]
+
+  /// What one receiver has done.
+  public struct Receiver: Sendable, Equatable, Codable {
+    /// The name of its thread, queue or listener. Further ones of the same name have a number.
+    public var name: String
+    /// Whether it has ended.
+    public var hasEnded: Bool
+    /// What came to its mailbox. A thread of a pool that shares a mailbox has one for what is sent to it alone.
+    public var mailbox: EventMailboxStatistics
+    /// What became of the events, of all types, from its beginning.
+    public var counts: EventThreadStatistics
+    /// What became of the events of each type while the central was observed.
+    public var types: [Handled]
+  }
+
+  /// What became of the events of one type at one receiver.
+  public struct Handled: Sendable, Equatable, Codable {
+    /// The type, with its module.
+    public var type: String
+    /// Events for which at least one handler was called.
+    public var delivered: UInt64
+    /// Events that all handlers skipped.
+    public var skipped: UInt64
+    /// From the dispatch to the handler, of the delivered events that were timed.
+    public var waitingTime: EventHistogram
+    /// From the first handler's beginning to the last one's end, of the same events.
+    public var handlingTime: EventHistogram
+  }
+
+  /// How often somebody has dispatched events of one type.
+  public struct Dispatches: Sendable, Equatable, Codable {
+    /// The type, with its module.
+    public var type: String
+    /// The receiver whose handler dispatched; nil outside of handlers.
+    public var source: String?
+    /// How many events.
+    public var count: UInt64
+  }
+
+  /// How many events of a type were dispatched to at least one receiver while the central was observed.
+  ///
+  /// - Parameter type: The type of the events.
+  public func dispatched<E: Eventable>(_ type: E.Type) -> UInt64 {
+    let name = eventTypeName(eventKey(type))
+    return dispatches.reduce(0) { $1.type == name ? $0 + $1.count : $0 }
+  }
+
+  /// A table with a line for each type at each receiver.
+  public var description: String {
+    var lines = [
+      ["receiver", "event", "delivered", "skipped", "dropped", "waiting", "most", "wait 50 %", "99 %", "handle 50 %", "99 %"]
+    ]
+    for receiver in receivers {
+      let mailbox = receiver.mailbox
+      lines.append([
+        receiver.name + (receiver.hasEnded ? " (ended)" : ""), "", "\(receiver.counts.delivered)",
+        "\(receiver.counts.skipped)", "\(mailbox.dropped + mailbox.refused + receiver.counts.cancelled)",
+        "\(mailbox.waiting)", mailbox.highWaterMark == 0 ? "" : "\(mailbox.highWaterMark)", "", "", "", "",
+      ])
+      for handled in receiver.types {
+        var line = ["", handled.type, "\(handled.delivered)", "\(handled.skipped)", "", "", ""]
+        for histogram in [handled.waitingTime, handled.handlingTime] {
+          for percentile in [50.0, 99] {
+            line.append(histogram.count == 0 ? "" : histogram.value(atPercentile: percentile).brief)
+          }
+        }
+        lines.append(line)
+      }
+    }
+    let widths = lines[0].indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
+    return lines.map { line in
+      var text = ""
+      for (column, cell) in line.enumerated() {
+        let space = String(repeating: " ", count: widths[column] - cell.count)
+        // Words to the left, numbers to the right.
+        text += (column < 2 ? cell + space : space + cell) + "  "
+      }
+      while text.last == " " { text.removeLast() }
+      return text
+    }.joined(separator: "\n")
+  }
+}
+
+extension EventStatistics {
+  init(_ instruments: Instruments) {
+    receivers = instruments.readings.map { Receiver($0.name, hasEnded: $0.hasEnded, $0.reading) }
+    struct Key: Hashable {
+      let type: String
+      let source: String?
+    }
+    let sums = Dictionary(
+      instruments.dispatches.map { (Key(type: eventTypeName($0.key), source: $0.source), $0.count) },
+      uniquingKeysWith: +)
+    dispatches = sums.map { Dispatches(type: $0.key.type, source: $0.key.source, count: $0.value) }
+      .sorted { ($0.type, $0.source ?? "") < ($1.type, $1.source ?? "") }
+  }
+}
+
+extension EventStatistics.Receiver {
+  fileprivate init(_ name: String, hasEnded: Bool, _ reading: ReceiverReading) {
+    self.name = name
+    self.hasEnded = hasEnded
+    mailbox = EventMailboxStatistics(
+      accepted: reading.accepted, refused: reading.refused, dropped: reading.dropped, waiting: reading.waiting,
+      highWaterMark: reading.highWaterMark)
+    counts = EventThreadStatistics(
+      delivered: reading.delivered, skipped: reading.skipped, cancelled: reading.cancelled)
+    types = reading.handled.map { key, handled in
+      EventStatistics.Handled(
+        type: eventTypeName(key), delivered: handled.delivered, skipped: handled.skipped,
+        waitingTime: handled.waiting, handlingTime: handled.handling)
+    }.sorted { $0.type < $1.type }
+  }
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A trace of what happens inside a central, for <https://ui.perfetto.dev>: a slice for each dispatch and each handling of
+/// an event, on the tracks of their threads, and an arrow from the one to the other.
+///
+/// ``EventCentral/startTracing(_:limit:)`` begins one. Released without a ``finish(_:)`` it is discarded.
+///
+/// **Threads**: any, for every member.
+public final class EventTracing: Sendable {
+  private let buffer: TraceBuffer
+  private let observation: EventObservation
+
+  fileprivate init(_ central: EventCentral, _ sampling: EventSampling, limit: Int) {
+    let buffer = TraceBuffer(start: central.basis.now, limit: limit)
+    self.buffer = buffer
+    observation = EventObservation(central, Instruments.Wish(sampling: sampling.period, trace: buffer))
+  }
+
+  /// What was written.
+  public struct Summary: Sendable, Equatable {
+    /// How many slices of dispatches.
+    public var dispatches = 0
+    /// How many slices of handlings.
+    public var handlings = 0
+    /// How many slices were lost, because the limit was reached.
+    public var lost = 0
+  }
+
+  /// A file that could not be written.
+  public struct FileError: Error, Equatable {
+    /// The file.
+    public let path: String
+    /// The error's number of the system (`errno`).
+    public let code: Int32
+  }
+
+  /// Ends the trace, and writes it as JSON, in the format of Chrome's trace events, which Perfetto opens.
+  ///
+  /// - Parameter write: Takes the text in parts, some kilobytes each.
+  /// - Returns: What was written; nothing the second time.
+  ///
+  /// **Complexity**: O(slices), some microseconds each. What is dispatched or handled at the same moment may be missing.
+  @discardableResult
+  public func finish(_ write: (_ part: String) throws -> Void) rethrows -> Summary {
+    observation.end()
+    return try TraceWriter(buffer).write(write)
+  }
+
+  /// Ends the trace, and writes it to a file, which is replaced if there is one.
+  ///
+  /// - Parameter path: The file's path.
+  /// - Returns: What was written; nothing the second time.
+  /// - Throws: ``FileError``. What was collected is lost then.
+  @discardableResult
+  public func finish(writingTo path: String) throws -> Summary {
+    guard let file = fopen(path, "w") else { throw FileError(path: path, code: errno) }
+    var code: Int32 = 0
+    let summary = finish { part in
+      if code == 0, fputs(part, file) < 0 { code = errno }
+    }
+    if fclose(file) != 0, code == 0 { code = errno }
+    guard code == 0 else { throw FileError(path: path, code: code) }
+    return summary
+  }
+}
+
+extension EventCentral {
+  /// Traces what is dispatched and handled from now on.
+  ///
+  /// ```swift
+  /// let tracing = world.startTracing()
+  /// play()
+  /// try tracing.finish(writingTo: "world.json")   // open it at ui.perfetto.dev
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - sampling: Which events: all of them, or one of so many, with its handlings.
+  ///   - limit: How many slices are kept at most; 40 bytes each, from 1,024 on. Later ones are lost, and counted.
+  /// - Returns: The trace, of which a central has one at a time; a second one traps.
+  ///
+  /// **Threads**: any, also inside a handler.
+  ///
+  /// **Complexity**: as ``observe(times:)`` with the sampling. Each thread writes to memory of its own.
+  public func startTracing(_ sampling: EventSampling = .all, limit: Int = 1_000_000) -> EventTracing {
+    require(
+      sampling != .none && limit > 0,
+      "A trace has slices of some events: pass .all or .every(100), and a limit above 0; this one has \(sampling), \(limit).")
+    require(
+      !basis.instruments.isTracing,
+      "A central has one trace at a time, and this one is being traced: finish that one first.")
+    return EventTracing(self, sampling, limit: limit)
+  }
+}
+
+/// Writes what a trace has collected.
+private struct TraceWriter {
+  private let chunks: [TraceChunk]
+  private let names: [UnsafeRawPointer: String]
+  private let start: UInt64
+  private let lost: Int
+  private let number: UInt64
+
+  init(_ buffer: TraceBuffer) {
+    let collected = buffer.end()
+    chunks = collected.chunks
+    names = Dictionary(
+      collected.probes.map { (UnsafeRawPointer(Unmanaged.passUnretained($0).toOpaque()), $0.consumer.label) },
+      uniquingKeysWith: { first, _ in first })
+    (start, lost, number) = (buffer.start, collected.lost, buffer.number)
+  }
+
+  /// Where and when an event was dispatched.
+  private struct Origin: Hashable {
+    let key: UInt
+    let time: UInt64
+  }
+
+  func write(_ write: (String) throws -> Void) rethrows -> EventTracing.Summary {
+    var (summary, text, separator) = (EventTracing.Summary(lost: lost), "{\"traceEvents\":[\n", "")
+    func add(_ line: String) throws {
+      text += separator + line
+      separator = ",\n"
+      if text.utf8.count >= 1 << 14 {
+        try write(text)
+        text = ""
+      }
+    }
+    var types: [UInt: String] = [:]
+    var threads: [UInt: Int] = [:]
+    var origins: [Origin: Int] = [:]
+    for chunk in chunks {
+      if threads[chunk.thread] == nil {
+        let number = threads.count + 1
+        threads[chunk.thread] = number
+        let name = chunk.name.isEmpty ? "thread \(number)" : chunk.name
+        try add(#"{"ph":"M","name":"thread_name","pid":1,"tid":\#(number),"args":{"name":\#(quoted(name))}}"#)
+      }
+      for record in chunk.all where record.probe == nil {
+        origins[Origin(key: record.key, time: record.dispatched)] = threads[chunk.thread]
+      }
+    }
+    var flow = 0
+    for chunk in chunks {
+      let thread = threads[chunk.thread] ?? 0
+      for record in chunk.all {
+        let type = types[record.key] ?? quoted(eventTypeName(record.key))
+        types[record.key] = type
+        guard let probe = record.probe else {
+          summary.dispatches += 1
+          try add(
+            #"{"ph":"X","cat":"dispatch","name":\#(type),"pid":1,"tid":\#(thread),"ts":\#(time(record.begin)),"dur":0.001}"#)
+          continue
+        }
+        summary.handlings += 1
+        let receiver = quoted(names[UnsafeRawPointer(probe.toOpaque())] ?? "receiver")
+        let dispatched = record.dispatched
+        try add(
+          #"{"ph":"X","cat":"handler","name":\#(type),"pid":1,"tid":\#(thread),"ts":\#(time(record.begin)),"#
+            + #""dur":\#(microseconds(record.end &- record.begin)),"args":{"receiver":\#(receiver),"#
+            + #""waited_us":\#(microseconds(record.begin &- min(record.begin, dispatched)))}}"#)
+        guard let origin = origins[Origin(key: record.key, time: dispatched)] else { continue }
+        flow += 1
+        // The numbers of arrows are unique in the process, for those who join several traces.
+        let arrow = #""cat":"event","name":\#(type),"id":"\#(number).\#(flow)","pid":1"#
+        try add(#"{"ph":"s",\#(arrow),"tid":\#(origin),"ts":\#(time(dispatched))}"#)
+        try add(#"{"ph":"f","bp":"e",\#(arrow),"tid":\#(thread),"ts":\#(time(record.begin))}"#)
+      }
+    }
+    try write(text + "\n],\"displayTimeUnit\":\"ns\"}\n")
+    return summary
+  }
+
+  /// From the beginning of the trace, in microseconds.
+  private func time(_ nanoseconds: UInt64) -> String {
+    microseconds(nanoseconds &- min(nanoseconds, start))
+  }
+
+  private func microseconds(_ nanoseconds: UInt64) -> String {
+    let rest = String(nanoseconds % 1000)
+    return "\(nanoseconds / 1000)." + String(repeating: "0", count: 3 - rest.utf8.count) + rest
+  }
+
+  /// A string in JSON.
+  private func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"", "\\": result += "\\\(scalar)"
+      case "\u{0}"..<" ":
+        let digits = String(scalar.value, radix: 16)
+        result += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result + "\""
+  }
+}

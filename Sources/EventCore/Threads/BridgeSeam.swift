@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+
+// What a bridge to other machines needs of a central: to send what is dispatched here, and to dispatch what arrives
+// without sending it again. For packages that write `@_spi(Bridge) import EventCore`; others do not see it.
+
+/// The registration of a callback that sends events to other machines (``EventThread/addOutwardCallback(_:)``).
+@_spi(Bridge)
+public final class OutwardRegistration: Sendable {
+  private let handle: EventCallbackHandle
+  private let subscription: Subscription?
+  private let central: EventCentral
+
+  fileprivate init(_ handle: EventCallbackHandle, _ central: EventCentral) {
+    self.handle = handle
+    self.central = central
+    subscription = handle.subscription
+    if let subscription { central.outward.add(subscription) }
+  }
+
+  /// Ends it: no further call of the callback begins (D6). Once, before the thread is released.
+  public func remove() {
+    handle.remove()
+    // Afterwards: until then the subscription would get what arrives.
+    if let subscription { central.outward.remove(subscription) }
+  }
+}
+
+extension EventThread {
+  /// Registers a callback for the events of a type that are dispatched on this machine, with what another machine has
+  /// to know of the dispatch. One for each type and thread.
+  ///
+  /// **Threads**, **Order**: as for ``addEventCallback(_:forEventType:interestedIn:maximumAge:customFilter:)``.
+  @_spi(Bridge)
+  public func addOutwardCallback<E: Eventable>(
+    _ callback: @escaping @Sendable (E, EventPriority, EventDispatchMethod, DispatchTime) -> Void
+  ) -> OutwardRegistration {
+    // A thread's handles are of this class.
+    OutwardRegistration(addLaneCallback(callback) as! EventCallbackHandle, central)
+  }
+}
+
+extension EventCentral {
+  /// Dispatches an event that came from another machine: to every receiver of its type but those that send events to
+  /// other machines.
+  ///
+  /// - Returns: What became of it at each of the others.
+  ///
+  /// **Threads**, **Order**: as ``Eventable/queueWithOutcome(priority:on:)``. **Complexity**: as there, and a mutex.
+  @_spi(Bridge)
+  public func dispatchInward<E: Eventable>(
+    _ event: consuming E, by method: EventDispatchMethod, priority: EventPriority
+  ) -> EventDispatchOutcome {
+    dispatch(event, lane: Lane(method, priority), through: router, skipping: outward.all)
+  }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+import Testing
+
+@testable import EventCore
+
+@Suite("Flow graphs: who dispatches which events to whom")
+struct FlowGraphTests {
+  struct Goal: Eventable {}
+
+  /// A thread that answers each step with two echoes, and another one that counts them.
+  private func played(_ core: EventCentral.Core) -> EventFlowGraph {
+    let central = EventCentral(deterministic: 1, core: core)
+    let player = EventThread(on: central, name: "player")
+    let referee = EventThread(on: central, name: "the \"referee\"")
+    player.addEventCallback { (_: Step) in
+      for _ in 0..<2 { Echo().queue(on: central) }
+    }
+    referee.addEventCallback { (_: Echo) in }
+    referee.addEventCallback { (_: Goal) in }
+    let observation = central.observe()
+    for _ in 0..<3 { Step().queue(on: central) }
+    central.run()
+    let graph = central.flowGraph
+    observation.end()
+    player.cancel()
+    referee.cancel()
+    central.run()
+    return graph
+  }
+
+  @Test("they name sources, types and receivers, and count", arguments: cores)
+  func counts(core: EventCentral.Core) {
+    let graph = played(core)
+    #expect(
+      graph.dispatches == [
+        .init(type: "EventCoreTests.Echo", source: "player", count: 6),
+        .init(type: "EventCoreTests.Step", source: nil, count: 3),
+      ])
+    #expect(graph.deliveries.map(\.count) == [3, 6])
+    #expect(graph.deliveries.map(\.receiver) == ["player", "the \"referee\""])
+  }
+
+  @Test("Mermaid", arguments: cores)
+  func mermaid(core: EventCentral.Core) {
+    #expect(
+      played(core).mermaid == """
+        flowchart LR
+          p0["player"]
+          p1["outside"]
+          p2["the #quot;referee#quot;"]
+          t0(["EventCoreTests.Echo"])
+          t1(["EventCoreTests.Step"])
+          p0 -->|6| t0
+          p1 -->|3| t1
+          t1 -->|3| p0
+          t0 -->|6| p2
+
+        """)
+  }
+
+  @Test("Graphviz", arguments: cores)
+  func graphviz(core: EventCentral.Core) {
+    #expect(
+      played(core).graphviz == """
+        digraph events {
+          rankdir=LR;
+          p0 [shape=box, label="player"];
+          p1 [shape=box, label="outside"];
+          p2 [shape=box, label="the \\"referee\\""];
+          t0 [shape=ellipse, label="EventCoreTests.Echo"];
+          t1 [shape=ellipse, label="EventCoreTests.Step"];
+          p0 -> t0 [label="6"];
+          p1 -> t1 [label="3"];
+          t1 -> p0 [label="3"];
+          t0 -> p2 [label="6"];
+        }
+
+        """)
+  }
+
+  @Test("dispatches of many receivers that come and go are kept by their names", arguments: cores)
+  func churn(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    pump.addEventCallback { (_: Echo) in }
+    let observation = central.observe(times: .none)
+    // More than a thread looks at before it lets go of those that are over.
+    for _ in 0..<300 {
+      let guest = EventPump(on: central)
+      guest.addEventCallback { (_: Step) in Echo().queue(on: central) }
+      guest.queueEvent(Step())
+      guest.run()
+      guest.cancel()
+      guest.run()
+    }
+    pump.run()
+    let sources = central.flowGraph.dispatches.filter { $0.type == "EventCoreTests.Echo" }
+    #expect(sources.reduce(0) { $0 + $1.count } == 300)
+    #expect(sources.count < 200)
+    #expect(central.statistics.handled(Step.self).delivered == 300)
+    #expect(central.statistics.handled(Echo.self).delivered == 300)
+    observation.end()
+    pump.cancel()
+    pump.run()
+  }
+}

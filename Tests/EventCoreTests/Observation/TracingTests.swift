@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCoreTestSupport
+import Foundation
+import Testing
+
+@testable import EventCore
+
+@Suite("Traces for Perfetto")
+struct TracingTests {
+  /// What Perfetto reads.
+  private struct File: Decodable {
+    let traceEvents: [Slice]
+    struct Slice: Decodable {
+      let ph: String
+      let name: String
+      let cat: String?
+      let tid: Int
+      let ts: Double?
+      let dur: Double?
+      let id: String?
+      let bp: String?
+    }
+    func all(_ phase: String, _ category: String? = nil) -> [Slice] {
+      traceEvents.filter { $0.ph == phase && (category == nil || $0.cat == category) }
+    }
+  }
+
+  private func read(_ tracing: EventTracing) throws -> (EventTracing.Summary, File) {
+    var text = ""
+    let summary = tracing.finish { text += $0 }
+    return (summary, try JSONDecoder().decode(File.self, from: Data(text.utf8)))
+  }
+
+  @Test("a slice for each dispatch and handling, on its thread, and an arrow from the one to the other", arguments: cores)
+  func whole(core: EventCentral.Core) throws {
+    let central = EventCentral(core: core)
+    let threads = (0..<2).map { EventThread(on: central, name: "worker \($0)") }
+    for thread in threads { thread.addEventCallback { (_: Step) in } }
+    let tracing = central.startTracing()
+    for number in 0..<1500 { Step(number: number).queue(on: central) }
+    for thread in threads { #expect(thread.drain()) }
+    let (summary, file) = try read(tracing)
+    #expect(summary == .init(dispatches: 1500, handlings: 3000, lost: 0))
+    #expect(file.all("X", "dispatch").count == 1500 && file.all("X", "handler").count == 3000)
+    let names = file.all("M")
+    #expect(names.count == 3 && Set(names.map(\.tid)).count == 3)
+    // Each arrow begins at a dispatch, ends at the begin of a handling on another thread, and leads into the future.
+    let (starts, ends) = (file.all("s"), file.all("f"))
+    #expect(starts.count == 3000 && ends.count == 3000)
+    let dispatches = Set(file.all("X", "dispatch").compactMap(\.ts))
+    let handlings = Set(file.all("X", "handler").compactMap(\.ts))
+    #expect(Set(starts.compactMap(\.id)).count == 3000)
+    for (start, end) in zip(starts, ends) {
+      #expect(start.id == end.id && start.tid != end.tid && end.bp == "e")
+      #expect(try #require(start.ts) <= #require(end.ts))
+      #expect(try dispatches.contains(#require(start.ts)) && handlings.contains(#require(end.ts)))
+    }
+    #expect(try read(tracing).0 == .init())
+  }
+
+  @Test("sampled: one of so many events, with its handlings and arrows", arguments: cores)
+  func sampled(core: EventCentral.Core) throws {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    thread.addEventCallback { (_: Step) in }
+    let tracing = central.startTracing(.every(100))
+    for _ in 0..<1000 { Step().queue(on: central) }
+    #expect(thread.drain())
+    let (summary, file) = try read(tracing)
+    #expect(summary == .init(dispatches: 10, handlings: 10, lost: 0))
+    #expect(file.all("s").count == 10)
+  }
+
+  @Test("what exceeds the limit is lost, and counted", arguments: cores)
+  func limit(core: EventCentral.Core) throws {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    pump.addEventCallback { (_: Step) in }
+    let tracing = central.startTracing(limit: 2048)
+    for _ in 0..<2000 { Step().queue(on: central) }
+    pump.run()
+    let (summary, _) = try read(tracing)
+    #expect(summary == .init(dispatches: 2000, handlings: 48, lost: 1952))
+    // The next one begins anew.
+    let second = central.startTracing()
+    Step().queue(on: central)
+    pump.run()
+    #expect(try read(second).0 == .init(dispatches: 1, handlings: 1, lost: 0))
+  }
+
+  @Test("D8: a handler that asks for the time changes nothing", arguments: cores)
+  func timed(core: EventCentral.Core) throws {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    pump.addEventCallback { (_: Step, _: EventPriority, _: DispatchTime) in }
+    let tracing = central.startTracing(.every(5))
+    for _ in 0..<1000 { Step().queue(on: central) }
+    pump.run()
+    let (summary, file) = try read(tracing)
+    #expect(summary.dispatches == summary.handlings)
+    #expect(file.all("s").count == summary.handlings)
+    #expect(summary.handlings > 0 && summary.handlings < 1000)
+  }
+
+  @Test("a trace that is released, and the end of its central while threads dispatch, are no harm", arguments: cores)
+  func released(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    thread.addEventCallback { (_: Step) in }
+    onThreads(2) { index in
+      if index == 0 {
+        for _ in 0..<100 { _ = central.startTracing(.every(2)) }
+      } else {
+        for _ in 0..<10_000 { Step().queue(on: central) }
+      }
+    }
+    #expect(thread.drain())
+  }
+
+  @Test("a file is written, and replaced; one that cannot be is an error", arguments: cores)
+  func file(core: EventCentral.Core) throws {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    pump.addEventCallback { (_: Step) in }
+    let folder = FileManager.default.temporaryDirectory.appending(path: "trace-\(UUID())")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let path = folder.appending(path: "trace.json").path
+    for _ in 0..<2 {
+      let tracing = central.startTracing()
+      Step().queue(on: central)
+      pump.run()
+      #expect(try tracing.finish(writingTo: path) == .init(dispatches: 1, handlings: 1, lost: 0))
+      let file = try JSONDecoder().decode(File.self, from: Data(contentsOf: URL(filePath: path)))
+      #expect(file.all("X").count == 2)
+    }
+    let missing = folder.appending(path: "nowhere/trace.json").path
+    #expect(throws: EventTracing.FileError(path: missing, code: ENOENT)) {
+      try central.startTracing().finish(writingTo: missing)
+    }
+  }
+
+  @Test("D12: a second trace of a central traps")
+  func trap() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let central = EventCentral()
+      let first = central.startTracing()
+      let second = central.startTracing()
+      withExtendedLifetime((first, second)) {}
+    }
+    expectMessage(result, "A central has one trace at a time, and this one is being traced: finish that one first")
+  }
+}

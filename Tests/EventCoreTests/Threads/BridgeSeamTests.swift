@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+import Testing
+
+@_spi(Bridge) @testable import EventCore
+
+/// What `@_spi(Bridge)` gives to a bridge to other machines.
+@Suite struct BridgeSeamTests {
+  struct Small: Eventable { var number: Int }
+  struct Large: Eventable {
+    var number: Int
+    var rest = SIMD8<Int>()
+    var owner = Owner()
+  }
+  final class Owner: Sendable {}
+
+  @Test("what arrives reaches every receiver but those that send (D4)", arguments: cores, [0, 1, 2, 3])
+  func skips(core: EventCentral.Core, senders: Int) {
+    let world = EventCentral(core: core)
+    let sent = Log<Int>()
+    let heard = Log<Int>()
+    let threads = (0..<senders).map { _ in EventThread(on: world) }
+    let listener = EventThread(on: world)
+    let registrations = threads.flatMap { thread in
+      [
+        thread.addOutwardCallback { (event: Small, _, _, _) in sent.append(event.number) },
+        thread.addOutwardCallback { (event: Large, _, _, _) in sent.append(event.number) },
+      ]
+    }
+    listener.addEventCallback { (event: Small) in heard.append(event.number) }
+    listener.addEventCallback { (event: Large) in heard.append(event.number) }
+    #expect(Small(number: 1).queue(on: world) == senders + 1)
+    #expect(world.dispatchInward(Small(number: 2), by: .queue, priority: .normal).accepted == 1)
+    #expect(world.dispatchInward(Large(number: 3), by: .queue, priority: .normal).accepted == 1)
+    #expect(Large(number: 4).queue(on: world) == senders + 1)
+    for thread in threads { thread.drain() }
+    listener.drain()
+    #expect(heard.entries == [1, 2, 3, 4])
+    #expect(sent.entries.sorted() == [1, 4].flatMap { Array(repeating: $0, count: senders) })
+    for registration in registrations { registration.remove() }
+  }
+
+  @Test("what arrives and finds only senders ends its references", arguments: cores)
+  func endsReferences(core: EventCentral.Core) {
+    let world = EventCentral(core: core)
+    let thread = EventThread(on: world)
+    let registration = thread.addOutwardCallback { (_: Large, _, _, _) in Issue.record("It was sent.") }
+    weak var owner: Owner?
+    do {
+      let event = Large(number: 1)
+      owner = event.owner
+      #expect(world.dispatchInward(event, by: .stack, priority: .high) == EventDispatchOutcome())
+    }
+    #expect(owner == nil)
+    thread.drain()
+    registration.remove()
+  }
+
+  @Test("what travels with an event that arrives is released for each receiver, skipped or not", arguments: cores)
+  func carries(core: EventCentral.Core) {
+    let lifetime = Lifetime()
+    let carrier = EventCarrier(
+      capture: { lifetime.token() }, restore: { _, _, body in body() }, restoreInTask: { _, _, body in await body() })
+    let world = EventCentral(CentralBasis(core: core, carrier: carrier), seed: nil)
+    let threads = (0..<3).map { _ in EventThread(on: world) }
+    let registrations = threads.dropLast().flatMap { thread in
+      [thread.addOutwardCallback { (_: Small, _, _, _) in }, thread.addOutwardCallback { (_: Large, _, _, _) in }]
+    }
+    for hasListener in [false, true] {
+      if hasListener {
+        threads[2].addEventCallback { (_: Small) in }
+        threads[2].addEventCallback { (_: Large) in }
+      }
+      #expect(world.dispatchInward(Small(number: 1), by: .queue, priority: .normal).accepted == (hasListener ? 1 : 0))
+      #expect(world.dispatchInward(Large(number: 2), by: .queue, priority: .normal).accepted == (hasListener ? 1 : 0))
+    }
+    for thread in threads { thread.drain() }
+    #expect(lifetime.total > 0 && lifetime.waitUntilNone())
+    for registration in registrations { registration.remove() }
+  }
+
+  @Test("a callback that sends is told how the event was dispatched", arguments: cores)
+  func lanes(core: EventCentral.Core) {
+    let world = EventCentral(core: core)
+    let thread = EventThread(on: world)
+    let lanes = Log<String>()
+    let registration = thread.addOutwardCallback { (_: Small, priority, method, _) in
+      lanes.append("\(method) \(priority)")
+    }
+    Small(number: 1).stack(priority: .high, on: world)
+    thread.drain()
+    #expect(lanes.entries == ["stack high"])
+    registration.remove()
+  }
+}
