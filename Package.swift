@@ -122,7 +122,9 @@ let package = Package(
       name: "PublicAPIProbe",
       dependencies: [
         "EventCore", "EventCoreRecording", "EventCoreTesting", "EventDrivenSwift", "EventsTree", "Coordinate",
-        "EventCoreTestSupport",
+        "EventCoreTestSupport", "EventCoreServiceLifecycle", "EventCoreTracing", "EventCoreLogging", "EventCoreMetrics",
+        lifecycle, product("Tracing", of: "swift-distributed-tracing", "Tracing"),
+        product("Logging", of: "swift-log", "Logging"),
       ]),
     // The examples of EventDrivenSwift, as a user in Swift 5 mode has them, and closures that only that mode
     // takes.

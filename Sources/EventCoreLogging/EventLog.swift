@@ -13,54 +13,57 @@
   /// that do not return.
   ///
   /// ```swift
-  /// let log = EventLog(of: world, workers, sensors, to: logger, backlog: 10_000, slow: .seconds(1))
+  /// let log = EventLog(of: world, workers, sensors, to: logger, backlog: 10_000, slow: .milliseconds(100))
   /// try await log.run()          // a loop, until the task is cancelled; or a service of a ServiceGroup
   /// ```
   ///
-  /// What a handler throws is logged at once, from the making of the log until its last reference goes, on a thread of
-  /// the log. Mailboxes and handlers are looked at by ``run()``, or by ``look()``.
+  /// Handlers are logged from the making of the log until its last reference goes, on a thread of the log. Mailboxes are
+  /// looked at by ``run()``, or by ``look()``.
   ///
   /// **Threads**: any, for every member.
   public final class EventLog: Sendable {
     private let receivers: [any EventReceiver]
     private let logger: Logger
     private let backlog: Int
-    private let slow: Duration
     private let interval: Duration
     private let failures: EventListener
-    /// What was said of each receiver.
-    private let said: Mutex<[Said]>
-
-    private struct Said {
-      /// How many events have to wait until the next word.
-      var next: Int
-      var isSlow = false
-    }
+    private let watch: EventObservation?
+    /// How many events of each receiver have to wait until the next word.
+    private let next: Mutex<[Int]>
 
     /// Makes a log, which begins with the handlers that throw from now on.
     ///
     /// - Parameters:
     ///   - central: Whose failures are logged, as errors. While the log is a thousand behind, the oldest are dropped.
-    ///   - receivers: Whose mailboxes and handlers are looked at.
+    ///   - receivers: Whose mailboxes are looked at.
     ///   - logger: Where it is written.
     ///   - backlog: How many events wait when a mailbox is said to grow, as a warning; it is said again each time that
     ///     the number has doubled, and once when less than half of them wait.
-    ///   - slow: How long a handler runs when it is said, once for each, as a warning. Only pools tell
-    ///     (``EventCore/EventReceiver/handlerRunningFor``).
+    ///   - slow: How long the handlers of a receiver may take for one event; longer ones are warnings, while they run and
+    ///     when they have returned. Nil, which costs nothing, is for ever; see `EventCentral.watch(slowerThan:_:)`.
     ///   - interval: How often ``run()`` looks.
     public init(
       of central: EventCentral = .shared, _ receivers: any EventReceiver..., to logger: Logger, backlog: Int = 10_000,
-      slow: Duration = .seconds(1), every interval: Duration = .seconds(1)
+      slow: Duration? = nil, every interval: Duration = .seconds(1)
     ) {
       require(
         backlog > 0, "An EventLog warns of a backlog of one event or more, and this one of \(backlog): pass 1 or more.")
       self.receivers = receivers
       self.logger = logger
       self.backlog = backlog
-      self.slow = slow
       self.interval = interval
-      said = Mutex(receivers.map { _ in Said(next: backlog) })
+      next = Mutex(receivers.map { _ in backlog })
       failures = EventListener(on: central, mailbox: .bounded(1_000, whenFull: .dropOldest), name: "EventLog")
+      watch = slow.map { slow in
+        central.watch(slowerThan: slow) { handler in
+          logger.warning(
+            handler.hasReturned ? "A handler took long." : "A handler does not return.",
+            metadata: [
+              "event": "\(handler.type)", "receiver": "\(handler.receiver)", "duration": "\(handler.duration)",
+              "waiting": "\(handler.waiting)",
+            ])
+        }
+      }
       EventFailure.addListener(
         nil,
         { failure in
@@ -72,39 +75,33 @@
 
     deinit {
       failures.end()
+      watch?.end()
     }
 
-    /// Looks at all receivers once, and writes what has changed.
+    /// Looks at all mailboxes once, and writes what has changed.
     ///
-    /// **Complexity**: O(receivers, and threads of pools).
+    /// **Complexity**: O(receivers).
     public func look() {
       for (index, receiver) in receivers.enumerated() {
-        let statistics = receiver.mailboxStatistics
         let waiting = receiver.waitingEventCount
-        let running = receiver.handlerRunningFor
         // What is to be said is decided under the lock, and said outside of it.
-        let words = said.withLock { said -> [(level: Logger.Level, message: Logger.Message)] in
-          var words: [(level: Logger.Level, message: Logger.Message)] = []
-          if waiting >= said[index].next {
-            while said[index].next <= waiting, said[index].next <= Int.max / 2 { said[index].next *= 2 }
-            words.append((.warning, "The mailbox grows."))
-          } else if said[index].next > backlog, waiting < backlog / 2 + backlog % 2 {
-            said[index].next = backlog
-            words.append((.notice, "The mailbox has shrunk."))
+        let word = next.withLock { next -> (level: Logger.Level, message: Logger.Message)? in
+          if waiting >= next[index] {
+            while next[index] <= waiting, next[index] <= Int.max / 2 { next[index] *= 2 }
+            return (.warning, "The mailbox grows.")
           }
-          let isSlow = running.map { $0 > slow } ?? false
-          if isSlow, !said[index].isSlow { words.append((.warning, "A handler does not return.")) }
-          said[index].isSlow = isSlow
-          return words
+          guard next[index] > backlog, waiting < backlog / 2 + backlog % 2 else { return nil }
+          next[index] = backlog
+          return (.notice, "The mailbox has shrunk.")
         }
-        for (level, message) in words {
-          var metadata: Logger.Metadata = [
+        guard let word else { continue }
+        let statistics = receiver.mailboxStatistics
+        logger.log(
+          level: word.level, word.message,
+          metadata: [
             "receiver": "\(receiver.receiverName)", "waiting": "\(waiting)", "refused": "\(statistics.refused)",
             "dropped": "\(statistics.dropped)",
-          ]
-          if let running { metadata["running"] = "\(running)" }
-          logger.log(level: level, message, metadata: metadata)
-        }
+          ])
       }
     }
 

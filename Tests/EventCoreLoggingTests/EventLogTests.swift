@@ -18,14 +18,12 @@
     /// A receiver with figures of the test's.
     final class Figures: EventReceiver {
       let waiting = Mutex(0)
-      let running = Mutex<Duration?>(nil)
       var receiverName: String { "Figures" }
       var receiverStatistics: EventThreadStatistics { EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0) }
       var mailboxStatistics: EventMailboxStatistics {
         EventMailboxStatistics(
           accepted: 0, refused: 3, dropped: 4, waiting: waiting.withLock { $0 }, highWaterMark: 0)
       }
-      var handlerRunningFor: Duration? { running.withLock { $0 } }
     }
 
     private func makeLogger() -> (logger: Logger, log: InMemoryLogHandler) {
@@ -90,17 +88,33 @@
       #expect(said(at: backlog) == grows)
     }
 
-    @Test("a handler that does not return is said once, and again after it has")
-    func slow() {
+    @Test("a handler that takes long is said while it runs, and when it has returned", arguments: cores)
+    func slow(core: EventCentral.Core) async {
+      let clock = ManualClock()
+      let world = EventCentral(core: core, clock: clock)
       let (logger, log) = makeLogger()
-      let figures = Figures()
-      let events = EventLog(of: EventCentral(), figures, to: logger, slow: .milliseconds(10))
-      for running: Duration? in [nil, .milliseconds(10), .milliseconds(11), .seconds(1), nil, .milliseconds(12)] {
-        figures.running.withLock { $0 = running }
-        events.look()
-      }
-      #expect(log.entries.map(\.message) == ["A handler does not return.", "A handler does not return."])
-      #expect(log.entries.first?.metadata["running"] == "\(Duration.milliseconds(11))")
+      let (gate, began) = (Gate(), Gate())
+      let events = EventLog(of: world, to: logger, slow: .milliseconds(10))
+      Order.addListener(
+        nil,
+        { _ in
+          began.open()
+          gate.pass()
+        }, executeOn: .listenerThread, on: world)
+      (0..<3).map(Order.init).queue(on: world)
+      began.pass()
+      #expect(
+        await yieldUntil {
+          clock.advance(by: .milliseconds(10))
+          return !log.entries.isEmpty
+        })
+      for _ in 0..<3 { gate.open() }
+      #expect(await yieldUntil { log.entries.contains { $0.message == "A handler took long." } })
+      #expect(log.entries.first?.message == "A handler does not return.")
+      #expect(log.entries.first?.level == .warning)
+      #expect(log.entries.first?.metadata["event"]?.description.hasSuffix("Order") == true)
+      #expect(log.entries.first?.metadata["waiting"] == "2")
+      withExtendedLifetime(events) {}
     }
 
     final class Clerk: EventThread, @unchecked Sendable {
@@ -124,16 +138,15 @@
       pool.withThreads { $0[0] }.began.pass()
       #expect(await yieldUntil { worker.waitingEventCount == 0 })
       let events = EventLog(
-        of: world, clerk, pool, worker, world, world.listener, to: logger, backlog: 4, slow: .zero,
+        of: world, clerk, pool, worker, world, world.listener, to: logger, backlog: 4,
         every: .milliseconds(1))
       let task = Task { try await events.run() }
-      #expect(await yieldUntil { log.entries.contains { $0.message == "A handler does not return." } })
+      #expect(await yieldUntil { log.entries.count >= 2 })
       task.cancel()
       try await task.value
       let grown = log.entries.filter { $0.message == "The mailbox grows." }
       #expect(grown.map { $0.metadata["receiver"] } == ["Clerk", "EventPool<Clerk>"])
       #expect(grown.allSatisfy { $0.metadata["waiting"] == "4" })
-      #expect(log.entries.filter { $0.message == "A handler does not return." }.count == 1)
       for _ in 0..<5 {
         clerk.gate.open()
         pool.withThreads { $0[0] }.gate.open()

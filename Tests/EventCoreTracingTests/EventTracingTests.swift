@@ -200,6 +200,35 @@
       #expect(log.entries == [Pair(1, 4), Pair(2, 4), Pair(2, 4)])
     }
 
+    @Test("with the newest event that a central keeps for those who come later", arguments: cores)
+    func sticky(core: EventCentral.Core) async {
+      let tracer = InMemoryTracer()
+      for tracing in [EventContextPropagation.contexts, .spans(tracer)] {
+        let world = EventCentral(core: core, tracing: tracing)
+        Large.keepNewest(on: world)
+        for number in 1...3 { inRequest(number) { _ = Large(number: number).queue(on: world) } }
+        let log = Log<Pair>()
+        inRequest(9) {
+          _ = Large.addListener(nil, { log.append(Pair($0.number, request)) }, executeOn: .listenerThread, on: world)
+        }
+        #expect(await yieldUntil { log.entries.count == 1 })
+        let sequence = inRequest(9) { Large.events(on: world) }
+        for await event in sequence.traced {
+          #expect(event.event.number == 3 && event.context?.request == 3)
+          break
+        }
+        sequence.end()
+        inRequest(4) { _ = Large(number: 4).queue(on: world) }
+        #expect(await yieldUntil { log.entries.count == 2 })
+        #expect(log.entries == [Pair(3, 3), Pair(4, 4)])
+        #expect(await world.drain())
+      }
+      // One for each call of the listener, and none for what the central keeps: the spans of all three events would be
+      // more. If the fourth was kept before it came to the listener, it comes once more, and is passed by.
+      let spans = tracer.finishedSpans.map(\.operationName)
+      #expect(spans == ["Large", "Large"] || spans == ["Large", "Large", "Large"])
+    }
+
     /// A context value that tells when it is gone.
     final class Token: Sendable {
       let gone: Log<Int>

@@ -67,6 +67,8 @@ final class TypedStickyEvent<E: Eventable>: StickyEvent, @unchecked Sendable {
     let time: UInt64
     /// Counts the events, from 1.
     var number: UInt64 = 0
+    /// What the central carried with it.
+    var carried: (any EventCarrier.Value)?
   }
 
   private struct State {
@@ -128,9 +130,11 @@ final class TypedStickyEvent<E: Eventable>: StickyEvent, @unchecked Sendable {
     self.slot = slot
     let driver = Driver()
     pump = ConsumerPump(driver, batch: 1)
+    var hooks = ConsumerHooks(name: "newest")
+    hooks.taken = basis.carrier.map { _ in TakenValue() }
     consumer = Consumer(
       basis, routes: RouterGroup([router]), direct: router, strategy: .park, pump: pump,
-      hooks: ConsumerHooks(name: "newest"))
+      hooks: hooks)
     driver.event = self
     let handler = TypedHandler<E>(HandlerState(isTimed: true), conflation: .latestOnly) { event, lane, time, _ in
       slot.pointee = Kept(event: event, lane: lane, time: time)
@@ -196,6 +200,7 @@ final class TypedStickyEvent<E: Eventable>: StickyEvent, @unchecked Sendable {
       if var new = slot.pointee.take() {
         state.count += 1
         new.number = state.count
+        new.carried = consumer.hooks.taken?.value.take()
         if let kept = state.kept { old.append(kept) }
         state.kept = new
       }
@@ -256,13 +261,29 @@ final class TypedStickyEvent<E: Eventable>: StickyEvent, @unchecked Sendable {
       newcomer.isNew, kept.number > newcomer.number, let handler = newcomer.handler, let receiver = newcomer.receiver
     else { return }
     (newcomer.number, newcomer.time, newcomer.mayCome) = (kept.number, kept.time, false)
-    receiver.call(handler, kept.event, kept.lane, kept.time)
+    receiver.consumer._withUnsafeGuaranteedRef { consumer in
+      // Not what the job has carried, which is that of the registration.
+      consumer.run(with: kept.carried, E.self) { receiver.call(handler, kept.event, kept.lane, kept.time) }
+    }
     newcomer.mayCome = kept.number > newcomer.before
     newcomer.wasCalled.store(false, ordering: .relaxed)
   }
 
   private func post(to newcomer: Newcomer, _ job: @escaping @Sendable () -> Void) {
     dispatch(ConsumerJob(body: job), lane: Lane(.queue, .lowest), through: newcomer.direct)
+  }
+}
+
+extension Consumer {
+  /// Runs the handlers for an event with what the central carried with it.
+  fileprivate func run<E: Eventable>(
+    with carried: (any EventCarrier.Value)?, _ type: E.Type, _ body: () -> Void
+  ) {
+    guard let carrier = basis.carrier, hooks.taken == nil else {
+      hooks.taken?.value = carried
+      return body()
+    }
+    carrier.restore(carried, type, body)
   }
 }
 
