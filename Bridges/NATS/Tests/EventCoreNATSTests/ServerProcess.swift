@@ -34,7 +34,10 @@ final class ServerProcess: Sendable {
       port = Self.read(file.path).firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) }
       if port == nil { usleep(2000) }
     }
-    guard let port else { throw CocoaError(.executableNotLoadable) }
+    guard let port else {
+      kill(first, SIGKILL)
+      throw CocoaError(.executableNotLoadable)
+    }
     self.port = port
     process.withLock { $0 = first }
   }
@@ -44,7 +47,8 @@ final class ServerProcess: Sendable {
     guard let file = fopen(path, "r") else { return "" }
     defer { fclose(file) }
     var bytes = [UInt8](repeating: 0, count: 1024)
-    return String(decoding: bytes.prefix(fread(&bytes, 1, bytes.count, file)), as: UTF8.self)
+    let count = fread(&bytes, 1, bytes.count, file)
+    return String(decoding: bytes.prefix(count), as: UTF8.self)
   }
 
   private static func start(_ arguments: [String]) throws -> pid_t {
