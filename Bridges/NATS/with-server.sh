@@ -17,7 +17,8 @@ stop() {
 }
 trap stop EXIT
 
-nats-server --addr 127.0.0.1 --port -1 --jetstream --store_dir "$work/streams" --ports_file_dir "$work" >"$work/server.log" 2>&1 &
+nats-server --addr 127.0.0.1 --port -1 --ports_file_dir "$work" --jetstream --store_dir "$work/streams" \
+  >"$work/server.log" 2>&1 &
 server=$!
 port=
 for ((attempt = 0; attempt < 500 && ${#port} == 0; attempt++)); do

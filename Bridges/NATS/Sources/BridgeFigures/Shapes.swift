@@ -150,7 +150,9 @@ func connect(_ url: String, _ world: EventCentral, atOnce: Bool = false) async t
   return try await NATSBridge(.url(url), on: world, options: options)
 }
 
-func bridgeThroughput<E: Numbered>(_ url: String, _ count: Int, _ type: E.Type, batch: Int = 1, atOnce: Bool = false) async throws -> Double {
+func bridgeThroughput<E: Numbered>(
+  _ url: String, _ count: Int, _ type: E.Type, batch: Int = 1, atOnce: Bool = false
+) async throws -> Double {
   let (here, there) = (EventCentral(), EventCentral())
   let (sender, receiver) = (try await connect(url, here, atOnce: atOnce), try await connect(url, there))
   let counted = Count()
@@ -173,7 +175,8 @@ func bridgeThroughput<E: Numbered>(_ url: String, _ count: Int, _ type: E.Type, 
 
 func bridgeRoundTrips(_ url: String, _ count: Int, atOnce: Bool) async throws -> (p50: Double, p99: Double) {
   let (here, there) = (EventCentral(), EventCentral())
-  let (asking, answering) = (try await connect(url, here, atOnce: atOnce), try await connect(url, there, atOnce: atOnce))
+  let asking = try await connect(url, here, atOnce: atOnce)
+  let answering = try await connect(url, there, atOnce: atOnce)
   Question.answer(on: there) { question in Reply(number: question.number) }
   try answering.answerRequests(Question.self, with: Reply.self)
   try await answering.settle()

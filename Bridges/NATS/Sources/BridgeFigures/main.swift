@@ -5,7 +5,8 @@
 //
 //     eventcore-nats-figures URL [EVENTS]
 //
-// `figures.sh` starts a server for it. Each shape is run three times, and the best run counts: the machine has other work.
+// `figures.sh` starts a server for it. Each shape is run three times, and the best run counts: the machine has other
+// work.
 
 import Foundation
 

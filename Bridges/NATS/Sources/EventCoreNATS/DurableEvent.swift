@@ -15,16 +15,16 @@ import Synchronization
 /// }
 /// ```
 public protocol DurableEvent: RemoteEvent {
-  /// The delivery of an event that the server waits for; nil for others. Declare it, and leave it to the bridge. It is not
-  /// part of what is sent.
+  /// The delivery of an event that the server waits for; nil for others. Declare it, and leave it to the bridge. It is
+  /// not part of what is sent.
   var delivery: NATSDelivery? { get set }
 }
 
 /// A delivery that the server waits for: the event counts as handled when its last copy is gone, which is when all
 /// handlers have run, unless one of them has kept it.
 ///
-/// An event whose receiver ends without handling it, by `cancel()`, or that a bounded mailbox drops later on in favour of
-/// others, is gone as well, and so counts as handled. End receivers of durable events by `drain`.
+/// An event whose receiver ends without handling it, by `cancel()`, or that a bounded mailbox drops later on in favour
+/// of others, is gone as well, and so counts as handled. End receivers of durable events by `drain`.
 ///
 /// **Threads**: any, for every member.
 public final class NATSDelivery: Sendable, Codable, Equatable {

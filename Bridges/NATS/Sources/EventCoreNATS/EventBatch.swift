@@ -5,8 +5,8 @@ import CNATS
 import EventCore
 import Foundation
 
-/// Several events in one message: a header, `EventCore-Batch`, with their number, and a body in which each is preceded by
-/// its length in four bytes, the lowest first.
+/// Several events in one message: a header, `EventCore-Batch`, with their number, and a body in which each is preceded
+/// by its length in four bytes, the lowest first.
 ///
 /// Why: what the client and the server do for a message takes longer than what is done for a small event.
 enum EventBatch {
@@ -72,7 +72,14 @@ final class OpenBatch: @unchecked Sendable {
     guard let message = makeMessage(kind.subject, line, body) else { return }
     defer { natsMsg_Destroy(message) }
     natsMsgHeader_Set(message, EventBatch.key, String(count))
-    transmit(message, count, link, counters) { natsConnection_PublishMsg($1.connection, $0) }
+    transmit(message, count, link, counters, by: Link.publish)
+  }
+}
+
+extension Link {
+  /// Hands a message to the client, which copies it.
+  static let publish: @Sendable (OpaquePointer, Link) -> natsStatus = { message, link in
+    natsConnection_PublishMsg(link.connection, message)
   }
 }
 

@@ -7,11 +7,11 @@ import Foundation
 
 /// The client's connection, and whether it is there.
 ///
-/// Synchronization: `condition` guards `phase`, `isClosing` and `limit`. `connection` is written by `connect`, before others have the
-/// link.
+/// Synchronization: `condition` guards `phase`, `isClosing` and `limit`. `connection` is written by `connect`, before
+/// others have the link.
 ///
-/// Ownership: the client has a reference of the link from `connect` until its callback for a closed connection, which is
-/// the last one of a connection.
+/// Ownership: the client has a reference of the link from `connect` until its callback for a closed connection, which
+/// is the last one of a connection.
 final class Link: @unchecked Sendable {
   private enum Phase { case new, connected, broken, closed }
 
@@ -53,10 +53,13 @@ final class Link: @unchecked Sendable {
         (natsOptions_SetReconnectWait(clientOptions, 1), "connect again at once"),
         (natsOptions_SetCustomReconnectDelay(
           clientOptions, { _, attempts, link in Link.of(link).delay(after: Int(attempts)) }, opaque), "back off"),
-        (natsOptions_SetDisconnectedCB(clientOptions, { _, link in Link.of(link).change(to: .broken) }, opaque), "tell"),
-        (natsOptions_SetReconnectedCB(clientOptions, { _, link in Link.of(link).change(to: .connected) }, opaque), "tell"),
+        (natsOptions_SetDisconnectedCB(
+          clientOptions, { _, link in Link.of(link).change(to: .broken) }, opaque), "tell"),
+        (natsOptions_SetReconnectedCB(
+          clientOptions, { _, link in Link.of(link).change(to: .connected) }, opaque), "tell"),
         (natsOptions_SetErrorHandler(
-          clientOptions, { _, subscription, status, link in Link.of(link).didFail(status, subscription) }, opaque), "tell"),
+          clientOptions, { _, subscription, status, link in Link.of(link).didFail(status, subscription) }, opaque),
+          "tell"),
         (natsOptions_SetClosedCB(
           clientOptions,
           { _, link in

@@ -7,9 +7,9 @@ import EventCore
 ///
 ///     queue normal 1764060000000000000 1 8c1f0a6e5b2d4c37 TemperatureEvent
 ///
-/// method, priority, wall clock of the dispatch in nanoseconds since 1970, version, the sender, and the name of the type,
-/// which is the rest of the line. One header, since the client makes a table for several, which takes longer than all
-/// else that is done for a message.
+/// method, priority, wall clock of the dispatch in nanoseconds since 1970, version, the sender, and the name of the
+/// type, which is the rest of the line. One header, since the client makes a table for several, which takes longer than
+/// all else that is done for a message.
 struct MessageHeader: Equatable {
   static let key = "EventCore"
 

@@ -18,8 +18,8 @@ extension NATSBridge {
     public init() {}
   }
 
-  /// Makes a stream, in files of the server's, that keeps the events of some types. Does nothing if there is one of that
-  /// name.
+  /// Makes a stream, in files of the server's, that keeps the events of some types. Does nothing if there is one of
+  /// that name.
   ///
   /// - Throws: If the server has no JetStream, or another stream keeps the same subjects.
   public func makeStream(_ name: String, of types: [any DurableEvent.Type]) async throws(NATSBridgeError) {
@@ -43,9 +43,9 @@ extension NATSBridge {
 
   /// Has the server keep every event of a type that is dispatched on this machine, in a stream.
   ///
-  /// As ``publish(_:batch:)``, but an event leaves the outbox only when the server has stored it. If the connection breaks
-  /// meanwhile it is sent once more, under the same number, by which the stream knows it for two minutes: it is stored
-  /// once. So events go one at a time, each in a round trip.
+  /// As ``publish(_:batch:)``, but an event leaves the outbox only when the server has stored it. If the connection
+  /// breaks meanwhile it is sent once more, under the same number, by which the stream knows it for two minutes: it is
+  /// stored once. So events go one at a time, each in a round trip.
   ///
   /// - Parameters:
   ///   - type: The exact type of event. Either this or ``publish(_:batch:)``.
@@ -70,13 +70,13 @@ extension NATSBridge {
   /// try await bridge.durable(Order.self, stream: "ORDERS", as: "billing")
   /// ```
   ///
-  /// All bridges that pass the same name share the events, and go on where the name was left, also after all of them were
-  /// away. An event counts as handled when its last copy is gone (``NATSDelivery``). If that takes longer than
+  /// All bridges that pass the same name share the events, and go on where the name was left, also after all of them
+  /// were away. An event counts as handled when its last copy is gone (``NATSDelivery``). If that takes longer than
   /// ``DurableOptions/patience``, if its machine ends, or if no receiver accepts it or one refuses it here, the server
   /// delivers it again: handlers have to bear an event twice. A message that is no such event is never delivered again.
   ///
-  /// Events that this machine has published come back as well, and then have a ``DurableEvent/delivery``. Receivers here
-  /// had them without one when they were dispatched.
+  /// Events that this machine has published come back as well, and then have a ``DurableEvent/delivery``. Receivers
+  /// here had them without one when they were dispatched.
   ///
   /// - Parameters:
   ///   - type: Whose events.

@@ -13,8 +13,8 @@ extension NATSBridge {
   /// - Parameters:
   ///   - type: The exact type of event (D11). Once for each type and bridge: events would go out twice.
   ///   - batch: How many events, at least 1, may go in one message while more than one waits; small events then take a
-  ///     third of the time. Only bridges understand such a message, and their ``RemoteOrigin/sentAt`` is that of its first
-  ///     event. Nothing is held back: a batch goes when it is full or when nothing waits.
+  ///     third of the time. Only bridges understand such a message, and their ``RemoteOrigin/sentAt`` is that of its
+  ///     first event. Nothing is held back: a batch goes when it is full or when nothing waits.
   /// - Returns: Ends it. It stays if it is released.
   ///
   /// **Order**: that of a receiver (D1 to D3): urgent events overtake those that wait in the outbox.
@@ -72,18 +72,16 @@ struct Outlet<E: RemoteEvent>: Sendable {
   }
 
   func send(
-    _ event: E, under subject: String, _ method: EventDispatchMethod, _ priority: EventPriority,
-    _ time: DispatchTime, by publish: (OpaquePointer, Link) -> natsStatus = { natsConnection_PublishMsg($1.connection, $0) }
+    _ event: E, under subject: String, _ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime,
+    by publish: (OpaquePointer, Link) -> natsStatus = Link.publish
   ) {
     batch.send()
     guard let body = try? coding.encode(event) else { return counters.unencodable.increment() }
-    let line = line(method, priority, time)
-    guard let message = makeMessage(subject, line, body) else { return counters.tooLarge.increment() }
-    defer { natsMsg_Destroy(message) }
-    transmit(message, 1, link, counters, by: publish)
+    send(body, under: subject, line(method, priority, time), by: publish)
   }
 
-  /// - Parameter waiting: How many events wait in the outbox.
+  /// - Parameter waiting: How many events wait in the outbox. If those that wait are of a type that is not sent any
+  ///   more, what is in the batch goes with the bridge's next event, or its drain.
   func sendBatched(
     _ event: E, _ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime, atMost limit: Int,
     before waiting: Int
@@ -92,15 +90,19 @@ struct Outlet<E: RemoteEvent>: Sendable {
     guard let body = try? coding.encode(event) else { return counters.unencodable.increment() }
     guard body.count + 4 <= EventBatch.longest else {
       batch.send()
-      guard let message = makeMessage(E.subject, line(method, priority, time), body) else {
-        return counters.tooLarge.increment()
-      }
-      defer { natsMsg_Destroy(message) }
-      return transmit(message, 1, link, counters) { natsConnection_PublishMsg($1.connection, $0) }
+      return send(body, under: E.subject, line(method, priority, time), by: Link.publish)
     }
     let kind = OpenBatch.Kind(
       subject: E.subject, type: ObjectIdentifier(E.self), method: method, priority: priority)
     batch.add(body, kind, atMost: limit) { line(method, priority, time) }
+  }
+
+  private func send(
+    _ body: Data, under subject: String, _ line: String, by publish: (OpaquePointer, Link) -> natsStatus
+  ) {
+    guard let message = makeMessage(subject, line, body) else { return counters.tooLarge.increment() }
+    defer { natsMsg_Destroy(message) }
+    transmit(message, 1, link, counters, by: publish)
   }
 
   private func line(_ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime) -> String {

@@ -14,8 +14,8 @@ extension NATSBridge {
   /// let price = try await world.request(PriceQuery(id: 7), expecting: Price.self, within: .milliseconds(50))
   /// ```
   ///
-  /// The bridge is one more answerer of the central. It throws `EventWaitError.nobodyAnswers` if no machine answers such
-  /// requests, `EventWaitError.timedOut(_:)` if none has answered in time, and ``NATSBridgeError`` with
+  /// The bridge is one more answerer of the central. It throws `EventWaitError.nobodyAnswers` if no machine answers
+  /// such requests, `EventWaitError.timedOut(_:)` if none has answered in time, and ``NATSBridgeError`` with
   /// ``NATSBridgeError/Reason/answerFailed`` if the answerer threw an error there, or is too busy.
   ///
   /// - Parameters:
@@ -35,7 +35,8 @@ extension NATSBridge {
     let requests = PendingRequests(link)
     let replies = try receive(requests.pattern, nil) { requests.takeReply($0) }
     let outlet = RequestOutlet(Query.self, self, requests)
-    let handle = Query.answer(on: central, concurrency: .concurrent(concurrency)) { (query: Query) async throws -> Answer in
+    let handle = Query.answer(on: central, concurrency: .concurrent(concurrency)) {
+      (query: Query) async throws -> Answer in
       try coding.decode(try await outlet.ask(query, within: limit), nil)
     }
     let claims = claims
@@ -175,7 +176,8 @@ private final class PendingRequests: Sendable {
 
   init(_ link: Link) {
     self.link = link
-    inbox = "_INBOX." + String(UInt64.random(in: .min ... .max), radix: 36) + String(UInt64.random(in: .min ... .max), radix: 36)
+    // That nobody guesses.
+    inbox = "_INBOX." + (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined()
   }
 
   var pattern: String { "\(inbox).*" }

@@ -32,13 +32,13 @@ public final class NATSBridge: Sendable {
     /// How many events may wait to be sent, and what becomes of more: each is counted in ``Counts/outbox``. With
     /// `.block`, a dispatch waits for the network.
     public var outbox = EventMailboxCapacity.bounded(65_536, whenFull: .refuse)
-    /// How many messages of a subscription may wait to be dispatched, and 1,024 times as many bytes, up to 2,000,000; the
-    /// client drops more (``Counts/overrun``).
+    /// How many messages of a subscription may wait to be dispatched, and 1,024 times as many bytes, up to 2,000,000;
+    /// the client drops more (``Counts/overrun``).
     public var inbox = 65_536
     /// The longest message to take, in bytes; longer ones are counted as ``Counts/tooLong``.
     public var longestMessage = 1 << 20
-    /// Whether to write each message at once. Otherwise the client gathers what comes within a millisecond, which is the
-    /// faster the more events there are, and the slower for a single one or a request.
+    /// Whether to write each message at once. Otherwise the client gathers what comes within a millisecond, which is
+    /// the faster the more events there are, and the slower for a single one or a request.
     public var sendsAtOnce = false
     /// How to come back after the connection broke.
     public var reconnecting = Reconnecting()
@@ -52,8 +52,8 @@ public final class NATSBridge: Sendable {
     public init() {}
   }
 
-  /// The times between attempts to connect again: each twice as long as the one before, minus up to a quarter by chance.
-  /// The first attempt is made at once, and there is no last one.
+  /// The times between attempts to connect again: each twice as long as the one before, minus up to a quarter by
+  /// chance. The first attempt is made at once, and there is no last one.
   public struct Reconnecting: Sendable {
     public var first: Duration
     public var longest: Duration
@@ -118,11 +118,11 @@ public final class NATSBridge: Sendable {
   /// Ends the bridge: sends what waits, dispatches what has come, and closes the connection.
   ///
   /// - Parameter limit: How long it may take. What is not sent by then is counted as ``Counts/unsent``.
-  /// - Returns: Whether everything that waited was sent, and the server has read it. What was under way when a connection
-  ///   broke earlier is not known.
+  /// - Returns: Whether everything that waited was sent, and the server has read it. What was under way when a
+  ///   connection broke earlier is not known.
   ///
-  /// What is published after the call has begun, or arrives then, is not promised. Handlers that what arrives has called
-  /// may still be running.
+  /// What is published after the call has begun, or arrives then, is not promised. Handlers that what arrives has
+  /// called may still be running.
   @discardableResult
   public func drain(within limit: Duration = .seconds(30)) async -> Bool {
     let deadline = Date(timeIntervalSinceNow: Double(limit.milliseconds) / 1000)

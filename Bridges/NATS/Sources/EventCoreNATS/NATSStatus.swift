@@ -19,8 +19,8 @@ public struct NATSStatus: Eventable {
     case disconnected
     /// It is there again, and all subscriptions with it.
     case reconnected
-    /// It has ended, by ``NATSBridge/close()`` or ``NATSBridge/drain(within:)``, or because the server turned the client
-    /// away for good.
+    /// It has ended, by ``NATSBridge/close()`` or ``NATSBridge/drain(within:)``, or because the server turned the
+    /// client away for good.
     case closed
     /// Messages of a subject came faster than they were dispatched, and the client dropped some: so many so far.
     case slowConsumer(subject: String, dropped: Int)

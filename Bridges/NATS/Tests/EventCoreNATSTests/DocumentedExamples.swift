@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-// Compiles the examples of the README and of BeyondOneMachine.md, with the public interface alone. Change both together.
+// Compiles the examples of the README and of BeyondOneMachine.md, with the public interface alone. Change both
+// together.
 
 import EventCore
 import EventCoreNATS

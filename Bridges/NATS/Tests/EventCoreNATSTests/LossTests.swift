@@ -105,7 +105,7 @@ struct Order: DurableEvent, Equatable {
 
   // MARK: The connection breaks while events are under way
 
-  @Test("plain, the server killed again and again: some may be lost, none is doubled, all are accounted for", arguments: cores)
+  @Test("plain, the server killed again and again: some may be lost, none doubled, all accounted for", arguments: cores)
   func plainUnderKills(core: EventCentral.Core) async throws {
     let server = try ServerProcess()
     let (here, there) = (EventCentral(core: core), EventCentral(core: core))

@@ -43,8 +43,8 @@ import Testing
   @Test("bytes that are no such event: empty, cut, too long, not UTF-8, another type")
   func undecodable() async throws {
     let bodies: [Data] =
-      [Data(), Data([0]), Data([0xFF, 0xFE, 0x80]), Data(good.utf8.dropLast()), Data((good + "}").utf8), Data("null".utf8),
-        Data("[]".utf8), Data(#"{"number": "1"}"#.utf8), Data(#"{"number": 1e400, "text": ""}"#.utf8),
+      [Data(), Data([0]), Data([0xFF, 0xFE, 0x80]), Data(good.utf8.dropLast()), Data((good + "}").utf8),
+        Data("null".utf8), Data("[]".utf8), Data(#"{"number": "1"}"#.utf8), Data(#"{"number": 1e400, "text": ""}"#.utf8),
         Data(#"{"number": 99999999999999999999, "text": ""}"#.utf8),
         Data(#"{"number": 1, "text": ""#.utf8) + Data([0xC3, 0x28]) + Data(#""}"#.utf8),
         Data(#"{"number": 1, "text": "\uD800"}"#.utf8)]
@@ -130,8 +130,8 @@ import Testing
     }
     let one = frame(UInt32(good.utf8.count), good)
     let malformed: [(String, Data)] = [
-      ("", one), ("x", one), ("0", one), ("-1", one), ("2", one), ("1", one + Data([0])), ("1", Data()), ("1", Data([1, 0, 0])),
-      ("1", frame(.max, good)), ("\(Int.max)", one), ("99999999999999999999", one), ("1", frame(1 << 31, "")),
+      ("", one), ("x", one), ("0", one), ("-1", one), ("2", one), ("1", one + Data([0])), ("1", Data()),
+      ("1", Data([1, 0, 0])), ("1", frame(.max, good)), ("\(Int.max)", one), ("99999999999999999999", one), ("1", frame(1 << 31, "")),
     ]
     let right = ["2", "1", "\(Int.max)"].count
     try await check {
@@ -170,7 +170,9 @@ import Testing
       z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
       return z ^ (z >> 31)
     }
-    func bytes(_ most: Int) -> [UInt8] { (0..<Int(next() % UInt64(most))).map { _ in UInt8(truncatingIfNeeded: next()) } }
+    func bytes(_ most: Int) -> [UInt8] {
+      (0..<Int(next() % UInt64(most))).map { _ in UInt8(truncatingIfNeeded: next()) }
+    }
     /// A few bytes of something right are changed.
     func mutated(_ text: String) -> [UInt8] {
       var bytes = Array(text.utf8)

@@ -70,7 +70,7 @@ struct Reading: RemoteEvent, Equatable {
     #expect(bridges.map(\.counts.own) == [0, 0, 0, 0])
   }
 
-  @Test("two bridges of one central to one server: what one sends, the other one does not dispatch again", arguments: cores)
+  @Test("two bridges of one central to one server: what one sends, the other one passes over", arguments: cores)
   func ownEvents(core: EventCentral.Core) async throws {
     let server = try ServerProcess()
     let world = EventCentral(core: core)
@@ -236,7 +236,9 @@ struct Reading: RemoteEvent, Equatable {
     var text: String
   }
 
-  @Test("batches: every event arrives once, in order, with its lane, beside events that go alone", arguments: cores, [2, 3, 64])
+  @Test(
+    "batches: every event arrives once, in order, with its lane, beside events that go alone", arguments: cores,
+    [2, 3, 64])
   func batches(core: EventCentral.Core, limit: Int) async throws {
     let server = try ServerProcess()
     let (here, there) = (EventCentral(core: core), EventCentral(core: core))
@@ -244,7 +246,9 @@ struct Reading: RemoteEvent, Equatable {
     let receiver = try await NATSBridge.to(server, on: there)
     let log = Log<String>()
     let thread = EventThread(on: there)
-    thread.addEventCallback { (event: Note, priority, _) in log.append("note \(event.number) \(event.text.count) \(priority)") }
+    thread.addEventCallback { (event: Note, priority, _) in
+      log.append("note \(event.number) \(event.text.count) \(priority)")
+    }
     thread.addEventCallback { (event: Reading, priority, _) in log.append("reading \(event.number) 0 \(priority)") }
     try receiver.subscribe(Note.self)
     try receiver.subscribe(Reading.self)
@@ -283,7 +287,8 @@ struct Reading: RemoteEvent, Equatable {
     #expect(places.allSatisfy { $0 != nil })
     for kind in ["note", "reading"] {
       for lane in ["normal", "low"] {
-        let numbers = arrived.filter { $0.hasPrefix(kind) && $0.hasSuffix(lane) }.compactMap { Int($0.split(separator: " ")[1]) }
+        let lines = arrived.filter { $0.hasPrefix(kind) && $0.hasSuffix(lane) }
+        let numbers = lines.compactMap { Int($0.split(separator: " ")[1]) }
         #expect(numbers == numbers.sorted() && Set(numbers).count == numbers.count)
       }
     }

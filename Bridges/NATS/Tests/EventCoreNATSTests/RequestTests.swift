@@ -34,7 +34,8 @@ struct Price: Codable, Sendable, Equatable {
     try await withThrowingTaskGroup(of: Bool.self) { group in
       for id in 0..<200 {
         group.addTask {
-          try await here.request(PriceQuery(id: id), expecting: Price.self, within: .seconds(60)) == Price(cents: id * 100)
+          let price = try await here.request(PriceQuery(id: id), expecting: Price.self, within: .seconds(60))
+          return price == Price(cents: id * 100)
         }
       }
       for try await isRight in group { #expect(isRight) }

@@ -31,14 +31,24 @@ final class ServerProcess: Sendable {
     let deadline = Date(timeIntervalSinceNow: 60)
     var port: Int?
     while port == nil, Date() < deadline {
-      if let text = try? String(contentsOf: file, encoding: .utf8) {
-        port = text.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) }
-      }
+      port = Self.read(file.path).firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) }
       if port == nil { usleep(2000) }
     }
-    guard let port else { throw CocoaError(.executableNotLoadable) }
+    guard let port else {
+      kill(first, SIGKILL)
+      throw CocoaError(.executableNotLoadable)
+    }
     self.port = port
     process.withLock { $0 = first }
+  }
+
+  /// The first bytes of a file that another process may be writing, of which Foundation leaks some.
+  private static func read(_ path: String) -> String {
+    guard let file = fopen(path, "r") else { return "" }
+    defer { fclose(file) }
+    var bytes = [UInt8](repeating: 0, count: 1024)
+    let count = fread(&bytes, 1, bytes.count, file)
+    return String(decoding: bytes.prefix(count), as: UTF8.self)
   }
 
   private static func start(_ arguments: [String]) throws -> pid_t {

@@ -15,7 +15,9 @@ import Testing
     static let remoteName = "two\nlines"
   }
 
-  private func expect(_ result: ExitTest.Result?, says sentence: String, _ location: SourceLocation = #_sourceLocation) {
+  private func expect(
+    _ result: ExitTest.Result?, says sentence: String, _ location: SourceLocation = #_sourceLocation
+  ) {
     let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
     #expect(text.contains(sentence), "\(text.prefix(500))", sourceLocation: location)
   }
