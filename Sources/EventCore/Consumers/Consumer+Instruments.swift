@@ -2,6 +2,11 @@
 // Copyright the EventCore authors
 
 extension Consumer: Instrumented {
+  /// The probe of the consumer whose handlers the calling thread is running, if any.
+  static let currentProbe: @Sendable () -> Unmanaged<ConsumerProbe>? = { [current] in
+    current.unretained.map { $0._withUnsafeGuaranteedRef { .passUnretained($0.probe) } }
+  }
+
   func followInstruments() { registry.followInstruments() }
 
   var waiting: Int { mailbox.depths().reduce(0, +) }

@@ -53,10 +53,6 @@ final class Consumer: @unchecked Sendable {
   /// The consumer whose handlers the calling thread is running, if any. It is set for a whole run of
   /// events, and while a consumer releases ended handlers.
   static let current = ThreadLocal<Consumer>()
-  /// Its probe.
-  static let currentProbe: @Sendable () -> Unmanaged<ConsumerProbe>? = { [current] in
-    current.unretained.map { $0._withUnsafeGuaranteedRef { .passUnretained($0.probe) } }
-  }
 
   /// - Parameters:
   ///   - routes: Where the consumer registers its handlers. For a worker without the router of the shared

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+/// An event that handlers are called for when they register.
+protocol GreetingEvent: StickyEvent {
+  /// Registers a handler, which is called for the event first. `subscribe` registers it in the end.
+  func greet(_ handler: EventHandler, of consumer: Consumer, _ subscribe: (EventHandler) -> Receiver?) -> Receiver?
+}
+
 /// Registers and removes the handlers of one consumer, by the types of their events. Any thread.
 ///
 /// Synchronization: `state` has a mutex, which also guards some fields of the receivers; everything else is
@@ -38,7 +44,7 @@ final class HandlerRegistry: @unchecked Sendable {
   /// Registers a handler for events of one type, which gets the newest one first if the central keeps it. Nil if the
   /// consumer is closed.
   func add(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
-    guard let sticky = consumer.basis.sticky.event(type.key), consumer.hooks.member == nil else {
+    guard consumer.hooks.member == nil, let sticky = consumer.basis.sticky.event(type.key) as? any GreetingEvent else {
       return subscribe(handler, type)
     }
     return sticky.greet(handler, of: consumer) { subscribe($0, type) }

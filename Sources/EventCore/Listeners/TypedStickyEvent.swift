@@ -3,48 +3,6 @@
 
 import Synchronization
 
-/// The types of which a central keeps the newest event.
-final class StickyEvents: Sendable {
-  private let events = Guarded<[UInt: any StickyEvent]>([:])
-  /// Whether there is one. Relaxed: `events` orders it.
-  private let isUsed = Atomic<Bool>(false)
-
-  /// That of a type; nil if none is kept.
-  func event(_ key: UInt) -> (any StickyEvent)? {
-    guard isUsed.load(ordering: .relaxed) else { return nil }
-    return events.withLock { $0[key] }
-  }
-
-  /// That of a type, which is made if it is new.
-  func event(_ key: UInt, or make: () -> any StickyEvent) -> any StickyEvent {
-    let made = event(key) == nil ? make() : nil
-    let (event, unused) = events.withLock { events in
-      if let known = events[key] { return (known, made) }
-      events[key] = made
-      isUsed.store(true, ordering: .relaxed)
-      return (made.unsafelyUnwrapped, nil)
-    }
-    unused?.end()
-    return event
-  }
-
-  /// Ends all, since the central ends. What they keep is freed.
-  func end() {
-    let all = events.withLock { events in
-      defer { events.removeAll() }
-      return events
-    }
-    for event in all.values { event.end() }
-  }
-}
-
-/// The newest event of a type, for those who come later.
-protocol StickyEvent: AnyObject, Sendable {
-  /// Registers a handler, which is called for the event first. `subscribe` registers it in the end.
-  func greet(_ handler: EventHandler, of consumer: Consumer, _ subscribe: (EventHandler) -> Receiver?) -> Receiver?
-  func end()
-}
-
 /// A latest-only receiver with a mailbox of its own, which is driven by those who ask for the event: for the dispatches
 /// of its type a receiver more, and nothing for all others.
 ///
@@ -60,7 +18,7 @@ protocol StickyEvent: AnyObject, Sendable {
 ///
 /// Synchronization: `state` has a mutex, whose holder drives the consumer and uses `slot`. `newcomers` has another.
 /// Lock order: `state`, then what a consumer locks.
-final class TypedStickyEvent<E: Eventable>: StickyEvent, @unchecked Sendable {
+final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
   struct Kept {
     let event: E
     let lane: UInt8

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Synchronization
+
+/// The types of which a central keeps the newest event.
+final class StickyEvents: Sendable {
+  private let events = Guarded<[UInt: any StickyEvent]>([:])
+  /// Whether there is one. Relaxed: `events` orders it.
+  private let isUsed = Atomic<Bool>(false)
+
+  /// That of a type; nil if none is kept.
+  func event(_ key: UInt) -> (any StickyEvent)? {
+    guard isUsed.load(ordering: .relaxed) else { return nil }
+    return events.withLock { $0[key] }
+  }
+
+  /// That of a type, which is made if it is new.
+  func event(_ key: UInt, or make: () -> any StickyEvent) -> any StickyEvent {
+    let made = event(key) == nil ? make() : nil
+    let (event, unused) = events.withLock { events in
+      if let known = events[key] { return (known, made) }
+      events[key] = made
+      isUsed.store(true, ordering: .relaxed)
+      return (made.unsafelyUnwrapped, nil)
+    }
+    unused?.end()
+    return event
+  }
+
+  /// Ends all, since the central ends. What they keep is freed.
+  func end() {
+    let all = events.withLock { events in
+      defer { events.removeAll() }
+      return events
+    }
+    for event in all.values { event.end() }
+  }
+}
+
+/// The newest event of a type, for those who come later (`TypedStickyEvent`).
+protocol StickyEvent: AnyObject, Sendable {
+  func end()
+}
