@@ -48,3 +48,16 @@ extension EventTypeActions {
     return unsafeBitCast(key, to: Any.Type.self) as? any Eventable.Type
   }
 }
+
+extension Consumer {
+  /// Runs the handlers for an event with what the central carried with it.
+  func run<E: Eventable>(
+    with carried: (any EventCarrier.Value)?, _ type: E.Type, _ body: () -> Void
+  ) {
+    guard let carrier = basis.carrier, hooks.taken == nil else {
+      hooks.taken?.value = carried
+      return body()
+    }
+    carrier.restore(carried, type, body)
+  }
+}

@@ -232,19 +232,6 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
   }
 }
 
-extension Consumer {
-  /// Runs the handlers for an event with what the central carried with it.
-  fileprivate func run<E: Eventable>(
-    with carried: (any EventCarrier.Value)?, _ type: E.Type, _ body: () -> Void
-  ) {
-    guard let carrier = basis.carrier, hooks.taken == nil else {
-      hooks.taken?.value = carried
-      return body()
-    }
-    carrier.restore(carried, type, body)
-  }
-}
-
 extension Receiver {
   /// Calls one handler, if it has not ended, inside another one of the consumer.
   fileprivate func call<E: Eventable>(_ handler: TypedHandler<E>, _ event: E, _ lane: UInt8, _ time: UInt64) {
