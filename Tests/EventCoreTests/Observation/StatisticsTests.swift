@@ -316,29 +316,6 @@ struct StatisticsTests {
     observation?.end()
   }
 
-  @Test("D9: what was counted goes with the central and its receivers", arguments: cores)
-  func lifetime(core: EventCentral.Core) {
-    weak var probe: ConsumerProbe?
-    weak var instruments: Instruments?
-    do {
-      let central = EventCentral(core: core)
-      let pump = EventPump(on: central)
-      pump.addEventCallback { (step: Step) in if step.number == 0 { Step(number: 1).queue(on: central) } }
-      let observation = central.observe(times: .all)
-      Step().queue(on: central)
-      pump.run()
-      #expect(central.statistics.handled(Step.self).delivered == 2)
-      (probe, instruments) = (pump.consumer.probe, central.basis.instruments)
-      observation.end()
-      pump.cancel()
-      pump.run()
-    }
-    // The core frees receivers and routers after a while. This thread may go on counting for a receiver that has ended,
-    // until it looks for those.
-    #expect(waitUntil { instruments == nil })
-    #expect(probe?.isOver != false)
-  }
-
   @Test("they print as a table", arguments: cores)
   func table(core: EventCentral.Core) {
     let central = EventCentral(core: core)
