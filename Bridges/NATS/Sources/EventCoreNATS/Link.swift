@@ -32,8 +32,15 @@ final class Link: @unchecked Sendable {
     reconnect = options.reconnecting
   }
 
+  /// Subscriptions that have ended. The client's reading thread may hold one without a reference of its own while it
+  /// takes a message (its issue 637, in versions before 3.6), so they are destroyed after the connection.
+  private let retired = Locked<[OpaquePointer]>([])
+
+  func retire(_ subscription: OpaquePointer) { retired.withLock { $0.append(subscription) } }
+
   deinit {
     natsConnection_Destroy(connection)
+    for subscription in retired.withLock({ $0 }) { natsSubscription_Destroy(subscription) }
   }
 
   /// Blocks until there is a connection, or an error. Once.

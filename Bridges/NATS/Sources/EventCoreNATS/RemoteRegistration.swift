@@ -9,8 +9,8 @@ import Synchronization
 /// What a bridge does for one type of events, until it is removed or the bridge ends.
 public final class RemoteRegistration: Sendable {
   private enum Kind: @unchecked Sendable {
-    /// The client's subscription, of which this is the only reference.
-    case inward(OpaquePointer)
+    /// The client's subscription, of which this is the only reference, and where it goes in the end.
+    case inward(OpaquePointer, Link)
     case local([@Sendable () -> Void])
   }
   private let kind: Kind
@@ -19,7 +19,7 @@ public final class RemoteRegistration: Sendable {
   private let bridge: WeakBridge
 
   init(inward subscription: OpaquePointer, of bridge: NATSBridge) {
-    kind = .inward(subscription)
+    kind = .inward(subscription, bridge.link)
     self.bridge = WeakBridge(bridge)
   }
 
@@ -30,7 +30,7 @@ public final class RemoteRegistration: Sendable {
   }
 
   deinit {
-    if case .inward(let subscription) = kind { natsSubscription_Destroy(subscription) }
+    if case .inward(let subscription, let link) = kind { link.retire(subscription) }
   }
 
   /// Whether it still sends or receives.
@@ -47,7 +47,7 @@ public final class RemoteRegistration: Sendable {
     // First: of a subscription that has ended the client tells nothing.
     bridge.object?.forget(self)
     switch kind {
-    case .inward(let subscription): natsSubscription_Unsubscribe(subscription)
+    case .inward(let subscription, _): natsSubscription_Unsubscribe(subscription)
     case .local(let ends): for end in ends { end() }
     }
     return true
@@ -55,7 +55,7 @@ public final class RemoteRegistration: Sendable {
 
   /// Asks the server for nothing more, and returns when what it has sent was dispatched, or the time is over.
   func drain(until deadline: Date) {
-    guard case .inward(let subscription) = kind, isActive else { return }
+    guard case .inward(let subscription, _) = kind, isActive else { return }
     let left = Int64(max(1, deadline.timeIntervalSinceNow * 1000))
     _ = overrun
     guard natsSubscription_DrainTimeout(subscription, left) == NATS_OK else { return }
@@ -65,7 +65,7 @@ public final class RemoteRegistration: Sendable {
 
   /// How many messages the client has dropped.
   var overrun: Int {
-    guard case .inward(let subscription) = kind else { return 0 }
+    guard case .inward(let subscription, _) = kind else { return 0 }
     var dropped: Int64 = 0
     if natsSubscription_GetDropped(subscription, &dropped) == NATS_OK {
       lastOverrun.store(Int(dropped), ordering: .relaxed)

@@ -93,6 +93,12 @@ final class ServerProcess: Sendable {
   }
 
   /// Neither takes nor gives anything, as behind a cut cable.
-  func freeze() { process.withLock { _ = kill($0!, SIGSTOP) } }
+  func freeze() {
+    process.withLock {
+      kill($0!, SIGSTOP)
+      // When it has stopped.
+      waitpid($0!, nil, WUNTRACED)
+    }
+  }
   func thaw() { process.withLock { _ = kill($0!, SIGCONT) } }
 }
