@@ -51,7 +51,8 @@ enum evc_overflow {
 	EVC_OVERFLOW_DROP_OLDEST,
 	/**
 	 * The post waits for a place for `block_ns`, and is then refused; a close ends the wait. The one policy
-	 * under which a post waits. At most 16 places become free before the first waiting thread is woken. A
+	 * under which a post waits. At most 16 places become free before the first waiting thread is woken; a consumer
+	 * that takes by hand and stops before the mailbox is empty may leave it asleep until its next take. A
 	 * post by the consumer itself, inside `evc_mailbox_enter` or a handler, is refused at once.
 	 */
 	EVC_OVERFLOW_BLOCK

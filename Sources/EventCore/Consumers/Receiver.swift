@@ -273,10 +273,8 @@ final class Receiver: @unchecked Sendable {
       instruments._withUnsafeGuaranteedRef { instruments in
         let end = instruments.now
         consumer.probe.didHandle()
-        if called, dispatched != 0,
-          !list.pointee.isTimed
-            || Instruments.isChosen(dispatched, instruments.sampling.load(ordering: .relaxed))
-        {
+        let every = instruments.sampling.load(ordering: .relaxed)
+        if called, dispatched != 0, every != 0, !list.pointee.isTimed || Instruments.isChosen(dispatched, every) {
           probe._withUnsafeGuaranteedRef { probe in
             probe.record(waiting: begin &- min(begin, dispatched), handling: end &- begin)
             instruments.trace(probe, from: begin, to: end, dispatched: dispatched)

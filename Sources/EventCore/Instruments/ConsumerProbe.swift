@@ -54,7 +54,8 @@ final class ConsumerProbe: Sendable {
   // MARK: The handler that runs
 
   func willHandle(_ key: UInt, at time: UInt64) {
-    self.key.store(key, ordering: .relaxed)
+    // Releasing, pairs with `call`: the end of the call before comes first.
+    self.key.store(key, ordering: .releasing)
     // Releasing, pairs with `call`: the type before the time.
     began.store(time, ordering: .releasing)
   }

@@ -32,7 +32,7 @@ public struct EventHistogram: Sendable, Equatable, Codable, CustomStringConverti
   /// The longest duration, exactly; zero if there is none.
   public var max: Duration { .nanoseconds(Int64(clamping: largest)) }
   /// The mean; zero if there is none.
-  public var mean: Duration { .nanoseconds(count == 0 ? 0 : Int64((sum / Double(count)).rounded())) }
+  public var mean: Duration { .nanoseconds(count == 0 ? 0 : Int64(Swift.min(sum / Double(count), 0x1p62).rounded())) }
 
   /// The duration that so many percent of the recorded ones do not exceed.
   ///

@@ -21,6 +21,8 @@ final class Instruments: Sendable {
   private let source: @Sendable () -> Unmanaged<ConsumerProbe>?
   /// A copy of the global constant, each use of which would ask whether it has been made.
   private let threads = InstrumentedThread.all
+  /// The key of consumers' own jobs, which are no events of the user's. A copy likewise.
+  private let jobs = UInt(bitPattern: ObjectIdentifier(ConsumerJob.self))
 
   private let isOn = Atomic<Bool>(false)
   /// One of so many events is timed; 0 for none.
@@ -88,7 +90,8 @@ final class Instruments: Sendable {
   /// Counts a dispatch, on its thread. Returns the time that its events bear. If a handler needs the times of its type,
   /// all of them bear one, and a receiver tells by the time itself which ones are measured (`isChosen`).
   func note(_ key: UInt, _ events: Int, isTimed: Bool) -> UInt64 {
-    threads.kept(or: InstrumentedThread.init)._withUnsafeGuaranteedRef { thread in
+    guard key != jobs else { return isTimed ? now : 0 }
+    return threads.kept(or: InstrumentedThread.init)._withUnsafeGuaranteedRef { thread in
       let every = sampling.load(ordering: .relaxed)
       let isDue = thread.count(key, source(), self)._withUnsafeGuaranteedRef { count in
         count.add(events)

@@ -7,8 +7,14 @@ extension EventCentral {
   final class Outward: Sendable {
     private let subscriptions = Guarded<[Subscription]>([])
 
+    /// After a dispatch has found its receivers: then those among them that `add` is registering are here.
     var all: [Subscription] { subscriptions.withLock { $0 } }
-    func add(_ subscription: Subscription) { subscriptions.withLock { $0.append(subscription) } }
+    /// Adds what `register` returns, under the lock.
+    func add(_ register: () -> Subscription?) {
+      subscriptions.withLock { subscriptions in
+        if let subscription = register() { subscriptions.append(subscription) }
+      }
+    }
     func remove(_ subscription: Subscription) {
       subscriptions.withLock { $0.removeAll { $0.pointer == subscription.pointer } }
     }

@@ -12,12 +12,13 @@ import Synchronization
 /// - A dispatch that began before the registration, and so does not reach the handler, may come here only after the first
 ///   job. Therefore the first event that comes after somebody has read has all be greeted again who have not been called.
 ///   This loses no event: each reader leaves the mailbox armed.
-/// - An event that came here after the registration began is mostly on its way to the handler, too, and it alone: those
-///   before it were waiting when it was read. After a greeting it is passed by when it comes, known by its time. (For two
-///   events of one time, of which a dispatch at the same moment did not bring the first to the handler, this is a guess.)
+/// - An event that came here after the registration began is mostly on its way to the handler, too. After a greeting with
+///   it, it is passed by when it comes, known by its time; on a clock of the user's, which may give many events the same
+///   time, only if no other has come here since. (That one may then come twice, if a dispatch was held up in its middle.)
 ///
 /// Synchronization: `state` has a mutex, whose holder drives the consumer and uses `slot`. `newcomers` has another.
-/// Lock order: `state`, then what a consumer locks.
+/// Lock order: `state`, then what a consumer locks. Greetings are posted with none of them held, since a place may wake its
+/// loop by the user's code.
 final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
   struct Kept {
     let event: E
@@ -51,10 +52,11 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
     weak var receiver: Receiver?
     /// Written by the consumer's thread. Relaxed: another thread that misses it posts a job too many.
     let wasCalled = Atomic<Bool>(false)
-    /// Number and time of its last greeting's event, and whether that may come as any other. The consumer's thread only.
+    /// The number of its last greeting's event, and those greetings whose events may come as any other; a few at most.
+    /// Whether it is being greeted. The consumer's thread only.
     var number: UInt64 = 0
-    var time: UInt64 = 0
-    var mayCome = false
+    private var greetings: [(time: UInt64, number: UInt64)] = []
+    private var isGreeted = false
     /// How many events had come before its registration.
     let before: UInt64
 
@@ -64,29 +66,44 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
       self.before = before
     }
 
-    /// What to do with an event that comes as any other. True to call the handler.
-    func takes(_ time: UInt64) -> Bool {
-      let isGreeted = mayCome && time == self.time
-      if isGreeted { mayCome = false }
+    /// Whether to call the handler for an event. `isNewest`: whether no event has come after that with a number.
+    func takes(_ time: UInt64, _ isNewest: (UInt64) -> Bool) -> Bool {
+      if isGreeted { return true }
       wasCalled.store(true, ordering: .relaxed)
-      return !isGreeted
+      guard let index = greetings.firstIndex(where: { $0.time == time }) else { return true }
+      return !isNewest(greetings.remove(at: index).number)
+    }
+
+    func greet(_ time: UInt64, _ number: UInt64, _ call: () -> Void) {
+      self.number = number
+      isGreeted = true
+      call()
+      isGreeted = false
+      guard number > before else { return }
+      if greetings.count == 8 { greetings.removeFirst() }
+      greetings.append((time, number))
     }
 
     var isNew: Bool { !wasCalled.load(ordering: .relaxed) && !state.isEnded }
   }
 
-  /// Called by a dispatch, for the first event after a read.
   private final class Driver: PumpDriver, @unchecked Sendable {
     /// Written once, before others know the mailbox.
     weak var event: TypedStickyEvent?
-    func schedule(_ pump: ConsumerPump) { event?.greetAll() }
+    /// The thread that reads; another one compares it with itself alone.
+    let reader = Atomic<UInt>(0)
+
+    /// Called by a dispatch, for the first event after a read. A reader greets by itself, after its unlock.
+    func schedule(_ pump: ConsumerPump) {
+      if reader.load(ordering: .relaxed) != currentThreadNumber() { event?.greetAll() }
+    }
   }
+  private let driver = Driver()
 
   init(_ basis: CentralBasis, _ router: any RouterCore) {
     let slot = UnsafeMutablePointer<Kept?>.allocate(capacity: 1)
     slot.initialize(to: nil)
     self.slot = slot
-    let driver = Driver()
     pump = ConsumerPump(driver, batch: 1)
     var hooks = ConsumerHooks(name: "newest")
     hooks.taken = basis.carrier.map { _ in TakenValue() }
@@ -113,30 +130,18 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
   /// The newest event, if it is not too old. Any thread.
   func newest() -> Kept? {
     let now = consumer.basis.now
-    let (kept, old) = state.withLock { state in
-      let old = take(&state)
+    return read { state in
       guard let age = state.maximumAge, let kept = state.kept, !isYounger(than: age, dispatched: kept.time, now: now)
-      else { return (state.kept, old) }
-      return (nil, old)
+      else { return state.kept }
+      return nil
     }
-    return withExtendedLifetime(old) { kept }
-  }
-
-  /// How many events have come.
-  private func count() -> UInt64 {
-    let (count, old) = state.withLock { state in
-      let old = take(&state)
-      return (state.count, old)
-    }
-    return withExtendedLifetime(old) { count }
   }
 
   /// Forgets the event. Any thread.
   func clear() {
-    let old = state.withLock { state in
-      let old = take(&state)
+    let old = read { state in
       defer { state.kept = nil }
-      return (old, state.kept)
+      return state.kept
     }
     withExtendedLifetime(old) {}
   }
@@ -146,11 +151,25 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
     clear()
   }
 
+  /// Runs `body` after the events that wait were taken. What they replace is freed without the mutex.
+  private func read<Result>(_ body: (inout State) -> Result) -> Result {
+    let (result, old, hasNew) = state.withLock { state in
+      let count = state.count
+      driver.reader.store(currentThreadNumber(), ordering: .relaxed)
+      let old = take(&state)
+      driver.reader.store(0, ordering: .relaxed)
+      return (body(&state), old, state.count != count)
+    }
+    // Their dispatches may have found the mailbox not armed.
+    if hasNew { greetAll() }
+    return withExtendedLifetime(old) { result }
+  }
+
   /// How many events a reader takes at most, which come while it reads.
   private static var mostTakes: Int { 64 }
 
   /// Takes the event that waits, if any, which is the newest then, and leaves the mailbox armed. Returns those that were
-  /// replaced, which the caller frees without the mutex. Locked.
+  /// replaced. Locked.
   private func take(_ state: inout State) -> [Kept] {
     var old: [Kept] = []
     for _ in 0..<Self.mostTakes {
@@ -173,12 +192,12 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
   func greet(
     _ handler: EventHandler, of consumer: Consumer, _ subscribe: (EventHandler) -> Receiver?
   ) -> Receiver? {
-    let newcomer = Newcomer(handler.state, consumer.direct, after: count())
+    let newcomer = Newcomer(handler.state, consumer.direct, after: read { $0.count })
     // The receiver's type is E, by its key.
     let inner = unsafeDowncast(handler, to: TypedHandler<E>.self)
     let outer = TypedHandler<E>(inner.state, needsOwner: inner.needsOwner, conflation: inner.conflation) {
-      event, lane, time, owner in
-      guard newcomer.takes(time) else { return true }
+      [weak self] event, lane, time, owner in
+      guard newcomer.takes(time, { self?.isNewest($0) ?? true }) else { return true }
       guard !inner.isPlain else {
         inner.plain(event)
         return true
@@ -218,13 +237,17 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
     guard
       newcomer.isNew, kept.number > newcomer.number, let handler = newcomer.handler, let receiver = newcomer.receiver
     else { return }
-    (newcomer.number, newcomer.time, newcomer.mayCome) = (kept.number, kept.time, false)
-    receiver.consumer._withUnsafeGuaranteedRef { consumer in
-      // Not what the job has carried, which is that of the registration.
-      consumer.run(with: kept.carried, E.self) { receiver.call(handler, kept.event, kept.lane, kept.time) }
+    newcomer.greet(kept.time, kept.number) {
+      receiver.consumer._withUnsafeGuaranteedRef { consumer in
+        // Not what the job has carried, which is that of the registration.
+        consumer.run(with: kept.carried, E.self) { receiver.call(handler, kept.event, kept.lane, kept.time) }
+      }
     }
-    newcomer.mayCome = kept.number > newcomer.before
-    newcomer.wasCalled.store(false, ordering: .relaxed)
+  }
+
+  /// Whether an event is the one of a greeting, by more than its time.
+  private func isNewest(_ number: UInt64) -> Bool {
+    consumer.basis.clock == nil || read { $0.count } == number
   }
 
   private func post(to newcomer: Newcomer, _ job: @escaping @Sendable () -> Void) {

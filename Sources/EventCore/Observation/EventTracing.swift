@@ -25,6 +25,11 @@ public final class EventTracing: Sendable {
     observation = EventObservation(central, Instruments.Wish(sampling: sampling.period, trace: buffer))
   }
 
+  deinit {
+    observation.end()
+    _ = buffer.end()
+  }
+
   /// What was written.
   public struct Summary: Sendable, Equatable {
     /// How many slices of dispatches.
@@ -63,7 +68,11 @@ public final class EventTracing: Sendable {
   /// - Throws: ``FileError``. What was collected is lost then.
   @discardableResult
   public func finish(writingTo path: String) throws -> Summary {
-    guard let file = fopen(path, "w") else { throw FileError(path: path, code: errno) }
+    guard let file = fopen(path, "w") else {
+      let code = errno
+      _ = finish { _ in }
+      throw FileError(path: path, code: code)
+    }
     var code: Int32 = 0
     let summary = finish { part in
       if code == 0, fputs(part, file) < 0 { code = errno }

@@ -109,7 +109,7 @@ func begin<E: Eventable>(
 
 /// Dispatches an event to every receiver but some, and says what became of it at each of the others.
 func dispatch<E: Eventable>(
-  _ event: consuming E, lane: Lane, through router: any RouterCore, skipping others: [Subscription]
+  _ event: consuming E, lane: Lane, through router: any RouterCore, skipping others: () -> [Subscription]
 ) -> EventDispatchOutcome {
   var state = DispatchState()
   var outcome = EventDispatchOutcome()
@@ -117,7 +117,7 @@ func dispatch<E: Eventable>(
     key: eventKey(E.self), lane: lane.index, size: MemoryLayout<E>.size,
     alignment: payloadAlignment(of: E.self), events: 1, &state)
   guard state.first != nil else { return outcome }
-  for other in others { router.skip(other, size: MemoryLayout<E>.size, &state) }
+  for other in others() { router.skip(other, size: MemoryLayout<E>.size, &state) }
   var next = state.first
   for _ in 0..<state.payloads {
     // Not nil: there are as many envelopes as payloads, at least.

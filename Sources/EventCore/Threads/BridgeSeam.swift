@@ -13,11 +13,15 @@ public final class OutwardRegistration: Sendable {
   private let subscription: Subscription?
   private let central: EventCentral
 
-  fileprivate init(_ handle: EventCallbackHandle, _ central: EventCentral) {
-    self.handle = handle
+  fileprivate init(_ central: EventCentral, _ register: () -> EventCallbackHandle) {
     self.central = central
+    var handle: EventCallbackHandle!
+    central.outward.add {
+      handle = register()
+      return handle.subscription
+    }
+    self.handle = handle
     subscription = handle.subscription
-    if let subscription { central.outward.add(subscription) }
   }
 
   /// Ends it: no further call of the callback begins (D6). Once, before the thread is released.
@@ -38,7 +42,7 @@ extension EventThread {
     _ callback: @escaping @Sendable (E, EventPriority, EventDispatchMethod, DispatchTime) -> Void
   ) -> OutwardRegistration {
     // A thread's handles are of this class.
-    OutwardRegistration(addLaneCallback(callback) as! EventCallbackHandle, central)
+    OutwardRegistration(central) { addLaneCallback(callback) as! EventCallbackHandle }
   }
 }
 
@@ -53,6 +57,6 @@ extension EventCentral {
   public func dispatchInward<E: Eventable>(
     _ event: consuming E, by method: EventDispatchMethod, priority: EventPriority
   ) -> EventDispatchOutcome {
-    dispatch(event, lane: Lane(method, priority), through: router, skipping: outward.all)
+    dispatch(event, lane: Lane(method, priority), through: router, skipping: { outward.all })
   }
 }

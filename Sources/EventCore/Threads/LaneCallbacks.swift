@@ -6,7 +6,8 @@ import Dispatch
 /// A place for callbacks that are also told by which method an event was dispatched: for the module
 /// EventCoreRecording.
 package protocol LaneCallbackPlace {
-  /// Registers a callback for every event of a type.
+  /// Registers a callback for every event of a type that is dispatched from now on, and not for one that the central
+  /// keeps (``Eventable/keepNewest(on:maximumAge:)``).
   func addLaneCallback<E: Eventable>(
     _ callback: @escaping @Sendable (E, EventPriority, EventDispatchMethod, DispatchTime) -> Void
   ) -> any EventListenerHandling
@@ -16,7 +17,7 @@ extension EventThread: LaneCallbackPlace {
   package func addLaneCallback<E: Eventable>(
     _ callback: @escaping @Sendable (E, EventPriority, EventDispatchMethod, DispatchTime) -> Void
   ) -> any EventListenerHandling {
-    add(HandlerCallback(lane: callback), HandlerInterest(.all, maximumAge: 0, customFilter: nil))
+    consumer.addLaneCallback(callback)
   }
 }
 
@@ -24,7 +25,17 @@ extension EventPump: LaneCallbackPlace {
   package func addLaneCallback<E: Eventable>(
     _ callback: @escaping @Sendable (E, EventPriority, EventDispatchMethod, DispatchTime) -> Void
   ) -> any EventListenerHandling {
-    add(HandlerCallback(lane: callback), HandlerInterest(.all, maximumAge: 0, customFilter: nil))
+    consumer.addLaneCallback(callback)
+  }
+}
+
+extension Consumer {
+  fileprivate func addLaneCallback<E: Eventable>(
+    _ callback: @escaping @Sendable (E, EventPriority, EventDispatchMethod, DispatchTime) -> Void
+  ) -> any EventListenerHandling {
+    let handler = TypedHandler<E>(
+      HandlerCallback(lane: callback), HandlerInterest(.all, maximumAge: 0, customFilter: nil))
+    return EventCallbackHandle(handler.state, self, registry.subscribe(handler, eventTypeActions(E.self)))
   }
 }
 

@@ -6,7 +6,7 @@ import EventCoreTestSupport
 import Synchronization
 import Testing
 
-@testable import EventCore
+@_spi(Bridge) @testable import EventCore
 
 @Suite("Sticky events: who comes later gets the newest first")
 struct StickyEventTests {
@@ -89,6 +89,21 @@ struct StickyEventTests {
     #expect(log.entries == [1, 2, 3, 4])
     pump.cancel()
     pump.run()
+  }
+
+  @Test("What keeps bridges and recordings gets no kept event", arguments: cores)
+  func outward(core: EventCentral.Core) {
+    let (central, sent) = (EventCentral(core: core), Log<Int>())
+    State.keepNewest(on: central)
+    State(number: 1).queue(on: central)
+    let thread = EventThread(on: central)
+    let registration = thread.addOutwardCallback { (state: State, _, _, _) in sent.append(state.number) }
+    #expect(central.dispatchInward(State(number: 2), by: .queue, priority: .normal).accepted == 1)
+    #expect(State.newest(on: central)?.number == 2)
+    State(number: 3).queue(on: central)
+    thread.drain()
+    #expect(sent.entries == [3])
+    registration.remove()
   }
 
   @Test("A maximum age, and what is cleared, leave nothing to keep; keeping begins with its call", arguments: cores)

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// An event that carries a closure, to run it where a consumer's handlers run.
-struct ConsumerJob: Eventable {
-  let body: @Sendable () -> Void
-}
-
 extension Consumer {
   /// Runs a closure as one of the consumer's events, queued with normal priority. False if the consumer is
   /// closed; the closure has been released then. Any thread.
