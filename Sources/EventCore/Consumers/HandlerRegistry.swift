@@ -66,6 +66,16 @@ final class HandlerRegistry: @unchecked Sendable {
     }
   }
 
+  /// Raises a receiver's generation, and returns it: that of all events whose dispatch begins from now on.
+  func raise(_ receiver: Receiver) -> UInt32 {
+    state.withLock { state in
+      guard !state.isClosed else { return receiver.generation }
+      receiver.raise()
+      publish(receiver)
+      return receiver.generation
+    }
+  }
+
   /// Counts an ended handler off its receiver, and leaves it to the consumer to be freed. False if the consumer
   /// has ended, and has freed the handlers of all receivers that it had.
   func remove(_ handler: HandlerState, of receiver: Receiver) -> Bool {

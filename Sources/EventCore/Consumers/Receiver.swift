@@ -157,6 +157,15 @@ final class Receiver: @unchecked Sendable {
     registered.store(next, ordering: .releasing)
   }
 
+  /// Raises the generation, by which events that are dispatched from now on can be told from earlier ones. Under the
+  /// registry's lock.
+  func raise() {
+    let next = generation + 1
+    additions.withLock { $0.generation = next }
+    // Releasing: pairs with `generation`.
+    registered.store(next, ordering: .releasing)
+  }
+
   /// Ends a handler of this receiver. True for the first call. Any thread.
   func end(_ handler: HandlerState) -> Bool {
     // Sequentially consistent: `mayHaveEnded` takes the place of `isValid` in the argument at

@@ -6,15 +6,15 @@ import Synchronization
 /// A latest-only receiver with a mailbox of its own, which is driven by those who ask for the event: for the dispatches
 /// of its type a receiver more, and nothing for all others.
 ///
-/// A handler that registers is greeted by two jobs of its consumer, in the last lane. The first reads the newest event;
-/// the second, which comes after all that was waiting at that moment, calls the handler for it, unless the handler has been
-/// called for another one, which is newer.
-/// - A dispatch that began before the registration, and so does not reach the handler, may come here only after the first
-///   job. Therefore the first event that comes after somebody has read has all be greeted again who have not been called.
-///   This loses no event: each reader leaves the mailbox armed.
-/// - An event that came here after the registration began is mostly on its way to the handler, too. After a greeting with
-///   it, it is passed by when it comes, known by its time; on a clock of the user's, which may give many events the same
-///   time, only if no other has come here since. (That one may then come twice, if a dispatch was held up in its middle.)
+/// A registration of a handler then raises the generation of this receiver. So an event of that generation has found the
+/// handler, too, and comes to it as any other; one of an earlier generation is what the handler is greeted with, by a job
+/// of its consumer in the last lane, unless it has been called for another event, which is newer.
+/// - A dispatch that began before the registration may come here only after that job. Therefore the first event that comes
+///   after somebody has read has all be greeted again who have not been called. This loses no event: each reader leaves the
+///   mailbox armed.
+/// - A dispatch that began between the two steps of the registration reaches the handler, and has the earlier generation.
+///   After a greeting with it, it is passed by when it comes, known by its time; on a clock of the user's, which may give
+///   many events the same time, it comes twice.
 ///
 /// Synchronization: `state` has a mutex, whose holder drives the consumer and uses `slot`. `newcomers` has another.
 /// Lock order: `state`, then what a consumer locks. Greetings are posted with none of them held, since a place may wake its
@@ -24,6 +24,7 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
     let event: E
     let lane: UInt8
     let time: UInt64
+    let generation: UInt32
     /// Counts the events, from 1.
     var number: UInt64 = 0
     /// What the central carried with it.
@@ -39,6 +40,7 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
   /// Where the handler puts an event.
   private let slot: UnsafeMutablePointer<Kept?>
   private let consumer: Consumer
+  private let receiver: Receiver?
   private let pump: ConsumerPump
   private let newcomers = Guarded<(all: [Newcomer], limit: Int)>(([], 8))
 
@@ -47,18 +49,20 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
     let state: HandlerState
     /// Where its consumer gets jobs.
     let direct: any RouterCore
+    /// How many events had come before its registration.
+    let before: UInt64
     /// Written once, before the first job. Read by jobs alone: a dispatch must not release the last reference.
     weak var handler: TypedHandler<E>?
     weak var receiver: Receiver?
+    /// That of the events that come as any other.
+    var generation: UInt32 = 0
     /// Written by the consumer's thread. Relaxed: another thread that misses it posts a job too many.
     let wasCalled = Atomic<Bool>(false)
-    /// The number of its last greeting's event, and those greetings whose events may come as any other; a few at most.
-    /// Whether it is being greeted. The consumer's thread only.
+    /// The consumer's thread only: the number of the last greeting's event, the time of one that may come as any other,
+    /// and whether a greeting calls the handler.
     var number: UInt64 = 0
-    private var greetings: [(time: UInt64, number: UInt64)] = []
-    private var isGreeted = false
-    /// How many events had come before its registration.
-    let before: UInt64
+    var passed: UInt64?
+    var isGreeted = false
 
     init(_ state: HandlerState, _ direct: any RouterCore, after before: UInt64) {
       self.state = state
@@ -66,22 +70,12 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
       self.before = before
     }
 
-    /// Whether to call the handler for an event. `isNewest`: whether no event has come after that with a number.
-    func takes(_ time: UInt64, _ isNewest: (UInt64) -> Bool) -> Bool {
+    /// Whether to call the handler for an event.
+    func takes(_ time: UInt64) -> Bool {
       if isGreeted { return true }
       wasCalled.store(true, ordering: .relaxed)
-      guard let index = greetings.firstIndex(where: { $0.time == time }) else { return true }
-      return !isNewest(greetings.remove(at: index).number)
-    }
-
-    func greet(_ time: UInt64, _ number: UInt64, _ call: () -> Void) {
-      self.number = number
-      isGreeted = true
-      call()
-      isGreeted = false
-      guard number > before else { return }
-      if greetings.count == 8 { greetings.removeFirst() }
-      greetings.append((time, number))
+      defer { if passed == time { passed = nil } }
+      return passed != time
     }
 
     var isNew: Bool { !wasCalled.load(ordering: .relaxed) && !state.isEnded }
@@ -110,12 +104,35 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
     consumer = Consumer(
       basis, routes: RouterGroup([router]), direct: router, strategy: .park, pump: pump,
       hooks: hooks)
+    // It is never called, since the actions put each event into the slot.
+    let handler = TypedHandler<E>(HandlerState(isTimed: true), conflation: .latestOnly) { _, _, _, _ in false }
+    receiver = consumer.registry.subscribe(handler, Self.actions(slot))
     driver.event = self
-    let handler = TypedHandler<E>(HandlerState(isTimed: true), conflation: .latestOnly) { event, lane, time, _ in
-      slot.pointee = Kept(event: event, lane: lane, time: time)
-      return true
-    }
-    _ = consumer.registry.subscribe(handler, eventTypeActions(E.self))
+  }
+
+  /// What the receiver does with events: it keeps the generation of each.
+  private static func actions(_ slot: UnsafeMutablePointer<Kept?>) -> EventTypeActions {
+    let actions = eventTypeActions(E.self)
+    // The consumer's thread alone uses it.
+    nonisolated(unsafe) let slot = slot
+    return EventTypeActions(
+      key: actions.key, size: actions.size,
+      deliver: { delivery, payload, owned in
+        let pointer = payload.assumingMemoryBound(to: E.self)
+        slot.pointee = Kept(
+          event: owned ? pointer.move() : pointer.pointee, lane: delivery.lane, time: delivery.time,
+          generation: delivery.generation)
+        return true
+      },
+      deliverDirectly: { receiver, payload, envelope, owned, batch in
+        guard let batch else { return receiver.deliverAny(payload, envelope, owned: owned) }
+        var next: UnsafeMutableRawPointer? = payload
+        while let payload = next {
+          if !receiver.deliverAny(payload, envelope, owned: true) { actions.drop?(payload) }
+          next = batch.next(batch.walk)
+        }
+        return true
+      }, drop: actions.drop)
   }
 
   deinit {
@@ -196,8 +213,8 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
     // The receiver's type is E, by its key.
     let inner = unsafeDowncast(handler, to: TypedHandler<E>.self)
     let outer = TypedHandler<E>(inner.state, needsOwner: inner.needsOwner, conflation: inner.conflation) {
-      [weak self] event, lane, time, owner in
-      guard newcomer.takes(time, { self?.isNewest($0) ?? true }) else { return true }
+      event, lane, time, owner in
+      guard newcomer.takes(time) else { return true }
       guard !inner.isPlain else {
         inner.plain(event)
         return true
@@ -206,6 +223,7 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
     }
     guard let receiver = subscribe(outer) else { return nil }
     (newcomer.handler, newcomer.receiver) = (outer, receiver)
+    newcomer.generation = self.receiver.map(self.consumer.registry.raise) ?? 0
     consumer.acceptJobs()
     newcomers.withLock { newcomers in
       if newcomers.all.count >= newcomers.limit {
@@ -227,31 +245,22 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
   }
 
   private func greet(_ newcomer: Newcomer) {
-    post(to: newcomer) { [self] in
-      guard newcomer.isNew, let kept = newest(), kept.number > newcomer.number else { return }
-      post(to: newcomer) { [self] in greet(newcomer, with: kept) }
-    }
-  }
-
-  private func greet(_ newcomer: Newcomer, with kept: Kept) {
-    guard
-      newcomer.isNew, kept.number > newcomer.number, let handler = newcomer.handler, let receiver = newcomer.receiver
-    else { return }
-    newcomer.greet(kept.time, kept.number) {
+    let job = ConsumerJob { [self] in
+      guard
+        newcomer.isNew, let kept = newest(), kept.generation < newcomer.generation, kept.number > newcomer.number,
+        let handler = newcomer.handler, let receiver = newcomer.receiver
+      else { return }
+      newcomer.number = kept.number
+      newcomer.isGreeted = true
       receiver.consumer._withUnsafeGuaranteedRef { consumer in
         // Not what the job has carried, which is that of the registration.
         consumer.run(with: kept.carried, E.self) { receiver.call(handler, kept.event, kept.lane, kept.time) }
       }
+      newcomer.isGreeted = false
+      if kept.number > newcomer.before, consumer.basis.clock == nil { newcomer.passed = kept.time }
     }
-  }
-
-  /// Whether an event is the one of a greeting, by more than its time.
-  private func isNewest(_ number: UInt64) -> Bool {
-    consumer.basis.clock == nil || read { $0.count } == number
-  }
-
-  private func post(to newcomer: Newcomer, _ job: @escaping @Sendable () -> Void) {
-    dispatch(ConsumerJob(body: job), lane: Lane(.queue, .lowest), through: newcomer.direct)
+    // In the last lane, so that events of the type that wait come first, and make this superfluous.
+    dispatch(job, lane: Lane(.queue, .lowest), through: newcomer.direct)
   }
 }
 

@@ -91,6 +91,22 @@ struct StickyEventTests {
     pump.run()
   }
 
+  @Test("D4: on a clock that stands still, an idle thread gets each event once, from the first on", arguments: cores)
+  func frozenClockOfThreads(core: EventCentral.Core) {
+    for _ in 0..<50 {
+      let (central, log) = (EventCentral(core: core, clock: ManualClock()), Log<Int>())
+      State.keepNewest(on: central)
+      let thread = EventThread(on: central)
+      thread.addEventCallback { (state: State) in log.append(state.number) }
+      for number in 1...3 {
+        State(number: number).queue(on: central)
+        #expect(log.entries(atLeast: number) == Array(1...number))
+      }
+      thread.cancel()
+      thread.join()
+    }
+  }
+
   @Test("What keeps bridges and recordings gets no kept event", arguments: cores)
   func outward(core: EventCentral.Core) {
     let (central, sent) = (EventCentral(core: core), Log<Int>())
