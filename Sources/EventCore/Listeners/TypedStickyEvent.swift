@@ -6,7 +6,7 @@ import Synchronization
 /// A latest-only receiver with a mailbox of its own, which is driven by those who ask for the event: for the dispatches
 /// of its type a receiver more, and nothing for all others.
 ///
-/// A registration of a handler then raises the generation of this receiver. So an event of that generation has found the
+/// A registration of a handler raises the generation of this receiver. So an event of that generation has found the
 /// handler, too, and comes to it as any other; one of an earlier generation is what the handler is greeted with, by a job
 /// of its consumer in the last lane, unless it has been called for another event, which is newer.
 /// - A dispatch that began before the registration may come here only after that job. Therefore the first event that comes

@@ -37,7 +37,8 @@ public final class EventObservation: Sendable {
 public enum EventSampling: Sendable, Hashable {
   /// None: events are only counted.
   case none
-  /// One of so many dispatches of a type by a thread, the first one among them. One of 1 is all.
+  /// One of so many dispatches of a type by a thread, the first one among them. One of 1 is all. If a handler needs the
+  /// times of a type, the receivers of the type that do not need them measure all of its events.
   case every(Int)
 
   /// All of them.

@@ -316,6 +316,22 @@ struct StatisticsTests {
     observation?.end()
   }
 
+  @Test("events that are only counted are not measured, although another handler needs their times; jobs are no dispatches", arguments: cores)
+  func onlyCounted(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let (timed, plain) = (EventThread(on: central, name: "timed"), EventThread(on: central, name: "plain"))
+    timed.addEventCallback { (_: Step, _, _) in }
+    plain.addEventCallback { (_: Step) in }
+    let observation = central.observe(times: .none)
+    for number in 0..<100 { Step(number: number).queue(on: central) }
+    #expect(plain.consumer.post {})
+    #expect(timed.drain() && plain.drain())
+    let handled = central.statistics.handled(Step.self)
+    #expect(handled.delivered == 200 && handled.waiting.count == 0 && handled.handling.count == 0)
+    #expect(central.statistics.dispatches.map(\.count) == [100])
+    observation.end()
+  }
+
   @Test("they print as a table", arguments: cores)
   func table(core: EventCentral.Core) {
     let central = EventCentral(core: core)

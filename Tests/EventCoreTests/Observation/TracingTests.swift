@@ -34,6 +34,30 @@ struct TracingTests {
     return (summary, try JSONDecoder().decode(File.self, from: Data(text.utf8)))
   }
 
+  @Test("D9: a trace ends if it is released, or cannot be written, and keeps nothing", arguments: cores)
+  func discarded(core: EventCentral.Core) throws {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    pump.addEventCallback { (_: Step) in }
+    func play() {
+      Step().queue(on: central)
+      pump.run()
+    }
+    var tracing: EventTracing? = central.startTracing()
+    play()
+    #expect(throws: EventTracing.FileError.self) { try tracing?.finish(writingTo: "/no such folder/trace.json") }
+    #expect(!central.basis.instruments.isTracing)
+    tracing = central.startTracing()
+    play()
+    tracing = nil
+    #expect(tracing == nil && !central.basis.instruments.isTracing)
+    tracing = central.startTracing()
+    play()
+    #expect(tracing?.finish { _ in } == .init(dispatches: 1, handlings: 1, lost: 0))
+    pump.cancel()
+    pump.run()
+  }
+
   @Test("a slice for each dispatch and handling, on its thread, and an arrow from the one to the other", arguments: cores)
   func whole(core: EventCentral.Core) throws {
     let central = EventCentral(core: core)
