@@ -229,17 +229,17 @@ uint32_t evc_dispatch_commit_reporting(struct evc_dispatch *dispatch, struct evc
 /* Ends the envelopes of one receiver, whose payloads were not written. Returns what follows them. */
 static struct evc_envelope *unmake_some(struct evc_dispatch *dispatch, struct evc_envelope *envelope)
 {
-	struct evc_envelope *next;
+	for (uint32_t e = 0; e < dispatch->events; e++) {
+		struct evc_envelope *next = evc_slot_next(envelope);
 
-	for (uint32_t e = 0; e < dispatch->events; e++, envelope = next) {
-		next = evc_slot_next(envelope);
 		/* Relaxed: nobody else has the box before the commit. */
 		if (dispatch->shared &&
 		    atomic_fetch_sub_explicit(&envelope->box->references, 1, memory_order_relaxed) == 1)
 			evc_box_free(envelope->box, NULL);
 		evc_envelope_untake(dispatch->record, envelope);
+		envelope = next;
 	}
-	return next;
+	return envelope;
 }
 
 bool evc_dispatch_skip(struct evc_dispatch *dispatch, const struct evc_subscription *subscription)
