@@ -19,11 +19,13 @@ export SWIFT_BACKTRACE=enable=no
 # thread, in its thread-local storage, for the next time: 64 bytes each, emptied. Now and then (once in some
 # whole runs, never in a program of plain queues and tasks) the checker finds one such list unreachable at the
 # exit, with nothing of ours in it. Only that function is named, and in full: a queue that we lost with work in
-# it still fails the run by itself, though what waits there does not show. None of the names occurs in EventCore.
+# it still fails the run by itself, though what waits there does not show. And an object's table of weak references is
+# named by the object in a form that the checker does not follow: of an object that lives to the exit, whose last weak
+# reference is gone, the table seems lost. An object that we lost is still reported. None of the names occurs in EventCore.
 suppressions=$(mktemp)
 races=$(mktemp)
 trap 'rm -f "$suppressions" "$races"' EXIT
-printf 'leak:XCTest\nleak:libXCTest\nleak:swift_getGenericMetadata\nleak:^_dispatch_continuation_alloc_from_heap$\n' > "$suppressions"
+printf 'leak:XCTest\nleak:libXCTest\nleak:swift_getGenericMetadata\nleak:^_dispatch_continuation_alloc_from_heap$\nleak:formWeakReference\n' > "$suppressions"
 
 # A continuation that is resumed before its task awaits it: the standard library's function, which is compiled into our
 # code, writes on into its frame, after the resuming thread has read from there. The atomic operations that order the two
