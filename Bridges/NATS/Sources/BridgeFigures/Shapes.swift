@@ -63,6 +63,7 @@ func rate(_ count: Int, _ body: () async throws -> Void) async rethrows -> Doubl
 // MARK: The client in C
 
 final class Bare: @unchecked Sendable {
+  // The connection is written by the initialiser alone, and any thread may use it.
   var connection: OpaquePointer?
   init(_ url: String, atOnce: Bool = false) {
     var options: OpaquePointer?

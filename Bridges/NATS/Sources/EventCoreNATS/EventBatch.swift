@@ -31,6 +31,8 @@ enum EventBatch {
 
 /// The batch that a bridge is filling. On the bridge's thread; after the thread's end on that which drains.
 final class OpenBatch: @unchecked Sendable {
+  // One thread at a time uses it: the bridge's, and the one that drains only after that has ended, which orders the two.
+
   /// What the events of a batch have in common.
   struct Kind: Equatable {
     var subject: String

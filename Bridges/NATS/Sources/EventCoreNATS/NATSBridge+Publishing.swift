@@ -119,7 +119,11 @@ func makeMessage(_ subject: String, _ header: String, _ body: Data, reply: Strin
     natsMsg_Create(&message, subject, reply, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count))
   }
   guard status == NATS_OK, natsMsgHeader_Set(message, MessageHeader.key, header) == NATS_OK else {
-    fatalError("A message could not be made: \(NATSBridgeError.text(of: status)). Memory is out.")
+    fatalError(
+      """
+      The client makes a message for each event, and could not: \(NATSBridgeError.text(of: status)). Memory is out: bound \
+      the outbox to fewer events.
+      """)
   }
   return message
 }

@@ -13,7 +13,7 @@ import Foundation
 let arguments = CommandLine.arguments
 guard arguments.count == 4, let seconds = Double(arguments[3]) else {
   print("usage: eventcore-weather sensors|workers|dashboard URL SECONDS")
-  fatalError("Three arguments are needed, and these were given: \(arguments.dropFirst()).")
+  fatalError("Three arguments are needed, and these were given: \(arguments.dropFirst()). Run demo.sh, which passes them.")
 }
 let server = NATSServer.url(arguments[2])
 let duration = Duration.seconds(seconds)
@@ -22,7 +22,7 @@ do {
   case "sensors": try await runSensors(server, for: duration)
   case "workers": try await runWorkers(server, for: duration)
   case "dashboard": try await runDashboard(server, for: duration)
-  default: fatalError("The roles are sensors, workers and dashboard, and this was \(arguments[1]).")
+  default: fatalError("The roles are sensors, workers and dashboard, and this was \(arguments[1]): pass one of them.")
   }
 } catch {
   print("\(arguments[1]): \(error)")
