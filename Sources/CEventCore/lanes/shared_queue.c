@@ -107,22 +107,44 @@ bool evc_shared_queue_advance(struct evc_shared_queue *queue, struct evc_queue_s
 	return true;
 }
 
-uint64_t evc_shared_queue_depth(struct evc_shared_queue *queue)
+/* Where the first cell that is not taken was at one moment, counted from the first cell ever. */
+static uint64_t head_position(struct evc_shared_queue *queue)
 {
-	/* The head first: its segment is not behind that of the tail, which is read after it (T7). */
+	/* Acquire, pairs with T7: the segment's fields. */
 	struct evc_queue_segment *first = atomic_load_explicit(&queue->head, memory_order_acquire);
-	/* Relaxed: its position within the segment is compared below. */
-	uint64_t head = atomic_load_explicit(&first->head, memory_order_relaxed);
+
+	/* Acquire: what is read next is not older. */
+	return first->number * EVC_QUEUE_CELLS + atomic_load_explicit(&first->head, memory_order_acquire);
+}
+
+/* The same for the first cell that is empty. `head` was read before: it is not behind. */
+static uint64_t tail_position(struct evc_shared_queue *queue, uint64_t head)
+{
 	struct evc_queue_segment *last = atomic_load_explicit(&queue->tail, memory_order_acquire);
+	uint64_t first = last->number * EVC_QUEUE_CELLS;
+	/* Relaxed: a hint, which may be too low. */
 	uint64_t tail = atomic_load_explicit(&last->tail, memory_order_relaxed);
 
-	/* The hint may be too low. */
-	if (last == first && tail < head)
-		tail = head;
-	while (tail < EVC_QUEUE_CELLS &&
-	       atomic_load_explicit(&last->cells[tail], memory_order_relaxed) != 0)
+	if (first + tail < head)
+		tail = head - first;
+	/* Acquire, as above. */
+	while (tail < EVC_QUEUE_CELLS && atomic_load_explicit(&last->cells[tail], memory_order_acquire) != 0)
 		tail++;
-	return (last->number - first->number) * EVC_QUEUE_CELLS + tail - head +
-	       atomic_load_explicit(&queue->extra, memory_order_relaxed);
+	return first + tail;
+}
+
+/* Too low rather than too high if others take meanwhile: a reader that is held up in the middle sees no crowd. */
+uint64_t evc_shared_queue_depth(struct evc_shared_queue *queue)
+{
+	uint64_t before, tail, head = head_position(queue);
+
+	for (unsigned looks = 0; looks < 4; looks++) {
+		before = head;
+		tail = tail_position(queue, head) + atomic_load_explicit(&queue->extra, memory_order_acquire);
+		head = head_position(queue);
+		if (head == before)
+			break;
+	}
+	return tail > head ? tail - head : 0;
 }
 #endif
