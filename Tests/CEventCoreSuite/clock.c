@@ -125,67 +125,7 @@ static const char *balancer_clock(void)
 	return NULL;
 }
 
-/* Counts what it is told, and gives each dispatch the time 7 if that is wanted, and 9 otherwise. */
-struct observed {
-	uint64_t dispatches, events, timed;
-};
-
-static uint64_t note(void *context, uint64_t key, uint32_t events, bool timed)
-{
-	struct observed *observed = context;
-
-	observed->dispatches += key == 1;
-	observed->events += events;
-	observed->timed += timed;
-	return timed ? 7 : 9;
-}
-
-static const char *router_observer(void)
-{
-	struct observed observed = { 0 };
-	struct evc_observer observer = { &observed, note }, none = { &observed, NULL };
-	struct suite_receiver a, b;
-	struct evc_router *router;
-	uint64_t time;
-
-	EXPECT_NONE(suite_receiver_open(&a, NULL));
-	EXPECT_NONE(suite_receiver_open(&b, NULL));
-	EXPECT_OK(evc_router_create(&router));
-	EXPECT_STATUS(evc_router_set_observer(NULL, &observer), EVC_INVALID_ARGUMENT);
-	EXPECT_STATUS(evc_router_set_observer(router, &none), EVC_INVALID_ARGUMENT);
-	/* Before the first subscription, and among several; a second one takes its place. */
-	EXPECT_OK(evc_router_set_observer(router, &observer));
-	EXPECT_OK(evc_router_subscribe(router, 1, a.subscription, 1, false));
-	EXPECT_OK(evc_router_subscribe(router, 2, b.subscription, 1, false));
-	EXPECT_OK(evc_router_set_observer(router, &observer));
-	for (unsigned step = 0; step < 3; step++) {
-		EXPECT_NONE(stamp(router, &a, step, step == 0 ? 1 : 3, &time));
-		EXPECT_EQUAL(time, 9, "the time that the observer gave");
-	}
-	EXPECT_EQUAL(observed.dispatches, 3, "dispatches");
-	EXPECT_EQUAL(observed.events, 7, "events");
-	EXPECT_EQUAL(observed.timed, 0, "dispatches whose time is wanted");
-	/* It stays through a subscription that comes and goes. */
-	EXPECT_OK(evc_router_subscribe(router, 1, b.subscription, 1, true));
-	EXPECT_OK(evc_router_unsubscribe(router, 1, b.subscription));
-	EXPECT_OK(evc_router_subscribe(router, 1, a.subscription, 2, true));
-	EXPECT_NONE(stamp(router, &a, 0, 1, &time));
-	EXPECT_EQUAL(time, 7, "the time that the observer gave");
-	EXPECT_EQUAL(observed.timed, 1, "dispatches whose time is wanted");
-	EXPECT_OK(evc_router_set_observer(router, NULL));
-	EXPECT_OK(evc_router_subscribe(router, 1, a.subscription, 3, false));
-	EXPECT_NONE(stamp(router, &a, 0, 1, &time));
-	EXPECT_EQUAL(time, 0, "D8: the time, which nobody asked for");
-	EXPECT_EQUAL(observed.events, 8, "events that nobody is told of");
-	evc_router_destroy(router);
-	evc_mailbox_release(a.mailbox);
-	evc_mailbox_release(b.mailbox);
-	EXPECT(suite_settle(), "no grace period within the limit");
-	return NULL;
-}
-
 static const struct evc_suite_test tests[] = {
-	{ "an observer is told of each dispatch while there is one, and gives the events their time", router_observer },
 	{ "D8: a router stamps events with the clock it was given, and reads it for nobody else", router_clock },
 	{ "D8: a balancer stamps events with the clock it was given", balancer_clock },
 };

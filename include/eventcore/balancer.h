@@ -136,7 +136,7 @@ EVC_API struct evc_subscription *evc_balancer_subscription(struct evc_balancer *
  *
  * @param subscription of the receiver; not of a balancer that leads back to this one, and not of a bounded mailbox,
  *         whose overflow policy might end events that `load` counts as promised
- * @param generation written into each envelope, in place of the balancer's own
+ * @param generation written into each envelope, in place of the balancer's own; at most EVC_GENERATION_MAX
  * @param timed true if the receiver needs the time of dispatch. Tell the router too; otherwise the balancer
  *         reads the clock itself, during the same dispatch.
  * @param load counts what is promised to the receiver; must live as long as the subscription

@@ -105,20 +105,63 @@ struct evc_clock {
 	uint64_t (*now)(void *context);
 };
 
-/** Who is told of each dispatch through a router. */
+/**
+ * Where a thread counts dispatches of which it need not tell the observer. One thread at a time writes it; the
+ * observer may read it on any.
+ */
+struct evc_tally {
+	/** How many events were dispatched. The core adds to it; a reader loads it atomically (relaxed). */
+	uint64_t events;
+	/** How many dispatches may follow before the observer is told of the next one. The core counts down. */
+	uint64_t left;
+};
+
+/** What an observer says of a dispatch. All zero: the next one is told again. */
+struct evc_note {
+	/** The time that the events bear; 0 for none, if no subscription needs it. */
+	uint64_t time;
+	/**
+	 * The next dispatches of the thread to this key, for the same origin (`evc_thread_set_origin`), are counted here,
+	 * as many as are left. It stays valid until the thread ends or calls `evc_thread_forget_tallies`. NULL: each is told.
+	 */
+	struct evc_tally *tally;
+	/** Whether the events are marked, for their consumers: `evc_envelope_is_marked`. */
+	bool marks;
+};
+
+/** Who is told of the dispatches through a router. */
 struct evc_observer {
 	/** Passed to `note`. */
 	void *context;
 	/**
-	 * Called by the thread that dispatches, before the events are posted, if there is a receiver. It neither waits nor dispatches.
+	 * Called by the thread that dispatches, before the events are posted, if there is a receiver. It neither waits nor
+	 * dispatches.
 	 *
 	 * @param key    the key of the events
 	 * @param events how many are dispatched at once
 	 * @param timed  whether a subscription needs their time, which is that of the router's clock
-	 * @return the time that they bear; 0 for none, if it is not `timed`
+	 * @param note   all zero; receives what the observer says
 	 */
-	uint64_t (*note)(void *context, uint64_t key, uint32_t events, bool timed);
+	void (*note)(void *context, uint64_t key, uint32_t events, bool timed, struct evc_note *note);
 };
+
+/**
+ * Says on whose behalf the calling thread dispatches from now on: observers count separately for each origin. 0, with
+ * which a thread begins, is nobody.
+ *
+ * @return the origin before, to be set again
+ *
+ * Threads: any, for itself. Progress: wait-free.
+ */
+EVC_API uint64_t evc_thread_set_origin(uint64_t origin);
+
+/**
+ * Has the calling thread tell observers of its next dispatch to each key again. Whoever frees a tally calls it before,
+ * on the thread that counts there.
+ *
+ * Threads: any, for itself. Progress: wait-free.
+ */
+EVC_API void evc_thread_forget_tallies(void);
 
 /**
  * Executes a full memory barrier on every running thread of the process (membarrier on Linux), so that the

@@ -26,6 +26,9 @@
 
 EVC_BEGIN_DECLS
 
+/** The largest generation of a subscription. */
+#define EVC_GENERATION_MAX UINT32_C(0x7fffffff)
+
 struct evc_envelope;
 struct evc_subscription;
 
@@ -88,6 +91,9 @@ EVC_API void evc_envelope_set_time(struct evc_envelope *envelope, uint64_t time)
  * Progress: wait-free.
  */
 EVC_API uint32_t evc_envelope_generation(const struct evc_envelope *envelope);
+
+/** Whether the observer of the router has marked the event. Threads: the holder. Progress: wait-free. */
+EVC_API bool evc_envelope_is_marked(const struct evc_envelope *envelope);
 
 /**
  * Returns the subscription that an envelope is addressed to. Threads: the holder. Progress: wait-free.

@@ -66,7 +66,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_router_set_clock(struct evc_router *rou
 
 /**
  * Has an observer told of each dispatch that begins from now on, except by `evc_try_dispatch`; or nobody any more.
- * Without one a dispatch pays nothing for it; with one it pays for the call.
+ * Without one a dispatch pays nothing for it; with one it pays for the call, or for the count that takes its place.
  *
  * @param observer copied; its context must outlive the router. NULL: nobody
  *
@@ -83,7 +83,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_router_set_observer(struct evc_router *
  *
  * @param key not 0
  * @param generation written into each envelope; tells a consumer which version of its handlers an event was
- *         dispatched to
+ *         dispatched to; at most EVC_GENERATION_MAX
  * @param timed true if the time of dispatch is needed; the clock is read only for keys with such a
  *         subscription
  *

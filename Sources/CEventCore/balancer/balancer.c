@@ -125,7 +125,7 @@ enum evc_status evc_balancer_add(struct evc_balancer *balancer,
 	enum evc_status status;
 
 	if (balancer == NULL || subscription == NULL || subscription->sink == NULL ||
-	    load == NULL || subscription == &balancer->subscription)
+	    load == NULL || subscription == &balancer->subscription || generation > EVC_GENERATION_MAX)
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&balancer->mutex);
 	/* The router has told its observer of what comes here. */

@@ -80,7 +80,12 @@ void evc_envelope_set_time(struct evc_envelope *envelope, uint64_t time)
 
 uint32_t evc_envelope_generation(const struct evc_envelope *envelope)
 {
-	return envelope->generation;
+	return envelope->generation & ~EVC_GENERATION_MARK;
+}
+
+bool evc_envelope_is_marked(const struct evc_envelope *envelope)
+{
+	return (envelope->generation & EVC_GENERATION_MARK) != 0;
 }
 
 struct evc_subscription *evc_envelope_subscription(const struct evc_envelope *envelope)

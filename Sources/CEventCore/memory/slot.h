@@ -7,7 +7,7 @@
  *   0       next envelope: of a chain, of a lane's inbox, of a lane
  *   8       subscription
  *   16      time of dispatch
- *   24      generation
+ *   24      generation; its highest bit is the observer's mark
  *   28      lane
  *   29      flags
  *   30      how many events the batch had; 1 for other envelopes
@@ -68,6 +68,12 @@ struct evc_envelope {
 		struct evc_cell *cell;
 	};
 };
+
+/*
+ * The mark of an observer. It lies in the generation, which a consumer compares anyway: events that are not marked
+ * pay nothing for it.
+ */
+#define EVC_GENERATION_MARK UINT32_C(0x80000000)
 
 /* The payload lies in a box. */
 #define EVC_ENVELOPE_BOXED 1u

@@ -213,4 +213,22 @@ void evc_thread_records_trim(struct evc_trim *trim)
 		}
 	}
 }
+
+_Thread_local EVC_FOUND_AT_START uint64_t evc_thread_origin;
+
+uint64_t evc_thread_set_origin(uint64_t origin)
+{
+	uint64_t before = evc_thread_origin;
+
+	evc_thread_origin = origin;
+	return before;
+}
+
+void evc_thread_forget_tallies(void)
+{
+	struct evc_thread_record *record = evc_thread_record_current;
+
+	for (size_t i = 0; record != NULL && i < EVC_ROUTE_CACHE_SIZE; i++)
+		record->routes[i].tally = NULL;
+}
 #endif

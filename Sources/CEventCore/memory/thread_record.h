@@ -26,6 +26,9 @@ struct evc_route_cache_entry {
 	struct evc_route *route;
 	/* Holds a reference; NULL for a key without subscriptions. */
 	struct evc_snapshot *snapshot;
+	/* Where the snapshot's observer has dispatches of `origin` counted; NULL if it is told of each. */
+	struct evc_tally *tally;
+	uint64_t origin;
 };
 
 /* Slots of one kind that are set aside, linked by their first words: spares.h. */
@@ -76,6 +79,8 @@ struct evc_thread_record {
 static_assert(sizeof(struct evc_thread_record) <= EVC_THREAD_RECORD_SIZE, "a record is a page");
 
 extern _Thread_local EVC_FOUND_AT_START struct evc_thread_record *evc_thread_record_current;
+/* On whose behalf the thread dispatches (evc_thread_set_origin). */
+extern _Thread_local EVC_FOUND_AT_START uint64_t evc_thread_origin;
 
 /* Makes or adopts a record for this thread. NULL = out of memory. */
 struct evc_thread_record *evc_thread_record_attach(void);

@@ -12,20 +12,37 @@
 
 #include <string.h>
 
-static inline const struct evc_snapshot *cached(struct evc_thread_record *record,
-						struct evc_router *router, uint64_t key)
+/* NULL if the key has no receiver, or its route is not cached. */
+static inline struct evc_route_cache_entry *cached(struct evc_thread_record *record, struct evc_router *router,
+						   uint64_t key)
 {
 	struct evc_route_cache_entry *entry = evc_route_cache_entry_for(router, key, record);
 
-	return evc_likely(evc_route_cache_hits(entry, router, key)) ? entry->snapshot : NULL;
+	return evc_likely(evc_route_cache_hits(entry, router, key) && entry->snapshot != NULL) ? entry : NULL;
 }
 
-/* If the clock must be read, spares reserved, or the next segment found. */
-static __attribute__((noinline)) void *begin_slowly(struct evc_thread_record *record,
-						    const struct evc_snapshot *snapshot, unsigned lane)
+static const struct evc_stamp no_stamp;
+
+/* Pins the route cache until commit_one. */
+static inline void *begin_in_hand(struct evc_thread_record *record, const struct evc_snapshot *snapshot,
+				  unsigned lane)
 {
+	struct evc_envelope *envelope = evc_envelope_take_in_hand(record, lane);
+
+	evc_dispatch_address(envelope, &snapshot->entries[0], no_stamp, lane, 0);
+	record->pins++;
+	return envelope->bytes;
+}
+
+/* If the dispatch is observed, the clock must be read, spares reserved, or the next segment found. */
+static __attribute__((noinline)) void *begin_slowly(struct evc_thread_record *record,
+						    struct evc_route_cache_entry *entry, unsigned lane)
+{
+	const struct evc_snapshot *snapshot = entry->snapshot;
 	struct evc_envelope *envelope;
 
+	if (snapshot->is_plain_if_counted && evc_envelope_is_in_hand(record, lane) && evc_route_count(entry, 1))
+		return begin_in_hand(record, snapshot, lane);
 	if (snapshot->count != 1 || !evc_spares_reserve(record, snapshot->needs, 1))
 		return NULL;
 	envelope = evc_envelope_take(record, lane);
@@ -33,56 +50,49 @@ static __attribute__((noinline)) void *begin_slowly(struct evc_thread_record *re
 		evc_spares_unreserve(record, snapshot->needs, 1);
 		return NULL;
 	}
-	evc_dispatch_address(envelope, &snapshot->entries[0],
-			     snapshot->is_stamped ? evc_snapshot_stamp(snapshot, 1) : 0, lane, 0);
+	evc_dispatch_address(envelope, &snapshot->entries[0], evc_snapshot_stamp(snapshot, entry, 1), lane, 0);
 	record->pins++;
 	return envelope->bytes;
 }
 
-/* Pins the route cache until commit_one. */
-static inline void *begin_envelope(struct evc_thread_record *record, const struct evc_snapshot *snapshot,
+static inline void *begin_envelope(struct evc_thread_record *record, struct evc_route_cache_entry *entry,
 				   unsigned lane)
 {
-	struct evc_envelope *envelope;
-
-	if (evc_unlikely(!snapshot->is_plain || !evc_envelope_is_in_hand(record, lane)))
-		return begin_slowly(record, snapshot, lane);
-	envelope = evc_envelope_take_in_hand(record, lane);
-	evc_dispatch_address(envelope, &snapshot->entries[0], 0, lane, 0);
-	record->pins++;
-	return envelope->bytes;
+	if (evc_unlikely(!entry->snapshot->is_plain || !evc_envelope_is_in_hand(record, lane)))
+		return begin_slowly(record, entry, lane);
+	return begin_in_hand(record, entry->snapshot, lane);
 }
 
 static __attribute__((noinline)) void *begin_place(struct evc_thread_record *record,
-						   const struct evc_snapshot *snapshot, unsigned lane,
+						   struct evc_route_cache_entry *entry, unsigned lane,
 						   size_t size, size_t alignment)
 {
 	struct evc_consumed *consumed = evc_consumed_current;
-	const struct evc_snapshot_entry *receiver = &snapshot->entries[0];
+	const struct evc_snapshot_entry *receiver = &entry->snapshot->entries[0];
 	void *place = NULL;
 
-	if (snapshot->is_plain && receiver->subscription->sink == consumed->sink && consumed->place == NULL)
+	if (entry->snapshot->is_plain && receiver->subscription->sink == consumed->sink && consumed->place == NULL)
 		place = consumed->begin(consumed, receiver->subscription, receiver->generation, lane, size,
 					alignment);
-	return place != NULL ? place : begin_envelope(record, snapshot, lane);
+	return place != NULL ? place : begin_envelope(record, entry, lane);
 }
 
 /* On a thread that consumes a mailbox, whose events for itself may need no envelope. */
 static __attribute__((noinline)) void *begin_as_consumer(struct evc_thread_record *record,
-							 const struct evc_snapshot *snapshot,
-							 unsigned lane, size_t size, size_t alignment)
+							 struct evc_route_cache_entry *entry, unsigned lane,
+							 size_t size, size_t alignment)
 {
 	struct evc_consumed *consumed = evc_consumed_current;
-	const struct evc_snapshot_entry *receiver = &snapshot->entries[0];
+	const struct evc_snapshot_entry *receiver = &entry->snapshot->entries[0];
 
-	if (evc_likely(snapshot->is_plain && consumed->place == NULL)) {
+	if (evc_likely(entry->snapshot->is_plain && consumed->place == NULL)) {
 		void *place = evc_consumed_begin(consumed, receiver->subscription, receiver->generation,
 						 evc_consumed_form(lane, size, alignment));
 
 		if (evc_likely(place != NULL))
 			return place;
 	}
-	return begin_place(record, snapshot, lane, size, alignment);
+	return begin_place(record, entry, lane, size, alignment);
 }
 
 /* Its only call is the last one: it needs no stack frame. */
@@ -90,17 +100,17 @@ static inline void *begin_one(struct evc_router *router, uint64_t key, unsigned 
 			      size_t alignment)
 {
 	struct evc_thread_record *record = evc_thread_record_current;
-	const struct evc_snapshot *snapshot;
+	struct evc_route_cache_entry *entry;
 
 	if (evc_unlikely(record == NULL || router == NULL || lane >= EVC_LANE_COUNT ||
 			 evc_payload_is_boxed(size, alignment)))
 		return NULL;
-	snapshot = cached(record, router, key);
-	if (evc_unlikely(snapshot == NULL))
+	entry = cached(record, router, key);
+	if (evc_unlikely(entry == NULL))
 		return NULL;
 	if (evc_unlikely(evc_consumed_current != NULL))
-		return begin_as_consumer(record, snapshot, lane, size, alignment);
-	return begin_envelope(record, snapshot, lane);
+		return begin_as_consumer(record, entry, lane, size, alignment);
+	return begin_envelope(record, entry, lane);
 }
 
 /* For a sink that takes chains only. */

@@ -13,7 +13,7 @@
 #include "routing/dispatch_private.h"
 
 struct form {
-	uint64_t time;
+	struct evc_stamp stamp;
 	size_t size;
 	size_t alignment;
 	uint32_t receivers;
@@ -71,7 +71,7 @@ static struct evc_envelope *make(struct evc_thread_record *record,
 			return NULL;
 		}
 		evc_slot_set_next(envelope, NULL);
-		evc_dispatch_address(envelope, &snapshot->entries[i / form->events], form->time,
+		evc_dispatch_address(envelope, &snapshot->entries[i / form->events], form->stamp,
 				     form->lane, form->boxed ? EVC_ENVELOPE_BOXED : 0);
 		if (last != NULL)
 			evc_slot_set_next(last, envelope);
@@ -145,7 +145,8 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 		*out = (struct evc_dispatch){ 0 };
 		return EVC_OK;
 	}
-	form.time = snapshot->is_stamped ? evc_snapshot_stamp(snapshot, events) : 0;
+	/* What the cache has at the place is another route if the snapshot is not cached. */
+	form.stamp = evc_snapshot_stamp(snapshot, owned ? NULL : evc_route_cache_entry_for(router, key, record), events);
 	form.size = size;
 	form.alignment = alignment;
 	form.receivers = snapshot->count;

@@ -44,12 +44,12 @@ static inline uint32_t evc_dispatch_post(const struct evc_chain *chain, struct e
 
 /* Writes the header of an envelope for the receiver. */
 static inline void evc_dispatch_address(struct evc_envelope *envelope,
-					const struct evc_snapshot_entry *receiver, uint64_t time,
+					const struct evc_snapshot_entry *receiver, struct evc_stamp stamp,
 					unsigned lane, unsigned flags)
 {
 	envelope->subscription = receiver->subscription;
-	envelope->time = time;
-	envelope->generation = receiver->generation;
+	envelope->time = stamp.time;
+	envelope->generation = receiver->generation | stamp.mark;
 	envelope->lane = (uint8_t)lane;
 	envelope->flags = (uint8_t)flags;
 	envelope->events = 1;

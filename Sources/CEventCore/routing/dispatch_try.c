@@ -30,7 +30,7 @@ static struct evc_envelope *make(struct evc_thread_record *record, const struct 
 			}
 			return NULL;
 		}
-		evc_dispatch_address(envelope, &snapshot->entries[i - 1], time, lane, 0);
+		evc_dispatch_address(envelope, &snapshot->entries[i - 1], (struct evc_stamp){ time, 0 }, lane, 0);
 		evc_slot_set_next(envelope, first);
 		first = envelope;
 	}

@@ -178,7 +178,8 @@ enum evc_status evc_router_subscribe(struct evc_router *router, uint64_t key,
 	enum evc_status status = EVC_OUT_OF_MEMORY;
 	struct evc_route *route;
 
-	if (router == NULL || key == 0 || subscription == NULL || subscription->sink == NULL)
+	if (router == NULL || key == 0 || subscription == NULL || subscription->sink == NULL ||
+	    generation > EVC_GENERATION_MAX)
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&router->mutex);
 	route = add_route(router, key);

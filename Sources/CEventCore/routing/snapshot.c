@@ -38,6 +38,8 @@ static void append(struct evc_snapshot *snapshot, struct evc_snapshot_entry entr
 	snapshot->needs |= sink->needs;
 	snapshot->needing += sink->needs != 0;
 	snapshot->is_plain = snapshot->count == 1 && !snapshot->is_stamped && sink->needs == 0;
+	snapshot->is_plain_if_counted = snapshot->count == 1 && snapshot->observation.observer.note != NULL &&
+					!snapshot->timed && sink->needs == 0;
 }
 
 /* The index of a subscription, or where it would be added: behind the last one of the same sink. */
@@ -197,14 +199,20 @@ enum evc_status evc_snapshot_observe(evc_current_snapshot *current, const struct
 	return EVC_OK;
 }
 
-uint64_t evc_snapshot_stamp(const struct evc_snapshot *snapshot, uint32_t events)
+struct evc_stamp evc_snapshot_stamp_slowly(const struct evc_snapshot *snapshot,
+					   struct evc_route_cache_entry *entry, uint32_t events)
 {
 	const struct evc_observation *observation = &snapshot->observation;
+	struct evc_note note = { 0 };
 
-	if (observation->observer.note != NULL)
-		return observation->observer.note(observation->observer.context, observation->key, events,
-						  snapshot->timed);
-	return evc_snapshot_time(snapshot);
+	if (observation->observer.note == NULL || (entry != NULL && evc_route_count(entry, events)))
+		return (struct evc_stamp){ snapshot->timed ? evc_snapshot_time(snapshot) : 0, 0 };
+	observation->observer.note(observation->observer.context, observation->key, events, snapshot->timed, &note);
+	if (entry != NULL) {
+		entry->tally = note.tally;
+		entry->origin = evc_thread_origin;
+	}
+	return (struct evc_stamp){ note.time, note.marks ? EVC_GENERATION_MARK : 0 };
 }
 
 struct evc_snapshot *evc_snapshot_acquire(evc_current_snapshot *current)

@@ -17,6 +17,7 @@
 #define EVC_SNAPSHOT_H
 
 #include "memory/subscription.h"
+#include "memory/thread_record.h"
 #include "platform/compiler.h"
 #include "platform/domain.h"
 
@@ -43,10 +44,12 @@ struct evc_snapshot {
 	uint32_t count;
 	/* True if an entry is timed. */
 	bool timed;
-	/* True if a dispatch calls evc_snapshot_stamp: an entry is timed, or there is an observer. */
+	/* True if an entry is timed, or there is an observer. */
 	bool is_stamped;
 	/* True for a single entry whose sink needs nothing, if nothing is stamped. */
 	bool is_plain;
+	/* The same if there is an observer, while it need not be told. */
+	bool is_plain_if_counted;
 	/* What posts to the sinks need, and how many entries' sinks do. Those of one sink are adjacent. */
 	uint8_t needs;
 	uint32_t needing;
@@ -88,8 +91,41 @@ static inline uint64_t evc_snapshot_time(const struct evc_snapshot *snapshot)
 	return evc_likely(clock->now == NULL) ? evc_clock_now() : clock->now(clock->context);
 }
 
-/* What a dispatch of `events` through the owner of a stamped snapshot writes as their time. */
-uint64_t evc_snapshot_stamp(const struct evc_snapshot *snapshot, uint32_t events);
+/* What the events of a dispatch bear. */
+struct evc_stamp {
+	uint64_t time;
+	/* EVC_GENERATION_MARK or 0. */
+	uint32_t mark;
+};
+
+/*
+ * Counts a dispatch of `events` where the observer has it counted. False: it wants to be told of this one. `entry` is
+ * the cached route of an observed snapshot.
+ */
+static inline bool evc_route_count(struct evc_route_cache_entry *entry, uint32_t events)
+{
+	struct evc_tally *tally = entry->tally;
+
+	if (tally == NULL || entry->origin != evc_thread_origin || tally->left == 0)
+		return false;
+	tally->left--;
+	/* Relaxed: a number that publishes nothing. Only this thread writes it. */
+	__atomic_store_n(&tally->events, tally->events + events, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* `entry` is the route that has the snapshot; NULL if it is not cached. */
+struct evc_stamp evc_snapshot_stamp_slowly(const struct evc_snapshot *snapshot,
+					   struct evc_route_cache_entry *entry, uint32_t events);
+
+/* What a dispatch of `events` through the owner of a snapshot writes into them. */
+static inline struct evc_stamp evc_snapshot_stamp(const struct evc_snapshot *snapshot,
+						  struct evc_route_cache_entry *entry, uint32_t events)
+{
+	if (evc_likely(!snapshot->is_stamped))
+		return (struct evc_stamp){ 0, 0 };
+	return evc_snapshot_stamp_slowly(snapshot, entry, events);
+}
 
 /* Drops the owner's reference after a grace period. `snapshot` may be NULL. */
 void evc_snapshot_retire(struct evc_snapshot *snapshot);

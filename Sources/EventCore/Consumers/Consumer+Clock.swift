@@ -8,11 +8,11 @@ extension Consumer {
     var left = limit
     var next = timers?.runDue().next ?? .max
     while true {
-      let before = calls.handled
+      let before = handled
       // What the timers have dispatched is for this turn.
       self.pump?.willDeliver()
       let result = pump(limit: left, until: min(deadline, next))
-      left -= Int(calls.handled &- before)
+      left -= Int(handled &- before)
       if result == .ended { return .ended }
       guard left > 0 else { return .more }
       switch (result, timers) {

@@ -19,3 +19,31 @@ extension Consumer: Instrumented {
       cancelled: counts.cancelled, handled: probe.handled)
   }
 }
+
+extension Consumer {
+  var statistics: EventThreadStatistics {
+    let taken = taken
+    return EventThreadStatistics(
+      delivered: taken.delivered, skipped: taken.skipped + mailbox.supersededCount, cancelled: mailbox.counts().dropped)
+  }
+
+  var mailboxStatistics: EventMailboxStatistics {
+    EventMailboxStatistics(
+      mailbox.counts(), superseded: mailbox.supersededCount, waiting: mailbox.depths().reduce(0, +),
+      mailbox.overflow)
+  }
+
+  /// How many events were taken: those that are counted by type and those that are not.
+  private var taken: (delivered: UInt64, skipped: UInt64) {
+    let counted = probe.total
+    return (
+      calls.counts[HandledCounts.delivered] &+ counted.delivered, calls.counts[HandledCounts.skipped] &+ counted.skipped
+    )
+  }
+
+  /// How many events were taken: delivered or skipped. Exact on the consumer's thread.
+  var handled: UInt64 {
+    let taken = taken
+    return taken.delivered &+ taken.skipped
+  }
+}

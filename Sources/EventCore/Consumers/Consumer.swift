@@ -131,19 +131,6 @@ final class Consumer: @unchecked Sendable {
   /// Whether the caller is the consumer's own thread.
   var isCurrent: Bool { thread.load(ordering: .relaxed) == currentThreadNumber() }
 
-  var statistics: EventThreadStatistics {
-    EventThreadStatistics(
-      delivered: calls.delivered.load(ordering: .relaxed),
-      skipped: calls.skipped.load(ordering: .relaxed) + mailbox.supersededCount,
-      cancelled: mailbox.counts().dropped)
-  }
-
-  var mailboxStatistics: EventMailboxStatistics {
-    EventMailboxStatistics(
-      mailbox.counts(), superseded: mailbox.supersededCount, waiting: mailbox.depths().reduce(0, +),
-      mailbox.overflow)
-  }
-
   // MARK: Running, on the consumer's thread
 
   /// Runs `body` as the consumer's thread, which must not wait for the consumer.
@@ -155,6 +142,14 @@ final class Consumer: @unchecked Sendable {
     return body()
   }
 
+  /// Runs `body` with this consumer as the one whose handlers the thread runs.
+  private func asCurrent<Result>(_ body: () -> Result) -> Result {
+    // Observers count what the handlers dispatch as the consumer's.
+    let before = DispatchOrigin.set(UInt64(probe.number))
+    defer { _ = DispatchOrigin.set(before) }
+    return Self.current.with(self, body)
+  }
+
   /// Sets the object that handlers are given as their owner. Before the thread starts.
   func setOwner(_ owner: AnyObject) {
     self.owner = owner
@@ -163,7 +158,7 @@ final class Consumer: @unchecked Sendable {
   /// Delivers until the mailbox closes, then frees every handler.
   func run() {
     asThread {
-      Self.current.with(self) {
+      asCurrent {
         mailbox.run(self)
         // A worker's run also ends when the shared mailbox closes, and then this consumer is still open.
         close(whenEmpty: false)
@@ -176,7 +171,7 @@ final class Consumer: @unchecked Sendable {
   /// between the events. Called by the pump, which lets one thread at a time do so.
   func pump(limit: Int, until deadline: UInt64 = .max, timers: Scheduler? = nil) -> PumpResult {
     asThread {
-      Self.current.with(self) {
+      asCurrent {
         let result =
           timers == nil && basis.clock == nil
           ? mailbox.pump(self, limit: limit, until: deadline)
@@ -197,7 +192,7 @@ final class Consumer: @unchecked Sendable {
   /// since nobody knows when the next take comes.
   func takeOne() -> PumpResult {
     asThread {
-      Self.current.with(self) {
+      asCurrent {
         let result = mailbox.pump(self, limit: 1, until: .max)
         letGoOfReferences()
         if result == .ended { finish() }
@@ -227,7 +222,7 @@ final class Consumer: @unchecked Sendable {
   /// Runs `control` between two events: on the calling thread if no other delivers, else by an interrupt.
   private func requestControl() {
     // As the consumer's thread, as in a job: a `deinit` that runs here must not wait for this consumer.
-    if pump?.borrow({ asThread { Self.current.with(self) { control() } } }) != true {
+    if pump?.borrow({ asThread { asCurrent { control() } } }) != true {
       mailbox.interrupt()
     }
   }
@@ -265,10 +260,11 @@ final class Consumer: @unchecked Sendable {
     return held.pointee.owner.map { Unmanaged.passUnretained($0) }
   }
 
-  /// Ends the calls for an event. `called`: at least one handler was called.
+  /// Ends the calls for an event, and counts it. `called`: at least one handler was called.
   @inline(__always)
-  func didCall(_ called: Bool) {
-    let count = calls.count(called)
+  func didCall(_ called: Bool, _ counts: HandledCounts) {
+    calls.didLeaveHandler()
+    let count = counts.add(to: called ? HandledCounts.delivered : HandledCounts.skipped)
     if count % Upkeep.eventsBetween == 0 {
       hooks.upkeep?(.whileBusy)
     }
@@ -279,21 +275,21 @@ final class Consumer: @unchecked Sendable {
   /// The same for `DirectHandlers`, inlined where the type of the event is known.
   @inlinable
   @inline(__always)
-  func didCallDirectly(_ called: Bool) {
-    // Both as in `HandlerCalls.count`.
-    calls.running.store(0, ordering: .releasing)
-    let count = calls.delivered.load(ordering: .relaxed) &+ 1
+  func didCallDirectly(_ called: Bool, _ counts: HandledCounts) {
+    calls.didLeaveHandler()
+    let delivered = counts.memory + HandledCounts.delivered
+    let count = delivered.pointee.load(ordering: .relaxed) &+ 1
     // The periodic work is in `didCall`; `Upkeep.eventsBetween` is a multiple of `Held.events`.
     guard called && count % Held.events != 0 && !held.pointee.hasOwner else {
-      didCallAny(called)
+      didCallAny(called, counts)
       return
     }
-    calls.delivered.store(count, ordering: .relaxed)
+    delivered.pointee.store(count, ordering: .relaxed)
   }
 
   @usableFromInline
   @inline(never)
-  func didCallAny(_ called: Bool) {
-    didCall(called)
+  func didCallAny(_ called: Bool, _ counts: HandledCounts) {
+    didCall(called, counts)
   }
 }

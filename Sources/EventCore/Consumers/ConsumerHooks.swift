@@ -90,7 +90,7 @@ extension Consumer {
       found = findReceiver(entry)
     }
     guard let receiver = found else {
-      didCall(false)
+      didCall(false, HandledCounts(calls.counts.memory))
       return false
     }
     return receiver._withUnsafeGuaranteedRef { receiver in
@@ -98,9 +98,10 @@ extension Consumer {
       // one before it that this worker knows; and events that are older than this worker are for all
       // handlers that it began with. A handler that was registered before the dispatch was also registered
       // before this load.
-      let addressed = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+      let word = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+      let addressed = word & ~EnvelopeLayout.mark
       envelope.storeBytes(
-        of: min(max(addressed, receiver.firstGeneration), receiver.generation),
+        of: min(max(addressed, receiver.firstGeneration), receiver.generation) | word & EnvelopeLayout.mark,
         toByteOffset: EnvelopeLayout.generation, as: UInt32.self)
       return receiver.deliver(payload, UnsafeRawPointer(envelope), owned: owned)
     }

@@ -124,9 +124,9 @@ final class ConsumerPump: @unchecked Sendable {
       perform()
       return 0
     }
-    let before = consumer.calls.handled
+    let before = consumer.handled
     _ = run(consumer, limit: 1, until: .max)
-    return Int(consumer.calls.handled &- before)
+    return Int(consumer.handled &- before)
   }
 
   /// How many events wait for the consumer.

@@ -14,20 +14,24 @@ struct DirectHandlers {
   @usableFromInline let end: UnsafeRawPointer
   /// The generation of the events that reach all handlers; `.max`, which no event has, in all other cases.
   @usableFromInline let generation: UInt32
+  /// Where they are counted.
+  @usableFromInline let counts: HandledCounts
 
   /// The size of a slot in bytes, and the offset of the state in it; a test compares them with the layout.
   @inlinable static var stride: Int { 16 }
   @inlinable static var state: Int { 8 }
 
-  init() {
-    let nowhere = UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
-    self.init(first: nowhere, end: nowhere, generation: .max)
-  }
-
-  init(first: UnsafeRawPointer, end: UnsafeRawPointer, generation: UInt32) {
+  init(first: UnsafeRawPointer, end: UnsafeRawPointer, generation: UInt32, _ counts: HandledCounts) {
     self.first = first
     self.end = end
     self.generation = generation
+    self.counts = counts
+  }
+
+  /// For no events.
+  static func none(_ counts: HandledCounts) -> Self {
+    let nowhere = UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
+    return Self(first: nowhere, end: nowhere, generation: .max, counts)
   }
 
   /// Calls the handlers for an event of `generation`. The consumer's thread only.
@@ -55,7 +59,7 @@ struct DirectHandlers {
         }
         next += DirectHandlers.stride
       } while next != end
-      consumer.didCallDirectly(called)
+      consumer.didCallDirectly(called, counts)
     }
   }
 
@@ -76,7 +80,7 @@ struct DirectHandlers {
     called: Bool
   ) {
     let calledNow = delivery(from: next, receiver, envelope).call(event)
-    receiver.consumer._withUnsafeGuaranteedRef { $0.didCallDirectly(called || calledNow) }
+    receiver.consumer._withUnsafeGuaranteedRef { $0.didCallDirectly(called || calledNow, counts) }
   }
 
   /// Calls a handler whose requester is not held yet, or is gone.

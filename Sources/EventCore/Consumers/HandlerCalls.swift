@@ -7,7 +7,7 @@ import Synchronization
 /// waits until a handler is not running.
 ///
 /// Synchronization:
-/// - `running`, `delivered`, `skipped`: written by the consumer's thread, read by any.
+/// - `running`, `counts`: written by the consumer's thread, read by any.
 /// - `requests`: has a mutex, locked for an append or a swap.
 /// - `waits`: the consumer's thread only.
 ///
@@ -28,8 +28,8 @@ struct HandlerCalls: ~Copyable {
   @usableFromInline let hasBarrier: Bool
   /// The address of the state of the handler that is being called, or 0.
   @usableFromInline let running = Atomic<UInt>(0)
-  @usableFromInline let delivered = Atomic<UInt64>(0)
-  let skipped = Atomic<UInt64>(0)
+  /// The events that no probe counts, as `HandledCounts`.
+  let counts = LineCounters()
   /// How often the consumer ran dry; counted only if there is upkeep.
   private let waits = Atomic<UInt64>(0)
   private let requests = Guarded(Requests())
@@ -59,25 +59,6 @@ struct HandlerCalls: ~Copyable {
     // Releasing, pairs with `isRunning`: what the handler did comes before the sight of its end.
     running.store(0, ordering: .releasing)
   }
-
-  /// Ends the calls for an event and counts it. Returns the new value of the counter.
-  @inline(__always)
-  func count(_ called: Bool) -> UInt64 {
-    didLeaveHandler()
-    // Only this thread writes the counters.
-    if called {
-      let count = delivered.load(ordering: .relaxed) &+ 1
-      delivered.store(count, ordering: .relaxed)
-      return count
-    } else {
-      let count = skipped.load(ordering: .relaxed) &+ 1
-      skipped.store(count, ordering: .relaxed)
-      return count
-    }
-  }
-
-  /// How many events were taken: delivered or skipped. Exact on the consumer's thread.
-  var handled: UInt64 { delivered.load(ordering: .relaxed) &+ skipped.load(ordering: .relaxed) }
 
   /// Counts a wait. True when the upkeep is due.
   func countWait() -> Bool {

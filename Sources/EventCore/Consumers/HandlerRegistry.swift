@@ -19,8 +19,9 @@ final class HandlerRegistry: @unchecked Sendable {
     var isClosed = false
     /// Whether it was closed to handle first what waits.
     var isDraining = false
-    /// As the instruments of the central say.
+    /// As the instruments of the central say, both.
     var isObserved = false
+    var isWatching = false
 
     var all: [Receiver] { Array(receivers.values) + Array(conflated.values) }
   }
@@ -147,8 +148,9 @@ final class HandlerRegistry: @unchecked Sendable {
   func followInstruments() {
     let instruments = consumer.basis.instruments
     state.withLock { state in
-      guard !state.isClosed, state.isObserved != instruments.isObserved else { return }
-      state.isObserved = instruments.isObserved
+      let (isObserved, isWatching) = (instruments.isObserved, instruments.isWatching)
+      guard !state.isClosed, (state.isObserved, state.isWatching) != (isObserved, isWatching) else { return }
+      (state.isObserved, state.isWatching) = (isObserved, isWatching)
       // First the receivers, so that nothing is told without being counted; events that come meanwhile are timed later.
       for receiver in state.all { observe(receiver, state) }
       routes.observe(by: state.isObserved ? instruments : nil)

@@ -59,12 +59,14 @@ final class Receiver: @unchecked Sendable {
   private struct List: ~Copyable {
     var handlers = HandlerList()
     var appliedGeneration: UInt32 = 0
-    /// Which events are counted.
+    /// Which events the probe counts.
     var observed = ObservedGenerations()
-    /// Whether the pool, a trace or the probe has to know of events.
+    /// Where the probe counts them; before the first one, where all others are counted.
+    var counts: HandledCounts
+    /// Whether the pool, a trace or the instruments have to know of each event.
     var isWatched = false
-    /// Whether a handler needs the time of the dispatch. Known while the central is observed.
-    var isTimed = false
+
+    init(_ counts: HandledCounts) { self.counts = counts }
   }
   /// A pointer, since a class's property would be checked for exclusive access each time.
   private let list: UnsafeMutablePointer<List>
@@ -74,6 +76,8 @@ final class Receiver: @unchecked Sendable {
   /// How many ended handlers the consumer has not removed from `list` yet.
   @usableFromInline let ended = Atomic<Int>(0)
 
+  /// Generations leave a bit for the mark of an event.
+  private static let lastGeneration = EnvelopeLayout.mark - 2
   private let registered = Atomic<UInt32>(0)
   /// The generation of the handler that was registered last. A worker reads it for each event.
   var generation: UInt32 {
@@ -108,9 +112,10 @@ final class Receiver: @unchecked Sendable {
     trace = consumer.hooks.trace
     instruments = .passUnretained(consumer.basis.instruments)
     list = .allocate(capacity: 1)
-    list.initialize(to: List())
+    let counts = HandledCounts(consumer.calls.counts.memory)
+    list.initialize(to: List(counts))
     direct = .allocate(capacity: 1)
-    direct.initialize(to: DirectHandlers())
+    direct.initialize(to: .none(counts))
   }
 
   deinit {
@@ -124,9 +129,9 @@ final class Receiver: @unchecked Sendable {
   /// `last` is at least the receiver's own. Under the registry's lock, before that generation is published.
   func add(_ handler: EventHandler, after last: UInt32) {
     require(
-      last < .max - 1,
+      last < Self.lastGeneration,
       """
-      An event type can have 4,294,967,294 registrations on one thread or shared pool, and this one \
+      An event type can have 2,147,483,646 registrations on one thread or shared pool, and this one \
       has had them: make a new one.
       """)
     let next = last + 1
@@ -145,8 +150,8 @@ final class Receiver: @unchecked Sendable {
   /// registry's lock.
   func observe(_ isObserved: Bool, after last: UInt32) {
     require(
-      last < .max - 1,
-      "An event type can be observed 4,294,967,294 times on one thread, and it has been: make a new thread.")
+      last < Self.lastGeneration,
+      "An event type can be observed 2,147,483,646 times on one thread, and it has been: make a new thread.")
     let next = last + 1
     if isObserved { _ = probe.value(or: { consumer._withUnsafeGuaranteedRef { $0.probe.makeProbe(key) } }) }
     additions.withLock { additions in
@@ -212,37 +217,36 @@ final class Receiver: @unchecked Sendable {
     _ = type.deliverDirectly(self, payload, envelope, true, batch)
   }
 
-  /// The same where `direct` does not apply: the event has another generation than the list, a handler
+  /// The same where `direct` does not apply: the event has another generation than the list or is measured, a handler
   /// judges events, or the thread belongs to a pool or to a deterministic central.
   @usableFromInline
   func deliverAny(
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
   ) -> Bool {
-    let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+    let word = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+    let generation = word & ~EnvelopeLayout.mark
     if generation > list.pointee.appliedGeneration {
       apply()
     }
-    return list.pointee.isWatched
-      ? deliverWatched(payload, envelope, owned: owned)
+    return word != generation || list.pointee.isWatched
+      ? deliverWatched(payload, envelope, owned: owned, isMarked: word != generation)
       : deliverToHandlers(payload, envelope, owned: owned)
   }
 
   @inline(never)
   private func deliverWatched(
-    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool, isMarked: Bool
   ) -> Bool {
     trace?.note(key, envelope, at: consumer._withUnsafeGuaranteedRef { $0.basis.now })
-    let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
-    guard list.pointee.observed.contains(generation) else {
-      return deliverUncounted(payload, envelope, owned: owned)
+    let limit = instruments._withUnsafeGuaranteedRef { $0.limit.load(ordering: .relaxed) }
+    guard isMarked || limit != .max, list.pointee.observed.contains(Self.generation(envelope)) else {
+      return deliverUnmeasured(payload, envelope, owned: owned)
     }
-    return probe.withValue {
-      deliverCounted(payload, envelope, owned: owned, Unmanaged.passUnretained($0))
-    } ?? deliverUncounted(payload, envelope, owned: owned)
+    return deliverMeasured(payload, envelope, owned: owned, isMarked: isMarked, limit)
   }
 
   @inline(__always)
-  private func deliverUncounted(
+  private func deliverUnmeasured(
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
   ) -> Bool {
     member == nil
@@ -250,46 +254,29 @@ final class Receiver: @unchecked Sendable {
       : deliverInPool(payload, envelope, owned: owned)
   }
 
-  /// The same while the central is observed. An event that bears a time is measured, unless all events of its type bear
-  /// one, of which some are chosen.
-  private func deliverCounted(
-    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool, _ probe: Unmanaged<ReceiverProbe>
+  /// The same for an event that is timed, or while somebody wants to know of handlers that take as long as `limit`.
+  private func deliverMeasured(
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool, isMarked: Bool, _ limit: UInt64
   ) -> Bool {
     consumer._withUnsafeGuaranteedRef { consumer in
       instruments._withUnsafeGuaranteedRef { instruments in
         // Read before the delivery, after which the envelope may be gone.
         let dispatched = envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self)
-        let limit = instruments.limit.load(ordering: .relaxed)
-        let before = consumer.calls.delivered.load(ordering: .relaxed)
-        let isTimed = dispatched != 0 || limit != .max
-        let begin = isTimed ? instruments.now : 0
-        if isTimed { consumer.probe.willHandle(key, at: begin) }
-        let moved = deliverUncounted(payload, envelope, owned: owned)
-        let called = consumer.calls.delivered.load(ordering: .relaxed) != before
-        probe._withUnsafeGuaranteedRef { $0.count(called) }
-        if isTimed { didDeliver(probe, called, dispatched, from: begin, limit) }
-        return moved
-      }
-    }
-  }
-
-  /// Measures an event, unless all events of its type bear a time, of which some are chosen.
-  @inline(never)
-  private func didDeliver(
-    _ probe: Unmanaged<ReceiverProbe>, _ called: Bool, _ dispatched: UInt64, from begin: UInt64, _ limit: UInt64
-  ) {
-    consumer._withUnsafeGuaranteedRef { consumer in
-      instruments._withUnsafeGuaranteedRef { instruments in
+        let counts = list.pointee.counts.memory + HandledCounts.delivered
+        let before = counts.pointee.load(ordering: .relaxed)
+        let begin = instruments.now
+        consumer.probe.willHandle(key, at: begin)
+        let moved = deliverUnmeasured(payload, envelope, owned: owned)
         let end = instruments.now
         consumer.probe.didHandle()
-        let every = instruments.sampling.load(ordering: .relaxed)
-        if called, dispatched != 0, every != 0, !list.pointee.isTimed || Instruments.isChosen(dispatched, every) {
-          probe._withUnsafeGuaranteedRef { probe in
+        if isMarked, counts.pointee.load(ordering: .relaxed) != before {
+          probe.withValue { probe in
             probe.record(waiting: begin &- min(begin, dispatched), handling: end &- begin)
             instruments.trace(probe, from: begin, to: end, dispatched: dispatched)
           }
         }
         if end &- begin >= limit { instruments.report(consumer, key, took: end &- begin) }
+        return moved
       }
     }
   }
@@ -319,13 +306,15 @@ final class Receiver: @unchecked Sendable {
   private func deliverToHandlers(
     _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool
   ) -> Bool {
-    let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+    let generation = Self.generation(envelope)
     return consumer._withUnsafeGuaranteedRef { consumer in
+      let counts =
+        list.pointee.observed.contains(generation) ? list.pointee.counts : HandledCounts(consumer.calls.counts.memory)
       // Only this thread changes the list, and not while it delivers.
       let handlers = list.pointee.handlers.first
       let count = list.pointee.handlers.count
       guard count > 0 else {
-        consumer.didCall(false)
+        consumer.didCall(false, counts)
         return false
       }
       let delivery = Delivery(
@@ -335,9 +324,15 @@ final class Receiver: @unchecked Sendable {
         lane: envelope.load(fromByteOffset: EnvelopeLayout.lane, as: UInt8.self),
         reachesAll: generation == list.pointee.appliedGeneration,
         time: envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self))
-      consumer.didCall(type.deliver(delivery, payload, owned))
+      consumer.didCall(type.deliver(delivery, payload, owned), counts)
       return owned
     }
+  }
+
+  /// The generation under which an event was addressed.
+  @inline(__always)
+  private static func generation(_ envelope: UnsafeRawPointer) -> UInt32 {
+    envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self) & ~EnvelopeLayout.mark
   }
 
   /// Moves the additions to the list, except ended ones. The consumer's thread only, outside of handlers.
@@ -349,22 +344,25 @@ final class Receiver: @unchecked Sendable {
     }
     list.pointee.appliedGeneration = generation
     list.pointee.observed = observed
-    list.pointee.isWatched = member != nil || trace != nil || !observed.isEmpty
+    probe.withValue { list.pointee.counts = HandledCounts($0.counts.memory) }
+    list.pointee.isWatched =
+      member != nil || trace != nil || !observed.isEmpty && instruments._withUnsafeGuaranteedRef { $0.isWatching }
     for handler in added where !handler.state.isEnded {
       list.pointee.handlers.append(handler)
     }
-    list.pointee.isTimed = !observed.isEmpty && list.pointee.handlers.isTimed
     direct.pointee = directHandlers()
   }
 
   /// The value of `direct` for the list as it is now.
   private func directHandlers() -> DirectHandlers {
-    guard list.pointee.handlers.isUniform, member == nil, trace == nil, !list.pointee.observed.isOn
-    else { return DirectHandlers() }
+    let counts =
+      list.pointee.observed.isOn
+      ? list.pointee.counts : consumer._withUnsafeGuaranteedRef { HandledCounts($0.calls.counts.memory) }
+    guard list.pointee.handlers.isUniform, !list.pointee.isWatched else { return .none(counts) }
     let first = list.pointee.handlers.first
     return DirectHandlers(
       first: UnsafeRawPointer(first), end: UnsafeRawPointer(first + list.pointee.handlers.count),
-      generation: list.pointee.appliedGeneration)
+      generation: list.pointee.appliedGeneration, counts)
   }
 
   /// Releases an ended handler, once. On the threads that use `list`, outside of handlers.
@@ -374,7 +372,6 @@ final class Receiver: @unchecked Sendable {
       apply()
     }
     let dropped = list.pointee.handlers.remove(handler)
-    list.pointee.isTimed = list.pointee.isTimed && list.pointee.handlers.isTimed
     direct.pointee = directHandlers()
     // Sequentially consistent, as in `end`, which counted it. After the removal from the list.
     ended.wrappingSubtract(1, ordering: .sequentiallyConsistent)

@@ -17,6 +17,8 @@ final class ConsumerProbe: Sendable {
   var label: String { Self.label(name, ordinal) }
   static func label(_ name: String, _ ordinal: Int) -> String { ordinal == 1 ? name : "\(name) \(ordinal)" }
   private let probes = Guarded<[ReceiverProbe]>([])
+  /// Whether there are any. Relaxed: the consumer's thread counts in none that it has not seen.
+  private let isCounting = Atomic<Bool>(false)
   private let hasEnded = Atomic<Bool>(false)
   /// The type whose handlers run, and since when; 0 if none does, or if nobody wants to know.
   private let key = Atomic<UInt>(0)
@@ -37,11 +39,25 @@ final class ConsumerProbe: Sendable {
   func end() -> Bool { !hasEnded.exchange(true, ordering: .relaxed) }
 
   /// Whether anything was ever counted by type.
-  var hasProbes: Bool { probes.withLock { !$0.isEmpty } }
+  var hasProbes: Bool { isCounting.load(ordering: .relaxed) }
+
+  /// What all of them have counted.
+  var total: (delivered: UInt64, skipped: UInt64) {
+    guard hasProbes else { return (0, 0) }
+    return probes.withLock { probes in
+      var total: (delivered: UInt64, skipped: UInt64) = (0, 0)
+      for probe in probes {
+        total.delivered &+= probe.counts[HandledCounts.delivered]
+        total.skipped &+= probe.counts[HandledCounts.skipped]
+      }
+      return total
+    }
+  }
 
   func makeProbe(_ key: UInt) -> ReceiverProbe {
     let probe = ReceiverProbe(key, of: self)
     probes.withLock { $0.append(probe) }
+    isCounting.store(true, ordering: .relaxed)
     return probe
   }
 

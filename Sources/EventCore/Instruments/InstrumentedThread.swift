@@ -10,7 +10,7 @@ final class DispatchCount: @unchecked Sendable {
   let key: UInt
   /// Nil for dispatches outside of handlers.
   let source: ConsumerProbe?
-  /// The events, and how many dispatches are not timed before the next one is.
+  /// The events, and how many dispatches are not timed before the next one is; the C core knows it as a tally.
   private let counts = LineCounters()
   weak let instruments: Instruments?
 
@@ -20,16 +20,21 @@ final class DispatchCount: @unchecked Sendable {
 
   var value: UInt64 { counts[0] }
 
-  @inline(__always)
-  func add(_ more: Int) { counts.add(UInt64(truncatingIfNeeded: more), to: 0) }
+  /// Where a core may count dispatches itself, as long as some are left.
+  var tally: UnsafeMutableRawPointer { UnsafeMutableRawPointer(counts.memory) }
 
-  /// Whether one of `every` dispatches is timed, and this is it: the first one is.
+  /// Counts a dispatch. Returns whether it is timed, as one of `every` dispatches is: the first one, to begin with.
   @inline(__always)
-  func isDue(_ every: UInt32) -> Bool {
-    guard every != 0 else { return false }
+  func add(_ events: Int, _ every: UInt32) -> Bool {
+    counts[0] = counts[0] &+ UInt64(truncatingIfNeeded: events)
     let left = counts[1]
+    guard every != 0 else {
+      // Without an end, in case the core asks how many are left.
+      counts[1] = .max
+      return false
+    }
     let isDue = left == 0 || left >= UInt64(every)
-    counts.set((isDue ? UInt64(every) : left) &- 1, at: 1)
+    counts[1] = (isDue ? UInt64(every) : left) &- 1
     return isDue
   }
 }
@@ -66,6 +71,8 @@ final class InstrumentedThread: @unchecked Sendable {
   }
 
   deinit {
+    // The thread may dispatch once more while it ends.
+    DispatchOrigin.forgetTallies()
     for count in state.pointee.counts.values { count.instruments?.fold(count) }
     state.deinitialize(count: 1)
     state.deallocate()
@@ -101,6 +108,7 @@ final class InstrumentedThread: @unchecked Sendable {
 
   /// Lets go of the counts for receivers and centrals that are gone.
   private func foldOver() {
+    DispatchOrigin.forgetTallies()
     for (key, count) in state.pointee.counts where count.source?.isOver == true || count.instruments == nil {
       count.instruments?.fold(count)
       state.pointee.counts[key] = nil

@@ -5,9 +5,9 @@ import Synchronization
 
 /// What observes one central: who looks on, and what for; and the receivers and threads that count.
 ///
-/// While somebody looks on, the central's routers tell it of each dispatch (`note`), and its receivers leave their
-/// direct way for one that counts (`Receiver.deliverWatched`). Both begin and end with an event: whatever is dispatched
-/// after `change` has returned is counted. An event that bears a time is one that its receivers measure.
+/// While somebody looks on, the central's routers tell it of dispatches (`note`) or count them themselves, and its
+/// receivers count in their probes. Both begin and end with an event: whatever is dispatched after `change` has returned
+/// is counted. Some events are marked, and those the receivers also measure (`Receiver.deliverMeasured`).
 ///
 /// Synchronization: `sampling`, `limit`, `isTracing` and `isOn` are written under `changing`, and read by any thread,
 /// relaxed: a change that comes a moment later is no harm. `state` has a mutex. Lock order: `changing`, then those of
@@ -76,6 +76,8 @@ final class Instruments: Sendable {
 
   /// Whether somebody looks on.
   var isObserved: Bool { isOn.load(ordering: .relaxed) }
+  /// Whether somebody wants to know of slow handlers, for which all events are measured.
+  var isWatching: Bool { limit.load(ordering: .relaxed) != .max }
   var now: UInt64 { clock?.now ?? monotonicNanoseconds() }
 
   /// The trace that is being made. `State.traces` retains it.
@@ -87,27 +89,33 @@ final class Instruments: Sendable {
 
   // MARK: A dispatch
 
-  /// Counts a dispatch, on its thread. Returns the time that its events bear. If a handler needs the times of its type,
-  /// all of them bear one, and a receiver tells by the time itself which ones are measured (`isChosen`).
-  func note(_ key: UInt, _ events: Int, isTimed: Bool) -> UInt64 {
-    guard key != jobs else { return isTimed ? now : 0 }
+  /// What an observer says of a dispatch.
+  struct Note {
+    /// The time that its events bear; 0 for none.
+    var time: UInt64 = 0
+    /// Whether receivers measure the events, which bear a time then.
+    var isMeasured = false
+    /// As `DispatchCount.tally`; nil to be told of the next dispatch as well.
+    var tally: UnsafeMutableRawPointer?
+  }
+
+  /// Counts a dispatch, on its thread. `isTimed`: a handler needs the time.
+  func note(_ key: UInt, _ events: Int, isTimed: Bool) -> Note {
+    guard key != jobs else { return Note(time: isTimed ? now : 0) }
     return threads.kept(or: InstrumentedThread.init)._withUnsafeGuaranteedRef { thread in
       let every = sampling.load(ordering: .relaxed)
-      let isDue = thread.count(key, source(), self)._withUnsafeGuaranteedRef { count in
-        count.add(events)
-        return count.isDue(every)
+      return thread.count(key, source(), self)._withUnsafeGuaranteedRef { count in
+        guard count.add(events, every) else { return Note(time: isTimed ? now : 0, tally: count.tally) }
+        return Note(time: noteMeasured(key, thread), isMeasured: true, tally: count.tally)
       }
-      return isDue || isTimed ? noteTimed(key, thread, isTimed: isTimed, every) : 0
     }
   }
 
   @inline(never)
-  private func noteTimed(_ key: UInt, _ thread: InstrumentedThread, isTimed: Bool, _ every: UInt32) -> UInt64 {
+  private func noteMeasured(_ key: UInt, _ thread: InstrumentedThread) -> UInt64 {
     let time = now
-    if let trace, !isTimed || Self.isChosen(time, every) {
-      trace._withUnsafeGuaranteedRef {
-        $0.append(TraceRecord(key: key, probe: nil, begin: time, end: time, dispatched: time), thread)
-      }
+    trace?._withUnsafeGuaranteedRef {
+      $0.append(TraceRecord(key: key, probe: nil, begin: time, end: time, dispatched: time), thread)
     }
     return time
   }
@@ -121,13 +129,6 @@ final class Instruments: Sendable {
           TraceRecord(key: probe.key, probe: .passUnretained(probe), begin: begin, end: end, dispatched: dispatched), $0)
       }
     }
-  }
-
-  /// Whether an event with a time that is not 0 is measured, if all events of its type bear one.
-  @inline(__always)
-  static func isChosen(_ time: UInt64, _ every: UInt32) -> Bool {
-    every == 1
-      || every != 0 && UInt32(truncatingIfNeeded: (time &* 0x9E37_79B9_7F4A_7C15) >> 32) <= UInt32.max / every
   }
 
   func add(_ count: DispatchCount) {

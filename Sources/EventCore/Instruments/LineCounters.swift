@@ -6,9 +6,12 @@ import Synchronization
 /// Two counters that one thread at a time writes and any thread reads, on cache lines of their own: what the thread
 /// that dispatches counts would otherwise lie beside what the one that handles counts, and each would slow the other
 /// down.
+@usableFromInline
 struct LineCounters: ~Copyable, @unchecked Sendable {
   // The pointer is constant. All is relaxed: the numbers publish nothing.
-  private let memory: UnsafeMutablePointer<Atomic<UInt64>>
+
+  /// Lives as long as the counters.
+  let memory: UnsafeMutablePointer<Atomic<UInt64>>
 
   init() {
     // Two lines, which processors fetch together.
@@ -22,13 +25,31 @@ struct LineCounters: ~Copyable, @unchecked Sendable {
     UnsafeMutableRawPointer(memory).deallocate()
   }
 
-  /// Raises a counter. Its thread.
   @inline(__always)
-  func add(_ more: UInt64, to index: Int) { set(self[index] &+ more, at: index) }
+  subscript(index: Int) -> UInt64 {
+    get { memory[index].load(ordering: .relaxed) }
+    // Its thread.
+    nonmutating set { memory[index].store(newValue, ordering: .relaxed) }
+  }
+}
 
-  @inline(__always)
-  func set(_ value: UInt64, at index: Int) { memory[index].store(value, ordering: .relaxed) }
+/// How many events were taken by whose handlers: a copy of the address of two `LineCounters`, which outlive it.
+@usableFromInline
+struct HandledCounts {
+  @usableFromInline let memory: UnsafeMutablePointer<Atomic<UInt64>>
 
+  init(_ memory: UnsafeMutablePointer<Atomic<UInt64>>) { self.memory = memory }
+
+  /// Events for which no handler was called.
+  @inlinable @inline(__always) static var skipped: Int { 0 }
+  /// Events for which one was.
+  @inlinable @inline(__always) static var delivered: Int { 1 }
+
+  /// Counts an event on the consumer's thread, which alone writes. Returns the new value of the counter.
   @inline(__always)
-  subscript(index: Int) -> UInt64 { memory[index].load(ordering: .relaxed) }
+  func add(to index: Int) -> UInt64 {
+    let count = memory[index].load(ordering: .relaxed) &+ 1
+    memory[index].store(count, ordering: .relaxed)
+    return count
+  }
 }

@@ -14,8 +14,8 @@ final class ReceiverProbe: @unchecked Sendable {
   private let name: String
   private let ordinal: Int
   var label: String { ConsumerProbe.label(name, ordinal) }
-  /// Skipped, delivered.
-  private let counts = LineCounters()
+  /// As `HandledCounts`.
+  let counts = LineCounters()
   /// Made with the first event that is timed, and published by `times`.
   private let times = LazyReference<Times>()
   /// The trace that knows this probe.
@@ -36,11 +36,6 @@ final class ReceiverProbe: @unchecked Sendable {
     (name, ordinal) = (consumer.name, consumer.ordinal)
   }
 
-  @inline(__always)
-  func count(_ called: Bool) {
-    counts.add(1, to: called ? 1 : 0)
-  }
-
   /// Counts the times of an event that was handled.
   func record(waiting: UInt64, handling: UInt64) {
     if times.withValue({ $0.record(waiting, handling) }) == nil {
@@ -52,7 +47,7 @@ final class ReceiverProbe: @unchecked Sendable {
   var reading: HandledReading {
     let times = times.value
     return HandledReading(
-      delivered: counts[1], skipped: counts[0],
+      delivered: counts[HandledCounts.delivered], skipped: counts[HandledCounts.skipped],
       waiting: times?.waiting.histogram ?? EventHistogram(), handling: times?.handling.histogram ?? EventHistogram())
   }
 }

@@ -10,6 +10,9 @@ enum EnvelopeLayout {
   @inlinable static var subscription: Int { 8 }
   @inlinable static var time: Int { 16 }
   @inlinable static var generation: Int { 24 }
+  /// In the generation: the event is measured. `DirectHandlers` compare the generation, and so pass such events on
+  /// without looking at a mark of its own.
+  @inlinable static var mark: UInt32 { 1 << 31 }
   @inlinable static var lane: Int { 28 }
   @inlinable static var flags: Int { 29 }
   @inlinable static var payload: Int { 32 }
@@ -24,6 +27,11 @@ enum EnvelopeLayout {
   @inlinable static var boxOffset: Int { 4 }
   /// In a box: the size of the header.
   @inlinable static var boxHeader: Int { 16 }
+}
+
+extension Instruments.Note {
+  /// In the generation of the events.
+  var mark: UInt32 { isMeasured ? EnvelopeLayout.mark : 0 }
 }
 
 /// Where the payload of an envelope lies.

@@ -127,11 +127,11 @@ public final class EventPump {
       The limit of EventPump.run(until:limit:) is the number of events to handle at most, and this one is \
       \(limit): pass 0 or more, or leave it out to handle all.
       """)
-    let before = consumer.calls.handled
+    let before = consumer.handled
     driver.willRun()
     let result = pump.run(consumer, limit: limit, until: deadline, timers: driver.timers)
     guard let result else { refuseSecondRun() }
-    let handled = Int(consumer.calls.handled &- before)
+    let handled = Int(consumer.handled &- before)
     guard result == .more else { return Report(handled: handled, waiting: 0, oldestAge: nil) }
     // The clock first: what is posted between the two is younger than that.
     let now = central.basis.now

@@ -189,20 +189,48 @@ struct StatisticsTests {
     counting.end()
   }
 
-  @Test("D8: a handler that asks for the time gets it, sampled or not", arguments: cores)
+  @Test("D8: a handler that asks for the time gets it, sampled or not, and no receiver measures more", arguments: cores)
   func timedHandlers(core: EventCentral.Core) {
     let central = EventCentral(core: core)
-    let pump = EventPump(on: central)
+    let (pump, other) = (EventPump(on: central), EventPump(on: central))
     let times = Log<UInt64>()
     pump.addEventCallback { (_: Step, _: EventPriority, time: DispatchTime) in times.append(time.uptimeNanoseconds) }
+    other.addEventCallback { (_: Step) in }
     let observation = central.observe(times: .every(100))
     for _ in 0..<1000 { Step().queue(on: central) }
+    // The thousand and first dispatch, all of whose events are measured.
+    (0..<8).map { Step(number: $0) }.queue(on: central)
     pump.run()
-    #expect(!times.entries(atLeast: 1000).contains(0))
+    other.run()
+    #expect(!times.entries(atLeast: 1008).contains(0))
     let handled = central.statistics.handled(Step.self)
-    #expect(handled.delivered == 1000)
-    #expect(handled.waiting.count < 200, "some are chosen by their times")
+    #expect(handled.delivered == 2016)
+    #expect(handled.waiting.count == 2 * (10 + 8))
     observation.end()
+  }
+
+  @Test("a thread's dispatches count for the receiver whose handler it runs, and for nobody between", arguments: cores)
+  func sources(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let pumps = (0..<2).map { _ in EventPump(on: central) }
+    let listener = EventPump(on: central)
+    listener.addEventCallback { (_: Echo) in }
+    let observation = central.observe(times: .every(7))
+    for (index, pump) in pumps.enumerated() {
+      pump.addEventCallback { (_: Step) in for _ in 0...index { Echo().queue(on: central) } }
+    }
+    for _ in 0..<50 {
+      Step().queue(on: central)
+      for pump in pumps { pump.run() }
+      for _ in 0..<3 { Echo().queue(on: central) }
+    }
+    listener.run()
+    let dispatches = central.statistics.dispatches.filter { $0.type == eventTypeName(eventKey(Echo.self)) }
+    #expect(dispatches.filter { $0.source == nil }.map(\.count) == [150])
+    #expect(dispatches.compactMap { $0.source == nil ? nil : $0.count }.sorted() == [50, 100])
+    #expect(central.statistics.handled(Echo.self).delivered == 300)
+    observation.end()
+    for pump in pumps { pump.cancel(); pump.run() }
   }
 
   @Test("bounds, latest-only interests and deterministic centrals count as elsewhere", arguments: cores)

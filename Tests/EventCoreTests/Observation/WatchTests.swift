@@ -30,6 +30,29 @@ struct WatchTests {
     pump.run()
   }
 
+  @Test("a watch that begins and ends within an observation sees its events, and no others", arguments: cores)
+  func within(core: EventCentral.Core) {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock)
+    let pump = EventPump(on: central)
+    pump.addEventCallback { (_: Step) in clock.advance(by: .milliseconds(9)) }
+    let reports = Log<EventSlowHandler>()
+    let observation = central.observe(times: .none)
+    for _ in 0..<3 {
+      Step().queue(on: central)
+      pump.run()
+      let watch = central.watch(slowerThan: .milliseconds(5)) { if $0.hasReturned { reports.append($0) } }
+      for _ in 0..<2 { Step().queue(on: central) }
+      pump.run()
+      watch.end()
+    }
+    #expect(reports.entries(atLeast: 6).count == 6)
+    #expect(central.statistics.handled(Step.self).delivered == 9)
+    observation.end()
+    pump.cancel()
+    pump.run()
+  }
+
   @Test("a handler that does not return is reported while it runs, once, and again when it has returned", arguments: cores)
   func stuck(core: EventCentral.Core) {
     let central = EventCentral(core: core)

@@ -107,10 +107,12 @@
       observer.withLock { $0 = instruments }
       var table = evc_observer(
         context: Unmanaged.passUnretained(instruments).toOpaque(),
-        note: { context, key, events, isTimed in
-          Unmanaged<Instruments>.fromOpaque(context.unsafelyUnwrapped)._withUnsafeGuaranteedRef {
+        note: { context, key, events, isTimed, note in
+          let found = Unmanaged<Instruments>.fromOpaque(context.unsafelyUnwrapped)._withUnsafeGuaranteedRef {
             $0.note(UInt(key), Int(events), isTimed: isTimed)
           }
+          note.unsafelyUnwrapped.pointee = evc_note(
+            time: found.time, tally: found.tally?.assumingMemoryBound(to: evc_tally.self), marks: found.isMeasured)
         })
       requireCore(evc_router_set_observer(router, &table), "observe a router")
     }

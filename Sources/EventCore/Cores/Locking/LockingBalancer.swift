@@ -64,7 +64,7 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
         let load = entry.load.unsafelyUnwrapped
         guard load.promise(1) else { continue }
         record.header.pointee.subscription = entry.subscription
-        record.header.pointee.generation = entry.generation
+        record.header.pointee.generation = entry.generation | record.header.pointee.generation & EnvelopeLayout.mark
         // Nobody asked for the time when the dispatch began; it has not returned yet (D8).
         if entry.timed, record.header.pointee.time == 0 {
           record.header.pointee.time = chooser.clock?.now ?? monotonicNanoseconds()

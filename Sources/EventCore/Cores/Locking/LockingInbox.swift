@@ -93,7 +93,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   /// goes. Until `finishPost`, the mutex stays locked. Nil, and unlocked, if the inbox refuses.
   @inline(__always)
   func beginPost(
-    _ entry: LockingSnapshot.Entry, lane: UInt8, length: Int, time: UInt64
+    _ entry: LockingSnapshot.Entry, lane: UInt8, length: Int, _ note: Instruments.Note
   ) -> UnsafeMutableRawPointer? {
     mutex.lock()
     guard !hot.pointee.refuses else {
@@ -104,8 +104,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     let record = reserve(length, in: Int(lane))
     // The link tells the second step the inbox.
     record.initialize(
-      entry.subscription, entry.generation, link: Unmanaged.passUnretained(self).toOpaque(),
-      lane: lane, length: length, time: time)
+      entry.subscription, entry.generation | note.mark, link: Unmanaged.passUnretained(self).toOpaque(),
+      lane: lane, length: length, time: note.time)
     return record.address + EnvelopeLayout.payload
   }
 

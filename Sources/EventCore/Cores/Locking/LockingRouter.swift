@@ -106,15 +106,15 @@ final class LockingRouter: RouterCore {
     self.clock = clock
   }
 
-  /// What the events of a dispatch bear as their time.
+  /// What the events of a dispatch bear.
   @inline(__always)
-  private func time(_ snapshot: LockingSnapshot, _ events: Int) -> UInt64 {
+  private func note(_ snapshot: LockingSnapshot, _ events: Int) -> Instruments.Note {
     if let observation = snapshot.observation {
       return observation.instruments._withUnsafeGuaranteedRef {
         $0.note(observation.key, events, isTimed: snapshot.isTimed)
       }
     }
-    return snapshot.isTimed ? clock?.now ?? monotonicNanoseconds() : 0
+    return Instruments.Note(time: snapshot.isTimed ? clock?.now ?? monotonicNanoseconds() : 0)
   }
 
   func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer? {
@@ -124,9 +124,9 @@ final class LockingRouter: RouterCore {
     return route._withUnsafeGuaranteedRef { snapshot in
       guard let inbox = snapshot.onlyInbox else { return nil }
       let entry = snapshot.entries[0]
-      let time = self.time(snapshot, 1)
+      let note = note(snapshot, 1)
       return inbox._withUnsafeGuaranteedRef {
-        $0.beginPost(entry, lane: lane, length: LockingRecord.length(payload: size), time: time)
+        $0.beginPost(entry, lane: lane, length: LockingRecord.length(payload: size), note)
       }
     }
   }
@@ -151,13 +151,13 @@ final class LockingRouter: RouterCore {
     let isBoxed = !LockingRecord.holds(size, alignment)
     let length = isBoxed ? LockingRecord.pointerLength : LockingRecord.length(payload: size)
     let first = thread._withUnsafeGuaranteedRef { $0.takeMemory(receivers * events * length) }
-    let time = route._withUnsafeGuaranteedRef { self.time($0, events) }
+    let note = route._withUnsafeGuaranteedRef { self.note($0, events) }
     for (receiver, entry) in entries.enumerated() {
       for event in 0..<events {
         let record = LockingRecord(address: first + (receiver * events + event) * length)
         record.initialize(
-          entry.subscription, entry.generation, link: record.address + length, lane: lane,
-          length: length, time: time, flags: isBoxed ? EnvelopeLayout.boxed : 0)
+          entry.subscription, entry.generation | note.mark, link: record.address + length, lane: lane,
+          length: length, time: note.time, flags: isBoxed ? EnvelopeLayout.boxed : 0)
         guard isBoxed else { continue }
         // The records of an event share its box.
         record.pointer =
