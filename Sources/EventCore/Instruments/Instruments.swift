@@ -9,7 +9,7 @@ import Synchronization
 /// receivers count in their probes. Both begin and end with an event: whatever is dispatched after `change` has returned
 /// is counted. Some events are marked, and those the receivers also measure (`Receiver.deliverMeasured`).
 ///
-/// Synchronization: `sampling`, `limit`, `isTracing` and `isOn` are written under `changing`, and read by any thread,
+/// Synchronization: `sampling`, `limit`, `traceAddress` and `isOn` are written under `changing`, and read by any thread,
 /// relaxed: a change that comes a moment later is no harm. `state` has a mutex. Lock order: `changing`, then those of
 /// consumers' registries, then `state`.
 @usableFromInline
@@ -198,6 +198,10 @@ final class Instruments: Sendable {
   /// Begins to look on. Returns what `end` takes. Any thread, also inside a handler.
   func begin(_ wish: Wish, _ router: (Instruments?) -> Void) -> Int {
     change(router) { state in
+      // Here, where of two threads that begin a trace at once one is the second.
+      require(
+        wish.trace == nil || state.wishes.values.allSatisfy { $0.trace == nil },
+        "A central has one trace at a time, and this one is being traced: finish that one first.")
       state.count += 1
       state.wishes[state.count] = wish
       if let trace = wish.trace { state.traces.append(trace) }
@@ -209,9 +213,6 @@ final class Instruments: Sendable {
     let wish = change(router) { $0.wishes.removeValue(forKey: number) }
     withExtendedLifetime(wish) {}
   }
-
-  /// Whether a trace is being made.
-  var isTracing: Bool { trace != nil }
 
   private func change<Result>(_ router: (Instruments?) -> Void, _ body: (inout State) -> Result) -> Result {
     // The receivers are released outside of the lock, since that may run user code.

@@ -104,9 +104,6 @@ extension EventCentral {
     require(
       sampling != .none && limit > 0,
       "A trace has slices of some events: pass .all or .every(100), and a limit above 0; this one has \(sampling), \(limit).")
-    require(
-      !basis.instruments.isTracing,
-      "A central has one trace at a time, and this one is being traced: finish that one first.")
     return EventTracing(self, sampling, limit: limit)
   }
 }
