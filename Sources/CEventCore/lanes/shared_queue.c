@@ -122,8 +122,8 @@ static uint64_t tail_position(struct evc_shared_queue *queue, uint64_t head)
 {
 	struct evc_queue_segment *last = atomic_load_explicit(&queue->tail, memory_order_acquire);
 	uint64_t first = last->number * EVC_QUEUE_CELLS;
-	/* Relaxed: a hint, which may be too low. */
-	uint64_t tail = atomic_load_explicit(&last->tail, memory_order_relaxed);
+	/* A hint, which may be too low. Acquire, as above. */
+	uint64_t tail = atomic_load_explicit(&last->tail, memory_order_acquire);
 
 	if (first + tail < head)
 		tail = head - first;

@@ -229,6 +229,6 @@ void evc_thread_forget_tallies(void)
 	struct evc_thread_record *record = evc_thread_record_current;
 
 	for (size_t i = 0; record != NULL && i < EVC_ROUTE_CACHE_SIZE; i++)
-		record->routes[i].tally = NULL;
+		record->counts[i].tally = NULL;
 }
 #endif

@@ -26,7 +26,13 @@ struct evc_route_cache_entry {
 	struct evc_route *route;
 	/* Holds a reference; NULL for a key without subscriptions. */
 	struct evc_snapshot *snapshot;
-	/* Where the snapshot's observer has dispatches of `origin` counted; NULL if it is told of each. */
+};
+
+/*
+ * Where the observer of a cached route has dispatches of an origin counted; `tally` is NULL if it is told of each. Apart
+ * from the routes, which every dispatch looks at.
+ */
+struct evc_route_counts {
 	struct evc_tally *tally;
 	uint64_t origin;
 };
@@ -55,6 +61,7 @@ struct evc_thread_record {
 	struct evc_cursor envelopes[EVC_LANE_COUNT];
 	struct evc_cursor boxes[EVC_CLASS_COUNT];
 	struct evc_route_cache_entry routes[EVC_ROUTE_CACHE_SIZE];
+	struct evc_route_counts counts[EVC_ROUTE_CACHE_SIZE];
 	/* The number of dispatches between begin and commit: their snapshots must not leave the cache. */
 	uint32_t pins;
 	/* One for each evc_spare_kind. */

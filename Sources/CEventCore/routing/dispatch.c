@@ -41,7 +41,7 @@ static __attribute__((noinline)) void *begin_slowly(struct evc_thread_record *re
 	const struct evc_snapshot *snapshot = entry->snapshot;
 	struct evc_envelope *envelope;
 
-	if (snapshot->is_plain_if_counted && evc_envelope_is_in_hand(record, lane) && evc_route_count(entry, 1))
+	if (snapshot->is_plain_if_counted && evc_envelope_is_in_hand(record, lane) && evc_route_count(evc_route_counts_of(record, entry), 1))
 		return begin_in_hand(record, snapshot, lane);
 	if (snapshot->count != 1 || !evc_spares_reserve(record, snapshot->needs, 1))
 		return NULL;
@@ -50,7 +50,8 @@ static __attribute__((noinline)) void *begin_slowly(struct evc_thread_record *re
 		evc_spares_unreserve(record, snapshot->needs, 1);
 		return NULL;
 	}
-	evc_dispatch_address(envelope, &snapshot->entries[0], evc_snapshot_stamp(snapshot, entry, 1), lane, 0);
+	evc_dispatch_address(envelope, &snapshot->entries[0],
+			     evc_snapshot_stamp(snapshot, evc_route_counts_of(record, entry), 1), lane, 0);
 	record->pins++;
 	return envelope->bytes;
 }

@@ -127,6 +127,7 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 {
 	struct evc_thread_record *record;
 	struct evc_snapshot *snapshot;
+	struct evc_route_counts *counts;
 	enum evc_status status;
 	struct form form;
 	bool owned;
@@ -146,7 +147,8 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 		return EVC_OK;
 	}
 	/* What the cache has at the place is another route if the snapshot is not cached. */
-	form.stamp = evc_snapshot_stamp(snapshot, owned ? NULL : evc_route_cache_entry_for(router, key, record), events);
+	counts = owned ? NULL : evc_route_counts_of(record, evc_route_cache_entry_for(router, key, record));
+	form.stamp = evc_snapshot_stamp(snapshot, counts, events);
 	form.size = size;
 	form.alignment = alignment;
 	form.receivers = snapshot->count;

@@ -41,7 +41,7 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 	}
 	evc_slot_set_next(envelope, NULL);
 	evc_dispatch_address(envelope, receiver,
-			     evc_snapshot_stamp(entry->snapshot, entry, events), lane,
+			     evc_snapshot_stamp(entry->snapshot, evc_route_counts_of(record, entry), events), lane,
 			     EVC_ENVELOPE_BOXED | EVC_ENVELOPE_BATCH);
 	envelope->events = (uint8_t)events;
 	envelope->batch = (struct evc_batch){

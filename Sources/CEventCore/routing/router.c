@@ -272,6 +272,7 @@ enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 	*entry = (struct evc_route_cache_entry){
 		.router_number = router->number, .key = key, .route = route, .snapshot = *snapshot
 	};
+	*evc_route_counts_of(record, entry) = (struct evc_route_counts){ .tally = NULL };
 	if (evicted != NULL)
 		evc_snapshot_release(evicted);
 	return EVC_OK;
@@ -283,6 +284,7 @@ void evc_route_cache_clear(struct evc_thread_record *record)
 		struct evc_snapshot *snapshot = record->routes[i].snapshot;
 
 		record->routes[i] = (struct evc_route_cache_entry){ .router_number = 0 };
+		record->counts[i].tally = NULL;
 		if (snapshot != NULL)
 			evc_snapshot_release(snapshot);
 	}

@@ -74,6 +74,13 @@ static inline struct evc_route_cache_entry *evc_route_cache_entry_for(struct evc
 	return &record->routes[evc_route_hash(key ^ router->number) % EVC_ROUTE_CACHE_SIZE];
 }
 
+/* Where dispatches to a cached route are counted. */
+static inline struct evc_route_counts *evc_route_counts_of(struct evc_thread_record *record,
+							   const struct evc_route_cache_entry *entry)
+{
+	return &record->counts[entry - record->routes];
+}
+
 static inline bool evc_route_cache_hits(const struct evc_route_cache_entry *entry,
 					struct evc_router *router, uint64_t key)
 {

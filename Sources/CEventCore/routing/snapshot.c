@@ -199,19 +199,17 @@ enum evc_status evc_snapshot_observe(evc_current_snapshot *current, const struct
 	return EVC_OK;
 }
 
-struct evc_stamp evc_snapshot_stamp_slowly(const struct evc_snapshot *snapshot,
-					   struct evc_route_cache_entry *entry, uint32_t events)
+struct evc_stamp evc_snapshot_stamp_slowly(const struct evc_snapshot *snapshot, struct evc_route_counts *counts,
+					   uint32_t events)
 {
 	const struct evc_observation *observation = &snapshot->observation;
 	struct evc_note note = { 0 };
 
-	if (observation->observer.note == NULL || (entry != NULL && evc_route_count(entry, events)))
+	if (observation->observer.note == NULL || (counts != NULL && evc_route_count(counts, events)))
 		return (struct evc_stamp){ snapshot->timed ? evc_snapshot_time(snapshot) : 0, 0 };
 	observation->observer.note(observation->observer.context, observation->key, events, snapshot->timed, &note);
-	if (entry != NULL) {
-		entry->tally = note.tally;
-		entry->origin = evc_thread_origin;
-	}
+	if (counts != NULL)
+		*counts = (struct evc_route_counts){ note.tally, evc_thread_origin };
 	return (struct evc_stamp){ note.time, note.marks ? EVC_GENERATION_MARK : 0 };
 }
 

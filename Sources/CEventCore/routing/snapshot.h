@@ -99,14 +99,14 @@ struct evc_stamp {
 };
 
 /*
- * Counts a dispatch of `events` where the observer has it counted. False: it wants to be told of this one. `entry` is
- * the cached route of an observed snapshot.
+ * Counts a dispatch of `events` where the observer has it counted. False: it wants to be told of this one. `counts` is
+ * that of the cached route.
  */
-static inline bool evc_route_count(struct evc_route_cache_entry *entry, uint32_t events)
+static inline bool evc_route_count(const struct evc_route_counts *counts, uint32_t events)
 {
-	struct evc_tally *tally = entry->tally;
+	struct evc_tally *tally = counts->tally;
 
-	if (tally == NULL || entry->origin != evc_thread_origin || tally->left == 0)
+	if (tally == NULL || counts->origin != evc_thread_origin || tally->left == 0)
 		return false;
 	tally->left--;
 	/* Relaxed: a number that publishes nothing. Only this thread writes it. */
@@ -114,17 +114,17 @@ static inline bool evc_route_count(struct evc_route_cache_entry *entry, uint32_t
 	return true;
 }
 
-/* `entry` is the route that has the snapshot; NULL if it is not cached. */
-struct evc_stamp evc_snapshot_stamp_slowly(const struct evc_snapshot *snapshot,
-					   struct evc_route_cache_entry *entry, uint32_t events);
+/* `counts` is that of the snapshot's route; NULL if it is not cached. */
+struct evc_stamp evc_snapshot_stamp_slowly(const struct evc_snapshot *snapshot, struct evc_route_counts *counts,
+					   uint32_t events);
 
 /* What a dispatch of `events` through the owner of a snapshot writes into them. */
 static inline struct evc_stamp evc_snapshot_stamp(const struct evc_snapshot *snapshot,
-						  struct evc_route_cache_entry *entry, uint32_t events)
+						  struct evc_route_counts *counts, uint32_t events)
 {
 	if (evc_likely(!snapshot->is_stamped))
 		return (struct evc_stamp){ 0, 0 };
-	return evc_snapshot_stamp_slowly(snapshot, entry, events);
+	return evc_snapshot_stamp_slowly(snapshot, counts, events);
 }
 
 /* Drops the owner's reference after a grace period. `snapshot` may be NULL. */

@@ -7,6 +7,8 @@ extension Consumer {
   struct Held {
     /// Whether `owner` is set; checked after each event.
     @usableFromInline var hasOwner = false
+    /// How many events were taken, handled or skipped.
+    @usableFromInline var taken: UInt64 = 0
     /// The owner, since a handler needed it; else nil.
     var owner: AnyObject?
     /// The requesters that this consumer holds over the run. Each stores its index here.

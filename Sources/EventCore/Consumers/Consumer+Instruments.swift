@@ -22,9 +22,12 @@ extension Consumer: Instrumented {
 
 extension Consumer {
   var statistics: EventThreadStatistics {
-    let taken = taken
+    // Those that are counted by type, and those that are not.
+    let (counted, others) = (probe.total, HandledCounts(calls.counts.memory))
     return EventThreadStatistics(
-      delivered: taken.delivered, skipped: taken.skipped + mailbox.supersededCount, cancelled: mailbox.counts().dropped)
+      delivered: counted.delivered + others[HandledCounts.delivered],
+      skipped: counted.skipped + others[HandledCounts.skipped] + mailbox.supersededCount,
+      cancelled: mailbox.counts().dropped)
   }
 
   var mailboxStatistics: EventMailboxStatistics {
@@ -33,17 +36,6 @@ extension Consumer {
       mailbox.overflow)
   }
 
-  /// How many events were taken: those that are counted by type and those that are not.
-  private var taken: (delivered: UInt64, skipped: UInt64) {
-    let counted = probe.total
-    return (
-      calls.counts[HandledCounts.delivered] &+ counted.delivered, calls.counts[HandledCounts.skipped] &+ counted.skipped
-    )
-  }
-
-  /// How many events were taken: delivered or skipped. Exact on the consumer's thread.
-  var handled: UInt64 {
-    let taken = taken
-    return taken.delivered &+ taken.skipped
-  }
+  /// How many events were taken: delivered or skipped. On the consumer's thread.
+  var handled: UInt64 { held.pointee.taken }
 }

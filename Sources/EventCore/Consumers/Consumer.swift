@@ -145,8 +145,8 @@ final class Consumer: @unchecked Sendable {
   /// Runs `body` with this consumer as the one whose handlers the thread runs.
   private func asCurrent<Result>(_ body: () -> Result) -> Result {
     // Observers count what the handlers dispatch as the consumer's.
-    let before = DispatchOrigin.set(UInt64(probe.number))
-    defer { _ = DispatchOrigin.set(before) }
+    let before = basis.core.setOrigin(UInt64(probe.number))
+    defer { _ = basis.core.setOrigin(before) }
     return Self.current.with(self, body)
   }
 
@@ -264,7 +264,9 @@ final class Consumer: @unchecked Sendable {
   @inline(__always)
   func didCall(_ called: Bool, _ counts: HandledCounts) {
     calls.didLeaveHandler()
-    let count = counts.add(to: called ? HandledCounts.delivered : HandledCounts.skipped)
+    counts.add(to: called ? HandledCounts.delivered : HandledCounts.skipped)
+    held.pointee.taken &+= 1
+    let count = held.pointee.taken
     if count % Upkeep.eventsBetween == 0 {
       hooks.upkeep?(.whileBusy)
     }
@@ -277,14 +279,14 @@ final class Consumer: @unchecked Sendable {
   @inline(__always)
   func didCallDirectly(_ called: Bool, _ counts: HandledCounts) {
     calls.didLeaveHandler()
-    let delivered = counts.memory + HandledCounts.delivered
-    let count = delivered.pointee.load(ordering: .relaxed) &+ 1
+    let count = held.pointee.taken &+ 1
     // The periodic work is in `didCall`; `Upkeep.eventsBetween` is a multiple of `Held.events`.
     guard called && count % Held.events != 0 && !held.pointee.hasOwner else {
       didCallAny(called, counts)
       return
     }
-    delivered.pointee.store(count, ordering: .relaxed)
+    held.pointee.taken = count
+    counts.add(to: HandledCounts.delivered)
   }
 
   @usableFromInline

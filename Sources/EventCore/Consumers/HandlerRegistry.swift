@@ -19,9 +19,10 @@ final class HandlerRegistry: @unchecked Sendable {
     var isClosed = false
     /// Whether it was closed to handle first what waits.
     var isDraining = false
-    /// As the instruments of the central say, both.
+    /// What the instruments of the central want.
     var isObserved = false
     var isWatching = false
+    var sampling: UInt32 = 0
 
     var all: [Receiver] { Array(receivers.values) + Array(conflated.values) }
   }
@@ -148,11 +149,15 @@ final class HandlerRegistry: @unchecked Sendable {
   func followInstruments() {
     let instruments = consumer.basis.instruments
     state.withLock { state in
-      let (isObserved, isWatching) = (instruments.isObserved, instruments.isWatching)
-      guard !state.isClosed, (state.isObserved, state.isWatching) != (isObserved, isWatching) else { return }
-      (state.isObserved, state.isWatching) = (isObserved, isWatching)
+      let before = (state.isObserved, state.isWatching, state.sampling)
+      let now = (instruments.isObserved, instruments.isWatching, instruments.sampling.load(ordering: .relaxed))
+      guard !state.isClosed, before != now else { return }
+      (state.isObserved, state.isWatching, state.sampling) = now
       // First the receivers, so that nothing is told without being counted; events that come meanwhile are timed later.
-      for receiver in state.all { observe(receiver, state) }
+      if (before.0, before.1) != (now.0, now.1) {
+        for receiver in state.all { observe(receiver, state) }
+      }
+      // Also if only the sampling is another: threads count what the routers need not tell of by the sampling before.
       routes.observe(by: state.isObserved ? instruments : nil)
       consumer.hooks.shared?.observe(by: state.isObserved ? instruments : nil)
     }

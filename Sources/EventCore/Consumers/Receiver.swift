@@ -165,6 +165,9 @@ final class Receiver: @unchecked Sendable {
   /// Raises the generation, by which events that are dispatched from now on can be told from earlier ones. Under the
   /// registry's lock.
   func raise() {
+    require(
+      generation < Self.lastGeneration,
+      "A sticky event type can have 2,147,483,646 registrations on one thread, and it has had them: make a new thread.")
     let next = generation + 1
     additions.withLock { $0.generation = next }
     // Releasing: pairs with `generation`.

@@ -21,6 +21,25 @@ extension EventCentral {
     /// The fastest of the available cores.
     public static var `default`: Core { available[0] }
 
+    /// Says whose handlers the calling thread runs, by the number of their probe, 0 for nobody's; for the dispatches to
+    /// all centrals, whichever core they have. Returns who it was before. The C core counts by it; the locking one asks
+    /// each time.
+    @inline(__always)
+    func setOrigin(_ origin: UInt64) -> UInt64 {
+      #if URCU
+        lockFreeSetOrigin(origin)
+      #else
+        0
+      #endif
+    }
+
+    /// Has the calling thread forget where it counts, before that memory goes.
+    func forgetTallies() {
+      #if URCU
+        lockFreeForgetTallies()
+      #endif
+    }
+
     /// How this core's implementation of each seam is made.
     var parts: CoreParts {
       switch self {

@@ -65,14 +65,18 @@ final class InstrumentedThread: @unchecked Sendable {
 
   static let all = ThreadLocal<InstrumentedThread>(keepsValues: true)
 
-  init() {
+  /// Has the thread tell of its next dispatches, before the memory goes where a core counts them.
+  private let forgetTallies: @Sendable () -> Void
+
+  init(_ forgetTallies: @escaping @Sendable () -> Void) {
+    self.forgetTallies = forgetTallies
     state = .allocate(capacity: 1)
     state.initialize(to: State())
   }
 
   deinit {
     // The thread may dispatch once more while it ends.
-    DispatchOrigin.forgetTallies()
+    forgetTallies()
     for count in state.pointee.counts.values { count.instruments?.fold(count) }
     state.deinitialize(count: 1)
     state.deallocate()
@@ -108,7 +112,7 @@ final class InstrumentedThread: @unchecked Sendable {
 
   /// Lets go of the counts for receivers and centrals that are gone.
   private func foldOver() {
-    DispatchOrigin.forgetTallies()
+    forgetTallies()
     for (key, count) in state.pointee.counts where count.source?.isOver == true || count.instruments == nil {
       count.instruments?.fold(count)
       state.pointee.counts[key] = nil

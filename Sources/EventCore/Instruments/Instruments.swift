@@ -19,6 +19,8 @@ final class Instruments: Sendable {
   private let clock: CentralClock?
   /// The receiver whose handler runs on the calling thread, not retained; nil outside of handlers.
   private let source: @Sendable () -> Unmanaged<ConsumerProbe>?
+  /// Has the calling thread forget where the core counts.
+  private let forgetTallies: @Sendable () -> Void
   /// A copy of the global constant, each use of which would ask whether it has been made.
   private let threads = InstrumentedThread.all
   /// The key of consumers' own jobs, which are no events of the user's. A copy likewise.
@@ -68,7 +70,11 @@ final class Instruments: Sendable {
 
   private static let count = Atomic<UInt64>(0)
 
-  init(_ clock: CentralClock?, source: @escaping @Sendable () -> Unmanaged<ConsumerProbe>?) {
+  init(
+    _ clock: CentralClock?, source: @escaping @Sendable () -> Unmanaged<ConsumerProbe>?,
+    forgetTallies: @escaping @Sendable () -> Void
+  ) {
+    self.forgetTallies = forgetTallies
     number = Self.count.wrappingAdd(1, ordering: .relaxed).newValue
     self.clock = clock
     self.source = source
@@ -102,7 +108,7 @@ final class Instruments: Sendable {
   /// Counts a dispatch, on its thread. `isTimed`: a handler needs the time.
   func note(_ key: UInt, _ events: Int, isTimed: Bool) -> Note {
     guard key != jobs else { return Note(time: isTimed ? now : 0) }
-    return threads.kept(or: InstrumentedThread.init)._withUnsafeGuaranteedRef { thread in
+    return threads.kept(or: { InstrumentedThread(forgetTallies) })._withUnsafeGuaranteedRef { thread in
       let every = sampling.load(ordering: .relaxed)
       return thread.count(key, source(), self)._withUnsafeGuaranteedRef { count in
         guard count.add(events, every) else { return Note(time: isTimed ? now : 0, tally: count.tally) }
@@ -124,7 +130,7 @@ final class Instruments: Sendable {
   func trace(_ probe: ReceiverProbe, from begin: UInt64, to end: UInt64, dispatched: UInt64) {
     trace?._withUnsafeGuaranteedRef { trace in
       trace.keep(probe)
-      threads.kept(or: InstrumentedThread.init)._withUnsafeGuaranteedRef {
+      threads.kept(or: { InstrumentedThread(forgetTallies) })._withUnsafeGuaranteedRef {
         trace.append(
           TraceRecord(key: probe.key, probe: .passUnretained(probe), begin: begin, end: end, dispatched: dispatched), $0)
       }

@@ -45,11 +45,13 @@ struct HandledCounts {
   /// Events for which one was.
   @inlinable @inline(__always) static var delivered: Int { 1 }
 
-  /// Counts an event on the consumer's thread, which alone writes. Returns the new value of the counter.
+  /// Any thread.
+  subscript(index: Int) -> UInt64 { memory[index].load(ordering: .relaxed) }
+
+  /// Counts an event on the consumer's thread, which alone writes.
+  @inlinable
   @inline(__always)
-  func add(to index: Int) -> UInt64 {
-    let count = memory[index].load(ordering: .relaxed) &+ 1
-    memory[index].store(count, ordering: .relaxed)
-    return count
+  func add(to index: Int) {
+    memory[index].store(memory[index].load(ordering: .relaxed) &+ 1, ordering: .relaxed)
   }
 }

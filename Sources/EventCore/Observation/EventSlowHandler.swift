@@ -32,6 +32,9 @@ extension EventCentral {
   ///   - report: Called for each longer one; one call at a time.
   /// - Returns: Keep it for as long as you want to watch.
   ///
+  /// **Order**: a receiver is watched from the first event on that it takes of those that are dispatched after this
+  /// returns.
+  ///
   /// **Threads**: any; reports come on a queue of the watch.
   ///
   /// **Complexity**: as ``observe(times:)`` with `.none`, and two looks at the central's clock for each event at each

@@ -19,7 +19,7 @@ struct CentralBasis: Sendable {
     core: EventCentral.Core, clock: CentralClock? = nil, timersInPumps: Bool = false, carrier: EventCarrier? = nil,
     source: @escaping @Sendable () -> Unmanaged<ConsumerProbe>? = { nil }
   ) {
-    instruments = Instruments(clock, source: source)
+    instruments = Instruments(clock, source: source) { core.forgetTallies() }
     self.carrier = carrier
     self.core = core
     self.clock = clock

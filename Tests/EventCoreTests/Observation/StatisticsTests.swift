@@ -233,6 +233,33 @@ struct StatisticsTests {
     for pump in pumps { pump.cancel(); pump.run() }
   }
 
+  @Test("another sampling holds at once, also for what is sent straight to a receiver", arguments: cores)
+  func changedSampling(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    pump.addEventCallback { (_: Step) in }
+    let counting = central.observe(times: .none)
+    func send(_ count: Int) {
+      for _ in 0..<count {
+        Step().queue(on: central)
+        pump.queueEvent(Step())
+      }
+      pump.run()
+    }
+    send(3)
+    #expect(central.statistics.handled(Step.self).waiting.count == 0)
+    for round in 1...3 {
+      let timing = central.observe(times: .all)
+      send(5)
+      #expect(central.statistics.handled(Step.self).waiting.count == UInt64(10 * round))
+      timing.end()
+      send(7)
+    }
+    #expect(central.statistics.handled(Step.self).waiting.count == 30)
+    #expect(central.statistics.handled(Step.self).delivered == 78)
+    counting.end()
+  }
+
   @Test("bounds, latest-only interests and deterministic centrals count as elsewhere", arguments: cores)
   func others(core: EventCentral.Core) {
     let central = EventCentral(deterministic: 3, core: core)

@@ -46,11 +46,11 @@ struct TracingTests {
     var tracing: EventTracing? = central.startTracing()
     play()
     #expect(throws: EventTracing.FileError.self) { try tracing?.finish(writingTo: "/no such folder/trace.json") }
-    #expect(!(central.basis.instruments.trace != nil))
+    #expect(central.basis.instruments.trace == nil)
     tracing = central.startTracing()
     play()
     tracing = nil
-    #expect(tracing == nil && !(central.basis.instruments.trace != nil))
+    #expect(tracing == nil && central.basis.instruments.trace == nil)
     tracing = central.startTracing()
     play()
     #expect(tracing?.finish { _ in } == .init(dispatches: 1, handlings: 1, lost: 0))

@@ -143,6 +143,12 @@
   /// The core's barrier on every running thread of the process; false if the system has none.
   func lockFreeBarrier() -> Bool { evc_barrier_everywhere() }
 
+  /// Says whose handlers the calling thread runs. Returns who it was before.
+  func lockFreeSetOrigin(_ origin: UInt64) -> UInt64 { evc_thread_set_origin(origin) }
+
+  /// Has the calling thread tell observers of its next dispatches.
+  func lockFreeForgetTallies() { evc_thread_forget_tallies() }
+
   /// Sets envelopes aside for the calling thread.
   func lockFreeReserve(_ events: Int) {
     requireCore(evc_reserve(UInt32(clamping: events)), "reserve memory for events")
