@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 import Dispatch
-public import EventCore
+import EventCore
 import EventCoreMetrics
 import EventCoreServiceLifecycle
 import FlyingFox
@@ -21,12 +21,12 @@ public final class Chat: Sendable {
   ///   - port: Where it listens on the loopback; 0 takes a free one.
   ///   - buffer: How many lines may wait for a browser.
   ///   - moderators: How many threads work on messages.
-  ///   - core: The core of the world.
+  ///   - patience: How long a shutdown waits for browsers that do not read what is left for them.
   ///   - logger: Gets the report of the shutdown.
   public init(
-    port: UInt16, buffer: Int = 256, moderators: Int = 2, core: EventCentral.Core = .default, logger: Logger
+    port: UInt16, buffer: Int = 256, moderators: Int = 2, patience: Duration = .seconds(5), logger: Logger
   ) throws {
-    let world = EventCentral(core: core)
+    let world = EventCentral()
     let texts = TextMetrics()
     let counts = ChatCounts(texts)
     let pool = EventPool<Moderator>(
@@ -51,7 +51,7 @@ public final class Chat: Sendable {
     }
     http = HTTPServer(address: try .inet(ip4: "127.0.0.1", port: port), logger: .disabled, handler: routes)
     services = [
-      WebServer(http: http, hall: hall, open: open),
+      WebServer(http: http, hall: hall, open: open, patience: patience),
       EventService(pool, hall.thread, world, drainingFor: .seconds(10), logger: logger),
       door,
     ]

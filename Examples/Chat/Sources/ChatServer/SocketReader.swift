@@ -37,8 +37,8 @@ struct SocketReader: Sendable {
         case .pong:
           break
         case .close:
-          // In the order of what the room says, all of which is sent before.
-          seat.mailbox.queueEvent(Line.close(.normalClosure))
+          // Ahead of what the room says, which could displace it.
+          seat.mailbox.queueEvent(Line.close(.normalClosure), priority: .high)
           return
         default:
           seat.tell(.error(text: "A message is text."))

@@ -10,13 +10,12 @@ import ServiceLifecycle
 /// The part that browsers see: the page, the web sockets and the metrics. It ends last, since what the others still do
 /// during the shutdown is told through it.
 struct WebServer: Service {
-  /// How long browsers may take for what is left, once everything is in their mailboxes.
-  static let patience = Duration.seconds(5)
-
   let http: HTTPServer
   let hall: Hall
   /// The web sockets that are open.
   let open: DispatchGroup
+  /// How long browsers may take for what is left, once everything is in their mailboxes.
+  let patience: Duration
 
   func run() async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -28,7 +27,7 @@ struct WebServer: Service {
       }
       group.addTask {
         try await gracefulShutdown()
-        try await Task.sleep(for: Self.patience)
+        try await Task.sleep(for: patience)
       }
       // The first to end ends the others. For the server itself that cuts all connections.
       defer { group.cancelAll() }
@@ -67,7 +66,8 @@ struct ChatSocket: WSHandler {
     let seat: Seat
     do {
       guard door.isOpen else { throw Hall.Refusal(reason: Door.isClosing) }
-      seat = try await world.request(Join(name: name, room: room), within: .seconds(5))
+      // Without a limit: a seat that comes too late would be left to nobody.
+      seat = try await world.request(Join(name: name, room: room))
     } catch {
       let reason = (error as? Hall.Refusal)?.reason ?? "The server cannot let you in now."
       return AsyncStream { continuation in

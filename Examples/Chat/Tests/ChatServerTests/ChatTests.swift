@@ -64,6 +64,9 @@ struct ChatTests {
       #expect(try await anna.hear(\.left).name == "bob b")
       try await anna.send("/who")
       #expect(try await anna.hear(\.here).names == ["anna"])
+      // One that is gone without a word.
+      _ = try await Tab(port: port, room: "lobby", name: "carl")
+      #expect(try await anna.hear(\.left).name == "carl")
     }
   }
 

@@ -34,22 +34,28 @@ struct LoadTests {
     #expect(floods.flatMap(\.accepted).sorted() == Array(1...4_000))
   }
 
+  /// Sends so many messages of 4,000 bytes, more in all than the sockets to another tab hold, and reads them.
+  private func talk(_ tab: Tab, _ count: Int) async throws -> Flood {
+    let padding = String(repeating: "x", count: 4_000)
+    var (flood, sent) = (Flood(), 0)
+    while flood.said.count < count || flood.accepted.count < count {
+      while sent < count, sent - min(flood.accepted.count, flood.said.count) < 50 {
+        try await tab.send("\(sent) \(padding)")
+        sent += 1
+      }
+      guard let line = try await tab.line() else { break }
+      flood.take(line)
+    }
+    return flood
+  }
+
   @Test("A tab that does not read loses its own lines, told by count, and the others lose nothing")
   func slowReader() async throws {
     let count = 4_000
-    let padding = String(repeating: "x", count: 4_000)
     try await withChat(buffer: 200) { port, _ in
       let slow = try await Tab(port: port, room: "lobby", name: "slow", receiveBuffer: 4_096)
       let anna = try await Tab(port: port, room: "lobby", name: "anna")
-      var (fast, sent) = (Flood(), 0)
-      while fast.said.count < count || fast.accepted.count < count {
-        while sent < count, sent - min(fast.accepted.count, fast.said.count) < 50 {
-          try await anna.send("\(sent) \(padding)")
-          sent += 1
-        }
-        guard let line = try await anna.line() else { break }
-        fast.take(line)
-      }
+      let fast = try await talk(anna, count)
       #expect(fast.missed == 0 && fast.errors.isEmpty)
       #expect(fast.numbers == Array(1...count))
 
@@ -85,5 +91,22 @@ struct LoadTests {
       #expect(flood.missed == 0)
       #expect(flood.numbers == accepted)
     }
+  }
+
+  @Test("A tab that does not read keeps a shutdown waiting as long as it may, and is then cut off")
+  func stuckAtShutdown() async throws {
+    let (stuck, flood) = try await withChat(patience: .milliseconds(500)) { port, group in
+      let stuck = try await Tab(port: port, room: "lobby", name: "stuck", receiveBuffer: 4_096)
+      let anna = try await Tab(port: port, room: "lobby", name: "anna")
+      var flood = try await talk(anna, 3_000)
+      await group.triggerGracefulShutdown()
+      while let line = try await anna.line() { flood.take(line) }
+      flood.closing = anna.closing?.code
+      return (stuck, flood)
+    }
+    #expect(flood.closing == 1001)
+    #expect(flood.numbers == Array(1...3_000))
+    await #expect(throws: (any Error).self) { while try await stuck.line() != nil {} }
+    #expect(stuck.closing == nil)
   }
 }

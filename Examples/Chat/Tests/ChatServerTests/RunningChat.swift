@@ -10,10 +10,11 @@ import ServiceLifecycle
 ///
 /// - Returns: What `body` returns, after the shutdown.
 func withChat<Result: Sendable>(
-  buffer: Int = 256, _ body: @Sendable (_ port: UInt16, _ group: ServiceGroup) async throws -> Result
+  buffer: Int = 256, patience: Duration = .seconds(60),
+  _ body: @Sendable (_ port: UInt16, _ group: ServiceGroup) async throws -> Result
 ) async throws -> Result {
   let logger = Logger(label: "chat", factory: { _ in SwiftLogNoOpLogHandler() })
-  let chat = try Chat(port: 0, buffer: buffer, logger: logger)
+  let chat = try Chat(port: 0, buffer: buffer, patience: patience, logger: logger)
   let group = ServiceGroup(services: chat.services, logger: logger)
   async let running: Void = group.run()
   let port = try await chat.port()

@@ -6,8 +6,8 @@ import Foundation
 
 /// A browser's tab in small: a web socket (RFC 6455) on the loopback that sends masked texts and gets lines.
 ///
-/// One task uses it.
-final class Tab {
+/// One task uses it at a time, which makes it safe to send.
+final class Tab: @unchecked Sendable {
   struct Failure: Error {
     let text: String
   }
