@@ -49,8 +49,8 @@ let page = #"""
       event.preventDefault();
       socket?.close();
       at("said").replaceChildren();
-      const asked = new URLSearchParams(new FormData(event.target));
-      const mine = socket = new WebSocket(`ws://${location.host}/chat?${asked}`);
+      const [name, room] = ["name", "room"].map(field => encodeURIComponent(event.target[field].value));
+      const mine = socket = new WebSocket(`ws://${location.host}/chat?name=${name}&room=${room}`);
       mine.onmessage = ({ data }) => {
         if (mine !== socket) return;
         for (const line of data.split("\n").map(JSON.parse))

@@ -12,8 +12,7 @@ struct Program {
   static func main() async throws {
     let argument = CommandLine.arguments.dropFirst().first ?? "8080"
     guard let port = UInt16(argument) else {
-      FileHandle.standardError.write(Data("eventcore-chat: \(argument) is not a port from 0 to 65535.\n".utf8))
-      exit(2)
+      fail(2, "\(argument) is not a port from 0 to 65535.")
     }
     let logger = Logger(label: "eventcore-chat", factory: StreamLogHandler.standardError(label:))
     let chat = try Chat(port: port, logger: logger)
@@ -21,8 +20,17 @@ struct Program {
       let address = "http://127.0.0.1:\(try await chat.port())\n"
       FileHandle.standardOutput.write(Data(address.utf8))
     }
-    try await ServiceGroup(
-      services: chat.services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger
-    ).run()
+    do {
+      try await ServiceGroup(
+        services: chat.services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger
+      ).run()
+    } catch {
+      fail(1, "it cannot serve on port \(port): \(error)")
+    }
+  }
+
+  private static func fail(_ status: Int32, _ reason: String) -> Never {
+    FileHandle.standardError.write(Data("eventcore-chat: \(reason)\n".utf8))
+    exit(status)
   }
 }

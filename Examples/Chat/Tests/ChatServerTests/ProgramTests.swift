@@ -7,11 +7,16 @@
 
   @Suite(.serialized, .timeLimit(.minutes(2)))
   struct ProgramTests {
-    @Test("SIGTERM to the program in the middle of a load: what was accepted reaches everybody, and it ends in order")
-    func terminate() async throws {
+    private func program(_ argument: String) -> Process {
       let process = Process()
       process.executableURL = Bundle.main.executableURL!.deletingLastPathComponent().appending(path: "eventcore-chat")
-      process.arguments = ["0"]
+      process.arguments = [argument]
+      return process
+    }
+
+    @Test("SIGTERM to the program in the middle of a load: what was accepted reaches everybody, and it ends in order")
+    func terminate() async throws {
+      let process = program("0")
       let (output, errors) = (Pipe(), Pipe())
       process.standardOutput = output
       process.standardError = errors
@@ -38,15 +43,19 @@
       #expect(said.contains("EventPool<Moderator> was drained") && said.contains("0 left; EventCentral"), "\(said)")
     }
 
-    @Test("A port that is none is refused")
-    func badPort() throws {
-      let process = Process()
-      process.executableURL = Bundle.main.executableURL!.deletingLastPathComponent().appending(path: "eventcore-chat")
-      process.arguments = ["http"]
-      process.standardError = Pipe()
-      try process.run()
-      process.waitUntilExit()
-      #expect(process.terminationStatus == 2)
+    @Test("A port that is none, or is taken, is refused with a sentence")
+    func badPort() async throws {
+      try await withChat { port, _ in
+        for (argument, status, sentence) in [("http", 2, "not a port"), ("\(port)", 1, "cannot serve on port \(port)")] {
+          let (process, errors) = (program(argument), Pipe())
+          process.standardError = errors
+          try process.run()
+          let said = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+          process.waitUntilExit()
+          #expect(process.terminationReason == .exit && process.terminationStatus == status)
+          #expect(said.contains(sentence), "\(said)")
+        }
+      }
     }
   }
 #endif

@@ -96,7 +96,7 @@ final class Tab: @unchecked Sendable {
       case 1:
         lines = String(decoding: payload, as: UTF8.self).components(separatedBy: "\n")[...]
       case 8:
-        let code = payload.count < 2 ? 1005 : Int(payload[payload.startIndex]) << 8 | Int(payload[payload.startIndex + 1])
+        let code = payload.prefix(2).reduce(0) { $0 << 8 | Int($1) }
         closing = (code, String(decoding: payload.dropFirst(2), as: UTF8.self))
         try? await send(opcode: 8, Array(payload.prefix(2)))
       case 10:
