@@ -3,6 +3,7 @@
 #
 # make demo    the main job: the demo on this machine's own counters (installs what is missing)
 # make play    a game in the terminal, on one pump (installs what is missing)
+# make chat    a chat server for browsers on this machine; says the address to open (installs what is missing)
 # make demo-network   a weather network in three processes, over a server of NATS that it starts (installs what is missing)
 # make test    all tests (installs what is missing), one after the other: they make threads of their own
 # make bench   all figures, about twelve minutes; make bench-quick: those of 24 bytes, two minutes
@@ -13,6 +14,7 @@ SHELL := /bin/bash
 CC ?= cc
 DEMO_ARGUMENTS ?=
 PLAY_ARGUMENTS ?=
+CHAT_PORT ?= 8080
 DEMO_SECONDS ?= 20
 TEST_ARGUMENTS ?=
 
@@ -23,13 +25,17 @@ C_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -Iinclude -ISources/CEventCore
 include c.mk
 
 .DEFAULT_GOAL := demo
-.PHONY: demo play demo-network test bench bench-quick check setup c-program models explore sanitize clean
+.PHONY: demo play chat demo-network test bench bench-quick check setup c-program models explore sanitize clean
 
 demo: setup
 	swift run --package-path Examples -c release eventcore-demo $(DEMO_ARGUMENTS)
 
 play: setup
 	swift run --package-path Examples -c release eventcore-game $(PLAY_ARGUMENTS)
+
+# CHAT_PORT: where it listens; 0 takes a free one.
+chat: setup
+	swift run --package-path Examples/Chat -c release eventcore-chat $(CHAT_PORT)
 
 # DEMO_SECONDS: how long.
 demo-network:
@@ -78,4 +84,4 @@ sanitize:
 	scripts/sanitize.sh
 
 clean:
-	rm -rf .build .build-* Examples/.build Benchmarks/.build Bridges/NATS/.build Bridges/NATS/.build-*
+	rm -rf .build .build-* Examples/.build Examples/Chat/.build Benchmarks/.build Bridges/NATS/.build Bridges/NATS/.build-*

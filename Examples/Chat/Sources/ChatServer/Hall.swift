@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import FlyingFox
+
+/// Owns all rooms: who is there, what was said, and in which order. An actor on an event thread of its own: what the
+/// events bring and what others await is done there, one at a time, and without a lock.
+actor Hall {
+  /// Why somebody cannot join, in a sentence for a browser.
+  struct Refusal: Error {
+    let reason: String
+  }
+
+  private struct Room {
+    /// A world of its own: what is dispatched here reaches the seats of the room, and nobody else.
+    let floor = EventCentral()
+    var seats: [Int: Seat] = [:]
+    var history: [String] = []
+    var lastNumber = 0
+
+    var names: [String] { seats.values.map(\.name).sorted() }
+  }
+
+  private static let maximumRooms = 1_000
+  private static let historyLength = 50
+
+  nonisolated let thread: EventThread
+  nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+  private let buffer: Int
+  private let counts: ChatCounts
+  private var rooms: [String: Room] = [:]
+  private var lastSeat = 0
+
+  /// - Parameter buffer: How many lines may wait for a browser.
+  init(on world: EventCentral, buffer: Int, counts: ChatCounts) {
+    thread = EventThread(on: world, name: "Hall")
+    self.buffer = buffer
+    self.counts = counts
+    // Weak, since the thread keeps its callbacks, and the actor keeps the thread.
+    thread.addEventCallback { [weak self] (message: Moderated) in self?.assumeIsolated { $0.say(message) } }
+    thread.addEventCallback { [weak self] (left: Left) in self?.assumeIsolated { $0.leave(left.seat) } }
+    Join.answer(on: thread) { [weak self] query in try Self.on(self) { try $0.join(query) } }
+    WhoIsHere.answer(on: thread) { [weak self] query in try Self.on(self) { $0.rooms[query.room]?.names ?? [] } }
+    History.answer(on: thread) { [weak self] query in try Self.on(self) { $0.rooms[query.room]?.history ?? [] } }
+  }
+
+  private static func on<Answer: Sendable>(
+    _ hall: Hall?, _ body: (isolated Hall) throws -> Answer
+  ) throws -> Answer {
+    guard let hall else { throw Refusal(reason: Door.isClosing) }
+    return try hall.assumeIsolated(body)
+  }
+
+  /// The one place where messages get their order. The browser is told that its message is accepted when it is in the
+  /// mailbox of each seat.
+  private func say(_ message: Moderated) {
+    let seat = message.seat
+    guard var room = rooms[seat.room] else { return seat.answer(.error(text: "The room is gone.")) }
+    room.lastNumber += 1
+    let text = "{\"number\":\(room.lastNumber),\"said\":\(message.body)}"
+    room.history.append(text)
+    if room.history.count > Self.historyLength { room.history.removeFirst() }
+    rooms[seat.room] = room
+    room.floor.queueEvent(Line.text(text))
+    seat.answer(.accepted(number: room.lastNumber))
+    counts.accepted.increment()
+  }
+
+  private func join(_ query: Join) throws -> Seat {
+    if rooms[query.room] == nil, rooms.count >= Self.maximumRooms {
+      rooms = rooms.filter { !$0.value.seats.isEmpty }
+      guard rooms.count < Self.maximumRooms else { throw Refusal(reason: "All rooms are taken.") }
+    }
+    var room = rooms[query.room] ?? Room()
+    room.floor.queueEvent(Line.text(Notice.arrived(name: query.name).json))
+    lastSeat += 1
+    let seat = Seat(number: lastSeat, name: query.name, room: query.room, on: room.floor, buffer: buffer)
+    room.seats[seat.number] = seat
+    rooms[query.room] = room
+    // Its first lines: nothing is said between them and what the room says next.
+    seat.tell(.here(names: room.names))
+    seat.mailbox.queueEvent(Line.history(room.history), priority: .high)
+    counts.seats.increment()
+    return seat
+  }
+
+  private func leave(_ seat: Seat) {
+    guard rooms[seat.room]?.seats.removeValue(forKey: seat.number) != nil else { return }
+    rooms[seat.room]?.floor.queueEvent(Line.text(Notice.left(name: seat.name).json))
+    counts.seats.decrement()
+  }
+
+  /// Sends every web socket its last line. After the thread has ended, too: the actor then runs elsewhere.
+  func sayGoodbye() {
+    for room in rooms.values { room.floor.queueEvent(Line.close(.goingAway)) }
+  }
+}
+
+extension Line {
+  /// Messages as they were said, in one line.
+  static func history(_ messages: [String]) -> Line { .text("{\"history\":[\(messages.joined(separator: ","))]}") }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import FlyingFox
+import Foundation
+
+/// Reads what one browser sends: messages and commands, each a text of a web socket. What is wrong is answered with an
+/// error, to this browser alone.
+struct SocketReader: Sendable {
+  static let maximumLength = 4_096
+  private static let patience = Duration.seconds(5)
+
+  let seat: Seat
+  let world: EventCentral
+  let door: Door
+
+  /// Reads until the browser closes its web socket, or is gone.
+  func read(_ frames: AsyncThrowingStream<WSFrame, any Error>) async {
+    var text = Data()
+    var isTooLong = false
+    do {
+      for try await frame in frames {
+        switch frame.opcode {
+        case .text, .continuation:
+          isTooLong = isTooLong || text.count + frame.payload.count > Self.maximumLength
+          text.append(isTooLong ? Data() : frame.payload)
+          guard frame.fin else { continue }
+          if isTooLong {
+            seat.tell(.error(text: "A message has at most \(Self.maximumLength) bytes."))
+          } else {
+            await handle(text)
+          }
+          (text, isTooLong) = (Data(), false)
+        case .ping:
+          seat.mailbox.queueEvent(Line.pong(frame.payload), priority: .high)
+        case .pong:
+          break
+        case .close:
+          // Ahead of what the room says, which could displace it.
+          seat.mailbox.queueEvent(Line.close(.normalClosure), priority: .high)
+          return
+        default:
+          seat.tell(.error(text: "A message is text."))
+        }
+      }
+    } catch {
+      // As if it had ended.
+    }
+    seat.mailbox.end()
+  }
+
+  private func handle(_ data: Data) async {
+    guard let text = String(data: data, encoding: .utf8) else {
+      return seat.tell(.error(text: "A message is UTF-8."))
+    }
+    do {
+      switch text {
+      case "/who":
+        let names = try await world.request(
+          WhoIsHere(room: seat.room), expecting: [String].self, within: Self.patience)
+        seat.tell(.here(names: names))
+      case "/history":
+        let messages = try await world.request(
+          History(room: seat.room), expecting: [String].self, within: Self.patience)
+        seat.mailbox.queueEvent(Line.history(messages), priority: .high)
+      case _ where text.hasPrefix("/"):
+        seat.tell(.error(text: "The commands are /who and /history."))
+      default:
+        say(text)
+      }
+    } catch {
+      seat.tell(.error(text: "The hall does not answer: \(error)"))
+    }
+  }
+
+  private func say(_ text: String) {
+    guard door.isOpen else { return seat.tell(.error(text: Door.isClosing)) }
+    guard seat.begin() else {
+      return seat.tell(.error(text: "\(Seat.window) messages are not answered yet: wait for one."))
+    }
+    if Said(seat: seat, text: text).queue(on: world) == 0 { seat.answer(.error(text: Door.isClosing)) }
+  }
+}
