@@ -12,6 +12,7 @@ struct TaskExamples {
   struct Score: Eventable { var points = 0 }
   struct Order: Eventable { var id = 0 }
   struct PriceQuery: Eventable { var id = 0 }
+  struct PointsQuery: Eventable { var player = "" }
   struct Price: Sendable { var cents = 0 }
   struct Spawn: Eventable { var count = 1 }
   struct Hit: Eventable {
@@ -95,12 +96,15 @@ struct TaskExamples {
     thread.cancel()
   }
 
-  @Test func worker() async {
+  @Test func worker() async throws {
     let world = EventCentral()
     let counter = EventWorker(on: world, state: [String: Int]()) { on in
       on(Hit.self) { points, hit in points[hit.player, default: 0] += hit.points }
+      on.answer(PointsQuery.self) { points, query in points[query.player, default: 0] }
     }
     Hit().queue(on: world)
+    let points: Int = try await world.request(PointsQuery(player: Hit().player), within: .seconds(600))
+    #expect(points == Hit().points)
     #expect(await counter.thread.drain())
   }
 

@@ -68,6 +68,33 @@ public final class EventWorker<State>: Sendable {
       return thread.addEventCallback(
         { (event: E) in handler(&cell.state.pointee, event) }, interestedIn: interest, maximumAge: maximumAge)
     }
+
+    /// Answers the queries of a type with what the handler returns, or with the error that it throws
+    /// (``EventCentral/request(_:expecting:within:priority:isolation:)``).
+    ///
+    /// ```swift
+    /// let hall = EventWorker(on: world, state: Guests()) { on in
+    ///   on(Entered.self) { guests, entered in guests.add(entered.name) }
+    ///   on.answer(WhoIsHere.self) { guests, query in guests.names(in: query.room) }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - type: The exact type of query.
+    ///   - handler: Gets the state and the query. It runs on the thread, one at a time with all others.
+    /// - Returns: A handle that ends it.
+    ///
+    /// **Order**: queries are events among the others of the thread (D1 to D3).
+    @inlinable
+    @discardableResult
+    public func answer<Query: Eventable, Answer: Sendable>(
+      _ type: Query.Type, _ handler: @escaping @Sendable (_ state: inout State, _ query: Query) throws -> Answer
+    ) -> any EventListenerHandling {
+      let cell = cell
+      return thread.addEventCallback { (request: EventRequest<Query, Answer>) in
+        request.ticket.give(Result { try handler(&cell.state.pointee, request.query) })
+      }
+    }
   }
 
   /// The state. The thread's handlers alone use it, one at a time; the last of them frees it.

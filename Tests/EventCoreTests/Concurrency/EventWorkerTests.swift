@@ -53,6 +53,35 @@ struct EventWorkerTests {
     #expect(worker.thread.mailboxStatistics.refused == 2)
   }
 
+  /// A query of the next test, and what its handler may throw.
+  struct SumQuery: Eventable { var factor: Int }
+  struct Overflow: Error, Equatable {}
+
+  @Test("D1: a worker answers queries with its state, among its other events; errors come back", arguments: cores)
+  func answers(core: EventCentral.Core) async throws {
+    let central = EventCentral(core: core)
+    let worker = EventWorker(on: central, state: 0) { on in
+      on(Ping.self) { sum, ping in sum += ping.number }
+      on.answer(SumQuery.self) { sum, query in
+        let (product, overflows) = sum.multipliedReportingOverflow(by: query.factor)
+        if overflows { throw Overflow() }
+        return product
+      }
+    }
+    for number in 1...10 {
+      Ping(number: number).queue(on: central)
+      let sum = number * (number + 1) / 2
+      #expect(try await central.request(SumQuery(factor: 2), expecting: Int.self, within: .seconds(30)) == 2 * sum)
+    }
+    await #expect(throws: Overflow()) {
+      try await central.request(SumQuery(factor: .max), expecting: Int.self, within: .seconds(30))
+    }
+    worker.thread.cancel()
+    await #expect(throws: (any Error).self) {
+      try await central.request(SumQuery(factor: 1), expecting: Int.self, within: .seconds(30))
+    }
+  }
+
   @Test("A value as state is changed in place", arguments: cores)
   func value(core: EventCentral.Core) async {
     let (central, log) = (EventCentral(core: core), Log<Int>())
