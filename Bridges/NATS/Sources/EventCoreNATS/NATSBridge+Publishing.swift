@@ -57,7 +57,7 @@ extension NATSBridge {
 
 /// Sends the events of one type. On the bridge's thread.
 struct Outlet<E: RemoteEvent>: Sendable {
-  private let coding = E.coding
+  private let coding: RemoteCoding<E>
   private let header: HeaderWriter
   private let batch: OpenBatch
   private let link: Link
@@ -68,7 +68,8 @@ struct Outlet<E: RemoteEvent>: Sendable {
     link = bridge.link
     counters = bridge.counters
     batch = bridge.batch
-    header = HeaderWriter(E.self, sender: bridge.sender)
+    coding = E.coding
+    header = HeaderWriter(E.self, coding, sender: bridge.sender)
   }
 
   func send(

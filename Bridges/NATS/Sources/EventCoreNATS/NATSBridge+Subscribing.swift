@@ -62,8 +62,13 @@ extension NATSBridge {
   ///
   /// - Throws: If it does not answer within some time, or the bridge was closed.
   public func settle(within limit: Duration = .seconds(10)) async throws(NATSBridgeError) {
-    let status = await blocking { [link] in natsConnection_FlushTimeout(link.connection, limit.milliseconds) }
-    try NATSBridgeError.check(status, "reach the server within \(limit)")
+    let result = await blocking { [link] in
+      Result { () throws(NATSBridgeError) in
+        let status = natsConnection_FlushTimeout(link.connection, limit.milliseconds)
+        try NATSBridgeError.check(status, "reach the server within \(limit)")
+      }
+    }
+    try result.get()
   }
 
   /// Subscribes to a subject. `handle` is called on a thread of the client, one call at a time.
@@ -123,6 +128,8 @@ final class Inlet: Sendable {
 /// Makes events of one type from messages, which may come from anybody. Any thread.
 struct Reader<E: RemoteEvent>: Sendable {
   private let coding = E.coding
+  private let json = RemoteCoding<E>.json
+  private let cbor = RemoteCoding<E>.cbor
   private let name = E.remoteName
   private let central: EventCentral
   private let counters: Counters
@@ -137,11 +144,10 @@ struct Reader<E: RemoteEvent>: Sendable {
   /// Nil if the message is none of the type, which is counted.
   func read(_ message: OpaquePointer, takesOwn: Bool = false) -> (event: E, origin: RemoteOrigin)? {
     counters.received.increment()
-    guard let origin = readOrigin(message, takesOwn: takesOwn) else { return nil }
+    guard let (origin, coding) = readOrigin(message, takesOwn: takesOwn) else { return nil }
     let length = Int(natsMsg_GetDataLength(message))
-    guard let event = decode(UnsafeRawBufferPointer(start: natsMsg_GetData(message), count: length), origin) else {
-      return nil
-    }
+    let bytes = UnsafeRawBufferPointer(start: natsMsg_GetData(message), count: length)
+    guard let event = decode(bytes, coding, origin) else { return nil }
     return (event, origin)
   }
 
@@ -159,14 +165,14 @@ struct Reader<E: RemoteEvent>: Sendable {
       counters.received.increment()
       return counters.malformed.increment()
     }
-    guard let origin = readOrigin(message, takesOwn: false) else { return counters.received.increment() }
+    guard let (origin, coding) = readOrigin(message, takesOwn: false) else { return counters.received.increment() }
     var body = UnsafeRawBufferPointer(start: natsMsg_GetData(message), count: Int(natsMsg_GetDataLength(message)))
     var left = line.flatMap { Int(String(cString: $0)) } ?? 0
     // As far as it goes: the number is the sender's word.
     while left > 0, let bytes = EventBatch.takeFirst(&body) {
       left -= 1
       counters.received.increment()
-      if let event = decode(bytes, origin) { dispatch(event, origin) }
+      if let event = decode(bytes, coding, origin) { dispatch(event, origin) }
     }
     guard left != 0 || !body.isEmpty else { return }
     counters.received.increment()
@@ -174,7 +180,10 @@ struct Reader<E: RemoteEvent>: Sendable {
   }
 
   /// Nil if the message says that it has no event of the type for this central, which is counted.
-  private func readOrigin(_ message: OpaquePointer, takesOwn: Bool) -> RemoteOrigin? {
+  private func readOrigin(
+    _ message: OpaquePointer, takesOwn: Bool
+  ) -> (origin: RemoteOrigin, coding: RemoteCoding<E>)? {
+    var coding = coding.form == nil ? coding : json
     var origin = RemoteOrigin(
       subject: natsMsg_GetSubject(message).map { String(cString: $0) } ?? "", sentAt: nil, version: nil,
       method: .queue, priority: .normal)
@@ -189,13 +198,17 @@ struct Reader<E: RemoteEvent>: Sendable {
       guard takesOwn || header.sender != sender else { return count(counters.own) }
       origin.sentAt = Date(timeIntervalSince1970: Double(header.time) / 1e9)
       (origin.version, origin.method, origin.priority) = (header.version, header.method, header.priority)
+      if let form = header.form, coding.form != nil {
+        guard form == RemoteCoding<E>.Form.cbor.rawValue else { return count(counters.undecodable) }
+        coding = cbor
+      }
     default: return count(counters.malformed)
     }
     guard Int(natsMsg_GetDataLength(message)) <= longest else { return count(counters.tooLong) }
-    return origin
+    return (origin, coding)
   }
 
-  private func decode(_ bytes: UnsafeRawBufferPointer, _ origin: RemoteOrigin) -> E? {
+  private func decode(_ bytes: UnsafeRawBufferPointer, _ coding: RemoteCoding<E>, _ origin: RemoteOrigin) -> E? {
     // A copy, since a coding may keep it.
     guard var event = try? coding.decode(Data(bytes), origin.version) else { return count(counters.undecodable) }
     event.arrived(origin)
