@@ -39,6 +39,8 @@ final class OpenBatch: @unchecked Sendable {
     var type: ObjectIdentifier
     var method: EventDispatchMethod
     var priority: EventPriority
+    /// What the central carries.
+    var fields: [String: String]
   }
 
   private let link: Link
@@ -71,7 +73,7 @@ final class OpenBatch: @unchecked Sendable {
       count = 0
     }
     // Not nil: a batch is shorter than the longest message.
-    guard let message = makeMessage(kind.subject, line, body) else { return }
+    guard let message = makeMessage(kind.subject, line, body, kind.fields) else { return }
     defer { natsMsg_Destroy(message) }
     natsMsgHeader_Set(message, EventBatch.key, String(count))
     transmit(message, count, link, counters, by: Link.publish)

@@ -118,7 +118,7 @@ extension NATSBridge {
       guard let (arrived, origin) = reader.read(message, takesOwn: true) else { return delivery.refuse() }
       var event = arrived
       event.delivery = delivery
-      let outcome = reader.dispatch(event, origin)
+      let outcome = reader.dispatch(event, origin, of: message)
       if outcome.accepted == 0 || outcome.refused > 0 || outcome.dropped > 0 {
         delivery.giveBack(after: options.delay)
       }

@@ -94,14 +94,17 @@ struct Outlet<E: RemoteEvent>: Sendable {
       return send(body, under: E.subject, line(method, priority, time), by: Link.publish)
     }
     let kind = OpenBatch.Kind(
-      subject: E.subject, type: ObjectIdentifier(E.self), method: method, priority: priority)
+      subject: E.subject, type: ObjectIdentifier(E.self), method: method, priority: priority,
+      fields: link.central.carriedFields)
     batch.add(body, kind, atMost: limit) { line(method, priority, time) }
   }
 
   private func send(
     _ body: Data, under subject: String, _ line: String, by publish: (OpaquePointer, Link) -> natsStatus
   ) {
-    guard let message = makeMessage(subject, line, body) else { return counters.tooLarge.increment() }
+    guard let message = makeMessage(subject, line, body, link.central.carriedFields) else {
+      return counters.tooLarge.increment()
+    }
     defer { natsMsg_Destroy(message) }
     transmit(message, 1, link, counters, by: publish)
   }
@@ -113,7 +116,11 @@ struct Outlet<E: RemoteEvent>: Sendable {
 }
 
 /// A message of the client's, which copies everything. Nil if it is too long for any server.
-func makeMessage(_ subject: String, _ header: String, _ body: Data, reply: String? = nil) -> OpaquePointer? {
+///
+/// - Parameter fields: Other headers: what the central carries.
+func makeMessage(
+  _ subject: String, _ header: String, _ body: Data, _ fields: [String: String], reply: String? = nil
+) -> OpaquePointer? {
   guard body.count <= Int(Int32.max) else { return nil }
   var message: OpaquePointer?
   let status = body.withUnsafeBytes {
@@ -126,7 +133,23 @@ func makeMessage(_ subject: String, _ header: String, _ body: Data, reply: Strin
       the outbox to fewer events.
       """)
   }
+  for (name, text) in fields { natsMsgHeader_Set(message, name, text) }
   return message
+}
+
+/// The headers of a message.
+func fields(of message: OpaquePointer) -> [String: String] {
+  var (names, count) = (UnsafeMutablePointer<UnsafePointer<CChar>?>?.none, Int32(0))
+  guard natsMsgHeader_Keys(message, &names, &count) == NATS_OK else { return [:] }
+  // The array is the caller's, and the names are the message's.
+  defer { free(names) }
+  var fields: [String: String] = [:]
+  for name in UnsafeBufferPointer(start: names, count: Int(count)) {
+    var text: UnsafePointer<CChar>?
+    guard let name, natsMsgHeader_Get(message, name, &text) == NATS_OK, let text else { continue }
+    fields[String(cString: name)] = String(cString: text)
+  }
+  return fields
 }
 
 /// A callback that retained its thread would keep it alive.

@@ -81,7 +81,7 @@ extension NATSBridge {
         running.add(-1)
         return link.send(subject, failure: "it has \(concurrency) requests in the making")
       }
-      Task {
+      let answer = { @Sendable () async in
         defer { running.add(-1) }
         do {
           let answer = try await central.request(
@@ -91,6 +91,7 @@ extension NATSBridge {
           link.send(subject, failure: "\(error)")
         }
       }
+      central.withCarriedFields(fields(of: message)) { _ = Task { await answer() } }
     }
     let claims = claims
     return keep(
@@ -260,16 +261,19 @@ private struct RequestOutlet<Query: RemoteEvent>: Sendable {
   private let subject = requestSubject(Query.self)
   private let header: HeaderWriter
   private let requests: PendingRequests
+  private let central: EventCentral
 
   init(_ type: Query.Type, _ bridge: NATSBridge, _ requests: PendingRequests) {
     coding = Query.coding
     header = HeaderWriter(Query.self, coding, sender: bridge.sender)
     self.requests = requests
+    central = bridge.central
   }
 
   func ask(_ query: Query, within limit: Duration) async throws -> Data {
     let body = try coding.encode(query)
     let line = header.line(.queue, .normal, time: wallClock())
-    return try await requests.send(within: limit) { reply in makeMessage(subject, line, body, reply: reply) }
+    let fields = central.carriedFields
+    return try await requests.send(within: limit) { reply in makeMessage(subject, line, body, fields, reply: reply) }
   }
 }

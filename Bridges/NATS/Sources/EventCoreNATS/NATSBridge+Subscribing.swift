@@ -158,7 +158,7 @@ struct Reader<E: RemoteEvent>: Sendable {
     case NATS_OK: break
     case NATS_NOT_FOUND:
       guard let (event, origin) = read(message) else { return }
-      dispatch(event, origin)
+      dispatch(event, origin, of: message)
       return
     default:
       // The client says so once, and then of the other headers that there are none.
@@ -172,7 +172,7 @@ struct Reader<E: RemoteEvent>: Sendable {
     while left > 0, let bytes = EventBatch.takeFirst(&body) {
       left -= 1
       counters.received.increment()
-      if let event = decode(bytes, coding, origin) { dispatch(event, origin) }
+      if let event = decode(bytes, coding, origin) { dispatch(event, origin, of: message) }
     }
     guard left != 0 || !body.isEmpty else { return }
     counters.received.increment()
@@ -221,8 +221,10 @@ struct Reader<E: RemoteEvent>: Sendable {
   }
 
   @discardableResult
-  func dispatch(_ event: consuming E, _ origin: RemoteOrigin) -> EventDispatchOutcome {
-    let outcome = central.dispatchInward(event, by: origin.method, priority: origin.priority)
+  func dispatch(_ event: E, _ origin: RemoteOrigin, of message: OpaquePointer) -> EventDispatchOutcome {
+    let outcome = central.withCarriedFields(fields(of: message)) {
+      central.dispatchInward(event, by: origin.method, priority: origin.priority)
+    }
     if outcome.accepted > 0 { counters.dispatched.increment() } else { counters.unheard.increment() }
     return outcome
   }
