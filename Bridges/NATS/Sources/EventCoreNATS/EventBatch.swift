@@ -97,8 +97,8 @@ func transmit(
     case NATS_OK: return counters.sent.add(events)
     case NATS_MAX_PAYLOAD: return counters.tooLarge.add(events)
     case NATS_CONNECTION_CLOSED, NATS_DRAINING: return counters.unsent.add(events)
-    // The connection has broken, which `awaitConnection` is about to know.
-    default: Thread.sleep(forTimeInterval: 0.001)
+    // The connection has broken, which the link is about to know; or the stream is not there again yet.
+    default: link.awaitChange(within: .milliseconds(10))
     }
   }
   counters.unsent.add(events)

@@ -162,6 +162,12 @@ final class Link: @unchecked Sendable {
     }
   }
 
+  /// Waits until the connection breaks, comes back or ends, or the time is over. It is for those whom the server has
+  /// refused something that it may not refuse later, of which it tells nobody.
+  func awaitChange(within limit: Duration) {
+    condition.withLock { _ = condition.wait(until: Date(timeIntervalSinceNow: Double(limit.milliseconds) / 1000)) }
+  }
+
   /// Sends nothing more from some time on, unless there is a connection.
   func setLimit(_ limit: Date) {
     condition.withLock {

@@ -139,19 +139,22 @@ import Testing
     "tls {\n cert_file: \"\(certificate.chain)\"\n key_file: \"\(certificate.key)\"\n \(more)\n}"
   }
 
-  @Test("a bridge that waits for its server waits for none that turns it away: it is told, and ends on close")
+  @Test("a bridge that waits for its server ends when that turns it away for good, and its status tells")
   func waiting() async throws {
     let server = try ServerProcess(configuration: "authorization { token: t0ken }")
+    let world = EventCentral()
+    let log = Log<NATSStatus.Change>()
+    NATSStatus.addListener(nil, { status in log.append(status.change) }, executeOn: .listenerThread, on: world)
     var options = NATSBridge.Options()
     options.waitsForServer = true
-    do {
-      let bridge = try await NATSBridge(
-        .url(server.url, credentials: .token("token")), on: EventCentral(), options: options)
-      #expect(!bridge.isConnected)
-      bridge.close()
-    } catch {
-      #expect(error.reason == .refused)
-    }
+    options.reconnecting = .init(first: .milliseconds(1), longest: .milliseconds(5))
+    let bridge = try await NATSBridge(
+      .url(server.url, credentials: .token("token")), on: world, options: options)
+    bridge.publish(Reading.self)
+    Reading(number: 1).queue(on: world)
+    #expect(await eventually(within: .seconds(20)) { log.entries.last == .closed })
+    #expect(await !bridge.drain())
+    #expect(bridge.counts.unsent == 1)
   }
 
   @Test("what a user may not do is a fault in the status, and the bridge goes on")
