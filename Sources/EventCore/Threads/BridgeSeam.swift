@@ -74,13 +74,8 @@ extension EventCentral {
   ///
   /// - Parameter fields: The headers. A central that carries nothing does not ask for them.
   @_spi(Bridge)
-  public func withCarriedFields<Result>(
-    _ fields: @autoclosure () -> [String: String], _ body: () -> Result
-  ) -> Result {
+  public func withCarriedFields(_ fields: @autoclosure () -> [String: String], _ body: () -> Void) {
     guard let carrier = basis.carrier else { return body() }
-    var result: Result?
-    carrier.restore(carrier.extract(fields()), nil) { result = body() }
-    // A carrier runs the closure once.
-    return result!
+    carrier.restore(carrier.extract(fields()), nil, body)
   }
 }

@@ -26,7 +26,7 @@ extension NATSBridge {
     let thread = WeakThread(thread)
     return publish { (event: E, priority, method, time) in
       guard batch > 1 else { return outlet.send(event, under: E.subject, method, priority, time) }
-      outlet.sendBatched(event, method, priority, time, atMost: batch, before: thread.object?.eventCount ?? 0)
+      outlet.sendBatched(event, method, priority, time, atMost: batch, before: { thread.object?.eventCount ?? 0 })
     }
   }
 
@@ -56,7 +56,7 @@ extension NATSBridge {
 }
 
 /// Sends the events of one type. On the bridge's thread.
-struct Outlet<E: RemoteEvent>: Sendable {
+final class Outlet<E: RemoteEvent>: Sendable {
   private let coding: RemoteCoding<E>
   private let header: HeaderWriter
   private let batch: OpenBatch
@@ -81,13 +81,13 @@ struct Outlet<E: RemoteEvent>: Sendable {
     send(body, under: subject, line(method, priority, time), by: publish)
   }
 
-  /// - Parameter waiting: How many events wait in the outbox. If those that wait are of a type that is not sent any
+  /// - Parameter waiting: Returns how many events wait in the outbox. If those that wait are of a type that is not sent any
   ///   more, what is in the batch goes with the bridge's next event, or its drain.
   func sendBatched(
     _ event: E, _ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime, atMost limit: Int,
-    before waiting: Int
+    before waiting: () -> Int
   ) {
-    defer { if waiting == 0 { batch.send() } }
+    defer { batch.sendIfLast(before: waiting) }
     guard let body = try? coding.encode(event) else { return counters.unencodable.increment() }
     guard body.count + 4 <= EventBatch.longest else {
       batch.send()
@@ -102,7 +102,8 @@ struct Outlet<E: RemoteEvent>: Sendable {
   private func send(
     _ body: Data, under subject: String, _ line: String, by publish: (OpaquePointer, Link) -> natsStatus
   ) {
-    guard let message = makeMessage(subject, line, body, link.central.carriedFields) else {
+    let fields = link.central.carriedFields
+    guard let message = body.withUnsafeBytes({ makeMessage(subject, line, $0, fields) }) else {
       return counters.tooLarge.increment()
     }
     defer { natsMsg_Destroy(message) }
@@ -119,13 +120,13 @@ struct Outlet<E: RemoteEvent>: Sendable {
 ///
 /// - Parameter fields: Other headers: what the central carries.
 func makeMessage(
-  _ subject: String, _ header: String, _ body: Data, _ fields: [String: String], reply: String? = nil
+  _ subject: String, _ header: String, _ body: UnsafeRawBufferPointer, _ fields: [String: String],
+  reply: String? = nil
 ) -> OpaquePointer? {
   guard body.count <= Int(Int32.max) else { return nil }
   var message: OpaquePointer?
-  let status = body.withUnsafeBytes {
-    natsMsg_Create(&message, subject, reply, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count))
-  }
+  let status = natsMsg_Create(
+    &message, subject, reply, body.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(body.count))
   guard status == NATS_OK, natsMsgHeader_Set(message, MessageHeader.key, header) == NATS_OK else {
     fatalError(
       """

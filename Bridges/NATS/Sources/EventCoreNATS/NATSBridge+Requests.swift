@@ -274,6 +274,8 @@ private struct RequestOutlet<Query: RemoteEvent>: Sendable {
     let body = try coding.encode(query)
     let line = header.line(.queue, .normal, time: wallClock())
     let fields = central.carriedFields
-    return try await requests.send(within: limit) { reply in makeMessage(subject, line, body, fields, reply: reply) }
+    return try await requests.send(within: limit) { reply in
+      body.withUnsafeBytes { makeMessage(subject, line, $0, fields, reply: reply) }
+    }
   }
 }

@@ -126,7 +126,7 @@ final class Inlet: Sendable {
 }
 
 /// Makes events of one type from messages, which may come from anybody. Any thread.
-struct Reader<E: RemoteEvent>: Sendable {
+final class Reader<E: RemoteEvent>: Sendable {
   private let coding = E.coding
   private let json = RemoteCoding<E>.json
   private let cbor = RemoteCoding<E>.cbor
@@ -147,8 +147,9 @@ struct Reader<E: RemoteEvent>: Sendable {
     guard let (origin, coding) = readOrigin(message, takesOwn: takesOwn) else { return nil }
     let length = Int(natsMsg_GetDataLength(message))
     let bytes = UnsafeRawBufferPointer(start: natsMsg_GetData(message), count: length)
-    guard let event = decode(bytes, coding, origin) else { return nil }
-    return (event, origin)
+    var event: E?
+    decode(bytes, coding, origin) { event = $0 }
+    return event.map { ($0, origin) }
   }
 
   /// Dispatches the event of a message, or the events of a batch.
@@ -172,7 +173,7 @@ struct Reader<E: RemoteEvent>: Sendable {
     while left > 0, let bytes = EventBatch.takeFirst(&body) {
       left -= 1
       counters.received.increment()
-      if let event = decode(bytes, coding, origin) { dispatch(event, origin, of: message) }
+      decode(bytes, coding, origin) { dispatch($0, origin, of: message) }
     }
     guard left != 0 || !body.isEmpty else { return }
     counters.received.increment()
@@ -208,11 +209,19 @@ struct Reader<E: RemoteEvent>: Sendable {
     return (origin, coding)
   }
 
-  private func decode(_ bytes: UnsafeRawBufferPointer, _ coding: RemoteCoding<E>, _ origin: RemoteOrigin) -> E? {
-    // A copy, since a coding may keep it.
-    guard var event = try? coding.decode(Data(bytes), origin.version) else { return count(counters.undecodable) }
-    event.arrived(origin)
-    return event
+  /// Calls a closure with the event, if it is one; or else counts. Not as a result: an optional of a type that the
+  /// compiler does not know costs a search for its metadata.
+  private func decode(
+    _ bytes: UnsafeRawBufferPointer, _ coding: RemoteCoding<E>, _ origin: RemoteOrigin, _ take: (E) -> Void
+  ) {
+    do {
+      // A copy, since a coding may keep it.
+      var event = try coding.decode(Data(bytes), origin.version)
+      event.arrived(origin)
+      take(event)
+    } catch {
+      counters.undecodable.increment()
+    }
   }
 
   private func count<Result>(_ counter: borrowing Atomic<Int>) -> Result? {
@@ -222,8 +231,9 @@ struct Reader<E: RemoteEvent>: Sendable {
 
   @discardableResult
   func dispatch(_ event: E, _ origin: RemoteOrigin, of message: OpaquePointer) -> EventDispatchOutcome {
-    let outcome = central.withCarriedFields(fields(of: message)) {
-      central.dispatchInward(event, by: origin.method, priority: origin.priority)
+    var outcome = EventDispatchOutcome()
+    central.withCarriedFields(fields(of: message)) {
+      outcome = central.dispatchInward(event, by: origin.method, priority: origin.priority)
     }
     if outcome.accepted > 0 { counters.dispatched.increment() } else { counters.unheard.increment() }
     return outcome
