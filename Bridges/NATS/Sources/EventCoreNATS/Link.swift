@@ -15,7 +15,9 @@ import Foundation
 final class Link: @unchecked Sendable {
   private enum Phase { case new, connected, broken, closed }
 
-  let central: EventCentral
+  /// Weak, since a delivery has the link, and a listener of the central may keep that. Not changed after the
+  /// initialiser; the runtime guards the reference.
+  private weak var central: EventCentral?
   let name: String
   private let reconnect: NATSBridge.Reconnecting
   private(set) var connection: OpaquePointer?
@@ -141,6 +143,7 @@ final class Link: @unchecked Sendable {
   }
 
   private func report(_ change: NATSStatus.Change) {
+    guard let central else { return }
     NATSStatus(bridge: name, change: change).queue(on: central)
   }
 

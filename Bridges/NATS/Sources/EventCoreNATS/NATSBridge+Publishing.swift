@@ -62,11 +62,13 @@ final class Outlet<E: RemoteEvent>: Sendable {
   private let batch: OpenBatch
   private let link: Link
   private let counters: Counters
+  private let central: EventCentral
 
   init(_ type: E.Type, _ bridge: NATSBridge) {
     checkSubject(E.subject, of: "the RemoteEvent \(E.self)")
     link = bridge.link
     counters = bridge.counters
+    central = bridge.central
     batch = bridge.batch
     coding = E.coding
     header = HeaderWriter(E.self, coding, sender: bridge.sender)
@@ -95,14 +97,14 @@ final class Outlet<E: RemoteEvent>: Sendable {
     }
     let kind = OpenBatch.Kind(
       subject: E.subject, type: ObjectIdentifier(E.self), method: method, priority: priority,
-      fields: link.central.carriedFields)
+      fields: central.carriedFields)
     batch.add(body, kind, atMost: limit) { line(method, priority, time) }
   }
 
   private func send(
     _ body: Data, under subject: String, _ line: String, by publish: (OpaquePointer, Link) -> natsStatus
   ) {
-    let fields = link.central.carriedFields
+    let fields = central.carriedFields
     guard let message = body.withUnsafeBytes({ makeMessage(subject, line, $0, fields) }) else {
       return counters.tooLarge.increment()
     }
@@ -111,7 +113,7 @@ final class Outlet<E: RemoteEvent>: Sendable {
   }
 
   private func line(_ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime) -> String {
-    let age = link.central.now.uptimeNanoseconds &- time.uptimeNanoseconds
+    let age = central.now.uptimeNanoseconds &- time.uptimeNanoseconds
     return header.line(method, priority, time: wallClock() - Int64(clamping: age))
   }
 }

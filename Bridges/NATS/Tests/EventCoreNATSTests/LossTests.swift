@@ -397,6 +397,29 @@ struct Order: DurableEvent, Equatable {
     await next.drain()
   }
 
+  @Test("a durable event that a listener keeps does not keep the central on which that listens (D9)")
+  func kept() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let here = EventCentral()
+    let sender = try await NATSBridge.to(server, on: here)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    Order(number: 1).queue(on: here)
+    #expect(await sender.drain())
+    weak var central: EventCentral?
+    do {
+      let there = EventCentral()
+      central = there
+      let kept = Log<Order>()
+      Order.addListener(nil, { event in kept.append(event) }, executeOn: .listenerThread, on: there)
+      let receiver = try await NATSBridge.to(server, on: there)
+      try await receiver.durable(Order.self, stream: "ORDERS", as: "test")
+      #expect(await kept.entries(atLeast: 1).count == 1)
+      receiver.close()
+    }
+    #expect(await eventually(within: .seconds(20)) { central == nil })
+  }
+
   @Test("durable: what nobody takes, or a handler gives back, comes again; what was handled does not")
   func givenBack() async throws {
     let server = try ServerProcess(["--jetstream"])
