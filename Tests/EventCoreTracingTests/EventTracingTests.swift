@@ -313,7 +313,7 @@
       #expect(Set(after.map(\.parentSpanID)) == Set(handled.map(\.spanID)))
     }
 
-    @Test("headers of a message carry the context to another machine, by the tracer's inject and extract", arguments: cores)
+    @Test("headers of a message carry the context to another machine, as the tracer writes it", arguments: cores)
     func headers(core: EventCentral.Core) async {
       let (tracer, other) = (InMemoryTracer(), InMemoryTracer())
       let (here, there) = (

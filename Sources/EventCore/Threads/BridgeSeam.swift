@@ -4,7 +4,8 @@
 import Dispatch
 
 // What a bridge to other machines needs of a central: to send what is dispatched here, to dispatch what arrives without
-// sending it again, and to pass on what the central carries with its events, such as the context of a trace. For packages that write `@_spi(Bridge) import EventCore`; others do not see it.
+// sending it again, and to pass on what the central carries with its events, such as the context of a trace. For
+// packages that write `@_spi(Bridge) import EventCore`; others do not see it.
 
 /// The registration of a callback that sends events to other machines (``EventThread/addOutwardCallback(_:)``).
 @_spi(Bridge)

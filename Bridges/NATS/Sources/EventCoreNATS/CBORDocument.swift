@@ -155,7 +155,8 @@ final class CBORDocument {
     return Data(bytes[head.end..<head.end + Int(head.argument)])
   }
 
-  /// Nil if it is no map. Keys that are neither text nor a number of 64 bits are passed over: no coding key is like them.
+  /// Nil if it is no map. Keys that are neither text nor a number of 64 bits are passed over: no coding key is like
+  /// them.
   func entries(_ item: Int) throws -> [CBORKey: Int]? {
     let head = head(item)
     guard head.major == 5 else { return nil }

@@ -64,7 +64,9 @@ enum CBORItem {
     guard depth < Self.deepest else {
       throw EncodingError.invalidValue(
         self,
-        .init(codingPath: [], debugDescription: "CBOR here is \(Self.deepest) containers deep at most, and this is deeper."))
+        .init(
+          codingPath: [],
+          debugDescription: "CBOR here is \(Self.deepest) containers deep at most, and this is deeper."))
     }
   }
 

@@ -13,7 +13,7 @@ extension NATSBridge {
   /// - Parameters:
   ///   - type: The exact type of event (D11). Once for each type and bridge: events would go out twice.
   ///   - batch: How many events, at least 1, may go in one message while more than one waits; small events then take a
-  ///     third of the time. Only bridges understand such a message, and their ``RemoteOrigin/sentAt`` is that of its
+  ///     sixth of the time. Only bridges understand such a message, and their ``RemoteOrigin/sentAt`` is that of its
   ///     first event. Nothing is held back: a batch goes when it is full or when nothing waits.
   /// - Returns: Ends it. It stays if it is released.
   ///
@@ -83,8 +83,8 @@ final class Outlet<E: RemoteEvent>: Sendable {
     send(body, under: subject, line(method, priority, time), by: publish)
   }
 
-  /// - Parameter waiting: Returns how many events wait in the outbox. If those that wait are of a type that is not sent any
-  ///   more, what is in the batch goes with the bridge's next event, or its drain.
+  /// - Parameter waiting: Returns how many events wait in the outbox. If those that wait are of a type that is not sent
+  ///   any more, what is in the batch goes with the bridge's next event, or its drain.
   func sendBatched(
     _ event: E, _ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime, atMost limit: Int,
     before waiting: () -> Int

@@ -26,8 +26,8 @@ public struct NATSServer: Sendable {
   public struct TLS: Sendable {
     /// The authorities to trust; nil for those of the system.
     public var authorities: String?
-    /// The certificate to show to the server, and its key. A server that wants another one breaks the connection without
-    /// a word, so that the error's reason is ``NATSBridgeError/Reason/other``.
+    /// The certificate to show to the server, and its key. A server that wants another one breaks the connection
+    /// without a word, so that the error's reason is ``NATSBridgeError/Reason/other``.
     public var certificate: (chain: String, key: String)?
 
     public init(authorities: String? = nil, certificate: (chain: String, key: String)? = nil) {

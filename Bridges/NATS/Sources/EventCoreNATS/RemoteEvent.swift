@@ -23,8 +23,8 @@ public protocol RemoteEvent: Eventable, Codable {
   static var remoteName: String { get }
 
   /// The version of the type's form, 1 by default, at least 0. It travels with each event, for codings of your own and
-  /// for ``arrived(_:)``. JSON and CBOR need none: fields that the receiver does not know are ignored, missing ones have to be
-  /// optional in the receiver's type.
+  /// for ``arrived(_:)``. JSON and CBOR need none: fields that the receiver does not know are ignored, missing ones have
+  /// to be optional in the receiver's type.
   static var version: Int { get }
 
   /// The form in which the event is sent; JSON by default. It is asked for at each registration, not for each event.

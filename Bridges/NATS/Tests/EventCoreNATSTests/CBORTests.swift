@@ -21,10 +21,13 @@ import Testing
       var more: [Inner]?
     }
     var flag = true
-    var integers: [Int64] = [0, 23, 24, 255, 256, 65_535, 65_536, 4_294_967_295, 4_294_967_296, .max, -1, -24, -25, .min]
+    var integers: [Int64] = [
+      0, 23, 24, 255, 256, 65_535, 65_536, 4_294_967_295, 4_294_967_296, .max, -1, -24, -25, .min,
+    ]
     var unsigned: [UInt64] = [.max, 1 << 63]
     var doubles: [Double] = [
-      0, -0.0, 0.5, 1, 1.5, 65_504, 65_505, 65_536, 0.1, 1e300, .leastNonzeroMagnitude, 0x1p-24, 0x1p-25, 0x1.8p-24, 0x1.ffcp-15, -2,
+      0, -0.0, 0.5, 1, 1.5, 65_504, 65_505, 65_536, 0.1, 1e300, .leastNonzeroMagnitude, 0x1p-24, 0x1p-25, 0x1.8p-24,
+      0x1.ffcp-15, -2,
       .infinity, -.infinity, 0x1p-14, 0x1.004p0, 0x1.002p0,
     ]
     var floats: [Float] = [0.1, 3.4e38, .leastNonzeroMagnitude, 0x1.8p-16]
@@ -56,7 +59,10 @@ import Testing
 
   private func bytes(_ hex: String) -> Data {
     let digits = Array(hex.utf8).filter { $0 != 32 }
-    return Data(stride(from: 0, to: digits.count, by: 2).map { UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)! })
+    return Data(
+      stride(from: 0, to: digits.count, by: 2).map {
+        UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)!
+      })
   }
 
   private func hex(_ value: some Encodable) throws -> String {
@@ -81,7 +87,8 @@ import Testing
     #expect(try hex([0, 10, 23, 24, 100, 1000, 1_000_000]) == "87000a1718181864" + "1903e81a000f4240")
     #expect(try hex([1_000_000_000_000, -1, -10, -100, -1000]) == "851b000000e8d4a51000" + "20293863" + "3903e7")
     #expect(try hex(UInt64.max) == "1bffffffffffffffff")
-    #expect(try hex([0.0, 1.0, 1.1, 1.5, 65504.0, 100000.0]) == "86f90000f93c00fb3ff199999999999af93e00f97bfffa47c35000")
+    #expect(
+      try hex([0.0, 1.0, 1.1, 1.5, 65504.0, 100000.0]) == "86f90000f93c00fb3ff199999999999af93e00f97bfffa47c35000")
     #expect(try hex([3.4028234663852886e+38, 1.0e+300, 5.960464477539063e-8, 0.00006103515625, -4.0, -4.1])
       == "86fa7f7ffffffb7e37e43c8800759cf90001f90400f9c400fbc010666666666666")
     #expect(try hex([Double.infinity, -.infinity, .nan]) == "83f97c00f9fc00f97e00")
@@ -153,7 +160,9 @@ import Testing
       let container = try decoder.container(keyedBy: CodingKeys.self)
       own = try container.decode(Int.self, forKey: .own)
       let nested = try container.nestedContainer(keyedBy: CodingKeys.self, forKey: .nested)
-      guard try nested.decode(String.self, forKey: .own) == "inside", nested.allKeys == [.own] else { throw CocoaError(.coderReadCorrupt) }
+      guard try nested.decode(String.self, forKey: .own) == "inside", nested.allKeys == [.own] else {
+        throw CocoaError(.coderReadCorrupt)
+      }
       var list = try container.nestedUnkeyedContainer(forKey: .list)
       guard list.count == 3, try list.decode(Int.self) == 1, try list.decodeNil(), list.currentIndex == 2,
         try list.nestedUnkeyedContainer().isAtEnd, list.isAtEnd
@@ -208,8 +217,9 @@ import Testing
   @Test("bytes that claim more than they have, or what the form does not have, are an error at once")
   func claims() throws {
     let bad = [
-      "", "18", "19ff", "1a00", "1bffffffffffffff", "1c", "1f", "5f", "7f", "9f", "bf", "9bffffffffffffffff", "bbffffffffffffffff",
-      "bb8000000000000000", "bb7fffffffffffffff", "9b7fffffffffffffff", "5bffffffffffffffff", "7b7fffffffffffffff", "4201", "6261",
+      "", "18", "19ff", "1a00", "1bffffffffffffff", "1c", "1f", "5f", "7f", "9f", "bf", "9bffffffffffffffff",
+      "bbffffffffffffffff", "bb8000000000000000", "bb7fffffffffffffff", "9b7fffffffffffffff", "5bffffffffffffffff",
+      "7b7fffffffffffffff", "4201", "6261",
       "8101ff", "0000", "a101", "a2010203", "c1", "e0", "f3", "f8ff", "f818", "fc", "ff", "f9", "f900", "fa000000",
     ]
     for hex in bad {
@@ -218,7 +228,9 @@ import Testing
     }
     #expect(throws: DecodingError.self, "no UTF-8") { try decode("62c328", as: String.self) }
     #expect(throws: DecodingError.self, "a key that is no UTF-8") { try decode("a162c32801", as: [String: Int].self) }
-    #expect(throws: DecodingError.self, "a key that comes twice") { try decode("a2616101616102", as: [String: Int].self) }
+    #expect(throws: DecodingError.self, "a key that comes twice") {
+      try decode("a2616101616102", as: [String: Int].self)
+    }
   }
 
   @Test("random bytes and changed ones are a value or an error, and never more")

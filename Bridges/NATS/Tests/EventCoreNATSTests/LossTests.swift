@@ -232,7 +232,7 @@ struct Order: DurableEvent, Equatable {
     #expect(log.count == 1000)
   }
 
-  @Test("a partition that is shorter loses and doubles nothing with a stream, which stores each event once", arguments: cores)
+  @Test("a partition that is shorter loses and doubles nothing with a stream: each is stored once", arguments: cores)
   func partitionOfStream(core: EventCentral.Core) async throws {
     let server = try ServerProcess(["--jetstream"])
     let (here, there) = (EventCentral(core: core), EventCentral(core: core))
@@ -309,7 +309,7 @@ struct Order: DurableEvent, Equatable {
     #expect(log.count == 10)
   }
 
-  @Test("the sender's process is killed: what waits in its outbox is lost, what was stored or read by the server is not")
+  @Test("the sender's process is killed: what waits in its outbox is lost, what was stored or read is not")
   func killedSender() async throws {
     let server = try ServerProcess(["--jetstream"])
     let there = EventCentral()

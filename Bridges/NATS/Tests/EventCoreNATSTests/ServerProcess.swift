@@ -58,7 +58,8 @@ final class ServerProcess: Sendable {
   /// The path of a program, where Debian and Homebrew have it: also where only root looks for it.
   static func find(_ program: String) throws -> String {
     let folders = [
-      "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/opt/homebrew/opt/openssl/bin", "/opt/homebrew/bin", "/usr/bin",
+      "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/opt/homebrew/opt/openssl/bin", "/opt/homebrew/bin",
+      "/usr/bin",
     ]
     guard
       let path = folders.map({ "\($0)/\(program)" }).first(where: FileManager.default.isExecutableFile(atPath:))
