@@ -17,12 +17,19 @@ let package = Package(
     .trait(
       name: "URCU",
       description: "Builds EventCore with its lock-free core; without it, the locking one alone."),
+    .trait(
+      name: "Tracing",
+      description: "Tests that traces go on at other machines, with EventCoreTracing and swift-distributed-tracing."),
   ],
   dependencies: [
     // The trait is handed on: `swift build --disable-default-traits` needs no liburcu.
     .package(
       name: "EventCore", path: "../..",
-      traits: [.trait(name: "URCU", condition: .when(traits: ["URCU"]))])
+      traits: [
+        .trait(name: "URCU", condition: .when(traits: ["URCU"])),
+        .trait(name: "Tracing", condition: .when(traits: ["Tracing"])),
+      ]),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
   ],
   targets: [
     // The C client of NATS, as the system has it.
@@ -40,7 +47,14 @@ let package = Package(
     .executableTarget(
       name: "BridgeFigures",
       dependencies: ["CNATS", "EventCoreNATS", .product(name: "EventCore", package: "EventCore")]),
-    .testTarget(name: "EventCoreNATSTests", dependencies: ["EventCoreNATS", "CNATS"]),
+    .testTarget(
+      name: "EventCoreNATSTests",
+      dependencies: [
+        "EventCoreNATS", "CNATS", .product(name: "EventCore", package: "EventCore"),
+        .product(name: "EventCoreTracing", package: "EventCore", condition: .when(traits: ["Tracing"])),
+        .product(
+          name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

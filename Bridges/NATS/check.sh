@@ -6,7 +6,8 @@
 # four minutes on two cores.
 set -euo pipefail
 cd "$(dirname "$0")"
-flags=(-Xswiftc -warnings-as-errors)
+# With tracing, which the tests alone need.
+flags=(--traits default,Tracing -Xswiftc -warnings-as-errors)
 
 ./setup.sh
 swift build --build-tests "${flags[@]}"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Copyright the EventCore authors
 #
-# Installs what the bridge needs beside what EventCore needs: the C client of NATS with its headers, and the server, for
-# tests and the example. Asks nothing; says what it does; does nothing if all is there.
+# Installs what the bridge needs beside what EventCore needs: the C client of NATS with its headers, the server, for
+# tests and the example, and openssl, with which tests make certificates. Asks nothing; says what it does; does nothing if all is there.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -17,16 +17,16 @@ has_client() {
 }
 
 ../../scripts/setup.sh
-if ! has_client || ! command -v nats-server >/dev/null 2>&1; then
+if ! has_client || ! command -v nats-server >/dev/null 2>&1 || ! command -v openssl >/dev/null 2>&1; then
   if command -v apt-get >/dev/null 2>&1; then
-    say "installing libnats-dev and nats-server with apt-get"
+    say "installing libnats-dev, nats-server and openssl with apt-get"
     as_root=()
     [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
     "${as_root[@]}" apt-get update -qq
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libnats-dev nats-server >/dev/null
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libnats-dev nats-server openssl >/dev/null
   elif command -v brew >/dev/null 2>&1; then
-    say "installing cnats and nats-server with brew"
-    NONINTERACTIVE=1 brew install -q cnats nats-server
+    say "installing cnats, nats-server and openssl with brew"
+    NONINTERACTIVE=1 brew install -q cnats nats-server openssl
   else
     fail "found neither apt-get nor brew: install the C client of NATS (libnats, 3.4 or later) and nats-server"
   fi

@@ -24,7 +24,9 @@
         restore: { context, _, body in ServiceContext.$current.withValue(context.value, operation: body) },
         restoreInTask: { context, _, body in
           await ServiceContext.$current.withValue(context.value) { await body() }
-        }))
+        },
+        inject: { fields(of: $0, InstrumentationSystem.instrument) },
+        extract: { context(from: $0, InstrumentationSystem.instrument) }))
 
     /// Contexts travel, and the handling of each event is a span: one at each receiver, around all handlers that it has
     /// for the event. It is called as the type of the event, and is of the kind `consumer`. Events that a sequence
@@ -45,7 +47,9 @@
             let span = start(of: type, context, tracer)
             await ServiceContext.$current.withValue(span.context) { await body() }
             span.end()
-          }))
+          },
+          inject: { fields(of: $0, tracer ?? InstrumentationSystem.instrument) },
+          extract: { context(from: $0, tracer ?? InstrumentationSystem.instrument) }))
     }
 
     private init(_ carrier: EventCarrier) {
@@ -60,6 +64,31 @@
       guard let tracer else { return Tracing.startSpan("\(type)", context: context, ofKind: .consumer) }
       return tracer.startSpan("\(type)", context: context, ofKind: .consumer)
     }
+
+    /// What other machines have to know of a context.
+    private static func fields(of value: any EventCarrier.Value, _ instrument: any Instrument) -> [String: String] {
+      guard let context = Optional(value).value else { return [:] }
+      var fields: [String: String] = [:]
+      instrument.inject(context, into: &fields, using: FieldInjector())
+      return fields
+    }
+
+    /// Nil if they say nothing.
+    private static func context(
+      from fields: [String: String], _ instrument: any Instrument
+    ) -> (any EventCarrier.Value)? {
+      var context = ServiceContext.topLevel
+      instrument.extract(fields, into: &context, using: FieldExtractor())
+      return context.isEmpty ? nil : ContextReference(context)
+    }
+  }
+
+  private struct FieldInjector: Injector {
+    func inject(_ value: String, forKey key: String, into fields: inout [String: String]) { fields[key] = value }
+  }
+
+  private struct FieldExtractor: Extractor {
+    func extract(key: String, from fields: [String: String]) -> String? { fields[key] }
   }
 
   /// A context as the object that travels.

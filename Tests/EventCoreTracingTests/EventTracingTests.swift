@@ -9,6 +9,8 @@
   import Testing
   import Tracing
 
+  @_spi(Bridge) import EventCore
+
   private enum RequestKey: ServiceContextKey { typealias Value = Int }
 
   extension ServiceContext {
@@ -309,6 +311,33 @@
       #expect(handled[1].parentSpanID == nil && handled[1].traceID != request?.traceID)
       let after = spans.filter { $0.operationName == "Empty" }
       #expect(Set(after.map(\.parentSpanID)) == Set(handled.map(\.spanID)))
+    }
+
+    @Test("headers of a message carry the context to another machine, as the tracer writes it", arguments: cores)
+    func headers(core: EventCentral.Core) async {
+      let (tracer, other) = (InMemoryTracer(), InMemoryTracer())
+      let (here, there) = (
+        EventCentral(core: core, tracing: .spans(tracer)), EventCentral(core: core, tracing: .spans(other))
+      )
+      let log = Log<String?>()
+      Small.addListener(
+        nil, { _ in log.append(ServiceContext.current?.inMemorySpanContext?.traceID) }, executeOn: .listenerThread,
+        on: there)
+      func arrive(_ headers: [String: String]) {
+        there.withCarriedFields(headers) {
+          #expect(there.dispatchInward(Small(), by: .queue, priority: .normal).accepted == 1)
+        }
+      }
+      #expect(here.carriedFields == [:])
+      let headers = tracer.withSpan("request") { _ in here.carriedFields }
+      #expect(headers.count == 2)
+      arrive(headers.merging(["Other": "text"]) { one, _ in one })
+      arrive(["Other": "text"])
+      #expect(await there.drain())
+      #expect(log.entries.first == tracer.finishedSpans.first?.traceID)
+      #expect(other.finishedSpans.map { $0.parentSpanID == nil } == [false, true])
+      // What only a context of the program's own has, no tracer writes.
+      #expect(inRequest(1) { EventCentral(core: core, tracing: .contexts).carriedFields } == [:])
     }
 
     @Test("a central without tracing carries nothing, and one that traces is none for C", arguments: cores)

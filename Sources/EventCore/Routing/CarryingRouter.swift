@@ -14,9 +14,9 @@ final class CarryingRouter: RouterCore {
   /// The same router for events that are dispatched later: with the value that the calling thread or task has now.
   func withPresentValue() -> CarryingRouter {
     let value = carrier.capture()
-    return CarryingRouter(
-      base,
-      EventCarrier(capture: { value }, restore: carrier.restore, restoreInTask: carrier.restoreInTask))
+    var carrier = carrier
+    carrier.capture = { value }
+    return CarryingRouter(base, carrier)
   }
 
   func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer? {

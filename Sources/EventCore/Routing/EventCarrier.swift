@@ -10,22 +10,30 @@ package struct EventCarrier: Sendable {
   package typealias Value = AnyObject & Sendable
 
   /// Returns the value of the calling thread or task. Runs inside a dispatch: it neither dispatches nor waits.
-  let capture: @Sendable () -> (any Value)?
+  var capture: @Sendable () -> (any Value)?
   /// Runs a closure with a value, or without any if that is nil, even if the thread or task has one of its own. It is
   /// told the type of the event for whose handlers it does so; nil for a closure that runs somewhere.
   let restore: @Sendable (_ value: (any Value)?, _ type: (any Eventable.Type)?, _ body: () -> Void) -> Void
   /// The same for the handler of an `async` listener.
   let restoreInTask:
     @Sendable (_ value: (any Value)?, _ type: any Eventable.Type, _ body: () async -> Void) async -> Void
+  /// Returns what other machines have to know of a value, as texts with names.
+  let inject: @Sendable (_ value: any Value) -> [String: String]
+  /// Makes a value of such texts, which other texts may be among; nil if they say nothing.
+  let extract: @Sendable (_ fields: [String: String]) -> (any Value)?
 
   package init(
     capture: @escaping @Sendable () -> (any Value)?,
     restore: @escaping @Sendable ((any Value)?, (any Eventable.Type)?, () -> Void) -> Void,
-    restoreInTask: @escaping @Sendable ((any Value)?, any Eventable.Type, () async -> Void) async -> Void
+    restoreInTask: @escaping @Sendable ((any Value)?, any Eventable.Type, () async -> Void) async -> Void,
+    inject: @escaping @Sendable (any Value) -> [String: String] = { _ in [:] },
+    extract: @escaping @Sendable ([String: String]) -> (any Value)? = { _ in nil }
   ) {
     self.capture = capture
     self.restore = restore
     self.restoreInTask = restoreInTask
+    self.inject = inject
+    self.extract = extract
   }
 }
 

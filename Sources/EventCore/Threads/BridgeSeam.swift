@@ -3,8 +3,9 @@
 
 import Dispatch
 
-// What a bridge to other machines needs of a central: to send what is dispatched here, and to dispatch what arrives
-// without sending it again. For packages that write `@_spi(Bridge) import EventCore`; others do not see it.
+// What a bridge to other machines needs of a central: to send what is dispatched here, to dispatch what arrives without
+// sending it again, and to pass on what the central carries with its events, such as the context of a trace. For
+// packages that write `@_spi(Bridge) import EventCore`; others do not see it.
 
 /// The registration of a callback that sends events to other machines (``EventThread/addOutwardCallback(_:)``).
 @_spi(Bridge)
@@ -58,5 +59,24 @@ extension EventCentral {
     _ event: consuming E, by method: EventDispatchMethod, priority: EventPriority
   ) -> EventDispatchOutcome {
     dispatch(event, lane: Lane(method, priority), through: router, skipping: { outward.all })
+  }
+
+  /// Returns what the central carries of the calling thread or task, as texts with names, for the headers of a message:
+  /// inside the callback that sends an event, what came with that. Empty if there is nothing, or it is for this machine
+  /// alone.
+  @_spi(Bridge)
+  public var carriedFields: [String: String] {
+    guard let carrier = basis.carrier, let value = carrier.capture() else { return [:] }
+    return carrier.inject(value)
+  }
+
+  /// Runs a closure in which events are dispatched with what the headers of a message say, or with nothing if they say
+  /// nothing.
+  ///
+  /// - Parameter fields: The headers. A central that carries nothing does not ask for them.
+  @_spi(Bridge)
+  public func withCarriedFields(_ fields: @autoclosure () -> [String: String], _ body: () -> Void) {
+    guard let carrier = basis.carrier else { return body() }
+    carrier.restore(carrier.extract(fields()), nil, body)
   }
 }

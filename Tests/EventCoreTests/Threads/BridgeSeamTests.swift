@@ -81,6 +81,51 @@ import Testing
     for registration in registrations { registration.remove() }
   }
 
+  private final class Word: Sendable {
+    let text: String
+    init(_ text: String) { self.text = text }
+    @TaskLocal static var current: Word?
+  }
+
+  @Test("what travels with an event is there for its message, and goes on with what arrives", arguments: cores)
+  func fields(core: EventCentral.Core) {
+    let carrier = EventCarrier(
+      capture: { Word.current },
+      restore: { value, _, body in Word.$current.withValue(value as? Word, operation: body) },
+      restoreInTask: { value, _, body in await Word.$current.withValue(value as? Word) { await body() } },
+      inject: { ["word": ($0 as! Word).text] }, extract: { fields in fields["word"].map { Word($0) } })
+    let world = EventCentral(CentralBasis(core: core, carrier: carrier), seed: nil)
+    let (sending, listening) = (EventThread(on: world), EventThread(on: world))
+    let (sent, heard) = (Log<[String: String]>(), Log<String>())
+    let registration = sending.addOutwardCallback { (_: Small, _, _, _) in sent.append(world.carriedFields) }
+    listening.addEventCallback { (_: Small) in heard.append(Word.current?.text ?? "none") }
+    Word.$current.withValue(Word("a")) { _ = Small(number: 1).queue(on: world) }
+    Small(number: 2).queue(on: world)
+    func arrive(_ headers: [String: String]) {
+      world.withCarriedFields(headers) {
+        #expect(world.dispatchInward(Small(number: 3), by: .queue, priority: .normal).accepted == 1)
+      }
+    }
+    arrive(["word": "b"])
+    // Not with what the thread has that dispatches it.
+    Word.$current.withValue(Word("c")) { arrive([:]) }
+    sending.drain()
+    listening.drain()
+    #expect(sent.entries == [["word": "a"], [:]])
+    #expect(heard.entries == ["a", "none", "b", "none"])
+    registration.remove()
+    // A central that carries nothing asks for nothing.
+    let plain = EventCentral(core: core)
+    #expect(plain.carriedFields == [:])
+    func asked() -> [String: String] {
+      Issue.record("It asked.")
+      return [:]
+    }
+    var hasRun = false
+    plain.withCarriedFields(asked()) { hasRun = true }
+    #expect(hasRun)
+  }
+
   @Test("a callback that sends is told how the event was dispatched", arguments: cores)
   func lanes(core: EventCentral.Core) {
     let world = EventCentral(core: core)

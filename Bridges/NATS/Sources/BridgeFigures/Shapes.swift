@@ -33,9 +33,19 @@ struct Plain: RemoteEvent {
   init(number: Int) { self.number = number }
 }
 
+struct Compact: RemoteEvent {
+  static let subject = "figures.compact"
+  static var coding: RemoteCoding<Compact> { .cbor }
+  var number: Int
+  var value = 0.5
+  init(number: Int) { self.number = number }
+  private enum CodingKeys: Int, CodingKey { case number = 1, value }
+}
+
 protocol Numbered: RemoteEvent { init(number: Int) }
 extension Packed: Numbered {}
 extension Plain: Numbered {}
+extension Compact: Numbered {}
 
 struct Question: RemoteEvent {
   static let subject = "figures.question"
@@ -190,6 +200,19 @@ func bridgeRoundTrips(_ url: String, _ count: Int, atOnce: Bool) async throws ->
   }
   asking.close()
   answering.close()
+  return percentiles(times)
+}
+
+/// Without a bridge, in one central: what the threads and tasks of a request take.
+func localRoundTrips(_ count: Int) async throws -> (p50: Double, p99: Double) {
+  let world = EventCentral()
+  Question.answer(on: world) { question in Reply(number: question.number) }
+  var times: [Double] = []
+  for number in 0..<count {
+    let begin = ContinuousClock.now
+    _ = try await world.request(Question(number: number), expecting: Reply.self)
+    times.append((ContinuousClock.now - begin) / .microseconds(1))
+  }
   return percentiles(times)
 }
 

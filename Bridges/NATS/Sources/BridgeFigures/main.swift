@@ -49,6 +49,12 @@ row("bridge, JSON", json / 1000, "thousand/s", beside: bare / 1000)
 let jsonBatched = try await best { try await bridgeThroughput(url, events, Plain.self, batch: 64) }
 row("bridge, JSON, batches of 64", jsonBatched / 1000, "thousand/s", beside: bare / 1000)
 
+let cbor = try await best { try await bridgeThroughput(url, events, Compact.self) }
+row("bridge, CBOR", cbor / 1000, "thousand/s", beside: bare / 1000)
+
+let cborBatched = try await best { try await bridgeThroughput(url, events, Compact.self, batch: 64) }
+row("bridge, CBOR, batches of 64", cborBatched / 1000, "thousand/s", beside: bare / 1000)
+
 let atOnce = try await best { try await bridgeThroughput(url, events, Packed.self, atOnce: true) }
 row("bridge, a coding of 16 bytes, sent at once", atOnce / 1000, "thousand/s", beside: bare / 1000)
 
@@ -61,6 +67,10 @@ for atOnce in [false, true] {
   row("world.request: p50", trip.p50, "us", beside: bareTrip.p50)
   row("world.request: p99", trip.p99, "us", beside: bareTrip.p99)
 }
+
+let local = try await localRoundTrips(5000)
+row("world.request in one central, without a bridge: p50", local.p50, "us")
+row("world.request in one central, without a bridge: p99", local.p99, "us")
 
 print("bridges of one process that send to one; JSON")
 for count in [1, 4, 16, 64] {

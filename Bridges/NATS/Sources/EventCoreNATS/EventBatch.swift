@@ -14,9 +14,9 @@ enum EventBatch {
   /// The most bytes of a batch that is sent; a larger event goes alone.
   static let longest = 60_000
 
-  static func append(_ event: Data, to body: inout Data) {
+  static func append(_ event: Data, to body: inout [UInt8]) {
     withUnsafeBytes(of: UInt32(event.count).littleEndian) { body.append(contentsOf: $0) }
-    body.append(event)
+    event.withUnsafeBytes { body.append(contentsOf: $0) }
   }
 
   /// Takes the first event out of a body; nil if that is cut.
@@ -39,15 +39,22 @@ final class OpenBatch: @unchecked Sendable {
     var type: ObjectIdentifier
     var method: EventDispatchMethod
     var priority: EventPriority
+    /// What the central carries.
+    var fields: [String: String]
   }
 
   private let link: Link
   private let counters: Counters
-  // Used as the class says.
-  private var kind: Kind?
-  private var line = ""
-  private var body = Data()
-  private var count = 0
+  // Used as the class says. One value, since the runtime checks each access.
+  private var open = Contents()
+  private struct Contents {
+    var kind: Kind?
+    var line = ""
+    var body: [UInt8] = []
+    var count = 0
+    /// How many events wait for certain: so many did when it was asked for, less those that came since.
+    var waiting = 0
+  }
 
   init(_ link: Link, _ counters: Counters) {
     (self.link, self.counters) = (link, counters)
@@ -55,23 +62,43 @@ final class OpenBatch: @unchecked Sendable {
 
   /// Adds an event, and sends the batch if it is full then. The header's line is that of the first event.
   func add(_ event: Data, _ kind: Kind, atMost limit: Int, _ line: () -> String) {
-    if kind != self.kind || body.count + event.count + 4 > EventBatch.longest { send() }
-    if count == 0 { (self.kind, self.line) = (kind, line()) }
-    EventBatch.append(event, to: &body)
-    count += 1
-    if count >= limit { send() }
+    add(event, kind, atMost: limit, line, to: &open)
   }
 
-  /// Sends what is there, before other events or because nothing waits.
+  private func add(
+    _ event: Data, _ kind: Kind, atMost limit: Int, _ line: () -> String, to open: inout Contents
+  ) {
+    if kind != open.kind || open.body.count + event.count + 4 > EventBatch.longest { send(&open) }
+    if open.count == 0 { (open.kind, open.line) = (kind, line()) }
+    EventBatch.append(event, to: &open.body)
+    open.count += 1
+    if open.count >= limit { send(&open) }
+  }
+
+  /// Sends what is there unless other events wait, behind the one that came last. How many do is asked for when those
+  /// that did have come: it takes as long as a third of all else.
+  func sendIfLast(before waiting: () -> Int) {
+    if open.waiting > 0 { open.waiting -= 1 }
+    guard open.waiting == 0 else { return }
+    open.waiting = waiting()
+    if open.waiting == 0 { send(&open) }
+  }
+
+  /// Sends what is there, before an event that goes alone, or in the end.
   func send() {
-    guard let kind else { return }
-    defer {
-      self.kind = nil
-      body.removeAll(keepingCapacity: true)
-      count = 0
-    }
+    open.waiting = 0
+    send(&open)
+  }
+
+  private func send(_ open: inout Contents) {
+    guard let kind = open.kind else { return }
+    let message = open.body.withUnsafeBytes { makeMessage(kind.subject, open.line, $0, kind.fields) }
+    let count = open.count
+    open.kind = nil
+    open.body.removeAll(keepingCapacity: true)
+    open.count = 0
     // Not nil: a batch is shorter than the longest message.
-    guard let message = makeMessage(kind.subject, line, body) else { return }
+    guard let message else { return }
     defer { natsMsg_Destroy(message) }
     natsMsgHeader_Set(message, EventBatch.key, String(count))
     transmit(message, count, link, counters, by: Link.publish)
@@ -95,8 +122,8 @@ func transmit(
     case NATS_OK: return counters.sent.add(events)
     case NATS_MAX_PAYLOAD: return counters.tooLarge.add(events)
     case NATS_CONNECTION_CLOSED, NATS_DRAINING: return counters.unsent.add(events)
-    // The connection has broken, which `awaitConnection` is about to know.
-    default: Thread.sleep(forTimeInterval: 0.001)
+    // The connection has broken, which the link is about to know; or the stream is not there again yet.
+    default: link.awaitChange(within: .milliseconds(10))
     }
   }
   counters.unsent.add(events)

@@ -15,7 +15,9 @@ import Foundation
 final class Link: @unchecked Sendable {
   private enum Phase { case new, connected, broken, closed }
 
-  let central: EventCentral
+  /// Weak, since a delivery has the link, and a listener of the central may keep that. Not changed after the
+  /// initialiser; the runtime guards the reference.
+  private weak var central: EventCentral?
   let name: String
   private let reconnect: NATSBridge.Reconnecting
   private(set) var connection: OpaquePointer?
@@ -141,6 +143,7 @@ final class Link: @unchecked Sendable {
   }
 
   private func report(_ change: NATSStatus.Change) {
+    guard let central else { return }
     NATSStatus(bridge: name, change: change).queue(on: central)
   }
 
@@ -160,6 +163,12 @@ final class Link: @unchecked Sendable {
       }
       return phase == .connected
     }
+  }
+
+  /// Waits until the connection breaks, comes back or ends, or the time is over. It is for those whom the server has
+  /// refused something that it may not refuse later, of which it tells nobody.
+  func awaitChange(within limit: Duration) {
+    condition.withLock { _ = condition.wait(until: Date(timeIntervalSinceNow: Double(limit.milliseconds) / 1000)) }
   }
 
   /// Sends nothing more from some time on, unless there is a connection.

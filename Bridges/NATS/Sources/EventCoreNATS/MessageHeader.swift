@@ -8,7 +8,8 @@ import EventCore
 ///     queue normal 1764060000000000000 1 8c1f0a6e5b2d4c37 TemperatureEvent
 ///
 /// method, priority, wall clock of the dispatch in nanoseconds since 1970, version, the sender, and the name of the
-/// type, which is the rest of the line. One header, since the client makes a table for several, which takes longer than
+/// type, which is the rest of the line. Behind the version stands the form of the event, unless it is JSON or one of the
+/// user's own: `1/cbor`. One header, since the client makes a table for several, which takes longer than
 /// all else that is done for a message.
 struct MessageHeader: Equatable {
   static let key = "EventCore"
@@ -17,6 +18,8 @@ struct MessageHeader: Equatable {
   var priority: EventPriority
   var time: Int64
   var version: Int
+  /// The form, if the message names one.
+  var form: Substring?
   /// Tells apart the centrals from which events come.
   var sender: Substring
   var type: Substring
@@ -32,9 +35,11 @@ struct MessageHeader: Equatable {
     }
     guard let first = word(), let method = HeaderWords.methods[first],
       let second = word(), let priority = HeaderWords.priorities[second],
-      let third = word(), let time = Int64(third), let fourth = word(), let version = Int(fourth), version >= 0,
-      let sender = word(), !rest.isEmpty
+      let third = word(), let time = Int64(third), let fourth = word(), let sender = word(), !rest.isEmpty
     else { return nil }
+    let slash = fourth.utf8.firstIndex(of: UInt8(ascii: "/")) ?? fourth.endIndex
+    guard let version = Int(fourth[..<slash]), version >= 0 else { return nil }
+    form = slash == fourth.endIndex ? nil : fourth[fourth.utf8.index(after: slash)...]
     (self.method, self.priority, self.time) = (method, priority, time)
     (self.version, self.sender, self.type) = (version, sender, Substring(rest))
   }
@@ -44,7 +49,7 @@ struct MessageHeader: Equatable {
 struct HeaderWriter: Sendable {
   private let end: String
 
-  init<E: RemoteEvent>(_ type: E.Type, sender: String) {
+  init<E: RemoteEvent>(_ type: E.Type, _ coding: RemoteCoding<E>, sender: String) {
     let name = E.remoteName
     guard !name.isEmpty, !name.utf8.contains(where: { $0 < 32 }), name.first != " ", name.last != " " else {
       fatalError(
@@ -53,7 +58,8 @@ struct HeaderWriter: Sendable {
         remoteName.
         """)
     }
-    end = " \(E.version) \(sender) \(name)"
+    let form = coding.form.flatMap { $0 == .json ? nil : "/\($0.rawValue)" } ?? ""
+    end = " \(E.version)\(form) \(sender) \(name)"
   }
 
   func line(_ method: EventDispatchMethod, _ priority: EventPriority, time: Int64) -> String {

@@ -118,7 +118,7 @@ extension NATSBridge {
       guard let (arrived, origin) = reader.read(message, takesOwn: true) else { return delivery.refuse() }
       var event = arrived
       event.delivery = delivery
-      let outcome = reader.dispatch(event, origin)
+      let outcome = reader.dispatch(event, origin, of: message)
       if outcome.accepted == 0 || outcome.refused > 0 || outcome.dropped > 0 {
         delivery.giveBack(after: options.delay)
       }
@@ -157,16 +157,17 @@ extension NATSBridge {
 
   /// Calls the client's functions for streams, which wait for the server, on a thread of its own.
   private func withStreams(
-    _ body: @escaping @Sendable (OpaquePointer) -> natsStatus, or what: @Sendable () -> String
+    _ body: @escaping @Sendable (OpaquePointer) -> natsStatus, or what: @escaping @Sendable () -> String
   ) async throws(NATSBridgeError) {
-    let status = await blocking { [link] in
-      var streams: OpaquePointer?
-      let status = natsConnection_JetStream(&streams, link.connection, nil)
-      guard status == NATS_OK, let streams else { return status }
-      defer { jsCtx_Destroy(streams) }
-      return body(streams)
+    let result = await blocking { [link] in
+      Swift.Result { () throws(NATSBridgeError) in
+        var streams: OpaquePointer?
+        try NATSBridgeError.check(natsConnection_JetStream(&streams, link.connection, nil), what())
+        defer { jsCtx_Destroy(streams) }
+        if let streams { try NATSBridgeError.check(body(streams), what()) }
+      }
     }
-    try NATSBridgeError.check(status, what())
+    try result.get()
   }
 }
 

@@ -13,7 +13,7 @@ extension NATSBridge {
   /// - Parameters:
   ///   - type: The exact type of event (D11). Once for each type and bridge: events would go out twice.
   ///   - batch: How many events, at least 1, may go in one message while more than one waits; small events then take a
-  ///     third of the time. Only bridges understand such a message, and their ``RemoteOrigin/sentAt`` is that of its
+  ///     sixth of the time. Only bridges understand such a message, and their ``RemoteOrigin/sentAt`` is that of its
   ///     first event. Nothing is held back: a batch goes when it is full or when nothing waits.
   /// - Returns: Ends it. It stays if it is released.
   ///
@@ -26,7 +26,7 @@ extension NATSBridge {
     let thread = WeakThread(thread)
     return publish { (event: E, priority, method, time) in
       guard batch > 1 else { return outlet.send(event, under: E.subject, method, priority, time) }
-      outlet.sendBatched(event, method, priority, time, atMost: batch, before: thread.object?.eventCount ?? 0)
+      outlet.sendBatched(event, method, priority, time, atMost: batch, before: { thread.object?.eventCount ?? 0 })
     }
   }
 
@@ -56,19 +56,22 @@ extension NATSBridge {
 }
 
 /// Sends the events of one type. On the bridge's thread.
-struct Outlet<E: RemoteEvent>: Sendable {
-  private let coding = E.coding
+final class Outlet<E: RemoteEvent>: Sendable {
+  private let coding: RemoteCoding<E>
   private let header: HeaderWriter
   private let batch: OpenBatch
   private let link: Link
   private let counters: Counters
+  private let central: EventCentral
 
   init(_ type: E.Type, _ bridge: NATSBridge) {
     checkSubject(E.subject, of: "the RemoteEvent \(E.self)")
     link = bridge.link
     counters = bridge.counters
+    central = bridge.central
     batch = bridge.batch
-    header = HeaderWriter(E.self, sender: bridge.sender)
+    coding = E.coding
+    header = HeaderWriter(E.self, coding, sender: bridge.sender)
   }
 
   func send(
@@ -80,44 +83,52 @@ struct Outlet<E: RemoteEvent>: Sendable {
     send(body, under: subject, line(method, priority, time), by: publish)
   }
 
-  /// - Parameter waiting: How many events wait in the outbox. If those that wait are of a type that is not sent any
-  ///   more, what is in the batch goes with the bridge's next event, or its drain.
+  /// - Parameter waiting: Returns how many events wait in the outbox. If those that wait are of a type that is not sent
+  ///   any more, what is in the batch goes with the bridge's next event, or its drain.
   func sendBatched(
     _ event: E, _ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime, atMost limit: Int,
-    before waiting: Int
+    before waiting: () -> Int
   ) {
-    defer { if waiting == 0 { batch.send() } }
+    defer { batch.sendIfLast(before: waiting) }
     guard let body = try? coding.encode(event) else { return counters.unencodable.increment() }
     guard body.count + 4 <= EventBatch.longest else {
       batch.send()
       return send(body, under: E.subject, line(method, priority, time), by: Link.publish)
     }
     let kind = OpenBatch.Kind(
-      subject: E.subject, type: ObjectIdentifier(E.self), method: method, priority: priority)
+      subject: E.subject, type: ObjectIdentifier(E.self), method: method, priority: priority,
+      fields: central.carriedFields)
     batch.add(body, kind, atMost: limit) { line(method, priority, time) }
   }
 
   private func send(
     _ body: Data, under subject: String, _ line: String, by publish: (OpaquePointer, Link) -> natsStatus
   ) {
-    guard let message = makeMessage(subject, line, body) else { return counters.tooLarge.increment() }
+    let fields = central.carriedFields
+    guard let message = body.withUnsafeBytes({ makeMessage(subject, line, $0, fields) }) else {
+      return counters.tooLarge.increment()
+    }
     defer { natsMsg_Destroy(message) }
     transmit(message, 1, link, counters, by: publish)
   }
 
   private func line(_ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime) -> String {
-    let age = link.central.now.uptimeNanoseconds &- time.uptimeNanoseconds
+    let age = central.now.uptimeNanoseconds &- time.uptimeNanoseconds
     return header.line(method, priority, time: wallClock() - Int64(clamping: age))
   }
 }
 
 /// A message of the client's, which copies everything. Nil if it is too long for any server.
-func makeMessage(_ subject: String, _ header: String, _ body: Data, reply: String? = nil) -> OpaquePointer? {
+///
+/// - Parameter fields: Other headers: what the central carries.
+func makeMessage(
+  _ subject: String, _ header: String, _ body: UnsafeRawBufferPointer, _ fields: [String: String],
+  reply: String? = nil
+) -> OpaquePointer? {
   guard body.count <= Int(Int32.max) else { return nil }
   var message: OpaquePointer?
-  let status = body.withUnsafeBytes {
-    natsMsg_Create(&message, subject, reply, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count))
-  }
+  let status = natsMsg_Create(
+    &message, subject, reply, body.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(body.count))
   guard status == NATS_OK, natsMsgHeader_Set(message, MessageHeader.key, header) == NATS_OK else {
     fatalError(
       """
@@ -125,7 +136,23 @@ func makeMessage(_ subject: String, _ header: String, _ body: Data, reply: Strin
       the outbox to fewer events.
       """)
   }
+  for (name, text) in fields { natsMsgHeader_Set(message, name, text) }
   return message
+}
+
+/// The headers of a message.
+func fields(of message: OpaquePointer) -> [String: String] {
+  var (names, count) = (UnsafeMutablePointer<UnsafePointer<CChar>?>?.none, Int32(0))
+  guard natsMsgHeader_Keys(message, &names, &count) == NATS_OK else { return [:] }
+  // The array is the caller's, and the names are the message's.
+  defer { free(names) }
+  var fields: [String: String] = [:]
+  for name in UnsafeBufferPointer(start: names, count: Int(count)) {
+    var text: UnsafePointer<CChar>?
+    guard let name, natsMsgHeader_Get(message, name, &text) == NATS_OK, let text else { continue }
+    fields[String(cString: name)] = String(cString: text)
+  }
+  return fields
 }
 
 /// A callback that retained its thread would keep it alive.

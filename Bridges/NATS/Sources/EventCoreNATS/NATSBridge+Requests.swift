@@ -21,7 +21,7 @@ extension NATSBridge {
   /// - Parameters:
   ///   - query: What is asked.
   ///   - answer: The type of the answer.
-  ///   - coding: The form of the answer.
+  ///   - coding: The form of the answer, the same on both sides.
   ///   - limit: How long to wait for another machine. A requester that waits less than that gives up by itself.
   ///   - concurrency: How many requests may be under way at one time; others wait in the central.
   /// - Returns: Ends it. It stays if it is released.
@@ -58,7 +58,7 @@ extension NATSBridge {
   /// - Parameters:
   ///   - query: What is asked.
   ///   - answer: The type of the answer.
-  ///   - coding: The form of the answer.
+  ///   - coding: The form of the answer, the same on both sides.
   ///   - group: Of all bridges of a group one answers each request.
   ///   - limit: How long an answerer may take.
   ///   - concurrency: How many requests may be under way at one time; others are turned away.
@@ -81,7 +81,7 @@ extension NATSBridge {
         running.add(-1)
         return link.send(subject, failure: "it has \(concurrency) requests in the making")
       }
-      Task {
+      let answer = { @Sendable () async in
         defer { running.add(-1) }
         do {
           let answer = try await central.request(
@@ -91,6 +91,7 @@ extension NATSBridge {
           link.send(subject, failure: "\(error)")
         }
       }
+      central.withCarriedFields(fields(of: message)) { _ = Task { await answer() } }
     }
     let claims = claims
     return keep(
@@ -256,19 +257,25 @@ private final class PendingRequests: Sendable {
 
 /// Sends the requests of one type.
 private struct RequestOutlet<Query: RemoteEvent>: Sendable {
-  private let coding = Query.coding
+  private let coding: RemoteCoding<Query>
   private let subject = requestSubject(Query.self)
   private let header: HeaderWriter
   private let requests: PendingRequests
+  private let central: EventCentral
 
   init(_ type: Query.Type, _ bridge: NATSBridge, _ requests: PendingRequests) {
-    header = HeaderWriter(Query.self, sender: bridge.sender)
+    coding = Query.coding
+    header = HeaderWriter(Query.self, coding, sender: bridge.sender)
     self.requests = requests
+    central = bridge.central
   }
 
   func ask(_ query: Query, within limit: Duration) async throws -> Data {
     let body = try coding.encode(query)
     let line = header.line(.queue, .normal, time: wallClock())
-    return try await requests.send(within: limit) { reply in makeMessage(subject, line, body, reply: reply) }
+    let fields = central.carriedFields
+    return try await requests.send(within: limit) { reply in
+      body.withUnsafeBytes { makeMessage(subject, line, $0, fields, reply: reply) }
+    }
   }
 }

@@ -62,8 +62,13 @@ extension NATSBridge {
   ///
   /// - Throws: If it does not answer within some time, or the bridge was closed.
   public func settle(within limit: Duration = .seconds(10)) async throws(NATSBridgeError) {
-    let status = await blocking { [link] in natsConnection_FlushTimeout(link.connection, limit.milliseconds) }
-    try NATSBridgeError.check(status, "reach the server within \(limit)")
+    let result = await blocking { [link] in
+      Result { () throws(NATSBridgeError) in
+        let status = natsConnection_FlushTimeout(link.connection, limit.milliseconds)
+        try NATSBridgeError.check(status, "reach the server within \(limit)")
+      }
+    }
+    try result.get()
   }
 
   /// Subscribes to a subject. `handle` is called on a thread of the client, one call at a time.
@@ -121,8 +126,10 @@ final class Inlet: Sendable {
 }
 
 /// Makes events of one type from messages, which may come from anybody. Any thread.
-struct Reader<E: RemoteEvent>: Sendable {
+final class Reader<E: RemoteEvent>: Sendable {
   private let coding = E.coding
+  private let json = RemoteCoding<E>.json
+  private let cbor = RemoteCoding<E>.cbor
   private let name = E.remoteName
   private let central: EventCentral
   private let counters: Counters
@@ -137,12 +144,12 @@ struct Reader<E: RemoteEvent>: Sendable {
   /// Nil if the message is none of the type, which is counted.
   func read(_ message: OpaquePointer, takesOwn: Bool = false) -> (event: E, origin: RemoteOrigin)? {
     counters.received.increment()
-    guard let origin = readOrigin(message, takesOwn: takesOwn) else { return nil }
+    guard let (origin, coding) = readOrigin(message, takesOwn: takesOwn) else { return nil }
     let length = Int(natsMsg_GetDataLength(message))
-    guard let event = decode(UnsafeRawBufferPointer(start: natsMsg_GetData(message), count: length), origin) else {
-      return nil
-    }
-    return (event, origin)
+    let bytes = UnsafeRawBufferPointer(start: natsMsg_GetData(message), count: length)
+    var event: E?
+    decode(bytes, coding, origin) { event = $0 }
+    return event.map { ($0, origin) }
   }
 
   /// Dispatches the event of a message, or the events of a batch.
@@ -152,21 +159,21 @@ struct Reader<E: RemoteEvent>: Sendable {
     case NATS_OK: break
     case NATS_NOT_FOUND:
       guard let (event, origin) = read(message) else { return }
-      dispatch(event, origin)
+      dispatch(event, origin, of: message)
       return
     default:
       // The client says so once, and then of the other headers that there are none.
       counters.received.increment()
       return counters.malformed.increment()
     }
-    guard let origin = readOrigin(message, takesOwn: false) else { return counters.received.increment() }
+    guard let (origin, coding) = readOrigin(message, takesOwn: false) else { return counters.received.increment() }
     var body = UnsafeRawBufferPointer(start: natsMsg_GetData(message), count: Int(natsMsg_GetDataLength(message)))
     var left = line.flatMap { Int(String(cString: $0)) } ?? 0
     // As far as it goes: the number is the sender's word.
     while left > 0, let bytes = EventBatch.takeFirst(&body) {
       left -= 1
       counters.received.increment()
-      if let event = decode(bytes, origin) { dispatch(event, origin) }
+      decode(bytes, coding, origin) { dispatch($0, origin, of: message) }
     }
     guard left != 0 || !body.isEmpty else { return }
     counters.received.increment()
@@ -174,7 +181,10 @@ struct Reader<E: RemoteEvent>: Sendable {
   }
 
   /// Nil if the message says that it has no event of the type for this central, which is counted.
-  private func readOrigin(_ message: OpaquePointer, takesOwn: Bool) -> RemoteOrigin? {
+  private func readOrigin(
+    _ message: OpaquePointer, takesOwn: Bool
+  ) -> (origin: RemoteOrigin, coding: RemoteCoding<E>)? {
+    var coding = coding.form == nil ? coding : json
     var origin = RemoteOrigin(
       subject: natsMsg_GetSubject(message).map { String(cString: $0) } ?? "", sentAt: nil, version: nil,
       method: .queue, priority: .normal)
@@ -189,17 +199,29 @@ struct Reader<E: RemoteEvent>: Sendable {
       guard takesOwn || header.sender != sender else { return count(counters.own) }
       origin.sentAt = Date(timeIntervalSince1970: Double(header.time) / 1e9)
       (origin.version, origin.method, origin.priority) = (header.version, header.method, header.priority)
+      if let form = header.form, coding.form != nil {
+        guard form == RemoteCoding<E>.Form.cbor.rawValue else { return count(counters.undecodable) }
+        coding = cbor
+      }
     default: return count(counters.malformed)
     }
     guard Int(natsMsg_GetDataLength(message)) <= longest else { return count(counters.tooLong) }
-    return origin
+    return (origin, coding)
   }
 
-  private func decode(_ bytes: UnsafeRawBufferPointer, _ origin: RemoteOrigin) -> E? {
-    // A copy, since a coding may keep it.
-    guard var event = try? coding.decode(Data(bytes), origin.version) else { return count(counters.undecodable) }
-    event.arrived(origin)
-    return event
+  /// Calls a closure with the event, if it is one; or else counts. Not as a result: an optional of a type that the
+  /// compiler does not know costs a search for its metadata.
+  private func decode(
+    _ bytes: UnsafeRawBufferPointer, _ coding: RemoteCoding<E>, _ origin: RemoteOrigin, _ take: (E) -> Void
+  ) {
+    do {
+      // A copy, since a coding may keep it.
+      var event = try coding.decode(Data(bytes), origin.version)
+      event.arrived(origin)
+      take(event)
+    } catch {
+      counters.undecodable.increment()
+    }
   }
 
   private func count<Result>(_ counter: borrowing Atomic<Int>) -> Result? {
@@ -208,8 +230,11 @@ struct Reader<E: RemoteEvent>: Sendable {
   }
 
   @discardableResult
-  func dispatch(_ event: consuming E, _ origin: RemoteOrigin) -> EventDispatchOutcome {
-    let outcome = central.dispatchInward(event, by: origin.method, priority: origin.priority)
+  func dispatch(_ event: E, _ origin: RemoteOrigin, of message: OpaquePointer) -> EventDispatchOutcome {
+    var outcome = EventDispatchOutcome()
+    central.withCarriedFields(fields(of: message)) {
+      outcome = central.dispatchInward(event, by: origin.method, priority: origin.priority)
+    }
     if outcome.accepted > 0 { counters.dispatched.increment() } else { counters.unheard.increment() }
     return outcome
   }

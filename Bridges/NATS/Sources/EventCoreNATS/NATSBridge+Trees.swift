@@ -60,12 +60,14 @@ private struct TreeEntry: Sendable {
   init<E: RemoteEvent>(_ type: E.Type, _ node: EventNode, _ prefix: String, _ bridge: NATSBridge) {
     suffix = E.subject
     let reader = Reader(E.self, bridge)
-    let counters = bridge.counters
+    let (counters, central) = (bridge.counters, bridge.central)
     raise = { message, node in
       guard let (event, _) = reader.read(message) else { return }
       guard let node else { return counters.unheard.increment() }
       let mark = ArrivalMark(node: ObjectIdentifier(node), type: ObjectIdentifier(E.self))
-      ArrivalMark.$current.withValue(mark) { _ = node.raise(event: event) }
+      central.withCarriedFields(fields(of: message)) {
+        ArrivalMark.$current.withValue(mark) { _ = node.raise(event: event) }
+      }
       counters.dispatched.increment()
     }
     // Through the outbox: the thread that raises waits for nobody.
@@ -75,7 +77,6 @@ private struct TreeEntry: Sendable {
       outlet.send(raised.event, under: raised.subject, .queue, .normal, raised.time)
     }
     let place = WeakNode(node)
-    let central = bridge.central
     let handler = node.addHandler(.onRaise, for: E.self) { context in
       let mark = ArrivalMark(node: ObjectIdentifier(context.source), type: ObjectIdentifier(E.self))
       guard ArrivalMark.current != mark, let node = place.node else { return .continue }

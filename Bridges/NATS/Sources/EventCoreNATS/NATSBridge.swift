@@ -180,8 +180,11 @@ func blocking<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async 
   await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
     Thread.detachNewThread {
       let value = body()
-      result.withLock { $0 = value }
-      continuation.resume()
+      // With the lock held, which the task takes next: so it shows that this thread is done with the task's frame.
+      result.withLock {
+        $0 = value
+        continuation.resume()
+      }
     }
   }
   // Written before the continuation was resumed.

@@ -9,7 +9,7 @@ public struct NATSBridgeError: Error, CustomStringConvertible {
   public enum Reason: Sendable {
     /// No server answered.
     case noServer
-    /// The server does not let this client in, or not do that.
+    /// The server does not let this client in, or not do that; or the client does not take it for the right one.
     case refused
     /// The bridge was closed.
     case closed
@@ -31,19 +31,28 @@ public struct NATSBridgeError: Error, CustomStringConvertible {
     (self.reason, self.description) = (reason, description)
   }
 
-  /// Throws unless the status is a success.
+  /// Throws unless the status is a success. On the thread that has called the client.
   static func check(_ status: natsStatus, _ what: @autoclosure () -> String) throws(NATSBridgeError) {
     guard status != NATS_OK else { return }
     let reason: Reason =
       switch status {
       case NATS_NO_SERVER: .noServer
-      case NATS_CONNECTION_AUTH_FAILED, NATS_NOT_PERMITTED, NATS_SECURE_CONNECTION_REQUIRED, NATS_SSL_ERROR: .refused
+      case NATS_CONNECTION_AUTH_FAILED, NATS_NOT_PERMITTED, NATS_SECURE_CONNECTION_REQUIRED,
+        NATS_SECURE_CONNECTION_WANTED, NATS_SSL_ERROR:
+        .refused
       case NATS_CONNECTION_CLOSED, NATS_INVALID_SUBSCRIPTION, NATS_DRAINING: .closed
       case NATS_TIMEOUT: .timedOut
       case NATS_NOT_FOUND, NATS_NO_RESPONDERS: .notFound
       default: .other
       }
-    throw NATSBridgeError(reason, "The client of NATS could not \(what()): \(text(of: status)).")
+    throw NATSBridgeError(reason, "The client of NATS could not \(what()): \(text(of: status))\(cause(of: status)).")
+  }
+
+  /// What the client adds to its last failure on this thread.
+  private static func cause(of status: natsStatus) -> String {
+    var last = NATS_OK
+    guard let text = nats_GetLastError(&last), last == status else { return "" }
+    return " (\(String(cString: text)))"
   }
 
   static func text(of status: natsStatus) -> String {

@@ -26,7 +26,8 @@ public struct NATSServer: Sendable {
   public struct TLS: Sendable {
     /// The authorities to trust; nil for those of the system.
     public var authorities: String?
-    /// The certificate to show to the server, and its key.
+    /// The certificate to show to the server, and its key. A server that wants another one breaks the connection
+    /// without a word, so that the error's reason is ``NATSBridgeError/Reason/other``.
     public var certificate: (chain: String, key: String)?
 
     public init(authorities: String? = nil, certificate: (chain: String, key: String)? = nil) {
@@ -67,9 +68,11 @@ public struct NATSServer: Sendable {
     case .token(let token):
       try NATSBridgeError.check(natsOptions_SetToken(options, token), "take the token")
     case .file(let file):
+      try check(file)
       try NATSBridgeError.check(
         natsOptions_SetUserCredentialsFromFiles(options, file, nil), "take the credentials of \(file)")
     case .nkey(let key, let seedFile):
+      try check(seedFile)
       try NATSBridgeError.check(natsOptions_SetNKeyFromSeed(options, key, seedFile), "take the key \(key)")
     }
     guard let tls else { return }
@@ -82,5 +85,12 @@ public struct NATSServer: Sendable {
       try NATSBridgeError.check(
         natsOptions_LoadCertificatesChain(options, chain, key), "read the certificate of \(chain)")
     }
+  }
+
+  /// Throws unless there is a file. The client reads it when it connects, and then tells of an error alone.
+  private func check(_ file: String) throws(NATSBridgeError) {
+    guard access(file, R_OK) != 0 else { return }
+    throw NATSBridgeError(
+      .other, "The client of NATS could not read \(file): \(String(cString: strerror(errno))). Look where the file is.")
   }
 }

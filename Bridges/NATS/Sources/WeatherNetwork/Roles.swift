@@ -24,7 +24,13 @@ func runSensors(_ server: NATSServer, for duration: Duration) async throws {
     next += .milliseconds(10)
     try await Task.sleep(until: next)
   }
-  guard await bridge.drain(within: .seconds(5)) else { fatalError("Not everything was sent: \(bridge.counts).") }
+  guard await bridge.drain(within: .seconds(5)) else {
+    fatalError(
+      """
+      A drain sends what waits within 5 seconds, and this one did not: \(bridge.counts). Look whether the server is \
+      still there, or lower the number of events.
+      """)
+  }
 }
 
 /// One to four workers, which come and go. Each has a central and a bridge, as on a machine of its own.

@@ -36,6 +36,14 @@ private struct Position: RemoteEvent {
   }
 }
 
+private struct Track: RemoteEvent {
+  static let subject = "radar.track"
+  static var coding: RemoteCoding<Track> { .cbor }
+  var number: Int
+  var position: [Double]
+  private enum CodingKeys: Int, CodingKey { case number = 1, position }
+}
+
 private struct Placed: DurableEvent {
   static let subject = "orders.placed"
   var number: Int

@@ -122,9 +122,13 @@ struct Order: DurableEvent, Equatable {
     for round in 0..<(stressFactor == 1 ? 3 : 60) {
       let end = ContinuousClock.now + .milliseconds(stressFactor == 1 ? 100 : 900)
       while ContinuousClock.now < end {
-        accepted += Reading(number: number).queue(on: here)
-        number += 1
-        if number % 50 == 0 { try await Task.sleep(for: .milliseconds(1)) }
+        // As fast as they arrive, so that they are under way when the server goes.
+        let arrived = log.count
+        for _ in 0..<50 {
+          accepted += Reading(number: number).queue(on: here)
+          number += 1
+        }
+        _ = await log.entries(atLeast: arrived + 1)
       }
       server.stop()
       #expect(await eventually { !sender.isConnected && !receiver.isConnected }, "round \(round)")
@@ -162,9 +166,12 @@ struct Order: DurableEvent, Equatable {
     for _ in 0..<(stressFactor == 1 ? 3 : 60) {
       let end = ContinuousClock.now + .milliseconds(stressFactor == 1 ? 100 : 900)
       while ContinuousClock.now < end {
-        #expect(Order(number: number).queue(on: here) == 1)
-        number += 1
-        try await Task.sleep(for: .milliseconds(1))
+        let arrived = log.count
+        for _ in 0..<10 {
+          #expect(Order(number: number).queue(on: here) == 1)
+          number += 1
+        }
+        _ = await log.entries(atLeast: arrived + 1)
       }
       server.stop()
       try server.restart()
@@ -198,6 +205,60 @@ struct Order: DurableEvent, Equatable {
     #expect(log.count == 1000)
   }
 
+  @Test("a partition that is shorter loses and doubles nothing with a group", arguments: cores)
+  func partitionOfGroup(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let here = EventCentral(core: core)
+    let sender = try await NATSBridge.to(server, on: here)
+    let log = Log<Int>()
+    var receivers: [NATSBridge] = []
+    for _ in 0..<3 {
+      let there = EventCentral(core: core)
+      Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
+      let receiver = try await NATSBridge.to(server, on: there)
+      try receiver.subscribe(Reading.self, group: "workers")
+      try await receiver.settle()
+      receivers.append(receiver)
+    }
+    sender.publish(Reading.self)
+    server.freeze()
+    for number in 0..<1000 { #expect(Reading(number: number).queue(on: here) == 1) }
+    #expect(await eventually { sender.counts.sent == 1000 })
+    #expect(log.count == 0)
+    server.thaw()
+    #expect(await log.entries(atLeast: 1000).sorted() == Array(0..<1000))
+    #expect(await sender.drain())
+    for receiver in receivers { await receiver.drain() }
+    #expect(log.count == 1000)
+  }
+
+  @Test("a partition that is shorter loses and doubles nothing with a stream: each is stored once", arguments: cores)
+  func partitionOfStream(core: EventCentral.Core) async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    let log = Log<Order>()
+    Order.addListener(nil, { event in log.append(event) }, executeOn: .listenerThread, on: there)
+    try await receiver.durable(Order.self, stream: "ORDERS", as: "test")
+    server.freeze()
+    for number in 0..<100 { #expect(Order(number: number).queue(on: here) == 1) }
+    // Until the first was sent, which then is stored twice in vain: the server answers after more than two seconds.
+    #expect(await eventually { sender.counts.outbox.waiting == 99 })
+    let frozen = ContinuousClock.now
+    #expect(await eventually { ContinuousClock.now > frozen + .milliseconds(2100) })
+    #expect(sender.counts.sent == 0)
+    server.thaw()
+    let arrived = await log.entries(atLeast: 100)
+    #expect(arrived.map(\.number) == Array(0..<100))
+    #expect(arrived.map { $0.delivery?.position ?? 0 } == Array(1...100), "The stream has each once.")
+    #expect(await sender.drain())
+    await receiver.drain()
+    #expect(log.count == 100)
+  }
+
   @Test("a partition that is longer counts as a server that is away")
   func longPartition() async throws {
     let server = try ServerProcess()
@@ -210,6 +271,76 @@ struct Order: DurableEvent, Equatable {
     server.thaw()
     #expect(await sender.drain())
     #expect(sender.counts.sent == 100)
+  }
+
+  // MARK: The sender ends
+
+  @Test("close: what waits in the outbox is lost and counted, what a stream has stored is not", arguments: cores)
+  func close(core: EventCentral.Core) async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let sender = try await NATSBridge.to(server, on: here)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    sender.publish(Reading.self)
+    for number in 0..<10 { Order(number: number).queue(on: here) }
+    #expect(await eventually { sender.counts.sent == 10 })
+    server.stop()
+    #expect(await eventually { !sender.isConnected })
+    for number in 10..<110 {
+      Order(number: number).queue(on: here)
+      Reading(number: number).queue(on: here)
+    }
+    sender.close()
+    #expect(Reading(number: 0).queue(on: here) == 0)
+    let counts = sender.counts
+    #expect(counts.sent == 10)
+    #expect(counts.outbox.accepted == 210)
+    try server.restart()
+    let receiver = try await NATSBridge.to(server, on: there) { $0.waitsForServer = true }
+    #expect(await eventually { receiver.isConnected })
+    let log = Log<Int>()
+    Order.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
+    Reading.addListener(nil, { event in log.append(-event.number) }, executeOn: .listenerThread, on: there)
+    try receiver.subscribe(Reading.self)
+    try await receiver.durable(Order.self, stream: "ORDERS", as: "test")
+    #expect(await log.entries(atLeast: 10) == Array(0..<10))
+    await receiver.drain()
+    #expect(log.count == 10)
+  }
+
+  @Test("the sender's process is killed: what waits in its outbox is lost, what was stored or read is not")
+  func killedSender() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let there = EventCentral()
+    let receiver = try await NATSBridge.to(server, on: there)
+    try await receiver.makeStream("ORDERS", of: [Order.self])
+    let log = Log<Int>()
+    Reading.addListener(nil, { event in log.append(-event.number) }, executeOn: .listenerThread, on: there)
+    Order.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
+    try receiver.subscribe(Reading.self)
+    try await receiver.settle()
+    await #expect(processExitsWith: .signal(SIGKILL)) { [url = server.url as String] in
+      let here = EventCentral()
+      let sender = try await NATSBridge(.url(url), on: here)
+      sender.publish(Reading.self)
+      for number in 1...50 { Reading(number: number).queue(on: here) }
+      guard await eventually({ sender.counts.sent == 50 }) else { return }
+      // The server has read what was sent.
+      try await sender.settle()
+      try await sender.publish(Order.self, stream: "ORDERS")
+      for number in 1...10_000 { Order(number: number).queue(on: here) }
+      guard await eventually({ sender.counts.sent >= 60 }) else { return }
+      kill(getpid(), SIGKILL)
+    }
+    #expect(await log.entries(atLeast: 50) == (1...50).map { -$0 })
+    try await receiver.durable(Order.self, stream: "ORDERS", as: "test")
+    let stored = await log.entries(atLeast: 60).dropFirst(50)
+    await receiver.drain()
+    #expect(stored.count >= 10)
+    let orders = Array(log.entries.dropFirst(50))
+    #expect(orders == Array(1...orders.count), "Those that were stored, and no gap among them.")
+    #expect(orders.count < 10_000)
   }
 
   // MARK: The receiver is away, or ends
@@ -264,6 +395,29 @@ struct Order: DurableEvent, Equatable {
     #expect(await eventually { Set(log.entries) == Set(0..<20) })
     #expect(await sender.drain())
     await next.drain()
+  }
+
+  @Test("a durable event that a listener keeps does not keep the central on which that listens (D9)")
+  func kept() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let here = EventCentral()
+    let sender = try await NATSBridge.to(server, on: here)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    Order(number: 1).queue(on: here)
+    #expect(await sender.drain())
+    weak var central: EventCentral?
+    do {
+      let there = EventCentral()
+      central = there
+      let kept = Log<Order>()
+      Order.addListener(nil, { event in kept.append(event) }, executeOn: .listenerThread, on: there)
+      let receiver = try await NATSBridge.to(server, on: there)
+      try await receiver.durable(Order.self, stream: "ORDERS", as: "test")
+      #expect(await kept.entries(atLeast: 1).count == 1)
+      receiver.close()
+    }
+    #expect(await eventually(within: .seconds(20)) { central == nil })
   }
 
   @Test("durable: what nobody takes, or a handler gives back, comes again; what was handled does not")

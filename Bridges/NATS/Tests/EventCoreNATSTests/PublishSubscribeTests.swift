@@ -211,25 +211,6 @@ struct Reading: RemoteEvent, Equatable {
     } throws: { ($0 as? NATSBridgeError)?.reason == .noServer }
   }
 
-  @Test("what the server asks for, the client shows: user, token; without it it is refused")
-  func credentials() async throws {
-    let withUser = try ServerProcess(["--user", "somebody", "--pass", "secret"])
-    let withToken = try ServerProcess(["--auth", "a-token"])
-    let world = EventCentral()
-    for (server, right) in [
-      (withUser, NATSServer.url(withUser.url, credentials: .user("somebody", password: "secret"))),
-      (withToken, NATSServer.url(withToken.url, credentials: .token("a-token"))),
-      (withUser, NATSServer.url("nats://somebody:secret@127.0.0.1:\(withUser.port)")),
-    ] {
-      let bridge = try await NATSBridge(right, on: world)
-      #expect(bridge.isConnected)
-      bridge.close()
-      await #expect {
-        _ = try await NATSBridge(.url(server.url), on: world)
-      } throws: { ($0 as? NATSBridgeError)?.reason == .refused }
-    }
-  }
-
   struct Note: RemoteEvent, Equatable {
     static let subject = "tests.note"
     var number: Int

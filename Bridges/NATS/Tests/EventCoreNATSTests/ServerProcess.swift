@@ -25,7 +25,7 @@ final class ServerProcess: Sendable {
       arguments += ["--config", file.path]
     }
     self.arguments = arguments
-    // The system chooses the port, which the server writes to a file.
+    // The system chooses the port, which the server writes to a file. It tells nobody, so this looks again and again.
     let first = try Self.start(arguments + ["--port", "-1", "--ports_file_dir", folder.path])
     let file = folder.appending(path: "nats-server_\(first).ports")
     let deadline = Date(timeIntervalSinceNow: 60)
@@ -52,13 +52,25 @@ final class ServerProcess: Sendable {
   }
 
   private static func start(_ arguments: [String]) throws -> pid_t {
-    // Debian has servers where only root looks for them.
-    let folders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/opt/homebrew/bin"]
+    try spawn(try find("nats-server"), arguments)
+  }
+
+  /// The path of a program, where Debian and Homebrew have it: also where only root looks for it.
+  static func find(_ program: String) throws -> String {
+    let folders = [
+      "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/opt/homebrew/opt/openssl/bin", "/opt/homebrew/bin",
+      "/usr/bin",
+    ]
     guard
-      let path = folders.map({ "\($0)/nats-server" }).first(where: FileManager.default.isExecutableFile(atPath:))
+      let path = folders.map({ "\($0)/\(program)" }).first(where: FileManager.default.isExecutableFile(atPath:))
     else {
       throw CocoaError(.fileNoSuchFile)
     }
+    return path
+  }
+
+  /// Starts a program that neither reads nor writes anything here.
+  static func spawn(_ path: String, _ arguments: [String]) throws -> pid_t {
     var files = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&files)
     defer { posix_spawn_file_actions_destroy(&files) }

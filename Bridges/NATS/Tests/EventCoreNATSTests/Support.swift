@@ -10,21 +10,69 @@ let cores = EventCentral.Core.available
 /// How much more the long tests do: 1, or 50 with `EVENTCORE_LONG_TESTS=1`.
 let stressFactor = ProcessInfo.processInfo.environment["EVENTCORE_LONG_TESTS"] == nil ? 1 : 50
 
-/// What happened, in order, from any thread.
-final class Log<Element: Sendable>: Sendable {
-  private let state = Locked<[Element]>([])
-  func append(_ element: Element) { state.withLock { $0.append(element) } }
-  var entries: [Element] { state.withLock { $0 } }
-  var count: Int { state.withLock { $0.count } }
+/// Random bytes from a seed, which is printed, and which `EVENTCORE_SEED` sets.
+struct SeededBytes {
+  private var state: UInt64
 
-  /// The entries, when there are so many, or after a minute.
-  func entries(atLeast count: Int) async -> [Element] {
-    _ = await eventually { self.count >= count }
-    return entries
+  init(_ test: String) {
+    state = UInt64(ProcessInfo.processInfo.environment["EVENTCORE_SEED"] ?? "") ?? .random(in: .min ... .max)
+    print("\(test): EVENTCORE_SEED=\(state)")
+  }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+
+  /// Less than so many.
+  mutating func bytes(_ most: Int) -> Data {
+    Data((0..<Int(next() % UInt64(most))).map { _ in UInt8(truncatingIfNeeded: next()) })
+  }
+
+  /// A few of the bytes are others; now and then the end is cut off.
+  mutating func mutated(_ data: Data) -> Data {
+    var bytes = [UInt8](data)
+    for _ in 0...next() % 4 { bytes[Int(next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: next()) }
+    if next() % 8 == 0 { bytes.removeLast(Int(next() % UInt64(bytes.count))) }
+    return Data(bytes)
   }
 }
 
-/// Waits for a condition that no gate can tell. False after two minutes.
+/// What happened, in order, from any thread.
+final class Log<Element: Sendable>: Sendable {
+  private let state = State()
+  // Used only with its lock held.
+  private final class State: @unchecked Sendable {
+    let condition = NSCondition()
+    var entries: [Element] = []
+  }
+
+  func append(_ element: Element) {
+    state.condition.withLock {
+      state.entries.append(element)
+      state.condition.broadcast()
+    }
+  }
+  var entries: [Element] { state.condition.withLock { state.entries } }
+  var count: Int { state.condition.withLock { state.entries.count } }
+
+  /// The entries, when there are so many, or after two minutes.
+  func entries(atLeast count: Int) async -> [Element] {
+    let deadline = Date(timeIntervalSinceNow: 120)
+    return await blocking { [state] in
+      state.condition.withLock {
+        while state.entries.count < count, state.condition.wait(until: deadline) {}
+        return state.entries
+      }
+    }
+  }
+}
+
+/// Waits for a condition of which nobody tells: a count of a bridge or of the client, or what a server has done, which
+/// is another process. So it looks each millisecond. False after two minutes.
 func eventually(within limit: Duration = .seconds(120), _ condition: () -> Bool) async -> Bool {
   let deadline = ContinuousClock.now + limit
   while !condition() {

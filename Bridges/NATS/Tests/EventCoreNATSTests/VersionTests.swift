@@ -46,6 +46,14 @@ import Testing
     }
   }
 
+  /// The old form, in CBOR.
+  struct Compact: RemoteEvent, Equatable {
+    static let subject = "tests.version"
+    static let remoteName = "Order"
+    static var coding: RemoteCoding<Compact> { .cbor }
+    var number: Int
+  }
+
   private func send<Sent: RemoteEvent, Got: RemoteEvent>(
     _ event: Sent, as type: Got.Type
   ) async throws -> (got: [Got], counts: NATSBridge.Counts) {
@@ -91,5 +99,14 @@ import Testing
   func ownCoding() async throws {
     #expect(try await send(New(number: 7), as: Numbered.self).got == [Numbered(text: "2: 7")])
     #expect(try await send(Numbered(text: "x"), as: Numbered.self).got == [Numbered(text: "x")])
+  }
+
+  @Test("a receiver of JSON takes CBOR, one of CBOR takes JSON, and fields count as in JSON")
+  func forms() async throws {
+    #expect(try await send(Compact(number: 1), as: Compact.self).got == [Compact(number: 1)])
+    #expect(try await send(Compact(number: 1), as: Old.self).got == [Old(number: 1)])
+    #expect(try await send(New(number: 1, customer: "a"), as: Compact.self).got == [Compact(number: 1)])
+    #expect(try await send(Compact(number: 1), as: New.self).got == [New(number: 1)])
+    #expect(try await send(Compact(number: 1), as: Strict.self).counts.undecodable == 1)
   }
 }
