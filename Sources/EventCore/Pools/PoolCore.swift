@@ -52,11 +52,11 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     self.make = make
     direct = central.basis.makeRouter()
     let routers = RouterGroup([central.router, direct])
-    routes = PoolRoutes(central.basis, routes: routers, balancer: balancer)
+    routes = PoolRoutes(central.basis, routes: routers, balancer: balancer, name: name)
     let sharesOne = balancer.needs?.sharesOneMailbox == true
     mailbox.check(for: "EventPool")
     self.mailbox = sharesOne ? .unbounded : mailbox
-    shared = sharesOne ? SharedMailbox(core: central.core, router: routers, capacity: mailbox) : nil
+    shared = sharesOne ? SharedMailbox(central.basis, router: routers, capacity: mailbox, name: name) : nil
     ticker = scaler.interval.map { PoolTicker(every: $0, by: central.basis.clock) }
     state = Guarded(State(capacity: capacity))
     check(capacity, by: "its maker")
