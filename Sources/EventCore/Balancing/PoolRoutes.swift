@@ -51,7 +51,7 @@ final class PoolRoutes: @unchecked Sendable {
 
   deinit {
     state.withLock { state in
-      for target in state.routes.values { basis.instruments.names.remove(target.sink.subscription) }
+      for target in state.routes.values { basis.names.remove(target.sink.subscription) }
     }
   }
 
@@ -126,7 +126,7 @@ final class PoolRoutes: @unchecked Sendable {
     let balancer = route.ordinal > 0 ? balancer.needs?.forFurtherRoute() ?? balancer : balancer
     let sink = basis.core.parts.makeBalancer(
       PoolChooser(balancer, key: route.key, drop: state.drops[route.key], basis.clock))
-    basis.instruments.names.set(sink.subscription, name)
+    basis.names.set(sink.subscription, name)
     return Target(sink: sink)
   }
 

@@ -157,7 +157,7 @@ final class HandlerRegistry: @unchecked Sendable {
     }
   }
 
-  private var names: ReceiverNames { consumer.basis.instruments.names }
+  private var names: ReceiverNames { consumer.basis.names }
 
   // MARK: With the state locked
 

@@ -64,7 +64,7 @@ final class SharedMailbox: @unchecked Sendable {
     _ basis: CentralBasis, router: any RouteRegistry, capacity: EventMailboxCapacity = .unbounded, name: String = ""
   ) {
     core = basis.core.parts.makeSharedMailbox(capacity)
-    names = basis.instruments.names
+    names = basis.names
     self.name = name
     self.router = router
   }

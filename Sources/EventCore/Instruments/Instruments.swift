@@ -16,7 +16,6 @@ import Synchronization
 final class Instruments: Sendable {
   /// Unique in the process.
   let number: UInt64
-  let names = ReceiverNames()
   private let clock: CentralClock?
   /// The receiver whose handler runs on the calling thread, not retained; nil outside of handlers.
   private let source: @Sendable () -> Unmanaged<ConsumerProbe>?

@@ -60,12 +60,22 @@ extension Eventable {
   }
 }
 
+/// Dispatches one event, and says what each receiver did with it.
+@inlinable
+@inline(never)
+func dispatchToEach<E: Eventable>(
+  _ event: consuming E, lane: Lane, on central: EventCentral
+) -> [EventReceiverOutcome] {
+  var state = DispatchState()
+  return begin(event, lane: lane, through: central.router, &state) ? central.commitToEach(&state) : []
+}
+
 extension EventCentral {
   /// The second step of a dispatch, of which the caller wants to know what each receiver did.
   @usableFromInline
   func commitToEach(_ state: inout DispatchState) -> [EventReceiverOutcome] {
     var outcomes: [EventReceiverOutcome] = []
-    router.commit(&state) { outcomes.append(EventReceiverOutcome(basis.instruments.names[$0], $1)) }
+    router.commit(&state) { outcomes.append(EventReceiverOutcome(basis.names[$0], $1)) }
     return outcomes
   }
 }

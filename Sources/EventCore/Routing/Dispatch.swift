@@ -86,16 +86,6 @@ func dispatchWithOutcome<E: Eventable>(
   return outcome
 }
 
-/// The same, for each receiver.
-@inlinable
-@inline(never)
-func dispatchToEach<E: Eventable>(
-  _ event: consuming E, lane: Lane, on central: EventCentral
-) -> [EventReceiverOutcome] {
-  var state = DispatchState()
-  return begin(event, lane: lane, through: central.router, &state) ? central.commitToEach(&state) : []
-}
-
 /// The part before the post. False if there is no receiver.
 @inlinable
 @inline(__always)
