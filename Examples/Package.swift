@@ -59,6 +59,7 @@ let package = Package(
       dependencies: [
         "TerminalScreen",
         .product(name: "EventCore", package: "EventCore"),
+        .product(name: "EventCoreRecording", package: "EventCore"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     // A library in C and a program in Swift that share one central. Needs the lock-free core.

@@ -67,10 +67,12 @@ for pair in "${compilers[@]}"; do
   for kind in shared static; do
     declare -n libs=$kind
     "$cc" -std=c11 "${warnings[@]}" "${cflags[@]}" Examples/C/fixed_step.c -o "$programs/fixed_step-$kind" "${libs[@]}" -lpthread
-    "$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" Examples/C/typed_events.cpp -o "$programs/typed_events-$kind" "${libs[@]}" -lpthread
+    for program in typed_events timers_and_trees; do
+      "$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" "Examples/C/$program.cpp" -o "$programs/$program-$kind" "${libs[@]}" -lpthread
+      run "$programs/$program-$kind"
+    done
     "$cxx" -std=c++17 -fno-exceptions -fno-rtti "${warnings[@]}" "${cflags[@]}" -fsyntax-only -x c++ - <<<'#include <eventcore/eventcore.hpp>'
     run "$programs/fixed_step-$kind"
-    run "$programs/typed_events-$kind"
     "$cc" -std=gnu11 -fPIC -shared -fvisibility=hidden "${warnings[@]}" "${cflags[@]}" Tests/CProgram/plugin.c -o "$programs/plugin-$kind.so" "${libs[@]}"
   done
   "$cc" -std=gnu11 "${warnings[@]}" Tests/CProgram/host.c -o "$programs/host" -lpthread -ldl
@@ -80,9 +82,11 @@ for pair in "${compilers[@]}"; do
   mkdir -p "$programs/include/eventcore"
   cp "$folder/amalgamation/eventcore.h" include/eventcore/eventcore.hpp "$programs/include/eventcore"
   "$cc" -std=c11 "${warnings[@]}" -I"$programs/include" Examples/C/fixed_step.c "$programs/eventcore.o" -o "$programs/fixed_step-one" -lurcu-bp -lpthread
-  "$cxx" -std=c++17 "${warnings[@]}" -I"$programs/include" Examples/C/typed_events.cpp "$programs/eventcore.o" -o "$programs/typed_events-one" -lurcu-bp -lpthread
+  for program in typed_events timers_and_trees; do
+    "$cxx" -std=c++17 "${warnings[@]}" -I"$programs/include" "Examples/C/$program.cpp" "$programs/eventcore.o" -o "$programs/$program-one" -lurcu-bp -lpthread
+    run "$programs/$program-one"
+  done
   run "$programs/fixed_step-one"
-  run "$programs/typed_events-one"
   "$cc" -std=c11 -O2 -fPIC -shared "$folder/amalgamation/eventcore.c" -o "$programs/one.so" -lurcu-bp -lpthread
   diff <(printf '%s\n' "$declared") <(exported "$programs/one.so") || fail "the amalgamation exports something else"
 
@@ -102,7 +106,7 @@ run .build/c-realtime
 step "valgrind"
 gcc -std=gnu11 -O1 -Wall -Wextra -Werror -I"$prefix/include" Tests/CProgram/shutdown.c -o "$folder/shutdown" "$prefix/lib/libeventcore.a" -lurcu-bp -lpthread
 check=(valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=all)
-for program in "$folder/shutdown" "$folder/gcc/typed_events-static"; do
+for program in "$folder/shutdown" "$folder/gcc/typed_events-static" "$folder/gcc/timers_and_trees-static"; do
   timeout 300 "${check[@]}" "$program" || fail "valgrind found something in ${program##*/}"
 done
 echo "C library $version: ok"

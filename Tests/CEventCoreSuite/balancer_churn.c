@@ -28,8 +28,10 @@ struct churn {
 	_Atomic uint64_t accepted;
 	/* Whether payloads need no ending. */
 	bool is_plain;
+	/* Of the receivers' mailboxes; NULL: they are unbounded. */
+	const struct evc_mailbox_options *mailbox;
 	/* Of the receivers that were added and removed. */
-	uint64_t delivered, drops, sum;
+	uint64_t delivered, drops, sum, refused, overflowed, lost;
 };
 
 static void *post_events(void *context)
@@ -52,7 +54,7 @@ static void *post_events(void *context)
 static const char *come(struct churn *churn, struct worker *worker)
 {
 	memset(worker, 0, sizeof(*worker));
-	EXPECT_NONE(suite_receiver_open(&worker->receiver, NULL));
+	EXPECT_NONE(suite_receiver_open(&worker->receiver, churn->mailbox));
 	if (churn->is_plain)
 		EXPECT_NONE(suite_receiver_make_plain(&worker->receiver));
 	EXPECT_OK(evc_thread_start(NULL, worker->receiver.mailbox, &worker->thread));
@@ -61,26 +63,46 @@ static const char *come(struct churn *churn, struct worker *worker)
 	return NULL;
 }
 
+/* Waits until a retired receiver has handled what was promised to it and was not lost. */
+static bool keep(struct worker *worker, uint64_t promised)
+{
+	uint64_t since = evc_clock_now();
+
+	while (atomic_load(&worker->receiver.delivered) + evc_load_lost(&worker->load) < promised) {
+		if (evc_clock_now() - since > SUITE_LIMIT_NS)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
 static const char *go(struct churn *churn, struct worker *worker)
 {
-	uint64_t promised;
+	struct evc_mailbox_statistics end;
+	uint64_t promised, lost;
 
 	EXPECT_OK(evc_balancer_remove(churn->balancer, worker->receiver.subscription));
 	promised = evc_load_retire(&worker->load);
-	EXPECT(suite_await(&worker->receiver.delivered, promised), "promises were not kept");
+	EXPECT(keep(worker, promised), "promises were not kept");
+	lost = evc_load_lost(&worker->load);
+	evc_mailbox_read_statistics(worker->receiver.mailbox, &end);
 	evc_mailbox_close(worker->receiver.mailbox);
 	EXPECT_OK(evc_thread_join(worker->thread));
 	evc_mailbox_release(worker->receiver.mailbox);
 	/* A thread that still holds a snapshot releases the mailbox later; its counters are on our stack. */
 	EXPECT(suite_await(&worker->receiver.finalized, 1), "the mailbox was not freed");
-	EXPECT_EQUAL(worker->receiver.delivered, promised, "events after the last promise");
+	EXPECT_EQUAL(worker->receiver.delivered + lost, promised, "events after the last promise");
+	EXPECT_EQUAL(end.refused + end.overflowed, lost, "what the overflow policy ended");
+	churn->refused += end.refused;
+	churn->overflowed += end.overflowed;
+	churn->lost += lost;
 	churn->delivered += worker->receiver.delivered;
 	churn->drops += worker->receiver.drops;
 	churn->sum += worker->receiver.sum;
 	return NULL;
 }
 
-static const char *run(bool is_plain)
+static const char *run(bool is_plain, const struct evc_mailbox_options *mailbox)
 {
 	static struct churn churn;
 	static struct worker workers[3];
@@ -88,6 +110,7 @@ static const char *run(bool is_plain)
 
 	memset(&churn, 0, sizeof(churn));
 	churn.is_plain = is_plain;
+	churn.mailbox = mailbox;
 	EXPECT_OK(evc_balancer_create(NULL, &churn.balancer));
 	EXPECT_OK(evc_router_create(&churn.router));
 	EXPECT_NONE(come(&churn, &churn.stays));
@@ -105,11 +128,13 @@ static const char *run(bool is_plain)
 	for (unsigned i = 0; i < POSTERS; i++)
 		pthread_join(posters[i], NULL);
 	EXPECT_NONE(go(&churn, &churn.stays));
-	EXPECT_EQUAL(churn.accepted, POSTERS * EVENTS, "accepted events");
-	EXPECT_EQUAL(churn.delivered, POSTERS * EVENTS, "delivered events");
-	EXPECT_EQUAL(churn.drops, 0, "dropped events");
-	EXPECT_EQUAL(churn.sum, POSTERS * ((uint64_t)EVENTS * (EVENTS - 1) / 2),
-		     "the sum of their payloads");
+	EXPECT_EQUAL(churn.accepted + churn.refused, POSTERS * EVENTS, "accepted and refused events");
+	EXPECT_EQUAL(churn.delivered + churn.lost, POSTERS * EVENTS, "delivered and lost events");
+	EXPECT_EQUAL(churn.lost, churn.refused + churn.overflowed, "lost events");
+	EXPECT_EQUAL(churn.drops, is_plain ? 0 : churn.lost, "dropped payloads");
+	if (mailbox == NULL)
+		EXPECT_EQUAL(churn.sum, POSTERS * ((uint64_t)EVENTS * (EVENTS - 1) / 2),
+			     "the sum of their payloads");
 	EXPECT_EQUAL(evc_balancer_refused(churn.balancer), 0, "refused events");
 	evc_router_destroy(churn.router);
 	evc_balancer_release(churn.balancer);
@@ -119,17 +144,29 @@ static const char *run(bool is_plain)
 
 static const char *churns(void)
 {
-	return run(false);
+	return run(false, NULL);
 }
 
 static const char *plain_churns(void)
 {
-	return run(true);
+	return run(true, NULL);
+}
+
+static const char *bounded_churns(void)
+{
+	for (unsigned policy = EVC_OVERFLOW_REFUSE; policy <= EVC_OVERFLOW_BLOCK; policy++) {
+		struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 1 + 2 * (policy % 2),
+						       .overflow = (enum evc_overflow)policy, .block_ns = 1000 };
+
+		EXPECT_NONE(run(policy == EVC_OVERFLOW_DROP_NEWEST, &options));
+	}
+	return NULL;
 }
 
 static const struct evc_suite_test tests[] = {
 	{ "D4 receivers of a balancer churn, and each event is handled once", churns },
 	{ "D4 plain payloads: receivers of a balancer churn", plain_churns },
+	{ "D4 bounded receivers of a balancer churn, and each event is handled, refused or dropped", bounded_churns },
 };
 SUITE_GROUP(suite_balancer_churn, tests);
 #endif

@@ -86,7 +86,7 @@ static void short_release(struct evc_sink *sink)
 
 static const char *half(void)
 {
-	struct short_sink narrow = { .sink = { short_accept, short_retain, short_release, false, 0, NULL, NULL },
+	struct short_sink narrow = { .sink = { short_accept, short_retain, short_release, false, 0, NULL, NULL, NULL },
 				     .room = 70 };
 	struct evc_load load = { 0 };
 	struct crew crew;

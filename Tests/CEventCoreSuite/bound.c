@@ -320,6 +320,73 @@ static const char *outcomes(void)
 	return NULL;
 }
 
+static bool post_more(void *context, void *payload, const struct evc_envelope *envelope, bool owned);
+
+struct fates {
+	const struct evc_subscription *subscriptions[4];
+	struct evc_dispatch_outcome outcomes[4];
+	unsigned count;
+};
+
+static void note_fate(void *context, const struct evc_subscription *subscription,
+		      const struct evc_dispatch_outcome *outcome)
+{
+	struct fates *fates = context;
+
+	if (fates->count < 4) {
+		fates->subscriptions[fates->count] = subscription;
+		fates->outcomes[fates->count] = *outcome;
+	}
+	fates->count++;
+}
+
+/* Each of four receivers is named with what it did; two of them belong to one mailbox. */
+static const char *outcomes_of_each(void)
+{
+	struct suite_receiver full, open, closed;
+	struct evc_subscription_options second = { .size = sizeof(second), .deliver = post_more };
+	const struct evc_subscription *expected[4];
+	struct evc_subscription *other;
+	struct evc_dispatch dispatch;
+	struct evc_router *router;
+
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_NONE(open_bounded(&full, EVC_OVERFLOW_REFUSE, 3));
+	EXPECT_NONE(open_bounded(&open, EVC_OVERFLOW_DROP_OLDEST, 2));
+	EXPECT_NONE(suite_receiver_open(&closed, NULL));
+	EXPECT_OK(evc_mailbox_add_subscription(full.mailbox, &second, &other));
+	expected[0] = full.subscription, expected[1] = other;
+	expected[2] = open.subscription, expected[3] = closed.subscription;
+	for (unsigned i = 0; i < 4; i++)
+		EXPECT_OK(evc_router_subscribe(router, 1, (struct evc_subscription *)(uintptr_t)expected[i], 0, false));
+	evc_mailbox_close(closed.mailbox);
+	for (unsigned boxed = 0; boxed < 2; boxed++) {
+		struct fates fates = { .count = 0 };
+
+		EXPECT_OK(evc_dispatch_begin(router, 1, EVC_LANE_QUEUE_LOW, boxed ? 200 : 8, 8, 2, &dispatch));
+		for (struct evc_envelope *envelope = dispatch.first; envelope != NULL;
+		     envelope = evc_dispatch_next(envelope))
+			memset(evc_envelope_payload(envelope), 0, 8);
+		EXPECT_EQUAL(evc_dispatch_commit_each(&dispatch, note_fate, &fates), boxed ? 2 : 2 + 1 + 2, "accepted");
+		EXPECT_EQUAL(fates.count, 4, "receivers");
+		for (unsigned i = 0; i < 4; i++) {
+			struct evc_dispatch_outcome *found = &fates.outcomes[i];
+
+			EXPECT(fates.subscriptions[i] == expected[i], "receiver %u is another one", i);
+			EXPECT_EQUAL(found->accepted + found->refused + found->dropped + found->closed, 2, "events");
+			EXPECT_EQUAL(found->accepted, i == 2 ? 2 : boxed || i == 3 ? 0 : 2 - i, "accepted");
+			EXPECT_EQUAL(found->closed, i == 3 ? 2 : 0, "closed");
+			EXPECT_EQUAL(found->displaced, boxed && i == 2 ? 2 : 0, "displaced");
+		}
+	}
+	evc_router_destroy(router);
+	evc_mailbox_release(full.mailbox);
+	evc_mailbox_release(open.mailbox);
+	evc_mailbox_release(closed.mailbox);
+	EXPECT(suite_settle(), "the callback thread got stuck");
+	return NULL;
+}
+
 /* A latest-only event takes no place, and is accepted by a full mailbox. */
 static const char *latest_has_no_place_under(enum evc_overflow policy)
 {
@@ -363,8 +430,6 @@ static const char *latest_has_no_place(void)
 	EXPECT_NONE(latest_has_no_place_under(EVC_OVERFLOW_REFUSE));
 	return latest_has_no_place_under(EVC_OVERFLOW_DROP_OLDEST);
 }
-
-static bool post_more(void *context, void *payload, const struct evc_envelope *envelope, bool owned);
 
 /* Events of an unbounded subscription are accepted by a full mailbox, take no place, and are never displaced. */
 static const char *unbounded_subscription(void)
@@ -537,6 +602,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D1 D2 D3 a bounded mailbox under each overflow policy: each take is the model's", as_the_model },
 	{ "of a chain a bounded mailbox accepts the first envelopes that fit", part_of_a_chain },
 	{ "D4 a dispatch says what became of its events at each receiver", outcomes },
+	{ "D4 a dispatch says of each receiver what became of its events there", outcomes_of_each },
 	{ "a latest-only event has no place in a bounded mailbox", latest_has_no_place },
 	{ "an unbounded subscription of a bounded mailbox loses nothing and takes no place", unbounded_subscription },
 	{ "D7 a handler's posts to its own full mailbox are refused at once", own_posts },

@@ -45,6 +45,13 @@ const char *crew_plainly(const char *(*test)(void))
 const char *crew_open(struct crew *crew, unsigned count,
 		      uint32_t (*choose)(void *, const struct evc_balancer_choice *))
 {
+	return crew_open_with(crew, count, choose, NULL);
+}
+
+const char *crew_open_with(struct crew *crew, unsigned count,
+			   uint32_t (*choose)(void *, const struct evc_balancer_choice *),
+			   const struct evc_mailbox_options *mailbox)
+{
 	struct evc_balancer_options options = {
 		.size = sizeof(options), .choose = choose, .drop = drop, .finalize = finalize, .context = crew
 	};
@@ -53,7 +60,7 @@ const char *crew_open(struct crew *crew, unsigned count,
 	crew->count = count;
 	EXPECT_OK(evc_balancer_create(&options, &crew->balancer));
 	for (unsigned i = 0; i < count; i++) {
-		EXPECT_NONE(suite_receiver_open(&crew->receivers[i], NULL));
+		EXPECT_NONE(suite_receiver_open(&crew->receivers[i], mailbox));
 		if (is_plain)
 			EXPECT_NONE(suite_receiver_make_plain(&crew->receivers[i]));
 		EXPECT_OK(evc_balancer_add(crew->balancer, crew->receivers[i].subscription, i + 1,

@@ -24,6 +24,10 @@ struct crew {
 /* `choose` may be NULL. */
 const char *crew_open(struct crew *crew, unsigned count,
 		      uint32_t (*choose)(void *, const struct evc_balancer_choice *));
+/* The same with options for the mailboxes, which may be NULL. */
+const char *crew_open_with(struct crew *crew, unsigned count,
+			   uint32_t (*choose)(void *, const struct evc_balancer_choice *),
+			   const struct evc_mailbox_options *mailbox);
 /* Frees everything, and checks that nothing is held any more. */
 const char *crew_close(struct crew *crew);
 

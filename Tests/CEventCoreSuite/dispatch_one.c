@@ -261,7 +261,7 @@ static void counting_release(struct evc_sink *sink)
 static const char *chains(void)
 {
 	struct counting_sink counting = {
-		.sink = { counting_accept, counting_retain, counting_release, false, 0, NULL, NULL }
+		.sink = { counting_accept, counting_retain, counting_release, false, 0, NULL, NULL, NULL }
 	};
 	struct evc_router *router;
 

@@ -265,8 +265,8 @@ static void count_nothing(struct evc_sink *sink)
 
 static const char *one_post(void)
 {
-	static struct evc_sink sinks[2] = { { accept, count_nothing, count_nothing, false, 0, NULL, NULL },
-					    { accept, count_nothing, count_nothing, false, 0, NULL, NULL } };
+	static struct evc_sink sinks[2] = { { accept, count_nothing, count_nothing, false, 0, NULL, NULL, NULL },
+					    { accept, count_nothing, count_nothing, false, 0, NULL, NULL, NULL } };
 	static struct evc_subscription subscriptions[64];
 	struct evc_router *router;
 	uint32_t receivers;

@@ -32,11 +32,14 @@ struct BoundExamples {
     var lost = 0
     let outcome = Hit(damage: 3).queueWithOutcome(on: world)
     if outcome.refused > 0 { lost += 1 }
+    for outcome in Hit(damage: 4).queueToEach(on: world) where outcome.fate == .refused {
+      print("\(outcome.receiver) is full")
+    }
     #expect(outcome.accepted == 2 && lost == 0)
 
     let load = pump.mailboxStatistics
     print("\(load.waiting) wait, \(load.highWaterMark) at most; \(load.refused) refused, \(load.dropped) dropped")
-    #expect(load.waiting == 1 && load.highWaterMark == 1)
+    #expect(load.waiting == 2 && load.highWaterMark == 2)
 
     pump.cancel()
     pump.run()
@@ -61,6 +64,9 @@ struct BoundExamples {
 
     let outcome = Score(points: 3).queueWithOutcome()
     if outcome.refused > 0 { throttle() }
+    for outcome in Score(points: 3).queueToEach() where outcome.fate == .refused {
+      print("\(outcome.receiver) is full")
+    }
     #expect(pump.eventCount == 0)
   }
 }

@@ -37,18 +37,30 @@ struct evc_balancer;
  * therefore what waits or is about to be posted. Posts of others are not counted.
  */
 struct evc_load {
-	/* Atomic. Use the functions below. */
+	/* Atomic, both. Use the functions below. */
 	uint64_t word;
+	uint64_t lost;
 };
 
-/** Returns how many envelopes have been promised and not withdrawn. Threads: any. Progress: wait-free. */
+/**
+ * Returns how many envelopes have been promised and not withdrawn, without those that were lost. Threads: any.
+ * Progress: wait-free.
+ */
 EVC_API uint64_t evc_load_promised(const struct evc_load *load);
+
+/**
+ * Returns how many promised envelopes the receiver's bounded mailbox has refused, dropped or displaced, so that they
+ * are never handled. 0 for unbounded ones. Threads: any. Progress: wait-free.
+ */
+EVC_API uint64_t evc_load_lost(const struct evc_load *load);
 
 /**
  * Ends the promises: no balancer chooses this receiver any more, whichever snapshot it works on.
  *
- * @return how many envelopes were promised in all. Once the receiver has handled that many, none is on its
- *         way any more, and it can close without losing an event.
+ * @return how many envelopes were promised in all. Once the receiver has handled that many, without
+ *         `evc_load_lost`, none is on its way any more, and it can close without losing an event. If its mailbox is
+ *         bounded, call `evc_mailbox_interrupt` after this, and compare in `control` too: what is lost later calls
+ *         that again.
  *
  * Threads: any, once for each load. Progress: wait-free.
  */
@@ -134,8 +146,10 @@ EVC_API struct evc_subscription *evc_balancer_subscription(struct evc_balancer *
 /**
  * Adds a receiver, or replaces the settings of one that was added before.
  *
- * @param subscription of the receiver; not of a balancer that leads back to this one, and not of a bounded mailbox,
- *         whose overflow policy might end events that `load` counts as promised
+ * @param subscription of the receiver; not of a balancer that leads back to this one. The overflow policy of a
+ *         bounded mailbox applies to the events that are chosen for it: none goes to another receiver because it is
+ *         full. Such a mailbox gets its events from balancers with this load alone: whatever it displaces counts as
+ *         lost here
  * @param generation written into each envelope, in place of the balancer's own; at most EVC_GENERATION_MAX
  * @param timed true if the receiver needs the time of dispatch. Tell the router too; otherwise the balancer
  *         reads the clock itself, during the same dispatch.

@@ -386,6 +386,569 @@ private:
 	evc_status status_ = EVC_INVALID_ARGUMENT;
 };
 
+namespace detail {
+/* What a timer calls; the scheduler frees it after the last call, or with a timer that will not fire. */
+template <class Function> struct timed {
+	Function function;
+	/* 0: it fires once. */
+	uint64_t period;
+
+	static uint64_t fire(void *context, uint64_t deadline) noexcept
+	{
+		auto *self = static_cast<timed *>(context);
+
+		call(self->function);
+		if (self->period != 0)
+			return self->period < EVC_FOREVER - deadline ? deadline + self->period : EVC_FOREVER;
+		delete self;
+		return 0;
+	}
+	static void drop(void *context) noexcept { delete static_cast<timed *>(context); }
+	static constexpr evc_timer_ops ops = { fire, drop, true };
+};
+inline uint64_t nanoseconds(std::chrono::nanoseconds time) noexcept
+{
+	return time.count() > 0 ? static_cast<uint64_t>(time.count()) : 0;
+}
+} // namespace detail
+
+/**
+ * Keeps a timer, until it ends: then no further call of its function begins; one may still be running on the
+ * scheduler's thread. It keeps the scheduler's memory, but does not keep it open.
+ */
+class timer {
+public:
+	timer() noexcept = default;
+	timer(timer &&other) noexcept { swap(other); }
+	timer &operator=(timer &&other) noexcept
+	{
+		timer former(std::move(other));
+
+		swap(former);
+		return *this;
+	}
+	~timer() { cancel(); }
+	/** False if it was not set, was cancelled or detached. It stays true when the timer has fired. */
+	explicit operator bool() const noexcept { return scheduler_ != nullptr; }
+	evc_status status() const noexcept { return status_; }
+	/** EVC_OK: in time. EVC_TIMED_OUT: it is firing, for the last time. EVC_NOT_FOUND: it has fired, or was dropped. */
+	evc_status cancel() noexcept
+	{
+		evc_status status = EVC_NOT_FOUND;
+
+		if (scheduler_ == nullptr)
+			return status;
+		status = evc_scheduler_cancel(scheduler_, id_);
+		if (status == EVC_OK)
+			drop_(context_);
+		detach();
+		return status;
+	}
+	/** Lets the timer fire without this object. */
+	void detach() noexcept
+	{
+		if (scheduler_ != nullptr)
+			evc_scheduler_release(scheduler_);
+		scheduler_ = nullptr;
+	}
+
+private:
+	friend class scheduler;
+	void swap(timer &other) noexcept
+	{
+		std::swap(scheduler_, other.scheduler_);
+		std::swap(id_, other.id_);
+		std::swap(context_, other.context_);
+		std::swap(drop_, other.drop_);
+		std::swap(status_, other.status_);
+	}
+	evc_scheduler *scheduler_ = nullptr;
+	uint64_t id_ = 0;
+	/* The timer's, unless it was cancelled in time. */
+	void *context_ = nullptr;
+	void (*drop_)(void *) = nullptr;
+	evc_status status_ = EVC_NOT_FOUND;
+};
+
+/**
+ * Calls functions at given times: on a thread of its own, or, if its options say `driven`, in `run_due`. Its end drops
+ * the timers that are left, and returns when no function of theirs runs any more, unless one of them ends it.
+ */
+class scheduler {
+public:
+	/** @param options as for evc_scheduler_create; its `size` is set here */
+	explicit scheduler(evc_scheduler_options options = {}) noexcept
+	{
+		options.size = sizeof(options);
+		if (options.clock != nullptr)
+			clock_ = *options.clock;
+		status_ = evc_scheduler_create(&options, &scheduler_);
+	}
+	scheduler(const scheduler &) = delete;
+	scheduler &operator=(const scheduler &) = delete;
+	~scheduler()
+	{
+		if (scheduler_ == nullptr)
+			return;
+		evc_scheduler_close(scheduler_);
+		(void)(evc_scheduler_join(scheduler_) == EVC_OK);
+		evc_scheduler_release(scheduler_);
+	}
+	explicit operator bool() const noexcept { return scheduler_ != nullptr; }
+	evc_status status() const noexcept { return status_; }
+	evc_scheduler *get() const noexcept { return scheduler_; }
+	/** The time on the scheduler's clock, in nanoseconds. */
+	uint64_t now() const noexcept { return clock_.now != nullptr ? clock_.now(clock_.context) : evc_clock_now(); }
+
+	/**
+	 * Has `function()` called at a time of the scheduler's clock, and after each `period` from then on; 0: once. A time
+	 * that has passed means at once. It must not wait: later timers would wait too.
+	 */
+	template <class Function>
+	[[nodiscard]] timer at(uint64_t deadline, Function function, std::chrono::nanoseconds period = {}) noexcept
+	{
+		using timed = detail::timed<Function>;
+		timer made;
+
+		static_assert(std::is_invocable_v<Function &>, "a timer's function takes nothing");
+		static_assert(std::is_nothrow_move_constructible_v<Function>, "a function moves without an exception");
+		made.status_ = status_;
+		if (scheduler_ == nullptr)
+			return made;
+		auto *context = new (std::nothrow) timed{ std::move(function), detail::nanoseconds(period) };
+		made.status_ = EVC_OUT_OF_MEMORY;
+		if (context == nullptr)
+			return made;
+		/* First, since the timer may fire at once. */
+		evc_scheduler_retain(scheduler_);
+		made.status_ = evc_scheduler_add(scheduler_, deadline, &timed::ops, context, &made.id_);
+		if (made.status_ != EVC_OK) {
+			evc_scheduler_release(scheduler_);
+			delete context;
+			return made;
+		}
+		made.scheduler_ = scheduler_;
+		made.context_ = context;
+		made.drop_ = timed::drop;
+		return made;
+	}
+	/** The same after a delay, and after each `period` from then on. */
+	template <class Function>
+	[[nodiscard]] timer after(std::chrono::nanoseconds delay, Function function,
+				  std::chrono::nanoseconds period = {}) noexcept
+	{
+		const uint64_t base = now(), left = detail::nanoseconds(delay);
+
+		return at(left < EVC_FOREVER - base ? base + left : EVC_FOREVER, std::move(function), period);
+	}
+	/** Has an event dispatched after a delay, and after each `period` from then on. `to` must outlive the timer. */
+	template <class Event>
+	[[nodiscard]] timer dispatch_after(std::chrono::nanoseconds delay, router &to, Event event,
+					   evc_lane lane = EVC_LANE_QUEUE_NORMAL,
+					   std::chrono::nanoseconds period = {}) noexcept
+	{
+		/* Without memory, this one is lost: a timer has nobody to tell. */
+		return after(delay, [&to, event = std::move(event), lane] { (void)(to.dispatch(event, lane) == EVC_OK); },
+			     period);
+	}
+	/** Of a driven scheduler: evc_scheduler_run_due with the time of its clock. `next`: the earliest deadline left. */
+	size_t run_due(uint64_t *next = nullptr) noexcept
+	{
+		return evc_scheduler_run_due(scheduler_, now(), next);
+	}
+
+private:
+	evc_scheduler *scheduler_ = nullptr;
+	evc_scheduler_clock clock_ = {};
+	evc_status status_ = EVC_INVALID_ARGUMENT;
+};
+
+namespace detail {
+/* A handler of a node. The tree frees it when no walk holds it any more. */
+struct node_entry {
+	/* Returns whether the event ends with it. */
+	bool (*handle)(node_entry *, const void *) noexcept;
+	void (*end)(node_entry *) noexcept;
+};
+template <class Event, class Handler> struct typed_node_entry : node_entry {
+	Handler handler;
+
+	explicit typed_node_entry(Handler &&from) noexcept : node_entry{ handle_it, end_it }, handler(std::move(from)) {}
+	static bool handle_it(node_entry *self, const void *event) noexcept
+	{
+		auto &handler = static_cast<typed_node_entry *>(self)->handler;
+		bool ends = false;
+
+		if constexpr (std::is_same_v<std::invoke_result_t<Handler &, const Event &>, bool>) {
+			auto answering = [&](const Event &raised) { ends = handler(raised); };
+
+			call(answering, *static_cast<const Event *>(event));
+		} else {
+			call(handler, *static_cast<const Event *>(event));
+		}
+		return ends;
+	}
+	static void end_it(node_entry *self) noexcept { delete static_cast<typed_node_entry *>(self); }
+};
+} // namespace detail
+
+/** Keeps a handler at its node, until it ends: then no call of it begins; one may still be running elsewhere (D6). */
+class node_handler {
+public:
+	node_handler() noexcept = default;
+	node_handler(node_handler &&other) noexcept { swap(other); }
+	node_handler &operator=(node_handler &&other) noexcept
+	{
+		node_handler former(std::move(other));
+
+		swap(former);
+		return *this;
+	}
+	~node_handler()
+	{
+		if (handler_ == nullptr)
+			return;
+		(void)evc_handler_remove(handler_);
+		evc_handler_drop(handler_);
+	}
+	explicit operator bool() const noexcept { return handler_ != nullptr; }
+	evc_status status() const noexcept { return status_; }
+	/** evc_handler_remove_and_wait: EVC_NOT_PERMITTED inside the handler itself. */
+	evc_status remove_and_wait() noexcept { return evc_handler_remove_and_wait(handler_); }
+
+private:
+	friend class node;
+	void swap(node_handler &other) noexcept
+	{
+		std::swap(handler_, other.handler_);
+		std::swap(status_, other.status_);
+	}
+	evc_handler *handler_ = nullptr;
+	evc_status status_ = EVC_NOT_FOUND;
+};
+
+/** A node of a tree. Its end takes it out of the tree, with its handlers, and leaves its children without a parent. */
+class node {
+public:
+	node() noexcept
+	{
+		evc_node_options options = {};
+
+		options.size = sizeof(options);
+		options.release = release;
+		status_ = evc_node_create(&options, &node_);
+	}
+	/** Makes it the last child of a node. */
+	explicit node(node &parent) noexcept : node()
+	{
+		if (node_ != nullptr)
+			status_ = attach(parent);
+	}
+	node(const node &) = delete;
+	node &operator=(const node &) = delete;
+	~node()
+	{
+		if (node_ != nullptr)
+			evc_node_end(node_);
+	}
+	explicit operator bool() const noexcept { return node_ != nullptr && status_ == EVC_OK; }
+	evc_status status() const noexcept { return status_; }
+	evc_node *get() const noexcept { return node_; }
+
+	/** evc_node_attach: EVC_NOT_PERMITTED if that would make a cycle. */
+	evc_status attach(node &parent) noexcept { return evc_node_attach(node_, parent.node_, nullptr); }
+	void detach() noexcept
+	{
+		if (node_ != nullptr)
+			evc_node_detach(node_);
+	}
+
+	/**
+	 * Has `handler(const Event &)` called for each Event that comes by here in one of the phases. If it returns a bool,
+	 * true ends the event's way; so does EVC_HANDLER_CONSUME.
+	 *
+	 * @param modes evc_handler_mode bits, at least one phase
+	 */
+	template <class Event, class Handler> [[nodiscard]] node_handler on(unsigned modes, Handler handler) noexcept
+	{
+		using entry = detail::typed_node_entry<Event, Handler>;
+		node_handler made;
+
+		static_assert(std::is_invocable_v<Handler &, const Event &>, "a handler takes (const Event &)");
+		static_assert(std::is_nothrow_move_constructible_v<Handler>, "a handler moves without an exception");
+		made.status_ = status_;
+		if (node_ == nullptr)
+			return made;
+		auto *object = new (std::nothrow) entry(std::move(handler));
+		made.status_ = EVC_OUT_OF_MEMORY;
+		if (object == nullptr)
+			return made;
+		made.status_ = evc_node_add_handler(node_, key_of<Event>(), static_cast<uint8_t>(modes),
+						    static_cast<detail::node_entry *>(object), &made.handler_);
+		if (made.status_ != EVC_OK)
+			delete object;
+		return made;
+	}
+
+	/**
+	 * Sends an event up to the root and then down to all nodes, or as `scope` says, and calls the handlers on the way,
+	 * on this thread.
+	 *
+	 * @param scope evc_walk_scope bits, at least one phase
+	 * @param ended receives whether a handler ended its way; may be nullptr
+	 * @return EVC_OK also if there is no handler; EVC_OUT_OF_MEMORY: further handlers were not found
+	 */
+	template <class Event>
+	[[nodiscard]] evc_status raise(const Event &event, unsigned scope = EVC_WALK_RAISE | EVC_WALK_PROPAGATE,
+				       bool *ended = nullptr) noexcept
+	{
+		bool has_ended = false;
+		evc_walk *walk;
+		evc_status status = node_ != nullptr ? evc_walk_begin(node_, key_of<Event>(), scope, &walk) : status_;
+
+		if (status == EVC_OK) {
+			do {
+				for (uint32_t i = 0; i < walk->count && !has_ended; i++)
+					if (evc_walk_will_call(walk, i)) {
+						auto *entry = static_cast<detail::node_entry *>(walk->objects[i]);
+
+						has_ended = entry->handle(entry, &event) ||
+							    (evc_handler_modes(walk->handlers[i]) & EVC_HANDLER_CONSUME) != 0;
+					}
+			} while (!has_ended && (status = evc_walk_next(walk)) == EVC_OK);
+			evc_walk_end(walk);
+		}
+		if (ended != nullptr)
+			*ended = has_ended;
+		return status == EVC_EMPTY ? EVC_OK : status;
+	}
+	/** Sends an event down to this node and all nodes below it. All else is as for `raise`. */
+	template <class Event> [[nodiscard]] evc_status propagate(const Event &event, bool *ended = nullptr) noexcept
+	{
+		return raise(event, EVC_WALK_PROPAGATE | EVC_WALK_FROM_HERE, ended);
+	}
+
+private:
+	static void release(void *object) noexcept
+	{
+		auto *entry = static_cast<detail::node_entry *>(object);
+
+		entry->end(entry);
+	}
+	evc_node *node_ = nullptr;
+	evc_status status_ = EVC_INVALID_ARGUMENT;
+};
+
+/** The receivers of a balancer, as its chooser sees them: during that call. */
+class balancer_choice {
+public:
+	/** How many there are, at least 2, in the order in which they were added. */
+	uint32_t count() const noexcept { return choice_->count; }
+	/** How many events wait for one of them, or are being handled there. */
+	uint64_t load(uint32_t index) const noexcept;
+	/** The first one with the least to do. */
+	uint32_t least_loaded() const noexcept
+	{
+		uint32_t best = 0;
+
+		for (uint32_t i = 1; i < count(); i++)
+			if (load(i) < load(best))
+				best = i;
+		return best;
+	}
+
+private:
+	template <class> friend class balancer;
+	explicit balancer_choice(const evc_balancer_choice *choice) noexcept : choice_(choice) {}
+	const evc_balancer_choice *choice_;
+};
+
+namespace detail {
+/* A receiver of a balancer: the handler, and what was promised to it and is done. */
+struct measured {
+	evc_load load = {};
+	/* Written by the consumer, read by choosers. Relaxed: momentary figures. */
+	std::atomic<uint64_t> done{ 0 };
+};
+template <class Event, class Handler> struct balanced_entry : measured {
+	entry<Event, Handler> handler;
+
+	explicit balanced_entry(Handler &&from) noexcept : handler{ std::move(from) } {}
+	static bool deliver(void *context, void *payload, const evc_envelope *envelope, bool owned) noexcept
+	{
+		auto *self = static_cast<balanced_entry *>(context);
+
+		entry<Event, Handler>::deliver(&self->handler, payload, envelope, owned);
+		self->done.store(self->done.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+		return false;
+	}
+	static void finalize(void *context) noexcept { delete static_cast<balanced_entry *>(context); }
+};
+} // namespace detail
+
+inline uint64_t balancer_choice::load(uint32_t index) const noexcept
+{
+	/* The first member of a type with standard layout. */
+	const auto *measured = reinterpret_cast<const detail::measured *>(evc_balancer_choice_load(choice_, index));
+	/* In this order, so that the difference is not below 0. */
+	const uint64_t done = measured->done.load(std::memory_order_relaxed);
+
+	return evc_load_promised(&measured->load) - done;
+}
+
+/**
+ * Keeps a receiver of a balancer, until it ends. After that no call of its handler begins, also for events that wait;
+ * one may still be running on another thread. The handler itself is freed with its mailbox.
+ */
+class balancer_member {
+public:
+	balancer_member() noexcept = default;
+	balancer_member(balancer_member &&other) noexcept { swap(other); }
+	balancer_member &operator=(balancer_member &&other) noexcept
+	{
+		balancer_member former(std::move(other));
+
+		swap(former);
+		return *this;
+	}
+	~balancer_member()
+	{
+		if (balancer_ == nullptr)
+			return;
+		/* First of the balancer: what is dispatched from now on goes to the others. */
+		(void)(evc_balancer_remove(balancer_, subscription_) == EVC_OK);
+		/* Release, pairs with entry::deliver. */
+		active_->store(false, std::memory_order_release);
+		evc_mailbox_release(mailbox_);
+		evc_balancer_release(balancer_);
+	}
+	explicit operator bool() const noexcept { return balancer_ != nullptr; }
+	evc_status status() const noexcept { return status_; }
+
+private:
+	template <class> friend class balancer;
+	void swap(balancer_member &other) noexcept
+	{
+		std::swap(balancer_, other.balancer_);
+		std::swap(mailbox_, other.mailbox_);
+		std::swap(subscription_, other.subscription_);
+		std::swap(active_, other.active_);
+		std::swap(status_, other.status_);
+	}
+	/* References, both. */
+	evc_balancer *balancer_ = nullptr;
+	evc_mailbox *mailbox_ = nullptr;
+	evc_subscription *subscription_ = nullptr;
+	std::atomic<bool> *active_ = nullptr;
+	evc_status status_ = EVC_NOT_FOUND;
+};
+
+/** Several mailboxes as one receiver in a router: each Event goes to exactly one of them. */
+template <class Event> class balancer {
+public:
+	/** Round robin. The router must outlive it. */
+	explicit balancer(router &of) noexcept : balancer(of, evc_balancer_options{}, false) {}
+	/**
+	 * @param chooser `uint32_t chooser(const Event &, const balancer_choice &)` returns the index of the receiver. Every
+	 *        thread that dispatches calls it, several at once; it must not wait.
+	 */
+	template <class Chooser> balancer(router &of, Chooser chooser) noexcept : balancer(of, options(std::move(chooser)), true)
+	{
+	}
+	balancer(const balancer &) = delete;
+	balancer &operator=(const balancer &) = delete;
+	~balancer()
+	{
+		if (balancer_ == nullptr)
+			return;
+		if (status_ == EVC_OK)
+			(void)(evc_router_unsubscribe(router_, key_of<Event>(), evc_balancer_subscription(balancer_)) == EVC_OK);
+		evc_balancer_release(balancer_);
+	}
+	explicit operator bool() const noexcept { return status_ == EVC_OK; }
+	evc_status status() const noexcept { return status_; }
+	evc_balancer *get() const noexcept { return balancer_; }
+
+	/** Adds a receiver: `handler(const Event &)` is called by the consumer of `to` for its share of the events. */
+	template <class Handler> [[nodiscard]] balancer_member add(const mailbox &to, Handler handler) noexcept
+	{
+		using entry = detail::balanced_entry<Event, Handler>;
+		balancer_member made;
+		evc_subscription_options options = {};
+
+		static_assert(std::is_invocable_v<Handler &, const Event &>, "a handler takes (const Event &)");
+		static_assert(std::is_nothrow_move_constructible_v<Handler>, "a handler moves without an exception");
+		made.status_ = !*this ? status_ : to.status();
+		if (made.status_ != EVC_OK)
+			return made;
+		auto *context = new (std::nothrow) entry(std::move(handler));
+		made.status_ = EVC_OUT_OF_MEMORY;
+		if (context == nullptr)
+			return made;
+		options.size = sizeof(options);
+		options.context = context;
+		options.deliver = entry::deliver;
+		options.drop = drop;
+		options.finalize = entry::finalize;
+		made.status_ = evc_mailbox_add_subscription(to.get(), &options, &made.subscription_);
+		if (made.status_ != EVC_OK) {
+			delete context;
+			return made;
+		}
+		/* If this fails, the handler waits for its mailbox's end, which calls `finalize`. */
+		made.status_ = evc_balancer_add(balancer_, made.subscription_, 0, false, &context->load);
+		if (made.status_ != EVC_OK)
+			return made;
+		evc_mailbox_retain(to.get());
+		evc_balancer_retain(balancer_);
+		made.mailbox_ = to.get();
+		made.balancer_ = balancer_;
+		made.active_ = &context->handler.active;
+		return made;
+	}
+
+private:
+	/* NULL lets the core copy a payload as bytes. */
+	static constexpr void (*drop)(void *, void *) =
+		std::is_trivially_copyable_v<Event> ? nullptr : static_cast<void (*)(void *, void *)>(
+			[](void *, void *payload) { static_cast<Event *>(payload)->~Event(); });
+
+	template <class Chooser> static evc_balancer_options options(Chooser &&chooser) noexcept
+	{
+		static_assert(std::is_invocable_r_v<uint32_t, Chooser &, const Event &, const balancer_choice &>,
+			      "a chooser takes (const Event &, const balancer_choice &) and returns an index");
+		static_assert(std::is_nothrow_move_constructible_v<Chooser>, "a chooser moves without an exception");
+		evc_balancer_options options = {};
+
+		options.context = new (std::nothrow) Chooser(std::move(chooser));
+		options.choose = [](void *context, const evc_balancer_choice *choice) -> uint32_t {
+			auto *payload = static_cast<const Event *>(evc_envelope_payload(choice->envelope));
+			uint32_t index = 0;
+			auto choosing = [&](Chooser &chooser) { index = chooser(*payload, balancer_choice(choice)); };
+
+			detail::call(choosing, *static_cast<Chooser *>(context));
+			return index;
+		};
+		options.finalize = [](void *context) { delete static_cast<Chooser *>(context); };
+		return options;
+	}
+	balancer(router &of, evc_balancer_options options, bool has_chooser) noexcept
+		: router_(of.get()), status_(has_chooser && options.context == nullptr ? EVC_OUT_OF_MEMORY : of.status())
+	{
+		options.size = sizeof(options);
+		options.drop = drop;
+		if (status_ == EVC_OK)
+			status_ = evc_balancer_create(&options, &balancer_);
+		if (balancer_ == nullptr && options.finalize != nullptr)
+			options.finalize(options.context);
+		if (status_ == EVC_OK)
+			status_ = evc_router_subscribe(router_, key_of<Event>(), evc_balancer_subscription(balancer_), 0, false);
+	}
+	evc_router *router_;
+	evc_balancer *balancer_ = nullptr;
+	evc_status status_;
+};
+
 } // namespace with_exceptions, without_exceptions
 } // namespace eventcore
 

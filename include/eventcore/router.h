@@ -209,6 +209,28 @@ EVC_API uint32_t evc_dispatch_commit_reporting(struct evc_dispatch *dispatch,
 					       struct evc_dispatch_outcome *outcome);
 
 /**
+ * Told of what became of a dispatch at one receiver.
+ *
+ * @param subscription of the receiver; only to be compared, since it may have ended
+ * @param outcome valid during the call
+ */
+typedef void evc_dispatch_note(void *context, const struct evc_subscription *subscription,
+			       const struct evc_dispatch_outcome *outcome);
+
+/**
+ * Second step, as `evc_dispatch_commit_reporting`, and says it of each receiver: `note` is called after the post to
+ * that receiver, in the order of the receivers. It may dispatch.
+ *
+ * @param note not NULL
+ * @param context passed to it
+ * @return as `evc_dispatch_commit`
+ *
+ * Threads, ownership: as `evc_dispatch_commit`. Progress: as there, with a post for each receiver, also where several
+ * belong to one mailbox.
+ */
+EVC_API uint32_t evc_dispatch_commit_each(struct evc_dispatch *dispatch, evc_dispatch_note *note, void *context);
+
+/**
  * Between the two steps, before the payloads are written: takes a receiver out, for an event that may go to all but
  * some, such as one that came from the machine to which that receiver sends. `first`, `receivers` and `payloads` change.
  *

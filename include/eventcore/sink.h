@@ -39,6 +39,12 @@ struct evc_sink {
 	 * the user's. NULL: this sink cannot (realtime.h).
 	 */
 	enum evc_status (*try_accept)(struct evc_sink *sink, const struct evc_chain *chain);
+	/**
+	 * Has the consumer look at its `evc_load` soon: a balancer calls it when an event that it promised went for
+	 * nothing after the load was retired. Any thread calls it. A bounded mailbox calls its `control` then. NULL: all
+	 * that was accepted is handled, or dropped with its consumer.
+	 */
+	void (*look_again)(struct evc_sink *sink);
 };
 
 /** A batch while it is delivered: several events that came in one envelope. */

@@ -6,12 +6,13 @@ import EventCore
 /// The top coordinator: it knows which screen follows which.
 final class App: Coordinator {
   private let (world, pump): (EventCentral, EventPump)
-  private var seeds: SeededRandom
+  private var seeds = SeededRandom(seed: 0)
   private(set) var (best, hasQuit) = (0, false)
 
-  init(on world: EventCentral, pump: EventPump, seed: UInt64) {
-    (self.world, self.pump, seeds) = (world, pump, SeededRandom(seed: seed))
-  }
+  init(on world: EventCentral, pump: EventPump) { (self.world, self.pump) = (world, pump) }
+
+  /// The games from now on follow from this number.
+  func seed(_ seed: UInt64) { seeds = SeededRandom(seed: seed) }
 
   override func start() {
     super.start()

@@ -2,12 +2,14 @@
 // Copyright the EventCore authors
 
 import EventCore
+import EventCoreRecording
 
 // Every event of the game, and why it goes the way it goes. One thread handles all of them, inside the one
 // `pump.run()` of a step (Game.swift), so no handler needs a lock.
 //
 // | Event | Way | Why this way |
 // |---|---|---|
+// | `Beginning` | queued, `.highest` | It comes before all keys, and a recording begins with it |
 // | `Ending` | stacked, `.highest` | Nothing that waits may come before the end of the terminal, least of all keys |
 // | `Alarm` | raised; then stacked, `.highest` | It overtakes the hits that wait in the same step: see Field.swift |
 // | `Input` | queued, `.high` | Keys in the order in which they were pressed, all of them before the step's `Tick` |
@@ -19,12 +21,15 @@ import EventCore
 // | `Navigation` | emitted by a screen | A screen says what was asked for; its coordinators know what comes next |
 
 /// What a player can do, in the words of a recording. `suspend` is a pause that does not end by the same key.
-enum Key: String { case left, right, stop, fire, start, pause, suspend, quit }
+enum Key: String, Codable { case left, right, stop, fire, start, pause, suspend, quit }
 
+/// A game begins with these random numbers. This and the next two are all that comes from outside: a recording has
+/// them, and dispatched again at the same steps they give the same game.
+struct Beginning: RecordableEvent { let seed: UInt64 }
 /// A key, wherever it comes from: the terminal, the bot or a recording.
-struct Input: Eventable { let key: Key }
+struct Input: RecordableEvent { let key: Key }
 /// Somebody outside the game ends it, by a signal; 0 is none.
-struct Ending: Eventable { let signal: Int32 }
+struct Ending: RecordableEvent { let signal: Int32 }
 /// A step of simulated time, a sixtieth of a second.
 struct Tick: Eventable {}
 /// The object of a node was hit; the node is that of its outermost part.

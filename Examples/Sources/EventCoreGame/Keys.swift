@@ -2,11 +2,12 @@
 // Copyright the EventCore authors
 
 import EventCore
+import EventCoreRecording
 
 /// Who presses the keys instead of a person. For the game there is no difference.
 enum Keys {
   case bot
-  case recording(Recording)
+  case recording(EventPlayer)
 
   /// By byte. An arrow is escape, "[" or "O", and a letter from A to D, so the letter is enough.
   static let table: [UInt8: Key] = Dictionary(
@@ -15,10 +16,14 @@ enum Keys {
       ("\r", .start), ("\n", .start), ("p", .pause), ("P", .pause), ("q", .quit), ("Q", .quit),
     ].map { (UInt8(ascii: $0), $1) })
 
-  func next(for game: Game) -> [Key] {
+  mutating func press(in game: Game) {
     switch self {
-    case .bot: botKeys(for: game)
-    case .recording(let recording): recording.keys.filter { $0.step == game.steps }.map(\.key)
+    case .bot: for key in botKeys(for: game) { Input(key: key).queue(priority: .high, on: game.world) }
+    case .recording(var player):
+      // What was dispatched before this step when it was played. An event that is damaged ends the game, as does the
+      // end of a recording that was cut.
+      if player.nextTime == nil || (try? player.advance(to: game.world.now)) == nil { game.end() }
+      self = .recording(player)
     }
   }
 

@@ -3,6 +3,8 @@
 
 import ArgumentParser
 import EventCore
+import EventCoreRecording
+import Foundation
 import TerminalScreen
 
 /// The command line and the loop.
@@ -34,51 +36,62 @@ struct Play: ParsableCommand {
   }
 
   func run() throws {
-    let recording = try replay.map { try Recording(file: $0) }
-    let seed = recording?.seed ?? self.seed
-    let keys = recording.map(Keys.recording) ?? (bot ? .bot : nil)
-    let limit = min(steps ?? .max, recording?.steps ?? .max)
-    let write = try record.map { try Recording.write(to: $0, seed: seed) }
-    let game = Game(seed: seed)
-    game.onKey = { key, step in write?("\(key) \(step)") }
+    let game = Game()
+    let types: [any RecordableEvent.Type] = [Beginning.self, Input.self, Ending.self]
+    let recorder = try record.map {
+      try EventRecorder(on: game.pump, of: types, to: URL(filePath: $0), as: .jsonLines)
+    }
+    if let replay {
+      // One that was cut, since its game ended badly, can be looked at to its end.
+      let recording = try EventRecording(contentsOf: URL(filePath: replay), of: types, accepting: [.damaged])
+      game.keys = .recording(recording.player(on: game.world))
+    } else {
+      game.keys = bot ? .bot : nil
+      game.begin(seed: seed)
+    }
     let tracing = trace.map { _ in game.world.startTracing() }
     if headless {
-      while game.ending == nil, game.steps < limit { game.step(keys) }
+      while game.ending == nil { step(game) }
       print(game.frame, terminator: "")
     } else {
       Signals.block()
       guard let terminal = Terminal() else { throw ValidationError("This is no terminal: add --headless.") }
-      play(game, on: terminal, limit: limit, keys)
+      play(game, on: terminal)
       terminal.restore(saying: "best score: \(game.app.best)\n")
     }
-    write?("end \(game.steps)")
+    _ = try recorder?.finish()
     if let trace { try tracing?.finish(writingTo: trace) }
     if let signal = game.ending, signal != 0 { throw ExitCode(128 + signal) }
   }
 
+  private func step(_ game: Game) {
+    if game.steps == steps { game.end() }
+    game.step()
+  }
+
   /// The loop: keys come in, the steps that are due are done, a frame goes out. It sleeps in one place, in `read`.
-  private func play(_ game: Game, on terminal: Terminal, limit: Int, _ keys: Keys?) {
+  private func play(_ game: Game, on terminal: Terminal) {
     // A machine that is too slow gets a slower game, and not one that jumps.
-    var clock = FixedStep(every: .seconds(1) / Game.stepsPerSecond, atMost: 4)
+    var clock = FixedStep(every: Game.step, atMost: 4)
     var frame = ContinuousClock.now
     var page = Page(terminal)
-    while game.ending == nil, game.steps < limit {
+    while game.ending == nil {
       switch terminal.read(until: frame + clock.length * (1 - clock.interpolation)) {
       case .ending(let signal):
-        Ending(signal: signal).stack(priority: .highest, on: game.world)
+        game.end(signal: signal)
       case .bytes(let bytes):
         let pressed = bytes.compactMap { Keys.table[$0] }
-        if keys == nil, page.fits {
+        if game.keys == nil, page.fits {
           for key in pressed { Input(key: key).queue(priority: .high, on: game.world) }
         } else if pressed.contains(.quit) {
           // Nobody can play, so this key is for the program.
-          Ending(signal: 0).stack(priority: .highest, on: game.world)
+          game.end()
         }
       }
       // A key like all others, so that a recording has it.
-      if page.measure(), !page.fits, keys == nil { Input(key: .suspend).queue(priority: .high, on: game.world) }
+      if page.measure(), !page.fits, game.keys == nil { Input(key: .suspend).queue(priority: .high, on: game.world) }
       frame = .now
-      for _ in clock.steps(until: frame) where game.ending == nil && game.steps < limit { game.step(keys) }
+      for _ in clock.steps(until: frame) where game.ending == nil { step(game) }
       page.show(game.canvas)
     }
   }

@@ -3,8 +3,8 @@
 
 import EventCore
 
-/// Events that are queued when a number of steps has passed. It counts steps and knows no clock, so that a replay is
-/// exact and a pause stops the timers, too; `event.scheduleQueue(after:on:)` follows real time.
+/// Events that are queued when a number of the field's steps has passed, so that a pause stops the timers, too;
+/// `event.scheduleQueue(after:on:)` follows the central's clock, which goes on in a pause.
 struct Timers {
   private var now = 0
   /// By step; those of one step in the order in which they were set.

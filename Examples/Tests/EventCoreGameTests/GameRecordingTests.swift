@@ -2,6 +2,7 @@
 // Copyright the EventCore authors
 
 import EventCore
+import EventCoreRecording
 import Foundation
 import Testing
 
@@ -11,52 +12,53 @@ import Testing
 @Suite struct GameRecordingTests {
   static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Recordings").path
 
+  static let types: [any RecordableEvent.Type] = [Beginning.self, Input.self, Ending.self]
+
+  func replay(_ recording: EventRecording, core: EventCentral.Core) -> Game {
+    let game = Game(core: core)
+    game.keys = .recording(recording.player(on: game.world))
+    while game.ending == nil { game.step() }
+    return game
+  }
+
   @Test(arguments: EventCentral.Core.available)
   func theCommittedRecordingEndsWithTheCommittedFrame(core: EventCentral.Core) throws {
-    let recording = try Recording(file: Self.folder + "/raiders.txt")
-    let game = Game(seed: recording.seed, core: core)
-    while game.steps < recording.steps { game.step(.recording(recording)) }
-    #expect(game.frame == (try String(contentsOfFile: Self.folder + "/raiders.frame", encoding: .utf8)))
+    let file = URL(filePath: Self.folder + "/raiders.jsonl")
+    let recording = try EventRecording(contentsOf: file, of: Self.types)
+    let frame = try String(contentsOfFile: Self.folder + "/raiders.frame", encoding: .utf8)
+    #expect(replay(recording, core: core).frame == frame)
   }
 
   @Test(arguments: EventCentral.Core.available) func aGameThatIsRecordedIsReplayed(core: EventCentral.Core) throws {
-    try withFile("") { path in
-      let write = try Recording.write(to: path, seed: 5)
-      let played = Game(seed: 5, core: core)
-      played.onKey = { key, step in write("\(key) \(step)") }
-      for _ in 0..<2000 { played.step(.bot) }
-      write("end \(played.steps)")
+    try withFile { file in
+      let played = Game(core: core)
+      played.keys = .bot
+      let recorder = try EventRecorder(on: played.pump, of: Self.types, to: file, as: .jsonLines)
+      played.begin(seed: 5)
+      while played.steps < 2000 { played.step() }
+      played.end()
+      played.step()
+      #expect(try recorder.finish().recorded > 100)
 
-      let recording = try Recording(file: path)
-      #expect(recording.keys.count > 100)
-      let replayed = Game(seed: recording.seed, core: core)
-      while replayed.steps < recording.steps { replayed.step(.recording(recording)) }
-      #expect(replayed.frame == played.frame)
+      let recording = try EventRecording(contentsOf: file, of: Self.types)
+      #expect(replay(recording, core: core).frame == played.frame)
     }
   }
 
-  @Test(arguments: [
-    ("seed 7\nfire 3\nfire 2\nend 9\n", 3, "\"fire 2\"", "end 4"),
-    ("seed 7\nfire 3\njump 4\nend 9\n", 3, "\"jump 4\"", "end 4"),
-    ("seed 7\nfire 3\nend 2\n", 3, "\"end 2\"", "end 4"),
-    ("seed 7\nfire 3\n", 3, "no more", "end 4"),
-    ("samples 7\nend 3\n", 1, "\"samples 7\"", "end 1"),
-    ("fire 3\nend 4\n", 1, "\"fire 3\"", "end 1"),
-    ("", 1, "no more", "end 1"),
-  ]) func aDamagedRecordingSaysWhereAndWhatToDo(text: String, line: Int, found: String, repair: String) throws {
-    try withFile(text) { path in
-      let failure = #expect(throws: Recording.Failure.self) { try Recording(file: path) }
-      let description = try #require(failure?.description)
-      #expect(description.contains("\(path):\(line): "))
-      #expect(description.contains("found \(found)"))
-      #expect(description.contains("write \"\(repair)\""))
+  @Test func aRecordingThatWasCutIsReplayedToItsEnd() throws {
+    try withFile { file in
+      let whole = try String(contentsOfFile: Self.folder + "/raiders.jsonl", encoding: .utf8)
+      try whole.prefix(whole.count / 2).write(to: file, atomically: false, encoding: .utf8)
+      let recording = try EventRecording(contentsOf: file, of: Self.types, accepting: [.damaged])
+      #expect(recording.damage != nil)
+      #expect(recording.count > 5)
+      #expect(replay(recording, core: .default).ending == 0)
     }
   }
 
-  func withFile(_ text: String, _ body: (_ path: String) throws -> Void) throws {
-    let path = NSTemporaryDirectory() + "raiders-\(UUID().uuidString)"
-    try text.write(toFile: path, atomically: false, encoding: .utf8)
-    defer { try? FileManager.default.removeItem(atPath: path) }
-    try body(path)
+  func withFile(_ body: (_ file: URL) throws -> Void) throws {
+    let file = URL(filePath: NSTemporaryDirectory() + "raiders-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: file) }
+    try body(file)
   }
 }

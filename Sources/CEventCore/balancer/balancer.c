@@ -14,15 +14,24 @@
 
 uint64_t evc_load_promised(const struct evc_load *load)
 {
+	/* First, so that the difference is not below 0. */
+	uint64_t lost = evc_load_lost(load);
+
 	/* Pairs with evc_load_promise: a watcher that sees nothing promised is seen by the next promise. */
-	return atomic_load_explicit(evc_load_word(load), memory_order_seq_cst) & ~EVC_LOAD_RETIRED;
+	return (atomic_load_explicit(evc_load_word(load), memory_order_seq_cst) & ~EVC_LOAD_RETIRED) - lost;
+}
+
+uint64_t evc_load_lost(const struct evc_load *load)
+{
+	/* Pairs with evc_load_lose. */
+	return atomic_load_explicit(evc_load_lost_word(load), memory_order_seq_cst);
 }
 
 uint64_t evc_load_retire(struct evc_load *load)
 {
-	/* Release, pairs with evc_load_promise: the receiver was removed before (load.h). */
+	/* Releases to evc_load_promise that the receiver was removed before. seq_cst: L1 (load.h). */
 	return atomic_fetch_or_explicit(evc_load_word(load), EVC_LOAD_RETIRED,
-					memory_order_release) &
+					memory_order_seq_cst) &
 	       ~EVC_LOAD_RETIRED;
 }
 
@@ -62,7 +71,7 @@ enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
 	if (balancer == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*balancer = (struct evc_balancer){
-		.sink = { evc_balancer_accept, retain, release, false, 0, NULL, NULL },
+		.sink = { evc_balancer_accept, retain, release, false, 0, NULL, NULL, NULL },
 		.subscription = {
 			.deliver = deliver,
 			.drop = own.drop,

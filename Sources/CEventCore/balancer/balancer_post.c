@@ -4,7 +4,8 @@
 
 #ifdef EVC_URCU
 /*
- * A post to a balancer: choose a receiver, promise (load.h), readdress, post to the receiver's sink.
+ * A post to a balancer: choose a receiver, promise (load.h), readdress, post to the receiver's sink. If that is
+ * full, its overflow policy says what becomes of the event, which stays with the receiver that was chosen.
  *
  * The snapshot of the receivers is found in a read section and kept by a reference afterwards, since `choose`
  * and the end of a payload may run user code. A thread holds that reference only during the post: a removed
@@ -66,6 +67,38 @@ static uint32_t promise(const struct evc_snapshot *receivers, uint32_t index, ui
 	return receivers->count;
 }
 
+/* Ends a chain that a full receiver has refused. The dispatch learns it as from that receiver. */
+static void refuse(struct evc_thread_record *record, const struct evc_chain *chain)
+{
+	struct evc_overflow_counts counts = record->overflow;
+
+	counts.refused += chain->count;
+	/* User code, whose own dispatches are not counted here. */
+	evc_chain_end(chain);
+	record->overflow = counts;
+}
+
+/* Posts a chain to a receiver to which it is promised. EVC_OK: it has gone, as far as an overflow policy let it. */
+static enum evc_status post_to(struct evc_thread_record *record, const struct evc_snapshot_entry *entry,
+			       const struct evc_chain *chain)
+{
+	struct evc_sink *sink = entry->subscription->sink;
+	struct evc_overflow_counts before = record->overflow, after;
+	uint32_t count = chain->count, lost;
+	enum evc_status status = sink->accept(sink, chain);
+
+	after = record->overflow;
+	lost = status == EVC_FULL ? count
+				  : after.refused - before.refused + (after.dropped - before.dropped) +
+					    (after.displaced - before.displaced);
+	if (evc_unlikely(lost > 0) && evc_load_lose(entry->load, lost) && sink->look_again != NULL)
+		sink->look_again(sink);
+	if (evc_likely(status != EVC_FULL))
+		return status;
+	refuse(record, chain);
+	return EVC_OK;
+}
+
 /* Posts a chain that is promised to `index`, there or to the next that is open. False: all have closed. */
 static bool post(struct evc_balancer *balancer, const struct evc_snapshot *receivers, uint32_t index,
 		 const struct evc_chain *chain)
@@ -74,10 +107,10 @@ static bool post(struct evc_balancer *balancer, const struct evc_snapshot *recei
 
 	for (uint32_t turn = 0; turn < receivers->count && index < receivers->count; turn++) {
 		const struct evc_snapshot_entry *entry = &receivers->entries[index];
-		struct evc_sink *sink = entry->subscription->sink;
 
 		readdress(chain, receivers, entry);
-		if (evc_likely(sink->accept(sink, chain) == EVC_OK))
+		/* Not NULL: evc_balancer_accept. */
+		if (evc_likely(post_to(evc_thread_record_current, entry, chain) == EVC_OK))
 			return true;
 		evc_load_withdraw(entry->load, chain->count);
 		index = promise(receivers, index + 1 < receivers->count ? index + 1 : 0,
@@ -197,6 +230,8 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 
 	if (evc_unlikely(chain->first == NULL))
 		return EVC_INVALID_ARGUMENT;
+	if (evc_unlikely(record == NULL))
+		return EVC_OUT_OF_MEMORY;
 	do {
 		receivers = evc_snapshot_acquire(&balancer->current);
 		if (evc_unlikely(receivers == NULL))
@@ -204,7 +239,7 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 		needs = receivers->needs;
 		/* Before the first promise, which only a post can fulfil. */
 		if (evc_unlikely(needs != 0) &&
-		    (record == NULL || !evc_spares_reserve(record, needs, reserved = rest.count))) {
+		    !evc_spares_reserve(record, needs, reserved = rest.count)) {
 			evc_snapshot_release(receivers);
 			status = EVC_OUT_OF_MEMORY;
 			break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * The word of a load: how many envelopes were promised to a receiver, and in its highest bit that no more may
- * be.
+ * The words of a load: how many envelopes were promised to a receiver, and in the highest bit that no more may
+ * be; and how many of these were lost to the overflow policy of the receiver's mailbox.
  *
  * Synchronization: a posting thread adds to the word before the post and reads the old value; a retiring
  * thread sets the bit and reads the old value. The modification order of this one atomic word decides:
@@ -13,7 +13,17 @@
  * two. A promise that is withdrawn because the receiver refuses the post leaves that figure too high; but a
  * receiver that refuses has closed already and needs no figure.
  *
- * Sources/EventCore/Balancing/EventLoad.swift does the same with the same bit.
+ * A full mailbox refuses or drops events and goes on. Such a promise is not withdrawn, since the retiring thread may
+ * have read its figure; it is lost, and the receiver has finished once it has handled the figure without what is lost:
+ *
+ *   poster: evc_load_lose                      retiring thread, then receiver
+ *   P1 add to `lost`                seq_cst    L1 set the bit, read the figure       seq_cst
+ *   P2 load the word                seq_cst    L2 interrupt the receiver
+ *   P3 the bit is set: look_again              L3 receiver: load `lost`              seq_cst
+ * Either P2 sees L1, and the receiver looks after P3, or P1 comes before L1 in the order of all these operations, and
+ * the look that follows L2 counts it. So the last lost event is noticed, and the receiver does not wait for ever.
+ *
+ * Sources/EventCore/Balancing/EventLoad.swift does the same with the same words.
  */
 #ifndef EVC_LOAD_H
 #define EVC_LOAD_H
@@ -27,6 +37,19 @@
 static inline _Atomic uint64_t *evc_load_word(const struct evc_load *load)
 {
 	return (_Atomic uint64_t *)(void *)(uintptr_t)&load->word;
+}
+
+static inline _Atomic uint64_t *evc_load_lost_word(const struct evc_load *load)
+{
+	return (_Atomic uint64_t *)(void *)(uintptr_t)&load->lost;
+}
+
+/* Counts promised envelopes that the receiver will not handle. True if it has retired, and has to look again. */
+static inline bool evc_load_lose(struct evc_load *load, uint32_t count)
+{
+	/* P1, P2. */
+	atomic_fetch_add_explicit(evc_load_lost_word(load), count, memory_order_seq_cst);
+	return atomic_load_explicit(evc_load_word(load), memory_order_seq_cst) & EVC_LOAD_RETIRED;
 }
 
 static inline void evc_load_withdraw(struct evc_load *load, uint32_t count)

@@ -420,7 +420,7 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 	if (latest == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*latest = (struct evc_latest){
-		.sink = { accept, retain, release, false, how->needs, NULL, NULL },
+		.sink = { accept, retain, release, false, how->needs, NULL, NULL, NULL },
 		.subscription = *as,
 		.mailbox = as->sink,
 		.list = list,

@@ -48,7 +48,7 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_mailbox){
 		.sink = { evc_mailbox_accept, retain, release, own.batches, 0, evc_mailbox_accept_one,
-			  own.polled ? evc_mailbox_try_accept : NULL },
+			  own.polled ? evc_mailbox_try_accept : NULL, NULL },
 		.options = own,
 	};
 	evc_mailbox_own_init(mailbox);

@@ -103,6 +103,11 @@ static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *en
 	return EVC_OK;
 }
 
+static void look_again(struct evc_sink *sink)
+{
+	evc_mailbox_interrupt(evc_container_of(sink, struct evc_mailbox, sink));
+}
+
 /* The way in for unbounded subscriptions: a post without an admission, whose envelopes have no place. */
 
 static struct evc_mailbox *mailbox_of_unbounded(struct evc_sink *sink)
@@ -146,11 +151,12 @@ bool evc_mailbox_bound_open(struct evc_mailbox *mailbox)
 	mailbox->displaces = mailbox->bound->lanes != NULL;
 	mailbox->sink.accept = accept;
 	mailbox->sink.accept_one = accept_one;
+	mailbox->sink.look_again = look_again;
 	mailbox->sink.takes_batches = false;
 	/* accept_one is not called then. */
 	mailbox->sink.needs = mailbox->displaces ? EVC_NEEDS_SEGMENT : 0;
 	mailbox->bound->unbounded = (struct evc_sink){
-		accept_unbounded, retain_unbounded, release_unbounded, false, 0, NULL, NULL,
+		accept_unbounded, retain_unbounded, release_unbounded, false, 0, NULL, NULL, NULL,
 	};
 	return true;
 }

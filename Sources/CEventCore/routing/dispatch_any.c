@@ -4,7 +4,8 @@
 
 #ifdef EVC_URCU
 /*
- * The general path of a dispatch: any number of receivers and events, boxes, a route that is not cached.
+ * The general path of a dispatch: any number of receivers and events, boxes, a route that is not cached. The second
+ * step is in dispatch_commit.c.
  *
  * Between the steps the envelopes are linked in one list, ordered by receiver and then by event. All of them
  * are made before the first is posted, so that either all receivers get the events or, without memory, none
@@ -170,65 +171,6 @@ struct evc_envelope *evc_dispatch_next(struct evc_envelope *envelope)
 	return evc_slot_next(envelope);
 }
 
-static void end(struct evc_dispatch *dispatch)
-{
-	struct evc_thread_record *record = dispatch->record;
-
-	if (record != NULL) {
-		record->pins--;
-		evc_spares_unreserve(record, dispatch->needs, dispatch->needing);
-	}
-	if (dispatch->snapshot != NULL)
-		evc_snapshot_release(dispatch->snapshot);
-	*dispatch = (struct evc_dispatch){ 0 };
-}
-
-static inline uint32_t commit(struct evc_dispatch *dispatch, struct evc_dispatch_outcome *outcome)
-{
-	struct evc_envelope *next = dispatch->first;
-	uint32_t accepted = 0, left = dispatch->receivers;
-	/* The events of an envelope. */
-	uint32_t events = dispatch->array != NULL ? dispatch->payloads : 1;
-
-	while (left > 0) {
-		struct evc_chain chain = { next, next, 0, 1u << dispatch->lane };
-		const struct evc_sink *sink = next->subscription->sink;
-		uint32_t receivers = 0;
-
-		/* One post for all receivers with the same sink; they are adjacent (snapshot.c). */
-		do {
-			for (uint32_t e = 0; e < dispatch->events; e++) {
-				chain.last = next;
-				next = evc_slot_next(next);
-			}
-			receivers++;
-		} while (receivers < left && next->subscription->sink == sink);
-		chain.count = receivers * dispatch->events;
-		left -= receivers;
-		evc_slot_set_next(chain.last, NULL);
-		accepted += evc_dispatch_post(&chain, dispatch->record, outcome);
-	}
-	end(dispatch);
-	return accepted * events;
-}
-
-uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch)
-{
-	return commit(dispatch, NULL);
-}
-
-uint32_t evc_dispatch_commit_reporting(struct evc_dispatch *dispatch, struct evc_dispatch_outcome *outcome)
-{
-	uint32_t events = dispatch->array != NULL ? dispatch->payloads : 1, accepted;
-
-	*outcome = (struct evc_dispatch_outcome){ 0 };
-	accepted = commit(dispatch, outcome);
-	/* A batch is accepted as a whole, or not at all. */
-	outcome->accepted *= events;
-	outcome->closed *= events;
-	return accepted;
-}
-
 /* Ends the envelopes of one receiver, whose payloads were not written. Returns what follows them. */
 static struct evc_envelope *unmake_some(struct evc_dispatch *dispatch, struct evc_envelope *envelope)
 {
@@ -281,6 +223,6 @@ void evc_dispatch_abandon(struct evc_dispatch *dispatch)
 			evc_box_free(dispatch->first->batch.box, NULL);
 		unmake(dispatch->record, dispatch->first);
 	}
-	end(dispatch);
+	evc_dispatch_end(dispatch);
 }
 #endif

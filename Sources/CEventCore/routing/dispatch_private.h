@@ -42,6 +42,9 @@ static inline uint32_t evc_dispatch_post(const struct evc_chain *chain, struct e
 	return count - refused;
 }
 
+/* dispatch_commit.c: lets go of what a dispatch holds, but for its envelopes. */
+void evc_dispatch_end(struct evc_dispatch *dispatch);
+
 /* Writes the header of an envelope for the receiver. */
 static inline void evc_dispatch_address(struct evc_envelope *envelope,
 					const struct evc_snapshot_entry *receiver, struct evc_stamp stamp,

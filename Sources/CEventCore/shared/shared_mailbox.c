@@ -46,7 +46,7 @@ enum evc_status evc_shared_mailbox_create_bounded(uint64_t capacity, enum evc_ov
 	if (mailbox == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_shared_mailbox){
-		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT, NULL, NULL },
+		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT, NULL, NULL, NULL },
 	};
 	if (!evc_shared_lanes_open(&mailbox->lanes))
 		goto no_lanes;

@@ -5,8 +5,9 @@ import Synchronization
 
 /// How much one thread of a pool has to do, as counters: reading them takes no walk through a list.
 ///
-/// This is a view; ``Memory`` owns what it points to. The C core shares the first word, whose protocol
-/// Sources/CEventCore/balancer/load.h proves: adding to it promises an event, unless its highest bit is set.
+/// This is a view; ``Memory`` owns what it points to. The C core shares the first two words, whose protocol
+/// Sources/CEventCore/balancer/load.h proves: adding to the first promises an event, unless its highest bit is set;
+/// adding to the second says that a promised event went for nothing, because the thread's mailbox was full.
 struct EventLoad: @unchecked Sendable {
   // Everything it points to is atomic or constant.
   let memory: UnsafeMutableRawPointer
@@ -15,8 +16,10 @@ struct EventLoad: @unchecked Sendable {
   private enum Offset {
     /// Written by every thread that posts.
     static let promised = 0
+    /// The same.
+    static let lost = 8
     /// Constant.
-    static let index = 8
+    static let index = 16
     /// Written by the pool's thread, as are `since` and `superseded`.
     static let done = 64
     static let since = 72
@@ -54,11 +57,21 @@ struct EventLoad: @unchecked Sendable {
     word(Offset.promised).pointee.wrappingSubtract(UInt64(count), ordering: .relaxed)
   }
 
+  /// Counts promised events that the overflow policy of the thread's mailbox has refused or dropped. True if the thread
+  /// is retired, and has to look whether it has finished.
+  func lose(_ count: Int) -> Bool {
+    // Sequentially consistent, both: P1 and P2 of load.h.
+    word(Offset.lost).pointee.wrappingAdd(UInt64(count), ordering: .sequentiallyConsistent)
+    return word(Offset.promised).pointee.load(ordering: .sequentiallyConsistent) & Self.retired != 0
+  }
+
+  private var lost: UInt64 { word(Offset.lost).pointee.load(ordering: .sequentiallyConsistent) }
+
   /// Events that wait or are being handled. Those that a latest-only callback skips as superseded
   /// count until its next call.
   @inline(__always)
   var pending: Int {
-    // `done` is read first: each event is promised before it is done, so only a promise that was taken
+    // `done` and what is lost are read first: each event is promised before, so only a promise that was taken
     // back can make the difference negative.
     let done = word(Offset.done).pointee.load(ordering: .acquiring) &+ superseded
     return max(0, Int(bitPattern: UInt(promised &- done)))
@@ -67,9 +80,10 @@ struct EventLoad: @unchecked Sendable {
   /// Events of latest-only callbacks that were superseded before the last call of each.
   private var superseded: UInt64 { word(Offset.superseded).pointee.load(ordering: .relaxed) }
 
-  /// Events promised so far.
+  /// Events promised so far that were not lost.
   var promised: UInt64 {
-    word(Offset.promised).pointee.load(ordering: .sequentiallyConsistent) & ~Self.retired
+    let lost = lost
+    return word(Offset.promised).pointee.load(ordering: .sequentiallyConsistent) & ~Self.retired &- lost
   }
 
   /// Events handled so far.
@@ -111,12 +125,12 @@ struct EventLoad: @unchecked Sendable {
     word(Offset.superseded).pointee.store(count, ordering: .relaxed)
   }
 
-  /// Whether everything promised before the retirement is done. Checked after each event, and after the
-  /// interrupt that follows `retire`.
+  /// Whether everything promised before the retirement is done or lost. Checked after each event, and after the
+  /// interrupts that follow `retire` and `lose`.
   var isFinished: Bool {
-    // Acquiring: pairs with `retire`.
-    word(Offset.done).pointee.load(ordering: .relaxed) &+ superseded
-      == word(Offset.final).pointee.load(ordering: .acquiring)
+    // Acquiring: pairs with `retire`. What is lost lies on the line of those who post: only a retired thread reads it.
+    let final = word(Offset.final).pointee.load(ordering: .acquiring)
+    return final != .max && word(Offset.done).pointee.load(ordering: .relaxed) &+ superseded &+ lost == final
   }
 
   // MARK: The pool

@@ -50,7 +50,7 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     memory = EventLoad.Memory(index: index)
     self.ticker = ticker
     self.pool = pool
-    own = PoolRoutes(basis, routes: direct, balancer: EventPoolLowestLoadBalancer())
+    own = PoolRoutes(basis, routes: direct, balancer: EventPoolLowestLoadBalancer(), name: "")
   }
 
   var load: EventLoad { memory.load }

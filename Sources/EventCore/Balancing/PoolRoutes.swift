@@ -37,13 +37,22 @@ final class PoolRoutes: @unchecked Sendable {
   private let basis: CentralBasis
   private let routes: any RouteRegistry
   private let balancer: any EventPoolBalancing
+  /// What outcomes call this receiver.
+  private let name: String
   private let state = Guarded(State())
 
   /// - Parameter routes: The router, or group of routers, in which this is one receiver.
-  init(_ basis: CentralBasis, routes: any RouteRegistry, balancer: any EventPoolBalancing) {
+  init(_ basis: CentralBasis, routes: any RouteRegistry, balancer: any EventPoolBalancing, name: String) {
+    self.name = name
     self.basis = basis
     self.routes = routes
     self.balancer = balancer
+  }
+
+  deinit {
+    state.withLock { state in
+      for target in state.routes.values { basis.names.remove(target.sink.subscription) }
+    }
   }
 
   /// As `RouteRegistry.expect`.
@@ -115,9 +124,10 @@ final class PoolRoutes: @unchecked Sendable {
 
   private func makeTarget(_ route: PoolRoute, _ state: State) -> Target {
     let balancer = route.ordinal > 0 ? balancer.needs?.forFurtherRoute() ?? balancer : balancer
-    return Target(
-      sink: basis.core.parts.makeBalancer(
-        PoolChooser(balancer, key: route.key, drop: state.drops[route.key], basis.clock)))
+    let sink = basis.core.parts.makeBalancer(
+      PoolChooser(balancer, key: route.key, drop: state.drops[route.key], basis.clock))
+    basis.names.set(sink.subscription, name)
+    return Target(sink: sink)
   }
 
   private func tell(_ route: PoolRoute, _ target: Target) {

@@ -122,6 +122,7 @@ final class HandlerRegistry: @unchecked Sendable {
   func takeAll() -> [Receiver] {
     state.withLock { state in
       let all = state.all
+      for receiver in state.receivers.values { names.remove(receiver.subscription) }
       state.receivers.removeAll()
       for receiver in all where receiver.isConflated { endConflated(receiver, &state) }
       return all
@@ -163,6 +164,8 @@ final class HandlerRegistry: @unchecked Sendable {
     }
   }
 
+  private var names: ReceiverNames { consumer.basis.names }
+
   // MARK: With the state locked
 
   private func observe(_ receiver: Receiver, _ state: State) {
@@ -197,6 +200,7 @@ final class HandlerRegistry: @unchecked Sendable {
     guard conflation.isConflated else {
       let receiver = Receiver(type, consumer: consumer, conflation)
       receiver.subscription = consumer.mailbox.addSubscription(receiver)
+      names.set(receiver.subscription, consumer.probe.label)
       state.receivers[type.key] = receiver
       if state.isObserved { observe(receiver, state) }
       return receiver
@@ -207,6 +211,7 @@ final class HandlerRegistry: @unchecked Sendable {
     let receiver = Receiver(
       type, consumer: consumer, conflation, ordinal: ordinal ?? 0)
     receiver.subscription = consumer.mailbox.addLatestSubscription(receiver)
+    names.set(receiver.subscription, consumer.probe.label)
     state.conflated[ObjectIdentifier(receiver)] = receiver
     if state.isObserved { observe(receiver, state) }
     return receiver
@@ -218,6 +223,7 @@ final class HandlerRegistry: @unchecked Sendable {
     // Relaxed: whoever takes an event that was dispatched later sees it (`Consumer.deliverShared`).
     receiver.isOver.store(true, ordering: .relaxed)
     receiver.supersededCount = consumer.mailbox.supersededCount(of: receiver.subscription)
+    names.remove(receiver.subscription)
     consumer.mailbox.removeLatestSubscription(receiver.subscription)
   }
 }

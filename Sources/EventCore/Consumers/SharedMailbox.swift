@@ -51,22 +51,29 @@ final class SharedMailbox: @unchecked Sendable {
 
   let core: any SharedMailboxCore
   private let router: any RouteRegistry
+  private let names: ReceiverNames
+  /// What outcomes call this receiver.
+  private let name: String
   private let state = Guarded(State())
 
   /// - Parameters:
   ///   - router: The central's router, of the same core.
   ///   - capacity: How many events may wait for all workers together.
+  ///   - name: What outcomes call it.
   init(
-    core: EventCentral.Core, router: any RouteRegistry, capacity: EventMailboxCapacity = .unbounded
+    _ basis: CentralBasis, router: any RouteRegistry, capacity: EventMailboxCapacity = .unbounded, name: String = ""
   ) {
-    self.core = core.parts.makeSharedMailbox(capacity)
+    core = basis.core.parts.makeSharedMailbox(capacity)
+    names = basis.names
+    self.name = name
     self.router = router
   }
 
   deinit {
     state.withLock { state in
-      for entry in state.entries.values where entry.route.ordinal != 0 {
-        core.removeLatestSubscription(entry.subscription)
+      for entry in state.entries.values {
+        names.remove(entry.subscription)
+        if entry.route.ordinal != 0 { core.removeLatestSubscription(entry.subscription) }
       }
     }
   }
@@ -137,6 +144,7 @@ final class SharedMailbox: @unchecked Sendable {
     let entry = Entry(receiver, index: state.entries.count)
     entry.subscription =
       entry.route.ordinal == 0 ? core.addSubscription(entry) : core.addLatestSubscription(entry)
+    names.set(entry.subscription, name)
     state.entries[receiver.route] = entry
     return entry
   }

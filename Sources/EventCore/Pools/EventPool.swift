@@ -44,7 +44,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   ///     `.shared`, or one of your own.
   ///   - scaler: Changes the number of threads: `.dynamic(2...8)` does so by load. Without a scaler only
   ///     ``capacity`` changes it.
-  ///   - mailbox: How many events may wait for all threads together. A bound needs the balancer `.shared`.
+  ///   - mailbox: How many events may wait for each thread; with the balancer `.shared`, for all threads together.
   ///   - central: Where the events are dispatched. The threads need not name it.
   ///   - name: How debuggers show the threads, followed by the index; nil takes the name of the class.
   ///   - make: Makes a new thread and returns it. It is called here for each thread, and again whenever

@@ -61,13 +61,10 @@ extension EventPool {
     return statistics
   }
 
-  /// What came to the mailbox of the pool, and what became of it there: to the shared one, or to those of its
-  /// present threads together. **Threads**: any.
+  /// What came to the mailbox of the pool, and what became of it there: to the shared one, or to those of all threads
+  /// that it ever had together. **Threads**: any.
   public var mailboxStatistics: EventMailboxStatistics {
-    guard let shared = core.shared?.core else {
-      let slots = core.slots
-      return (slots.active + slots.retiring).reduce(.none) { $0 + $1.thread.mailboxStatistics }
-    }
+    guard let shared = core.shared?.core else { return core.mailboxStatistics }
     return EventMailboxStatistics(
       shared.counts(), superseded: shared.supersededCount, waiting: shared.depths().reduce(0, +), shared.overflow)
   }
@@ -104,6 +101,7 @@ extension EventPool {
 /// frees the event and counts it. So a consumer is kept until all of its promises are accounted for.
 struct PoolPast {
   private var settled = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
+  private var settledMailboxes = EventMailboxStatistics.none
   private var unsettled: [(member: PoolMember, consumer: Consumer)] = []
   /// Events that these threads handled.
   private(set) var handled: UInt64 = 0
@@ -131,17 +129,29 @@ struct PoolPast {
     }
   }
 
+  var mailboxes: EventMailboxStatistics {
+    mutating get {
+      settle()
+      return unsettled.reduce(settledMailboxes) { $0 + $1.consumer.mailboxStatistics }
+    }
+  }
+
   private mutating func settle() {
     unsettled.removeAll { member, consumer in
       let statistics = consumer.statistics
       let accounted =
         member.load.done + consumer.mailbox.supersededCount + statistics.cancelled
       let isSettled = member.load.promised == accounted
-      if isSettled { settled = settled + statistics }
+      if isSettled {
+        settled = settled + statistics
+        settledMailboxes = settledMailboxes + consumer.mailboxStatistics
+      }
       return isSettled
     }
     while unsettled.count > Self.limit {
-      settled = settled + unsettled.removeFirst().consumer.statistics
+      let consumer = unsettled.removeFirst().consumer
+      settled = settled + consumer.statistics
+      settledMailboxes = settledMailboxes + consumer.mailboxStatistics
     }
   }
 }

@@ -30,6 +30,8 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   let central: EventCentral
   let direct: any RouterCore
   let shared: SharedMailbox?
+  /// Of the mailbox of each thread.
+  private let mailbox: EventMailboxCapacity
   let routes: PoolRoutes
   private let name: String
   private let scaler: any EventPoolScaling
@@ -50,17 +52,11 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     self.make = make
     direct = central.basis.makeRouter()
     let routers = RouterGroup([central.router, direct])
-    routes = PoolRoutes(central.basis, routes: routers, balancer: balancer)
+    routes = PoolRoutes(central.basis, routes: routers, balancer: balancer, name: name)
     let sharesOne = balancer.needs?.sharesOneMailbox == true
     mailbox.check(for: "EventPool")
-    require(
-      sharesOne || mailbox == .unbounded,
-      """
-      The bound of an EventPool is that of the one mailbox from which all its threads take, and \
-      \(type(of: balancer)) gives each thread a mailbox of its own: use the balancer .shared, or leave the mailbox \
-      unbounded.
-      """)
-    shared = sharesOne ? SharedMailbox(core: central.core, router: routers, capacity: mailbox) : nil
+    self.mailbox = sharesOne ? .unbounded : mailbox
+    shared = sharesOne ? SharedMailbox(central.basis, router: routers, capacity: mailbox, name: name) : nil
     ticker = scaler.interval.map { PoolTicker(every: $0, by: central.basis.clock) }
     state = Guarded(State(capacity: capacity))
     check(capacity, by: "its maker")
@@ -189,7 +185,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     let member = PoolMember(
       index: index, central.basis, direct: direct, pool: routes, ticker: ticker)
     let membership = PoolMembership(
-      central: central, direct: direct, member: member, shared: shared, name: "\(name)-\(index)",
+      central: central, direct: direct, member: member, shared: shared, mailbox: mailbox, name: "\(name)-\(index)",
       didEnd: { [weak self] in self?.didEnd(member) })
     return Slot(
       thread: PoolConstruction.make(membership, accepts: accepts) { make(index) }, member: member)
@@ -289,6 +285,12 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   /// The same, with the statistics of threads that have ended, as of one moment.
   var slotsAndPast: (active: [Slot], retiring: [Slot], past: EventThreadStatistics) {
     state.withLock { ($0.slots, $0.retiring, $0.past.statistics) }
+  }
+
+  /// Of the mailboxes of single threads, those that have ended included, as of one moment.
+  var mailboxStatistics: EventMailboxStatistics {
+    let (slots, past) = state.withLock { ($0.slots + $0.retiring, $0.past.mailboxes) }
+    return slots.reduce(past) { $0 + $1.thread.mailboxStatistics }
   }
 
   var reading: EventPoolReading {

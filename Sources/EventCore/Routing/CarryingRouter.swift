@@ -61,8 +61,8 @@ final class CarryingRouter: RouterCore {
 
   func commit(_ state: inout DispatchState) -> Int { base.commit(&state) }
 
-  func commit(_ state: inout DispatchState, _ outcome: inout EventDispatchOutcome) {
-    base.commit(&state, &outcome)
+  func commit(_ state: inout DispatchState, note: (Subscription, EventDispatchOutcome) -> Void) {
+    base.commit(&state, note: note)
   }
 
   func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) { base.expect(key, drop: drop) }

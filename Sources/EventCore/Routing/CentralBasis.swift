@@ -9,6 +9,7 @@ struct CentralBasis: Sendable {
   /// Whether scheduled events are dispatched inside the runs of pumps, and not by a thread or the clock.
   let timersInPumps: Bool
   let sticky = StickyEvents()
+  let names = ReceiverNames()
   /// What travels with the events; nil for nothing.
   let carrier: EventCarrier?
   /// What observes it.

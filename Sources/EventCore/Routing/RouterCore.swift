@@ -96,11 +96,17 @@ protocol RouterCore: RouteRegistry {
   @discardableResult
   func commit(_ state: inout DispatchState) -> Int
 
-  /// Posts to every receiver, and adds what each did to an outcome.
-  func commit(_ state: inout DispatchState, _ outcome: inout EventDispatchOutcome)
+  /// Posts to every receiver, and tells `note` what each did: its subscription, to be compared alone, and an outcome.
+  func commit(_ state: inout DispatchState, note: (Subscription, EventDispatchOutcome) -> Void)
 }
 
 extension RouterCore {
+  /// Posts to every receiver, and adds what each did to an outcome.
+  @usableFromInline
+  func commit(_ state: inout DispatchState, _ outcome: inout EventDispatchOutcome) {
+    commit(&state) { outcome.add($1) }
+  }
+
   @usableFromInline
   func beginBatch(
     events: Int, key: UInt, lane: UInt8, size: Int, alignment: Int, _ state: inout DispatchState

@@ -112,7 +112,8 @@ open class EventThread: EventListenable, @unchecked Sendable {
     let serial = central.serial
     return Consumer(
       central.basis, routes: membership?.routes ?? RouterGroup([central.router, direct]), direct: direct,
-      strategy: strategy, capacity: capacity, pump: serial?.makePump(workerOf: membership?.shared, whenEnded: membership?.didEnd),
+      strategy: strategy, capacity: membership?.mailbox ?? capacity,
+      pump: serial?.makePump(workerOf: membership?.shared, whenEnded: membership?.didEnd),
       hooks: ConsumerHooks(
         member: membership?.member, shared: membership?.shared,
         trace: serial?.name(name ?? membership?.name ?? "\(Self.self)"),

@@ -58,6 +58,8 @@ struct PoolMembership {
   let member: PoolMember
   /// The mailbox from which the thread takes as a worker; nil in a balanced pool.
   let shared: SharedMailbox?
+  /// How many events may wait for this thread alone.
+  let mailbox: EventMailboxCapacity
   let name: String
   /// Called on the thread when it has ended.
   let didEnd: @Sendable () -> Void

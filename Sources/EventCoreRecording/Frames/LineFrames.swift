@@ -42,7 +42,7 @@ struct LineFrameWriter: FrameWriter {
 
   mutating func end(left: Int) { addLine(#""left":\#(UInt32(clamping: left))"#) }
 
-  private mutating func addLine(_ text: String, _ payload: Data = Data()) {
+  mutating func addLine(_ text: String, _ payload: Data = Data()) {
     let line = Array(text.utf8) + payload + "}\n".utf8
     checksum.add(line, in: 0..<line.count)
     bytes += LineFormat.prefix(checksum).utf8

@@ -314,7 +314,7 @@ struct BoundedMailboxTests {
     }
   }
 
-  @Test("D4: floods of a bounded pool are accounted for to the last event", arguments: cores, policies)
+  @Test("D4: floods of a bounded shared pool are accounted for to the last event", arguments: cores, policies)
   func pools(core: EventCentral.Core, policy: EventOverflowPolicy) {
     for capacity in [1, 3, 500] {
       let (central, lifetime, handled) = (EventCentral(core: core), Lifetime(), Guarded(0))
@@ -381,14 +381,6 @@ struct BoundedMailboxTrapTests {
       _ = EventThread(on: EventCentral(), mailbox: .bounded(1, whenFull: .block(upTo: .seconds(-1))))
     }
     expectMessage(result, "waits for a time, and this one is -1.0 seconds: pass .zero or more")
-  }
-
-  @Test("a bound for a pool that gives each thread a mailbox")
-  func balancedPool() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      _ = EventPool<EventThread>(mailbox: .bounded(1, whenFull: .refuse), on: EventCentral())
-    }
-    expectMessage(result, "gives each thread a mailbox of its own: use the balancer .shared")
   }
 
   @Test("a bound for a thread of a pool")

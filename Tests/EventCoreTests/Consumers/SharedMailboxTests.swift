@@ -19,7 +19,7 @@ struct SharedMailboxTests {
 
     init(_ core: EventCentral.Core, workers: Int, strategy: EventWaitStrategy = .park) {
       central = EventCentral(core: core)
-      let mailbox = SharedMailbox(core: core, router: central.router)
+      let mailbox = SharedMailbox(central.basis, router: central.router)
       self.mailbox = mailbox
       self.workers = (0..<workers).map { _ in
         TestWorker(mailbox, core: core, strategy: strategy)

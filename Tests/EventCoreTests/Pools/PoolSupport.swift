@@ -90,14 +90,16 @@ struct JobPool: Sendable {
   init(
     _ core: EventCentral.Core, _ capacity: Int,
     _ balancer: any EventPoolBalancing = EventPoolRoundRobinBalancer(),
-    scaler: any EventPoolScaling = FixedScaler(),
+    scaler: any EventPoolScaling = FixedScaler(), mailbox: EventMailboxCapacity = .unbounded,
     body: (@Sendable (JobThread, Job) -> Void)? = nil,
     complete: (@Sendable (JobThread) -> Void)? = nil
   ) {
     let central = EventCentral(core: core)
     self.central = central
     let (log, lifetime) = (log, lifetime)
-    pool = EventPool(capacity: capacity, balancer: balancer, scaler: scaler, on: central) { index in
+    pool = EventPool(
+      capacity: capacity, balancer: balancer, scaler: scaler, mailbox: mailbox, on: central
+    ) { index in
       let thread = JobThread(
         index, log, token: lifetime.token(), registers: complete == nil, body: body)
       if let complete {

@@ -31,7 +31,7 @@ static void drop(void *unused, void *payload)
 	tally_options().drop(unused, payload);
 }
 
-static void set_up(void)
+static void set_up_with(const struct evc_mailbox_options *mailbox)
 {
 	struct evc_balancer_options options = { .size = sizeof(options), .drop = drop, .finalize = finalize };
 	struct evc_subscription_options tallied = tally_options();
@@ -40,13 +40,18 @@ static void set_up(void)
 	CHECK(evc_balancer_create(&options, &balancer) == EVC_OK);
 	subscribe(router, evc_balancer_subscription(balancer));
 	for (unsigned i = 0; i < 2; i++) {
-		mailboxes[i] = make_mailbox(NULL);
+		mailboxes[i] = make_mailbox(mailbox);
 		CHECK(evc_mailbox_add_subscription(mailboxes[i], &tallied, &subscriptions[i]) == EVC_OK);
 		CHECK(evc_balancer_add(balancer, subscriptions[i], 1, false, &loads[i]) == EVC_OK);
 		producers[i] = (struct producer){ router, i * 4, 2 + i,
 						  { EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL,
 						    EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL } };
 	}
+}
+
+static void set_up(void)
+{
+	set_up_with(NULL);
 }
 
 static void tear_down(void)
@@ -86,6 +91,55 @@ SCENARIO(balancer_retire)
 	CHECK(tally_count_handled() == 5);
 	CHECK(evc_balancer_refused(balancer) == 0 && evc_balancer_dropped(balancer) == 0);
 	tear_down();
+}
+
+/*
+ * The same with a mailbox that holds one event: what its policy ends is lost, and the last of that is noticed (load.h,
+ * P1 to P3, L1 to L3). Otherwise the receiver waits for ever.
+ */
+static void retire_bounded(enum evc_overflow policy)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 1, .overflow = policy };
+	pthread_t threads[2];
+	uint64_t promised, taken = 0, lost;
+
+	set_up_with(&options);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(produce, &producers[i]);
+	explorer_forbid_idling(true);
+	CHECK(evc_balancer_remove(balancer, subscriptions[0]) == EVC_OK);
+	promised = evc_load_retire(&loads[0]);
+	evc_mailbox_interrupt(mailboxes[0]);
+	while (taken + evc_load_lost(&loads[0]) < promised)
+		if (take_one(mailboxes[0]) >= 0)
+			taken++;
+		else
+			(void)evc_mailbox_wait(mailboxes[0], EVC_FOREVER);
+	CHECK(taken + evc_load_lost(&loads[0]) == promised);
+	evc_mailbox_close(mailboxes[0]);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	while (take_one(mailboxes[1]) >= 0)
+		;
+	lost = evc_load_lost(&loads[0]) + evc_load_lost(&loads[1]);
+	CHECK(tally_count_handled() + lost == 5);
+	CHECK(evc_balancer_refused(balancer) == 0 && evc_balancer_dropped(balancer) == 0);
+	tear_down();
+}
+
+SCENARIO(balancer_retire_refusing)
+{
+	retire_bounded(EVC_OVERFLOW_REFUSE);
+}
+
+SCENARIO(balancer_retire_dropping)
+{
+	retire_bounded(EVC_OVERFLOW_DROP_NEWEST);
+}
+
+SCENARIO(balancer_retire_displacing)
+{
+	retire_bounded(EVC_OVERFLOW_DROP_OLDEST);
 }
 
 /* The only receiver is replaced under a producer: it finds the other one, and nothing is refused. */

@@ -74,14 +74,23 @@
       Int(withDispatch(&state) { evc_dispatch_commit($0) })
     }
 
-    func commit(_ state: inout DispatchState, _ outcome: inout EventDispatchOutcome) {
-      var counts = evc_dispatch_outcome()
-      withDispatch(&state) { _ = evc_dispatch_commit_reporting($0, &counts) }
-      outcome.accepted += Int(counts.accepted)
-      outcome.refused += Int(counts.refused)
-      outcome.dropped += Int(counts.dropped)
-      outcome.displaced += Int(counts.displaced)
-      outcome.ended += Int(counts.closed)
+    func commit(_ state: inout DispatchState, note: (Subscription, EventDispatchOutcome) -> Void) {
+      typealias Note = (Subscription, EventDispatchOutcome) -> Void
+      withoutActuallyEscaping(note) { note in
+        withUnsafePointer(to: note) { note in
+          _ = withDispatch(&state) {
+            evc_dispatch_commit_each(
+              $0,
+              { context, subscription, counts in
+                // The core passes the context on as it is, and neither of the others is nil.
+                let note = context.unsafelyUnwrapped.assumingMemoryBound(to: Note.self)
+                note.pointee(
+                  Subscription(pointer: UnsafeMutableRawPointer(subscription.unsafelyUnwrapped)),
+                  EventDispatchOutcome(counts.unsafelyUnwrapped.pointee))
+              }, UnsafeMutableRawPointer(mutating: note))
+          }
+        }
+      }
     }
 
     func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
@@ -125,6 +134,16 @@
         // Same fields, same layout; EnvelopeLayoutTests compares them.
         body($0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: evc_dispatch.self))
       }
+    }
+  }
+
+  extension EventDispatchOutcome {
+    init(_ counts: evc_dispatch_outcome) {
+      accepted = Int(counts.accepted)
+      refused = Int(counts.refused)
+      dropped = Int(counts.dropped)
+      displaced = Int(counts.displaced)
+      ended = Int(counts.closed)
     }
   }
 

@@ -34,26 +34,32 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
 
   // MARK: Posting
 
+  /// What became of a record. One that is not accepted is the caller's to end.
+  private enum Fate { case accepted, refused, unreceived }
+
   override func post(_ run: LockingRun) -> Int? {
-    var left = 0
-    for index in 0..<run.count where !place(run[index]) {
+    var (left, unreceived) = (0, 0)
+    for index in 0..<run.count {
+      let fate = place(run[index])
+      guard fate != .accepted else { continue }
       // The caller ends the first ones.
       run[left].address.copyMemory(from: run[index].address, byteCount: run.length)
       left += 1
+      if fate == .unreceived { unreceived += 1 }
     }
     // Relaxed, both: statistics.
     guard left < run.count else {
-      refusals.wrappingAdd(UInt64(left), ordering: .relaxed)
+      refusals.wrappingAdd(UInt64(unreceived), ordering: .relaxed)
       return nil
     }
-    // The run counts as accepted. What is left found no thread any more (D4: counted).
-    if left > 0 { drops.wrappingAdd(UInt64(left), ordering: .relaxed) }
+    // The run counts as accepted. What found no thread any more is dropped (D4: counted).
+    if unreceived > 0 { drops.wrappingAdd(UInt64(unreceived), ordering: .relaxed) }
     return left
   }
 
-  /// Posts a record to the thread that is chosen for it, or to the next one that has not closed. False if all
-  /// have.
-  private func place(_ record: LockingRecord) -> Bool {
+  /// Posts a record to the thread that is chosen for it, or to the next one that has not closed. If that is full, its
+  /// overflow policy says what becomes of the record.
+  private func place(_ record: LockingRecord) -> Fate {
     let run = LockingRun(first: record, count: 1)
     while let snapshot = threads.withLock({ $0 }) {
       let entries = snapshot.entries
@@ -69,17 +75,33 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
         if entry.timed, record.header.pointee.time == 0 {
           record.header.pointee.time = chooser.clock?.now ?? monotonicNanoseconds()
         }
-        if let left = entry.sink._withUnsafeGuaranteedRef({ $0.post(run) }) {
-          run.end(first: left, chooser.drop)
-          return true
-        }
+        let (left, overflow) = post(run, to: entry)
+        if overflow.count > 0, load.lose(overflow.count) { entry.sink._withUnsafeGuaranteedRef { $0.lookAgain() } }
+        if left != nil { return .accepted }
+        if overflow.refused > 0 { return .refused }
         load.withdraw(1)
       }
       // All threads of this snapshot may have closed while others were added. A thread is removed before it
       // closes, so that the current snapshot knows.
       if threads.withLock({ $0 === snapshot }) { break }
     }
-    return false
+    return .unreceived
+  }
+
+  /// Posts a run, and ends what the caller would have to. Returns what the sink did, and what the overflow policy did.
+  private func post(
+    _ run: LockingRun, to entry: LockingSnapshot.Entry
+  ) -> (left: Int?, overflow: LockingThread.Overflow) {
+    let thread = LockingThread.all.kept(or: LockingThread.init)
+    let before = thread._withUnsafeGuaranteedRef { $0.overflow }
+    let left = entry.sink._withUnsafeGuaranteedRef { $0.post(run) }
+    let after = thread._withUnsafeGuaranteedRef { $0.overflow }
+    if let left, left > 0 {
+      // Code of the user's, whose own dispatches are not counted here.
+      run.end(first: left, chooser.drop)
+      thread._withUnsafeGuaranteedRef { $0.overflow = after }
+    }
+    return (left, after - before)
   }
 
   /// The number of the thread for a record. Runs code of the user's.

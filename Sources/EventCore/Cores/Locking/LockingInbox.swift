@@ -148,6 +148,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     return hot.pointee.hasSleepers ? nextSleeper() : nil
   }
 
+  override func lookAgain() { tell { isInterrupted = true } }
+
   /// Asks the consumer to look, or notes that it has looked. Locked.
   func setUrgent(_ isUrgent: Bool) {
     hot.pointee.isUrgent = isUrgent

@@ -136,6 +136,9 @@ class LockingSink: @unchecked Sendable {
   /// Takes over records of one lane. Returns how many of the first ones the caller still has to end; nil if
   /// it refuses them all.
   func post(_ run: LockingRun) -> Int? { nil }
+
+  /// Has the consumer call `control` soon: an event that was promised to it went for nothing (`EventLoad.lose`).
+  func lookAgain() {}
 }
 
 /// Whoever handles records: a receiver, or at a shared mailbox an entry of that.

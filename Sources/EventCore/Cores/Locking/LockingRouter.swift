@@ -191,7 +191,7 @@ final class LockingRouter: RouterCore {
     return outcome.accepted + outcome.dropped
   }
 
-  func commit(_ state: inout DispatchState, _ outcome: inout EventDispatchOutcome) {
+  func commit(_ state: inout DispatchState, note: (Subscription, EventDispatchOutcome) -> Void) {
     guard let first = state.first, let opaque = state.snapshot else { return }
     let snapshot = Unmanaged<LockingSnapshot>.fromOpaque(opaque)
     var run = LockingRun(first: LockingRecord(address: first), count: Int(state.events))
@@ -205,14 +205,16 @@ final class LockingRouter: RouterCore {
       let before = thread._withUnsafeGuaranteedRef { $0.overflow }
       let left = entry.sink._withUnsafeGuaranteedRef { $0.post(run) }
       let overflow = thread._withUnsafeGuaranteedRef { $0.overflow } - before
-      outcome.refused += overflow.refused
-      outcome.dropped += overflow.dropped
-      outcome.displaced += overflow.displaced
+      var outcome = EventDispatchOutcome()
+      outcome.refused = overflow.refused
+      outcome.dropped = overflow.dropped
+      outcome.displaced = overflow.displaced
       if left != nil {
-        outcome.accepted += run.count - overflow.refused - overflow.dropped
+        outcome.accepted = run.count - overflow.refused - overflow.dropped
       } else {
-        outcome.ended += run.count - overflow.refused
+        outcome.ended = run.count - overflow.refused
       }
+      note(Subscription(pointer: entry.subscription.toOpaque()), outcome)
       if left != 0 {
         run.end(first: left ?? run.count, snapshot._withUnsafeGuaranteedRef { $0.drop })
       }

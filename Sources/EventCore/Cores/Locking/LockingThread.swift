@@ -32,6 +32,8 @@ final class LockingThread {
     var dropped = 0
     var displaced = 0
 
+    var count: Int { refused + dropped + displaced }
+
     static func + (lhs: Self, rhs: Self) -> Self {
       Overflow(
         refused: lhs.refused + rhs.refused, dropped: lhs.dropped + rhs.dropped,
