@@ -38,6 +38,13 @@ public struct NATSServer: Sendable {
 
   let urls: [String]
   let credentials: Credentials
+  /// Whether they sign what the server asks.
+  var signs: Bool {
+    switch credentials {
+    case .nkey, .file: true
+    default: false
+    }
+  }
   let tls: TLS?
 
   /// The servers of a cluster. The client connects to any one of them, and to another one when that fails.
